@@ -1,0 +1,53 @@
+# Two commands matter:  make serve  (hear it speak)  and  make test  (prove that it works).
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: serve test lint check unit js bench soak clean
+
+serve: $(VENV)/.server  ## start the server with the embedded demo voice; ARGS="--port 9000" adds flags
+	$(BIN)/realtime-tts serve $(ARGS)
+
+test: lint check unit js  ## everything: lint, types, import rules, Python and JavaScript tests
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+check: $(VENV)/.dev
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+unit: $(VENV)/.dev
+	$(BIN)/pytest $(ARGS)
+
+js: client_js/node_modules/.installed
+	cd client_js && npm run --silent check && npm test --silent
+
+bench: $(VENV)/.dev  ## the figures of the README, on this machine
+	$(BIN)/realtime-tts bench --start $(ARGS)
+
+clean:
+	rm -rf $(VENV) client_js/node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+# torch is asked for by itself first: resolved together with the rest, pip may look at
+# several multi-gigabyte builds before it settles.
+$(VENV)/.torch: constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	@echo "Setting up $(VENV): torch first, then the rest. This happens once."
+	$(PIP) torch
+	touch $@
+
+$(VENV)/.server: $(VENV)/.torch pyproject.toml
+	$(PIP) --editable '.[server]'
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.torch pyproject.toml
+	$(PIP) --editable '.[dev]'
+	touch $@ $(VENV)/.server
+
+client_js/node_modules/.installed: client_js/package.json
+	cd client_js && npm install --no-audit --no-fund --no-package-lock --silent
+	touch $@

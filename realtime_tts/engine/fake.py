@@ -1,0 +1,177 @@
+"""A fake engine: tones at a chosen speed, without torch.
+
+It keeps every promise of `Engine`: a frame per 80 ms, one text token per frame while text is
+still coming, an end when the text is spoken. Server, client and adapter tests run on it, and
+`realtime-tts serve --engine fake` lets anyone try the protocol.
+"""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from realtime_tts.engine.interface import (
+    EngineInfo,
+    Progress,
+    RowError,
+    Samples,
+    SamplingSettings,
+    StepOutput,
+    UtteranceSpec,
+)
+from realtime_tts.errors import RequestError
+from tts_scheduler import StepPlan
+
+VOICES = {"alto": 330.0, "bass": 110.0, "soprano": 660.0, "tenor": 220.0}
+"""Fake voices by name, with the frequency of their tone in hertz."""
+
+_DEFAULT_VOICE = "tenor"
+_AMPLITUDE = 0.3
+
+
+@dataclass(slots=True)
+class Faults:
+    """What should go wrong, by utterance id or for all; set them while the engine runs.
+
+    `before_step` is called with every plan and may raise or sleep. `numerics`: these rows fail
+    alone. `runaway`: these never end by themselves, and are silent once their text is spoken.
+    """
+
+    before_step: Callable[[StepPlan], None] | None = None
+    numerics: set[str] = field(default_factory=set)
+    runaway: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class FakeEngineConfig:
+    """`step_seconds` + `row_seconds` * rows is how long a step takes; speech of one text token
+    lasts `frames_per_token` frames."""
+
+    slots: int = 256
+    step_seconds: float = 0.002
+    row_seconds: float = 0.0
+    frames_per_token: int = 3
+    max_frames: int = 2_000
+    sample_rate: int = 24_000
+    samples_per_frame: int = 1_920
+
+
+@dataclass(slots=True)
+class _Row:
+    frequency: float
+    tokens: int = 0
+    finished: bool = False
+    frames: int = 0
+    pending: int = 0
+    sample: int = 0  # position in the tone, so that it is continuous across codec runs
+
+
+class FakeEngine:
+    """An `Engine` that makes tones. The frequency tells the voice; the phase is continuous."""
+
+    def __init__(
+        self, config: FakeEngineConfig | None = None, faults: Faults | None = None
+    ) -> None:
+        self.config = config or FakeEngineConfig()
+        self.faults = faults or Faults()
+        self._rows: dict[str, _Row] = {}
+
+    @property
+    def info(self) -> EngineInfo:
+        return EngineInfo(
+            model="fake",
+            variant="fake",
+            voices=tuple(VOICES),
+            languages=("english",),
+            default_voice=_DEFAULT_VOICE,
+            default_sampling=SamplingSettings(),
+            slots=self.config.slots,
+            max_frames=self.config.max_frames,
+            sample_rate=self.config.sample_rate,
+            samples_per_frame=self.config.samples_per_frame,
+        )
+
+    @property
+    def open_utterances(self) -> int:
+        """Utterances not yet closed; a test's way to see leaks."""
+        return len(self._rows)
+
+    def warm_up(self, progress: Progress) -> None:
+        progress("warm-up", 1, 1)
+
+    def check(self, spec: UtteranceSpec) -> None:
+        voice = (spec.voice or _DEFAULT_VOICE).lower()
+        if voice not in VOICES:
+            known = ", ".join(sorted(VOICES))
+            raise RequestError(f"unknown voice {spec.voice!r}; this engine has: {known}")
+        language = (spec.language or "auto").lower()
+        if language not in ("auto", "english"):
+            raise RequestError(
+                f"unknown language {spec.language!r}; this engine has: auto, english"
+            )
+
+    def prompt_tokens(self, spec: UtteranceSpec) -> int:
+        return 9
+
+    def open(self, utterance_id: str, spec: UtteranceSpec) -> None:
+        frequency = VOICES[(spec.voice or _DEFAULT_VOICE).lower()]
+        self._rows[utterance_id] = _Row(frequency)
+
+    def append(self, utterance_id: str, ids: Sequence[int]) -> None:
+        self._rows[utterance_id].tokens += len(ids)
+
+    def finish(self, utterance_id: str) -> None:
+        self._rows[utterance_id].finished = True
+
+    def step(self, plan: StepPlan) -> StepOutput:
+        if self.faults.before_step is not None:
+            self.faults.before_step(plan)
+        rows = len(plan.prefills) + len(plan.decodes)
+        seconds = self.config.step_seconds + self.config.row_seconds * rows
+        if seconds > 0:
+            time.sleep(seconds)
+        output = StepOutput()
+        for id in [item.id for item in (*plan.prefills, *plan.decodes)]:
+            self._make_frame(id, output)
+        for run in plan.codec:
+            if run.id not in output.ended and run.id not in output.failed:
+                self._run_codec(run.id, run.frames, output)
+        return output
+
+    def close(self, utterance_id: str) -> None:
+        self._rows.pop(utterance_id, None)
+
+    def _make_frame(self, id: str, output: StepOutput) -> None:
+        row = self._rows[id]
+        if id in self.faults.numerics:
+            output.failed[id] = RowError("numerics", "NaN logits (injected)")
+            return
+        over = row.finished and row.frames >= self.config.frames_per_token * row.tokens
+        if row.frames >= self.config.max_frames or (over and id not in self.faults.runaway):
+            output.ended[id] = "complete" if over else "max_length"
+            self._run_codec(id, row.pending, output)
+            return
+        row.frames += 1
+        row.pending += 1
+        output.frames[id] = zlib.crc32(f"{id}:{row.frames}".encode()) % 2_048
+
+    def _run_codec(self, id: str, frames: int, output: StepOutput) -> None:
+        row = self._rows[id]
+        frames = min(frames, row.pending)
+        if frames == 0:
+            return
+        row.pending -= frames
+        output.samples[id] = self._tone(id, row, frames * self.config.samples_per_frame)
+
+    def _tone(self, id: str, row: _Row, count: int) -> Samples:
+        positions = np.arange(row.sample, row.sample + count, dtype=np.float64)
+        row.sample += count
+        spoken = row.finished and row.frames > self.config.frames_per_token * row.tokens
+        if spoken and id in self.faults.runaway:
+            return np.zeros(count, dtype=np.float32)
+        phase = 2 * np.pi * row.frequency / self.config.sample_rate * positions
+        return (_AMPLITUDE * np.sin(phase)).astype(np.float32)

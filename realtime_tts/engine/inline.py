@@ -1,0 +1,150 @@
+"""The inline carrier: the engine loop in a thread of the server's process.
+
+The default on CPU and in tests. torch releases the interpreter lock inside its kernels, so the
+event loop keeps breathing; on a GPU, where a step is a few milliseconds of Python, the loop
+belongs in a process of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from realtime_tts.engine.guards import GuardConfig
+from realtime_tts.engine.interface import (
+    Command,
+    Engine,
+    EngineInfo,
+    EngineStatus,
+    Event,
+    Open,
+    Progress,
+    Refused,
+    UtteranceSpec,
+)
+from realtime_tts.engine.loop import EngineLoop, LoopObserver
+from tts_scheduler import Scheduler, SchedulerConfig
+
+log = logging.getLogger(__name__)
+
+
+def _no_progress(what: str, done: int, total: int) -> None:
+    """Progress nobody watches."""
+
+
+class InlineEngine:
+    """An `EngineLink` whose loop runs in a daemon thread.
+
+    `load` builds the engine inside that thread, so the server answers `/livez` meanwhile;
+    `status().ready` turns true after its warm-up.
+    """
+
+    def __init__(
+        self,
+        load: Callable[[Progress], Engine],
+        config: SchedulerConfig,
+        *,
+        guards: GuardConfig | None = None,
+        observer: LoopObserver | None = None,
+        progress: Progress = _no_progress,
+    ) -> None:
+        self._load = load
+        self._config = config
+        self._guards = guards
+        self._observer = observer
+        self._progress = progress
+        self._deliver: Callable[[list[Event]], None] | None = None
+        self._asyncio_loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._engine: Engine | None = None
+        self._loop: EngineLoop | None = None
+        self._failure: str | None = None
+        self._stopping = False
+        self._ready = asyncio.Event()
+
+    @property
+    def info(self) -> EngineInfo:
+        """What the engine can do. Only after it is ready."""
+        assert self._engine is not None, "the engine is not loaded yet: check status().ready"
+        return self._engine.info
+
+    def start(self, deliver: Callable[[list[Event]], None]) -> None:
+        """Start loading; must be called on the running asyncio loop."""
+        assert self._thread is None, "an engine starts once"
+        self._asyncio_loop = asyncio.get_running_loop()
+        self._deliver = deliver
+        self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
+        self._thread.start()
+
+    async def wait_ready(self) -> None:
+        """Return when the engine is ready or has failed; `status()` tells which."""
+        await self._ready.wait()
+
+    def submit(self, command: Command) -> None:
+        loop = self._loop
+        if loop is not None and self._failure is None:
+            loop.submit(command)
+        elif isinstance(command, Open):
+            message = self._failure or "the engine is still loading"
+            self._publish([Refused(command.id, "engine_unavailable", message, 1.0)])
+
+    def check(self, spec: UtteranceSpec) -> None:
+        assert self._engine is not None, "the engine is not loaded yet: check status().ready"
+        self._engine.check(spec)
+
+    def status(self) -> EngineStatus:
+        loop = self._loop
+        if loop is None or self._failure is not None:
+            return EngineStatus(False, 0, 0, 0, 0, 0.0, self._failure)
+        gauges = loop.scheduler.gauges()
+        age = time.monotonic() - loop.last_alive
+        return EngineStatus(
+            True, gauges.active, gauges.held, gauges.queued, gauges.capacity, age, None
+        )
+
+    async def stop(self) -> None:
+        """Stop the loop after the step under way and wait for its thread."""
+        self._stopping = True
+        if self._loop is not None:
+            self._loop.stop()
+        if self._thread is not None:
+            await asyncio.to_thread(self._thread.join)
+
+    # In the engine's thread.
+
+    def _run(self) -> None:
+        try:
+            self._engine = self._load(self._progress)
+            self._engine.warm_up(self._progress)
+            scheduler = Scheduler(self._config)
+            loop = EngineLoop(
+                self._engine,
+                scheduler,
+                self._publish,
+                guards=self._guards,
+                observer=self._observer,
+            )
+            self._loop = loop
+            if self._stopping:
+                return
+            self._on_asyncio(self._ready.set)
+            loop.run()
+        except Exception as error:
+            log.exception("the engine failed")
+            self._failure = f"{type(error).__name__}: {error}"
+            self._on_asyncio(self._ready.set)
+
+    def _publish(self, events: list[Event]) -> None:
+        assert self._deliver is not None, "start() comes before the first event"
+        self._on_asyncio(self._deliver, events)
+
+    def _on_asyncio(self, callback: Callable[..., object], *args: object) -> None:
+        assert self._asyncio_loop is not None, "start() comes before the thread"
+        try:
+            self._asyncio_loop.call_soon_threadsafe(callback, *args)
+        except RuntimeError:
+            # The asyncio loop has closed: nobody is left to hear the engine's last events.
+            log.debug("event loop closed; events dropped")

@@ -1,0 +1,257 @@
+"""What the engine loop asks of a model, and what the server asks of an engine.
+
+Two boundaries, both free of torch:
+
+- `Engine` is the model side: the loop gives it a `StepPlan`, it gives back codes and samples.
+- `EngineLink` is the front side: the server submits commands and receives events. Commands and
+  events are msgspec structs, so that the same link can cross a process boundary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from tts_scheduler import StepPlan
+
+Samples = NDArray[np.float32]
+Progress = Callable[[str, int, int], None]
+"""Called with (what, done, total) while something takes longer than a second."""
+
+
+class SamplerSettings(msgspec.Struct, frozen=True):
+    """How one code is drawn. temperature 0 is greedy; top_k 0 and top_p 1 mean no limit."""
+
+    temperature: float = 0.9
+    top_k: int = 50
+    top_p: float = 1.0
+
+
+class SamplingSettings(msgspec.Struct, frozen=True):
+    """Sampling of the talker (first code) and of the code predictor (the other fifteen)."""
+
+    talker: SamplerSettings = SamplerSettings()
+    predictor: SamplerSettings = SamplerSettings()
+    repetition_penalty: float = 1.05
+
+
+class UtteranceSpec(msgspec.Struct, frozen=True):
+    """Everything about an utterance that is known before its text.
+
+    `voice`, `language` and `instructions` are as the client gave them; `Engine.check` refuses what
+    the checkpoint cannot do. `seed` makes an utterance reproducible. `layout` is one of
+    `tts_scheduler.Layout`.
+    """
+
+    voice: str | None = None
+    language: str | None = None
+    instructions: str | None = None
+    seed: int = 0
+    sampling: SamplingSettings = SamplingSettings()
+    layout: str = "auto"
+
+
+class EngineInfo(msgspec.Struct, frozen=True):
+    """What an engine can do; the server shows it in `ready` and `/v1/voices`."""
+
+    model: str
+    variant: str
+    voices: tuple[str, ...]
+    languages: tuple[str, ...]
+    default_voice: str | None
+    default_sampling: SamplingSettings
+    slots: int
+    max_frames: int
+    """Frames after which a turn ends with reason `max_length`."""
+    sample_rate: int = 24_000
+    samples_per_frame: int = 1_920
+
+
+@dataclass(frozen=True, slots=True)
+class RowError:
+    """One row failed; the others did not notice. `code` and `message` go to the client."""
+
+    code: str
+    message: str
+
+
+@dataclass(slots=True)
+class StepOutput:
+    """What one engine step made, by utterance id.
+
+    `frames`: first code of the frame made in this step (for the repetition guard).
+    `samples`: float32 in [-1, 1], the samples that left the codec in this step.
+    `ended`: rows whose speech is over, with the reason (`complete` or `max_length`).
+    `failed`: rows that ended with an error of their own.
+    Rows in `ended` and `failed` have had all their pending frames run through the codec.
+    """
+
+    frames: dict[str, int] = field(default_factory=dict)
+    samples: dict[str, Samples] = field(default_factory=dict)
+    ended: dict[str, str] = field(default_factory=dict)
+    failed: dict[str, RowError] = field(default_factory=dict)
+
+
+class Engine(Protocol):
+    """The model side. Called from one thread only; ids are the utterances' own."""
+
+    @property
+    def info(self) -> EngineInfo: ...
+
+    def warm_up(self, progress: Progress) -> None:
+        """Do everything slow once, so that the first listener does not wait for it."""
+
+    def check(self, spec: UtteranceSpec) -> None:
+        """Raise RequestError if the checkpoint cannot do what `spec` asks."""
+
+    def prompt_tokens(self, spec: UtteranceSpec) -> int:
+        """Positions of the prompt before the text; the cost model's measure of a prefill."""
+
+    def open(self, utterance_id: str, spec: UtteranceSpec) -> None:
+        """Begin an utterance; it owns no slot until a plan prefills it."""
+
+    def append(self, utterance_id: str, ids: Sequence[int]) -> None:
+        """Add text token ids."""
+
+    def finish(self, utterance_id: str) -> None:
+        """No more text will come."""
+
+    def step(self, plan: StepPlan) -> StepOutput:
+        """Carry out one plan: prefills, decodes, codec runs, in this order."""
+
+    def close(self, utterance_id: str) -> None:
+        """Forget an utterance and clear its slot. Idempotent."""
+
+
+# Commands: front -> engine ------------------------------------------------------------------
+
+
+class Open(msgspec.Struct, frozen=True, tag=True):
+    """`listener_free_after`: seconds until the listener has heard the session's earlier turns."""
+
+    id: str
+    spec: UtteranceSpec
+    listener_free_after: float = 0.0
+    lead_cap: float | None = None
+
+
+class Append(msgspec.Struct, frozen=True, tag=True):
+    id: str
+    ids: list[int]
+
+
+class Finish(msgspec.Struct, frozen=True, tag=True):
+    id: str
+
+
+class Flush(msgspec.Struct, frozen=True, tag=True):
+    """Start speaking now, whatever the start policy says."""
+
+    id: str
+
+
+class Cancel(msgspec.Struct, frozen=True, tag=True):
+    """Stop at once. Idempotent; no event answers it, and events under way are to be ignored."""
+
+    id: str
+
+
+class Played(msgspec.Struct, frozen=True, tag=True):
+    """The listener has played `seconds` of this utterance."""
+
+    id: str
+    seconds: float
+
+
+Command = Open | Append | Finish | Flush | Cancel | Played
+
+
+# Events: engine -> front --------------------------------------------------------------------
+
+
+class Refused(msgspec.Struct, frozen=True, tag=True):
+    """Not admitted, or queued too long. Nothing more follows for this id."""
+
+    id: str
+    code: str
+    message: str
+    retry_after: float
+
+
+class Started(msgspec.Struct, frozen=True, tag=True):
+    """Prefilled: the first audio follows. `layout` is the one that was used."""
+
+    id: str
+    layout: str
+
+
+class Audio(msgspec.Struct, frozen=True, tag=True):
+    """`pcm`: s16le mono at the engine's sample rate. `held_seconds`: waited for text so far."""
+
+    id: str
+    pcm: bytes
+    held_seconds: float = 0.0
+
+
+class Ended(msgspec.Struct, frozen=True, tag=True):
+    """Speech is over and all audio was sent. Nothing more follows for this id.
+
+    `reason`: complete, max_length, guard_budget, guard_silence or guard_repetition.
+    """
+
+    id: str
+    reason: str
+    frames: int
+    held_seconds: float
+
+
+class Failed(msgspec.Struct, frozen=True, tag=True):
+    """The utterance ended with an error. Nothing more follows for this id."""
+
+    id: str
+    code: str
+    message: str
+    retryable: bool
+    held_seconds: float = 0.0
+
+
+Event = Refused | Started | Audio | Ended | Failed
+
+
+class EngineStatus(msgspec.Struct, frozen=True):
+    """A snapshot for `/readyz` and `/metrics`."""
+
+    ready: bool
+    active: int
+    held: int
+    queued: int
+    capacity: int
+    last_step_age: float
+    """Seconds since the loop last finished a step or looked for work."""
+    failure: str | None = None
+
+
+class EngineLink(Protocol):
+    """The front's handle on an engine, whatever carries it (thread or process)."""
+
+    @property
+    def info(self) -> EngineInfo: ...
+
+    def start(self, deliver: Callable[[list[Event]], None]) -> None:
+        """Start the loop. `deliver` is called on the asyncio loop, once per step, in order."""
+
+    def submit(self, command: Command) -> None:
+        """Queue a command; never blocks, callable from the asyncio loop."""
+
+    def check(self, spec: UtteranceSpec) -> None:
+        """Raise RequestError if the engine cannot do what `spec` asks. Cheap."""
+
+    def status(self) -> EngineStatus: ...
+
+    async def stop(self) -> None:
+        """Stop the loop; running utterances end with Failed(code="engine_stopped")."""

@@ -1,0 +1,261 @@
+"""The engine loop: apply commands → plan → step → commit → publish.
+
+It does not know which carrier it runs in (a thread, a process, a test). Commands come from a
+queue, events leave through one callable, once per step.
+"""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from realtime_tts.audio.pcm import to_s16le
+from realtime_tts.engine.guards import GuardConfig, Guards
+from realtime_tts.engine.interface import (
+    Append,
+    Audio,
+    Cancel,
+    Command,
+    Ended,
+    Engine,
+    Event,
+    Failed,
+    Finish,
+    Flush,
+    Open,
+    Played,
+    Refused,
+    RowError,
+    Started,
+    StepOutput,
+)
+from realtime_tts.errors import EngineError, RequestError
+from tts_scheduler import Layout, Scheduler, StepPlan, StepResult
+from tts_scheduler import Refused as RefusedAdmission
+
+MAX_CONSECUTIVE_FAILURES = 3
+"""Steps in a row that may raise before the loop gives the engine up."""
+
+
+class LoopObserver(Protocol):
+    """Told what the loop does; metrics implement it."""
+
+    def step(self, seconds: float, plan: StepPlan) -> None: ...
+
+    def guard(self, reason: str) -> None: ...
+
+
+class EngineLoop:
+    """Drives one engine with one scheduler. `run` returns after `stop`, or raises EngineError."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        scheduler: Scheduler,
+        publish: Callable[[list[Event]], None],
+        *,
+        guards: GuardConfig | None = None,
+        observer: LoopObserver | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.engine = engine
+        self.scheduler = scheduler
+        self.last_alive = clock()
+        self._publish = publish
+        self._guard_config = guards or GuardConfig()
+        self._observer = observer
+        self._clock = clock
+        self._commands: queue.SimpleQueue[Command | None] = queue.SimpleQueue()
+        self._guards: dict[str, Guards] = {}  # one per utterance that has not ended
+        self._events: list[Event] = []
+        self._failures = 0
+        self._stopping = False
+
+    def submit(self, command: Command) -> None:
+        """Queue a command. Callable from any thread; never blocks."""
+        self._commands.put(command)
+
+    def stop(self) -> None:
+        """Ask the loop to end after the step under way."""
+        self._stopping = True
+        self._commands.put(None)
+
+    def run(self) -> None:
+        """Run until stopped. Every utterance still open then ends with Failed."""
+        try:
+            while not self._stopping:
+                self._apply_commands()
+                self._expire()
+                plan = self.scheduler.plan(self._clock())
+                if plan is None:
+                    self._flush_events()
+                    self._wait()
+                    continue
+                output, seconds = self._step(plan)
+                self._commit(plan, output, seconds)
+                self._flush_events()
+        finally:
+            self._end_all("engine_stopped", "the engine was stopped")
+            self._flush_events()
+
+    # One method per stage, in the order of the loop.
+
+    def _apply_commands(self) -> None:
+        while True:
+            try:
+                command = self._commands.get_nowait()
+            except queue.Empty:
+                return
+            if command is not None:
+                self._apply(command)
+
+    def _apply(self, command: Command) -> None:
+        now = self._clock()
+        if isinstance(command, Open):
+            self._open(command, now)
+            return
+        guards = self._guards.get(command.id)
+        if guards is None:
+            return  # it ended while the command was on its way
+        match command:
+            case Append(id, ids):
+                self.engine.append(id, ids)
+                guards.text_tokens += len(ids)
+                self.scheduler.append(id, len(ids), now)
+            case Finish(id):
+                self.engine.finish(id)
+                guards.text_finished = True
+                self.scheduler.finish(id, now)
+            case Flush(id):
+                self.scheduler.flush(id, now)
+            case Played(id, seconds):
+                self.scheduler.played(id, seconds, now)
+            case Cancel(id):
+                self.scheduler.cancel(id, now)
+                self._forget(id)
+
+    def _open(self, command: Open, now: float) -> None:
+        spec = command.spec
+        try:
+            self.engine.check(spec)
+            admission = self.scheduler.open(
+                command.id,
+                prompt_tokens=self.engine.prompt_tokens(spec),
+                now=now,
+                layout=Layout(spec.layout),
+                listener_free_at=now + command.listener_free_after,
+                lead_cap=command.lead_cap,
+            )
+        except RequestError as error:
+            self._events.append(Failed(command.id, error.code, str(error), error.retryable))
+            return
+        if isinstance(admission, RefusedAdmission):
+            self._events.append(
+                Refused(command.id, "overloaded", admission.reason, admission.retry_after)
+            )
+            return
+        self.engine.open(command.id, spec)
+        self._guards[command.id] = Guards(self._guard_config, self.engine.info.sample_rate)
+
+    def _expire(self) -> None:
+        for id in self.scheduler.expire(self._clock()):
+            self._forget(id)
+            message = "no capacity became free in time; try again"
+            wait = self.scheduler.config.queue_timeout
+            self._events.append(Refused(id, "overloaded", message, wait))
+
+    def _wait(self) -> None:
+        now = self._clock()
+        self.last_alive = now
+        wake = self.scheduler.next_wake(now)
+        # Wakes at least twice a second, so that `last_alive` tells a hang from an idle engine.
+        timeout = 0.5 if wake is None else min(max(wake - now, 0.0), 0.5)
+        try:
+            command = self._commands.get(timeout=timeout)
+        except queue.Empty:
+            return
+        if command is not None:
+            self._apply(command)
+
+    def _step(self, plan: StepPlan) -> tuple[StepOutput, float]:
+        started = self._clock()
+        try:
+            output = self.engine.step(plan)
+        except Exception as error:
+            output = self._step_failed(plan, error)
+        else:
+            self._failures = 0
+        self.last_alive = self._clock()
+        return output, self.last_alive - started
+
+    def _step_failed(self, plan: StepPlan, error: Exception) -> StepOutput:
+        """All rows of the plan end; the others go on, unless it keeps happening."""
+        self._failures += 1
+        if self._failures >= MAX_CONSECUTIVE_FAILURES:
+            raise EngineError(f"{self._failures} steps in a row failed, last: {error}") from error
+        failure = RowError(EngineError.code, f"the engine step failed: {error}")
+        return StepOutput(failed=dict.fromkeys(plan.ids, failure))
+
+    def _commit(self, plan: StepPlan, output: StepOutput, seconds: float) -> None:
+        ended = self._run_guards(output)
+        held = {id: self.scheduler.stats(id).held_seconds for id in plan.ids}
+        result = StepResult(
+            seconds=seconds,
+            frames=frozenset(output.frames),
+            samples={id: len(samples) for id, samples in output.samples.items()},
+            ended=frozenset(ended) | frozenset(output.failed),
+        )
+        frames = {id: self.scheduler.stats(id).frames + (id in output.frames) for id in ended}
+        self.scheduler.commit(plan, result, self._clock())
+        if self._observer is not None:
+            self._observer.step(seconds, plan)
+        self._events.extend(
+            Started(p.id, p.layout.value) for p in plan.prefills if p.id not in output.failed
+        )
+        self._events.extend(
+            Audio(id, to_s16le(samples), held[id]) for id, samples in output.samples.items()
+        )
+        for id, reason in ended.items():
+            self._events.append(Ended(id, reason, frames[id], held[id]))
+        for id, failure in output.failed.items():
+            retryable = failure.code == EngineError.code
+            self._events.append(Failed(id, failure.code, failure.message, retryable, held[id]))
+        self._forget_all([*ended, *output.failed])
+
+    def _run_guards(self, output: StepOutput) -> dict[str, str]:
+        """Reasons by id of all rows that end in this step: their own, and the guards'."""
+        ended = dict(output.ended)
+        for id, code in output.frames.items():
+            self._guarded(ended, id, self._guards[id].frame(code))
+        for id, samples in output.samples.items():
+            self._guarded(ended, id, self._guards[id].samples(samples))
+        return ended
+
+    def _guarded(self, ended: dict[str, str], id: str, reason: str | None) -> None:
+        if reason is None or id in ended:
+            return
+        ended[id] = reason
+        if self._observer is not None:
+            self._observer.guard(reason)
+
+    def _flush_events(self) -> None:
+        if self._events:
+            events, self._events = self._events, []
+            self._publish(events)
+
+    def _forget(self, id: str) -> None:
+        self._guards.pop(id, None)
+        self.engine.close(id)
+
+    def _forget_all(self, ids: Iterable[str]) -> None:
+        for id in ids:
+            self._forget(id)
+
+    def _end_all(self, code: str, message: str) -> None:
+        now = self._clock()
+        for id in list(self._guards):
+            self._events.append(Failed(id, code, message, retryable=True))
+            self.scheduler.cancel(id, now)
+            self._forget(id)

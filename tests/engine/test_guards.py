@@ -1,0 +1,69 @@
+import numpy as np
+import pytest
+
+from realtime_tts.engine.guards import BUDGET, REPETITION, SILENCE, GuardConfig, Guards
+
+RATE = 24_000
+FRAME = 1_920
+SPEECH = np.full(FRAME, 0.1, dtype=np.float32)
+QUIET = np.zeros(FRAME, dtype=np.float32)
+
+
+def guards(tokens: int = 3, finished: bool = True, **config: object) -> Guards:
+    made = Guards(GuardConfig(**config), RATE)  # type: ignore[arg-type]
+    made.text_tokens = tokens
+    made.text_finished = finished
+    return made
+
+
+def test_the_budget_grows_with_the_text() -> None:
+    guard = guards(tokens=2, budget_base=10, budget_per_token=5)
+    reasons = [guard.frame(n) for n in range(21)]
+    assert reasons == [None] * 20 + [BUDGET]
+
+
+def test_the_budget_does_not_count_while_text_may_still_come() -> None:
+    guard = guards(tokens=1, finished=False, budget_base=1, budget_per_token=1)
+    assert [guard.frame(n) for n in range(50)] == [None] * 50
+
+
+def test_one_code_over_and_over_is_repetition() -> None:
+    guard = guards(tokens=100)
+    reasons = [guard.frame(7) for _ in range(30)]
+    assert reasons[22:24] == [None, REPETITION], "24 of the last 30 frames is a share of 0.8"
+
+
+def test_a_pause_of_a_second_is_not_repetition() -> None:
+    guard = guards(tokens=100)
+    speech = [guard.frame(n) for n in range(40)]
+    pause = [guard.frame(7) for _ in range(13)]
+    assert speech + pause == [None] * 53
+
+
+def test_silence_after_the_text_is_used_up_ends_the_turn() -> None:
+    guard = guards(tokens=1, silence_seconds=0.24)
+    for n in range(3):
+        guard.frame(n)
+    assert guard.samples(SPEECH) is None
+    assert [guard.samples(QUIET) for _ in range(3)] == [None, None, SILENCE]
+
+
+def test_silence_is_counted_from_the_last_audible_sample() -> None:
+    guard = guards(tokens=0, silence_seconds=0.12)
+    guard.frame(1)
+    half = np.concatenate([SPEECH[: FRAME // 2], QUIET[: FRAME // 2]])
+    assert guard.samples(half) is None
+    assert guard.samples(QUIET) == SILENCE
+
+
+@pytest.mark.parametrize(("tokens", "finished"), [(100, True), (1, False)])
+def test_silence_while_text_is_still_fed_is_a_pause(tokens: int, finished: bool) -> None:
+    guard = guards(tokens=tokens, finished=finished, silence_seconds=0.1)
+    guard.frame(1)
+    guard.frame(2)
+    assert [guard.samples(QUIET) for _ in range(10)] == [None] * 10
+
+
+def test_guards_can_be_switched_off() -> None:
+    guard = guards(tokens=0, enabled=False, silence_seconds=0.01, budget_base=1)
+    assert all(guard.frame(7) is None and guard.samples(QUIET) is None for _ in range(100))

@@ -1,0 +1,28 @@
+"""Two promises users feel: the client is light, and the scheduler needs nothing."""
+
+import subprocess
+import sys
+
+import pytest
+
+
+def modules_after(statement: str) -> set[str]:
+    """Top-level modules a fresh interpreter has loaded after `statement`."""
+    code = f"import sys; {statement}; print(' '.join(m.split('.')[0] for m in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize("statement", ["import realtime_tts", "import realtime_tts.cli"])
+def test_the_client_and_the_command_line_import_nothing_heavy(statement: str) -> None:
+    heavy = {"torch", "numpy", "starlette", "uvicorn", "tokenizers", "prometheus_client"}
+    assert not heavy & modules_after(statement)
+
+
+def test_the_scheduler_imports_only_the_standard_library() -> None:
+    third_party = {"torch", "numpy", "msgspec", "realtime_tts", "asyncio", "socket"}
+    assert not third_party & modules_after("import tts_scheduler")
+
+
+def test_the_fake_engine_runs_without_torch() -> None:
+    assert "torch" not in modules_after("import realtime_tts.engine.fake")

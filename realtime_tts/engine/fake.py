@@ -135,8 +135,10 @@ class FakeEngine:
         if seconds > 0:
             time.sleep(seconds)
         output = StepOutput()
-        for id in [item.id for item in (*plan.prefills, *plan.decodes)]:
-            self._make_frame(id, output)
+        for prefill in plan.prefills:
+            self._make_frame(prefill.id, output)
+        for decode in plan.decodes:
+            self._make_frame(decode.id, output)
         for run in plan.codec:
             if run.id not in output.ended and run.id not in output.failed:
                 self._run_codec(run.id, run.frames, output)

@@ -99,11 +99,9 @@ class InlineEngine:
         loop = self._loop
         if loop is None or self._failure is not None:
             return EngineStatus(False, 0, 0, 0, 0, 0.0, self._failure)
-        gauges = loop.scheduler.gauges()
+        load = loop.load
         age = time.monotonic() - loop.last_alive
-        return EngineStatus(
-            True, gauges.active, gauges.held, gauges.queued, gauges.capacity, age, None
-        )
+        return EngineStatus(True, load.active, load.held, load.queued, load.capacity, age)
 
     async def stop(self) -> None:
         """Stop the loop after the step under way and wait for its thread."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import queue
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Protocol
 
 from realtime_tts.audio.pcm import to_s16le
@@ -31,12 +32,16 @@ from realtime_tts.engine.interface import (
     Started,
     StepOutput,
 )
-from realtime_tts.errors import EngineError, RequestError
-from tts_scheduler import Layout, Scheduler, StepPlan, StepResult
+from realtime_tts.errors import EngineError, NumericsError, RequestError
+from tts_scheduler import Layout, Scheduler, Stats, StepPlan, StepResult
 from tts_scheduler import Refused as RefusedAdmission
 
 MAX_CONSECUTIVE_FAILURES = 3
 """Steps in a row that may raise before the loop gives the engine up."""
+
+
+LOAD_INTERVAL = 0.1
+"""Seconds between two snapshots of the load."""
 
 
 class LoopObserver(Protocol):
@@ -45,6 +50,16 @@ class LoopObserver(Protocol):
     def step(self, seconds: float, plan: StepPlan) -> None: ...
 
     def guard(self, reason: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class EngineLoad:
+    """A snapshot of the scheduler's gauges, safe to read from any thread."""
+
+    active: int = 0
+    held: int = 0
+    queued: int = 0
+    capacity: int = 0
 
 
 class EngineLoop:
@@ -72,6 +87,8 @@ class EngineLoop:
         self._events: list[Event] = []
         self._failures = 0
         self._stopping = False
+        self.load = EngineLoad()
+        self._load_due = 0.0
 
     def submit(self, command: Command) -> None:
         """Queue a command. Callable from any thread; never blocks."""
@@ -88,6 +105,7 @@ class EngineLoop:
             while not self._stopping:
                 self._apply_commands()
                 self._expire()
+                self._measure_load()
                 plan = self.scheduler.plan(self._clock())
                 if plan is None:
                     self._flush_events()
@@ -127,7 +145,9 @@ class EngineLoop:
             case Finish(id):
                 self.engine.finish(id)
                 guards.text_finished = True
-                self.scheduler.finish(id, now)
+                if not self.scheduler.finish(id, now):
+                    self._events.append(Ended(id, "complete", 0, 0.0))
+                    self._forget(id)
             case Flush(id):
                 self.scheduler.flush(id, now)
             case Played(id, seconds):
@@ -166,6 +186,16 @@ class EngineLoop:
             wait = self.scheduler.config.queue_timeout
             self._events.append(Refused(id, "overloaded", message, wait))
 
+    def _measure_load(self) -> None:
+        """Now and then: counting held rows in every step would cost for nobody's benefit."""
+        now = self._clock()
+        if now >= self._load_due:
+            scheduler = self.scheduler
+            self.load = EngineLoad(
+                scheduler.active, scheduler.held, scheduler.queued, scheduler.capacity
+            )
+            self._load_due = now + LOAD_INTERVAL
+
     def _wait(self) -> None:
         now = self._clock()
         self.last_alive = now
@@ -200,29 +230,35 @@ class EngineLoop:
 
     def _commit(self, plan: StepPlan, output: StepOutput, seconds: float) -> None:
         ended = self._run_guards(output)
-        held = {id: self.scheduler.stats(id).held_seconds for id in plan.ids}
         result = StepResult(
             seconds=seconds,
             frames=frozenset(output.frames),
             samples={id: len(samples) for id, samples in output.samples.items()},
             ended=frozenset(ended) | frozenset(output.failed),
         )
-        frames = {id: self.scheduler.stats(id).frames + (id in output.frames) for id in ended}
         self.scheduler.commit(plan, result, self._clock())
         if self._observer is not None:
             self._observer.step(seconds, plan)
+        # In this order a listener hears of a turn: it starts, it sounds, it is over.
         self._events.extend(
-            Started(p.id, p.layout.value) for p in plan.prefills if p.id not in output.failed
+            Started(p.id, p.layout.value) for p in plan.prefills if p.id in output.frames
         )
-        self._events.extend(
-            Audio(id, to_s16le(samples), held[id]) for id, samples in output.samples.items()
-        )
+        for id, samples in output.samples.items():
+            self._events.append(Audio(id, to_s16le(samples), self._stats(id).held_seconds))
         for id, reason in ended.items():
-            self._events.append(Ended(id, reason, frames[id], held[id]))
+            stats = self._stats(id)
+            self._events.append(Ended(id, reason, stats.frames, stats.held_seconds))
         for id, failure in output.failed.items():
-            retryable = failure.code == EngineError.code
-            self._events.append(Failed(id, failure.code, failure.message, retryable, held[id]))
+            self._events.append(self._failed(id, failure))
         self._forget_all([*ended, *output.failed])
+
+    def _stats(self, id: str) -> Stats:
+        return self.scheduler.stats(id, self._clock())
+
+    def _failed(self, id: str, failure: RowError) -> Failed:
+        retryable = failure.code in (EngineError.code, NumericsError.code)
+        held = self._stats(id).held_seconds
+        return Failed(id, failure.code, failure.message, retryable, held)
 
     def _run_guards(self, output: StepOutput) -> dict[str, str]:
         """Reasons by id of all rows that end in this step: their own, and the guards'."""

@@ -1,0 +1,90 @@
+"""Settings of the engine, and the engine they describe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from realtime_tts import demo_voice
+from realtime_tts.engine.guards import GuardConfig
+from realtime_tts.engine.interface import Engine, Progress
+from realtime_tts.errors import ConfigError
+from tts_scheduler import SchedulerConfig
+
+EngineKind = Literal["inline", "fake"]
+DTYPES = ("float32", "bfloat16", "float16")
+
+
+@dataclass(frozen=True, slots=True)
+class EngineConfig:
+    """What runs, where, and how much of it. Building one loads nothing.
+
+    `model`: "demo", a local checkpoint folder or a Hub id. `slots`: turns that can hold state at
+    once. `threads`: CPU threads of the model (None: torch's choice). `max_frames`: frames of 80 ms
+    after which a turn ends with `max_length` (None: the checkpoint's own limit).
+    `step_seconds` and `row_seconds` are the fake engine's speed.
+    """
+
+    model: str = demo_voice.NAME
+    kind: EngineKind = "inline"
+    device: str = "cpu"
+    dtype: str = "float32"
+    slots: int = 16
+    threads: int | None = None
+    max_frames: int | None = None
+    lead_cap: float = 3.0
+    min_start_tokens: int = 2
+    max_start_wait: float = 0.15
+    guards: GuardConfig = GuardConfig()
+    step_seconds: float = 0.002
+    row_seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("inline", "fake"):
+            raise ConfigError(f"engine must be inline or fake, got {self.kind!r}")
+        if self.dtype not in DTYPES:
+            raise ConfigError(f"dtype must be one of {', '.join(DTYPES)}, got {self.dtype!r}")
+        for name in ("slots", "threads", "max_frames", "min_start_tokens", "lead_cap"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise ConfigError(f"{name} must be positive, got {value}")
+        for name in ("max_start_wait", "step_seconds", "row_seconds"):
+            if getattr(self, name) < 0:
+                raise ConfigError(f"{name} must not be negative, got {getattr(self, name)}")
+
+    def scheduler(self) -> SchedulerConfig:
+        """The scheduler's part of these settings."""
+        return SchedulerConfig(
+            slots=self.slots,
+            lead_cap=self.lead_cap,
+            min_start_tokens=self.min_start_tokens,
+            max_start_wait=self.max_start_wait,
+        )
+
+    def loader(self) -> Callable[[Progress], Engine]:
+        """A function that builds the engine; call it where it may take its time."""
+        return self._load_fake if self.kind == "fake" else self._load_torch
+
+    def _load_fake(self, progress: Progress) -> Engine:
+        from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
+
+        config = FakeEngineConfig(
+            slots=self.slots, step_seconds=self.step_seconds, row_seconds=self.row_seconds
+        )
+        if self.max_frames is not None:
+            config = replace(config, max_frames=self.max_frames)
+        return FakeEngine(config)
+
+    def _load_torch(self, progress: Progress) -> Engine:
+        from realtime_tts.engine.torch_engine import TorchEngine
+
+        return TorchEngine.load(
+            self.model,
+            slots=self.slots,
+            device=self.device,
+            dtype=self.dtype,
+            threads=self.threads,
+            max_frames=self.max_frames,
+            progress=progress,
+        )

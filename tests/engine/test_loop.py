@@ -1,0 +1,240 @@
+"""The loop on its thread carrier, with the fake engine and the real scheduler."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig, Faults
+from realtime_tts.engine.guards import GuardConfig
+from realtime_tts.engine.inline import InlineEngine
+from realtime_tts.engine.interface import (
+    Append,
+    Audio,
+    Cancel,
+    Ended,
+    Event,
+    Failed,
+    Finish,
+    Open,
+    Refused,
+    Started,
+    UtteranceSpec,
+)
+from tts_scheduler import SchedulerConfig, StepPlan
+
+FRAME_BYTES = 3_840
+
+
+class Listener:
+    """Collects events and waits for some of them."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self._changed = asyncio.Event()
+
+    def deliver(self, events: list[Event]) -> None:
+        self.events.extend(events)
+        self._changed.set()
+
+    def of(self, id: str) -> list[Event]:
+        return [event for event in self.events if event.id == id]
+
+    def frames(self, id: str) -> int:
+        return sum(len(e.pcm) for e in self.of(id) if isinstance(e, Audio)) // FRAME_BYTES
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        async with asyncio.timeout(5):
+            while not condition():
+                self._changed.clear()
+                await self._changed.wait()
+
+    async def over(self, id: str) -> Event:
+        final = (Ended, Failed, Refused)
+        await self.until(lambda: any(isinstance(e, final) for e in self.of(id)))
+        return self.of(id)[-1]
+
+
+@asynccontextmanager
+async def running(
+    engine: FakeEngine, guards: GuardConfig | None = None, **scheduler: object
+) -> AsyncIterator[tuple[InlineEngine, Listener]]:
+    config = SchedulerConfig(**{"max_start_wait": 0.01, **scheduler})  # type: ignore[arg-type]
+    link = InlineEngine(lambda progress: engine, config, guards=guards)
+    listener = Listener()
+    link.start(listener.deliver)
+    await link.wait_ready()
+    try:
+        yield link, listener
+    finally:
+        await link.stop()
+
+
+def fake(**config: object) -> FakeEngine:
+    return FakeEngine(FakeEngineConfig(**{"step_seconds": 0.0, **config}))  # type: ignore[arg-type]
+
+
+def speak(link: InlineEngine, id: str, tokens: int, voice: str | None = None) -> None:
+    link.submit(Open(id, UtteranceSpec(voice=voice)))
+    link.submit(Append(id, list(range(tokens))))
+    link.submit(Finish(id))
+
+
+async def test_text_goes_in_and_all_its_speech_comes_out_once() -> None:
+    engine = fake()
+    async with running(engine) as (link, listener):
+        speak(link, "a", tokens=4)
+        assert await listener.over("a") == Ended("a", "complete", 12, 0.0)
+        assert isinstance(listener.of("a")[0], Started)
+        assert listener.frames("a") == 12
+        assert engine.open_utterances == 0
+
+
+async def test_a_row_is_held_at_the_end_of_its_text_and_goes_on_with_more() -> None:
+    async with running(fake()) as (link, listener):
+        link.submit(Open("a", UtteranceSpec()))
+        link.submit(Append("a", [1, 2, 3]))
+        await listener.until(lambda: listener.frames("a") == 3)
+        await asyncio.sleep(0.05)
+        assert listener.frames("a") == 3, "nothing is padded"
+        link.submit(Append("a", [4]))
+        link.submit(Finish("a"))
+        ended = await listener.over("a")
+        assert isinstance(ended, Ended)
+        assert (ended.reason, listener.frames("a")) == ("complete", 12)
+        assert ended.held_seconds >= 0.05
+
+
+async def test_an_utterance_without_text_ends_without_sound() -> None:
+    async with running(fake()) as (link, listener):
+        speak(link, "a", tokens=0)
+        assert await listener.over("a") == Ended("a", "complete", 0, 0.0)
+
+
+async def test_cancel_frees_the_row_and_silences_it() -> None:
+    engine = fake(step_seconds=0.005)
+    async with running(engine, slots=1) as (link, listener):
+        speak(link, "a", tokens=100)
+        await listener.until(lambda: listener.frames("a") > 2)
+        link.submit(Cancel("a"))
+        link.submit(Cancel("a"))
+        speak(link, "b", tokens=1)
+        await listener.over("b")
+        heard = listener.frames("a")
+        await asyncio.sleep(0.05)
+        assert listener.frames("a") == heard
+        assert engine.open_utterances == 0
+
+
+async def test_a_row_with_bad_numbers_fails_alone() -> None:
+    engine = fake()
+    engine.faults.numerics.add("bad")
+    async with running(engine) as (link, listener):
+        speak(link, "good", tokens=5)
+        speak(link, "bad", tokens=5)
+        failed = await listener.over("bad")
+        assert isinstance(failed, Failed)
+        assert (failed.code, failed.retryable) == ("numerics", True)
+        assert await listener.over("good") == Ended("good", "complete", 15, 0.0)
+
+
+async def test_a_step_that_raises_ends_its_rows_and_the_engine_goes_on() -> None:
+    def explode_once(plan: StepPlan) -> None:
+        engine.faults.before_step = None
+        raise MemoryError("out of memory (injected)")
+
+    engine = fake()
+    engine.faults.before_step = explode_once
+    async with running(engine) as (link, listener):
+        speak(link, "a", tokens=2)
+        failed = await listener.over("a")
+        assert isinstance(failed, Failed)
+        assert failed.code == "engine_error" and "out of memory" in failed.message
+        speak(link, "b", tokens=2)
+        assert isinstance(await listener.over("b"), Ended)
+
+
+async def test_an_engine_that_keeps_failing_is_given_up_and_says_so() -> None:
+    def explode(plan: StepPlan) -> None:
+        raise RuntimeError("device lost (injected)")
+
+    async with running(FakeEngine(faults=Faults(before_step=explode))) as (link, listener):
+        for id in "abc":
+            speak(link, id, tokens=2)
+            assert isinstance(await listener.over(id), Failed)
+        await asyncio.sleep(0.05)
+        assert not link.status().ready
+        assert "device lost" in (link.status().failure or "")
+        speak(link, "d", tokens=2)
+        assert isinstance(await listener.over("d"), Refused)
+
+
+async def test_a_runaway_ends_with_the_guard_s_reason() -> None:
+    engine = fake()
+    engine.faults.runaway.add("a")
+    async with running(engine, GuardConfig(silence_seconds=0.4), lead_cap=60.0) as (link, listener):
+        speak(link, "a", tokens=2)
+        ended = await listener.over("a")
+        assert isinstance(ended, Ended)
+        assert ended.reason == "guard_silence"
+        # Six frames of speech, five of silence, and what was left of that codec run.
+        assert 6 + 5 <= listener.frames("a") < 6 + 5 + 4
+
+
+async def test_the_longest_turn_ends_with_max_length() -> None:
+    async with running(fake(max_frames=7), lead_cap=60.0) as (link, listener):
+        speak(link, "a", tokens=50)
+        assert await listener.over("a") == Ended("a", "max_length", 7, 0.0)
+
+
+async def test_beyond_capacity_a_turn_is_refused_at_once_with_a_time_to_retry() -> None:
+    async with running(fake(step_seconds=0.005), slots=1, max_queue=0) as (link, listener):
+        speak(link, "a", tokens=50)
+        await listener.until(lambda: listener.frames("a") > 0)
+        speak(link, "b", tokens=1)
+        refused = await listener.over("b")
+        assert isinstance(refused, Refused)
+        assert refused.code == "overloaded" and refused.retry_after > 0
+
+
+async def test_a_turn_that_waited_too_long_for_a_slot_is_refused() -> None:
+    async with running(fake(step_seconds=0.005), slots=1, max_queue=2, queue_timeout=0.1) as (
+        link,
+        listener,
+    ):
+        speak(link, "a", tokens=200)
+        await listener.until(lambda: listener.frames("a") > 0)
+        speak(link, "b", tokens=1)
+        assert isinstance(await listener.over("b"), Refused)
+
+
+async def test_an_unknown_voice_is_refused_by_name() -> None:
+    async with running(fake()) as (link, listener):
+        speak(link, "a", tokens=1, voice="nobody")
+        failed = await listener.over("a")
+        assert isinstance(failed, Failed)
+        assert failed.code == "bad_request" and "nobody" in failed.message
+        assert not failed.retryable
+
+
+async def test_stopping_ends_what_still_speaks_with_an_error_to_retry() -> None:
+    engine = fake(step_seconds=0.005)
+    async with running(engine) as (link, listener):
+        speak(link, "a", tokens=500)
+        await listener.until(lambda: listener.frames("a") > 0)
+    await asyncio.sleep(0)
+    failed = await listener.over("a")
+    assert isinstance(failed, Failed)
+    assert (failed.code, failed.retryable) == ("engine_stopped", True)
+    assert engine.open_utterances == 0
+
+
+async def test_a_checkpoint_that_does_not_load_leaves_a_reason() -> None:
+    def load(progress: object) -> FakeEngine:
+        raise FileNotFoundError("no such checkpoint (injected)")
+
+    link = InlineEngine(load, SchedulerConfig())
+    listener = Listener()
+    link.start(listener.deliver)
+    await link.wait_ready()
+    assert "no such checkpoint" in (link.status().failure or "")
+    await link.stop()

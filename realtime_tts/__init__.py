@@ -1,3 +1,57 @@
-"""Real-time streaming text-to-speech: text deltas in, PCM packets out."""
+"""Real-time streaming text-to-speech: text deltas in, PCM packets out.
 
-__version__ = "0.1.0"
+    async with RealtimeTTS("ws://127.0.0.1:8000") as tts:
+        async for packet in tts.speak(deltas):
+            play(packet)
+
+Importing this needs neither the server nor a model.
+"""
+
+__version__ = "0.1.0"  # above the imports: the client names it to the server
+
+from realtime_tts.client import (
+    Backoff,
+    Interrupted,
+    RealtimeTTS,
+    SessionOptions,
+    Speech,
+    Turn,
+    TurnResult,
+    speak_to_wav,
+)
+from realtime_tts.errors import (
+    CheckpointError,
+    ClientError,
+    ConfigError,
+    ConnectionLost,
+    EngineError,
+    HandshakeRefused,
+    NumericsError,
+    OverloadedError,
+    RealtimeTTSError,
+    RequestError,
+    TurnError,
+)
+
+__all__ = [
+    "Backoff",
+    "CheckpointError",
+    "ClientError",
+    "ConfigError",
+    "ConnectionLost",
+    "EngineError",
+    "HandshakeRefused",
+    "Interrupted",
+    "NumericsError",
+    "OverloadedError",
+    "RealtimeTTS",
+    "RealtimeTTSError",
+    "RequestError",
+    "SessionOptions",
+    "Speech",
+    "Turn",
+    "TurnError",
+    "TurnResult",
+    "__version__",
+    "speak_to_wav",
+]

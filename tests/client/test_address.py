@@ -1,4 +1,5 @@
 import pytest
+
 from realtime_tts.client.address import http_url, is_loopback, websocket_url
 from realtime_tts.errors import ConfigError
 

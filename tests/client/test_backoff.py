@@ -1,6 +1,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from realtime_tts.client.backoff import Backoff
 from realtime_tts.errors import ConfigError
 

@@ -1,0 +1,1 @@
+"""Samples to bytes, and bytes to packets."""

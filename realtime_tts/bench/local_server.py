@@ -1,0 +1,101 @@
+"""A server in a process of its own, for as long as a block lasts."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+from realtime_tts.errors import RealtimeTTSError
+
+_POLL_SECONDS = 0.1
+_STOP_SECONDS = 10.0
+
+
+class ServerDidNotStart(RealtimeTTSError):
+    """The server's process ended, or was not ready in time; the message holds its last words."""
+
+    code = "server_did_not_start"
+
+
+@contextlib.asynccontextmanager
+async def local_server(
+    arguments: Sequence[str] = (), ready_within: float = 300.0
+) -> AsyncIterator[str]:
+    """Run `realtime-tts serve` on a free port of this machine; yields its ws:// address.
+
+    `arguments` go to `serve`. Raises ServerDidNotStart.
+    """
+    port = _free_port()
+    command = [sys.executable, "-m", "realtime_tts", "serve"]
+    command += ["--host", "127.0.0.1", "--port", str(port), *arguments]
+    with tempfile.TemporaryDirectory(prefix="realtime-tts-") as folder:
+        log = Path(folder) / "server.log"
+        with log.open("wb") as out:
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                start_new_session=True,  # Ctrl-C in the terminal is ours; we stop it ourselves
+            )
+        try:
+            await _until_ready(process, port, log, ready_within)
+            yield f"ws://127.0.0.1:{port}"
+        finally:
+            await _stop(process)
+
+
+async def _until_ready(
+    process: asyncio.subprocess.Process, port: int, log: Path, patience: float
+) -> None:
+    try:
+        async with asyncio.timeout(patience):
+            while await http_status(port, "/readyz") != 200:
+                if process.returncode is not None:
+                    raise ServerDidNotStart(f"the server ended while starting:\n{_tail(log)}")
+                await asyncio.sleep(_POLL_SECONDS)
+    except TimeoutError:
+        message = f"the server was not ready within {patience:g} s:\n{_tail(log)}"
+        raise ServerDidNotStart(message) from None
+
+
+async def http_status(port: int, path: str) -> int | None:
+    """The status of a GET on this machine; None if nothing answers."""
+    try:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    except OSError:
+        return None
+    try:
+        request = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n"
+        writer.write(request.encode())
+        line = (await reader.readline()).split()
+        return int(line[1]) if len(line) > 1 else None
+    except OSError:
+        return None
+    finally:
+        writer.close()
+
+
+async def _stop(process: asyncio.subprocess.Process) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        process.terminate()
+    try:
+        await asyncio.wait_for(process.wait(), _STOP_SECONDS)
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _tail(log: Path) -> str:
+    return "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-20:])

@@ -1,0 +1,76 @@
+"""What a result was measured on: a figure without its machine says nothing."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import realtime_tts
+
+_CPU_INFO = Path("/proc/cpuinfo")
+
+
+def describe_machine() -> dict[str, str | int]:
+    """CPU model, usable cores, system, versions, and the commit where it is known."""
+    return {
+        "cpu": cpu_model(),
+        "cores": usable_cores(),
+        "system": f"{platform.system()} {platform.release()}",
+        "python": platform.python_version(),
+        "realtime_tts": realtime_tts.__version__,
+        "torch": _version("torch"),
+        "websockets": _version("websockets"),
+        "commit": commit(),
+    }
+
+
+def cpu_model() -> str:
+    """The processor's own name where the system tells it, else its architecture."""
+    try:
+        lines = _CPU_INFO.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        lines = []
+    for line in lines:
+        name, _, value = line.partition(":")
+        if name.strip() in ("model name", "Model", "Hardware") and value.strip():
+            return value.strip()
+    return platform.processor() or platform.machine() or "unknown"
+
+
+def usable_cores() -> int:
+    """Cores this process may run on, which in a container are fewer than the machine has."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on macOS and Windows
+        return os.cpu_count() or 1
+
+
+def commit() -> str:
+    """The checkout's commit, with `+` when files differ from it; empty outside a checkout."""
+    root = Path(realtime_tts.__file__).resolve().parent.parent
+    if not (root / ".git").exists():
+        return ""
+    head = _git(root, "rev-parse", "--short=12", "HEAD")
+    if not head:
+        return ""
+    return head + ("+" if _git(root, "status", "--porcelain", "--untracked-files=no") else "")
+
+
+def _git(root: Path, *arguments: str) -> str:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(root), *arguments], capture_output=True, text=True, timeout=10
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""  # no git here: the result says so by an empty commit
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def _version(distribution: str) -> str:
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return ""

@@ -1,0 +1,89 @@
+"""What was seen of one turn, and the figures that follow from it. Times are in seconds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from realtime_tts.bench.onset import Onset
+from realtime_tts.client import TurnResult
+from tts_scheduler.playback import Playback
+from tts_scheduler.report import Trace, TurnReport, measure
+
+SAMPLE_RATE = 24_000
+
+
+@dataclass(slots=True)
+class Observation:
+    """One turn, seen from the client.
+
+    `error`: the code of what ended it early. `interrupt_seconds`: from the interrupt to the
+    server's answer, after which not a byte of the turn comes.
+    """
+
+    text_chars: int
+    trace: Trace
+    onset: Onset = field(default_factory=Onset)
+    result: TurnResult | None = None
+    layout: str | None = None
+    error: str | None = None
+    interrupt_seconds: float | None = None
+
+    def packet(self, data: bytes, at: float) -> None:
+        """A packet arrived."""
+        self.trace.packet(at, len(data) // 2)
+        self.onset.feed(data)
+
+    @property
+    def complete(self) -> bool:
+        """The whole text was spoken, and its speech can be counted."""
+        return self.error is None and self.interrupt_seconds is None and bool(self.trace.packets)
+
+    @property
+    def report(self) -> TurnReport:
+        """Time to first audio, underruns and so on, as `tts_scheduler.report` defines them."""
+        if self.result is not None:
+            self.trace.reason = self.result.reason
+            self.trace.held_seconds = self.result.held_ms / 1000
+        return measure(self.trace, SAMPLE_RATE)
+
+    @property
+    def audible_ttfa(self) -> float | None:
+        """First text delta to the first sample above -45 dBFS at the ear; None without any.
+
+        The listener plays from the first packet on; the sample sounds then, or when its own packet
+        comes, if that is later.
+        """
+        if self.onset.sample is None:
+            return None
+        first_at = self.trace.packets[0][0]
+        before = 0
+        for at, samples in self.trace.packets:
+            if self.onset.sample < before + samples:
+                in_packet = (self.onset.sample - before) / SAMPLE_RATE
+                sounds_at = max(first_at + self.onset.sample / SAMPLE_RATE, at + in_packet)
+                return sounds_at - self.trace.asked_at
+            before += samples
+        return None
+
+    @property
+    def worst_gap(self) -> float:
+        """The longest silence that late packets put into the speech."""
+        playback = Playback(SAMPLE_RATE)
+        return max((playback.sent(samples, at) for at, samples in self.trace.packets), default=0.0)
+
+    @property
+    def heard_until(self) -> float:
+        """When the listener has heard everything that came."""
+        playback = Playback(SAMPLE_RATE)
+        for at, samples in self.trace.packets:
+            playback.sent(samples, at)
+        return playback.deadline() or self.trace.asked_at
+
+    @property
+    def speed(self) -> float | None:
+        """Seconds from the first text to the last packet, per second of audio.
+
+        The stream's own real-time factor, if the text came whole and nothing held the server back.
+        """
+        audio = sum(samples for _, samples in self.trace.packets) / SAMPLE_RATE
+        return (self.trace.packets[-1][0] - self.trace.asked_at) / audio if audio else None

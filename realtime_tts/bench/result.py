@@ -1,0 +1,146 @@
+"""From what was observed to figures, in plain types that go into JSON as they are.
+
+Milliseconds in names that end in `_ms`; shares from 0 to 1; None where nothing can be said.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from realtime_tts.bench.load import Observed
+from realtime_tts.bench.observation import Observation
+from realtime_tts.bench.settings import Level
+from tts_scheduler.report import Percentiles, percentiles, summarise
+
+DEFINITIONS = {
+    "ttfa_raw_ms": "client: first text delta sent to first packet received",
+    "ttfa_audible_ms": "client: the same to the first sample above -45 dBFS at the ear",
+    "ttfa_server_ms": "server: first text delta received to first packet handed to the socket",
+    "viability": "share of packets, after each turn's first, that came before the listener ran out",
+    "viable_turns": "share of turns without an underrun",
+    "underruns": "packets that came after the listener ran out of audio, without any buffer",
+    "worst_gap_ms": "longest silence that late packets put into a turn",
+    "held_ms": "server: how long a turn's speech waited for text",
+    "rtf": "unpaced pass (whole text, no lead cap, no pauses): seconds from first text to last "
+    "packet, per second of audio, of each stream while all sessions run; below 1 is faster than "
+    "speech",
+    "capacity": "unpaced pass: seconds of audio per second, all sessions together",
+    "audio_per_second": "paced pass: seconds of audio per second, all sessions together",
+    "interrupt_ms": "client: interrupt sent to its answer, after which no byte of the turn follows",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Percentiles of something in milliseconds, or of a plain number."""
+
+    p50: float
+    p95: float
+    p99: float
+
+
+@dataclass(frozen=True, slots=True)
+class LevelResult:
+    """The figures of one level; DEFINITIONS says what each means.
+
+    `turns` = `complete` + `interrupted` + `failed`; refusals are among the failed, and `errors`
+    counts them by code.
+    """
+
+    level: str
+    mode: str
+    sessions: int
+    rate: float
+    turns: int
+    complete: int
+    interrupted: int
+    failed: int
+    errors: dict[str, int]
+    reasons: dict[str, int]
+    layouts: dict[str, int]
+    ttfa_raw_ms: Spread | None
+    ttfa_audible_ms: Spread | None
+    ttfa_server_ms: Spread | None
+    viability: float
+    viable_turns: float
+    underruns: int
+    underruns_server: int
+    worst_gap_ms: float
+    held_ms: Spread | None
+    interrupt_ms: Spread | None
+    audio_seconds: float
+    seconds: float
+    audio_per_second: float
+    rtf: Spread | None
+    capacity: float | None
+    client_cpu: float
+    """Share of one core that the load generator itself took in the paced pass."""
+
+
+def level_result(
+    level: Level, paced: Observed, unpaced: Observed | None, client_cpu: float
+) -> LevelResult:
+    """Sum up a level."""
+    turns = paced.turns
+    heard = [turn for turn in turns if turn.trace.packets]
+    summary = summarise(turn.report for turn in heard)
+    results = [turn.result for turn in turns if turn.result is not None]
+    failed = [turn for turn in turns if turn.error is not None]
+    cut = [turn for turn in turns if turn.error is None and turn.interrupt_seconds is not None]
+    fast = [turn for turn in unpaced.turns if turn.complete] if unpaced else []
+    return LevelResult(
+        level=level.name,
+        mode=level.mode.value,
+        sessions=paced.sessions,
+        rate=level.rate,
+        turns=len(turns),
+        complete=len(turns) - len(cut) - len(failed),
+        interrupted=len(cut),
+        failed=len(failed),
+        errors=dict(Counter(turn.error for turn in failed if turn.error)),
+        reasons=dict(Counter(result.reason for result in results)),
+        layouts=dict(Counter(turn.layout for turn in turns if turn.layout)),
+        ttfa_raw_ms=_ms(summary.ttfa),
+        ttfa_audible_ms=_spread([turn.audible_ttfa for turn in heard], 1000),
+        ttfa_server_ms=_spread([result.ttfa_ms for result in results]),
+        viability=summary.viability,
+        viable_turns=summary.viable_turns,
+        underruns=summary.underruns,
+        underruns_server=sum(result.underruns for result in results),
+        worst_gap_ms=_rounded(max((turn.worst_gap for turn in heard), default=0.0) * 1000),
+        held_ms=_ms(summary.held),
+        interrupt_ms=_spread([turn.interrupt_seconds for turn in cut], 1000),
+        audio_seconds=_rounded(summary.audio_seconds),
+        seconds=_rounded(paced.seconds),
+        audio_per_second=_rate(summary.audio_seconds, paced.seconds),
+        rtf=_spread([turn.speed for turn in fast], digits=4),
+        capacity=_rate(_audio(fast), unpaced.seconds) if unpaced and fast else None,
+        client_cpu=_rounded(client_cpu, 4),
+    )
+
+
+def _audio(turns: Sequence[Observation]) -> float:
+    return summarise(turn.report for turn in turns).audio_seconds
+
+
+def _rate(amount: float, seconds: float) -> float:
+    return _rounded(amount / seconds) if seconds else 0.0
+
+
+def _ms(values: Percentiles | None) -> Spread | None:
+    if values is None:
+        return None
+    return Spread(*(_rounded(value * 1000) for value in (values.p50, values.p95, values.p99)))
+
+
+def _spread(values: Sequence[float | None], scale: float = 1.0, digits: int = 2) -> Spread | None:
+    found = percentiles([value * scale for value in values if value is not None])
+    if found is None:
+        return None
+    return Spread(*(_rounded(value, digits) for value in (found.p50, found.p95, found.p99)))
+
+
+def _rounded(value: float, digits: int = 2) -> float:
+    return round(value, digits)

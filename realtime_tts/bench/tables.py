@@ -1,0 +1,99 @@
+"""The figures as a table: in the terminal and in Markdown, from the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rich.table import Table
+
+from realtime_tts.bench.result import LevelResult, Spread
+from realtime_tts.bench.run import BenchResult
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    title: str
+    cell: Callable[[LevelResult], str]
+
+
+_COLUMNS = (
+    _Column("sessions", lambda level: level.level),
+    _Column("turns", lambda level: str(level.turns)),
+    _Column("TTFA p50 ms", lambda level: _p(level.ttfa_raw_ms, "p50")),
+    _Column("p95", lambda level: _p(level.ttfa_raw_ms, "p95")),
+    _Column("p99", lambda level: _p(level.ttfa_raw_ms, "p99")),
+    _Column("audible p50 ms", lambda level: _p(level.ttfa_audible_ms, "p50")),
+    _Column("p95", lambda level: _p(level.ttfa_audible_ms, "p95")),
+    _Column("viability", lambda level: f"{level.viability:.2%}"),
+    _Column("underruns", lambda level: str(level.underruns)),
+    _Column("worst gap ms", lambda level: f"{level.worst_gap_ms:.0f}"),
+    _Column("held p95 ms", lambda level: _p(level.held_ms, "p95")),
+    _Column("RTF p50", lambda level: _p(level.rtf, "p50", 2)),
+    _Column("p95", lambda level: _p(level.rtf, "p95", 2)),
+    _Column("audio s/s", lambda level: _number(level.capacity, 1)),
+    _Column("failed", lambda level: _failures(level)),
+)
+_INTERRUPT = _Column("interrupt p95 ms", lambda level: _p(level.interrupt_ms, "p95", 1))
+
+
+def terminal_table(result: BenchResult) -> Table:
+    """For the console."""
+    table = Table(title=headline(result), title_justify="left", caption_justify="left")
+    for column in _columns(result):
+        table.add_column(column.title, justify="right")
+    for level in result.levels:
+        style = "yellow" if level.underruns or level.failed else None
+        table.add_row(*(column.cell(level) for column in _columns(result)), style=style)
+    return table
+
+
+def markdown_table(result: BenchResult) -> str:
+    """For documents; says below on what it was measured."""
+    columns = _columns(result)
+    lines = [
+        "| " + " | ".join(column.title for column in columns) + " |",
+        "|" + " ---: |" * len(columns),
+    ]
+    lines += [
+        "| " + " | ".join(column.cell(level) for column in columns) + " |"
+        for level in result.levels
+    ]
+    return "\n".join([*lines, "", headline(result), ""])
+
+
+def headline(result: BenchResult) -> str:
+    """Model, machine and load in one sentence."""
+    machine, settings = result.machine, result.settings
+    timing = settings["timing"]
+    text = "whole texts"
+    if timing["kind"] != "whole":
+        text = f"text in {timing['kind']} at {timing['tokens_per_second']:g} tokens/s"
+    versions = f"realtime-tts {machine['realtime_tts']}"
+    if machine["commit"]:
+        versions += f" ({machine['commit']})"
+    return (
+        f"{result.server['model']}; {machine['cpu']}, {machine['cores']} cores shared by server "
+        f"and load generator; {versions}; {text}; {result.began}"
+    )
+
+
+def _columns(result: BenchResult) -> tuple[_Column, ...]:
+    if any(level.interrupt_ms for level in result.levels):
+        return (*_COLUMNS, _INTERRUPT)
+    return _COLUMNS
+
+
+def _p(spread: Spread | None, which: str, digits: int = 0) -> str:
+    return _number(None if spread is None else getattr(spread, which), digits)
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def _failures(level: LevelResult) -> str:
+    if not level.failed:
+        return "0"
+    codes = ", ".join(f"{count} {code}" for code, count in sorted(level.errors.items()))
+    return f"{level.failed} ({codes})"

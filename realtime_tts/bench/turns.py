@@ -1,0 +1,65 @@
+"""Speaks one turn as an agent would, and watches what comes back."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+
+from realtime_tts.bench.observation import Observation
+from realtime_tts.client import RealtimeTTS, Turn
+from realtime_tts.errors import RealtimeTTSError, TurnError
+from tts_scheduler.report import Trace
+
+clock = time.perf_counter
+
+Schedule = Sequence[tuple[float, str]]
+"""(seconds to wait, text delta) in order."""
+
+
+async def speak(
+    tts: RealtimeTTS, schedule: Schedule, cut_after: float | None = None
+) -> Observation:
+    """Send the deltas in their time and collect the packets.
+
+    `cut_after`: interrupt so many seconds after the first packet. Errors of the server and of the
+    connection do not come out of here: they are part of what was observed.
+    """
+    seen = Observation(sum(len(delta) for _, delta in schedule), Trace(asked_at=clock()))
+    tasks: list[asyncio.Task[None]] = []
+    try:
+        turn = await tts.turn()
+        tasks.append(asyncio.create_task(_feed(turn, schedule, seen)))
+        async for packet in turn:
+            seen.packet(packet, clock())
+            if cut_after is not None and len(tasks) == 1:
+                tasks.append(asyncio.create_task(_cut(turn, cut_after, seen)))
+        seen.result = turn.result
+        seen.layout = turn.layout
+        if len(tasks) > 1:
+            await tasks[1]
+    except RealtimeTTSError as error:
+        seen.error = error.server_code if isinstance(error, TurnError) else error.code
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    return seen
+
+
+async def _feed(turn: Turn, schedule: Schedule, seen: Observation) -> None:
+    due = clock()
+    for number, (gap, delta) in enumerate(schedule):
+        due += gap  # from the plan, not from now: a late delta must not delay all later ones
+        if (wait := due - clock()) > 0:
+            await asyncio.sleep(wait)
+        if number == 0:
+            seen.trace.asked_at = clock()
+        await turn.send(delta, end=number == len(schedule) - 1)
+
+
+async def _cut(turn: Turn, after: float, seen: Observation) -> None:
+    await asyncio.sleep(after)
+    asked_at = clock()
+    await turn.interrupt(played_ms=after * 1000)
+    seen.interrupt_seconds = clock() - asked_at

@@ -1,0 +1,67 @@
+"""The command line: `realtime-tts serve | say | voices | bench`.
+
+Each command is a module of this package with `add_arguments(parser)` and `run(arguments)`, which
+returns the exit status. Only the module of the command that was asked for is imported, so that
+`say` starts at once and works where the server's packages are not installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import cast
+
+from realtime_tts.cli.failures import ExitStatus, explain
+
+_COMMANDS = {
+    "serve": "start a server",
+    "say": "speak a text: play it, or write it to a WAV file",
+    "voices": "list the voices and languages of a server",
+    "bench": "measure a server under load",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command. Returns the exit status; errors are told on standard error."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        arguments = _parser(words).parse_args(words)
+        return cast(int, arguments.run(arguments))
+    except KeyboardInterrupt:
+        return ExitStatus.INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has left (`… | head`): no reason for a traceback, and none for
+        # Python to complain again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitStatus.FAILED
+    except Exception as error:
+        status, message = explain(error)
+        print(f"realtime-tts: {message}", file=sys.stderr)
+        return status
+
+
+def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
+    import realtime_tts
+
+    parser = argparse.ArgumentParser(
+        prog="realtime-tts",
+        description="Streaming text-to-speech for voice agents: text deltas in, PCM packets out.",
+    )
+    parser.add_argument("--version", action="version", version=realtime_tts.__version__)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    wanted = next((word for word in words if not word.startswith("-")), None)
+    for name, summary in _COMMANDS.items():
+        command = commands.add_parser(
+            name,
+            help=summary,
+            description=summary[0].upper() + summary[1:] + ".",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        if name == wanted:
+            module = import_module(f"realtime_tts.cli.{name}")
+            module.add_arguments(command)
+            command.set_defaults(run=module.run)
+    return parser

@@ -1,0 +1,63 @@
+"""From errors to exit statuses and to sentences that say what to do."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from realtime_tts.errors import (
+    ConfigError,
+    ConnectionLost,
+    HandshakeRefused,
+    OverloadedError,
+    RealtimeTTSError,
+    RequestError,
+)
+
+
+class ExitStatus(IntEnum):
+    """Exit statuses of every command. 2 is argparse's own for a wrong command line."""
+
+    OK = 0
+    FAILED = 1
+    USAGE = 2
+    UNREACHABLE = 3
+    NOT_ALLOWED = 4
+    NO_CAPACITY = 5
+    INTERRUPTED = 130
+
+
+def explain(error: Exception) -> tuple[ExitStatus, str]:
+    """The exit status and the message for an error. What is nobody's mistake is raised again."""
+    match error:
+        case ConfigError() | RequestError():
+            return ExitStatus.USAGE, str(error)
+        case HandshakeRefused() if error.status in (401, 403):
+            advice = "Give the key with --api-key, or in REALTIME_TTS_API_KEY."
+            return ExitStatus.NOT_ALLOWED, f"{error}\n{advice}"
+        case HandshakeRefused() if error.status == 0:
+            return ExitStatus.UNREACHABLE, f"{error}\n{_HOW_TO_START}"
+        case OverloadedError() | HandshakeRefused(status=503):
+            return ExitStatus.NO_CAPACITY, str(error)
+        case ConnectionLost():
+            return ExitStatus.UNREACHABLE, str(error)
+        case RealtimeTTSError():
+            return ExitStatus.FAILED, str(error)
+        case ImportError() if error.name:
+            return ExitStatus.FAILED, _missing(error.name)
+        case _:
+            raise error
+
+
+_HOW_TO_START = (
+    "Start a server with:   realtime-tts serve\n"
+    "or use another one:    --url ws://HOST:PORT\n"
+    "or speak without one:  realtime-tts say --local ..."
+)
+
+
+def _missing(module: str) -> str:
+    extra = "plot" if module.startswith("matplotlib") else "server"
+    return (
+        f"this needs the Python package {module!r}, which is not installed; get it with\n"
+        f"    pip install 'realtime-tts-server[{extra}]'"
+    )

@@ -1,0 +1,126 @@
+"""Chooses where speech goes, and falls back when a player turns out not to work."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+from realtime_tts.cli.playback import (
+    AfplaySink,
+    PlayerFailed,
+    ProcessSink,
+    Sink,
+    SoundDeviceSink,
+    StdoutSink,
+    WavSink,
+    find_players,
+)
+
+FALLBACK_FILE = Path("speech.wav")
+_HEARD_ENOUGH = 1.0
+"""Seconds after which a player that fails is not replaced: nobody wants the start again."""
+
+SinkMaker = Callable[[], Awaitable[Sink]]
+
+
+class Output:
+    """Writes packets to the first sink that works; the sink is opened with the first packet.
+
+    `on_failure` is told in words about each player that did not work.
+    """
+
+    def __init__(self, makers: Iterator[SinkMaker], on_failure: Callable[[str], None]) -> None:
+        self._makers = makers
+        self._on_failure = on_failure
+        self._packets: list[bytes] = []
+        self._sink: Sink | None = None
+
+    @property
+    def name(self) -> str | None:
+        """Where the speech went; None if there was none."""
+        return self._sink.name if self._sink else None
+
+    @property
+    def played_seconds(self) -> float | None:
+        """Speech heard so far; None where nobody listens, or nothing has come."""
+        return self._sink.played_seconds if self._sink else None
+
+    async def write(self, packet: bytes) -> None:
+        """Take a packet. Raises PlayerFailed when a player fails in the middle."""
+        self._packets.append(packet)
+        if self._sink is None:
+            await self._open()
+            return
+        try:
+            await self._sink.write(packet)
+        except PlayerFailed as error:
+            self._give_up(error)
+            await self._open()
+
+    async def finish(self) -> None:
+        """Return when all was heard or stored. Raises PlayerFailed, see `write`."""
+        while self._sink is not None:
+            try:
+                await self._sink.finish()
+                return
+            except PlayerFailed as error:
+                self._give_up(error)
+                await self._open()
+
+    def stop(self) -> None:
+        """Fall silent at once."""
+        if self._sink is not None:
+            self._sink.stop()
+
+    async def _open(self) -> None:
+        """Open the next sink that takes everything that has come so far."""
+        for make in self._makers:
+            try:
+                self._sink = await make()
+                for packet in self._packets:
+                    await self._sink.write(packet)
+                return
+            except PlayerFailed as error:
+                self._give_up(error)
+        raise PlayerFailed("no player works, and no file could be written")
+
+    def _give_up(self, error: PlayerFailed) -> None:
+        if self._sink is not None and (self._sink.played_seconds or 0.0) > _HEARD_ENOUGH:
+            raise error
+        self._sink = None
+        self._on_failure(str(error))
+
+
+def sink_makers(output: str | None) -> Iterator[SinkMaker]:
+    """What to try for `--output`: a path, `-`, or None for a player and at last a file."""
+    if output == "-":
+        yield _made(StdoutSink)
+    elif output is not None:
+        path = Path(output)
+        yield _made(lambda: WavSink(path))
+    else:
+        if find_spec("sounddevice") is not None:
+            yield _made(SoundDeviceSink)
+        for command in find_players():
+            yield _started(command)
+        if sys.platform == "darwin":
+            path = Path(tempfile.mkdtemp(prefix="realtime-tts-")) / "speech.wav"
+            yield _made(lambda: AfplaySink(path))
+        yield _made(lambda: WavSink(FALLBACK_FILE))
+
+
+def _made(make: Callable[[], Sink]) -> SinkMaker:
+    async def maker() -> Sink:
+        return make()
+
+    return maker
+
+
+def _started(command: tuple[str, ...]) -> SinkMaker:
+    async def maker() -> Sink:
+        return await ProcessSink.start(command)
+
+    return maker

@@ -1,0 +1,267 @@
+"""Where the speech of `realtime-tts say` goes: a player, a WAV file, or standard output.
+
+A sink takes packets as they come. Players are given raw PCM on their standard input, so the
+first packet sounds while the rest is still being made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import shutil
+import sys
+import time
+import wave
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Protocol
+
+from realtime_tts.errors import RealtimeTTSError
+
+SAMPLE_RATE = 24_000
+BYTES_PER_SECOND = 2 * SAMPLE_RATE
+
+PLAYER_COMMANDS: tuple[tuple[str, ...], ...] = (
+    ("aplay", "-q", "-t", "raw", "-f", "S16_LE", "-r", "24000", "-c", "1", "-"),
+    ("paplay", "--raw", "--format=s16le", "--rate=24000", "--channels=1"),
+    ("pw-cat", "-p", "--format", "s16", "--rate", "24000", "--channels", "1", "-"),
+    ("play", "-q", "-t", "raw", "-r", "24000", "-e", "signed", "-b", "16", "-c", "1", "-"),
+    # Raw PCM is mono for ffplay unless told otherwise; the flag that says so changed its name.
+    tuple("ffplay -loglevel error -nodisp -autoexit -f s16le -ar 24000 -i -".split()),
+)
+"""Players that read raw 24 kHz s16le mono from standard input, in order of preference."""
+
+
+class PlayerFailed(RealtimeTTSError):
+    """A player was there but would not play, for example without a sound card."""
+
+    code = "player_failed"
+
+
+class Sink(Protocol):
+    """Takes the packets of one piece of speech."""
+
+    name: str
+
+    async def write(self, packet: bytes) -> None:
+        """Take one packet; may wait while the sink is full. Raises PlayerFailed."""
+
+    async def finish(self) -> None:
+        """Return when everything has been played or stored. Raises PlayerFailed."""
+
+    def stop(self) -> None:
+        """Fall silent at once."""
+
+    @property
+    def played_seconds(self) -> float | None:
+        """How much of the speech was heard so far; None where nobody listens."""
+
+
+class WavSink:
+    """Writes a 24 kHz mono WAV file."""
+
+    def __init__(self, path: Path) -> None:
+        self.name = str(path)
+        self._file = wave.open(str(path), "wb")
+        self._file.setnchannels(1)
+        self._file.setsampwidth(2)
+        self._file.setframerate(SAMPLE_RATE)
+
+    async def write(self, packet: bytes) -> None:
+        self._file.writeframesraw(packet)
+
+    async def finish(self) -> None:
+        self._file.close()
+
+    def stop(self) -> None:
+        self._file.close()
+
+    @property
+    def played_seconds(self) -> float | None:
+        return None
+
+
+class StdoutSink:
+    """Raw PCM to standard output, each packet at once, for `realtime-tts say … | aplay …`."""
+
+    name = "standard output"
+
+    async def write(self, packet: bytes) -> None:
+        # In a thread: a pipe that nobody empties must not stop the event loop.
+        await asyncio.to_thread(self._write, packet)
+
+    async def finish(self) -> None:
+        await asyncio.to_thread(sys.stdout.buffer.flush)
+
+    def stop(self) -> None:
+        """Nothing can be taken back from a pipe."""
+
+    @property
+    def played_seconds(self) -> float | None:
+        return None
+
+    @staticmethod
+    def _write(packet: bytes) -> None:
+        sys.stdout.buffer.write(packet)
+        sys.stdout.buffer.flush()
+
+
+class PlaybackClock:
+    """Estimates how much a listener has heard from when the packets were handed over.
+
+    Playing starts with the first packet; a packet that comes late starts when it comes.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._written = 0.0
+        self._ends_at: float | None = None
+
+    def wrote(self, byte_count: int) -> None:
+        """Note that a packet was handed to the player."""
+        seconds = byte_count / BYTES_PER_SECOND
+        now = self._clock()
+        self._written += seconds
+        self._ends_at = max(now, self._ends_at or now) + seconds
+
+    @property
+    def played(self) -> float:
+        """Seconds of speech heard by now."""
+        if self._ends_at is None:
+            return 0.0
+        return self._written - max(0.0, self._ends_at - self._clock())
+
+
+class ProcessSink:
+    """A player program that reads raw PCM from its standard input."""
+
+    def __init__(self, command: Sequence[str], process: asyncio.subprocess.Process) -> None:
+        self.name = command[0]
+        self._process = process
+        self._clock = PlaybackClock()
+        self._stopped = False
+
+    @classmethod
+    async def start(cls, command: Sequence[str]) -> ProcessSink:
+        """Start the player. Raises PlayerFailed if it cannot be run."""
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.DEVNULL,
+                # Ctrl-C in the terminal must reach us alone: we tell the server what was heard.
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise PlayerFailed(f"{command[0]} cannot be started: {error}") from error
+        return cls(command, process)
+
+    async def write(self, packet: bytes) -> None:
+        if self._stopped:
+            return
+        assert self._process.stdin is not None, "the player was started with a pipe"
+        self._process.stdin.write(packet)
+        self._clock.wrote(len(packet))
+        try:
+            await self._process.stdin.drain()
+        except (BrokenPipeError, ConnectionResetError):
+            await self._ended()
+
+    async def finish(self) -> None:
+        assert self._process.stdin is not None, "the player was started with a pipe"
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            self._process.stdin.close()
+            await self._process.stdin.wait_closed()
+        await self._ended()
+
+    def stop(self) -> None:
+        self._stopped = True
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
+
+    @property
+    def played_seconds(self) -> float | None:
+        return self._clock.played
+
+    async def _ended(self) -> None:
+        status = await self._process.wait()
+        if status != 0 and not self._stopped:
+            raise PlayerFailed(f"{self.name} ended with exit status {status}")
+
+
+class SoundDeviceSink:
+    """The `sounddevice` package, where it is installed: the least delay of all players."""
+
+    name = "sounddevice"
+
+    def __init__(self) -> None:
+        try:
+            sounddevice = import_module("sounddevice")
+            self._stream = sounddevice.RawOutputStream(
+                samplerate=SAMPLE_RATE, channels=1, dtype="int16", latency="low"
+            )
+            self._stream.start()
+        except Exception as error:
+            # PortAudio raises its own kinds for a missing library, device or rate.
+            raise PlayerFailed(f"sounddevice cannot play: {error}") from error
+        self._clock = PlaybackClock()
+        self._stopped = False
+
+    async def write(self, packet: bytes) -> None:
+        if not self._stopped:
+            self._clock.wrote(len(packet))
+            await asyncio.to_thread(self._stream.write, packet)
+
+    async def finish(self) -> None:
+        if not self._stopped:
+            await asyncio.to_thread(self._stream.stop)  # waits until all of it was played
+        self._stream.close()
+
+    def stop(self) -> None:
+        self._stopped = True
+        self._stream.abort()
+
+    @property
+    def played_seconds(self) -> float | None:
+        return self._clock.played
+
+
+class AfplaySink:
+    """macOS's own player, which reads files only: it sounds when the speech is complete."""
+
+    name = "afplay"
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._wav = WavSink(path)
+        self._player: asyncio.subprocess.Process | None = None
+        self._started: float | None = None
+
+    async def write(self, packet: bytes) -> None:
+        await self._wav.write(packet)
+
+    async def finish(self) -> None:
+        await self._wav.finish()
+        self._started = time.monotonic()
+        try:
+            self._player = await asyncio.create_subprocess_exec("afplay", str(self._path))
+            await self._player.wait()
+        finally:
+            self._path.unlink(missing_ok=True)
+
+    def stop(self) -> None:
+        self._wav.stop()
+        if self._player is not None:
+            with contextlib.suppress(ProcessLookupError):
+                self._player.kill()
+
+    @property
+    def played_seconds(self) -> float | None:
+        return 0.0 if self._started is None else time.monotonic() - self._started
+
+
+def find_players() -> list[tuple[str, ...]]:
+    """The player commands this machine has, best first."""
+    return [command for command in PLAYER_COMMANDS if shutil.which(command[0])]

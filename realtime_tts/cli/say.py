@@ -1,0 +1,177 @@
+"""`realtime-tts say`: speak a text, also while it is still being written."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import signal
+import sys
+import time
+from collections.abc import AsyncGenerator, Callable, Iterator
+
+from rich.console import Console
+from rich.markup import escape
+
+from realtime_tts.cli.failures import ExitStatus
+from realtime_tts.cli.output import FALLBACK_FILE, Output, sink_makers
+from realtime_tts.cli.session_arguments import (
+    add_server_arguments,
+    add_voice_arguments,
+    session_options,
+)
+from realtime_tts.cli.text_input import text_from
+from realtime_tts.client import Interrupted, RealtimeTTS
+from realtime_tts.errors import ConfigError
+
+_EXAMPLES = """\
+examples:
+  realtime-tts say "Hello there."
+  realtime-tts say "Hello there." -o hello.wav --voice ava
+  my-language-model | realtime-tts say --stdin
+  realtime-tts say "Hello there." -o - | aplay -t raw -f S16_LE -r 24000
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = _EXAMPLES
+    parser.add_argument("text", nargs="?", help="what to say")
+    parser.add_argument(
+        "--stdin", action="store_true", help="read the text from standard input, as it arrives"
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="write a WAV file instead of playing; - writes raw PCM to standard output",
+    )
+    parser.add_argument("-q", "--quiet", action="store_true", help="no figures")
+    parser.add_argument(
+        "--local", action="store_true", help="start a server just for this, and stop it after"
+    )
+    add_server_arguments(parser)
+    add_voice_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.text is not None and arguments.stdin:
+        raise ConfigError("give a text or --stdin, not both")
+    if arguments.text is None and not arguments.stdin and sys.stdin.isatty():
+        raise ConfigError('nothing to say; try: realtime-tts say "Hello there."')
+    console = Console(stderr=True, quiet=arguments.quiet, highlight=False)
+    return asyncio.run(_say(arguments, console))
+
+
+async def _say(arguments: argparse.Namespace, console: Console) -> int:
+    async with contextlib.AsyncExitStack() as stack:
+        url = arguments.url
+        if arguments.local:
+            from realtime_tts.bench.local_server import local_server
+
+            with console.status("starting a server"):
+                url = await stack.enter_async_context(local_server())
+        options = session_options(arguments)
+        tts = RealtimeTTS(url, api_key=arguments.api_key, **options)
+        await stack.enter_async_context(tts)
+        return await _Saying(tts, arguments, console).run()
+
+
+class _Saying:
+    """One text on its way to a listener."""
+
+    def __init__(self, tts: RealtimeTTS, arguments: argparse.Namespace, console: Console) -> None:
+        self._console = console
+        self._output = Output(
+            sink_makers(arguments.output), lambda why: console.print(escape(why), style="yellow")
+        )
+        self._chosen_output = arguments.output
+        self._asked_at = 0.0 if arguments.text is None else time.monotonic()
+        self._first_packet_at: float | None = None
+        self._samples = 0
+        self._interrupting: asyncio.Task[Interrupted] | None = None
+        self._speech = tts.speak(self._deltas() if arguments.text is None else arguments.text)
+
+    async def run(self) -> int:
+        with _on_interrupt(self._interrupt):
+            try:
+                await self._listen()
+            finally:
+                if self._interrupting is None:
+                    self._output.stop()
+            if self._interrupting is not None:
+                self._tell_heard(await self._interrupting)
+                return ExitStatus.INTERRUPTED
+        self._tell_figures()
+        return ExitStatus.OK
+
+    async def _deltas(self) -> AsyncGenerator[str, None]:
+        async with contextlib.aclosing(text_from(sys.stdin.fileno())) as deltas:
+            async for delta in deltas:
+                self._asked_at = self._asked_at or time.monotonic()
+                yield delta
+
+    async def _listen(self) -> None:
+        async for packet in self._speech:
+            if self._first_packet_at is None:
+                self._first_packet_at = time.monotonic()
+            self._samples += len(packet) // 2
+            await self._output.write(packet)
+        if self._interrupting is None:
+            await self._output.finish()
+
+    def _interrupt(self) -> None:
+        """Ctrl-C: silence first, then ask the server what was heard."""
+        if self._interrupting is None:
+            played = self._output.played_seconds
+            self._output.stop()
+            interrupt = self._speech.interrupt(None if played is None else played * 1000)
+            self._interrupting = asyncio.create_task(interrupt)
+
+    def _tell_heard(self, report: Interrupted) -> None:
+        if report.text_spoken:
+            self._console.print(f"[bold]heard[/bold] {escape(report.text_spoken)}")
+        if report.text_remaining:
+            self._console.print(f"[bold]not heard[/bold] {escape(report.text_remaining)}")
+        self._console.print(f"interrupted after {report.played_ms / 1000:.2f} s")
+
+    def _tell_figures(self) -> None:
+        if self._first_packet_at is None:
+            self._console.print("the text had nothing to speak", style="yellow")
+            return
+        result = self._speech.result
+        assert result is not None, "the speech is over"
+        figures = [
+            f"{self._samples / 24_000:.2f} s of speech",
+            f"first packet after {(self._first_packet_at - self._asked_at) * 1000:.0f} ms",
+        ]
+        if result.underruns:
+            figures.append(f"{result.underruns} underruns")
+        if result.held_ms >= 1:
+            figures.append(f"waited {result.held_ms / 1000:.2f} s for text")
+        if result.reason != "complete":
+            figures.append(f"ended early: {result.reason}")
+        if self._output.name not in (None, self._chosen_output):
+            figures.append(f"[bold]{self._output.name}[/bold]")
+        if self._output.name == str(FALLBACK_FILE) and self._chosen_output is None:
+            self._console.print(f"no audio player found: written to {FALLBACK_FILE}")
+        self._console.print(" · ".join(figures))
+
+
+@contextlib.contextmanager
+def _on_interrupt(action: Callable[[], None]) -> Iterator[None]:
+    """Call `action` at the first Ctrl-C; a second one ends the program as usual."""
+    loop = asyncio.get_running_loop()
+
+    def first() -> None:
+        loop.remove_signal_handler(signal.SIGINT)
+        action()
+
+    try:
+        loop.add_signal_handler(signal.SIGINT, first)
+    except NotImplementedError:  # Windows: Ctrl-C ends the program without a report
+        yield
+        return
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)

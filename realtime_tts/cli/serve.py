@@ -1,0 +1,212 @@
+"""`realtime-tts serve`: flags and environment to configs, then the server."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from realtime_tts.cli.progress import LoadingProgress
+from realtime_tts.cli.session_arguments import KEY_VARIABLE
+from realtime_tts.errors import ConfigError
+
+if TYPE_CHECKING:
+    from realtime_tts.config import ServerConfig
+    from realtime_tts.engine.settings import EngineConfig
+
+KEYS_VARIABLE = "REALTIME_TTS_API_KEYS"
+
+EXAMPLES = """\
+examples:
+  realtime-tts serve                                      the embedded demo voice
+  realtime-tts serve --model Qwen/Qwen3-TTS-12Hz-1.7B-CustomVoice --device cuda
+  realtime-tts serve --model ./my-checkpoint --port 9000 --api-key "$(openssl rand -hex 24)"
+  realtime-tts serve --engine fake                        tones instead of speech, no torch
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The flags of `serve`."""
+    parser.epilog = EXAMPLES
+    _add_model_arguments(parser.add_argument_group("model"))
+    _add_scheduler_arguments(parser.add_argument_group("scheduling"))
+    _add_server_arguments(parser.add_argument_group("server"))
+
+
+def _add_model_arguments(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--model",
+        default="demo",
+        help="a Hub id, a checkpoint folder, or demo: the embedded voice (default)",
+    )
+    group.add_argument(
+        "--engine",
+        choices=("inline", "fake"),
+        default="inline",
+        help="inline: the model, in a thread of this process (default); fake: tones, no torch",
+    )
+    group.add_argument("--device", default="cpu", help="torch device (default: cpu)")
+    group.add_argument(
+        "--dtype",
+        choices=("float32", "bfloat16", "float16"),
+        default="float32",
+        help="of talker and code predictor (default: float32); the codec stays float32",
+    )
+    group.add_argument("--threads", type=int, help="CPU threads of the model (default: torch's)")
+    group.add_argument("--slots", type=int, default=16, help="turns that hold state (default: 16)")
+    group.add_argument(
+        "--max-frames", type=int, help="longest turn, in frames of 80 ms (default: the model's)"
+    )
+    group.add_argument(
+        "--no-guards", action="store_true", help="do not end runaway speech (for parity checks)"
+    )
+    group.add_argument(
+        "--step-seconds", type=float, default=0.002, help="the fake engine's step (default: 0.002)"
+    )
+
+
+def _add_scheduler_arguments(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--lead-seconds",
+        type=float,
+        default=3.0,
+        help="audio to be ahead of the listener at most, where a session asks for nothing else "
+        "(default: 3)",
+    )
+    group.add_argument(
+        "--min-start-tokens",
+        type=int,
+        default=2,
+        help="text tokens to wait for before speech begins (default: 2)",
+    )
+    group.add_argument(
+        "--max-start-wait",
+        type=float,
+        default=0.15,
+        help="seconds after which speech begins with fewer (default: 0.15)",
+    )
+
+
+def _add_server_arguments(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--host", default="127.0.0.1", help="address to listen on")
+    group.add_argument("--port", type=int, default=8000, help="port (default: 8000; 0: any free)")
+    group.add_argument(
+        "--api-key",
+        action="append",
+        metavar="KEY",
+        help=f"let in only who has this key; repeatable (default: the environment's "
+        f"{KEYS_VARIABLE}, separated by commas, or {KEY_VARIABLE}; none: everybody)",
+    )
+    group.add_argument(
+        "--allow-origin",
+        action="append",
+        metavar="ORIGIN",
+        help="web pages that may connect besides the server's own, e.g. https://example.com; "
+        "repeatable; * means all",
+    )
+    group.add_argument("--max-sessions", type=int, default=512, help="open sockets (default: 512)")
+    group.add_argument(
+        "--drain-seconds",
+        type=float,
+        default=30.0,
+        help="at SIGTERM, let turns finish for so long (default: 30)",
+    )
+    group.add_argument(
+        "--log-format",
+        choices=("json", "text"),
+        help="default: text on a terminal, else json",
+    )
+    group.add_argument("--log-level", choices=("debug", "info", "warning", "error"), default="info")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve until SIGTERM or Ctrl-C. Returns the exit status."""
+    from realtime_tts.engine.inline import InlineEngine
+    from realtime_tts.logs import configure_logging
+    from realtime_tts.metrics import Metrics
+    from realtime_tts.server.run import serve
+
+    console = Console(stderr=True)
+    config = server_config(arguments, terminal=console.is_terminal)
+    engine = engine_config(arguments)
+    configure_logging(config.log_format, config.log_level, access_log=config.access_log)
+    metrics = Metrics()
+    progress = LoadingProgress(console)
+
+    def make_link() -> InlineEngine:
+        return InlineEngine(
+            engine.loader(),
+            engine.scheduler(),
+            guards=engine.guards,
+            observer=metrics,
+            progress=progress.update,
+        )
+
+    def ready(port: int) -> None:
+        progress.close()
+        _welcome(console, config, engine, port)
+
+    with progress:
+        return serve(config, make_link, engine.load_tokenizer, metrics, on_ready=ready)
+
+
+def server_config(arguments: argparse.Namespace, *, terminal: bool) -> ServerConfig:
+    """The front's settings. Raises ConfigError."""
+    from realtime_tts.config import LimitsConfig, ServerConfig
+
+    return ServerConfig(
+        host=arguments.host,
+        port=arguments.port,
+        api_keys=tuple(arguments.api_key or _keys_of_environment()),
+        allowed_origins=tuple(arguments.allow_origin or ()),
+        drain_seconds=arguments.drain_seconds,
+        log_format=arguments.log_format or ("text" if terminal else "json"),
+        log_level=arguments.log_level,
+        limits=LimitsConfig(max_sessions=arguments.max_sessions),
+    )
+
+
+def engine_config(arguments: argparse.Namespace) -> EngineConfig:
+    """The engine's settings. Raises ConfigError."""
+    from realtime_tts.engine.guards import GuardConfig
+    from realtime_tts.engine.settings import EngineConfig
+
+    if arguments.engine == "fake" and arguments.model != "demo":
+        raise ConfigError("--engine fake makes tones and takes no --model; give one of the two")
+    return EngineConfig(
+        model=arguments.model,
+        kind=arguments.engine,
+        device=arguments.device,
+        dtype=arguments.dtype,
+        slots=arguments.slots,
+        threads=arguments.threads,
+        max_frames=arguments.max_frames,
+        lead_cap=arguments.lead_seconds,
+        min_start_tokens=arguments.min_start_tokens,
+        max_start_wait=arguments.max_start_wait,
+        guards=GuardConfig(enabled=not arguments.no_guards),
+        step_seconds=arguments.step_seconds,
+    )
+
+
+def _keys_of_environment() -> list[str]:
+    keys = os.environ.get(KEYS_VARIABLE) or os.environ.get(KEY_VARIABLE) or ""
+    return [key.strip() for key in keys.split(",") if key.strip()]
+
+
+def _welcome(console: Console, config: ServerConfig, engine: EngineConfig, port: int) -> None:
+    """Where the server is, and three ways to talk to it."""
+    host = "127.0.0.1" if config.host in ("0.0.0.0", "::") else config.host
+    authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    flags = "" if port == 8000 and host == "127.0.0.1" else f" --url ws://{authority}"
+    model = "a fake engine (tones)" if engine.kind == "fake" else engine.model
+    lines = (
+        f"[bold]realtime-tts[/bold] speaks with {model} on [bold]http://{authority}[/bold]",
+        f'  realtime-tts say{flags} "Hello there."',
+        f"  echo 'Text that is still arriving' | realtime-tts say{flags} --stdin",
+        f"  curl http://{authority}/v1/voices        # the WebSocket is ws://{authority}/v1/tts",
+    )
+    for line in lines:
+        console.print(line, highlight=False, soft_wrap=True)

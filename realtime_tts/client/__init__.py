@@ -1,0 +1,25 @@
+"""The asyncio client. It needs websockets and msgspec, and nothing of the server."""
+
+from realtime_tts.client.backoff import Backoff
+from realtime_tts.client.client import DEFAULT_SERVER, RealtimeTTS
+from realtime_tts.client.options import PredictorOptions, SamplingOptions, SessionOptions
+from realtime_tts.client.report import Interrupted, TurnResult
+from realtime_tts.client.speech import Speech, TextSource
+from realtime_tts.client.turn import Turn
+from realtime_tts.client.wav import speak_to_wav, wav_writer
+
+__all__ = [
+    "DEFAULT_SERVER",
+    "Backoff",
+    "Interrupted",
+    "PredictorOptions",
+    "RealtimeTTS",
+    "SamplingOptions",
+    "SessionOptions",
+    "Speech",
+    "TextSource",
+    "Turn",
+    "TurnResult",
+    "speak_to_wav",
+    "wav_writer",
+]

@@ -1,0 +1,56 @@
+"""From what a user types as the server's address to a WebSocket URL."""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+from urllib.parse import urlsplit, urlunsplit
+
+from realtime_tts.errors import ConfigError
+
+DEFAULT_PATH = "/v1/tts"
+_SCHEMES = {"ws": "ws", "wss": "wss", "http": "ws", "https": "wss"}
+
+
+def websocket_url(server: str) -> str:
+    """The WebSocket URL of `server`, which is a ws(s) or http(s) URL or just `host:port`.
+
+    A URL without a path gets `/v1/tts`. Raises ConfigError if `server` names no host.
+    """
+    text = server.strip()
+    if "://" not in text:
+        text = f"ws://{text}"
+    try:
+        parts = urlsplit(text)
+        host, _port = parts.hostname, parts.port
+    except ValueError as error:
+        raise _refused(server) from error
+    scheme = _SCHEMES.get(parts.scheme.lower())
+    if scheme is None or not host:
+        raise _refused(server)
+    path = parts.path if parts.path not in ("", "/") else DEFAULT_PATH
+    return urlunsplit((scheme, parts.netloc, path, parts.query, ""))
+
+
+def http_url(server: str, path: str) -> str:
+    """The URL of `path` (such as `/readyz`) on the same server."""
+    parts = urlsplit(websocket_url(server))
+    scheme = "https" if parts.scheme == "wss" else "http"
+    return urlunsplit((scheme, parts.netloc, path, "", ""))
+
+
+def is_loopback(url: str) -> bool:
+    """Whether `url` leads to this machine, where no proxy has any business."""
+    host = urlsplit(url).hostname or ""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _refused(server: str) -> ConfigError:
+    return ConfigError(
+        f"cannot use {server!r} as the server's address; expected a ws://, wss://, http:// or "
+        "https:// URL or host:port, such as ws://127.0.0.1:8000"
+    )

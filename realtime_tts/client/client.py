@@ -1,0 +1,167 @@
+"""RealtimeTTS: the asyncio client."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from random import Random
+from types import TracebackType
+from typing import Any, Self, Unpack
+
+from realtime_tts.client.address import websocket_url
+from realtime_tts.client.backoff import Backoff
+from realtime_tts.client.connection import Connection, Target
+from realtime_tts.client.handshake import is_final
+from realtime_tts.client.options import SessionOptions, merged, session_start
+from realtime_tts.client.speech import Speech, TextSource
+from realtime_tts.client.turn import Turn
+from realtime_tts.errors import ClientError, OverloadedError, RealtimeTTSError
+from realtime_tts.protocol.messages import Ready
+
+DEFAULT_SERVER = "ws://127.0.0.1:8000"
+
+
+class RealtimeTTS:
+    """A session with a server: `async with RealtimeTTS(...) as tts`.
+
+    One socket, used for one turn after another; turns opened while one speaks wait at the server.
+    When the socket is lost, the turn on it ends with ConnectionLost and is not repeated; the next
+    `turn()` or `speak()` connects again, waiting as `backoff` says.
+
+    Args:
+        server: ws(s) or http(s) URL, or host:port; without a path `/v1/tts` is meant.
+        api_key: sent as a bearer token.
+        backoff: waits between attempts to connect again.
+        connect_timeout: seconds for one attempt.
+        reply_timeout: seconds the server may take to answer settings or an interrupt.
+        options: the session's settings, see SessionOptions.
+
+    Raises ConfigError for an address or option that cannot be used.
+    """
+
+    def __init__(
+        self,
+        server: str = DEFAULT_SERVER,
+        *,
+        api_key: str | None = None,
+        backoff: Backoff = Backoff(),  # noqa: B008 - frozen
+        connect_timeout: float = 10.0,
+        reply_timeout: float = 10.0,
+        **options: Unpack[SessionOptions],
+    ) -> None:
+        self.url = websocket_url(server)
+        self._target = Target(self.url, api_key, connect_timeout, reply_timeout)
+        self._backoff = backoff
+        self._options: dict[str, Any] = merged({}, options)
+        session_start(self._options)  # refuse what cannot be used before anything is sent
+        self._connection: Connection | None = None
+        self._leaving: set[Connection] = set()
+        self._connecting = asyncio.Lock()
+        self._closed = False
+        self._turns = 0
+        self._random = Random()
+
+    async def __aenter__(self) -> Self:
+        await self.connect()
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    @property
+    def ready(self) -> Ready:
+        """What the server said about itself: voices, languages, effective settings, limits.
+
+        Raises ClientError before the first connection.
+        """
+        if self._connection is None:
+            raise ClientError("not connected yet: use `async with`, or await connect()")
+        return self._connection.ready
+
+    @property
+    def connected(self) -> bool:
+        """Whether the socket is open, as far as is known."""
+        return self._connection is not None and self._connection.lost is None
+
+    async def connect(self, *, retry_for: float = 0.0) -> None:
+        """Connect now; without this the first turn does. Idempotent.
+
+        `retry_for`: seconds to keep trying while nothing answers, for a server that is starting.
+        Raises HandshakeRefused, OverloadedError, ConnectionLost, or RequestError for settings that
+        the server cannot do.
+        """
+        await self._connected(retry_for)
+
+    async def close(self) -> None:
+        """Close the socket; a turn still running ends with ConnectionLost. Idempotent."""
+        self._closed = True
+        connections = {*self._leaving, self._connection}
+        await asyncio.gather(*(each.close() for each in connections if each is not None))
+        self._leaving.clear()
+
+    async def configure(self, **options: Unpack[SessionOptions]) -> None:
+        """Change settings for the turns that begin from now on, also after connecting again.
+
+        Raises RequestError if the server cannot do them, then all stays as it was; ConfigError;
+        ConnectionLost.
+        """
+        start = session_start(options)
+        connection = await self._connected(self._backoff.give_up_after)
+        await connection.configure(start)
+        self._options = merged(self._options, options)
+
+    async def turn(self, turn_id: str | None = None) -> Turn:
+        """A new turn. Connects first where needed, so call it as early as you know of a reply.
+
+        `turn_id`: 1 to 64 printable ASCII characters, new for this session; by default a number.
+        Raises what `connect` raises.
+        """
+        await self._connected(self._backoff.give_up_after)
+        self._turns += 1
+        return Turn(
+            turn_id or f"turn-{self._turns}",
+            lambda: self._connected(self._backoff.give_up_after),
+        )
+
+    def speak(self, text: TextSource) -> Speech:
+        """Speak a text, or text deltas as they come; iterate over the result for the packets.
+
+        `text` is a string, an iterable or an async iterable of strings. Sending and receiving go on
+        at the same time. See Speech.
+        """
+        return Speech(self.turn, text)
+
+    # Connecting
+
+    async def _connected(self, retry_for: float) -> Connection:
+        async with self._connecting:
+            if self._closed:
+                raise ClientError("this client is closed; make a new one")
+            current = self._connection
+            if current is not None and current.lost is None and not current.leaving:
+                return current
+            self._leaving = {each for each in self._leaving if each.lost is None}
+            if current is not None and current.lost is None:
+                self._leaving.add(current)  # its turns are still to be finished there
+            self._connection = await self._connect(retry_for)
+            return self._connection
+
+    async def _connect(self, retry_for: float) -> Connection:
+        until = time.monotonic() + retry_for
+        attempt = 0
+        while True:
+            try:
+                return await Connection.open(self._target, session_start(self._options))
+            except RealtimeTTSError as error:
+                attempt += 1
+                delay = self._backoff.delay(attempt, self._random.random())
+                if isinstance(error, OverloadedError):
+                    delay = max(delay, error.retry_after)
+                if is_final(error) or time.monotonic() + delay > until:
+                    raise
+                await asyncio.sleep(delay)

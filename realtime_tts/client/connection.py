@@ -1,0 +1,319 @@
+"""One socket: sends messages, and one task that reads and hands everything to its turn."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from dataclasses import dataclass, field
+from weakref import WeakValueDictionary
+
+from websockets.asyncio.client import ClientConnection
+from websockets.exceptions import ConnectionClosed
+
+from realtime_tts.client.handshake import open_socket
+from realtime_tts.client.inbox import Inbox
+from realtime_tts.client.pace import Pace
+from realtime_tts.client.report import Interrupted, TurnResult
+from realtime_tts.errors import (
+    ConfigError,
+    ConnectionLost,
+    OverloadedError,
+    RealtimeTTSError,
+    RequestError,
+    TurnError,
+)
+from realtime_tts.protocol.messages import (
+    ErrorMessage,
+    Message,
+    Ready,
+    ServerMessage,
+    SessionStart,
+    TurnDone,
+    TurnInterrupted,
+    TurnStarted,
+    WarningMessage,
+)
+from realtime_tts.protocol.parsing import ProtocolError, UnknownType, encode, parse_server_message
+from realtime_tts.protocol.settings import Limits
+
+log = logging.getLogger(__name__)
+
+_GOING_AWAY = "going_away"
+_UNKNOWN_TURN = "unknown_turn"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where to connect and how long to wait, in seconds, for it and for each answer."""
+
+    url: str
+    api_key: str | None = field(default=None, repr=False)
+    connect_timeout: float = 10.0
+    reply_timeout: float = 10.0
+
+    def __post_init__(self) -> None:
+        if self.connect_timeout <= 0 or self.reply_timeout <= 0:
+            raise ConfigError("connect_timeout and reply_timeout must be above 0 seconds")
+
+
+class Connection:
+    """A socket with one session. `ready` is the server's latest word on settings and limits."""
+
+    def __init__(self, target: Target, socket: ClientConnection) -> None:
+        self.url = target.url
+        self.reply_timeout = target.reply_timeout
+        self.lost: ConnectionLost | None = None
+        self.leaving = False
+        """The server finishes the turns it has and takes no new ones."""
+        self._ready: Ready | None = None
+        self._socket = socket
+        # Weak: a turn that its caller dropped needs no inbox, and one that is done keeps its own
+        # for a late interrupt.
+        self._inboxes: WeakValueDictionary[str, Inbox] = WeakValueDictionary()
+        self._on_air: Inbox | None = None
+        self._ready_waiters: list[asyncio.Future[Ready]] = []
+        self._fatal: ErrorMessage | None = None
+        self._pace = Pace(Limits())
+        self._background: set[asyncio.Task[None]] = set()
+        self._reader = asyncio.create_task(self._read(), name="realtime-tts reader")
+
+    @classmethod
+    async def open(cls, target: Target, start: SessionStart) -> Connection:
+        """Connect and set the session up.
+
+        Raises HandshakeRefused, OverloadedError, ConnectionLost, or RequestError for settings
+        which the server cannot do.
+        """
+        socket = await open_socket(target.url, target.api_key, target.connect_timeout)
+        connection = cls(target, socket)
+        try:
+            await connection._await_ready(connection._expect_ready())
+            if start != SessionStart():
+                await connection.configure(start)
+        except BaseException:
+            await connection.close()
+            raise
+        return connection
+
+    @property
+    def ready(self) -> Ready:
+        """The server's latest `ready`."""
+        assert self._ready is not None, "open() returns after the first ready"
+        return self._ready
+
+    async def configure(self, start: SessionStart) -> None:
+        """Change the settings of later turns. Raises RequestError if the server cannot."""
+        waiter = self._expect_ready()
+        await self.send(start)
+        await self._await_ready(waiter)
+
+    def join(self, inbox: Inbox) -> None:
+        """Hand what comes for this turn to `inbox` from now on."""
+        self._inboxes[inbox.turn_id] = inbox
+
+    async def send(self, message: Message, *, urgent: bool = False) -> None:
+        """Send a message, in time with the server's rate limit unless it is urgent.
+
+        Raises ConnectionLost.
+        """
+        wait = self._pace.count(time.monotonic())
+        if wait > 0 and not urgent:
+            await asyncio.sleep(wait)
+        try:
+            await self._socket.send(encode(message))
+        except ConnectionClosed as error:
+            raise self._lost(error) from error
+
+    def send_later(self, message: Message) -> None:
+        """Send from where nothing can be awaited; a lost connection is no news there."""
+
+        async def sending() -> None:
+            with contextlib.suppress(ConnectionLost):
+                await self.send(message, urgent=True)
+
+        task = asyncio.create_task(sending())
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    async def give_up(self, reason: str) -> None:
+        """Drop the socket because the server does not keep its promises."""
+        self._end(ConnectionLost(f"{self.url}: {reason}"))
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the socket; turns still running end with ConnectionLost. Idempotent."""
+        self._end(ConnectionLost(f"the connection to {self.url} was closed by this client"))
+        if self._background:
+            await asyncio.wait(self._background, timeout=1.0)
+        await self._socket.close()
+        await self._reader
+
+    # Reading
+
+    async def _read(self) -> None:
+        try:
+            while True:
+                data = await self._socket.recv()
+                if isinstance(data, bytes):
+                    self._audio(data)
+                else:
+                    self._text(data)
+        except ConnectionClosed as error:
+            self._end(self._lost(error))
+        except ProtocolError as error:
+            self._end(ConnectionLost(f"{self.url} sent what no realtime-tts server sends: {error}"))
+            await self._socket.close(1002)
+
+    def _audio(self, packet: bytes) -> None:
+        # Between turns there is no audio; a server that sends some has nobody to play it to.
+        if self._on_air is not None:
+            self._on_air.packet(packet)
+
+    def _text(self, raw: str) -> None:
+        try:
+            message = parse_server_message(raw)
+        except UnknownType as error:
+            log.debug("ignored, the server is newer: %s", error)
+            return
+        self._dispatch(message)
+
+    def _dispatch(self, message: ServerMessage) -> None:
+        match message:
+            case Ready():
+                if self._ready is None:
+                    self._pace = Pace(message.limits)
+                self._ready = message
+                for waiter in self._take_waiters():
+                    waiter.set_result(message)
+            case TurnStarted():
+                self._on_air = self._inboxes.get(message.turn_id)
+                if self._on_air is not None:
+                    self._on_air.layout = message.layout
+            case TurnInterrupted():
+                if (inbox := self._inboxes.get(message.turn_id)) is not None:
+                    inbox.was_interrupted(Interrupted.of(message))
+            case TurnDone():
+                self._turn_done(message)
+            case WarningMessage():
+                self._warning(message)
+            case ErrorMessage():
+                self._error(message)
+
+    def _turn_done(self, message: TurnDone) -> None:
+        inbox = self._inboxes.get(message.turn_id)
+        if inbox is None:
+            return
+        if self._on_air is inbox:
+            self._on_air = None
+        inbox.done(TurnResult.of(message))
+
+    def _warning(self, message: WarningMessage) -> None:
+        inbox = self._inboxes.get(message.turn_id or "")
+        if inbox is not None:
+            inbox.warn(message)
+            log.info("%s: %s", message.code, message.message)
+        elif message.code == _GOING_AWAY:
+            self.leaving = True
+        else:
+            log.warning("%s: %s", message.code, message.message)
+
+    def _error(self, message: ErrorMessage) -> None:
+        inbox = self._inboxes.get(message.turn_id or "")
+        if inbox is not None:
+            self._turn_error(message, inbox)
+            return
+        waiters = self._take_waiters()
+        for waiter in waiters:
+            waiter.set_exception(session_error(message))
+        if message.fatal:
+            self._fatal = message
+        elif not waiters:
+            log.error("the server refused a message: %s: %s", message.code, message.message)
+
+    def _turn_error(self, message: ErrorMessage, inbox: Inbox) -> None:
+        if message.code == _UNKNOWN_TURN:
+            inbox.forget()
+        else:
+            inbox.refuse(turn_error(message))
+
+    # Ready
+
+    def _expect_ready(self) -> asyncio.Future[Ready]:
+        waiter: asyncio.Future[Ready] = asyncio.get_running_loop().create_future()
+        waiter.add_done_callback(_seen)
+        if self.lost is not None:
+            waiter.set_exception(self.lost)
+        else:
+            self._ready_waiters.append(waiter)
+        return waiter
+
+    async def _await_ready(self, waiter: asyncio.Future[Ready]) -> None:
+        try:
+            await asyncio.wait_for(waiter, self.reply_timeout)
+        except TimeoutError:
+            await self.give_up(f"no `ready` within {self.reply_timeout:g} s")
+            assert self.lost is not None, "give_up() says why"
+            raise self.lost from None
+
+    def _take_waiters(self) -> list[asyncio.Future[Ready]]:
+        waiters, self._ready_waiters = self._ready_waiters, []
+        return [waiter for waiter in waiters if not waiter.done()]
+
+    # The end
+
+    def _lost(self, error: ConnectionClosed) -> ConnectionLost:
+        """What to tell the caller about a closed socket."""
+        if self.lost is not None:
+            return self.lost
+        if self._fatal is not None:
+            reason = f"the server ended the session: {self._fatal.code}: {self._fatal.message}"
+        elif error.rcvd is not None:
+            reason = f"the server closed the connection: {error.rcvd.code} {error.rcvd.reason}"
+        else:
+            reason = "the connection broke without a word"
+        return ConnectionLost(f"{self.url}: {reason.rstrip()}")
+
+    def _end(self, error: ConnectionLost) -> None:
+        if self.lost is not None:
+            return
+        self.lost = error
+        for waiter in self._take_waiters():
+            waiter.set_exception(error)
+        for inbox in self._inboxes.values():
+            if not inbox.over:
+                inbox.fail(turn_lost(error, inbox))
+        self._inboxes.clear()
+        self._on_air = None
+
+
+def _seen(waiter: asyncio.Future[Ready]) -> None:
+    """Nobody may be waiting any more when an answer is an error; asyncio would complain."""
+    if not waiter.cancelled():
+        waiter.exception()
+
+
+def turn_error(message: ErrorMessage) -> RealtimeTTSError:
+    """The error for a turn which the server ended with one."""
+    if message.code == OverloadedError.code:
+        return OverloadedError(message.message, (message.retry_after_ms or 1_000) / 1000)
+    return TurnError(f"{message.code}: {message.message}", message.code, message.retryable)
+
+
+def session_error(message: ErrorMessage) -> RealtimeTTSError:
+    """The error for settings, or a whole session, which the server refused."""
+    if message.code == OverloadedError.code:
+        return OverloadedError(message.message, (message.retry_after_ms or 1_000) / 1000)
+    return RequestError(f"{message.code}: {message.message}")
+
+
+def turn_lost(error: ConnectionLost, inbox: Inbox) -> ConnectionLost:
+    """`error`, with how far this turn had come."""
+    seconds = inbox.samples_received / 24_000
+    lost = ConnectionLost(
+        f"{error}; {seconds:.2f} s of speech of turn {inbox.turn_id} had come. Nothing is sent "
+        "again: what the listener has not heard is for the caller to speak in a new turn"
+    )
+    lost.__cause__ = error
+    return lost

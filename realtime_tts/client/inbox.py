@@ -1,0 +1,143 @@
+"""What has come from the server for one turn, until the caller takes it.
+
+No I/O: the connection's reader puts in, the turn's consumer takes out. Putting never waits, so
+a consumer that stops reading delays neither its own turn's control messages nor another turn.
+What piles up meanwhile is bounded by the server, which sends at most `lead_ms` more than real
+time has consumed, and ends a turn after `max_turn_audio_ms`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+
+from realtime_tts.client.report import Interrupted, TurnResult
+from realtime_tts.errors import RealtimeTTSError, TurnError
+from realtime_tts.protocol.messages import WarningMessage
+
+_ALREADY_DONE = "turn_already_done"
+"""Warning in place of a report, when the server no longer knows what it said."""
+
+
+class Inbox:
+    """Packets, warnings, reports and the end of one turn."""
+
+    def __init__(self, turn_id: str) -> None:
+        self.turn_id = turn_id
+        self.samples_received = 0
+        self.layout: str | None = None
+        self.warnings: list[WarningMessage] = []
+        self.result: TurnResult | None = None
+        self.failure: BaseException | None = None
+        self.interrupted: Interrupted | None = None
+        self.forgotten = False
+        self._refused: RealtimeTTSError | None = None
+        self._packets: deque[bytes] = deque()
+        self._silenced = False
+        self._changed = asyncio.Event()
+
+    @property
+    def over(self) -> bool:
+        """Nothing more will come from the server for this turn."""
+        return self.result is not None or self.failure is not None
+
+    # For the connection's reader
+
+    def packet(self, data: bytes) -> None:
+        """Audio of this turn came."""
+        self.samples_received += len(data) // 2
+        if not self._silenced:
+            self._packets.append(data)
+            self._changed.set()
+
+    def was_interrupted(self, report: Interrupted) -> None:
+        """The server's answer to an interrupt came."""
+        self.interrupted = report
+        self.silence()
+
+    def warn(self, warning: WarningMessage) -> None:
+        """A warning about this turn came."""
+        self.warnings.append(warning)
+        if warning.code == _ALREADY_DONE:
+            self.forget()
+
+    def forget(self) -> None:
+        """The server no longer knows this turn and will not report on it."""
+        self.forgotten = True
+        self._changed.set()
+
+    def refuse(self, error: RealtimeTTSError) -> None:
+        """An error about this turn came; the turn goes on until `turn.done`."""
+        if not self.over and self._refused is None:
+            self._refused = error
+
+    def done(self, result: TurnResult) -> None:
+        """`turn.done` came. It fails the turn if the speech is not all that was asked for."""
+        self.result = result
+        if self.failure is None:
+            self.failure = self._shortfall(result.reason)
+        self._changed.set()
+
+    def fail(self, error: BaseException) -> None:
+        """The turn cannot go on; the consumer gets `error` after the packets that are here.
+
+        Only the first failure counts, and none after the end: later ones are consequences.
+        """
+        if not self.over:
+            self.failure = error
+        self._changed.set()
+
+    # For the consumer
+
+    def silence(self) -> None:
+        """Drop what is here and what still comes: not one more packet reaches the consumer."""
+        self._silenced = True
+        self._packets.clear()
+        self._changed.set()
+
+    async def next(self) -> bytes | None:
+        """The next packet; None when there are no more. Raises the failure, if there was one."""
+        while True:
+            if self._packets:
+                return self._packets.popleft()
+            if self.failure is not None:
+                raise self.failure
+            if self._silenced or self.over:
+                return None
+            await self._wait()
+
+    async def wait_interrupted(self) -> Interrupted | None:
+        """The answer to an interrupt, None if the turn is forgotten.
+
+        Raises the failure if there will be no answer, because the connection is gone.
+        """
+        while self.interrupted is None:
+            if self.forgotten:
+                return None
+            if self.failure is not None and self.result is None:
+                raise self.failure
+            await self._wait()
+        return self.interrupted
+
+    async def wait_over(self) -> None:
+        """Return when `turn.done` has come or the turn failed."""
+        while not self.over:
+            await self._wait()
+
+    def _shortfall(self, reason: str) -> RealtimeTTSError | None:
+        if reason == "interrupted":
+            return None
+        if self._refused is not None:  # for example a delta that was too much for the turn
+            return self._refused
+        if reason == "closed":
+            message = "closed: the server ended the session before the turn was spoken"
+            return TurnError(message, "closed", server_retryable=True)
+        if reason == "error":
+            return TurnError("the server ended the turn with an error it did not explain", "error")
+        return None
+
+    async def _wait(self) -> None:
+        # Several tasks may wait; each looks at the state again, so one event serves them all.
+        self._changed.clear()
+        await self._changed.wait()
+

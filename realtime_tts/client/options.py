@@ -1,0 +1,75 @@
+"""The session settings a caller may give, and the `session.start` they become."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, TypedDict
+
+import msgspec
+
+from realtime_tts.errors import ConfigError
+from realtime_tts.protocol.messages import SessionStart
+
+
+class PredictorOptions(TypedDict, total=False):
+    """Sampling of codes 2 to 16 of a frame."""
+
+    temperature: float
+    top_k: int
+    top_p: float
+
+
+class SamplingOptions(TypedDict, total=False):
+    """Sampling of the first code of a frame, and of the others in `predictor`.
+
+    temperature 0 is greedy; top_k 0 and top_p 1 mean no limit.
+    """
+
+    temperature: float
+    top_k: int
+    top_p: float
+    repetition_penalty: float
+    predictor: PredictorOptions
+
+
+class SessionOptions(TypedDict, total=False):
+    """What a session can set; what is left out is the server's choice.
+
+    `seed` makes speech repeatable. `instructions` describe the manner, where the checkpoint takes
+    any. `text_filter`: whether markdown, emoji and URLs are left unspoken. `lead_ms`: how far ahead
+    of the listener the server may send.
+    """
+
+    voice: str
+    language: str
+    instructions: str
+    seed: int
+    sampling: SamplingOptions
+    text_filter: Literal["on", "off"]
+    layout: Literal["auto", "streaming", "full_text"]
+    lead_ms: int
+
+
+def session_start(options: Mapping[str, Any]) -> SessionStart:
+    """The message for `options`; None counts as left out. Raises ConfigError."""
+    given = {name: value for name, value in options.items() if value is not None}
+    unknown = sorted(set(given) - set(SessionOptions.__annotations__))
+    if unknown:
+        known = ", ".join(SessionOptions.__annotations__)
+        raise ConfigError(f"unknown option {unknown[0]!r}; a session has: {known}")
+    try:
+        return msgspec.convert(given | {"type": "session.start"}, SessionStart)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"a session option cannot be used: {error}") from error
+
+
+def merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    """`first` overlaid by `second`, `sampling` field by field, as the server does it."""
+    result = dict(first)
+    for name, value in second.items():
+        old = result.get(name)
+        if isinstance(old, Mapping) and isinstance(value, Mapping):
+            value = merged(old, value)
+        if value is not None:
+            result[name] = value
+    return result

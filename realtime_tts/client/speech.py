@@ -1,0 +1,101 @@
+"""Speech: text from anywhere in, packets out, sent and received at the same time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+)
+
+from realtime_tts.client.report import Interrupted, TurnResult
+from realtime_tts.client.turn import Turn
+from realtime_tts.errors import ClientError
+
+TextSource = str | Iterable[str] | AsyncIterable[str]
+
+
+class Speech:
+    """What `RealtimeTTS.speak` returns. Iterate over it once for the packets.
+
+    Leaving the loop early (`break`, an exception, a cancelled task) interrupts the turn. So does an
+    error in the text source, which then comes out of the loop as it is.
+    """
+
+    def __init__(self, open_turn: Callable[[], Awaitable[Turn]], text: TextSource) -> None:
+        self._open_turn = open_turn
+        self._text = text
+        self._turn: Turn | None = None
+        self._begun = False
+        self._stopped = False
+
+    @property
+    def turn(self) -> Turn | None:
+        """The turn behind it, once iteration began."""
+        return self._turn
+
+    @property
+    def result(self) -> TurnResult | None:
+        """How it ended, once the server has said so."""
+        return self._turn.result if self._turn else None
+
+    @property
+    def interrupted(self) -> Interrupted | None:
+        """What was heard, if it was interrupted and the server's answer came."""
+        return self._turn.interrupted if self._turn else None
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        if self._begun:
+            raise ClientError("a speech can be listened to once; call speak() again")
+        self._begun = True
+        # A generator of its own per loop: when the loop is left, it is closed at once.
+        return self._packets()
+
+    async def interrupt(self, played_ms: float | None = None) -> Interrupted:
+        """Stop speaking, from another task than the one that listens; its loop ends quietly.
+
+        See `Turn.interrupt`.
+        """
+        self._stopped = True
+        if self._turn is None:
+            return Interrupted("", 0, 0.0, "", "")
+        return await self._turn.interrupt(played_ms)
+
+    async def _packets(self) -> AsyncGenerator[bytes, None]:
+        turn = self._turn = await self._open_turn()
+        if self._stopped:
+            return
+        feeder = asyncio.create_task(self._feed(turn), name="realtime-tts text")
+        try:
+            async for packet in turn:
+                yield packet
+        finally:
+            if not turn.over:
+                turn.abandon()
+            feeder.cancel()
+            await asyncio.wait([feeder])
+
+    async def _feed(self, turn: Turn) -> None:
+        """Send all text. Never raises: what goes wrong comes out of the turn."""
+        try:
+            await self._send_all(turn)
+        except Exception as error:
+            turn.abandon(error)  # no effect where the turn itself has failed already
+        finally:
+            if isinstance(self._text, AsyncGenerator):
+                await self._text.aclose()  # closes the language model's response behind it
+
+    async def _send_all(self, turn: Turn) -> None:
+        if isinstance(self._text, str):
+            await turn.send(self._text, end=True)
+        elif isinstance(self._text, AsyncIterable):
+            async for delta in self._text:
+                await turn.send(delta)
+        else:
+            for delta in self._text:
+                await turn.send(delta)
+        await turn.end()

@@ -1,0 +1,228 @@
+"""Turn: one stream of text in and of packets out, as its caller sees it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import TypeVar
+
+from realtime_tts.client.connection import Connection
+from realtime_tts.client.inbox import Inbox
+from realtime_tts.client.report import Interrupted, TurnResult
+from realtime_tts.errors import ClientError, ConnectionLost
+from realtime_tts.protocol.messages import (
+    Flush,
+    Interrupt,
+    Message,
+    Played,
+    Text,
+    TurnEnd,
+    WarningMessage,
+)
+
+T = TypeVar("T")
+
+_BYTES_PER_CHAR = 8
+"""More than any character takes in JSON: a text of max_message_bytes / 8 always fits a message."""
+
+
+class Turn:
+    """One turn. Made by `RealtimeTTS.turn()`; it reaches the server with its first text.
+
+    Send text and read packets at the same time, from two tasks, or use `RealtimeTTS.speak`,
+    which does both. Iterating yields PCM packets (24 kHz, mono, s16le, at most 4,096 bytes) until
+    the turn is over, and then raises what ended it early: TurnError or OverloadedError from the
+    server, ConnectionLost, nothing after an interrupt.
+
+    Packets that are not read wait here. They delay no one, and their number is bounded by what the
+    server sends ahead of real time and by the longest turn it allows.
+    """
+
+    def __init__(self, turn_id: str, connect: Callable[[], Awaitable[Connection]]) -> None:
+        self._connect = connect
+        self._connection: Connection | None = None
+        self._inbox = Inbox(turn_id)
+        self._sent: list[str] = []
+        self._ended = False
+        self._stopped = False
+
+    @property
+    def turn_id(self) -> str:
+        """The turn's name on the wire and in the server's logs."""
+        return self._inbox.turn_id
+
+    @property
+    def text(self) -> str:
+        """All text sent so far."""
+        return "".join(self._sent)
+
+    @property
+    def over(self) -> bool:
+        """Nothing more will come for this turn."""
+        return self._inbox.over
+
+    @property
+    def result(self) -> TurnResult | None:
+        """How the turn ended, once the server has said so."""
+        return self._inbox.result
+
+    @property
+    def interrupted(self) -> Interrupted | None:
+        """The server's answer to `interrupt`, once it came."""
+        return self._inbox.interrupted
+
+    @property
+    def layout(self) -> str | None:
+        """The prompt layout in use, `streaming` or `full_text`, once audio began."""
+        return self._inbox.layout
+
+    @property
+    def samples_received(self) -> int:
+        """Samples that came, whether or not they were read."""
+        return self._inbox.samples_received
+
+    @property
+    def warnings(self) -> tuple[WarningMessage, ...]:
+        """What the server warned about, such as text with nothing to speak."""
+        return tuple(self._inbox.warnings)
+
+    # Text in
+
+    async def send(self, delta: str, *, end: bool = False) -> None:
+        """Send a text delta, as it came from the language model: no trimming, no joining.
+
+        `end` ends the text with it, which lets the server see short texts whole. Once the turn is
+        over or was interrupted this does nothing, for a sender cannot know that in time. Raises
+        ClientError after `end()`, ConnectionLost, and on the first delta what `connect` raises.
+        """
+        if self._ended and not (self._stopped or self.over):
+            raise ClientError(
+                f"turn {self.turn_id}: text after its end; open the next turn with tts.turn()"
+            )
+        if self._stopped or self.over:
+            return
+        if not delta:
+            if end:
+                await self.end()
+            return
+        connection = await self._opened()
+        self._ended = end
+        self._sent.append(delta)
+        size = connection.ready.limits
+        pieces = _cut(delta, min(size.max_text_chars, size.max_message_bytes // _BYTES_PER_CHAR))
+        for number, piece in enumerate(pieces, start=1):
+            last = end and number == len(pieces)
+            await self._tell(Text(text=piece, turn_id=self.turn_id, end=last))
+
+    async def flush(self) -> None:
+        """Speak what was sent so far without waiting for more, and stay in the turn."""
+        if self._live:
+            await self._tell(Flush(turn_id=self.turn_id))
+
+    async def end(self) -> None:
+        """No more text. A turn without any text is over at once. Idempotent."""
+        if self._ended or self._stopped:
+            return
+        self._ended = True
+        if self._connection is None:
+            self._finish_here("complete")
+        elif not self.over:
+            await self._tell(TurnEnd(turn_id=self.turn_id))
+
+    # Packets out
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        packet = await self._inbox.next()
+        if packet is None:
+            raise StopAsyncIteration
+        return packet
+
+    async def played(self, played_ms: float) -> None:
+        """Report how much the listener has heard, for a better schedule and `text_spoken`."""
+        if self._connection is not None and not self._stopped:
+            await self._tell(Played(turn_id=self.turn_id, played_ms=played_ms))
+
+    # Stopping
+
+    async def interrupt(self, played_ms: float | None = None) -> Interrupted:
+        """Stop speaking. From this call on not one more packet comes out of the turn.
+
+        `played_ms`: how much the listener has heard; without it the server estimates. Works on a
+        turn that is done as well, as long as its listener still hears it. Raises ConnectionLost
+        if the connection breaks or the server does not answer.
+        """
+        self._stopped = True
+        self._inbox.silence()
+        if self._connection is None:
+            self._finish_here("interrupted")
+            return self._heard_all(0.0)
+        if self._inbox.interrupted is None:
+            await self._tell(Interrupt(turn_id=self.turn_id, played_ms=played_ms), urgent=True)
+        report = await self._answer(self._inbox.wait_interrupted())
+        await self._answer(self._inbox.wait_over())
+        return report or self._heard_all(played_ms)
+
+    def abandon(self, error: BaseException | None = None) -> None:
+        """Stop speaking without waiting for an answer; callable where nothing can be awaited.
+
+        With `error`, reading from the turn raises it.
+        """
+        self._stopped = True
+        self._inbox.silence()
+        if error is not None:
+            self._inbox.fail(error)
+        if self._connection is None:
+            self._finish_here("interrupted")
+        elif self._inbox.result is None:
+            self._connection.send_later(Interrupt(turn_id=self.turn_id))
+
+    # Steps
+
+    @property
+    def _live(self) -> bool:
+        """The server knows the turn and still takes text for it."""
+        return not (self._connection is None or self._ended or self._stopped or self.over)
+
+    async def _opened(self) -> Connection:
+        if self._connection is None:
+            connection = await self._connect()
+            # Two tasks may send first; the one that waited must not undo what the other did.
+            if self._connection is None:
+                connection.join(self._inbox)
+                self._connection = connection
+        return self._connection
+
+    async def _tell(self, message: Message, *, urgent: bool = False) -> None:
+        assert self._connection is not None, "a turn reaches the server with its first text"
+        try:
+            await self._connection.send(message, urgent=urgent)
+        except ConnectionLost:
+            # The inbox knows more than the socket: how far this turn had come.
+            raise self._inbox.failure or self._connection.lost or ConnectionLost("lost") from None
+
+    async def _answer(self, waiting: Awaitable[T]) -> T:
+        assert self._connection is not None, "only a server can answer"
+        timeout = self._connection.reply_timeout
+        try:
+            return await asyncio.wait_for(waiting, timeout)
+        except TimeoutError:
+            await self._connection.give_up(f"no answer to an interrupt within {timeout:g} s")
+            raise self._connection.lost or ConnectionLost("lost") from None
+
+    def _finish_here(self, reason: str) -> None:
+        """The turn is over without the server having heard of it."""
+        if not self.over:
+            self._inbox.done(TurnResult(self.turn_id, reason, 0, None, 0, 0.0, 0))
+
+    def _heard_all(self, played_ms: float | None) -> Interrupted:
+        """The report about a turn so old that the server has forgotten it, or one without text."""
+        samples = 0 if self.result is None else self.result.samples
+        heard = samples / 24 if played_ms is None else played_ms
+        return Interrupted(self.turn_id, samples, heard, self.text, "")
+
+
+def _cut(text: str, size: int) -> list[str]:
+    return [text[start : start + size] for start in range(0, len(text), size)]

@@ -1,0 +1,150 @@
+"""Settings of the server: frozen dataclasses with defaults, checked once when they are built.
+
+Building a config opens no file and reads no environment; the command line does both and calls
+these constructors. Units: seconds and bytes unless the name says otherwise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+from urllib.parse import urlsplit
+
+from realtime_tts.errors import ConfigError
+
+LogFormat = Literal["json", "text"]
+LOG_LEVELS = ("debug", "info", "warning", "error")
+
+
+def _require_positive(name: str, value: float) -> None:
+    if not value > 0:
+        raise ConfigError(f"{name} must be positive, got {value}")
+
+
+def _check_api_key(key: str) -> None:
+    """A key travels in a header, and from browsers inside a subprotocol name."""
+    if len(key) < 8 or not key.isascii() or not key.isprintable() or " " in key:
+        # The key itself stays out of the message: messages end up in logs.
+        raise ConfigError(
+            f"an API key must be at least 8 printable ASCII characters without spaces, "
+            f"got one of {len(key)} characters; make one with `openssl rand -hex 24`"
+        )
+
+
+def _check_origin(origin: str) -> None:
+    parts = urlsplit(origin)
+    bare = parts.scheme in ("http", "https") and parts.netloc and not parts.path
+    if origin != "*" and not bare:
+        raise ConfigError(
+            f"an allowed origin looks like https://example.com or http://localhost:3000 "
+            f"(no path), or is *; got {origin!r}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SocketConfig:
+    """When a socket that misbehaves is given up. The defaults suit the open internet.
+
+    `write_stall`: seconds without progress while the peer does not read. Together with what the
+    kernel buffers absorb it bounds how long a client that stopped reading is kept, so it must stay
+    well below ten seconds.
+    """
+
+    ping_interval: float = 15.0
+    ping_timeout: float = 10.0
+    write_stall: float = 5.0
+    write_high_water: int = 16 * 1024
+    send_buffer: int = 32 * 1024
+    """SO_SNDBUF: audio in the kernel cannot be taken back at an interrupt, so keep it small."""
+    write_buffer_cap: int = 1024 * 1024
+    handshake_timeout: float = 5.0
+    """Seconds for a complete request header, and again for the answer to a WebSocket upgrade."""
+    body_timeout: float = 30.0
+    max_header_bytes: int = 32 * 1024
+    pings_per_second: int = 50
+    pending_fragments: int = 256
+    close_timeout: float = 2.0
+    tcp_user_timeout: float = 20.0
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            _require_positive(name, getattr(self, name))
+        if self.write_stall > 10:
+            raise ConfigError(f"write_stall must be at most 10 s, got {self.write_stall}")
+
+
+@dataclass(frozen=True, slots=True)
+class LimitsConfig:
+    """What one client may ask for; `ready` tells it to the client. Characters are code points.
+
+    `outbox_seconds`: how much audio beyond its lead may wait for a slow reader before it is
+    dropped. `turn_idle_seconds`: after so long without text the input of a turn is ended.
+    """
+
+    max_sessions: int = 512
+    max_message_bytes: int = 65_536
+    max_text_chars: int = 16_384
+    max_turn_chars: int = 100_000
+    max_instructions_chars: int = 2_000
+    max_queued_turns: int = 8
+    messages_per_second: int = 200
+    message_burst: int = 1_000
+    max_bad_messages: int = 10
+    bad_message_window_seconds: float = 60.0
+    max_lead_seconds: float = 30.0
+    turn_idle_seconds: float = 60.0
+    outbox_seconds: float = 20.0
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            _require_positive(name, getattr(self, name))
+        if self.max_text_chars > self.max_turn_chars:
+            raise ConfigError(
+                f"max_text_chars ({self.max_text_chars}) must not be larger than "
+                f"max_turn_chars ({self.max_turn_chars})"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class ServerConfig:
+    """Everything `realtime-tts serve` decides about the front; the engine has its own settings.
+
+    `api_keys`: none means open to everybody who can connect. `allowed_origins`: web pages, as
+    `scheme://host[:port]`, that may connect besides the server's own; `*` means all.
+    `lead_seconds`: audio sent ahead of a listener at most, where a session asks for nothing else.
+    `engine_stall_seconds`: an engine with work that finishes no step for so long counts as dead.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    api_keys: tuple[str, ...] = field(default=(), repr=False)
+    allowed_origins: tuple[str, ...] = ()
+    lead_seconds: float = 3.0
+    drain_seconds: float = 30.0
+    engine_stall_seconds: float = 20.0
+    log_format: LogFormat = "json"
+    log_level: str = "info"
+    access_log: bool = True
+    limits: LimitsConfig = LimitsConfig()
+    socket: SocketConfig = SocketConfig()
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.port <= 65_535:
+            raise ConfigError(f"port must be between 0 and 65535, got {self.port}")
+        if self.drain_seconds < 0:
+            raise ConfigError(f"drain_seconds must not be negative, got {self.drain_seconds}")
+        if not 0.2 <= self.lead_seconds <= self.limits.max_lead_seconds:
+            raise ConfigError(
+                f"lead_seconds must be between 0.2 and max_lead_seconds "
+                f"({self.limits.max_lead_seconds}), got {self.lead_seconds}"
+            )
+        _require_positive("engine_stall_seconds", self.engine_stall_seconds)
+        if self.log_format not in ("json", "text"):
+            raise ConfigError(f"log_format must be json or text, got {self.log_format!r}")
+        if self.log_level not in LOG_LEVELS:
+            known = ", ".join(LOG_LEVELS)
+            raise ConfigError(f"log_level must be one of {known}, got {self.log_level!r}")
+        for key in self.api_keys:
+            _check_api_key(key)
+        for origin in self.allowed_origins:
+            _check_origin(origin)

@@ -1,0 +1,143 @@
+"""Log lines: JSON or for a terminal, never a line that a client could forge, never any text.
+
+Every line goes through one handler that writes in a thread of its own: a log pipe that nobody
+empties must not stop the event loop, so lines are dropped (and counted) when 10,000 wait.
+What is spoken is never logged, only its length; query strings are cut off, because settings such
+as `instructions` travel in them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import queue
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, TextIO
+
+from realtime_tts.config import LogFormat
+
+_QUEUE_LINES = 10_000
+_SHORT_LEVELS = {"WARNING": "WARN", "CRITICAL": "FATAL"}
+
+
+def event(logger: logging.Logger, level: int, name: str, **fields: object) -> None:
+    """Log `name` with fields. Values may be anything; they are escaped when written."""
+    logger.log(level, name, extra={"fields": fields})
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line, ASCII only: control, bidi and escape characters come escaped."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "time": _timestamp(record.created),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "event": record.getMessage(),
+        }
+        line.update(getattr(record, "fields", {}))
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=True, default=str)
+
+
+class TextFormatter(logging.Formatter):
+    """A line for people: time, level, event, key=value. Control characters come escaped."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        clock = time.strftime("%H:%M:%S", time.localtime(record.created))
+        level = _SHORT_LEVELS.get(record.levelname, record.levelname)
+        fields = getattr(record, "fields", {})
+        parts = [record.getMessage(), *(f"{key}={value}" for key, value in fields.items())]
+        line = f"{clock} {level:5} " + _printable("  ".join(parts))
+        if record.exc_info:
+            trace = self.formatException(record.exc_info).splitlines()
+            line = "\n".join([line, *map(_printable, trace)])
+        return line
+
+
+class HideQueries(logging.Filter):
+    """Cuts the query string off the request targets that uvicorn logs."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if isinstance(record.args, tuple):
+            record.args = tuple(
+                arg.split("?", 1)[0] if isinstance(arg, str) and arg.startswith("/") else arg
+                for arg in record.args
+            )
+        return True
+
+
+class BackgroundHandler(logging.Handler):
+    """Formats at once, writes in a thread. `dropped` counts lines that found the queue full."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__()
+        self.dropped = 0
+        self._stream = stream
+        self._lines: queue.Queue[str | None] = queue.Queue(_QUEUE_LINES)
+        self._thread = threading.Thread(target=self._write, name="log", daemon=True)
+        self._thread.start()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            self._lines.put_nowait(self.format(record))
+        except queue.Full:
+            self.dropped += 1
+        except Exception:
+            self.handleError(record)
+
+    def close(self) -> None:
+        """Write what waits, for at most a second; a blocked stream must not hold up the exit."""
+        with contextlib.suppress(queue.Full):
+            self._lines.put(None, timeout=1.0)
+        self._thread.join(timeout=1.0)
+        super().close()
+
+    def _write(self) -> None:
+        while (line := self._lines.get()) is not None:
+            try:
+                self._stream.write(line + "\n")
+                self._stream.flush()
+            except (OSError, ValueError):
+                # The disk is full or the pipe is closed. There is nowhere left to say so;
+                # speech goes on.
+                self.dropped += 1
+
+
+def configure_logging(
+    log_format: LogFormat = "json",
+    level: str = "info",
+    *,
+    access_log: bool = True,
+    stream: TextIO | None = None,
+) -> Callable[[], None]:
+    """Send everything, uvicorn's lines included, to `stream` (stderr). Returns what undoes it."""
+    handler = BackgroundHandler(stream or sys.stderr)
+    handler.setFormatter(JsonFormatter() if log_format == "json" else TextFormatter())
+    handler.addFilter(HideQueries())
+    root = logging.getLogger()
+    root.addHandler(handler)
+    root.setLevel(level.upper())
+    # At debug level the WebSocket library logs every frame, text included.
+    logging.getLogger("uvicorn.error").setLevel(max(logging.INFO, root.level))
+    logging.getLogger("uvicorn.access").setLevel(logging.INFO if access_log else logging.ERROR)
+
+    def undo() -> None:
+        root.removeHandler(handler)
+        handler.close()
+
+    return undo
+
+
+def _timestamp(created: float) -> str:
+    whole = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(created))
+    return f"{whole}.{int(created % 1 * 1000):03d}Z"
+
+
+def _printable(line: str) -> str:
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)

@@ -1,0 +1,136 @@
+"""What `/metrics` shows, in Prometheus' text format.
+
+One registry per `Metrics`, so that two servers in one process do not share counts. Units are
+seconds and samples of the real world, labels are few, and nothing comes from users: no key, no
+text, no voice name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sized
+from typing import Protocol
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+
+_TTFA_BUCKETS = (0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.2, 2, 4, 8)
+_STEP_BUCKETS = (0.002, 0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.056, 0.08, 0.12, 0.2, 0.4, 1)
+_LAG_BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2)
+_UNDERRUN_BUCKETS = (0.005, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
+
+
+class PlanSizes(Protocol):
+    """The part of a step plan that is counted."""
+
+    @property
+    def prefills(self) -> Sized: ...
+    @property
+    def decodes(self) -> Sized: ...
+
+
+class EngineGauges(Protocol):
+    """The part of an engine's status that is shown as gauges."""
+
+    @property
+    def active(self) -> int: ...
+    @property
+    def held(self) -> int: ...
+    @property
+    def queued(self) -> int: ...
+    @property
+    def capacity(self) -> int: ...
+
+
+class Metrics:
+    """All counters of one server. Safe to use from the engine's thread as well."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._listening_metrics()
+        self._engine_metrics()
+        self._socket_metrics()
+
+    def _listening_metrics(self) -> None:
+        """What listeners hear."""
+        self.ttfa = self._histogram(
+            "tts_ttfa_seconds", "First text delta received to first packet sent.", _TTFA_BUCKETS
+        )
+        self.underruns = self._counter(
+            "tts_underruns_total", "Times a listener ran out of audio in the middle of a turn."
+        )
+        self.underrun_seconds = self._histogram(
+            "tts_underrun_seconds", "Length of those gaps.", _UNDERRUN_BUCKETS
+        )
+        self.packets = self._counter("tts_packets_total", "Audio packets sent.")
+        self.packets_late = self._counter(
+            "tts_packets_late_total", "Audio packets sent after their playback deadline."
+        )
+        self.audio_seconds = self._counter("tts_audio_seconds_total", "Seconds of speech sent.")
+        self.text_chars = self._counter("tts_text_chars_total", "Characters of text received.")
+        self.turns = self._counter("tts_turns_total", "Turns done, by reason.", ["reason"])
+        self.interrupts = self._counter("tts_interrupts_total", "Turns ended by an interrupt.")
+        self.refused = self._counter(
+            "tts_refused_total", "Sessions and turns refused, by reason.", ["reason"]
+        )
+
+    def _engine_metrics(self) -> None:
+        """What the engine does; `step` and `guard` are called by its loop."""
+        self.step_seconds = self._histogram(
+            "tts_engine_step_seconds", "Duration of an engine step.", _STEP_BUCKETS
+        )
+        self.prefills = self._counter("tts_engine_prefills_total", "Utterances prefilled.")
+        self.frames = self._counter("tts_engine_frames_total", "Frames planned, 80 ms each.")
+        self.guard_stops = self._counter(
+            "tts_guard_stops_total", "Runaway turns stopped by a guard, by reason.", ["reason"]
+        )
+
+    def _socket_metrics(self) -> None:
+        self.sessions = Gauge("tts_sessions", "Open sessions.", registry=self.registry)
+        self.open_turns = Gauge(
+            "tts_open_turns",
+            "Turns begun and not done, queued ones included.",
+            registry=self.registry,
+        )
+        self.socket_aborts = self._counter(
+            "tts_socket_aborts_total", "Sockets given up, by reason.", ["reason"]
+        )
+        self.slow_reader_aborts = self._counter(
+            "tts_slow_reader_aborts_total", "Sockets given up because the client did not read."
+        )
+        self.closed = self._counter("tts_closed_total", "Sessions closed, by close code.", ["code"])
+        self.loop_lag = self._histogram(
+            "tts_event_loop_lag_seconds", "How late the event loop woke a timer.", _LAG_BUCKETS
+        )
+
+    def step(self, seconds: float, plan: PlanSizes) -> None:
+        """The engine loop has carried out `plan` in `seconds`."""
+        self.step_seconds.observe(seconds)
+        self.prefills.inc(len(plan.prefills))
+        self.frames.inc(len(plan.prefills) + len(plan.decodes))
+
+    def guard(self, reason: str) -> None:
+        """A guard ended a turn."""
+        self.guard_stops.labels(reason).inc()
+
+    def watch_engine(self, status: Callable[[], EngineGauges]) -> None:
+        """Show an engine's load; `status` is asked at every scrape."""
+        gauges: dict[str, tuple[str, Callable[[], float]]] = {
+            "tts_active_turns": ("Turns that hold a slot.", lambda: status().active),
+            "tts_held_turns": ("Turns waiting for their text.", lambda: status().held),
+            "tts_queued_turns": ("Turns waiting for a slot.", lambda: status().queued),
+            "tts_capacity_turns": ("Turns that fit, as measured.", lambda: status().capacity),
+        }
+        for name, (text, value) in gauges.items():
+            Gauge(name, text, registry=self.registry).set_function(value)
+
+    def render(self) -> bytes:
+        """The answer to a scrape."""
+        return generate_latest(self.registry)
+
+    def _counter(self, name: str, text: str, labels: list[str] | None = None) -> Counter:
+        return Counter(name, text, labels or [], registry=self.registry)
+
+    def _histogram(self, name: str, text: str, buckets: tuple[float, ...]) -> Histogram:
+        return Histogram(name, text, buckets=buckets, registry=self.registry)

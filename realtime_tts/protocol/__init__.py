@@ -1,0 +1,1 @@
+"""The native protocol without I/O: messages, settings, the Session state machine."""

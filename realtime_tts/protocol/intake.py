@@ -1,0 +1,35 @@
+"""How much a client may send, and how much of it may be wrong."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from realtime_tts.protocol.settings import Limits
+
+
+class Intake:
+    """A token bucket for messages and a sliding window for bad ones. Times in seconds."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._tokens = float(limits.message_burst)
+        self._refilled_at: float | None = None
+        self._bad: deque[float] = deque(maxlen=limits.max_bad_messages)
+
+    def admits(self, now: float) -> bool:
+        """Count one message; False when it came too soon."""
+        if self._refilled_at is not None:
+            gained = (now - self._refilled_at) * self._limits.messages_per_second
+            self._tokens = min(self._limits.message_burst, self._tokens + gained)
+        self._refilled_at = now
+        if self._tokens < 1:
+            return False
+        self._tokens -= 1
+        return True
+
+    def tolerates_bad(self, now: float) -> bool:
+        """Count one bad message; False when there were too many within the window."""
+        self._bad.append(now)
+        full = len(self._bad) == self._limits.max_bad_messages
+        window = self._limits.bad_message_window_ms / 1000
+        return not (full and now - self._bad[0] <= window)

@@ -1,0 +1,258 @@
+"""The messages of the native protocol, as PROTOCOL.md describes them, in its order.
+
+Client messages first, then server messages, then close codes. Text frames carry one message each;
+binary frames carry PCM and nothing else. Reading and writing them is in parsing.py.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+from msgspec.structs import asdict, replace
+
+from realtime_tts.protocol.settings import (
+    Layout,
+    LeadMs,
+    Limits,
+    Name,
+    RepetitionPenalty,
+    Seed,
+    SessionSettings,
+    Temperature,
+    TextFilter,
+    TopK,
+    TopP,
+)
+
+SUBPROTOCOL = "realtime-tts.v1"
+KEY_SUBPROTOCOL_PREFIX = "realtime-tts.key."
+"""A browser cannot set headers: it offers `realtime-tts.key.<API key>` beside SUBPROTOCOL."""
+
+SAMPLE_RATE = 24_000
+ENCODING = "pcm_s16le"
+PACKET_BYTES = 4_096
+
+TurnId = Annotated[str, Meta(pattern=r"\A[!-~]{1,64}\Z")]
+Milliseconds = Annotated[float, Meta(ge=0, le=1e12)]
+SampleCount = Annotated[int, Meta(ge=0, le=2**53)]
+
+TurnReason = Literal[
+    "complete",
+    "interrupted",
+    "error",
+    "idle",
+    "closed",
+    "guard_budget",
+    "guard_silence",
+    "guard_repetition",
+    "max_length",
+]
+
+
+class CloseCode(IntEnum):
+    """The close codes a server uses; the close reason begins with the error's code."""
+
+    DONE = 1000
+    GOING_AWAY = 1001
+    INVALID_UTF8 = 1007
+    POLICY = 1008
+    TOO_BIG = 1009
+    INTERNAL = 1011
+    TRY_AGAIN = 1013
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type"):
+    """Base of all messages. A field left at its default is left out when encoded."""
+
+
+# Client -> server ---------------------------------------------------------------------------
+
+
+class PredictorStart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The part of `session.start` that changes the code predictor's sampling."""
+
+    temperature: Temperature | None = None
+    top_k: TopK | None = None
+    top_p: TopP | None = None
+
+
+class SamplingStart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The part of `session.start` that changes the talker's sampling."""
+
+    temperature: Temperature | None = None
+    top_k: TopK | None = None
+    top_p: TopP | None = None
+    repetition_penalty: RepetitionPenalty | None = None
+    predictor: PredictorStart | None = None
+
+
+class SessionStart(Message, frozen=True, kw_only=True, tag="session.start"):
+    """Change settings for later turns; what is left out, or null, stays. Answered by Ready."""
+
+    voice: Name | None = None
+    language: Name | None = None
+    instructions: str | None = None
+    seed: Seed | None = None
+    sampling: SamplingStart | None = None
+    text_filter: TextFilter | None = None
+    layout: Layout | None = None
+    lead_ms: LeadMs | None = None
+
+    def applied_to(self, settings: SessionSettings) -> SessionSettings:
+        """`settings` with what this message gives."""
+        changes = _given(self)
+        if self.sampling is not None:
+            sampling = _given(self.sampling)
+            if self.sampling.predictor is not None:
+                predictor = settings.sampling.predictor
+                sampling["predictor"] = replace(predictor, **_given(self.sampling.predictor))
+            changes["sampling"] = replace(settings.sampling, **sampling)
+        return replace(settings, **changes)
+
+
+def _given(start: msgspec.Struct) -> dict[str, Any]:
+    return {name: value for name, value in asdict(start).items() if value is not None}
+
+
+class Text(Message, frozen=True, kw_only=True, tag="text"):
+    """A text delta. A `turn_id` not seen before begins a turn; `end` ends its input."""
+
+    text: str
+    turn_id: TurnId | None = None
+    end: bool = False
+
+
+class Flush(Message, frozen=True, kw_only=True, tag="flush"):
+    """Speak what there is now, and stay in the turn."""
+
+    turn_id: TurnId | None = None
+
+
+class TurnEnd(Message, frozen=True, kw_only=True, tag="turn.end"):
+    """No more text for this turn."""
+
+    turn_id: TurnId | None = None
+
+
+class Interrupt(Message, frozen=True, kw_only=True, tag="interrupt"):
+    """Stop a turn, or without `turn_id` everything. The position is what the listener heard."""
+
+    turn_id: TurnId | None = None
+    played_ms: Milliseconds | None = None
+    played_samples: SampleCount | None = None
+
+
+class Played(Message, frozen=True, kw_only=True, tag="played"):
+    """How much of a turn the listener has heard. One of the two positions is required."""
+
+    turn_id: TurnId | None = None
+    played_ms: Milliseconds | None = None
+    played_samples: SampleCount | None = None
+
+
+class SessionClose(Message, frozen=True, kw_only=True, tag="session.close"):
+    """Speak what was sent, then close with 1000."""
+
+
+ClientMessage = SessionStart | Text | Flush | TurnEnd | Interrupt | Played | SessionClose
+
+
+# Server -> client ---------------------------------------------------------------------------
+
+
+class Ready(Message, frozen=True, kw_only=True, tag="ready"):
+    """The session as it is now. At connect, and after each `session.start`."""
+
+    session_id: str
+    protocol: str
+    server: str
+    model: str
+    voices: tuple[str, ...]
+    languages: tuple[str, ...]
+    settings: SessionSettings
+    sample_rate: int
+    encoding: str
+    packet_bytes: int
+    limits: Limits
+
+
+class TurnStarted(Message, frozen=True, kw_only=True, tag="turn.started"):
+    """Audio of this turn follows. `layout`: streaming or full_text, the one in use."""
+
+    turn_id: str
+    layout: str
+
+
+class TurnInterrupted(Message, frozen=True, kw_only=True, tag="turn.interrupted"):
+    """The answer to `interrupt`: what was heard. No audio of this turn follows.
+
+    `text_spoken` + `text_remaining` is the turn's text as the client sent it.
+    """
+
+    turn_id: str
+    samples_sent: int
+    played_ms: float
+    text_spoken: str
+    text_remaining: str
+
+
+class TurnDone(Message, frozen=True, kw_only=True, tag="turn.done"):
+    """Exactly one for every turn, whatever happens. No audio of this turn follows."""
+
+    turn_id: str
+    reason: str
+    """One of TurnReason; a newer server may have more."""
+    samples: int
+    ttfa_ms: float | None
+    underruns: int
+    held_ms: float
+    text_chars: int
+
+
+class WarningMessage(Message, frozen=True, kw_only=True, tag="warning"):
+    """Something the client should know; nothing was refused."""
+
+    code: str
+    message: str
+    turn_id: str | None = None
+
+
+class ErrorMessage(Message, frozen=True, kw_only=True, tag="error"):
+    """Something was refused or failed. After a fatal one the server closes the socket."""
+
+    code: str
+    message: str
+    fatal: bool
+    retryable: bool
+    retry_after_ms: int | None = None
+    turn_id: str | None = None
+
+
+ServerMessage = Ready | TurnStarted | TurnInterrupted | TurnDone | WarningMessage | ErrorMessage
+
+CLIENT_MESSAGES: dict[str, type[ClientMessage]] = {
+    "session.start": SessionStart,
+    "text": Text,
+    "flush": Flush,
+    "turn.end": TurnEnd,
+    "interrupt": Interrupt,
+    "played": Played,
+    "session.close": SessionClose,
+}
+SERVER_MESSAGES: dict[str, type[ServerMessage]] = {
+    "ready": Ready,
+    "turn.started": TurnStarted,
+    "turn.interrupted": TurnInterrupted,
+    "turn.done": TurnDone,
+    "warning": WarningMessage,
+    "error": ErrorMessage,
+}
+
+
+def type_of(message: Message) -> str:
+    """The `type` a message travels under."""
+    tag: Any = message.__struct_config__.tag
+    return str(tag)

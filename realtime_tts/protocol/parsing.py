@@ -1,0 +1,288 @@
+"""Text frames to messages and back. Whatever comes in, only a ProtocolError comes out.
+
+    ProtocolError
+    ├── BadJson             not one JSON object
+    ├── BadMessage          a field is missing, of the wrong type or out of range
+    │   └── BadSettings     the same in the URL's query (query.py)
+    ├── UnknownType         a `type` this version does not know
+    ├── TooLarge            more bytes than max_message_bytes
+    └── BinaryNotAllowed    a binary frame where only text frames are taken
+
+A field that this version does not know is no error. The server side hears about it, so that it can
+warn of `voise`; the client side ignores it, so that a newer server can say more.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, TypeVar
+
+import msgspec
+
+from realtime_tts.errors import RealtimeTTSError
+from realtime_tts.protocol.messages import (
+    CLIENT_MESSAGES,
+    SERVER_MESSAGES,
+    ClientMessage,
+    Message,
+    Played,
+    PredictorStart,
+    SamplingStart,
+    ServerMessage,
+)
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+EXPECTED = {
+    "type": "a string",
+    "text": "a string",
+    "turn_id": "1 to 64 printable ASCII characters without space",
+    "end": "true or false",
+    "played_ms": "a number of milliseconds, 0 or more",
+    "played_samples": "a whole number of samples, 0 or more",
+    "voice": "a string of 1 to 128 characters",
+    "language": "a string of 1 to 128 characters",
+    "instructions": "a string",
+    "seed": "a whole number from 0 to 9223372036854775807",
+    "sampling": "an object",
+    "predictor": "an object",
+    "temperature": "a number from 0 to 2",
+    "top_k": "a whole number from 0 to 1000000",
+    "top_p": "a number above 0, at most 1",
+    "repetition_penalty": "a number from 0.5 to 2",
+    "text_filter": '"on" or "off"',
+    "layout": '"auto", "streaming" or "full_text"',
+    "lead_ms": "a whole number from 200 to 3600000",
+}
+"""What each client field takes, in words; what is checked are the types in messages.py."""
+
+_NESTED: dict[str, type[msgspec.Struct]] = {
+    "sampling": SamplingStart,
+    "predictor": PredictorStart,
+}
+_IGNORED_NAMED = 4  # of one message: a peer must not make us write more than it did
+_SHOWN_CHARS = 40
+
+
+class ProtocolError(RealtimeTTSError):
+    """A message that cannot be taken. `code` goes over the wire."""
+
+    code = "protocol_error"
+
+
+class BadJson(ProtocolError):
+    code = "bad_json"
+
+
+class BadMessage(ProtocolError):
+    """`field` is the path of the field at fault, empty when it is the whole message."""
+
+    code = "bad_message"
+
+    def __init__(self, message: str, field: str = "") -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class BadSettings(BadMessage):
+    code = "bad_settings"
+
+
+class UnknownType(ProtocolError):
+    code = "unknown_type"
+
+
+class TooLarge(ProtocolError):
+    code = "too_large"
+
+
+class BinaryNotAllowed(ProtocolError):
+    code = "binary_not_allowed"
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """A client message, and a sentence for each field of it that is ignored."""
+
+    message: ClientMessage
+    ignored: tuple[str, ...] = ()
+
+
+def parse_client_message(raw: str | bytes, max_bytes: int = 65_536) -> ClientMessage:
+    """The message in one WebSocket frame: str for a text frame, bytes for a binary one.
+
+    Raises ProtocolError.
+    """
+    return decode_client_message(raw, max_bytes).message
+
+
+def decode_client_message(raw: str | bytes, max_bytes: int = 65_536) -> Decoded:
+    """Like parse_client_message, and names the fields that are ignored."""
+    if isinstance(raw, bytes):
+        raise BinaryNotAllowed(
+            f"expected a text frame with JSON, found a binary one of {len(raw)} bytes; "
+            "a client sends no audio"
+        )
+    size = _utf8_size(raw, max_bytes)
+    if size > max_bytes:
+        raise TooLarge(f"expected at most {max_bytes} bytes, found {size}; send it in pieces")
+    fields = load_object(raw)
+    struct = _struct_for(fields, CLIENT_MESSAGES)
+    message = convert(fields, struct)
+    if isinstance(message, Played) and message.played_ms is message.played_samples is None:
+        raise BadMessage("played: expected played_ms or played_samples, found neither")
+    return Decoded(message, tuple(islice(_unknown_fields(fields, struct), _IGNORED_NAMED)))
+
+
+def parse_server_message(raw: str | bytes) -> ServerMessage:
+    """The message in a text frame from the server; unknown fields are ignored.
+
+    Raises ProtocolError. UnknownType means that the server is newer: skip that message.
+    """
+    if isinstance(raw, bytes):
+        raise BinaryNotAllowed("expected a text frame, found a binary one: those are audio")
+    fields = load_object(raw)
+    return convert(fields, _struct_for(fields, SERVER_MESSAGES))
+
+
+def encode(message: Message) -> str:
+    """The JSON text of a message. A lone surrogate, which UTF-8 cannot carry, becomes U+FFFD."""
+    try:
+        return msgspec.json.encode(message).decode()
+    except UnicodeEncodeError:
+        return msgspec.json.encode(_scrub(msgspec.to_builtins(message))).decode()
+
+
+# Shared with query.py -----------------------------------------------------------------------
+
+
+def load_object(raw: str) -> dict[str, Any]:
+    """The JSON object in `raw`. Raises BadJson."""
+    value = load_json(raw)
+    if not isinstance(value, dict):
+        raise BadJson(f"expected a JSON object, found {_show(value)}")
+    return value
+
+
+def load_json(raw: str) -> Any:
+    """The JSON value in `raw`. Raises BadJson."""
+    try:
+        return _DECODER.decode(raw)
+    except RecursionError:
+        raise BadJson("not valid JSON: nested too deeply") from None
+    except json.JSONDecodeError as error:
+        raise BadJson(f"not valid JSON: {error.msg} at character {error.pos}") from None
+    except ValueError:  # Python's limit on the digits of an integer
+        raise BadJson("not valid JSON: a number has too many digits") from None
+
+
+def convert(fields: Mapping[str, Any], struct: type[S]) -> S:
+    """The struct with these fields. Raises BadMessage that names the field at fault."""
+    try:
+        return msgspec.convert(fields, struct)
+    except msgspec.ValidationError as error:
+        raise _explain(str(error), fields) from None
+    except UnicodeEncodeError:  # msgspec cannot quote a lone surrogate when it complains of one
+        return convert(_scrub(fields), struct)
+
+
+def describe_unknown(name: str, where: str, known: Collection[str]) -> str:
+    """A sentence about a field that is ignored, with the known name nearest to it."""
+    close = difflib.get_close_matches(name[:64], known, n=1)
+    hint = f"; did you mean `{close[0]}`?" if close else ""
+    return f"{where}: unknown field {_show(name)} is ignored{hint}"
+
+
+# Steps --------------------------------------------------------------------------------------
+
+
+def _utf8_size(raw: str, enough: int) -> int:
+    """Bytes of `raw` in UTF-8; at most four a character is exact enough when that is allowed."""
+    return len(raw) * 4 if len(raw) * 4 <= enough else len(raw.encode(errors="surrogatepass"))
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
+        raise BadJson(f"not valid JSON: the name {_show(twice)} comes twice in one object")
+    return fields
+
+
+def _no_constant(name: str) -> Any:
+    raise BadJson(f"not valid JSON: {name} is no JSON number")
+
+
+# The standard library's decoder, since msgspec's refuses lone surrogates: a JavaScript client makes
+# two of them when it cuts a string inside an emoji, and the text pipeline joins them again.
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant)
+
+
+def _struct_for(fields: Mapping[str, Any], known: Mapping[str, type[S]]) -> type[S]:
+    kind = fields.get("type")
+    if not isinstance(kind, str):
+        found = _show(kind) if "type" in fields else "none"
+        raise BadMessage(f"`type` must be {EXPECTED['type']}, found {found}", "type")
+    if kind not in known:
+        raise UnknownType(f"unknown type {_show(kind)}; known are {', '.join(known)}")
+    return known[kind]
+
+
+_WHERE = re.compile(r" - at `\$\.(?P<path>[^`]*)`\Z")
+_MISSING = re.compile(r"missing required field `(?P<name>[^`]*)`")
+
+
+def _explain(problem: str, fields: Mapping[str, Any]) -> BadMessage:
+    """msgspec's words turned into: which field, what was expected, what was found."""
+    kind = fields["type"]
+    where = _WHERE.search(problem)
+    path = where["path"] if where else ""
+    if missing := _MISSING.search(problem):
+        name = f"{path}.{missing['name']}".lstrip(".")
+        return BadMessage(f"{kind}: `{name}` is missing; it must be {_expected(name)}", name)
+    found: Any = fields
+    for step in path.split("."):
+        found = found.get(step) if isinstance(found, dict) else found
+    return BadMessage(f"{kind}: `{path}` must be {_expected(path)}, found {_show(found)}", path)
+
+
+def _expected(path: str) -> str:
+    return EXPECTED.get(path.rpartition(".")[2], "of another type")
+
+
+def _show(value: Any) -> str:
+    """A peer's value, short enough for an error message."""
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list):
+        return "an array"
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 3] + "..."
+
+
+def _unknown_fields(
+    fields: Mapping[str, Any], struct: type[msgspec.Struct], path: str = ""
+) -> Iterator[str]:
+    known = struct.__struct_fields__
+    for name, value in fields.items():
+        if name == "type" and not path:
+            continue
+        if name not in known:
+            yield describe_unknown(name, path or str(fields["type"]), known)
+        elif isinstance(value, dict):
+            yield from _unknown_fields(value, _NESTED[name], name)
+
+
+def _scrub(value: Any) -> Any:
+    """The same with surrogate pairs joined and lone surrogates replaced."""
+    if isinstance(value, str):
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    if isinstance(value, dict):
+        return {name: _scrub(item) for name, item in value.items()}
+    return [_scrub(item) for item in value] if isinstance(value, list | tuple) else value

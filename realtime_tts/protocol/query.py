@@ -1,0 +1,69 @@
+"""Settings in the URL: `?voice=ava&seed=7&predictor_temperature=0`, the same as `session.start`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl
+
+from realtime_tts.protocol.messages import PredictorStart, SamplingStart, SessionStart
+from realtime_tts.protocol.parsing import (
+    BadJson,
+    BadMessage,
+    BadSettings,
+    convert,
+    describe_unknown,
+    load_json,
+)
+
+QUERY_FIELDS: dict[str, tuple[str, ...]] = {
+    **{name: (name,) for name in SessionStart.__struct_fields__ if name != "sampling"},
+    **{name: ("sampling", name) for name in SamplingStart.__struct_fields__ if name != "predictor"},
+    **{
+        f"predictor_{name}": ("sampling", "predictor", name)
+        for name in PredictorStart.__struct_fields__
+    },
+}
+"""Query parameter -> where its value goes in `session.start`."""
+
+_NUMBERS = {"seed", "temperature", "top_k", "top_p", "repetition_penalty", "lead_ms"}
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What a query asks for, and a sentence for each parameter that is ignored."""
+
+    start: SessionStart
+    ignored: tuple[str, ...]
+
+
+def parse_query(query: str) -> Query:
+    """What a query string (without `?`) asks for; empty values are absent. Raises BadSettings."""
+    fields: dict[str, Any] = {"type": "session.start"}
+    ignored = []
+    for name, value in parse_qsl(query):
+        if name in QUERY_FIELDS:
+            _put(fields, name, value)
+        else:
+            ignored.append(describe_unknown(name, "query", QUERY_FIELDS))
+    try:
+        return Query(convert(fields, SessionStart), tuple(ignored[:4]))
+    except BadMessage as error:
+        raise BadSettings(f"query: {error}", error.field) from None
+
+
+def _put(fields: dict[str, Any], name: str, value: str) -> None:
+    *parents, last = QUERY_FIELDS[name]
+    for parent in parents:
+        fields = fields.setdefault(parent, {})
+    if last in fields:
+        raise BadSettings(f"query: `{name}` is given twice", name)
+    fields[last] = _number(value) if last in _NUMBERS else value
+
+
+def _number(value: str) -> Any:
+    """The number that `value` spells; anything else stays as it is, to be refused by its type."""
+    try:
+        return load_json(value)
+    except BadJson:
+        return value

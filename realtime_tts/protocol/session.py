@@ -1,0 +1,277 @@
+"""Session: one client's conversation with the server, without I/O.
+
+What the client sends and what the connection reports goes in; a list of effects comes out. The
+connection carries them out in order and decides nothing itself. Time is an argument, in seconds on
+one monotonic clock. What happens to turns is in turns.py; here is what concerns the whole session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any
+
+from realtime_tts.errors import RealtimeTTSError
+from realtime_tts.protocol import messages as m
+from realtime_tts.protocol.effects import (
+    Close,
+    Effect,
+    HeardReport,
+    Send,
+    TurnFailure,
+    TurnStats,
+)
+from realtime_tts.protocol.intake import Intake
+from realtime_tts.protocol.parsing import ProtocolError, decode_client_message
+from realtime_tts.protocol.query import parse_query
+from realtime_tts.protocol.settings import Limits, SessionSettings
+from realtime_tts.protocol.turns import Refusal, Turns, failed, interrupted
+
+_WARNINGS_REMEMBERED = 64  # so that a field sent with each delta is warned of once
+
+
+@dataclass(frozen=True, slots=True)
+class ServerInfo:
+    """What `ready` says about the server."""
+
+    session_id: str
+    server: str
+    model: str
+    voices: tuple[str, ...]
+    languages: tuple[str, ...]
+
+
+class Phase(Enum):
+    OPEN = auto()
+    DRAINING = auto()  # the server is going: turns begun go on, new ones are refused
+    FINISHING = auto()  # the client said session.close: the same, and all input is ended
+    ENDING = auto()  # a fatal error: nothing is taken, the turn on the air is being stopped
+    CLOSED = auto()
+
+
+class Session:
+    """One turn on the air, later ones queued with their text, `turn.done` once for each.
+
+    `defaults` are the server's effective settings. `check` raises a RealtimeTTSError for settings
+    that the checkpoint cannot do. Call `begin` first. Nothing a client sends makes it raise.
+    """
+
+    def __init__(
+        self,
+        info: ServerInfo,
+        defaults: SessionSettings | None = None,
+        limits: Limits | None = None,
+        check: Callable[[SessionSettings], None] | None = None,
+    ) -> None:
+        self.info = info
+        self.limits = limits or Limits()
+        self.phase = Phase.OPEN
+        self._check = check
+        self._turns = Turns(self.limits, defaults or SessionSettings())
+        self._intake = Intake(self.limits)
+        self._warned: set[str] = set()
+        self._close = Close(m.CloseCode.DONE, "done")
+        self._handlers: dict[type, Callable[[Any, float], list[Effect]]] = {
+            m.SessionStart: self._on_session_start,
+            m.Text: self._turns.text,
+            m.Flush: self._turns.flush,
+            m.TurnEnd: self._turns.end,
+            m.Interrupt: self._turns.interrupt,
+            m.Played: self._turns.played,
+            m.SessionClose: self._on_session_close,
+        }
+
+    @property
+    def settings(self) -> SessionSettings:
+        """The settings of the next turn to begin."""
+        return self._turns.settings
+
+    @property
+    def on_air(self) -> str | None:
+        """The id of the turn that was opened and is not done."""
+        return self._turns.on_air.id if self._turns.on_air else None
+
+    @property
+    def queued(self) -> tuple[str, ...]:
+        """The ids of the turns that wait, oldest first."""
+        return tuple(turn.id for turn in self._turns.queue)
+
+    # From the client ------------------------------------------------------------------------
+
+    def begin(self, query: str = "") -> list[Effect]:
+        """The socket is open; `query` is the URL's, without `?`. Sends `ready`, or closes."""
+        try:
+            asked = parse_query(query)
+            self._apply(asked.start)
+        except RealtimeTTSError as error:
+            return self.fail("bad_settings", str(error), m.CloseCode.POLICY)
+        return [Send(self._ready()), *self._warn_ignored(asked.ignored)]
+
+    def receive(self, raw: str | bytes, now: float) -> list[Effect]:
+        """A WebSocket message came: str for a text frame, bytes for a binary one."""
+        if not self._listening:
+            return []
+        if not self._intake.admits(now):
+            why = f"more than {self.limits.messages_per_second} messages per second; join deltas"
+            return self.fail("rate_limited", why, m.CloseCode.POLICY)
+        try:
+            decoded = decode_client_message(raw, self.limits.max_message_bytes)
+        except ProtocolError as error:
+            return self._bad_message(error, now)
+        return [*self._warn_ignored(decoded.ignored), *self.handle(decoded.message, now)]
+
+    def handle(self, message: m.ClientMessage, now: float) -> list[Effect]:
+        """The same for a parsed message, without the limits on the wire."""
+        if not self._listening:
+            return []
+        return [*self._handlers[type(message)](message, now), *self._settle()]
+
+    # From the connection --------------------------------------------------------------------
+
+    def turn_started(self, turn_id: str, layout: str) -> list[Effect]:
+        """The first packet is about to be sent. Nothing comes of it once interrupted."""
+        return self._unless_closed(self._turns.started(turn_id, layout))
+
+    def turn_finished(self, turn_id: str, reason: str, stats: TurnStats) -> list[Effect]:
+        """The last packet was handed to the socket; opens the next turn. Idempotent."""
+        return self._unless_closed(self._turns.left_air(turn_id, reason, stats))
+
+    def turn_failed(self, turn_id: str, failure: TurnFailure, stats: TurnStats) -> list[Effect]:
+        """The turn ended with an error; the session goes on. Idempotent."""
+        error = failed(turn_id, failure)
+        return self._unless_closed(self._turns.left_air(turn_id, "error", stats, error))
+
+    def turn_interrupted(self, turn_id: str, report: HeardReport, stats: TurnStats) -> list[Effect]:
+        """The answer to InterruptTurn, when the turn's packets have left the outbox. Sends
+        `turn.interrupted` and `turn.done`; opens the next turn. Idempotent."""
+        if self.phase is Phase.ENDING:
+            return self._unless_closed(self._turns.left_air(turn_id, "closed", stats))
+        told = interrupted(turn_id, report)
+        return self._unless_closed(self._turns.left_air(turn_id, "interrupted", stats, told))
+
+    def turn_heard(self, turn_id: str, report: HeardReport | None) -> list[Effect]:
+        """The answer to ReportHeard; None when the turn's text is no longer known."""
+        if report is None:
+            return self.warn("turn_already_done", f"turn {turn_id} is done", turn_id)
+        return self._unless_closed([Send(interrupted(turn_id, report))])
+
+    def warn(self, code: str, message: str, turn_id: str | None = None) -> list[Effect]:
+        """Tell the client something that refuses nothing."""
+        warning = m.WarningMessage(code=code, message=message, turn_id=turn_id)
+        return self._unless_closed([Send(warning)])
+
+    # Time and endings -----------------------------------------------------------------------
+
+    def next_deadline(self) -> float | None:
+        """When `poll` is to be called next; None while nothing waits for time."""
+        return self._turns.next_deadline() if self._listening else None
+
+    def poll(self, now: float) -> list[Effect]:
+        """End the input of turns that had no text for too long."""
+        return [*self._turns.poll(now), *self._settle()] if self._listening else []
+
+    def drain(self) -> list[Effect]:
+        """The server is going: turns begun are finished, new ones refused, then Close 1001."""
+        if self.phase is not Phase.OPEN:
+            return []
+        why = "the server is going away: turns begun are finished, new ones refused"
+        self.phase = Phase.DRAINING
+        self._turns.closed_to_new = Refusal("going_away", why, retryable=True)
+        self._close = Close(m.CloseCode.GOING_AWAY, "going_away: connect again")
+        return [*self.warn("going_away", why), *self._settle()]
+
+    def fail(self, code: str, message: str, close_code: m.CloseCode) -> list[Effect]:
+        """End the session now: a fatal error, `turn.done` closed for every turn, Close."""
+        if not self._listening:
+            return []
+        retryable = close_code is not m.CloseCode.POLICY  # anything else was not the client's fault
+        error = m.ErrorMessage(code=code, message=message, fatal=True, retryable=retryable)
+        self.phase = Phase.ENDING
+        self._close = Close(close_code, _close_reason(code, message))
+        over = [*self._turns.drop_queued(), *self._turns.stop_on_air()]
+        return [Send(error), *over, *self._settle()]
+
+    def closed(self) -> list[Effect]:
+        """The socket is gone: stop the turn on the air. Nothing is sent any more. Idempotent."""
+        self.phase = Phase.CLOSED
+        return self._turns.stop_on_air()
+
+    # Steps ----------------------------------------------------------------------------------
+
+    @property
+    def _listening(self) -> bool:
+        return self.phase not in (Phase.ENDING, Phase.CLOSED)
+
+    def _unless_closed(self, effects: list[Effect]) -> list[Effect]:
+        return [] if self.phase is Phase.CLOSED else [*effects, *self._settle()]
+
+    def _settle(self) -> list[Effect]:
+        """Open the next turn; with nothing left to speak, close if that is what we wait for."""
+        effects = self._turns.settle()
+        if self.phase in (Phase.OPEN, Phase.CLOSED) or self._turns.on_air is not None:
+            return effects
+        self.phase = Phase.CLOSED
+        return [*effects, self._close]
+
+    def _on_session_start(self, message: m.SessionStart, now: float) -> list[Effect]:
+        try:
+            self._apply(message)
+        except RealtimeTTSError as error:
+            return [Send(_error("bad_settings", str(error)))]
+        return [Send(self._ready())]
+
+    def _on_session_close(self, message: m.SessionClose, now: float) -> list[Effect]:
+        self.phase = Phase.FINISHING
+        self._close = Close(m.CloseCode.DONE, "done")
+        why = "this session is closing: open another one"
+        self._turns.closed_to_new = Refusal("session_closing", why)
+        return self._turns.end_all_input()
+
+    def _apply(self, start: m.SessionStart) -> None:
+        settings = start.applied_to(self.settings)
+        self.limits.check(settings)
+        if self._check is not None:
+            self._check(settings)
+        self._turns.settings = settings
+
+    def _ready(self) -> m.Ready:
+        info = self.info
+        return m.Ready(
+            session_id=info.session_id,
+            protocol=m.SUBPROTOCOL,
+            server=info.server,
+            model=info.model,
+            voices=info.voices,
+            languages=info.languages,
+            settings=self.settings,
+            sample_rate=m.SAMPLE_RATE,
+            encoding=m.ENCODING,
+            packet_bytes=m.PACKET_BYTES,
+            limits=self.limits,
+        )
+
+    def _bad_message(self, error: ProtocolError, now: float) -> list[Effect]:
+        effects: list[Effect] = [Send(_error(error.code, str(error)))]
+        if not self._intake.tolerates_bad(now):
+            window = self.limits.bad_message_window_ms
+            why = f"{self.limits.max_bad_messages} bad messages within {window} ms"
+            effects += self.fail("too_many_bad_messages", why, m.CloseCode.POLICY)
+        return effects
+
+    def _warn_ignored(self, sentences: Iterable[str]) -> list[Effect]:
+        effects: list[Effect] = []
+        for sentence in sentences:
+            if sentence not in self._warned and len(self._warned) < _WARNINGS_REMEMBERED:
+                self._warned.add(sentence)
+                effects += self.warn("unknown_field", sentence)
+        return effects
+
+
+def _error(code: str, message: str) -> m.ErrorMessage:
+    return m.ErrorMessage(code=code, message=message, fatal=False, retryable=False)
+
+
+def _close_reason(code: str, message: str) -> str:
+    """At most the 123 bytes that a close frame can carry, beginning with the code."""
+    return f"{code}: {message}".encode(errors="replace")[:123].decode(errors="ignore")

@@ -1,0 +1,146 @@
+"""A turn as the session sees it: its state, and its text until the turn is on the air.
+
+Two things end on their own: the input, which the client ends, and the speech, which the server
+ends. MOVES says which events are legal in which state; a missing entry is an illegal one. A turn
+whose speech ended first is LATE: what the client still sends for it is dropped, not an error, for
+the client cannot have known.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from itertools import groupby
+
+from realtime_tts.protocol.effects import Effect, EndText, FeedText, FlushText
+from realtime_tts.protocol.settings import SessionSettings
+
+
+class State(Enum):
+    QUEUED = auto()
+    QUEUED_ENDED = auto()  # "ended" is about the input
+    ON_AIR = auto()
+    ON_AIR_ENDED = auto()
+    STOPPING = auto()  # interrupted, the connection's answer is on its way
+    LATE = auto()
+    DONE = auto()
+
+
+class Event(Enum):
+    TEXT = auto()
+    FLUSH = auto()
+    END = auto()
+    OPEN = auto()  # the turn goes on the air
+    STOP = auto()  # interrupted
+    FINISH = auto()  # the server is done with it, for whatever reason
+
+
+MOVES: dict[State, dict[Event, State]] = {
+    State.QUEUED: {
+        Event.TEXT: State.QUEUED,
+        Event.FLUSH: State.QUEUED,
+        Event.END: State.QUEUED_ENDED,
+        Event.OPEN: State.ON_AIR,
+        Event.STOP: State.DONE,
+        Event.FINISH: State.LATE,
+    },
+    State.QUEUED_ENDED: {
+        Event.OPEN: State.ON_AIR_ENDED,
+        Event.STOP: State.DONE,
+        Event.FINISH: State.DONE,
+    },
+    State.ON_AIR: {
+        Event.TEXT: State.ON_AIR,
+        Event.FLUSH: State.ON_AIR,
+        Event.END: State.ON_AIR_ENDED,
+        Event.STOP: State.STOPPING,
+        Event.FINISH: State.LATE,
+    },
+    State.ON_AIR_ENDED: {
+        Event.STOP: State.STOPPING,
+        Event.FINISH: State.DONE,
+    },
+    State.STOPPING: {
+        Event.FINISH: State.DONE,
+    },
+    State.LATE: {
+        Event.TEXT: State.LATE,
+        Event.FLUSH: State.LATE,
+        Event.END: State.DONE,
+        Event.STOP: State.DONE,
+    },
+    State.DONE: {},
+}
+
+
+class Turn:
+    """One turn. `last_input` is when its input last moved, in seconds."""
+
+    def __init__(self, turn_id: str, settings: SessionSettings, now: float) -> None:
+        self.id = turn_id
+        self.settings = settings
+        self.state = State.QUEUED
+        self.last_input = now
+        self.chars = 0
+        self.full = False  # a text was refused: taking a later one would leave a hole
+        self.idled = False
+        self.warned_late = False
+        self._kept: list[str | None] = []  # None is a flush
+
+    def may(self, event: Event) -> bool:
+        return event in MOVES[self.state]
+
+    def move(self, event: Event) -> None:
+        self.state = MOVES[self.state][event]
+
+    @property
+    def input_open(self) -> bool:
+        return self.may(Event.END)
+
+    @property
+    def alive(self) -> bool:
+        """`turn.done` has not been sent."""
+        return self.state not in (State.LATE, State.DONE)
+
+    @property
+    def queued(self) -> bool:
+        return self.may(Event.OPEN)
+
+    # Input: carried out at once on the air, kept while queued
+
+    def feed(self, text: str) -> list[Effect]:
+        self.chars += len(text)
+        if not text:
+            return []
+        if not self.queued:
+            return [FeedText(self.id, text)]
+        self._kept.append(text)
+        return []
+
+    def flush(self) -> list[Effect]:
+        if self.state is State.ON_AIR:
+            return [FlushText(self.id)]
+        if self.queued and self._kept and self._kept[-1] is not None:  # else nothing to flush
+            self._kept.append(None)
+        return []
+
+    def end(self) -> list[Effect]:
+        self.move(Event.END)
+        return [EndText(self.id)] if self.state is State.ON_AIR_ENDED else []
+
+    @property
+    def kept_text(self) -> str:
+        return "".join(part for part in self._kept if part is not None)
+
+    def release(self) -> list[Effect]:
+        """The turn goes on the air: everything kept, with each run of text in one piece."""
+        self.move(Event.OPEN)
+        effects: list[Effect] = []
+        for is_text, parts in groupby(self._kept, key=lambda part: part is not None):
+            if is_text:
+                effects.append(FeedText(self.id, "".join(part for part in parts if part)))
+            else:
+                effects.append(FlushText(self.id))
+        if not self.input_open:
+            effects.append(EndText(self.id))
+        self._kept.clear()
+        return effects

@@ -1,0 +1,298 @@
+"""What a client's messages and a connection's reports do to the turns of a session.
+
+`turn.done` goes out exactly once for each turn that a `text` began, also for one that is refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from realtime_tts.protocol import messages as m
+from realtime_tts.protocol.effects import (
+    Effect,
+    HeardReport,
+    InterruptTurn,
+    OpenTurn,
+    ReportHeard,
+    ReportPlayed,
+    Send,
+    TurnFailure,
+    TurnStats,
+)
+from realtime_tts.protocol.roster import Roster
+from realtime_tts.protocol.settings import Limits, SessionSettings
+from realtime_tts.protocol.turn import Event, State, Turn
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why no turn can begin, or no text be taken."""
+
+    code: str
+    message: str
+    retryable: bool = False
+
+
+class Turns:
+    """`settings` go to turns that begin from now on; with `closed_to_new` none can begin."""
+
+    def __init__(self, limits: Limits, settings: SessionSettings) -> None:
+        self.settings = settings
+        self.closed_to_new: Refusal | None = None
+        self._limits = limits
+        self._idle_after = limits.turn_idle_ms / 1000
+        self._roster = Roster()
+
+    @property
+    def on_air(self) -> Turn | None:
+        return self._roster.on_air
+
+    @property
+    def queue(self) -> tuple[Turn, ...]:
+        return tuple(self._roster.queue)
+
+    def settle(self) -> list[Effect]:
+        """Put the next turn on the air if the air is free. To be called after every change."""
+        turn = self._roster.open_next()
+        return [OpenTurn(turn.id, turn.settings), *turn.release()] if turn else []
+
+    # From the client ------------------------------------------------------------------------
+
+    def text(self, message: m.Text, now: float) -> list[Effect]:
+        turn = self._find_input(message.turn_id)
+        if turn is None:
+            return self._begin(message, now)
+        if not turn.may(Event.TEXT):
+            why = f"turn {turn.id} has ended: send the text with a new turn_id"
+            return [_refused(Refusal("turn_ended", why), turn.id)]
+        turn.last_input = now
+        effects = self._late(turn) if turn.state is State.LATE else self._take(turn, message.text)
+        return [*effects, *turn.end()] if message.end else effects
+
+    def flush(self, message: m.Flush, now: float) -> list[Effect]:
+        turn = self._find_input(message.turn_id)
+        if turn is None or not turn.may(Event.FLUSH):
+            return _nothing_open("flush", turn, message.turn_id)
+        turn.last_input = now
+        return turn.flush()
+
+    def end(self, message: m.TurnEnd, now: float) -> list[Effect]:
+        turn = self._find_input(message.turn_id)
+        if turn is None or not turn.may(Event.END):
+            return _nothing_open("turn.end", turn, message.turn_id)
+        return turn.end()
+
+    def interrupt(self, message: m.Interrupt, now: float) -> list[Effect]:
+        position = _samples(message)
+        if message.turn_id is None:
+            return self._interrupt_all(position)
+        turn = self._roster.get(message.turn_id)
+        return self._interrupt(turn, position) if turn else [_unknown(message.turn_id)]
+
+    def played(self, message: m.Played, now: float) -> list[Effect]:
+        position = _samples(message)
+        assert position is not None, "the parser lets no `played` through without a position"
+        if message.turn_id is None:
+            turn = self._roster.on_air or self._roster.last_heard
+            if turn is None:
+                return [_warning("no_active_turn", "played: no turn was on the air yet")]
+        else:
+            turn = self._roster.get(message.turn_id)
+            if turn is None:
+                return [_unknown(message.turn_id)]
+        return [] if turn.queued else [ReportPlayed(turn.id, position)]
+
+    def end_all_input(self) -> list[Effect]:
+        return [effect for turn in list(self._roster.inputs) for effect in turn.end()]
+
+    # From the connection --------------------------------------------------------------------
+
+    def started(self, turn_id: str, layout: str) -> list[Effect]:
+        turn = self._roster.on_air
+        if turn is None or turn.id != turn_id or turn.state is State.STOPPING:
+            return []
+        return [Send(m.TurnStarted(turn_id=turn_id, layout=layout))]
+
+    def left_air(
+        self, turn_id: str, reason: str, stats: TurnStats, first: m.ServerMessage | None = None
+    ) -> list[Effect]:
+        """The turn on the air is over; `first` is sent before its `turn.done`. Idempotent."""
+        turn = self._roster.on_air
+        if turn is None or turn.id != turn_id:
+            return []
+        effects: list[Effect] = [Send(first)] if first else []
+        return [*effects, *self._finish(turn, Event.FINISH, reason, stats)]
+
+    # Time and endings -----------------------------------------------------------------------
+
+    def next_deadline(self) -> float | None:
+        times = [turn.last_input for turn in self._roster.inputs]
+        return min(times) + self._idle_after if times else None
+
+    def poll(self, now: float) -> list[Effect]:
+        effects: list[Effect] = []
+        for turn in list(self._roster.inputs):
+            if now < turn.last_input + self._idle_after:
+                continue
+            if turn.alive:
+                turn.idled = True
+                why = f"no text for {self._limits.turn_idle_ms} ms: the turn's text was ended"
+                effects.append(_warning("turn_idle", why, turn.id))
+            effects += turn.end()
+        return effects
+
+    def stop_on_air(self, position: int | None = None) -> list[Effect]:
+        turn = self._roster.on_air
+        if turn is None or not turn.may(Event.STOP):
+            return []
+        turn.move(Event.STOP)
+        return [InterruptTurn(turn.id, position)]
+
+    def drop_queued(self) -> list[Effect]:
+        return [e for turn in self.queue for e in self._finish(turn, Event.FINISH, "closed")]
+
+    # Steps ----------------------------------------------------------------------------------
+
+    def _find_input(self, turn_id: str | None) -> Turn | None:
+        """The turn a message about input means."""
+        return self._roster.newest_input() if turn_id is None else self._roster.get(turn_id)
+
+    def _begin(self, message: m.Text, now: float) -> list[Effect]:
+        turn = self._roster.begin(message.turn_id, self.settings, now)
+        if refusal := self._refusal(message.text):
+            done = self._finish(turn, Event.FINISH, "error")
+            effects: list[Effect] = [_refused(refusal, turn.id), *done]
+        else:
+            self._roster.queue.append(turn)
+            effects = turn.feed(message.text)
+        return [*effects, *turn.end()] if message.end else effects
+
+    def _refusal(self, text: str) -> Refusal | None:
+        limit = self._limits.max_queued_turns
+        if self.closed_to_new:
+            return self.closed_to_new
+        if len(self._roster.queue) >= limit:
+            return Refusal("queue_full", f"{limit} turns wait already", retryable=True)
+        return self._too_long(text, 0)
+
+    def _too_long(self, text: str, before: int) -> Refusal | None:
+        limits = self._limits
+        if len(text) > limits.max_text_chars:
+            why = f"expected at most {limits.max_text_chars} characters, found {len(text)}"
+            return Refusal("text_too_long", f"{why}; send it in pieces")
+        if before + len(text) > limits.max_turn_chars:
+            why = f"expected at most {limits.max_turn_chars} characters in a turn"
+            return Refusal("turn_too_long", f"{why}, found {before + len(text)}")
+        return None
+
+    def _take(self, turn: Turn, text: str) -> list[Effect]:
+        refusal = self._too_long(text, turn.chars)
+        if refusal is None and turn.full:
+            refusal = Refusal("turn_too_long", "an earlier text of this turn was refused")
+        if refusal is None:
+            return turn.feed(text)
+        turn.full = True
+        return [_refused(refusal, turn.id)]
+
+    def _late(self, turn: Turn) -> list[Effect]:
+        if turn.warned_late:
+            return []
+        turn.warned_late = True
+        why = f"turn {turn.id} is done: its further text is dropped until you end it"
+        return [_warning("late_text", why, turn.id)]
+
+    def _interrupt_all(self, position: int | None) -> list[Effect]:
+        for turn in list(self._roster.inputs):
+            if not turn.alive:
+                turn.end()
+        if self.on_air is None:
+            return self._report_heard(self._roster.last_heard, position)
+        # Last, the turn on the air: a connection answers InterruptTurn while it carries it out, and
+        # that answer may end in Close, which nothing must follow.
+        waiting = [effect for turn in self.queue for effect in self._interrupt(turn, None)]
+        return [*waiting, *self._interrupt(self.on_air, position)]
+
+    def _interrupt(self, turn: Turn, position: int | None) -> list[Effect]:
+        if turn is self.on_air:
+            return self.stop_on_air(position)
+        if not turn.queued:
+            if turn.input_open:
+                turn.end()
+            return self._report_heard(turn, position)
+        report = HeardReport(0, 0.0, "", turn.kept_text)
+        done = self._finish(turn, Event.STOP, "interrupted")
+        return [Send(interrupted(turn.id, report)), *done]
+
+    def _report_heard(self, turn: Turn | None, position: int | None) -> list[Effect]:
+        if turn is None:
+            return [_warning("no_active_turn", "interrupt: no turn is on the air or waiting")]
+        return [ReportHeard(turn.id, position)]
+
+    def _finish(
+        self, turn: Turn, event: Event, reason: str, stats: TurnStats | None = None
+    ) -> list[Effect]:
+        """The one place that `turn.done` comes from."""
+        stats = stats or TurnStats()
+        self._roster.finish(turn, event)
+        if turn.idled and reason == "complete":
+            reason = "idle"
+        done = m.TurnDone(
+            turn_id=turn.id,
+            reason=reason,
+            samples=stats.samples,
+            ttfa_ms=None if stats.ttfa_ms is None else round(stats.ttfa_ms, 1),
+            underruns=stats.underruns,
+            held_ms=round(stats.held_ms, 1),
+            text_chars=turn.chars,
+        )
+        return [Send(done)]
+
+
+def interrupted(turn_id: str, report: HeardReport) -> m.TurnInterrupted:
+    return m.TurnInterrupted(
+        turn_id=turn_id,
+        samples_sent=report.samples_sent,
+        played_ms=round(report.played_ms, 1),
+        text_spoken=report.text_spoken,
+        text_remaining=report.text_remaining,
+    )
+
+
+def failed(turn_id: str, failure: TurnFailure) -> m.ErrorMessage:
+    return m.ErrorMessage(
+        code=failure.code,
+        message=failure.message,
+        fatal=False,
+        retryable=failure.retryable,
+        retry_after_ms=failure.retry_after_ms,
+        turn_id=turn_id,
+    )
+
+
+def _samples(message: m.Interrupt | m.Played) -> int | None:
+    if message.played_samples is None and message.played_ms is not None:
+        return round(message.played_ms * m.SAMPLE_RATE / 1000)
+    return message.played_samples
+
+
+def _refused(refusal: Refusal, turn_id: str) -> Send:
+    failure = TurnFailure(refusal.code, refusal.message, refusal.retryable)
+    return Send(failed(turn_id, failure))
+
+
+def _unknown(turn_id: str) -> Send:
+    failure = TurnFailure("unknown_turn", f"no turn {turn_id} in this session", retryable=False)
+    return Send(failed(turn_id, failure))
+
+
+def _warning(code: str, message: str, turn_id: str | None = None) -> Send:
+    return Send(m.WarningMessage(code=code, message=message, turn_id=turn_id))
+
+
+def _nothing_open(kind: str, turn: Turn | None, turn_id: str | None) -> list[Effect]:
+    """Answers a `flush` or `turn.end` that finds no open input."""
+    if turn is not None:
+        return [_warning("turn_already_ended", f"{kind}: turn {turn.id} has ended", turn.id)]
+    if turn_id is not None:
+        return [_unknown(turn_id)]
+    return [_warning("no_open_turn", f"{kind}: no turn is open for text")]

@@ -1,0 +1,1 @@
+"""The ASGI front: sockets, sessions, health. It never touches torch."""

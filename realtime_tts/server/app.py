@@ -1,0 +1,118 @@
+"""The ASGI application: routes, health, and the gate in front of them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator
+from importlib import resources
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route, WebSocketRoute
+
+from realtime_tts.metrics import CONTENT_TYPE, Metrics
+from realtime_tts.server.auth import Gate, is_loopback
+from realtime_tts.server.engine_host import EngineHost
+from realtime_tts.server.front import SERVER_NAME, Front
+
+_LAG_PROBE_SECONDS = 0.1
+_PAGE_HEADERS = {
+    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'",
+    "x-content-type-options": "nosniff",
+}
+
+
+def create_app(front: Front) -> Starlette:
+    """The application for `front`. Its lifespan starts and stops the engine."""
+    routes = [
+        Route("/", _landing_page),
+        WebSocketRoute("/v1/tts", front.serve),
+        Route("/v1/voices", _voices),
+        Route("/livez", _livez),
+        Route("/readyz", _readyz),
+        Route("/metrics", _metrics),
+    ]
+    config = front.config
+    gate = Middleware(
+        Gate,
+        api_keys=config.api_keys,
+        allowed_origins=config.allowed_origins,
+        loopback=is_loopback(config.host),
+        metrics=front.metrics,
+    )
+    app = Starlette(routes=routes, middleware=[gate], lifespan=_lifespan)
+    app.state.front = front
+    return app
+
+
+@contextlib.asynccontextmanager
+async def _lifespan(app: Starlette) -> AsyncIterator[None]:
+    front: Front = app.state.front
+    await front.engine.start()
+    probe = asyncio.create_task(_probe_lag(front.metrics), name="lag-probe")
+    try:
+        yield
+    finally:
+        probe.cancel()
+        await front.engine.stop()
+
+
+async def _probe_lag(metrics: Metrics) -> None:
+    """How late the event loop wakes a timer: every packet waits about as long."""
+    while True:
+        due = time.monotonic() + _LAG_PROBE_SECONDS
+        await asyncio.sleep(_LAG_PROBE_SECONDS)
+        metrics.loop_lag.observe(max(0.0, time.monotonic() - due))
+
+
+async def _landing_page(request: Request) -> Response:
+    page = resources.files("realtime_tts.server").joinpath("landing.html").read_text("utf-8")
+    return HTMLResponse(page, headers=_PAGE_HEADERS)
+
+
+async def _voices(request: Request) -> Response:
+    front: Front = request.app.state.front
+    reason = front.engine.not_ready()
+    if reason is not None:
+        return JSONResponse({"error": reason}, status_code=503, headers={"retry-after": "2"})
+    info = front.engine.info
+    return JSONResponse(
+        {
+            "server": SERVER_NAME,
+            "model": info.model,
+            "variant": info.variant,
+            "voices": info.voices,
+            "default_voice": info.default_voice,
+            "languages": info.languages,
+            "sample_rate": info.sample_rate,
+        }
+    )
+
+
+async def _livez(request: Request) -> Response:
+    """200 while a restart would not help: the event loop answers and the engine is not dead."""
+    engine: EngineHost = request.app.state.front.engine
+    return _health(engine.load_failure or engine.dead())
+
+
+async def _readyz(request: Request) -> Response:
+    """200 while new sessions are welcome: loaded, warm, not draining."""
+    front: Front = request.app.state.front
+    return _health(front.not_ready())
+
+
+def _health(problem: str | None) -> Response:
+    if problem is None:
+        return PlainTextResponse("ok\n")
+    return PlainTextResponse(problem + "\n", status_code=503)
+
+
+async def _metrics(request: Request) -> Response:
+    front: Front = request.app.state.front
+    # In a thread: formatting hundreds of series must not delay a packet.
+    body = await asyncio.to_thread(front.metrics.render)
+    return Response(body, media_type=CONTENT_TYPE)

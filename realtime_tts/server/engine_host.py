@@ -1,0 +1,158 @@
+"""EngineHost: the engine as the server sees it, from loading to its end.
+
+It starts the link, knows whether turns can be taken, and hands each event of the engine to the
+turn it belongs to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from realtime_tts.engine.interface import (
+    Cancel,
+    Command,
+    EngineInfo,
+    EngineLink,
+    Event,
+    UtteranceSpec,
+)
+from realtime_tts.logs import event as log_event
+from realtime_tts.metrics import Metrics
+from realtime_tts.text.tokenizer import Qwen2Tokenizer
+
+log = logging.getLogger(__name__)
+
+EventHandler = Callable[[Event], None]
+_POLL_SECONDS = 0.05
+
+
+class EngineHost:
+    """One engine link and the tokenizer that belongs to it.
+
+    `load_tokenizer` is called in a thread once the engine is ready (a checkpoint may have to be
+    downloaded first). Until both are there, `not_ready` says why.
+    """
+
+    def __init__(
+        self,
+        link: EngineLink,
+        load_tokenizer: Callable[[], Qwen2Tokenizer],
+        metrics: Metrics,
+        *,
+        stall_seconds: float,
+    ) -> None:
+        self._link = link
+        self._load_tokenizer = load_tokenizer
+        self._metrics = metrics
+        self._stall_seconds = stall_seconds
+        self._tokenizer: Qwen2Tokenizer | None = None
+        self._handlers: dict[str, EventHandler] = {}
+        self._loading: asyncio.Task[None] | None = None
+        self.load_failure: str | None = None
+        """Set if the engine never became ready; the server cannot recover from it."""
+        self.on_ready: Callable[[], None] | None = None
+
+    async def start(self) -> None:
+        """Begin to load; returns at once."""
+        self._link.start(self._deliver)
+        self._metrics.watch_engine(self._link.status)
+        self._loading = asyncio.create_task(self._load(), name="engine-loading")
+
+    async def stop(self) -> None:
+        """Stop the engine. Turns that still run get their Failed event first."""
+        if self._loading is not None:
+            self._loading.cancel()
+            await asyncio.gather(self._loading, return_exceptions=True)
+        await self._link.stop()
+        await asyncio.sleep(0)  # lets the last events, already on this loop, be delivered
+
+    # State.
+
+    def not_ready(self) -> str | None:
+        """None if turns can be taken, else the reason why not."""
+        if self.load_failure is not None:
+            return f"the engine failed to load: {self.load_failure}"
+        if self._tokenizer is None:
+            return "the engine is loading"
+        return self.dead()
+
+    def dead(self) -> str | None:
+        """Why only a restart helps, or None."""
+        status = self._link.status()
+        if status.failure is not None:
+            return f"the engine failed: {status.failure}"
+        busy = status.active + status.queued > 0
+        if busy and status.last_step_age > self._stall_seconds:
+            return f"the engine has made no step for {status.last_step_age:.0f} s"
+        return None
+
+    @property
+    def info(self) -> EngineInfo:
+        """What the engine can do; only once it is ready."""
+        return self._link.info
+
+    @property
+    def tokenizer(self) -> Qwen2Tokenizer:
+        """The checkpoint's tokenizer; only once the engine is ready."""
+        assert self._tokenizer is not None, "the engine is not ready: ask not_ready() first"
+        return self._tokenizer
+
+    def check(self, spec: UtteranceSpec) -> None:
+        """Raise RequestError if the engine cannot do what `spec` asks."""
+        self._link.check(spec)
+
+    @property
+    def open_utterances(self) -> int:
+        """Utterances whose events somebody waits for."""
+        return len(self._handlers)
+
+    # Commands and events.
+
+    def open(self, command: Command, handler: EventHandler) -> None:
+        """Begin an utterance; `handler` gets its events, on the event loop."""
+        assert command.id not in self._handlers, f"utterance {command.id} is open already"
+        self._handlers[command.id] = handler
+        self._link.submit(command)
+
+    def submit(self, command: Command) -> None:
+        self._link.submit(command)
+
+    def cancel(self, utterance_id: str) -> None:
+        """Stop an utterance; none of its events is delivered from here on. Idempotent."""
+        if self._handlers.pop(utterance_id, None) is not None:
+            self._link.submit(Cancel(utterance_id))
+
+    def forget(self, utterance_id: str) -> None:
+        """The utterance has ended by itself."""
+        self._handlers.pop(utterance_id, None)
+
+    def _deliver(self, events: list[Event]) -> None:
+        """One engine step's events: one look-up each. Those of cancelled utterances fall away."""
+        handlers = self._handlers
+        for event in events:
+            handler = handlers.get(event.id)
+            if handler is not None:
+                handler(event)
+
+    async def _load(self) -> None:
+        try:
+            await self._until_ready()
+            self._tokenizer = await asyncio.to_thread(self._load_tokenizer)
+        except Exception as error:
+            self.load_failure = str(error)
+            log.exception("engine.load_failed")
+            return
+        log_event(log, logging.INFO, "engine.ready", model=self.info.model, slots=self.info.slots)
+        if self.on_ready is not None:
+            self.on_ready()
+
+    async def _until_ready(self) -> None:
+        while True:
+            status = self._link.status()
+            if status.failure is not None:
+                raise RuntimeError(status.failure)
+            if status.ready:
+                return
+            await asyncio.sleep(_POLL_SECONDS)

@@ -1,0 +1,212 @@
+"""Front: what all sockets of one server share, and who is let in.
+
+It admits sessions, makes their `Connection`s, and drains them when the server is going.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from dataclasses import dataclass
+
+from starlette.types import Scope
+from starlette.websockets import WebSocket
+
+from realtime_tts import __version__
+from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
+from realtime_tts.config import ServerConfig
+from realtime_tts.engine.interface import EngineInfo
+from realtime_tts.logs import event
+from realtime_tts.metrics import Metrics
+from realtime_tts.protocol.messages import (
+    SAMPLE_RATE,
+    SUBPROTOCOL,
+    CloseCode,
+    ErrorMessage,
+)
+from realtime_tts.protocol.parsing import encode
+from realtime_tts.protocol.session import ServerInfo, Session
+from realtime_tts.protocol.settings import (
+    Limits,
+    PredictorSampling,
+    Sampling,
+    SessionSettings,
+)
+from realtime_tts.server.auth import send_denial
+from realtime_tts.server.connection import Connection
+from realtime_tts.server.engine_host import EngineHost
+from realtime_tts.server.reporter import SessionReporter
+from realtime_tts.server.turn import utterance_spec
+
+log = logging.getLogger(__name__)
+
+SERVER_NAME = f"realtime-tts {__version__}"
+
+GOING_AWAY = "going_away"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a session is not admitted now, and when to try again (whole seconds)."""
+
+    code: str
+    message: str
+    retry_after: int
+
+
+class Front:
+    """One server's shared state. All of it lives on the event loop."""
+
+    def __init__(self, config: ServerConfig, engine: EngineHost, metrics: Metrics) -> None:
+        self.config = config
+        self.engine = engine
+        self.metrics = metrics
+        self.draining = False
+        self._connections: set[Connection] = set()
+        metrics.sessions.set_function(lambda: len(self._connections))
+        metrics.open_turns.set_function(self._open_turns)
+
+    @property
+    def sessions(self) -> int:
+        return len(self._connections)
+
+    def not_ready(self) -> str | None:
+        """None if a new session would be admitted as far as health is concerned, else why not."""
+        return "the server is shutting down" if self.draining else self.engine.not_ready()
+
+    # Sessions.
+
+    async def serve(self, websocket: WebSocket) -> None:
+        """The endpoint `/v1/tts`; returns when the socket is gone."""
+        refusal = self._refusal()
+        if refusal is not None:
+            await self._refuse(websocket, refusal)
+            return
+        session_id = secrets.token_hex(6)
+        connection = self._connect(websocket, session_id)
+        self._connections.add(connection)
+        try:
+            await websocket.accept(_subprotocol(websocket.scope))
+            await connection.run()
+        finally:
+            self._connections.discard(connection)
+
+    def _refusal(self) -> Refusal | None:
+        if self.draining:
+            return Refusal(GOING_AWAY, "the server is shutting down; try another", 1)
+        reason = self.engine.not_ready()
+        if reason is not None:
+            return Refusal("not_ready", reason, 2)
+        if self.sessions >= self.config.limits.max_sessions:
+            message = f"all {self.config.limits.max_sessions} sessions are taken; try again later"
+            return Refusal("too_many_sessions", message, 5)
+        return None
+
+    async def _refuse(self, websocket: WebSocket, refusal: Refusal) -> None:
+        """503 before the upgrade; a browser cannot see that, so it is told after the upgrade."""
+        self.metrics.refused.labels(refusal.code).inc()
+        event(log, logging.WARNING, "session.refused", code=refusal.code)
+        if "origin" not in websocket.headers:
+            await send_denial(
+                websocket.scope, websocket.send, 503, refusal.code, refusal.message,
+                refusal.retry_after,
+            )  # fmt: skip
+            return
+        await websocket.accept(_subprotocol(websocket.scope))
+        error = ErrorMessage(
+            code=refusal.code,
+            message=refusal.message,
+            fatal=True,
+            retryable=True,
+            retry_after_ms=refusal.retry_after * 1000,
+        )
+        await websocket.send_text(encode(error))
+        going = refusal.code == GOING_AWAY
+        await websocket.close(CloseCode.GOING_AWAY if going else CloseCode.TRY_AGAIN, refusal.code)
+
+    def _connect(self, websocket: WebSocket, session_id: str) -> Connection:
+        info = self.engine.info
+        session = Session(
+            ServerInfo(session_id, SERVER_NAME, info.model, info.voices, info.languages),
+            defaults=session_defaults(info, self.config.lead_seconds),
+            limits=wire_limits(self.config, info),
+            check=lambda settings: self.engine.check(utterance_spec(settings)),
+        )
+        limits = self.config.limits
+        bytes_per_second = SAMPLE_RATE * BYTES_PER_SAMPLE
+        max_outbox = (limits.max_lead_seconds + limits.outbox_seconds) * bytes_per_second
+        return Connection(
+            websocket,
+            session_id,
+            session,
+            self.engine,
+            SessionReporter(session_id, websocket.client, self.metrics),
+            round(max_outbox),
+        )
+
+    def _open_turns(self) -> int:
+        sessions = [connection.session for connection in self._connections]
+        return sum(len(s.queued) + (s.on_air is not None) for s in sessions)
+
+    # The end.
+
+    def drain(self) -> None:
+        """Admit nobody and begin no turn; sessions close when their turns are done. Idempotent."""
+        if not self.draining:
+            self.draining = True
+            event(log, logging.INFO, "server.draining", sessions=self.sessions)
+            for connection in list(self._connections):
+                connection.drain()
+
+    def end_sessions(self) -> None:
+        """The deadline has come: end what still runs, with a proper close."""
+        self.draining = True
+        for connection in list(self._connections):
+            connection.fail(GOING_AWAY, "the server is shutting down", CloseCode.GOING_AWAY)
+
+
+def wire_limits(config: ServerConfig, info: EngineInfo) -> Limits:
+    """What `ready` tells every client, in the protocol's own units."""
+    limits = config.limits
+    frame_seconds = info.samples_per_frame / info.sample_rate
+    return Limits(
+        max_message_bytes=limits.max_message_bytes,
+        max_text_chars=limits.max_text_chars,
+        max_turn_chars=limits.max_turn_chars,
+        max_instructions_chars=limits.max_instructions_chars,
+        max_queued_turns=limits.max_queued_turns,
+        messages_per_second=limits.messages_per_second,
+        message_burst=limits.message_burst,
+        max_bad_messages=limits.max_bad_messages,
+        bad_message_window_ms=round(limits.bad_message_window_seconds * 1000),
+        max_lead_ms=round(limits.max_lead_seconds * 1000),
+        max_turn_audio_ms=round(info.max_frames * frame_seconds * 1000),
+        turn_idle_ms=round(limits.turn_idle_seconds * 1000),
+        write_stall_ms=round(config.socket.write_stall * 1000),
+    )
+
+
+def session_defaults(info: EngineInfo, lead_seconds: float) -> SessionSettings:
+    """What a session gets that asks for nothing: the checkpoint's own defaults and the lead."""
+    sampling = info.default_sampling
+    talker, predictor = sampling.talker, sampling.predictor
+    return SessionSettings(
+        lead_ms=round(lead_seconds * 1000),
+        voice=info.default_voice,
+        sampling=Sampling(
+            temperature=talker.temperature,
+            top_k=talker.top_k,
+            top_p=talker.top_p,
+            repetition_penalty=sampling.repetition_penalty,
+            predictor=PredictorSampling(
+                temperature=predictor.temperature,
+                top_k=predictor.top_k,
+                top_p=predictor.top_p,
+            ),
+        ),
+    )
+
+
+def _subprotocol(scope: Scope) -> str | None:
+    """Ours if it was offered; the one with the key in it is never echoed."""
+    return SUBPROTOCOL if SUBPROTOCOL in scope.get("subprotocols", ()) else None

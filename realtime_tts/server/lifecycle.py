@@ -1,0 +1,92 @@
+"""DrainingServer: uvicorn's server, with an end that lets speech finish.
+
+Stock uvicorn answers SIGTERM by closing every WebSocket within a tenth of a second. Here the first
+signal only drains: `/readyz` says 503, nobody is admitted, turns that run may finish until the
+deadline, sessions get their close frame, and the process exits with 0. A second signal ends all
+that at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import socket
+import time
+from collections.abc import Generator
+from types import FrameType
+
+import uvicorn
+
+from realtime_tts.logs import event
+from realtime_tts.server.front import Front
+
+log = logging.getLogger(__name__)
+
+_CLOSE_SECONDS = 1.0
+
+
+class DrainingServer(uvicorn.Server):
+    """`uvicorn.Server` for one `Front`.
+
+    `exit_code` is 1 if the engine never loaded, else 0. With `handle_signals` False it leaves the
+    process's signal handlers alone; call `request_drain` then.
+    """
+
+    def __init__(
+        self, config: uvicorn.Config, front: Front, *, handle_signals: bool = True
+    ) -> None:
+        super().__init__(config)
+        self.exit_code = 0
+        self._front = front
+        self._handle_signals = handle_signals
+        self._drain_deadline: float | None = None
+        self._ended_at: float | None = None
+
+    def request_drain(self) -> None:
+        """The first call drains, the second one ends. Safe in a signal handler."""
+        if self._drain_deadline is None:
+            self._drain_deadline = time.monotonic() + self._front.config.drain_seconds
+        else:
+            self._drain_deadline = time.monotonic()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        # The signal is not noted for uvicorn to raise again after the shutdown: that would turn
+        # a proper end into a death by signal.
+        self.request_drain()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        if self._handle_signals:
+            with super().capture_signals():
+                yield
+        else:
+            yield
+
+    async def on_tick(self, counter: int) -> bool:
+        """uvicorn asks ten times a second whether to exit."""
+        if self._front.engine.load_failure is not None:
+            self.exit_code = 1
+            self.should_exit = True
+        if self._drain_deadline is not None:
+            self._drain(self._drain_deadline)
+        return await super().on_tick(counter)
+
+    def _drain(self, deadline: float) -> None:
+        front, now = self._front, time.monotonic()
+        front.drain()
+        if front.sessions == 0:
+            self.should_exit = True
+        elif now >= deadline and self._ended_at is None:
+            self._ended_at = now
+            event(log, logging.WARNING, "server.drain_deadline", sessions=front.sessions)
+            front.end_sessions()
+        elif self._ended_at is not None and now >= self._ended_at + _CLOSE_SECONDS:
+            self.should_exit = True
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        if self._front.sessions:
+            self._front.end_sessions()
+            await asyncio.sleep(0)  # lets the writers send what ends the sessions
+        await super().shutdown(sockets)
+        event(log, logging.INFO, "server.stopped", exit_code=self.exit_code)

@@ -1,0 +1,93 @@
+"""SessionReporter: what one session leaves in the log and in the metrics.
+
+It sees the messages that go to the client, so the log, `/metrics` and the client cannot disagree.
+Lengths are logged, text never is.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from realtime_tts.logs import event
+from realtime_tts.metrics import Metrics
+from realtime_tts.protocol.messages import (
+    SAMPLE_RATE,
+    CloseCode,
+    ErrorMessage,
+    ServerMessage,
+    TurnDone,
+)
+
+log = logging.getLogger(__name__)
+
+_REFUSALS = frozenset(
+    {"overloaded", "engine_unavailable", "queue_full", "going_away", "rate_limited"}
+)
+_KNOWN_CODES = frozenset(int(code) for code in CloseCode) | {1005, 1006, 1012}
+
+
+class SessionReporter:
+    """One session's log lines and counts."""
+
+    def __init__(self, session_id: str, client: object, metrics: Metrics) -> None:
+        self._session_id = session_id
+        self._metrics = metrics
+        self._turns = 0
+        self._log(logging.INFO, "session.open", client=client)
+
+    def packet(self, late_seconds: float) -> None:
+        """A packet was handed to the socket, so late for its playback deadline (0: in time)."""
+        self._metrics.packets.inc()
+        if late_seconds > 0:
+            self._metrics.packets_late.inc()
+            self._metrics.underrun_seconds.observe(late_seconds)
+
+    def message(self, message: ServerMessage) -> None:
+        """A message is on its way to the client."""
+        if isinstance(message, TurnDone):
+            self._turn_done(message)
+        elif isinstance(message, ErrorMessage):
+            self._error(message)
+
+    def bug(self) -> None:
+        """Something of ours failed; call it while the exception is being handled."""
+        log.exception("session.bug", extra={"fields": {"session": self._session_id}})
+
+    def closed(self, code: int | None, reason: str | None) -> None:
+        """The socket is gone."""
+        label = str(code) if code in _KNOWN_CODES else "other"
+        self._metrics.closed.labels(label).inc()
+        self._log(logging.INFO, "session.closed", code=code, reason=reason, turns=self._turns)
+
+    def _turn_done(self, done: TurnDone) -> None:
+        metrics = self._metrics
+        self._turns += 1
+        metrics.turns.labels(done.reason).inc()
+        metrics.underruns.inc(done.underruns)
+        metrics.audio_seconds.inc(done.samples / SAMPLE_RATE)
+        metrics.text_chars.inc(done.text_chars)
+        if done.ttfa_ms is not None:
+            metrics.ttfa.observe(done.ttfa_ms / 1000)
+        if done.reason == "interrupted":
+            metrics.interrupts.inc()
+        self._log(
+            logging.INFO,
+            "turn.done",
+            turn=done.turn_id,
+            reason=done.reason,
+            audio_ms=round(done.samples / SAMPLE_RATE * 1000),
+            ttfa_ms=done.ttfa_ms,
+            underruns=done.underruns,
+            held_ms=done.held_ms,
+            text_chars=done.text_chars,
+        )
+
+    def _error(self, error: ErrorMessage) -> None:
+        if error.code in _REFUSALS:
+            self._metrics.refused.labels(error.code).inc()
+        # The message may quote the client, the code never does.
+        level = logging.WARNING if error.fatal else logging.INFO
+        self._log(level, "session.error", code=error.code, turn=error.turn_id, fatal=error.fatal)
+
+    def _log(self, level: int, name: str, **fields: object) -> None:
+        event(log, level, name, session=self._session_id, **fields)

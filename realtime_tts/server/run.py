@@ -1,0 +1,165 @@
+"""Run a server: in the foreground (`serve`) or inside somebody's event loop (`running`)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+
+import uvicorn
+
+from realtime_tts.config import ServerConfig
+from realtime_tts.engine.interface import EngineLink
+from realtime_tts.errors import ConfigError
+from realtime_tts.metrics import Metrics
+from realtime_tts.protocol.settings import Limits
+from realtime_tts.server.app import create_app
+from realtime_tts.server.engine_host import EngineHost
+from realtime_tts.server.front import Front
+from realtime_tts.server.http import http_protocol
+from realtime_tts.server.lifecycle import DrainingServer
+from realtime_tts.server.websocket import websocket_protocol
+from realtime_tts.text.tokenizer import Qwen2Tokenizer
+
+
+def serve(
+    config: ServerConfig,
+    make_link: Callable[[], EngineLink],
+    load_tokenizer: Callable[[], Qwen2Tokenizer],
+    metrics: Metrics,
+    *,
+    on_ready: Callable[[int], None] | None = None,
+) -> int:
+    """Listen, load the engine, serve until SIGTERM or SIGINT. Returns the process's exit code.
+
+    `make_link` is called on the running event loop. `on_ready` gets the port once turns can be
+    taken. Raises ConfigError if the address cannot be listened on.
+    """
+    sockets = bind(config)
+    port = int(sockets[0].getsockname()[1])
+
+    async def main() -> int:
+        front = _front(config, make_link(), load_tokenizer, metrics)
+        if on_ready is not None:
+            front.engine.on_ready = lambda: on_ready(port)
+        server = DrainingServer(uvicorn_config(front), front)
+        await server.serve(sockets)
+        return server.exit_code
+
+    return asyncio.run(main())
+
+
+@dataclass(frozen=True, slots=True)
+class RunningServer:
+    """A server inside this process. `url` is http; replace the scheme for the WebSocket."""
+
+    host: str
+    port: int
+    front: Front
+    server: DrainingServer
+
+    @property
+    def url(self) -> str:
+        return f"http://{self.host}:{self.port}"
+
+    @property
+    def websocket_url(self) -> str:
+        return f"ws://{self.host}:{self.port}/v1/tts"
+
+
+@contextlib.asynccontextmanager
+async def running(
+    config: ServerConfig,
+    link: EngineLink,
+    load_tokenizer: Callable[[], Qwen2Tokenizer],
+    metrics: Metrics | None = None,
+    *,
+    wait_ready: bool = True,
+) -> AsyncIterator[RunningServer]:
+    """A server in this event loop, for tests and for embedding; `port=0` picks a free port.
+
+    Leaves signal handlers alone. Ends the sessions at once when the block is left.
+    """
+    front = _front(config, link, load_tokenizer, metrics or Metrics())
+    server = DrainingServer(uvicorn_config(front), front, handle_signals=False)
+    sockets = bind(config)
+    task = asyncio.create_task(server.serve(sockets), name="server")
+    try:
+        while not server.started or (wait_ready and front.engine.not_ready() is not None):
+            if task.done() or front.engine.load_failure is not None:
+                raise RuntimeError(f"the server did not start: {front.engine.not_ready()}")
+            await asyncio.sleep(0.005)
+        host, port = sockets[0].getsockname()[:2]
+        yield RunningServer(host, port, front, server)
+    finally:
+        server.should_exit = True
+        await task
+
+
+def uvicorn_config(front: Front) -> uvicorn.Config:
+    """uvicorn's settings: our protocol classes, no compression, nothing trusted from a proxy."""
+    config, metrics = front.config, front.metrics
+    return uvicorn.Config(
+        create_app(front),
+        loop="asyncio",
+        http=http_protocol(config.socket, metrics),
+        ws=websocket_protocol(config.socket, metrics),
+        ws_max_size=Limits(max_message_bytes=config.limits.max_message_bytes).max_frame_bytes,
+        ws_ping_interval=config.socket.ping_interval,
+        ws_ping_timeout=config.socket.ping_timeout,
+        ws_per_message_deflate=False,  # 32 times the CPU of a send, and PCM does not shrink
+        lifespan="on",
+        log_config=None,
+        access_log=config.access_log,
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=round(config.socket.close_timeout) + 1,
+    )
+
+
+def bind(config: ServerConfig) -> list[socket.socket]:
+    """A socket for every address of the host, all on one port. Raises ConfigError."""
+    port, listeners = config.port, []
+    try:
+        found = socket.getaddrinfo(config.host, port, type=socket.SOCK_STREAM)
+        for family, address in dict.fromkeys((info[0], info[4][0]) for info in found):
+            listeners.append(_listen(config, family, str(address), port))
+            port = int(listeners[0].getsockname()[1])
+    except OSError as error:
+        for listener in listeners:
+            listener.close()
+        raise ConfigError(
+            f"cannot listen on {config.host} port {port}: {error.strerror}; "
+            "is another server running there?"
+        ) from error
+    return listeners
+
+
+def _listen(config: ServerConfig, family: int, host: str, port: int) -> socket.socket:
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if family == socket.AF_INET6:
+        listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):
+        # Accepted sockets inherit it: the kernel drops a peer that acknowledges nothing, even
+        # where the timers of websocket.py see no reason to.
+        timeout_ms = round(config.socket.tcp_user_timeout * 1000)
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, timeout_ms)
+    try:
+        listener.bind((host, port))
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def _front(
+    config: ServerConfig,
+    link: EngineLink,
+    load_tokenizer: Callable[[], Qwen2Tokenizer],
+    metrics: Metrics,
+) -> Front:
+    engine = EngineHost(link, load_tokenizer, metrics, stall_seconds=config.engine_stall_seconds)
+    return Front(config, engine, metrics)

@@ -1,0 +1,197 @@
+"""uvicorn's WebSocket protocol, made safe against bad peers.
+
+Measured on uvicorn 0.54: a peer that stops reading is never dropped (a failed keepalive closes the
+transport gracefully, which waits for a buffer nobody reads), pings of a peer that does not read
+grow memory, an over-long header leaves the handshake hanging. The subclass gives such sockets up:
+it aborts, which frees the socket and tells the application at once.
+
+It relies on methods of `WebSocketsSansIOProtocol` that uvicorn does not promise to keep;
+`tests/server/test_websocket.py` fails if one of them goes away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from typing import Any, ClassVar, cast
+
+from uvicorn.config import Config
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from uvicorn.server import ServerState
+from websockets.frames import Frame
+from websockets.protocol import State
+
+from realtime_tts.config import SocketConfig
+from realtime_tts.logs import event
+from realtime_tts.metrics import Metrics
+from realtime_tts.server.deadline import Deadline
+
+log = logging.getLogger(__name__)
+
+SLOW_READER = "slow_reader"
+ABORT_EXTENSION = "realtime_tts.abort"
+"""Key in the ASGI scope's extensions: `abort(reason)`, which ASGI itself has no word for."""
+
+_quiet = logging.getLogger(__name__ + ".frames")
+_quiet.setLevel(logging.WARNING)  # below that the library logs every frame, text included
+
+
+class GuardedWebSocket(WebSocketsSansIOProtocol):
+    """One socket from the upgrade on. Made by `websocket_protocol`, which sets the two fields."""
+
+    settings: ClassVar[SocketConfig]
+    metrics: ClassVar[Metrics]
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self.conn.logger, self.conn.debug = _quiet, False
+        self.close_timeout = self.settings.close_timeout
+        self._aborted = False
+        self._pings = 0
+        self._ping_window_ends = 0.0
+        settings = self.settings
+        self._handshake = Deadline(self.loop, settings.handshake_timeout, self._no_handshake)
+        self._stall = Deadline(self.loop, settings.write_stall, self._stalled)
+        self._linger = Deadline(self.loop, settings.close_timeout + 1.0, self._lingered)
+
+    # A socket's life.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self.transport.set_write_buffer_limits(high=self.settings.write_high_water)
+        raw: socket.socket | None = transport.get_extra_info("socket")
+        if raw is not None:
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self.settings.send_buffer)
+        self._handshake.arm()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        for deadline in (self._handshake, self._stall, self._linger):
+            deadline.disarm()
+        super().connection_lost(exc)
+
+    def eof_received(self) -> None:
+        self._linger.arm()  # asyncio closes now, and waits for what the peer may never read
+
+    def on_task_complete(self, task: asyncio.Task[None]) -> None:
+        super().on_task_complete(task)
+        if not self.disconnected:
+            self._linger.arm()
+
+    def shutdown(self) -> None:
+        super().shutdown()
+        self._linger.arm()
+
+    async def run_asgi(self) -> None:
+        extensions = cast("dict[str, object]", self.scope["extensions"])
+        extensions[ABORT_EXTENSION] = self.abort
+        await super().run_asgi()
+
+    # What comes in.
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.conn.handshake_exc is not None and not self.handshake_initiated:
+            self._answer_bad_request()
+
+    def _answer_bad_request(self) -> None:
+        """Send the library's 414 or 431, which uvicorn leaves unsent, or a 400 of our own."""
+        answer = b"".join(self.conn.data_to_send())
+        if not answer:
+            answer = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+        self.handshake_initiated = self.handshake_complete = self.close_sent = True
+        self.transport.write(answer)
+        self.transport.close()
+        self._linger.arm()
+
+    def handle_ping(self) -> None:
+        if self._aborted:
+            return
+        now = self.loop.time()
+        if now >= self._ping_window_ends:
+            self._ping_window_ends, self._pings = now + 1.0, 0
+        self._pings += 1
+        if self._pings > self.settings.pings_per_second:
+            self.abort("ping_flood")
+            return
+        super().handle_ping()
+        if self.transport.get_write_buffer_size() > self.settings.write_buffer_cap:
+            self.abort("write_buffer")
+
+    def handle_cont(self, event: Frame) -> None:
+        if self._aborted:
+            return
+        super().handle_cont(event)
+        if len(self.frames) > self.settings.pending_fragments:
+            self.abort("fragment_flood")
+
+    def send_receive_event_to_app(self) -> None:
+        if self._aborted:
+            return
+        if self.curr_msg_data_type == "text" and not _is_utf8(self.frames):
+            # uvicorn would log a traceback, and raise if the peer has closed meanwhile.
+            self.frames = []
+            if self.conn.state is State.OPEN:
+                self.conn.send_close(1007, "text must be UTF-8")
+                self.handle_parser_exception()
+            return
+        super().send_receive_event_to_app()
+
+    # What goes out.
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._stall.arm()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._stall.disarm()
+
+    def keepalive_timeout(self) -> None:
+        super().keepalive_timeout()  # says 1011, in case the peer still listens
+        self.abort("ping_timeout")
+
+    # Giving up.
+
+    def abort(self, reason: str) -> None:
+        """Drop the socket now; the application is told with `reason`."""
+        if self._aborted:
+            return
+        self._aborted = True
+        self.metrics.socket_aborts.labels(reason).inc()
+        if reason == SLOW_READER:
+            self.metrics.slow_reader_aborts.inc()
+        event(log, logging.WARNING, "socket.abort", reason=reason, client=self.client)
+        self.queue.put_nowait({"type": "websocket.disconnect", "code": 1006, "reason": reason})
+        self.transport.abort()
+
+    def _no_handshake(self) -> None:
+        if not self.handshake_complete:
+            self.abort("handshake_timeout")
+
+    def _stalled(self) -> None:
+        self.abort(SLOW_READER)
+
+    def _lingered(self) -> None:
+        if not self.disconnected:
+            self.abort("close_timeout")
+
+
+def websocket_protocol(settings: SocketConfig, metrics: Metrics) -> type[GuardedWebSocket]:
+    """The class to pass to uvicorn as `ws`."""
+    fields = {"settings": settings, "metrics": metrics}
+    return type("GuardedWebSocket", (GuardedWebSocket,), fields)
+
+
+def _is_utf8(frames: list[bytes]) -> bool:
+    try:
+        b"".join(frames).decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,53 @@
+"""Token ids of a text that arrives in pieces.
+
+Whatever way a text is cut, the ids released are those of the whole text, and an id is released as
+soon as no later text can change it. Three stages hold back what is not yet certain: `NfcBuffer`
+(the last character may still take an accent), `PreTokenBuffer` (the last pre-token may grow) and
+`OpenPreToken` (merges inside it may still change).
+"""
+
+from __future__ import annotations
+
+from realtime_tts.text.nfc import NfcBuffer
+from realtime_tts.text.pretokens import PreTokenBuffer, char_class
+from realtime_tts.text.stable_bpe import OpenPreToken, to_alphabet
+from realtime_tts.text.tokenizer import Qwen2Tokenizer
+
+
+class IncrementalTokenizer:
+    """`feed` text without lone surrogates, `flush` at the end of a segment, in any pieces."""
+
+    def __init__(self, tokenizer: Qwen2Tokenizer) -> None:
+        self._nfc = NfcBuffer()
+        self._pretokens = PreTokenBuffer()
+        self._open = OpenPreToken(tokenizer.vocabulary)
+        self._taken = 0  # characters of the open pre-token that `_open` has
+
+    @property
+    def steps(self) -> int:
+        """Steps taken inside open pre-tokens; grows with the text, not with its square."""
+        return self._open.steps
+
+    def feed(self, text: str) -> list[int]:
+        """Add text; return the ids that became certain."""
+        closed = self._pretokens.feed(self._nfc.feed(text))
+        if self._nfc.tail:
+            # Composition does not change the class: what it becomes closes the same pre-tokens.
+            closed += self._pretokens.expect(char_class(self._nfc.tail[0]))
+        ids = self._close(closed)
+        if not self._pretokens.is_white:
+            fresh, self._taken = self._pretokens.open[self._taken :], len(self._pretokens.open)
+            if fresh:
+                ids += self._open.feed(to_alphabet(fresh))
+        return ids
+
+    def flush(self) -> list[int]:
+        """The ids that are left, as if the text ended here. Later text starts afresh."""
+        return self._close(self._pretokens.feed(self._nfc.flush()) + self._pretokens.flush())
+
+    def _close(self, pretokens: list[str]) -> list[int]:
+        ids: list[int] = []
+        for pretoken in pretokens:
+            ids += self._open.close(to_alphabet(pretoken[self._taken :]))
+            self._taken = 0
+        return ids

@@ -1,0 +1,108 @@
+"""Unicode normalisation form C of a text that arrives in pieces.
+
+A later combining mark can change the last character (`e` + U+0301 is `é`) and can move in front of
+earlier marks, so the end of the text is held until nothing that may follow can touch it. What is
+released never changes: the concatenation of all releases is the NFC of the whole text.
+
+The facts used are those of UAX #15: normalisation never looks across a *boundary*, a character
+whose canonical decomposition starts with a starter (combining class 0) that is not the second half
+of any composite; and only the last starter before a mark can compose with it.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from functools import cache, lru_cache
+
+from tokenizers import normalizers
+
+_NFC = normalizers.NFC()
+_LONGEST_RETRY = 4  # a held tail longer than this is a run of marks: no use normalising it each time
+_LAST_COMPOSITE = 0x20000  # canonical composites live below; above are only singletons
+_HANGUL_L = range(0x1100, 0x1113)
+_HANGUL_V_AND_T = (range(0x1161, 0x1176), range(0x11A8, 0x11C3))
+_HANGUL_SYLLABLES = range(0xAC00, 0xD7A4)
+_HANGUL_T_COUNT = 28  # syllables without a final consonant are every 28th
+
+
+def nfc(text: str) -> str:
+    """Normalisation form C, as the tokenizer library computes it."""
+    return text if text.isascii() else str(_NFC.normalize_str(text))
+
+
+@cache
+def _composing_characters() -> tuple[frozenset[str], frozenset[str]]:
+    """First and second halves of every canonical composite that NFC makes, Hangul apart."""
+    firsts: set[str] = set()
+    seconds: set[str] = set()
+    for code in range(0xC0, _LAST_COMPOSITE):
+        halves = unicodedata.decomposition(chr(code)).split()
+        if len(halves) != 2 or halves[0].startswith("<"):
+            continue
+        first, second = (chr(int(half, 16)) for half in halves)
+        if unicodedata.normalize("NFC", first + second) == chr(code):
+            firsts.add(first)
+            seconds.add(second)
+    return frozenset(firsts), frozenset(seconds)
+
+
+@lru_cache(maxsize=16384)
+def is_boundary(char: str) -> bool:
+    """True if no text before `char` can take part in its normalisation."""
+    if char.isascii():
+        return True
+    first = unicodedata.normalize("NFD", char)[0]
+    if unicodedata.combining(first) or first in _composing_characters()[1]:
+        return False
+    return not any(ord(first) in jamo for jamo in _HANGUL_V_AND_T)
+
+
+@lru_cache(maxsize=16384)
+def is_inert(char: str) -> bool:
+    """True if no text after `char` can change it: it is a starter and nothing composes with it."""
+    decomposed = unicodedata.normalize("NFD", char)
+    if any(unicodedata.combining(part) for part in decomposed):
+        return False
+    last = unicodedata.normalize("NFC", char)[-1]
+    if ord(last) in _HANGUL_SYLLABLES:
+        return (ord(last) - _HANGUL_SYLLABLES.start) % _HANGUL_T_COUNT != 0
+    return last not in _composing_characters()[0] and ord(last) not in _HANGUL_L
+
+
+class NfcBuffer:
+    """`feed` and `flush` return normalised text that nothing later can change.
+
+    `tail` is what is held, not normalised: at most one starter and the marks after it. Marks that
+    follow a settled starter wait for the next boundary, even where a longer proof could let them go.
+    """
+
+    def __init__(self) -> None:
+        self.tail = ""
+
+    def feed(self, text: str) -> str:
+        cut = len(text) - 1
+        while cut >= 0 and not is_boundary(text[cut]):
+            cut -= 1
+        if cut < 0:
+            settled, self.tail = "", self.tail + text
+        else:
+            settled, self.tail = nfc(self.tail + text[:cut]), text[cut:]
+        return settled + self._settle_tail()
+
+    def flush(self) -> str:
+        """Release everything, as if the text ended here."""
+        tail, self.tail = self.tail, ""
+        return nfc(tail)
+
+    def _settle_tail(self) -> str:
+        tail = self.tail
+        if not tail or len(tail) > _LONGEST_RETRY:
+            return ""
+        normal = nfc(tail)
+        if is_inert(normal[-1]) and not any(map(unicodedata.combining, normal)):
+            self.tail = ""
+            return normal
+        if is_inert(tail[0]):
+            self.tail = tail[1:]
+            return nfc(tail[0])
+        return ""

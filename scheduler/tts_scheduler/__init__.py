@@ -1,0 +1,33 @@
+"""Decisions of a streaming speech engine: who prefills, who decodes, who holds.
+
+Pure: counts and ids in, plans out, time is an argument. See scheduler/README.md.
+"""
+
+from tts_scheduler.admission import Admission, Admitted, Queued, Refused
+from tts_scheduler.config import SchedulerConfig
+from tts_scheduler.cost import CostModel, Load, StepCosts
+from tts_scheduler.plan import CodecRun, Decode, Layout, Prefill, StepPlan, StepResult
+from tts_scheduler.playback import Playback
+from tts_scheduler.scheduler import Scheduler
+from tts_scheduler.utterance import Phase, Stats
+
+__all__ = [
+    "Admission",
+    "Admitted",
+    "CodecRun",
+    "CostModel",
+    "Decode",
+    "Layout",
+    "Load",
+    "Phase",
+    "Playback",
+    "Prefill",
+    "Queued",
+    "Refused",
+    "Scheduler",
+    "SchedulerConfig",
+    "Stats",
+    "StepCosts",
+    "StepPlan",
+    "StepResult",
+]

@@ -1,0 +1,82 @@
+"""Settings of the scheduler, checked once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerConfig:
+    """Frozen settings; every duration is in seconds. Raises ValueError for what cannot work.
+
+    Machine
+        `slots`: utterances the engine has room for. `max_rows`: rows decoded per step (None: all
+        slots). `max_prefills`: prefills per step.
+    Audio
+        `frame_samples` per codec frame, `packet_samples` per full packet, both at `sample_rate`.
+    Policy
+        `lead_cap`: a listener who has this much unplayed audio needs no more for now.
+        `reserve`: a row with less lead than this is pressing. `min_start_tokens`,
+        `max_start_wait`: text to wait for before the first frame, and for how long.
+        `codec_ramp`: frames per codec run, first run first; the last value repeats.
+    Admission
+        `utilisation`: share of a frame's duration that a full step may take. `max_queue`: turns
+        that may wait for capacity (None: an eighth of the slots, at least two).
+        `queue_timeout`: how long one may wait.
+    """
+
+    slots: int = 8
+    max_rows: int | None = None
+    max_prefills: int = 4
+    frame_samples: int = 1920
+    packet_samples: int = 2048
+    sample_rate: int = 24_000
+    lead_cap: float = 3.0
+    reserve: float = 0.3
+    min_start_tokens: int = 2
+    max_start_wait: float = 0.15
+    codec_ramp: tuple[int, ...] = (1, 1, 2, 4)
+    utilisation: float = 0.7
+    max_queue: int | None = None
+    queue_timeout: float = 2.0
+
+    def __post_init__(self) -> None:
+        counts = ("slots", "max_prefills", "frame_samples", "packet_samples", "sample_rate")
+        for name in (*counts, "min_start_tokens"):
+            _require(getattr(self, name) >= 1, f"{name} must be at least 1", getattr(self, name))
+        rows = self.max_rows
+        _require(rows is None or rows >= 1, "max_rows must be None or at least 1", rows)
+        queue = self.max_queue
+        _require(queue is None or queue >= 0, "max_queue must be None or at least 0", queue)
+        for name in ("reserve", "max_start_wait", "queue_timeout"):
+            _require(getattr(self, name) >= 0, f"{name} must not be negative", getattr(self, name))
+        _require(
+            self.lead_cap >= self.reserve, f"lead_cap below reserve {self.reserve}", self.lead_cap
+        )
+        _require(self.utilisation > 0, "utilisation must be positive", self.utilisation)
+        ramp = self.codec_ramp
+        _require(
+            len(ramp) > 0 and min(ramp) >= 1 and list(ramp) == sorted(ramp),
+            "codec_ramp must be frame counts of at least 1 that never shrink",
+            ramp,
+        )
+
+    @property
+    def frame_seconds(self) -> float:
+        """Audio in one frame, in seconds."""
+        return self.frame_samples / self.sample_rate
+
+    @property
+    def rows_per_step(self) -> int:
+        """Rows decoded in one step at most."""
+        return self.slots if self.max_rows is None else min(self.max_rows, self.slots)
+
+    @property
+    def queue_length(self) -> int:
+        """Turns that may wait for capacity."""
+        return max(2, self.slots // 8) if self.max_queue is None else self.max_queue
+
+
+def _require(holds: bool, expected: str, got: object) -> None:
+    if not holds:
+        raise ValueError(f"scheduler config: {expected}, got {got!r}")

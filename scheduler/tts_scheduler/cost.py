@@ -1,0 +1,207 @@
+"""CostModel: how long a step will take, learned from how long steps took.
+
+    seconds = base + row · decode rows + codec_frame · codec frames
+            + (prefill + prefill_row · prefills + prefill_token · prefill tokens, if any prefill)
+
+Both lines are fitted apart, so that what was learned about the rare prefills does not fade while
+there are none. Each fit is a least-squares fit with forgetting, tied to a prior of that shape (at
+any scale), under the constraint that no coefficient is negative: more load never costs less.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tts_scheduler.plan import StepPlan
+
+_TIE = 1e-4
+"""Weight of the prior, in steps: it settles what the data leave open, and no more.
+
+A slope may be a hundred times the prior's, and then a step says 1e-4 as much about it."""
+_OUTLIER = 4.0
+"""A residual beyond this many times the usual one counts as that much."""
+_CAUTION = 2.0
+"""Usual residuals added by `caution`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What a step contains. Rows, tokens and frames are counts."""
+
+    prefill_rows: int = 0
+    prefill_tokens: int = 0
+    decode_rows: int = 0
+    codec_frames: int = 0
+
+    @classmethod
+    def of(cls, plan: StepPlan) -> Load:
+        """The load of a plan."""
+        prefills = plan.prefills
+        tokens = sum(p.prompt_tokens + p.text_tokens for p in prefills)
+        return cls(len(prefills), tokens, len(plan.decodes), plan.codec_frames)
+
+
+@dataclass(frozen=True, slots=True)
+class StepCosts:
+    """Seconds per unit of load.
+
+    The defaults are those of a large GPU: too low a capacity would refuse the first burst for
+    nothing, too high a one is put right by the first steps, while rows are joining. Only several
+    prefills at once are thought dear until seen, because one such step can cost a listener a gap.
+    """
+
+    base: float = 0.008
+    row: float = 0.00006
+    codec_frame: float = 0.00003
+    prefill: float = 0.0015
+    prefill_row: float = 0.002
+    prefill_token: float = 0.00001
+
+    def seconds(self, load: Load) -> float:
+        """Predicted duration of a step with this load."""
+        steady = self.base + self.row * load.decode_rows + self.codec_frame * load.codec_frames
+        if not load.prefill_rows:
+            return steady
+        rows = self.prefill_row * load.prefill_rows
+        return steady + self.prefill + rows + self.prefill_token * load.prefill_tokens
+
+
+class _Fit:
+    """Weighted non-negative least squares for three coefficients.
+
+    Works on factors relative to the prior: with z = prior · x it fits seconds = factors · z, and
+    where the data say nothing the factors stay at one common scale, the machine's speed.
+    Observations are kept apart by size (1, 2, 3-4, 5-8, ... rows), and each size forgets only as it
+    is seen again: an hour of single rows must not wear away what sixty-four rows cost.
+    """
+
+    __slots__ = ("_keep", "_observed", "_prior", "_scaled", "_sizes", "_total", "factors")
+
+    def __init__(self, prior: tuple[float, float, float], memory: int) -> None:
+        self._prior = prior
+        self._keep = 1.0 - 1.0 / memory
+        self._sizes: dict[int, list[float]] = {}
+        self._total = [0.0] * 9
+        """Sums over all observations: z0z0, z0z1, z0z2, z1z1, z1z2, z2z2, z0y, z1y, z2y."""
+        self._observed = self._scaled = 1.0  # one step in which the prior was right
+        self.factors = [1.0, 1.0, 1.0]
+
+    def observe(self, x: tuple[float, float, float], seconds: float, weight: float) -> None:
+        """Take one observation of x[1] rows; `weight` should fall with the square of its size."""
+        keep, prior = self._keep, self._prior
+        root = weight**0.5
+        a, b, c = (root * amount * unit for amount, unit in zip(x, prior, strict=True))
+        y = root * seconds
+        self._observed = keep * self._observed + y
+        self._scaled = keep * self._scaled + a + b + c
+        fresh = (a * a, a * b, a * c, b * b, b * c, c * c, a * y, b * y, c * y)
+        size = int(x[1] - 1).bit_length() if x[1] else -1
+        sums = self._sizes.setdefault(size, [0.0] * 9)
+        total = self._total
+        for i, amount in enumerate(fresh):
+            change = amount - (1.0 - keep) * sums[i]
+            sums[i] += change
+            total[i] += change
+        self._solve()
+
+    def _solve(self) -> None:
+        """Coordinate descent: each factor in turn to its best value that is not negative."""
+        scale = max(self._observed / self._scaled, 1e-6)
+        tie = _TIE / scale**2  # the sums shrink by this much on a slower machine
+        pull = tie * scale
+        aa, ab, ac, bb, bc, cc, ay, by, cy = self._total
+        a, b, c = self.factors
+        for _ in range(4):
+            a = max(0.0, (ay + pull - ab * b - ac * c) / (aa + tie))
+            b = max(0.0, (by + pull - ab * a - bc * c) / (bb + tie))
+            c = max(0.0, (cy + pull - ac * a - bc * b) / (cc + tie))
+        self.factors = [a, b, c]
+
+    def seconds(self, x: tuple[float, float, float]) -> float:
+        """Fitted seconds for the amounts `x`."""
+        prior, factors = self._prior, self.factors
+        return sum(p * f * a for p, f, a in zip(prior, factors, x, strict=True))
+
+
+class CostModel:
+    """Predicts the duration of a step. Feed it with `observe`; it starts from `prior`.
+
+    `memory` is how many steps of a size it takes to forget. Warm-up steps at a few batch sizes make
+    a good first lesson: without one, a machine's capacity is a guess until it has been busy.
+    """
+
+    def __init__(self, prior: StepCosts | None = None, memory: int = 50) -> None:
+        prior = StepCosts() if prior is None else prior
+        self._steady = _Fit((prior.base, prior.row, prior.codec_frame), memory)
+        self._extra = _Fit((prior.prefill, prior.prefill_row, prior.prefill_token), memory)
+        self._prior = prior
+        self._spread = 1.0  # nothing seen yet: the prior may be far off
+        self._seen = 0
+        self._costs = prior
+
+    @property
+    def costs(self) -> StepCosts:
+        """What has been learned so far, as seconds per unit of load."""
+        return self._costs
+
+    @property
+    def spread(self) -> float:
+        """The usual error of a prediction, as a share of it."""
+        return self._spread
+
+    @property
+    def caution(self) -> float:
+        """Factor on a prediction (1 to 2) that most steps stay below."""
+        return 1.0 + min(1.0, _CAUTION * self._spread)
+
+    def predict(self, load: Load) -> float:
+        """Expected duration of a step, in seconds; never falls when load is added."""
+        return self._costs.seconds(load)
+
+    def observe(self, load: Load, seconds: float) -> None:
+        """Learn from one step. A lone outlier changes little, a new pace is learned in seconds."""
+        if seconds < 0.0:
+            raise ValueError(f"a step takes at least 0 seconds, got {seconds}")
+        expected = max(self._costs.seconds(load), 1e-6)
+        limit = _OUTLIER * max(self._spread, 0.02) * expected
+        error = min(max(seconds - expected, -limit), limit)
+        self._seen += 1
+        self._spread += max(0.05, 1.0 / (self._seen + 1)) * (abs(error) / expected - self._spread)
+        self._learn(load, expected + error, 1.0 / expected**2)
+
+    def _learn(self, load: Load, seconds: float, weight: float) -> None:
+        steady = (1.0, load.decode_rows, load.codec_frames)
+        if load.prefill_rows:
+            extra = (1.0, load.prefill_rows, load.prefill_tokens)
+            before = self._extra.seconds(extra)
+            self._extra.observe(extra, max(seconds - self._steady.seconds(steady), 0.0), weight)
+            # A step with a prefill says less about the rest: its share is itself a guess.
+            self._steady.observe(steady, max(seconds - before, 0.0), 0.2 * weight)
+        else:
+            self._steady.observe(steady, seconds, weight)
+        self._costs = self._fitted()
+
+    def _fitted(self) -> StepCosts:
+        prior, steady, extra = self._prior, self._steady.factors, self._extra.factors
+        return StepCosts(
+            prior.base * steady[0],
+            prior.row * steady[1],
+            prior.codec_frame * steady[2],
+            prior.prefill * extra[0],
+            prior.prefill_row * extra[1],
+            prior.prefill_token * extra[2],
+        )
+
+    def capacity(self, seconds: float, at_most: int, rows_per_step: int | None = None) -> int:
+        """Most rows, 1 to `at_most`, that can each make a frame within `seconds` of computing.
+
+        With more rows than `rows_per_step` (None: no limit) that takes more than one step. Never 0:
+        a machine too slow for one listener should show it by its speech.
+        """
+        costs = self._costs
+        per_row = costs.row + costs.codec_frame
+        full = at_most if rows_per_step is None else min(rows_per_step, at_most)
+        step = costs.base + per_row * full
+        if step > seconds:
+            return max(1, int((seconds - costs.base) / per_row + 1e-9)) if per_row > 0.0 else 1
+        return min(at_most, int(full * seconds / step + 1e-9)) if step > 0.0 else at_most

@@ -1,0 +1,128 @@
+"""Playback: a mirror of the listener's buffer, kept from what was sent and when.
+
+The listener starts when the first packet leaves (or when the previous turn has been heard, if that
+is later) and plays without pause until nothing is left. Reports of the listener correct the mirror.
+"""
+
+from __future__ import annotations
+
+
+class Playback:
+    """What one listener has been sent of one utterance, and when that will run out.
+
+    Two ways to feed it, not to be mixed on one object:
+
+    - `sent(samples, now)` for someone who sees packets leave (server, bench);
+    - `feed(samples, now)` and `end(now)` for someone who sees samples leave the codec. Packets are
+      cut here as the framer cuts them: the first leaves at once with what there is, later ones
+      only when `packet_samples` are there, the rest at the end.
+
+    Both return by how many seconds a packet came after its playback deadline (0.0: in time).
+    """
+
+    __slots__ = (
+        "_deadline",
+        "_free_at",
+        "_played",
+        "first_sent_at",
+        "late_seconds",
+        "packet_samples",
+        "packets",
+        "sample_rate",
+        "sent_samples",
+        "underruns",
+        "unsent_samples",
+    )
+
+    def __init__(
+        self,
+        sample_rate: int = 24_000,
+        packet_samples: int = 2048,
+        listener_free_at: float | None = None,
+    ) -> None:
+        self.sample_rate = sample_rate
+        self.packet_samples = packet_samples
+        self.first_sent_at: float | None = None
+        self.packets = 0
+        """Packets sent."""
+        self.sent_samples = 0
+        self.unsent_samples = 0
+        """Samples fed that wait for their packet to be full."""
+        self.underruns = 0
+        """Packets, after the first, that left after their playback deadline."""
+        self.late_seconds = 0.0
+        """Silence the listener heard in the middle of speech, in all."""
+        self._free_at = listener_free_at
+        self._played = 0.0
+        self._deadline: float | None = None
+
+    def sent(self, samples: int, now: float) -> float:
+        """A packet left; returns its lateness in seconds."""
+        seconds = samples / self.sample_rate
+        self.packets += 1
+        self.sent_samples += samples
+        if self._deadline is None:
+            self.first_sent_at = now
+            free_at = self._free_at
+            self._deadline = (now if free_at is None or free_at < now else free_at) + seconds
+            return 0.0
+        late = now - self._deadline
+        if late <= 0.0:
+            self._deadline += seconds
+            return 0.0
+        self.underruns += 1
+        self.late_seconds += late
+        self._deadline = now + seconds  # the gap is over: playing resumes with this packet
+        return late
+
+    def feed(self, samples: int, now: float) -> float:
+        """Samples left the codec; returns the lateness of the first packet they complete."""
+        self.unsent_samples += samples
+        late = 0.0
+        if self._deadline is None and self.unsent_samples:
+            late += self._send(min(self.unsent_samples, self.packet_samples), now)
+        while self.unsent_samples >= self.packet_samples:
+            late += self._send(self.packet_samples, now)
+        return late
+
+    def end(self, now: float) -> float:
+        """Speech is over: what is left leaves as a short packet; returns its lateness."""
+        return self._send(self.unsent_samples, now) if self.unsent_samples else 0.0
+
+    def played(self, seconds: float, now: float) -> None:
+        """The listener reports `seconds` of this utterance played so far.
+
+        Reports about the past (less than an earlier one) and from before the first packet are
+        ignored; more than was sent counts as all of it. A report that took a round trip to arrive
+        makes the deadline late by that round trip: `SchedulerConfig.reserve` has to cover it.
+        """
+        if self._deadline is None or seconds < self._played:
+            return
+        self._played = min(seconds, self.sent_seconds)
+        self._deadline = now + self.sent_seconds - self._played
+
+    @property
+    def on_air(self) -> bool:
+        """True once a packet was sent."""
+        return self.first_sent_at is not None
+
+    @property
+    def sent_seconds(self) -> float:
+        """Audio sent, in seconds."""
+        return self.sent_samples / self.sample_rate
+
+    def deadline(self) -> float | None:
+        """When the listener runs out of audio: the next packet must leave by then.
+
+        Before the first packet: when the previous turn has been heard, None if there is none.
+        """
+        return self._free_at if self._deadline is None else self._deadline
+
+    def lead(self, now: float) -> float:
+        """Seconds of audio the listener still has to hear; 0.0 in a gap."""
+        deadline = self.deadline()
+        return 0.0 if deadline is None or deadline < now else deadline - now
+
+    def _send(self, samples: int, now: float) -> float:
+        self.unsent_samples -= samples
+        return self.sent(samples, now)

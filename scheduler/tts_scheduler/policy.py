@@ -1,0 +1,117 @@
+"""Who goes first, who may start and who may rest: small pure functions over one utterance.
+
+Times are answers ("from when", "until when") rather than yes or no, so that the plan and the alarm
+clock of the loop can never disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+
+from tts_scheduler.config import SchedulerConfig
+from tts_scheduler.plan import Layout
+from tts_scheduler.utterance import Utterance
+
+Key = Callable[[Utterance, float], float]
+"""Sort key of a row, from the row and its due time; the smallest goes first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """An order of rows. `protects`: work enters a step only if no listener pays for it."""
+
+    name: str
+    key: Key
+    protects: bool
+
+
+def _by_due_time(_row: Utterance, due: float) -> float:
+    return due
+
+
+def _by_last_service(row: Utterance, _due: float) -> float:
+    return row.served
+
+
+def _by_arrival(row: Utterance, _due: float) -> float:
+    return row.order
+
+
+DEADLINE_ORDER = Policy("deadline order", _by_due_time, protects=True)
+ROUND_ROBIN = Policy("round robin", _by_last_service, protects=False)
+ARRIVAL_ORDER = Policy("arrival order", _by_arrival, protects=False)
+POLICIES = (DEADLINE_ORDER, ROUND_ROBIN, ARRIVAL_ORDER)
+
+
+def further_steps(row: Utterance, config: SchedulerConfig) -> int:
+    """Steps needed after the coming one before the row's next packet can be full."""
+    missing = config.packet_samples - row.playback.unsent_samples
+    missing -= row.codec_pending * config.frame_samples
+    return -(-missing // config.frame_samples) - 1 if missing > config.frame_samples else 0
+
+
+def due(row: Utterance, further: int, step_seconds: float) -> float:
+    """When the row's next step must end at the latest, so that its next packet is in time.
+
+    The playback deadline, less one step for each of the `further` steps that the packet needs: a
+    chain of unit jobs on parallel machines is scheduled without a miss, if that is possible at all,
+    by earliest due date with due dates pulled forward along the chain (Brucker, Garey, Johnson
+    1977). A row without a listener yet is due since ever.
+    """
+    deadline = row.playback.deadline()
+    return -inf if deadline is None else deadline - further * step_seconds
+
+
+def is_text_late(row: Utterance, config: SchedulerConfig) -> bool:
+    """Its text came back so late that missing the playback deadline is not the machine's fault."""
+    deadline = row.playback.deadline()
+    if row.resumed_at is None or deadline is None:
+        return False
+    return row.resumed_at > deadline - config.reserve
+
+
+def start_at(row: Utterance, config: SchedulerConfig) -> float:
+    """From when a waiting utterance may be prefilled; infinite while text is missing.
+
+    It starts with `min_start_tokens`, or when it was flushed or finished, or has waited long
+    enough for more. While its listener is still far from the end of the previous turn, it rests.
+    """
+    first_text_at = row.first_text_at
+    if first_text_at is None or (row.layout is Layout.FULL_TEXT and not row.finished):
+        return inf
+    at = first_text_at
+    if not (row.finished or row.flushed or row.text_tokens >= row.min_start_tokens):
+        at += config.max_start_wait
+    free_at = row.listener_free_at
+    return at if free_at is None else max(at, free_at - row.lead_cap)
+
+
+def start_key(row: Utterance) -> tuple[float, int]:
+    """Order of starts: by when the listener begins to wait, then by arrival."""
+    waits_from = row.opened_at if row.first_text_at is None else row.first_text_at
+    free_at = row.listener_free_at
+    return (waits_from if free_at is None else max(waits_from, free_at), row.order)
+
+
+def rest_seconds(config: SchedulerConfig) -> float:
+    """How far the lead falls below its cap before a parked row comes back.
+
+    One codec run and one packet: less would put a row in and out of the batch at every frame.
+    """
+    frames = config.codec_ramp[-1] * config.frame_samples
+    return (frames + config.packet_samples) / config.sample_rate
+
+
+def is_ahead(row: Utterance, now: float, config: SchedulerConfig) -> bool:
+    """More than the lead cap has been made and not been played: the row can rest."""
+    made = row.playback.unsent_samples + row.codec_pending * config.frame_samples
+    return row.playback.lead(now) + made / config.sample_rate > row.lead_cap
+
+
+def resume_at(row: Utterance, config: SchedulerConfig) -> float:
+    """When a parked row is wanted again: well below the cap, and never within the reserve."""
+    deadline = row.playback.deadline()
+    assert deadline is not None, f"{row.id} was parked before its first packet"
+    return deadline - max(config.reserve, row.lead_cap - rest_seconds(config))

@@ -1,0 +1,85 @@
+"""How many sessions fit: the simulation repeated over a range of sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from tts_scheduler.config import SchedulerConfig
+from tts_scheduler.policy import DEADLINE_ORDER, Policy
+from tts_scheduler.report import Summary
+from tts_scheduler.simulator import Machine, Simulation
+from tts_scheduler.workload import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What counts as "fits": TTFA in seconds, the others as shares of turns."""
+
+    ttfa_p95: float = 0.3
+    kept_turns: float = 0.99
+    refusals: float = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One run: what `sessions` sessions got. `peak`: most turns active at once."""
+
+    policy: str
+    sessions: int
+    summary: Summary
+    refusals: float
+    capacity: int
+    peak: int
+
+    def fits(self, limits: Limits) -> bool:
+        """All limits are met."""
+        ttfa = self.summary.ttfa
+        return (
+            ttfa is not None
+            and ttfa.p95 <= limits.ttfa_p95
+            and self.summary.kept_turns >= limits.kept_turns
+            and self.refusals <= limits.refusals
+        )
+
+
+def run_point(
+    workload: Workload,
+    machine: Machine,
+    config: SchedulerConfig,
+    seed: int = 0,
+    policy: Policy = DEADLINE_ORDER,
+) -> Point:
+    """Simulate one number of sessions."""
+    outcome = Simulation(workload, machine, config, seed=seed, policy=policy).run()
+    return Point(
+        policy=policy.name,
+        sessions=workload.sessions,
+        summary=outcome.summary(),
+        refusals=outcome.refusals,
+        capacity=outcome.capacity,
+        peak=outcome.peak,
+    )
+
+
+def curve(
+    sessions: Iterable[int],
+    workload: Workload,
+    machine: Machine,
+    config: SchedulerConfig,
+    seed: int = 0,
+    policy: Policy = DEADLINE_ORDER,
+) -> Iterator[Point]:
+    """One point per number of sessions, as soon as each is known."""
+    for number in sessions:
+        yield run_point(replace(workload, sessions=number), machine, config, seed, policy)
+
+
+def largest_fit(points: Sequence[Point], limits: Limits) -> int:
+    """Most sessions up to which every point fits; 0 if not even the fewest do."""
+    most = 0
+    for point in sorted(points, key=lambda point: point.sessions):
+        if not point.fits(limits):
+            break
+        most = point.sessions
+    return most

@@ -1,0 +1,122 @@
+"""Utterance: one stream of text in and audio out, as far as the scheduler knows it.
+
+    QUEUED ──> WAITING ──> SPEAKING ──> ENDED        (and to ENDED from anywhere)
+
+A waiting utterance is admitted and has no slot yet. A speaking one owns a slot; it is *held* while
+its next frame lacks its text token, and *parked* while its listener has plenty to hear.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tts_scheduler.plan import Layout
+from tts_scheduler.playback import Playback
+
+
+class Phase(StrEnum):
+    """Where an utterance is in its life."""
+
+    QUEUED = "queued"
+    WAITING = "waiting"
+    SPEAKING = "speaking"
+    ENDED = "ended"
+
+
+MOVES: dict[Phase, frozenset[Phase]] = {
+    Phase.QUEUED: frozenset({Phase.WAITING, Phase.ENDED}),
+    Phase.WAITING: frozenset({Phase.SPEAKING, Phase.ENDED}),
+    Phase.SPEAKING: frozenset({Phase.ENDED}),
+    Phase.ENDED: frozenset(),
+}
+"""Which phase may follow which."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """A snapshot of one utterance. Durations in seconds.
+
+    `held_seconds`: time it could not go on for lack of text. `underruns` and `late_seconds` are
+    the mirror's view of the listener; `starved_underruns` are those that late text explains.
+    """
+
+    phase: Phase
+    layout: Layout
+    frames: int
+    sent_seconds: float
+    held_seconds: float
+    underruns: int
+    starved_underruns: int
+    late_seconds: float
+
+
+@dataclass(slots=True, eq=False)
+class Utterance:
+    """State of one utterance. `order` counts openings; `lead_cap` is its own, already checked."""
+
+    id: str
+    order: int
+    prompt_tokens: int
+    layout: Layout
+    opened_at: float
+    lead_cap: float
+    min_start_tokens: int
+    listener_free_at: float | None
+    playback: Playback
+    phase: Phase = Phase.QUEUED
+    admitted_at: float = 0.0
+    # text
+    text_tokens: int = 0
+    first_text_at: float | None = None
+    finished: bool = False
+    flushed: bool = False
+    # speech
+    slot: int = -1
+    frames: int = 0
+    codec_pending: int = 0  # frames made that have not been through the codec
+    codec_runs: int = 0
+    parked: bool = False
+    served: int = 0  # number of the last step that worked on it
+    # waiting for text
+    held_since: float | None = None
+    held_seconds: float = 0.0
+    resumed_at: float | None = None
+    starved_underruns: int = 0
+
+    def move(self, phase: Phase) -> None:
+        """Enter `phase`; only the moves of the table are legal."""
+        assert phase in MOVES[self.phase], f"{self.id}: no way from {self.phase} to {phase}"
+        self.phase = phase
+
+    @property
+    def can_go_on(self) -> bool:
+        """The next frame has its text: token k for frame k, or nothing more will come."""
+        return self.finished or self.frames < self.text_tokens
+
+    def note_text(self, now: float) -> None:
+        """After any change of text or frames: start or stop the clock of being held."""
+        held = self.phase is Phase.SPEAKING and not self.can_go_on
+        if held and self.held_since is None:
+            self.held_since = now
+        elif not held and self.held_since is not None:
+            self.held_seconds += now - self.held_since
+            self.held_since = None
+            self.resumed_at = now
+
+    def stats(self, now: float | None = None) -> Stats:
+        """Snapshot; the time of a hold that is not over counts up to `now`, if given."""
+        held = self.held_seconds
+        if self.held_since is not None and now is not None:
+            held += now - self.held_since
+        playback = self.playback
+        return Stats(
+            phase=self.phase,
+            layout=self.layout,
+            frames=self.frames,
+            sent_seconds=playback.sent_seconds,
+            held_seconds=held,
+            underruns=playback.underruns,
+            starved_underruns=self.starved_underruns,
+            late_seconds=playback.late_seconds,
+        )

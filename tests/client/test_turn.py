@@ -1,0 +1,413 @@
+import asyncio
+import gc
+import logging
+from typing import Any
+
+import pytest
+
+from realtime_tts import Interrupted, RealtimeTTS
+from realtime_tts.errors import ClientError, ConnectionLost, OverloadedError, TurnError
+from realtime_tts.protocol.messages import (
+    ErrorMessage,
+    Flush,
+    Interrupt,
+    Played,
+    Text,
+    TurnEnd,
+    WarningMessage,
+)
+from realtime_tts.protocol.settings import Limits
+
+
+async def test_a_turn_sends_deltas_as_they_are_and_yields_its_packets(stand_in: Any) -> None:
+    async def script(peer: Any) -> None:
+        await peer.ready()
+        assert await peer.receive(Text) == Text(text=" The ti", turn_id="turn-1")
+        assert await peer.receive(Text) == Text(text="de \n", turn_id="turn-1")
+        assert await peer.receive(Flush) == Flush(turn_id="turn-1")
+        assert await peer.receive(TurnEnd) == TurnEnd(turn_id="turn-1")
+        await peer.started("turn-1")
+        await peer.audio(1920, 2048, 100)
+        await peer.done("turn-1", samples=4068)
+        await peer.until_closed()
+
+    async with RealtimeTTS(await stand_in.start(script)) as tts:
+        turn = await tts.turn()
+        await turn.send(" The ti")
+        await turn.send("")  # some language models send empty deltas
+        await turn.send("de \n")
+        await turn.flush()
+        await turn.end()
+        await turn.end()
+        assert [len(packet) async for packet in turn] == [3840, 4096, 200]
+        assert turn.text == " The tide \n"
+        assert turn.layout == "streaming"
+        assert turn.samples_received == 4068
+        assert turn.over
+        assert turn.result is not None
+        assert (turn.result.reason, turn.result.ttfa_ms) == ("complete", 12.5)
+        assert turn.result.seconds == pytest.approx(4068 / 24_000)
+
+
+async def test_a_short_text_travels_with_its_end(stand_in: Any) -> None:
+    async def script(peer: Any) -> None:
+        await peer.ready()
+        assert await peer.receive(Text) == Text(text="Hello.", turn_id="turn-1", end=True)
+        await peer.done("turn-1")
+        await peer.until_closed()
+
+    async with RealtimeTTS(await stand_in.start(script)) as tts:
+        turn = await tts.turn()
+        await turn.send("Hello.", end=True)
+        assert [packet async for packet in turn] == []
+
+
+async def test_a_long_text_is_cut_to_the_servers_limits(stand_in: Any) -> None:
+    received: list[Text] = []
+
+    async def script(peer: Any) -> None:
+        await peer.ready(Limits(max_text_chars=100, max_message_bytes=65_536))
+        received.extend([await peer.receive(Text) for _ in range(4)])
+        await peer.done("turn-1")
+        await peer.until_closed()
+
+    text = "€" * 350
+    async with RealtimeTTS(await stand_in.start(script)) as tts:
+        turn = await tts.turn()
+        await turn.send(text, end=True)
+        assert [packet async for packet in turn] == []
+    assert [len(message.text) for message in received] == [100, 100, 100, 50]
+    assert [message.end for message in received] == [False, False, False, True]
+    assert "".join(message.text for message in received) == text
+
+
+async def test_text_after_the_end_is_the_callers_mistake(stand_in: Any) -> None:
+    async def script(peer: Any) -> None:
+        await peer.ready()
+        await peer.until_closed()
+
+    async with RealtimeTTS(await stand_in.start(script)) as tts:
+        turn = await tts.turn()
+        await turn.send("Hello.", end=True)
+        with pytest.raises(ClientError, match=r"turn-1: text after its end.*tts\.turn\(\)"):
+            await turn.send("More.")
+
+
+async def test_text_after_the_server_ended_the_turn_is_dropped(stand_in: Any) -> None:
+    rest: list[Any] = []
+
+    async def script(peer: Any) -> None:
+        await peer.ready()
+        await peer.receive(Text)
+        await peer.done("turn-1", "max_length")
+        rest.extend(await peer.until_closed())
+
+    async with RealtimeTTS(await stand_in.start(script)) as tts:
+        turn = await tts.turn()
+        await turn.send("Hello")
+        assert [packet async for packet in turn] == []
+        await turn.send(" again")
+        await turn.flush()
+        await turn.end()
+        assert turn.text == "Hello"
+    assert rest == []
+
+
+async def test_a_turn_without_text_is_over_without_the_server(stand_in: Any) -> None:
+    rest: list[Any] = []
+
+    async def script(peer: Any) -> None:
+        await peer.ready()
+        rest.extend(await peer.until_closed())
+
+    async with RealtimeTTS(await stand_in.start(script)) as tts:
+        turn = await tts.turn()
+        await turn.send("", end=True)
+        assert [packet async for packet in turn] == []
+        assert turn.result is not None and turn.result.reason == "complete"
+        other = await tts.turn()
+        assert await other.interrupt() == Interrupted("turn-2", 0, 0.0, "", "")
+        assert [packet async for packet in other] == []
+    assert rest == []
+
+
+async def test_after_an_interrupt_not_one_packet_comes_out(stand_in: Any) -> None:
+    async def script(peer: Any) -> None:
+        await peer.ready()
+        await peer.receive(Text)
+        await peer.started("turn-1")
+        await peer.audio(1920, 2048, 2048)
+        interrupt = await peer.receive(Interrupt)
+        assert interrupt == Interrupt(turn_id="turn-1", played_ms=80.0)
+        await peer.audio(2048)  # was on its way
+        await peer.interrupted("turn-1", samples_sent=8064, played_ms=80.0, text_spoken="Hel",
+                               text_remaining="lo.")
+        await peer.done("turn-1", "interrupted", 8064)
+        assert await peer.until_closed() == []
+
+    async with RealtimeTTS(await stand_in.start(script)) as tts:
+        turn = await tts.turn()
+        await turn.send("Hello.", end=True)
+        assert len(await anext(turn)) == 3840
+        report = await turn.interrupt(played_ms=80)
+        assert report == Interrupted("turn-1", 8064, 80.0, "Hel", "lo.")
+        assert [packet async for packet in turn] == []
+        assert turn.interrupted == report
+        assert turn.result is not None and turn.result.reason == "interrupted"
+        assert await turn.interrupt() == report  # asked again, nothing is sent
+        await turn.send("More.")  # the language model does not know yet
+
+
+async def test_a_done_turn_can_still_be_interrupted_while_it_is_heard(stand_in: Any) -> None:
+    async def script(peer: Any) -> None:
+        await peer.ready()
+        await peer.receive(Text)
+        await peer.started("turn-1")
+        await peer.audio(1920)
+        await peer.done("turn-1", samples=1920)
+        await peer.receive(Interrupt)
+        await peer.interrupted("turn-1", samples_sent=1920, played_ms=40.0, text_spoken="A",
+                               text_remaining="B")
+        await peer.until_closed()
+
+    async with RealtimeTTS(await stand_in.start(script)) as tts:
+        turn = await tts.turn()
+        await turn.send("AB", end=True)
+        assert len([packet async for packet in turn]) == 1
+        assert (await turn.interrupt(40)).text_remaining == "B"
+
+
+@pytest.mark.parametrize("forgotten", ["turn_already_done", "unknown_turn"])
+async def test_a_turn_the_server_has_forgotten_counts_as_heard(
+    stand_in: Any, forgotten: str
+) -> None:
+    async def script(peer: Any) -> None:
+        await peer.ready()
+        await peer.receive(Text)
+        await peer.started("turn-1")
+        await peer.audio(2400)
+        await peer.done("turn-1", samples=2400)
+        await peer.receive(Interrupt)
+        if forgotten == "unknown_turn":
+            await peer.send(ErrorMessage(code=forgotten, message="…", fatal=False, retryable=False,
+                                         turn_id="turn-1"))
+        else:
+            await peer.send(WarningMessage(code=forgotten, message="…", turn_id="turn-1"))
+        await peer.until_closed()
+
+    async with RealtimeTTS(await stand_in.start(script)) as tts:
+        turn = await tts.turn()
+        await turn.send("AB", end=True)
+        assert len([packet async for packet in turn]) == 1
+        assert await turn.interrupt() == Interrupted("turn-1", 2400, 100.0, "AB", "")
+
+
+async def test_an_interrupt_nobody_answers_gives_the_connection_up(stand_in: Any) -> None:
+    async def script(peer: Any) -> None:
+        await peer.ready()
+        await peer.until_closed()
+
+    async with RealtimeTTS(await stand_in.start(script), reply_timeout=0.2) as tts:
+        turn = await tts.turn()
+        await turn.send("Hello.")
+        with pytest.raises(ConnectionLost, match=r"no answer to an interrupt within 0.2 s"):
+            await turn.interrupt()
+        assert not tts.connected
+
+
+async def test_errors_of_a_turn_come_out_typed_and_the_session_goes_on(stand_in: Any) -> None:
+    async def script(peer: Any) -> None:
+        await peer.ready()
+        for turn_id, code, wait in (("turn-1", "numerics", None), ("turn-2", "overloaded", 850)):
+            await peer.receive(Text)
+            await peer.send(ErrorMessage(code=code, message="…", fatal=False, retryable=True,
+                                         retry_after_ms=wait, turn_id=turn_id))
+            await peer.done(turn_id, "error")
+        await peer.receive(Text)
+        await peer.done("turn-3")
+        await peer.until_closed()
+
+    async with RealtimeTTS(await stand_in.start(script)) as tts:
+        turn = await tts.turn()
+        await turn.send("One.", end=True)
+        with pytest.raises(TurnError, match="numerics") as failed:
+            await anext(turn)
+        assert (failed.value.server_code, failed.value.server_retryable) == ("numerics", True)
+        turn = await tts.turn()
+        await turn.send("Two.", end=True)
+        with pytest.raises(OverloadedError) as refused:
+            await anext(turn)
+        assert refused.value.retry_after == 0.85
+        turn = await tts.turn()
+        await turn.send("Three.", end=True)
+        assert [packet async for packet in turn] == []
+
+
+async def test_what_had_come_is_delivered_before_a_lost_connection(stand_in: Any) -> None:
+    async def script(peer: Any) -> None:
+        await peer.ready()
+        await peer.receive(Text)
+        await peer.started("turn-1")
+        await peer.audio(1920, 2048)
+        peer.socket.transport.abort()
+
+    async with RealtimeTTS(await stand_in.start(script)) as tts:
+        turn = await tts.turn()
+        await turn.send("Hello")
+        packets = []
+        with pytest.raises(ConnectionLost, match=r"0\.17 s of speech of turn turn-1 had come"):
+            async for packet in turn:
+                packets.append(packet)
+        assert [len(packet) for packet in packets] == [3840, 4096]
+        assert turn.text == "Hello"
+        with pytest.raises(ConnectionLost):
+            await turn.interrupt()
+
+
+async def test_a_session_ended_by_the_server_says_why(stand_in: Any) -> None:
+    async def script(peer: Any) -> None:
+        await peer.ready()
+        await peer.receive(Text)
+        await peer.send(ErrorMessage(code="going_away", message="the server stops", fatal=True,
+                                     retryable=True))
+        await peer.socket.close(1001, "going_away")
+
+    async with RealtimeTTS(await stand_in.start(script)) as tts:
+        turn = await tts.turn()
+        await turn.send("Hello")
+        with pytest.raises(ConnectionLost, match="going_away: the server stops"):
+            await anext(turn)
+
+
+async def test_a_consumer_that_stops_reading_delays_no_control_message(stand_in: Any) -> None:
+    packets = 2_000
+
+    async def script(peer: Any) -> None:
+        await peer.ready()
+        await peer.receive(Text)
+        await peer.started("turn-1")
+        await peer.audio(*[2048] * packets)  # 8 MB, more than sockets buffer
+        await peer.done("turn-1", samples=2048 * packets)
+        await peer.receive(Text)
+        await peer.started("turn-2")
+        await peer.audio(10)
+        await peer.done("turn-2", samples=10)
+        await peer.until_closed()
+
+    async with RealtimeTTS(await stand_in.start(script)) as tts:
+        slow = await tts.turn()
+        await slow.send("Slow.", end=True)
+        quick = await tts.turn()
+        await quick.send("Quick.", end=True)
+        assert [len(packet) async for packet in quick] == [20]
+        assert slow.result is not None
+        assert len([packet async for packet in slow]) == packets
+
+
+async def test_warnings_are_kept_with_their_turn(stand_in: Any) -> None:
+    async def script(peer: Any) -> None:
+        await peer.ready()
+        await peer.receive(Text)
+        await peer.send(WarningMessage(code="no_speakable_text", message="…", turn_id="turn-1"))
+        await peer.done("turn-1")
+        await peer.until_closed()
+
+    async with RealtimeTTS(await stand_in.start(script)) as tts:
+        turn = await tts.turn()
+        await turn.send("🎉", end=True)
+        assert [packet async for packet in turn] == []
+        assert [warning.code for warning in turn.warnings] == ["no_speakable_text"]
+
+
+async def test_played_positions_are_reported(stand_in: Any) -> None:
+    async def script(peer: Any) -> None:
+        await peer.ready()
+        await peer.receive(Text)
+        assert await peer.receive(Played) == Played(turn_id="turn-1", played_ms=640.5)
+        await peer.done("turn-1")
+        await peer.until_closed()
+
+    async with RealtimeTTS(await stand_in.start(script)) as tts:
+        turn = await tts.turn()
+        await turn.played(0)  # before any text there is nothing to report
+        await turn.send("Hello.", end=True)
+        await turn.played(640.5)
+        assert [packet async for packet in turn] == []
+
+
+async def test_a_turn_nobody_holds_any_more_takes_its_audio_with_it(stand_in: Any) -> None:
+    async def script(peer: Any) -> None:
+        await peer.ready()
+        await peer.receive(Text)
+        await peer.started("turn-1")
+        await peer.audio(1920)
+        await peer.receive(Text)
+        await peer.audio(1920)
+        await peer.done("turn-1", samples=3840)
+        await peer.started("turn-2")
+        await peer.audio(7)
+        await peer.done("turn-2", samples=7)
+        await peer.until_closed()
+
+    async with RealtimeTTS(await stand_in.start(script)) as tts:
+        turn = await tts.turn()
+        await turn.send("Dropped.", end=True)
+        del turn
+        gc.collect()
+        turn = await tts.turn(turn_id="turn-2")
+        await turn.send("Kept.", end=True)
+        assert [len(packet) async for packet in turn] == [14]
+
+
+async def test_messages_of_a_newer_server_are_ignored(stand_in: Any) -> None:
+    async def script(peer: Any) -> None:
+        await peer.ready()
+        await peer.receive(Text)
+        await peer.socket.send('{"type": "words", "turn_id": "turn-1", "words": []}')
+        await peer.done("turn-1", "a_new_reason")
+        await peer.until_closed()
+
+    async with RealtimeTTS(await stand_in.start(script)) as tts:
+        turn = await tts.turn()
+        await turn.send("Hello.", end=True)
+        assert [packet async for packet in turn] == []
+
+
+async def test_a_peer_that_sends_nonsense_loses_the_connection(
+    stand_in: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.CRITICAL, "websockets")
+
+    async def script(peer: Any) -> None:
+        await peer.ready()
+        await peer.receive(Text)
+        await peer.socket.send("not JSON")
+        await peer.until_closed()
+
+    async with RealtimeTTS(await stand_in.start(script)) as tts:
+        turn = await tts.turn()
+        await turn.send("Hello.")
+        with pytest.raises(ConnectionLost, match="what no realtime-tts server sends"):
+            await anext(turn)
+
+
+async def test_a_fast_language_model_is_slowed_below_the_servers_rate(stand_in: Any) -> None:
+    limits = Limits(messages_per_second=200, message_burst=40)
+    loop = asyncio.get_running_loop()
+    times: list[float] = []
+
+    async def script(peer: Any) -> None:
+        await peer.ready(limits)
+        while True:
+            await peer.receive(Text)
+            times.append(loop.time())
+            if len(times) == 60:
+                await peer.done("turn-1")
+
+    async with RealtimeTTS(await stand_in.start(script)) as tts:
+        turn = await tts.turn()
+        for _ in range(60):
+            await turn.send("x")
+        await asyncio.sleep(0)
+    # 20 go at once, the other 40 at 180 a second.
+    assert times[-1] - times[0] > 0.15

@@ -1,0 +1,121 @@
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tts_scheduler import Admitted, Queued, Refused, SchedulerConfig, StepCosts
+from tts_scheduler.admission import Turnover, admit
+
+CONFIG = SchedulerConfig(slots=16, max_queue=2, queue_timeout=1.0)
+MakeRig = Callable[..., Any]
+
+
+def turnover(seconds: float) -> Turnover:
+    turnover = Turnover(1.0)
+    for _ in range(20):
+        turnover.note(seconds)
+    return turnover
+
+
+def test_below_capacity_a_turn_is_admitted() -> None:
+    assert admit(3, 0, 4, turnover(4.0), CONFIG) == Admitted()
+
+
+def test_nobody_overtakes_the_queue() -> None:
+    assert isinstance(admit(3, 1, 4, turnover(1.0), CONFIG), Queued)
+
+
+def test_at_capacity_a_turn_waits_if_the_wait_is_short() -> None:
+    answer = admit(16, 0, 16, turnover(8.0), CONFIG)
+    assert answer == Queued(predicted_wait=0.5)  # one of sixteen turns of 8 s ends each half second
+    assert admit(16, 1, 16, turnover(8.0), CONFIG) == Queued(predicted_wait=1.0)
+
+
+def test_a_long_wait_is_refused_at_once() -> None:
+    answer = admit(4, 0, 4, turnover(8.0), CONFIG)
+    assert isinstance(answer, Refused)
+    assert answer.retry_after == pytest.approx(2.0)
+
+
+def test_a_full_queue_refuses_and_says_when_to_come_back() -> None:
+    answer = admit(16, 2, 16, turnover(8.0), CONFIG)
+    assert isinstance(answer, Refused)
+    assert answer.retry_after == pytest.approx(1.5)
+    assert "16" in answer.reason
+
+
+def test_retry_after_is_never_silly() -> None:
+    answer = admit(16, 2, 16, turnover(0.001), CONFIG)
+    assert isinstance(answer, Refused)
+    assert answer.retry_after == 0.25
+
+
+def test_before_any_turn_has_ended_a_turn_may_wait() -> None:
+    assert isinstance(admit(1, 0, 1, Turnover(CONFIG.queue_timeout), CONFIG), Queued)
+
+
+def test_capacity_comes_from_measured_steps_not_from_slots(make_rig: MakeRig) -> None:
+    costs = StepCosts(0.020, 0.006, 0.002, 0.0, 0.0, 0.0)  # 56 ms hold 4 rows
+    rig = make_rig(costs=costs, slots=16, utilisation=0.7, max_queue=0)
+    assert rig.scheduler.capacity == 4
+    answers = [rig.open(str(i), 5) for i in range(6)]
+    assert [type(answer) for answer in answers] == [Admitted] * 4 + [Refused] * 2
+
+
+def test_slots_bound_capacity(make_rig: MakeRig) -> None:
+    rig = make_rig(slots=3, max_queue=0)
+    answers = [rig.open(str(i), 5) for i in range(4)]
+    assert [type(answer) for answer in answers] == [Admitted] * 3 + [Refused]
+
+
+def test_parked_and_held_turns_do_not_widen_admission(make_rig: MakeRig) -> None:
+    rig = make_rig(slots=2, max_queue=0, lead_cap=1.0)
+    rig.open("parked", 100, finish=True)
+    rig.open("held", 3)
+    while rig.step() is not None:
+        pass
+    assert rig.scheduler.held == 1
+    assert rig.scheduler.active == 2
+    assert isinstance(rig.open("third", 5), Refused)
+
+
+def test_a_refused_turn_leaves_nothing_behind(make_rig: MakeRig) -> None:
+    rig = make_rig(slots=1, max_queue=0)
+    rig.open("on", 5)
+    assert isinstance(rig.open("refused", 5), Refused)
+    assert not rig.scheduler.cancel("refused", rig.now)
+    with pytest.raises(KeyError):
+        rig.scheduler.stats("refused")
+
+
+def test_the_queue_moves_up_when_a_turn_ends(make_rig: MakeRig) -> None:
+    rig = make_rig(slots=1)
+    rig.open("on", 5)
+    assert isinstance(rig.open("next", 5), Queued)
+    rig.step()
+    assert rig.plan().ids == {"on"}
+    rig.scheduler.cancel("on", rig.now)
+    assert rig.scheduler.queued == 0
+    assert rig.plan().ids == {"next"}
+
+
+def test_text_of_a_queued_turn_is_not_lost(make_rig: MakeRig) -> None:
+    rig = make_rig(slots=1)
+    rig.open("on", 5)
+    rig.open("next", 5)
+    rig.append("next", 7)
+    rig.finish("next")
+    rig.scheduler.cancel("on", rig.now)
+    assert rig.plan().prefills[0].text_tokens == 12
+
+
+def test_a_turn_that_queues_too_long_ends_once_and_is_told(make_rig: MakeRig) -> None:
+    rig = make_rig(slots=1, queue_timeout=0.5)
+    rig.open("on", 5)
+    rig.now += 0.1
+    rig.open("late", 5)
+    assert rig.scheduler.expire(rig.now + 0.49) == ()
+    assert rig.scheduler.next_wake(rig.now) == pytest.approx(rig.now)  # "on" has work to do
+    assert rig.scheduler.expire(rig.now + 0.5) == ("late",)
+    assert rig.scheduler.expire(rig.now + 9.9) == ()
+    assert not rig.scheduler.cancel("late", rig.now + 9.9)

@@ -1,0 +1,330 @@
+"""Real sockets for the server's tests: peers that behave badly, and apps to aim them at."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import socket
+import struct
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import uvicorn
+import websockets
+from tts_scheduler import SchedulerConfig
+
+from realtime_tts.config import ServerConfig, SocketConfig
+from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig, Faults
+from realtime_tts.engine.inline import InlineEngine
+from realtime_tts.metrics import Metrics
+from realtime_tts.server.http import http_protocol
+from realtime_tts.server.run import RunningServer, running
+from realtime_tts.server.websocket import websocket_protocol
+from realtime_tts.text.stable_bpe import ALPHABET
+from realtime_tts.text.tokenizer import Qwen2Tokenizer
+
+TEXT, BINARY, CLOSE, PING, PONG, CONT = 0x1, 0x2, 0x8, 0x9, 0xA, 0x0
+
+
+class RawPeer:
+    """A client that can do everything wrong: a bare TCP socket with WebSocket frames by hand."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock = sock
+        self._loop = asyncio.get_running_loop()
+        self._buffer = b""
+
+    @classmethod
+    async def connect(cls, port: int, *, receive_buffer: int | None = None) -> RawPeer:
+        sock = socket.socket()
+        if receive_buffer is not None:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        sock.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(sock, ("127.0.0.1", port))
+        return cls(sock)
+
+    async def send(self, data: bytes) -> None:
+        await self._loop.sock_sendall(self.sock, data)
+
+    async def upgrade(self, path: str = "/", headers: str = "") -> bytes:
+        """Send a WebSocket handshake; gives the head of the answer."""
+        await self.send(
+            (
+                f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\n"
+                "Connection: Upgrade\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
+                f"Sec-WebSocket-Version: 13\r\n{headers}\r\n"
+            ).encode()
+        )
+        return await self.head()
+
+    async def head(self) -> bytes:
+        """The head of an HTTP answer, or what came before the end."""
+        while b"\r\n\r\n" not in self._buffer:
+            data = await self._receive()
+            if not data:
+                break
+            self._buffer += data
+        head, _, self._buffer = self._buffer.partition(b"\r\n\r\n")
+        return head
+
+    async def frame(self, opcode: int, payload: bytes = b"", *, fin: bool = True) -> None:
+        """Send one frame, masked with zeros."""
+        await self.send(frame_bytes(opcode, payload, fin=fin))
+
+    async def next_frame(self) -> tuple[int, bytes]:
+        """The next frame of the server: opcode and payload. Raises EOFError at the end."""
+        head = await self._exactly(2)
+        size = head[1] & 0x7F
+        if size == 126:
+            size = struct.unpack("!H", await self._exactly(2))[0]
+        elif size == 127:
+            size = struct.unpack("!Q", await self._exactly(8))[0]
+        return head[0] & 0x0F, await self._exactly(size)
+
+    async def close_code(self) -> int:
+        """Read on until the server's close frame; its code."""
+        while True:
+            opcode, payload = await self.next_frame()
+            if opcode == CLOSE:
+                return int.from_bytes(payload[:2], "big")
+
+    async def ended(self, seconds: float) -> bool:
+        """Whether the server ends the connection within `seconds`; reads what comes meanwhile."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while await self._receive():
+                    pass
+                return True
+        return False
+
+    async def reset_seen(self, seconds: float) -> bool:
+        """The same without reading: whether the kernel learns of an end by the peer."""
+        deadline = self._loop.time() + seconds
+        while self._loop.time() < deadline:
+            if self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+                return True
+            try:
+                await self.send(b"")
+                info = self.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)
+            except OSError:
+                return True
+            if info[0] != 1:  # TCP_ESTABLISHED
+                return True
+            await asyncio.sleep(0.02)
+        return False
+
+    def abort(self) -> None:
+        """Vanish with a reset."""
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.sock.close()
+
+    async def _receive(self) -> bytes:
+        try:
+            return await self._loop.sock_recv(self.sock, 65_536)
+        except ConnectionError:
+            return b""
+
+    async def _exactly(self, count: int) -> bytes:
+        while len(self._buffer) < count:
+            data = await self._receive()
+            if not data:
+                raise EOFError("the server ended the connection")
+            self._buffer += data
+        data, self._buffer = self._buffer[:count], self._buffer[count:]
+        return data
+
+
+def frame_bytes(opcode: int, payload: bytes = b"", *, fin: bool = True) -> bytes:
+    head = bytes([(0x80 if fin else 0) | opcode])
+    if len(payload) < 126:
+        head += bytes([0x80 | len(payload)])
+    elif len(payload) < 65_536:
+        head += bytes([0xFE]) + struct.pack("!H", len(payload))
+    else:
+        head += bytes([0xFF]) + struct.pack("!Q", len(payload))
+    return head + bytes(4) + payload
+
+
+@dataclass
+class Aimed:
+    """A running ASGI app."""
+
+    port: int
+    metrics: Metrics
+    server: uvicorn.Server
+
+    def aborts(self, reason: str) -> float:
+        value = self.metrics.registry.get_sample_value(
+            "tts_socket_aborts_total", {"reason": reason}
+        )
+        return value or 0.0
+
+
+@pytest.fixture
+async def peer() -> AsyncIterator[Callable[..., Any]]:
+    """Makes RawPeers and closes them afterwards."""
+    made: list[RawPeer] = []
+
+    async def connect(port: int, **options: Any) -> RawPeer:
+        made.append(await RawPeer.connect(port, **options))
+        return made[-1]
+
+    yield connect
+    for one in made:
+        one.sock.close()
+
+
+@pytest.fixture
+def aim_at() -> Callable[..., AbstractAsyncContextManager[Aimed]]:
+    """Serve an ASGI app with the guarded protocol classes: `async with aim_at(app, ...)`."""
+
+    @contextlib.asynccontextmanager
+    async def serve(app: Any, settings: SocketConfig, **uvicorn_options: Any) -> Any:
+        metrics = Metrics()
+        listener = socket.create_server(("127.0.0.1", 0))
+        config = uvicorn.Config(
+            app,
+            http=http_protocol(settings, metrics),
+            ws=websocket_protocol(settings, metrics),
+            ws_per_message_deflate=False,
+            ws_ping_interval=settings.ping_interval,
+            ws_ping_timeout=settings.ping_timeout,
+            lifespan="off",
+            log_config=None,
+            timeout_graceful_shutdown=1,
+            **uvicorn_options,
+        )
+        server = uvicorn.Server(config)
+        task = asyncio.create_task(server.serve([listener]))
+        while not server.started:
+            await asyncio.sleep(0.005)
+        try:
+            yield Aimed(listener.getsockname()[1], metrics, server)
+        finally:
+            server.should_exit = True
+            await task
+
+    return serve
+
+
+def byte_tokenizer() -> Qwen2Tokenizer:
+    """One token a byte, so that a test can count them."""
+    return Qwen2Tokenizer({char: index for index, char in enumerate(ALPHABET)}, [])
+
+
+class Talker:
+    """A well-behaved client: JSON out, messages and packets in."""
+
+    def __init__(self, socket: websockets.ClientConnection) -> None:
+        self.socket = socket
+
+    async def send(self, type: str, **fields: Any) -> None:
+        await self.socket.send(json.dumps({"type": type, **fields}))
+
+    async def next(self) -> Any:
+        """The next message: a dict, or the bytes of a packet."""
+        raw = await self.socket.recv()
+        return raw if isinstance(raw, bytes) else json.loads(raw)
+
+    async def until(self, type: str) -> list[Any]:
+        """Everything up to the first message of this type, that one included."""
+        seen: list[Any] = []
+        while not seen or not isinstance(seen[-1], dict) or seen[-1]["type"] != type:
+            seen.append(await self.next())
+        return seen
+
+    async def rest(self) -> list[Any]:
+        """Everything until the server closes."""
+        seen: list[Any] = []
+        with contextlib.suppress(websockets.ConnectionClosed):
+            while True:
+                seen.append(await self.next())
+        return seen
+
+
+@dataclass
+class Speech:
+    """A running server that speaks in tones."""
+
+    running: RunningServer
+    engine: FakeEngine
+    link: InlineEngine
+
+    @property
+    def port(self) -> int:
+        return self.running.port
+
+    def value(self, name: str, **labels: str) -> float:
+        """A metric's value now."""
+        return self.running.front.metrics.registry.get_sample_value(name, labels) or 0.0
+
+    def app_routes(self) -> Any:
+        app: Any = self.running.server.config.app
+        return app.routes
+
+    @contextlib.asynccontextmanager
+    async def talk(self, query: str = "", **options: Any) -> AsyncIterator[Talker]:
+        """A session, past its `ready`."""
+        url = self.running.websocket_url + query
+        async with websockets.connect(url, compression=None, **options) as socket:
+            talker = Talker(socket)
+            assert (await talker.next())["type"] == "ready"
+            yield talker
+
+    async def status(self, kind: str, path: str, headers: dict[str, str] | None = None) -> int:
+        """The HTTP status that this path answers with."""
+        peer = await RawPeer.connect(self.port)
+        lines = "".join(f"{name}: {value}\r\n" for name, value in (headers or {}).items())
+        if kind == "websocket":
+            head = await peer.upgrade(path, lines)
+        else:
+            await peer.send(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{lines}\r\n".encode())
+            head = await peer.head()
+        peer.sock.close()
+        return int(head.split()[1])
+
+    async def settled_engine(self) -> None:
+        """Wait until no utterance is left, in the front and in the engine."""
+        async with asyncio.timeout(5):
+            while self.running.front.engine.open_utterances or self.engine.open_utterances:
+                await asyncio.sleep(0.005)
+
+    async def settled(self) -> None:
+        """Wait until no session is left either."""
+        async with asyncio.timeout(5):
+            while self.running.front.sessions:
+                await asyncio.sleep(0.005)
+        await self.settled_engine()
+
+
+@pytest.fixture
+def speech() -> Callable[..., AbstractAsyncContextManager[Speech]]:
+    """`async with speech(...) as server`: the whole front on a fake engine."""
+
+    @contextlib.asynccontextmanager
+    async def serve(
+        config: ServerConfig | None = None,
+        engine: FakeEngineConfig | None = None,
+        faults: Faults | None = None,
+        scheduler: SchedulerConfig | None = None,
+        *,
+        wait_ready: bool = True,
+        load: Callable[..., FakeEngine] | None = None,
+        load_tokenizer: Callable[[], Qwen2Tokenizer] = byte_tokenizer,
+    ) -> AsyncIterator[Speech]:
+        fake = FakeEngine(engine or FakeEngineConfig(frames_per_token=1), faults)
+        metrics = Metrics()
+        link = InlineEngine(
+            load or (lambda progress: fake),
+            scheduler or SchedulerConfig(slots=fake.config.slots),
+            observer=metrics,
+        )
+        settings = config or ServerConfig(port=0)
+        async with running(settings, link, load_tokenizer, metrics, wait_ready=wait_ready) as one:
+            yield Speech(one, fake, link)
+
+    return serve

@@ -1,0 +1,190 @@
+"""The gate: every route is behind it, whatever its kind."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from starlette.routing import Route, WebSocketRoute
+
+from realtime_tts.config import ServerConfig
+from realtime_tts.metrics import Metrics
+from realtime_tts.server.auth import OPEN_PATHS, Gate, is_loopback
+
+KEY = "correct-horse-battery"
+OTHER = "another-key-that-counts"
+HOST = "tts.example.com:8000"
+
+
+async def inner(scope: Any, receive: Any, send: Any) -> None:
+    await send({"type": "passed"})
+
+
+def gate(**options: Any) -> Gate:
+    settings: dict[str, Any] = {"api_keys": (), "allowed_origins": (), "loopback": False}
+    return Gate(inner, metrics=Metrics(), **(settings | options))
+
+
+def scope_of(
+    kind: str = "websocket", path: str = "/v1/tts", subprotocols: tuple[str, ...] = (), **headers: str
+) -> dict[str, Any]:
+    raw = [(b"host", HOST.encode())]
+    raw += [(k.replace("_", "-").encode(), v.encode("latin-1")) for k, v in headers.items()]
+    return {"type": kind, "path": path, "headers": raw, "subprotocols": subprotocols}
+
+
+async def status(app: Gate, scope: dict[str, Any]) -> int:
+    """200 if the gate lets it pass, else the status it answers with."""
+    sent: list[dict[str, Any]] = []
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    async def receive() -> dict[str, Any]:
+        raise AssertionError("the gate has nothing to receive")
+
+    await app(scope, receive, send)  # type: ignore[arg-type]
+    if sent[0]["type"] == "passed":
+        return 200
+    kind = "websocket.http.response" if scope["type"] == "websocket" else "http.response"
+    assert [message["type"] for message in sent] == [f"{kind}.start", f"{kind}.body"]
+    error = json.loads(sent[1]["body"])
+    assert (error["type"], error["fatal"]) == ("error", True)
+    answer: int = sent[0]["status"]
+    return answer
+
+
+async def test_every_route_of_the_app_needs_a_key_but_the_probes(speech: Any) -> None:
+    async with speech(config=ServerConfig(port=0, api_keys=(KEY,))) as server:
+        routes = server.app_routes()
+        assert {route.path for route in routes} > OPEN_PATHS
+        for route in routes:
+            assert isinstance(route, Route | WebSocketRoute), f"decide about {route}"
+            kind = "websocket" if isinstance(route, WebSocketRoute) else "http"
+            expected = {200} if route.path in OPEN_PATHS else {401}
+            assert await server.status(kind, route.path) in expected, route.path
+            with_key = await server.status(kind, route.path, {"Authorization": f"Bearer {KEY}"})
+            assert with_key == (101 if kind == "websocket" else 200), route.path
+
+
+@pytest.mark.parametrize("kind", ["http", "websocket"])
+async def test_a_mounted_or_unknown_path_is_behind_the_gate_too(kind: str) -> None:
+    assert await status(gate(api_keys=(KEY,)), scope_of(kind, "/not/a/route")) == 401
+    assert await status(gate(api_keys=(KEY,)), scope_of(kind, "/livez/../v1/tts")) == 401
+
+
+async def test_without_keys_everybody_may_in() -> None:
+    assert await status(gate(), scope_of()) == 200
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        ({"authorization": f"Bearer {KEY}"}, 200),
+        ({"authorization": f"bearer {KEY}"}, 200),
+        ({"authorization": f"Token {OTHER}"}, 200),
+        ({"x_api_key": KEY}, 200),
+        ({"x_api_key": OTHER}, 200),
+        ({}, 401),
+        ({"authorization": f"Basic {KEY}"}, 401),
+        ({"authorization": KEY}, 401),
+        ({"authorization": "Bearer "}, 401),
+        ({"authorization": f"Bearer {KEY[:-1]}"}, 401),
+        ({"authorization": f"Bearer {KEY}x"}, 401),
+        ({"authorization": f"Bearer {KEY.upper()}"}, 401),
+        ({"x_api_key": f"{KEY}, {OTHER}"}, 401),
+        ({"x_api_key": "\xff\xfe"}, 401),
+        ({"cookie": f"key={KEY}"}, 401),
+    ],
+)
+@pytest.mark.parametrize("kind", ["http", "websocket"])
+async def test_keys_are_taken_from_headers_only(
+    kind: str, headers: dict[str, str], expected: int
+) -> None:
+    assert await status(gate(api_keys=(KEY, OTHER)), scope_of(kind, **headers)) == expected
+
+
+async def test_a_browser_puts_its_key_in_a_subprotocol() -> None:
+    app = gate(api_keys=(KEY,))
+    offers = ("realtime-tts.v1", f"realtime-tts.key.{KEY}")
+    assert await status(app, scope_of(subprotocols=offers)) == 200
+    assert await status(app, scope_of(subprotocols=("realtime-tts.v1",))) == 401
+    assert await status(app, scope_of(subprotocols=(f"realtime-tts.key.{KEY}x",))) == 401
+
+
+async def test_a_key_in_the_url_is_not_taken() -> None:
+    scope = scope_of() | {"query_string": f"api_key={KEY}&token={KEY}".encode()}
+    assert await status(gate(api_keys=(KEY,)), scope) == 401
+
+
+@pytest.mark.parametrize(
+    ("origin", "expected"),
+    [
+        ("http://tts.example.com:8000", 200),  # the server's own
+        ("https://tts.example.com:8000", 200),  # behind a proxy that ends TLS
+        ("https://TTS.example.com:8000", 200),
+        ("https://app.example.com", 200),  # in the list
+        ("https://app.example.com:444", 403),
+        ("http://app.example.com", 403),
+        ("https://app.example.com.evil.example", 403),
+        ("https://evil.example", 403),
+        ("http://tts.example.com", 403),
+        ("http://tts.example.com:8000.evil.example", 403),
+        ("null", 403),
+        ("", 403),
+        ("http://", 403),
+    ],
+)
+@pytest.mark.parametrize("kind", ["http", "websocket"])
+async def test_origins_are_compared_whole(kind: str, origin: str, expected: int) -> None:
+    app = gate(allowed_origins=("https://app.example.com",))
+    assert await status(app, scope_of(kind, origin=origin)) == expected
+
+
+async def test_any_origin_may_in_where_the_list_says_so() -> None:
+    app = gate(allowed_origins=("*",))
+    assert await status(app, scope_of(origin="https://anybody.example")) == 200
+    assert await status(app, scope_of(origin="null")) == 200
+
+
+async def test_an_origin_does_not_stand_in_for_a_key() -> None:
+    app = gate(api_keys=(KEY,), allowed_origins=("*",))
+    assert await status(app, scope_of(origin="https://anybody.example")) == 401
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [("127.0.0.1:8000", 200), ("localhost:8000", 200), ("[::1]:8000", 200), ("evil.test:8000", 403)],
+)
+async def test_a_name_made_to_resolve_to_this_machine_is_not_our_own(
+    host: str, expected: int
+) -> None:
+    scope = scope_of(origin=f"http://{host}")
+    scope["headers"][0] = (b"host", host.encode())
+    assert await status(gate(loopback=True), scope) == expected
+
+
+async def test_two_host_headers_are_nobodys_own() -> None:
+    scope = scope_of(origin=f"http://{HOST}")
+    scope["headers"].append((b"host", b"other.example"))
+    assert await status(gate(), scope) == 403
+
+
+@pytest.mark.parametrize(
+    ("host", "loopback"),
+    [
+        ("127.0.0.1", True),
+        ("127.8.8.8", True),
+        ("::1", True),
+        ("localhost", True),
+        ("app.localhost", True),
+        ("0.0.0.0", False),
+        ("::", False),
+        ("10.0.0.1", False),
+        ("localhost.evil.example", False),
+        ("", False),
+    ],
+)
+def test_which_hosts_are_this_machine(host: str, loopback: bool) -> None:
+    assert is_loopback(host) is loopback

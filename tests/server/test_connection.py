@@ -1,0 +1,335 @@
+"""A session over a real socket: text in, packets out, and every way a turn can end."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from itertools import pairwise
+from typing import Any
+
+import pytest
+import websockets
+from tts_scheduler import SchedulerConfig
+
+from realtime_tts.config import LimitsConfig, ServerConfig
+from realtime_tts.engine.fake import FakeEngineConfig, Faults
+
+FRAME_SAMPLES = 1_920
+PACKET_BYTES = 4_096
+
+
+def audio_of(messages: list[Any]) -> list[bytes]:
+    return [message for message in messages if isinstance(message, bytes)]
+
+
+def done_of(messages: list[Any]) -> list[dict[str, Any]]:
+    return [m for m in messages if isinstance(m, dict) and m["type"] == "turn.done"]
+
+
+async def test_a_turn_is_spoken_by_the_packet_rule(speech: Any) -> None:
+    async with speech() as server, server.talk() as talker:
+        await talker.send("text", text="Hello there.", end=True)
+        messages = await talker.until("turn.done")
+        started, *packets, done = messages
+        assert started["type"] == "turn.started"
+        sizes = [len(packet) for packet in packets]
+        assert all(size == PACKET_BYTES for size in sizes[1:-1])
+        assert 0 < sizes[-1] <= PACKET_BYTES
+        assert sum(sizes) == 2 * done["samples"] == 2 * FRAME_SAMPLES * len("Hello there.")
+        assert (done["reason"], done["underruns"], done["text_chars"]) == ("complete", 0, 12)
+        assert 0 < done["ttfa_ms"] < 1_000
+
+
+async def test_text_in_pieces_gives_the_same_audio(speech: Any) -> None:
+    async with speech() as server:
+        heard = []
+        for pieces in (["Good morning."], list("Good morning."), ["Good mor", "ning."]):
+            async with server.talk("?voice=alto") as talker:
+                for piece in pieces:
+                    await talker.send("text", text=piece)
+                await talker.send("turn.end")
+                heard.append(b"".join(audio_of(await talker.until("turn.done"))))
+        assert heard[0] == heard[1] == heard[2]
+
+
+async def test_turns_wait_for_each_other_and_never_mix(speech: Any) -> None:
+    async with speech() as server, server.talk() as talker:
+        for turn in "abc":
+            await talker.send("text", turn_id=turn, text=f"Turn {turn}.", end=True)
+        messages = []
+        for _ in range(3):
+            messages += await talker.until("turn.done")
+        brackets = [(m["type"], m["turn_id"]) for m in messages if isinstance(m, dict)]
+        expected = [(type, turn) for turn in "abc" for type in ("turn.started", "turn.done")]
+        assert brackets == expected
+
+
+async def test_a_turn_with_nothing_to_speak_never_reaches_the_engine(speech: Any) -> None:
+    opened = []
+    async with speech() as server, server.talk() as talker:
+        server.engine.open = lambda *args: opened.append(args)
+        await talker.send("text", text="", end=True)
+        warning, done = await talker.until("turn.done")
+        assert (warning["type"], warning["code"]) == ("warning", "no_speakable_text")
+        assert (done["reason"], done["samples"], done["ttfa_ms"]) == ("complete", 0, None)
+        assert opened == []
+
+
+async def test_flush_and_played_reach_the_engine(speech: Any) -> None:
+    async with speech() as server, server.talk() as talker:
+        await talker.send("text", text="a")  # too little to begin with, without a flush
+        await talker.send("flush")
+        first = await talker.next()
+        assert first["type"] == "turn.started"
+        await talker.send("played", played_samples=100)
+        await talker.send("turn.end")
+        assert (await talker.until("turn.done"))[-1]["reason"] == "complete"
+
+
+async def test_an_interrupt_is_answered_at_once_and_tells_what_was_heard(speech: Any) -> None:
+    text = "One two three four five six seven eight nine ten."
+    async with speech(engine=FakeEngineConfig(step_seconds=0.02)) as server:
+        async with server.talk() as talker:
+            await talker.send("text", text=text)
+            assert (await talker.next())["type"] == "turn.started"
+            heard = [await talker.next() for _ in range(4)]
+            await talker.send("interrupt", played_samples=3 * FRAME_SAMPLES)
+            messages = await talker.until("turn.interrupted")
+            report = messages[-1]
+            sent = sum(len(packet) for packet in heard + audio_of(messages)) // 2
+            assert report["samples_sent"] == sent
+            assert report["played_ms"] == 240
+            assert report["text_spoken"] + report["text_remaining"] == text
+            done = await talker.next()
+            assert (done["type"], done["reason"]) == ("turn.done", "interrupted")
+            assert done["samples"] == sent
+            await server.settled_engine()
+
+
+async def test_interrupts_at_any_moment_leave_no_byte_and_one_done(speech: Any) -> None:
+    """Random moments: before the first token, mid-packet, after the last frame."""
+    engine = FakeEngineConfig(step_seconds=0.001, frames_per_token=1)
+
+    async def barge_in(server: Any, seed: int) -> None:
+        rng = random.Random(seed)
+        async with server.talk() as talker:
+            for turn in range(12):
+                turn_id = f"turn-{turn}"
+                await talker.send("text", turn_id=turn_id, text="Words " * rng.randint(1, 8))
+                if rng.random() < 0.5:
+                    await talker.send("turn.end", turn_id=turn_id)
+                await asyncio.sleep(rng.choice([0, 0, 0.001, 0.01, 0.05]) * rng.random() * 2)
+                await talker.send("interrupt", turn_id=turn_id)
+            await talker.send("text", turn_id="last", text="End.", end=True)
+            check_brackets(await until_done(talker, "last"), 13)
+
+    async with speech(engine=engine) as server:
+        await asyncio.gather(*(barge_in(server, seed) for seed in range(8)))
+        await server.settled()
+
+
+async def until_done(talker: Any, turn_id: str) -> list[Any]:
+    messages: list[Any] = []
+    while not messages or messages[-1].get("turn_id") != turn_id:
+        messages += await talker.until("turn.done")
+    return messages
+
+
+def check_brackets(messages: list[Any], turns: int) -> None:
+    """Audio only between turn.started and turn.done or turn.interrupted; one done a turn."""
+    on_air: str | None = None
+    over: set[str] = set()
+    for message in messages:
+        if isinstance(message, bytes):
+            assert on_air is not None, "audio of no turn"
+        elif message["type"] == "turn.started":
+            assert message["turn_id"] not in over
+            on_air = message["turn_id"]
+        elif message["type"] == "turn.interrupted":
+            on_air = None
+            over.add(message["turn_id"])
+        elif message["type"] == "turn.done":
+            on_air = None
+            over.add(message["turn_id"])
+    ids = [done["turn_id"] for done in done_of(messages)]
+    assert len(ids) == len(set(ids)) == turns
+
+
+async def test_a_client_that_vanishes_frees_its_row(speech: Any, peer: Any) -> None:
+    async with speech(engine=FakeEngineConfig(step_seconds=0.005)) as server:
+        for wait in (0, 0.01, 0.05, 0.1):
+            client = await peer(server.port)
+            await client.upgrade("/v1/tts")
+            await client.frame(1, b'{"type":"text","text":"A long reply, not even ended."}')
+            await asyncio.sleep(wait)
+            client.abort()
+        await server.settled()
+        assert server.value("tts_sessions") == 0
+
+
+async def test_a_client_that_closes_its_socket_in_a_turn_frees_its_row(speech: Any) -> None:
+    async with speech() as server:
+        async with server.talk() as talker:
+            await talker.send("text", text="A long reply, not even ended.")
+            await talker.until("turn.started")
+        await server.settled()
+        assert server.value("tts_turns_total", reason="closed") == 0  # nobody was told
+
+
+async def test_session_close_speaks_the_rest_then_closes_with_1000(speech: Any) -> None:
+    async with speech() as server, server.talk() as talker:
+        await talker.send("text", text="Goodbye.")
+        await talker.send("session.close")
+        messages = await talker.rest()
+        assert done_of(messages)[0]["reason"] == "complete"
+        assert talker.socket.close_code == 1000
+
+
+async def test_a_turn_whose_text_stops_coming_ends_as_idle(speech: Any) -> None:
+    config = ServerConfig(port=0, limits=LimitsConfig(turn_idle_seconds=0.2))
+    async with speech(config) as server, server.talk() as talker:
+        await talker.send("text", text="And then")
+        messages = await talker.until("turn.done")
+        assert messages[-1]["reason"] == "idle"
+        assert any(isinstance(m, dict) and m.get("code") == "turn_idle" for m in messages)
+
+
+async def test_a_refused_turn_says_when_to_try_again_and_the_session_goes_on(speech: Any) -> None:
+    scheduler = SchedulerConfig(slots=1, max_queue=1, queue_timeout=0.1)
+    engine = FakeEngineConfig(slots=1, step_seconds=0.01)
+    async with speech(engine=engine, scheduler=scheduler) as server:
+        async with server.talk() as first, server.talk() as second:
+            await first.send("text", text="I hold the only slot, and ")
+            await first.until("turn.started")
+            await second.send("text", text="Me too.", end=True)
+            messages = await second.until("turn.done")
+            error = messages[-2]
+            assert (error["code"], error["retryable"]) == ("overloaded", True)
+            assert error["retry_after_ms"] > 0
+            assert (messages[-1]["reason"], messages[-1]["samples"]) == ("error", 0)
+            await first.send("interrupt")
+            await first.until("turn.done")
+            await second.send("text", text="Now.", end=True)
+            assert (await second.until("turn.done"))[-1]["reason"] == "complete"
+        assert server.value("tts_refused_total", reason="overloaded") == 1
+
+
+async def test_a_voice_nobody_has_is_refused_with_the_list(speech: Any) -> None:
+    async with speech() as server, server.talk() as talker:
+        await talker.send("session.start", voice="nobody")
+        error = await talker.next()
+        assert (error["code"], error["fatal"]) == ("bad_settings", False)
+        assert "tenor" in error["message"]
+        async with websockets.connect(server.running.websocket_url + "?voice=nobody") as socket:
+            with pytest.raises(websockets.ConnectionClosedError) as closed:
+                while True:
+                    await socket.recv()
+            assert closed.value.rcvd is not None
+            assert closed.value.rcvd.code == 1008
+
+
+async def test_a_row_that_fails_ends_alone(speech: Any) -> None:
+    faults = Faults()
+    async with speech(engine=FakeEngineConfig(step_seconds=0.01), faults=faults) as server:
+        async with server.talk() as bad, server.talk() as good:
+            for talker in (bad, good):
+                await talker.send("text", text="Some words to speak.", end=True)
+                await talker.until("turn.started")
+            first = next(iter(server.engine._rows))
+            faults.numerics.add(first)
+            ended = await asyncio.gather(bad.until("turn.done"), good.until("turn.done"))
+            reasons = sorted(messages[-1]["reason"] for messages in ended)
+            assert reasons == ["complete", "error"]
+
+
+async def test_an_engine_step_that_raises_ends_its_turns_with_a_retryable_error(
+    speech: Any,
+) -> None:
+    faults = Faults()
+    async with speech(faults=faults) as server, server.talk() as talker:
+
+        def explode(plan: Any) -> None:
+            faults.before_step = None
+            raise RuntimeError("out of memory, injected")
+
+        faults.before_step = explode
+        await talker.send("text", text="Boom.", end=True)
+        messages = await talker.until("turn.done")
+        assert messages[-2]["retryable"] is True
+        assert messages[-1]["reason"] == "error"
+        await talker.send("text", text="Again.", end=True)
+        assert (await talker.until("turn.done"))[-1]["reason"] == "complete"
+
+
+async def test_a_runaway_turn_is_stopped_by_a_guard_and_counted(speech: Any) -> None:
+    faults = Faults()
+    async with speech(faults=faults) as server, server.talk() as talker:
+        await talker.send("text", text="Hi.")
+        await talker.until("turn.started")
+        faults.runaway.update(server.engine._rows)
+        await talker.send("turn.end")
+        done = (await talker.until("turn.done"))[-1]
+        assert done["reason"] == "guard_silence"
+        assert server.value("tts_guard_stops_total", reason="guard_silence") == 1
+
+
+async def test_utterances_of_different_sessions_never_share_a_name(speech: Any) -> None:
+    async with speech() as server:
+        names: set[str] = set()
+        submit = server.link.submit
+
+        def spy(command: Any) -> None:
+            if type(command).__name__ == "Open":
+                assert command.id not in names
+                names.add(command.id)
+            submit(command)
+
+        server.link.submit = spy
+        for _ in range(3):
+            async with server.talk() as talker:
+                for _ in range(3):
+                    await talker.send("text", text="x", end=True)
+                    await talker.until("turn.done")
+        assert len(names) == 9
+
+
+async def test_metrics_tell_what_the_script_did(speech: Any) -> None:
+    async with speech() as server, server.talk() as talker:
+        dones = []
+        for text in ("First.", "Second."):
+            await talker.send("text", text=text, end=True)
+            messages = await talker.until("turn.done")
+            dones.append((messages[-1], len(audio_of(messages))))
+        await talker.send("text", text="Third")
+        await talker.until("turn.started")
+        await talker.send("interrupt")
+        last = await talker.until("turn.done")
+        dones.append((last[-1], 0))
+        seconds = sum(done["samples"] for done, _ in dones) / 24_000
+        assert server.value("tts_turns_total", reason="complete") == 2
+        assert server.value("tts_turns_total", reason="interrupted") == 1
+        assert server.value("tts_interrupts_total") == 1
+        assert server.value("tts_ttfa_seconds_count") == 3
+        assert server.value("tts_audio_seconds_total") == pytest.approx(seconds)
+        assert server.value("tts_text_chars_total") == len("First.Second.Third")
+        assert server.value("tts_sessions") == 1
+        assert server.value("tts_open_turns") == 0
+        assert server.value("tts_engine_step_seconds_count") > 0
+
+
+async def test_packets_reach_the_listener_before_their_deadline(speech: Any) -> None:
+    async with speech(engine=FakeEngineConfig(step_seconds=0.02)) as server:
+        async with server.talk() as talker:
+            await talker.send("text", text="A sentence of some length.", end=True)
+            loop = asyncio.get_running_loop()
+            arrivals: list[tuple[float, float]] = []
+            while isinstance(message := await talker.next(), bytes) or (
+                message["type"] != "turn.done"
+            ):
+                if isinstance(message, bytes):
+                    arrivals.append((loop.time(), len(message) / 48_000))
+            played_until = arrivals[0][0] + arrivals[0][1]
+            for (_, _), (at, seconds) in pairwise(arrivals):
+                assert at <= played_until
+                played_until += seconds
+            assert message["underruns"] == 0

@@ -1,0 +1,139 @@
+"""GuardedHttp: half a request does not stay, and headers have an end."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from realtime_tts.config import SocketConfig
+
+MS = 0.001
+FAST = SocketConfig(
+    handshake_timeout=300 * MS, body_timeout=400 * MS, write_stall=300 * MS, close_timeout=200 * MS
+)
+
+
+async def hello(scope: Any, receive: Any, send: Any) -> None:
+    headers = [(b"content-length", b"0")]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def test_a_whole_request_is_answered_and_the_socket_reused(aim_at: Any, peer: Any) -> None:
+    async with aim_at(hello, FAST) as server:
+        client = await peer(server.port)
+        for _ in range(3):
+            await client.send(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            assert b" 200 " in await client.head()
+            await asyncio.sleep(400 * MS)  # longer than the header's deadline: none is running
+
+
+async def test_half_sent_requests_are_all_gone_in_time(aim_at: Any, peer: Any) -> None:
+    async with aim_at(hello, FAST) as server:
+        clients = [await peer(server.port) for _ in range(100)]
+        for client in clients:
+            await client.send(b"GET / HTTP/1.1\r\nHost: a\r\nX-Slow: ")
+        answers = await asyncio.gather(*(client.head() for client in clients))
+        assert all(b" 408 " in answer for answer in answers)
+        async with asyncio.timeout(2):
+            while server.server.server_state.connections:
+                await asyncio.sleep(10 * MS)
+
+
+async def test_a_drip_of_bytes_does_not_extend_the_deadline(aim_at: Any, peer: Any) -> None:
+    async with aim_at(hello, FAST) as server:
+        client = await peer(server.port)
+        await client.send(b"GET / HTTP/1.1\r\n")
+        for _ in range(8):
+            await asyncio.sleep(50 * MS)
+            try:
+                await client.send(b"X-A: b\r\n")
+            except ConnectionError:
+                break
+        assert await client.ended(500 * MS)
+
+
+async def test_blank_lines_do_not_extend_it_either(aim_at: Any, peer: Any) -> None:
+    async with aim_at(hello, FAST) as server:
+        client = await peer(server.port)
+        await client.send(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        await client.head()
+        await client.send(b"\r\n")
+        assert await client.ended(1)
+
+
+async def test_a_silent_socket_is_dropped(aim_at: Any, peer: Any) -> None:
+    async with aim_at(hello, FAST) as server:
+        client = await peer(server.port)
+        assert await client.ended(1)
+        assert server.aborts("silent") == 1
+
+
+async def test_an_endless_header_is_answered_with_431(aim_at: Any, peer: Any) -> None:
+    async with aim_at(hello, FAST) as server:
+        client = await peer(server.port)
+        await client.send(b"GET / HTTP/1.1\r\nX-Long: " + b"x" * 40_000)
+        assert b" 431 " in await client.head()
+        assert await client.ended(1)
+
+
+async def test_a_large_header_in_one_piece_is_answered_with_431(aim_at: Any, peer: Any) -> None:
+    reached = False
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        nonlocal reached
+        reached = True
+
+    async with aim_at(app, FAST) as server:
+        client = await peer(server.port)
+        fields = "".join(f"X-{i}: {'x' * 1_000}\r\n" for i in range(40))
+        await client.send(f"GET / HTTP/1.1\r\nHost: a\r\n{fields}\r\n".encode())
+        assert b" 431 " in await client.head()
+        assert not reached
+
+
+async def test_a_large_header_of_an_upgrade_is_answered_with_431(aim_at: Any, peer: Any) -> None:
+    async with aim_at(hello, FAST) as server:
+        client = await peer(server.port)
+        fields = "".join(f"X-{i}: {'x' * 1_000}\r\n" for i in range(40))
+        assert b" 431 " in await client.upgrade(headers=fields)
+
+
+async def test_a_body_that_never_ends_is_cut_off(aim_at: Any, peer: Any) -> None:
+    async with aim_at(hello, FAST) as server:
+        client = await peer(server.port)
+        await client.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\nx")
+        assert b" 200 " in await client.head()
+        assert await client.ended(1)
+
+
+async def test_an_answer_nobody_reads_is_given_up(aim_at: Any, peer: Any) -> None:
+    async def large(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        for _ in range(400):
+            await send({"type": "http.response.body", "body": bytes(65_536), "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+    async with aim_at(large, FAST) as server:
+        client = await peer(server.port, receive_buffer=4_096)
+        await client.send(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        async with asyncio.timeout(3):
+            while not server.aborts("slow_http_reader"):
+                await asyncio.sleep(20 * MS)
+
+
+async def test_garbage_is_answered_with_400(aim_at: Any, peer: Any) -> None:
+    async with aim_at(hello, FAST) as server:
+        client = await peer(server.port)
+        await client.send(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 not http\r\n\r\n")
+        assert b" 400 " in await client.head()
+
+
+async def test_two_lengths_of_one_body_are_answered_with_400(aim_at: Any, peer: Any) -> None:
+    async with aim_at(hello, FAST) as server:
+        client = await peer(server.port)
+        await client.send(
+            b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n"
+            b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+        )
+        assert b" 400 " in await client.head()

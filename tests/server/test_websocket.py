@@ -1,0 +1,265 @@
+"""GuardedWebSocket: each kind of bad peer is given up in time, and the others do not notice."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from realtime_tts.config import SocketConfig
+from realtime_tts.server.websocket import ABORT_EXTENSION
+
+MS = 0.001
+FAST = SocketConfig(
+    ping_interval=60,
+    write_stall=300 * MS,
+    handshake_timeout=300 * MS,
+    close_timeout=200 * MS,
+)
+TEXT, BINARY, CLOSE, PING, CONT = 0x1, 0x2, 0x8, 0x9, 0x0
+
+
+class App:
+    """Accepts, notes what it receives, and sends `packets` of 4 KB if told to."""
+
+    def __init__(self, packets: int = 0) -> None:
+        self.packets = packets
+        self.received: list[dict[str, Any]] = []
+        self.sent = 0
+        self.disconnected = asyncio.Event()
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        await receive()
+        await send({"type": "websocket.accept"})
+        sender = asyncio.create_task(self.stream(send))
+        try:
+            while True:
+                message = await receive()
+                self.received.append(message)
+                if message["type"] == "websocket.disconnect":
+                    self.disconnected.set()
+                    return
+        finally:
+            sender.cancel()
+            await asyncio.gather(sender, return_exceptions=True)
+
+    async def stream(self, send: Any) -> None:
+        for _ in range(self.packets):
+            await send({"type": "websocket.send", "bytes": bytes(4_096)})
+            self.sent += 1
+
+    def last_reason(self) -> str | None:
+        reason: str | None = self.received[-1].get("reason")
+        return reason
+
+
+async def test_a_peer_that_stops_reading_is_dropped(aim_at: Any, peer: Any) -> None:
+    app = App(packets=10_000)
+    async with aim_at(app, FAST) as server:
+        slow = await peer(server.port, receive_buffer=4_096)
+        await slow.upgrade()
+        async with asyncio.timeout(3):
+            await app.disconnected.wait()
+        assert app.last_reason() == "slow_reader"
+        assert server.aborts("slow_reader") == 1
+        # Little was given to the kernel, so little audio is lost with the peer.
+        assert app.sent * 4_096 < 400_000
+
+
+async def test_a_peer_that_reads_slowly_but_reads_is_kept(aim_at: Any, peer: Any) -> None:
+    app = App(packets=60)
+    async with aim_at(app, FAST) as server:
+        reader = await peer(server.port, receive_buffer=4_096)
+        await reader.upgrade()
+        for _ in range(60):
+            opcode, payload = await reader.next_frame()
+            assert (opcode, len(payload)) == (BINARY, 4_096)
+            await asyncio.sleep(10 * MS)
+        assert server.aborts("slow_reader") == 0
+
+
+async def test_a_peer_that_answers_no_ping_is_dropped_even_with_a_full_buffer(
+    aim_at: Any, peer: Any
+) -> None:
+    settings = SocketConfig(ping_interval=100 * MS, ping_timeout=200 * MS, write_stall=10)
+    app = App(packets=10_000)
+    async with aim_at(app, settings) as server:
+        silent = await peer(server.port, receive_buffer=4_096)
+        await silent.upgrade()
+        async with asyncio.timeout(3):
+            await app.disconnected.wait()
+        assert server.aborts("ping_timeout") == 1
+
+
+async def test_a_ping_flood_is_cut_off(aim_at: Any, peer: Any) -> None:
+    app = App()
+    async with aim_at(app, FAST) as server:
+        flooder = await peer(server.port)
+        await flooder.upgrade()
+        for _ in range(60):
+            await flooder.frame(PING, b"x" * 100)
+        async with asyncio.timeout(3):
+            await app.disconnected.wait()
+        assert app.last_reason() == "ping_flood"
+
+
+async def test_a_sane_number_of_pings_is_answered(aim_at: Any, peer: Any) -> None:
+    async with aim_at(App(), FAST) as server:
+        friendly = await peer(server.port)
+        await friendly.upgrade()
+        for number in range(40):
+            await friendly.frame(PING, bytes([number]))
+            assert await friendly.next_frame() == (0xA, bytes([number]))
+
+
+async def test_endless_fragments_are_cut_off(aim_at: Any, peer: Any) -> None:
+    app = App()
+    async with aim_at(app, FAST) as server:
+        flooder = await peer(server.port)
+        await flooder.upgrade()
+        await flooder.frame(TEXT, b"", fin=False)
+        for _ in range(300):
+            await flooder.frame(CONT, b"", fin=False)
+        async with asyncio.timeout(3):
+            await app.disconnected.wait()
+        assert app.last_reason() == "fragment_flood"
+
+
+async def test_a_few_fragments_are_one_message(aim_at: Any, peer: Any) -> None:
+    app = App()
+    async with aim_at(app, FAST) as server:
+        friendly = await peer(server.port)
+        await friendly.upgrade()
+        await friendly.frame(TEXT, "grüß"[:3].encode(), fin=False)
+        await friendly.frame(CONT, "grüß"[3:].encode())
+        await friendly.frame(CLOSE, b"\x03\xe8")
+        assert await friendly.close_code() == 1000
+        assert app.received[0]["text"] == "grüß"
+
+
+@pytest.mark.parametrize("fragments", [[b"\xff\xfe"], [b"gr\xc3", b"("]])
+async def test_invalid_utf8_is_closed_with_1007(
+    aim_at: Any, peer: Any, fragments: list[bytes]
+) -> None:
+    app = App()
+    async with aim_at(app, FAST) as server:
+        bad = await peer(server.port)
+        await bad.upgrade()
+        for index, data in enumerate(fragments):
+            await bad.frame(CONT if index else TEXT, data, fin=index == len(fragments) - 1)
+        assert await bad.close_code() == 1007
+        await app.disconnected.wait()
+        assert all(message["type"] != "websocket.receive" for message in app.received)
+
+
+async def test_invalid_utf8_right_before_a_close_is_no_accident(aim_at: Any, peer: Any) -> None:
+    app = App()
+    async with aim_at(app, FAST) as server:
+        bad = await peer(server.port)
+        await bad.upgrade()
+        await bad.send(b"\x81\x82\x00\x00\x00\x00\xff\xfe\x88\x80\x00\x00\x00\x00")
+        assert await bad.ended(2)
+        await app.disconnected.wait()
+
+
+async def test_a_message_over_the_limit_is_closed_with_1009(aim_at: Any, peer: Any) -> None:
+    async with aim_at(App(), FAST, ws_max_size=1_000) as server:
+        bad = await peer(server.port)
+        await bad.upgrade()
+        await bad.frame(TEXT, b"x" * 1_001)
+        assert await bad.close_code() == 1009
+
+
+async def test_an_unmasked_frame_is_closed_with_1002(aim_at: Any, peer: Any) -> None:
+    async with aim_at(App(), FAST) as server:
+        bad = await peer(server.port)
+        await bad.upgrade()
+        await bad.send(b"\x81\x02hi")
+        assert await bad.close_code() == 1002
+
+
+async def test_compression_is_not_negotiated(aim_at: Any, peer: Any) -> None:
+    async with aim_at(App(), FAST) as server:
+        client = await peer(server.port)
+        head = await client.upgrade(headers="Sec-WebSocket-Extensions: permessage-deflate\r\n")
+        assert b" 101 " in head
+        assert b"deflate" not in head.lower()
+
+
+async def test_an_app_that_never_answers_the_handshake_does_not_keep_the_socket(
+    aim_at: Any, peer: Any
+) -> None:
+    async def never(scope: Any, receive: Any, send: Any) -> None:
+        while (await receive())["type"] != "websocket.disconnect":
+            pass
+
+    async with aim_at(never, FAST) as server:
+        client = await peer(server.port)
+        assert await client.upgrade() == b""
+        assert server.aborts("handshake_timeout") == 1
+
+
+async def test_a_header_line_over_8_kb_is_answered_with_431(aim_at: Any, peer: Any) -> None:
+    async with aim_at(App(), FAST) as server:
+        client = await peer(server.port)
+        head = await client.upgrade(headers=f"X-Long: {'x' * 9_000}\r\n")
+        assert b" 431 " in head
+        assert await client.ended(1)
+
+
+async def test_a_bad_websocket_key_is_answered_with_400(aim_at: Any, peer: Any) -> None:
+    async with aim_at(App(), FAST) as server:
+        client = await peer(server.port)
+        await client.send(
+            b"GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            b"Sec-WebSocket-Key: no\r\nSec-WebSocket-Version: 13\r\n\r\n"
+        )
+        assert b" 400 " in await client.head()
+
+
+async def test_a_peer_that_half_closes_and_stops_reading_does_not_linger(
+    aim_at: Any, peer: Any
+) -> None:
+    settings = SocketConfig(ping_interval=60, write_stall=10, close_timeout=200 * MS)
+    app = App(packets=10_000)
+    async with aim_at(app, settings) as server:
+        client = await peer(server.port, receive_buffer=4_096)
+        await client.upgrade()
+        await asyncio.sleep(200 * MS)  # until every buffer is full
+        client.sock.shutdown(1)
+        async with asyncio.timeout(3):
+            await app.disconnected.wait()
+        assert server.aborts("close_timeout") == 1
+
+
+async def test_an_application_can_abort_its_socket(aim_at: Any, peer: Any) -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await receive()
+        await send({"type": "websocket.accept"})
+        scope["extensions"][ABORT_EXTENSION]("because")
+        assert (await receive())["reason"] == "because"
+
+    async with aim_at(app, FAST) as server:
+        client = await peer(server.port)
+        await client.upgrade()
+        assert await client.ended(1)
+        assert server.aborts("because") == 1
+
+
+async def test_an_app_that_closes_on_a_peer_that_stopped_reading_is_rid_of_it(
+    aim_at: Any, peer: Any
+) -> None:
+    settings = SocketConfig(ping_interval=60, write_stall=10, close_timeout=200 * MS)
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await receive()
+        await send({"type": "websocket.accept"})
+        await send({"type": "websocket.send", "bytes": bytes(1_000_000)})
+
+    async with aim_at(app, settings) as server:
+        client = await peer(server.port, receive_buffer=4_096)
+        await client.upgrade()
+        async with asyncio.timeout(4):
+            while server.server.server_state.connections:
+                await asyncio.sleep(20 * MS)

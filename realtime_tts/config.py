@@ -112,7 +112,7 @@ class ServerConfig:
     `api_keys`: none means open to everybody who can connect. `allowed_origins`: web pages, as
     `scheme://host[:port]`, that may connect besides the server's own; `*` means all.
     `lead_seconds`: audio sent ahead of a listener at most, where a session asks for nothing else.
-    `engine_stall_seconds`: an engine with work that finishes no step for so long counts as dead.
+    `engine_stall_seconds`: an engine whose loop has not moved for so long counts as dead.
     """
 
     host: str = "127.0.0.1"

@@ -17,7 +17,7 @@ TOKENS_PER_WORD = 1.3
 """Of English text in the tokenizers of large language models, roughly."""
 
 _LONGEST_TOKEN = 7  # characters; a longer word is cut, as byte-pair tokenizers do
-_WORD = re.compile(r"\s*\S+\s*$|\s*\S+")
+_WORD = re.compile(r"\s*\S+\s*\Z|\s*\S+|\s+\Z")  # whitespace before, at the end also after
 
 
 class DeltaKind(StrEnum):

@@ -55,16 +55,17 @@ def _keeping_up(axes: Any, levels: Sequence[LevelResult]) -> None:
     places = range(len(levels))
     share = [level.viable_turns for level in levels]
     axes.bar(places, share, width=0.5, color=_VIABLE, alpha=0.25, label="turns without a gap")
-    axes.set_ylim(0, max(1.15, 1.1 * max(_values([x.rtf for x in levels], "p95"), default=0.0)))
     axes.axhline(1.0, color="#999999", linewidth=0.8)
     speeds = [level.rtf for level in levels]
+    highest = max((speed.p95 for speed in speeds if speed), default=1.0)
+    axes.set_ylim(0, 1.3 * max(1.0, highest))  # room for the legend above the bars
     if any(speeds):
         axes.plot(places, _values(speeds, "p50"), color=_RTF, marker="o", markersize=4,
-                  label="RTF of a stream, p50")
+                  label="RTF, p50")
         axes.plot(places, _values(speeds, "p95"), color=_RTF, marker="o", markersize=4,
-                  linestyle="--", alpha=0.8, label="RTF of a stream, p95")
+                  linestyle="--", alpha=0.8, label="RTF, p95")
     axes.set_title("Keeping up: real-time factor below 1, no gaps", loc="left", fontsize=10)
-    axes.legend(frameon=False, fontsize=8, loc="lower left")
+    axes.legend(frameon=False, fontsize=8, loc="upper left", ncol=3)
 
 
 def _dress(axes: Any, levels: Sequence[LevelResult]) -> None:

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from realtime_tts.bench.result import LevelResult, Spread
 from realtime_tts.bench.run import BenchResult
+from realtime_tts.client.address import is_loopback
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +73,10 @@ def headline(result: BenchResult) -> str:
     versions = f"realtime-tts {machine['realtime_tts']}"
     if machine["commit"]:
         versions += f" ({machine['commit']})"
+    place = "with the server" if is_loopback(result.server["url"]) else "on another machine"
     return (
-        f"{result.server['model']}; {machine['cpu']}, {machine['cores']} cores shared by server "
-        f"and load generator; {versions}; {text}; {result.began}"
+        f"{result.server['model']}; load generator {place}: {machine['cpu']}, "
+        f"{machine['cores']} cores; {versions}; {text}; {result.began}"
     )
 
 

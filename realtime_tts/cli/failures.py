@@ -42,12 +42,13 @@ def explain(error: Exception) -> tuple[ExitStatus, str]:
             return ExitStatus.UNREACHABLE, str(error)
         case RealtimeTTSError():
             return ExitStatus.FAILED, str(error)
-        case ImportError() if error.name:
+        case ImportError() if error.name and not error.name.startswith(_OURS):
             return ExitStatus.FAILED, _missing(error.name)
         case _:
             raise error
 
 
+_OURS = ("realtime_tts", "tts_scheduler")
 _HOW_TO_START = (
     "Start a server with:   realtime-tts serve\n"
     "or use another one:    --url ws://HOST:PORT\n"

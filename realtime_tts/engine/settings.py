@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from realtime_tts import demo_voice
 from realtime_tts.engine.guards import GuardConfig
 from realtime_tts.engine.interface import Engine, Progress
 from realtime_tts.errors import ConfigError
 from tts_scheduler import SchedulerConfig
+
+if TYPE_CHECKING:
+    from realtime_tts.text.tokenizer import Qwen2Tokenizer
 
 EngineKind = Literal["inline", "fake"]
 DTYPES = ("float32", "bfloat16", "float16")
@@ -62,6 +65,10 @@ class EngineConfig:
             max_start_wait=self.max_start_wait,
         )
 
+    @property
+    def _checkpoint(self) -> str:
+        return str(demo_voice.FOLDER) if self.model == demo_voice.NAME else self.model
+
     def loader(self) -> Callable[[Progress], Engine]:
         """A function that builds the engine; call it where it may take its time."""
         return self._load_fake if self.kind == "fake" else self._load_torch
@@ -80,7 +87,8 @@ class EngineConfig:
         from realtime_tts.engine.torch_engine import TorchEngine
 
         return TorchEngine.load(
-            self.model,
+            self._checkpoint,
+            name=self.model,
             slots=self.slots,
             device=self.device,
             dtype=self.dtype,
@@ -88,3 +96,13 @@ class EngineConfig:
             max_frames=self.max_frames,
             progress=progress,
         )
+
+    def load_tokenizer(self) -> Qwen2Tokenizer:
+        """The text tokenizer of the checkpoint. Raises CheckpointError."""
+        from realtime_tts.text.tokenizer import Qwen2Tokenizer
+
+        if self.kind == "fake":
+            return Qwen2Tokenizer.from_folder(demo_voice.FOLDER)
+        from realtime_tts.model import find_checkpoint
+
+        return Qwen2Tokenizer.from_folder(find_checkpoint(self._checkpoint))

@@ -85,6 +85,8 @@ class Connection:
                 self._carry_out(self.session.begin(self._socket.url.query))
             await self._read()
         finally:
+            if self._turn is not None:
+                self._reporter.lost(self._turn.turn_id, self._turn.stats())
             with self._contained():
                 self._carry_out(self.session.closed())
             self._outbox.shut()
@@ -268,6 +270,8 @@ class Connection:
         try:
             message = "a fault of the server; the session cannot go on"
             self._carry_out(self.session.fail("internal", message, CloseCode.INTERNAL))
+            # The fault may have left the session waiting for something: then this close counts.
+            self._outbox.put(CloseItem(CloseCode.INTERNAL, "internal"))
         except Exception:
             self._reporter.bug()
             self._abort("internal")

@@ -83,8 +83,7 @@ class EngineHost:
         status = self._link.status()
         if status.failure is not None:
             return f"the engine failed: {status.failure}"
-        busy = status.active + status.queued > 0
-        if busy and status.last_step_age > self._stall_seconds:
+        if status.last_step_age > self._stall_seconds:  # an idle loop looks around twice a second
             return f"the engine has made no step for {status.last_step_age:.0f} s"
         return None
 

@@ -10,6 +10,7 @@ import logging
 
 from realtime_tts.logs import event
 from realtime_tts.metrics import Metrics
+from realtime_tts.protocol.effects import TurnStats
 from realtime_tts.protocol.messages import (
     SAMPLE_RATE,
     CloseCode,
@@ -48,6 +49,19 @@ class SessionReporter:
             self._turn_done(message)
         elif isinstance(message, ErrorMessage):
             self._error(message)
+
+    def lost(self, turn_id: str, stats: TurnStats) -> None:
+        """The socket went away in the middle of this turn; no message says so."""
+        done = TurnDone(
+            turn_id=turn_id,
+            reason="closed",
+            samples=stats.samples,
+            ttfa_ms=stats.ttfa_ms,
+            underruns=stats.underruns,
+            held_ms=stats.held_ms,
+            text_chars=0,
+        )
+        self._turn_done(done)
 
     def bug(self) -> None:
         """Something of ours failed; call it while the exception is being handled."""

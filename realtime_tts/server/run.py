@@ -85,13 +85,13 @@ async def running(
     front = _front(config, link, load_tokenizer, metrics or Metrics())
     server = DrainingServer(uvicorn_config(front), front, handle_signals=False)
     sockets = bind(config)
+    host, port = sockets[0].getsockname()[:2]
     task = asyncio.create_task(server.serve(sockets), name="server")
     try:
         while not server.started or (wait_ready and front.engine.not_ready() is not None):
             if task.done() or front.engine.load_failure is not None:
                 raise RuntimeError(f"the server did not start: {front.engine.not_ready()}")
             await asyncio.sleep(0.005)
-        host, port = sockets[0].getsockname()[:2]
         yield RunningServer(host, port, front, server)
     finally:
         server.should_exit = True

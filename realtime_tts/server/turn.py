@@ -29,6 +29,7 @@ from realtime_tts.protocol.effects import HeardReport, TurnFailure, TurnStats
 from realtime_tts.protocol.settings import Sampling, SessionSettings
 from realtime_tts.server.engine_host import EngineHost, EventHandler
 from realtime_tts.text.pipeline import TextPipeline
+from realtime_tts.text.spoken import split_spoken
 from tts_scheduler import Playback
 
 
@@ -54,12 +55,15 @@ class OnAirTurn:
         self.reason = "complete"
         self.failure: TurnFailure | None = None
         self._held_seconds = 0.0
-        self._samples = 0  # handed to the writer
+        self._generated = 0  # samples that came from the engine
+        self._complete = False  # they are all the speech there is
+        self._samples = 0  # of them handed to the writer
         self._first_text_at: float | None = None
         self._settings = settings
         self._engine = engine
         self._on_event = on_event
         self._opened = False
+        self._waiting: list[int] = []  # ids that the engine has not been given
         self._silenced = False
         self._listener_free_at = listener_free_at
         self._text = TextPipeline(engine.tokenizer, filtered=settings.text_filter == "on")
@@ -95,12 +99,14 @@ class OnAirTurn:
         return self._text.deadline()
 
     def _append(self, ids: list[int], now: float) -> None:
-        if not ids:
-            return
+        self._waiting += ids
+        if not self._waiting or not self._text.has_speech:
+            return  # only punctuation so far: the engine need not hear of it yet
         if not self._opened:
             self._opened = True
             self._engine.open(self._open_command(now), self._on_event)
-        self._engine.submit(Append(self.utterance_id, ids))
+        self._engine.submit(Append(self.utterance_id, self._waiting))
+        self._waiting = []
 
     def _open_command(self, now: float) -> Open:
         free_at = self._listener_free_at
@@ -116,11 +122,13 @@ class OnAirTurn:
     def audio(self, event: Audio) -> list[bytes]:
         """Packets that are due, now that the engine has made more sound."""
         self._held_seconds = event.held_seconds
+        self._generated += len(event.pcm) // BYTES_PER_SAMPLE
         return self._framer.push(event.pcm)
 
     def ended(self, event: Ended | Failed | Refused) -> list[bytes]:
         """The engine is done with the turn: notes why, gives the last packet, if any."""
         if isinstance(event, Ended):
+            self._complete = True
             self.reason = event.reason
             self._held_seconds = event.held_seconds
         elif isinstance(event, Failed):
@@ -155,13 +163,20 @@ class OnAirTurn:
         packet and never paused.
         """
         self._silenced = True
-        sent_seconds = self._samples / self._playback.sample_rate
+        rate = self._playback.sample_rate
+        sent = self._samples / rate
         if played_samples is None:
-            played = max(0.0, sent_seconds - self._playback.lead(now))
+            played = max(0.0, sent - self._playback.lead(now))
         else:
-            played = min(played_samples / self._playback.sample_rate, sent_seconds)
-        spoken, remaining = split_spoken(self._text, played, sent_seconds)
-        return HeardReport(self._samples, played * 1000, spoken, remaining)
+            played = min(played_samples / rate, sent)
+        text = split_spoken(
+            self._text,
+            played,
+            self._generated / rate,
+            complete=self._complete and self._text.finished,
+            language=self._settings.language,
+        )
+        return HeardReport(self._samples, played * 1000, text.spoken, text.remaining)
 
     def heard_at(self) -> float | None:
         """When the listener will have heard all of it; None if that is no matter."""

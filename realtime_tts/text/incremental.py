@@ -28,6 +28,12 @@ class IncrementalTokenizer:
         """Steps taken inside open pre-tokens; grows with the text, not with its square."""
         return self._open.steps
 
+    @property
+    def held_characters(self) -> int:
+        """Characters, of normalised text, that have not become ids."""
+        fresh = len(self._pretokens.open) - self._taken
+        return len(self._nfc.tail) + fresh + self._open.held_characters
+
     def feed(self, text: str) -> list[int]:
         """Add text; return the ids that became certain."""
         closed = self._pretokens.feed(self._nfc.feed(text))

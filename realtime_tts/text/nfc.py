@@ -12,12 +12,12 @@ of any composite; and only the last starter before a mark can compose with it.
 from __future__ import annotations
 
 import unicodedata
-from functools import cache, lru_cache
+from functools import lru_cache
 
 from tokenizers import normalizers
 
 _NFC = normalizers.NFC()
-_LONGEST_RETRY = 4  # a held tail longer than this is a run of marks: no use normalising it each time
+_LONGEST_RETRY = 4  # a longer tail is a run of marks, not worth normalising for every delta
 _LAST_COMPOSITE = 0x20000  # canonical composites live below; above are only singletons
 _HANGUL_L = range(0x1100, 0x1113)
 _HANGUL_V_AND_T = (range(0x1161, 0x1176), range(0x11A8, 0x11C3))
@@ -30,7 +30,6 @@ def nfc(text: str) -> str:
     return text if text.isascii() else str(_NFC.normalize_str(text))
 
 
-@cache
 def _composing_characters() -> tuple[frozenset[str], frozenset[str]]:
     """First and second halves of every canonical composite that NFC makes, Hangul apart."""
     firsts: set[str] = set()
@@ -46,13 +45,16 @@ def _composing_characters() -> tuple[frozenset[str], frozenset[str]]:
     return frozenset(firsts), frozenset(seconds)
 
 
+_FIRSTS, _SECONDS = _composing_characters()
+
+
 @lru_cache(maxsize=16384)
 def is_boundary(char: str) -> bool:
     """True if no text before `char` can take part in its normalisation."""
     if char.isascii():
         return True
     first = unicodedata.normalize("NFD", char)[0]
-    if unicodedata.combining(first) or first in _composing_characters()[1]:
+    if unicodedata.combining(first) or first in _SECONDS:
         return False
     return not any(ord(first) in jamo for jamo in _HANGUL_V_AND_T)
 
@@ -66,14 +68,14 @@ def is_inert(char: str) -> bool:
     last = unicodedata.normalize("NFC", char)[-1]
     if ord(last) in _HANGUL_SYLLABLES:
         return (ord(last) - _HANGUL_SYLLABLES.start) % _HANGUL_T_COUNT != 0
-    return last not in _composing_characters()[0] and ord(last) not in _HANGUL_L
+    return last not in _FIRSTS and ord(last) not in _HANGUL_L
 
 
 class NfcBuffer:
     """`feed` and `flush` return normalised text that nothing later can change.
 
     `tail` is what is held, not normalised: at most one starter and the marks after it. Marks that
-    follow a settled starter wait for the next boundary, even where a longer proof could let them go.
+    follow a settled starter wait for the next boundary, even where a longer proof could free them.
     """
 
     def __init__(self) -> None:

@@ -131,6 +131,10 @@ class OpenPreToken:
         self._parents = [0]  # parent of each position in the tree of encodings
         self._starts: list[_Start] = []
 
+    @property
+    def held_characters(self) -> int:
+        return sum(char not in _CONTINUATION_BYTES for char in self._bytes)
+
     def feed(self, text: str) -> list[int]:
         """Add whole characters of the pre-token, in the byte alphabet; return certain ids."""
         self._bytes += text

@@ -2,8 +2,8 @@
 
 Official checkpoints ship no `tokenizer.json`, so the pipeline is put together here: NFC, Qwen2's
 pre-tokeniser, byte-level BPE. Control tokens are deliberately not part of it: whatever the user
-writes, `<|im_start|>` included, is encoded as plain text. The prompt builder splices control ids
-around user text with `encode_parts`.
+writes, `<|im_start|>` included, is encoded as plain text. Who builds prompts encodes user text on
+its own and puts control ids, which config.json names, around it.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _CLASSES = ("Qwen2Tokenizer", "Qwen2TokenizerFast")
 class Qwen2Tokenizer:
     """Text to ids. Immutable, so any number of sessions share one.
 
-    `vocabulary` serves `IncrementalTokenizer`; `added_tokens` maps the control tokens of the
-    checkpoint to their ids, for code that builds prompts, never for user text.
+    `vocabulary` serves `IncrementalTokenizer`; `added_tokens` maps the checkpoint's control tokens
+    to their ids, which `encode` never gives.
     """
 
     def __init__(
@@ -60,20 +60,9 @@ class Qwen2Tokenizer:
         return cls(vocabulary, merges, added)
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a whole text without control tokens. Lone surrogates are the caller's bug."""
-        return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
-
-    def encode_parts(self, *parts: str | int) -> list[int]:
-        """Splice: text is encoded on its own, a control id stands for itself.
-
-        `encode_parts(im_start, "user\\n", instruct, im_end, "\\n")` equals what a tokenizer that
-        knows control tokens makes of the joined text, if no part of user text starts with white
-        space, which would merge with the newline before it.
-        """
-        ids: list[int] = []
-        for part in parts:
-            ids += [part] if isinstance(part, int) else self.encode(part)
-        return ids
+        """The ids of a whole text, none of them a control token. A lone surrogate is U+FFFD."""
+        whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        return list(self._tokenizer.encode(whole, add_special_tokens=False).ids)
 
 
 def _read(path: Path) -> str:
@@ -141,8 +130,10 @@ def _read_added_tokens(path: Path, vocabulary: Mapping[str, int]) -> dict[str, i
     added: dict[str, int] = {}
     taken = {index: token for token, index in vocabulary.items()}
     try:
-        entries = [(int(key), str(entry["content"])) for key, entry in
-                   config.get("added_tokens_decoder", {}).items()]
+        entries = [
+            (int(key), str(entry["content"]))
+            for key, entry in config.get("added_tokens_decoder", {}).items()
+        ]
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise CheckpointError(f"{path}: added_tokens_decoder is malformed: {error!r}") from error
     for index, content in entries:

@@ -18,8 +18,8 @@ from tts_scheduler.plan import CodecRun, Decode, Layout, Prefill, StepPlan
 from tts_scheduler.policy import (
     Policy,
     due,
-    further_steps,
     is_text_late,
+    next_packet,
     resume_at,
     start_at,
     start_key,
@@ -32,12 +32,14 @@ from tts_scheduler.utterance import Utterance
 class _Row:
     """A speaking row that can make its next frame. `codec`: frames to turn if it does.
 
-    `further`: steps its next packet needs after this one; `due` allows a usual step for each.
+    `deadline` is that of the packet its frame is for, `further` the steps it needs after this one;
+    `due` is when this step must end at the latest, if those are usual ones.
     """
 
     row: Utterance
-    due: float
+    deadline: float
     further: int
+    due: float
     pressing: bool
     codec: int = 0
 
@@ -148,11 +150,11 @@ class _Draft:
         keyed = []
         pressing = 0
         for row in rows:
-            further = further_steps(row, config)
-            row_due = due(row, further, step)
+            deadline, further = next_packet(row, config)
+            row_due = deadline - further * step
             is_pressing = row_due < horizon
             pressing += is_pressing
-            entry = _Row(row, row_due, further, is_pressing)
+            entry = _Row(row, deadline, further, row_due, is_pressing)
             keyed.append((key(row, row_due), row.order, entry))
         keyed.sort()
         self._ranked = [entry[2] for entry in keyed]
@@ -166,7 +168,7 @@ class _Draft:
             self._add_codec(row, row.codec_pending)
         ranked = self._ranked
         if protects:
-            fresh = [r for r in ranked if not r.row.playback.on_air]
+            fresh = [r for r in ranked if r.pressing and not r.row.playback.on_air]
             if fresh and len(ranked) > self._rows_per_step:
                 ranked = self._with_fresh(fresh)
         chosen = self._chosen = ranked[: self._rows_per_step]
@@ -183,7 +185,7 @@ class _Draft:
 
     def _with_fresh(self, fresh: list[_Row]) -> list[_Row]:
         """The ranking when not all rows fit: rows without sound first, where nobody pays for it."""
-        on_air = [r for r in self._ranked if r.row.playback.on_air]
+        on_air = [r for r in self._ranked if r.row.playback.on_air or not r.pressing]
         limit, step = self._rows_per_step, self._step
         earliest = self._now + step
         ends = [(place, r.due) for place, r in enumerate(on_air)]
@@ -204,23 +206,27 @@ class _Draft:
         of too much work.
         """
         limit, step = self._rows_per_step, self._step
-        pressing = [self._row_seconds(r) for r in self._chosen if r.pressing]
-        shortest = self._costs.base + sum(pressing)
+        shortest = self._costs.base
+        shortest += sum([self._row_seconds(r) for r in self._chosen if r.pressing])
         earliest = self._now + shortest
-        gain = step - shortest  # a row in need is spared the rows that can wait in later steps too
         latest = inf
         for place, entry in enumerate(ranked):
-            end = entry.due + entry.further * gain if entry.further else entry.due
+            # A row in need is spared the rows that can wait in its further steps, too.
+            end = entry.deadline - entry.further * shortest if entry.further else entry.deadline
             if place >= limit:
                 end -= (place // limit) * step
-            if end < latest and entry.row.playback.on_air:
+            playback = entry.row.playback
+            if entry.row.codec_pending and (filled := playback.deadline()) is not None:
+                end = min(end, filled)  # frames made before may fill a packet of their own
+            if end < latest and playback.on_air:
                 if end >= earliest:
                     latest = end
                 elif not is_text_late(entry.row, self._config):
                     self._overloaded = True
-        ends = [due(row, further_steps(row, self._config) + 1, step) for row in resting]
-        ends += [due(row, 0, step) for row in starved if row.playback.on_air]
-        return min((end for end in ends if earliest <= end < latest), default=latest)
+        others = [due(row, step, self._config) - step for row in resting]
+        deadlines = [row.playback.deadline() for row in starved]
+        others += [deadline for deadline in deadlines if deadline is not None]
+        return min((end for end in others if earliest <= end < latest), default=latest)
 
     def _leave_out(self) -> None:
         """Drop rows that can wait from the end, while that saves a row that cannot."""

@@ -45,23 +45,34 @@ ARRIVAL_ORDER = Policy("arrival order", _by_arrival, protects=False)
 POLICIES = (DEADLINE_ORDER, ROUND_ROBIN, ARRIVAL_ORDER)
 
 
-def further_steps(row: Utterance, config: SchedulerConfig) -> int:
-    """Steps needed after the coming one before the row's next packet can be full."""
-    missing = config.packet_samples - row.playback.unsent_samples
-    missing -= row.codec_pending * config.frame_samples
-    return -(-missing // config.frame_samples) - 1 if missing > config.frame_samples else 0
+def next_packet(row: Utterance, config: SchedulerConfig) -> tuple[float, int]:
+    """The packet that the row's next frame is for.
 
-
-def due(row: Utterance, further: int, step_seconds: float) -> float:
-    """When the row's next step must end at the latest, so that its next packet is in time.
-
-    The playback deadline, less one step for each of the `further` steps that the packet needs: a
-    chain of unit jobs on parallel machines is scheduled without a miss, if that is possible at all,
-    by earliest due date with due dates pulled forward along the chain (Brucker, Garey, Johnson
-    1977). A row without a listener yet is due since ever.
+    Returns its playback deadline, minus infinity without a listener yet, and how many steps it
+    needs after the next one. Packets that the frames made so far will fill come before it: for
+    those only the codec has to run.
     """
     deadline = row.playback.deadline()
-    return -inf if deadline is None else deadline - further * step_seconds
+    size = config.packet_samples
+    made = row.playback.unsent_samples + row.codec_pending * config.frame_samples
+    further = (size - made % size - 1) // config.frame_samples
+    if deadline is None:
+        return -inf, further
+    return (
+        deadline + made // size * size / config.sample_rate if made >= size else deadline
+    ), further
+
+
+def due(row: Utterance, step_seconds: float, config: SchedulerConfig) -> float:
+    """When the row's next step must end at the latest, so that its packet is in time.
+
+    The deadline of the packet that its frame is for, less one step for each that comes after: a
+    chain of unit jobs on parallel machines is scheduled without a miss, if that is possible at all,
+    by earliest due date with due dates pulled forward along the chain (Brucker, Garey, Johnson
+    1977).
+    """
+    deadline, further = next_packet(row, config)
+    return deadline - further * step_seconds
 
 
 def is_text_late(row: Utterance, config: SchedulerConfig) -> bool:

@@ -1,6 +1,7 @@
 import asyncio
 import gc
 import logging
+import weakref
 from typing import Any
 
 import pytest
@@ -156,6 +157,32 @@ async def test_after_an_interrupt_not_one_packet_comes_out(stand_in: Any) -> Non
         assert turn.result is not None and turn.result.reason == "interrupted"
         assert await turn.interrupt() == report  # asked again, nothing is sent
         await turn.send("More.")  # the language model does not know yet
+
+
+async def test_silence_does_not_wait_for_the_servers_answer(stand_in: Any) -> None:
+    answer = asyncio.Event()
+
+    async def script(peer: Any) -> None:
+        await peer.ready()
+        await peer.receive(Text)
+        await peer.started("turn-1")
+        await peer.audio(1920, 2048, 2048)
+        await peer.receive(Interrupt)
+        await answer.wait()
+        await peer.interrupted("turn-1")
+        await peer.done("turn-1", "interrupted")
+        await peer.until_closed()
+
+    async with RealtimeTTS(await stand_in.start(script)) as tts:
+        turn = await tts.turn()
+        await turn.send("Hello.", end=True)
+        await anext(turn)
+        interrupting = asyncio.create_task(turn.interrupt())
+        await asyncio.sleep(0)
+        assert [packet async for packet in turn] == []
+        assert not interrupting.done()
+        answer.set()
+        await interrupting
 
 
 async def test_a_done_turn_can_still_be_interrupted_while_it_is_heard(stand_in: Any) -> None:
@@ -352,11 +379,14 @@ async def test_a_turn_nobody_holds_any_more_takes_its_audio_with_it(stand_in: An
     async with RealtimeTTS(await stand_in.start(script)) as tts:
         turn = await tts.turn()
         await turn.send("Dropped.", end=True)
+        assert len(await anext(turn)) == 3840
+        inbox = weakref.ref(turn._inbox)
         del turn
-        gc.collect()
         turn = await tts.turn(turn_id="turn-2")
         await turn.send("Kept.", end=True)
         assert [len(packet) async for packet in turn] == [14]
+        gc.collect()
+        assert inbox() is None
 
 
 async def test_messages_of_a_newer_server_are_ignored(stand_in: Any) -> None:

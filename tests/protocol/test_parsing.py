@@ -182,6 +182,11 @@ def test_the_limit_of_a_message_is_exact_in_bytes(character: str) -> None:
         parse_client_message(raw, max_bytes=size - 1)
 
 
+def test_the_size_of_a_message_can_be_told_even_if_it_is_no_valid_unicode() -> None:
+    with pytest.raises(TooLarge, match="found 90000"):
+        parse_client_message("\ud83d" * 30_000)
+
+
 def test_null_is_the_same_as_absent() -> None:
     raw = '{"type": "session.start", "voice": null, "seed": null, "sampling": {"top_k": null}}'
     assert parse_client_message(raw) == m.SessionStart(sampling=m.SamplingStart())

@@ -10,7 +10,7 @@ import json
 import re
 from collections import deque
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import pytest
@@ -35,7 +35,7 @@ from realtime_tts.protocol.parsing import (
 )
 from realtime_tts.protocol.query import QUERY_FIELDS
 from realtime_tts.protocol.session import ServerInfo, Session
-from realtime_tts.protocol.settings import Limits
+from realtime_tts.protocol.settings import Limits, SessionSettings
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = (ROOT / "PROTOCOL.md").read_text("utf-8")
@@ -106,7 +106,7 @@ def test_every_example_parses_to_its_own_section_and_encodes_to_itself(side: str
 def test_the_ready_example_shows_every_setting_and_the_default_limits() -> None:
     (ready,) = [e["message"] for e in EXAMPLES["server"] if e["section"] == "ready"]
     assert ready["limits"] == msgspec.to_builtins(Limits())
-    settings = msgspec.to_builtins(m.SessionSettings())
+    settings = msgspec.to_builtins(SessionSettings())
     assert ready["settings"].keys() == settings.keys()
     assert ready["settings"]["sampling"].keys() == settings["sampling"].keys()
 
@@ -151,7 +151,7 @@ def test_every_code_that_the_package_sends_is_in_the_tables() -> None:
         assert f"`{code}`" in errors, code
     for code in sent_warnings:
         assert f"`{code}`" in warnings, code
-    for reason in m.TurnReason.__args__:
+    for reason in get_args(m.TurnReason):
         assert f"`{reason}`" in DOCUMENT, reason
 
 

@@ -239,6 +239,12 @@ def test_a_text_beyond_its_limit_is_refused_to_the_character() -> None:
     assert of.on_air == "a"
 
 
+def test_a_message_beyond_its_limit_is_not_taken() -> None:
+    of = session(max_message_bytes=100)
+    assert sent(tell(of, "text", text="x" * 100)) == [("too_large", None)]
+    assert of.on_air is None
+
+
 def test_a_turn_beyond_its_limit_takes_no_more_text_so_that_there_is_no_hole() -> None:
     of = session(max_turn_chars=10)
     tell(of, "text", text="123456789", turn_id="a")

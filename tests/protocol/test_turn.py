@@ -75,6 +75,7 @@ def test_flushes_alone_take_no_memory() -> None:
     queued.feed("a")
     for _ in range(1_000):
         queued.flush()
+    assert len(queued._kept) == 2
     assert queued.release() == [FeedText("a", "a"), FlushText("a")]
 
 

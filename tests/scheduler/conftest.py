@@ -24,10 +24,10 @@ FRAME = 1920
 
 @dataclass
 class Rig:
-    """Runs plans in `step_seconds`; utterances speak `frames` frames, then end."""
+    """Runs plans as long as `costs` say; utterances speak `frames` frames, then end."""
 
     scheduler: Scheduler
-    step_seconds: float = 0.01
+    costs: StepCosts
     now: float = 100.0
     frames: dict[str, int] = field(default_factory=dict)
     pending: dict[str, int] = field(default_factory=dict)
@@ -77,7 +77,8 @@ class Rig:
         """One turn of the loop; None (and no time passes) if there was nothing to do."""
         plan = self.plan()
         if plan is not None:
-            result = self.execute(plan, self.step_seconds if seconds is None else seconds)
+            usual = self.costs.seconds(Load.of(plan))
+            result = self.execute(plan, usual if seconds is None else seconds)
             self.now += result.seconds
             self.scheduler.commit(plan, result, self.now)
             self.plans.append(plan)
@@ -129,15 +130,10 @@ def taught(costs: StepCosts, rows: int = 64) -> CostModel:
 def make_rig() -> Callable[..., Rig]:
     """make_rig(costs=..., step_seconds=..., **config): a rig on a machine that is known."""
 
-    def make(
-        costs: StepCosts | None = None,
-        step_seconds: float = 0.01,
-        cost: CostModel | None = None,
-        **settings: object,
-    ) -> Rig:
+    def make(costs: StepCosts | None = None, step_seconds: float = 0.01, **settings: object) -> Rig:
         if costs is None:
             costs = StepCosts(step_seconds, 0.0, 0.0, 0.0, 0.0, 0.0)
         config = SchedulerConfig(**settings)  # type: ignore[arg-type]
-        return Rig(Scheduler(config, taught(costs) if cost is None else cost), step_seconds)
+        return Rig(Scheduler(config, taught(costs)), costs)
 
     return make

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 import json
 import socket
 import struct
@@ -15,7 +16,6 @@ from typing import Any
 import pytest
 import uvicorn
 import websockets
-from tts_scheduler import SchedulerConfig
 
 from realtime_tts.config import ServerConfig, SocketConfig
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig, Faults
@@ -26,8 +26,21 @@ from realtime_tts.server.run import RunningServer, running
 from realtime_tts.server.websocket import websocket_protocol
 from realtime_tts.text.stable_bpe import ALPHABET
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
+from tts_scheduler import SchedulerConfig
 
 TEXT, BINARY, CLOSE, PING, PONG, CONT = 0x1, 0x2, 0x8, 0x9, 0xA, 0x0
+
+
+async def until(holds: Callable[[], Any], seconds: float = 5.0) -> None:
+    """Wait until `holds()` is true, or is a coroutine that gives something true."""
+    async with asyncio.timeout(seconds):
+        while True:
+            found = holds()
+            if inspect.isawaitable(found):
+                found = await found
+            if found:
+                return
+            await asyncio.sleep(0.005)
 
 
 class RawPeer:
@@ -165,6 +178,12 @@ class Aimed:
 
 
 @pytest.fixture
+def eventually() -> Callable[..., Any]:
+    """`await eventually(condition)`."""
+    return until
+
+
+@pytest.fixture
 async def peer() -> AsyncIterator[Callable[..., Any]]:
     """Makes RawPeers and closes them afterwards."""
     made: list[RawPeer] = []
@@ -200,8 +219,7 @@ def aim_at() -> Callable[..., AbstractAsyncContextManager[Aimed]]:
         )
         server = uvicorn.Server(config)
         task = asyncio.create_task(server.serve([listener]))
-        while not server.started:
-            await asyncio.sleep(0.005)
+        await until(lambda: server.started)
         try:
             yield Aimed(listener.getsockname()[1], metrics, server)
         finally:
@@ -289,15 +307,12 @@ class Speech:
 
     async def settled_engine(self) -> None:
         """Wait until no utterance is left, in the front and in the engine."""
-        async with asyncio.timeout(5):
-            while self.running.front.engine.open_utterances or self.engine.open_utterances:
-                await asyncio.sleep(0.005)
+        front = self.running.front.engine
+        await until(lambda: not front.open_utterances and not self.engine.open_utterances)
 
     async def settled(self) -> None:
         """Wait until no session is left either."""
-        async with asyncio.timeout(5):
-            while self.running.front.sessions:
-                await asyncio.sleep(0.005)
+        await until(lambda: not self.running.front.sessions)
         await self.settled_engine()
 
 

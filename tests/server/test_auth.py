@@ -27,7 +27,10 @@ def gate(**options: Any) -> Gate:
 
 
 def scope_of(
-    kind: str = "websocket", path: str = "/v1/tts", subprotocols: tuple[str, ...] = (), **headers: str
+    kind: str = "websocket",
+    path: str = "/v1/tts",
+    subprotocols: tuple[str, ...] = (),
+    **headers: str,
 ) -> dict[str, Any]:
     raw = [(b"host", HOST.encode())]
     raw += [(k.replace("_", "-").encode(), v.encode("latin-1")) for k, v in headers.items()]
@@ -155,7 +158,12 @@ async def test_an_origin_does_not_stand_in_for_a_key() -> None:
 
 @pytest.mark.parametrize(
     ("host", "expected"),
-    [("127.0.0.1:8000", 200), ("localhost:8000", 200), ("[::1]:8000", 200), ("evil.test:8000", 403)],
+    [
+        ("127.0.0.1:8000", 200),
+        ("localhost:8000", 200),
+        ("[::1]:8000", 200),
+        ("evil.test:8000", 403),
+    ],
 )
 async def test_a_name_made_to_resolve_to_this_machine_is_not_our_own(
     host: str, expected: int

@@ -1,0 +1,129 @@
+import { encode } from "./protocol.js";
+
+/** @import { ClientMessage, Limits } from "./protocol.js" */
+
+// A server ends a session that sends too fast. Messages bunch up on the way, so stay below.
+const RATE_SHARE = 0.9;
+// Half of the burst stays for what must never wait: interrupts.
+const BURST_SHARE = 0.5;
+// No character takes more bytes in JSON, so a text of this share of the bytes always fits.
+const BYTES_PER_UNIT = 8;
+
+/**
+ * Sends messages no faster than the server allows. What has to wait is joined: a language model
+ * that is faster than the rate costs fewer, longer messages and no time worth mentioning.
+ */
+export class Outbox {
+  #write;
+  #now;
+  #rate;
+  #burst;
+  #tokens;
+  #refilledAt;
+  #maxUnits;
+  /** @type {ClientMessage[]} */
+  #queue = [];
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+
+  /**
+   * @param {(data: string) => void} write
+   * @param {Limits} limits
+   * @param {() => number} [now] milliseconds
+   */
+  constructor(write, limits, now = () => performance.now()) {
+    this.#write = write;
+    this.#now = now;
+    this.#rate = (limits.messages_per_second * RATE_SHARE) / 1000;
+    this.#burst = Math.max(1, limits.message_burst * BURST_SHARE);
+    this.#tokens = this.#burst;
+    this.#refilledAt = now();
+    const fits = Math.floor(limits.max_message_bytes / BYTES_PER_UNIT);
+    this.#maxUnits = Math.max(1, Math.min(limits.max_text_chars, fits));
+  }
+
+  /**
+   * Send a text of any length, in as many messages as it takes.
+   *
+   * @param {string} turnId
+   * @param {string} text
+   * @param {boolean} end
+   */
+  text(turnId, text, end) {
+    for (let start = 0; start < text.length; start += this.#maxUnits) {
+      const piece = text.slice(start, start + this.#maxUnits);
+      const last = start + this.#maxUnits >= text.length;
+      this.send({ type: "text", turn_id: turnId, text: piece, ...(end && last && { end: true }) });
+    }
+  }
+
+  /** Send in turn. @param {ClientMessage} message */
+  send(message) {
+    const data = encode(message); // a bad message is the caller's to hear of, now
+    if (this.#queue.length === 0 && this.#take()) {
+      this.#write(data);
+      return;
+    }
+    if (!this.#join(message)) this.#queue.push({ ...message });
+    this.#arm();
+  }
+
+  /** Send at once, past everything that waits. @param {ClientMessage} message */
+  sendNow(message) {
+    this.#tokens -= 1;
+    this.#write(encode(message));
+  }
+
+  /**
+   * Forget what waits of a turn; returns its text, which the server never saw.
+   *
+   * @param {string} turnId
+   */
+  drop(turnId) {
+    let text = "";
+    this.#queue = this.#queue.filter((message) => {
+      if (!("turn_id" in message) || message.turn_id !== turnId) return true;
+      if (message.type === "text") text += message.text;
+      return false;
+    });
+    return text;
+  }
+
+  close() {
+    clearTimeout(this.#timer);
+    this.#queue = [];
+  }
+
+  /** @param {ClientMessage} message */
+  #join(message) {
+    const last = this.#queue.at(-1);
+    if (message.type !== "text" || last?.type !== "text") return false;
+    if (last.turn_id !== message.turn_id || last.end) return false;
+    if (last.text.length + message.text.length > this.#maxUnits) return false;
+    last.text += message.text;
+    if (message.end) last.end = true;
+    return true;
+  }
+
+  #take() {
+    const now = this.#now();
+    this.#tokens = Math.min(this.#burst, this.#tokens + (now - this.#refilledAt) * this.#rate);
+    this.#refilledAt = now;
+    if (this.#tokens < 1) return false;
+    this.#tokens -= 1;
+    return true;
+  }
+
+  #arm() {
+    this.#timer ??= setTimeout(() => this.#drain(), Math.ceil((1 - this.#tokens) / this.#rate));
+  }
+
+  #drain() {
+    this.#timer = undefined;
+    while (this.#queue.length > 0 && this.#take()) {
+      const message = this.#queue.shift();
+      if (message) this.#write(encode(message));
+    }
+    if (this.#queue.length > 0) this.#arm();
+  }
+}

@@ -1,0 +1,55 @@
+"""Qwen3-TTS 12 Hz as plain torch modules: talker, code predictor, codec. No loop, no sessions.
+
+Everything a caller needs is here; how an utterance is made of it:
+
+    model = load_model("path/or/hub-id", device="cpu", dtype=torch.float32)      # SpeechModel
+    prompts = model.prompt_builder(encode)          # encode: str -> token ids, no special tokens
+    state = model.new_state(slots=8)                # SpeechState: KV, sampling, codec, by slot
+
+    state.begin(slot, Sampling(...), seed=7)        # clears the slot
+    prompt = prompts.prompt(PromptSpec(speaker="ryan", language="english"), ids, "streaming")
+    hidden = model.talker.prefill(prompt.inputs, slot, state.kv)                 # [L,H] -> [H]
+    hidden = model.talker.decode(inputs, slots, state.kv)                        # [B,H] -> [B,H]
+    frame = model.frame(hidden, slots, state)       # hidden [B,H]; rows may be new or old ones
+    # Frame: codes [B,16], embedding [B,H], ended [B] (first code was end of speech), failed [B]
+    inputs = frame.embedding + text                 # text [B,H]: see below
+    samples = model.codec.decode(codes, slots, state.codec)       # [B,T,16] -> [B,T*1920] fp32
+    state.clear(slot)
+
+The text vector added to frame f (f = 0, 1, ...): the text ids after `prompt.text_used`, one each,
+`prompts.text(ids) -> [n,H]`; then `prompts.tts_eos` [H] once unless `prompt.eos_used`; then
+`prompts.tts_pad` [H] for ever. In the full-text layout every frame gets `prompts.tts_pad`.
+
+Rows do not influence each other, and on the CPU in float32 their results are the same bits in any
+batch. All calls run in inference mode; a state must be used from one thread at a time.
+"""
+
+from realtime_tts.model.checkpoint import find_checkpoint
+from realtime_tts.model.codec import CodecDecoder
+from realtime_tts.model.codec_state import CodecState
+from realtime_tts.model.config import GenerationDefaults, ModelConfig, Variant
+from realtime_tts.model.prompt import Prompt, PromptBuilder, PromptSpec, Reference
+from realtime_tts.model.sampling import Sampling, SamplingState
+from realtime_tts.model.speech_model import Frame, SpeechModel, SpeechState, load_model
+from realtime_tts.model.state import KVCache, SlotKVCache
+
+__all__ = [
+    "CodecDecoder",
+    "CodecState",
+    "Frame",
+    "GenerationDefaults",
+    "KVCache",
+    "ModelConfig",
+    "Prompt",
+    "PromptBuilder",
+    "PromptSpec",
+    "Reference",
+    "Sampling",
+    "SamplingState",
+    "SlotKVCache",
+    "SpeechModel",
+    "SpeechState",
+    "Variant",
+    "find_checkpoint",
+    "load_model",
+]

@@ -1,0 +1,82 @@
+"""Finds a checkpoint: a local folder as it is, a Hub id by downloading it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from huggingface_hub import snapshot_download
+from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+from huggingface_hub.utils import tqdm  # type: ignore[attr-defined]
+
+from realtime_tts.errors import CheckpointError
+
+Progress = Callable[[str, int, int], None]
+"""Called with (what, done, total) while something takes longer than a second."""
+
+FILES = (
+    "*.json",
+    "*.safetensors",
+    "merges.txt",
+    "speech_tokenizer/*.json",
+    "speech_tokenizer/*.safetensors",
+)
+"""What is downloaded: never pickled weights, never code."""
+
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
+
+
+def ignore_progress(what: str, done: int, total: int) -> None:
+    """A Progress for callers who do not want to know."""
+
+
+def find_checkpoint(source: str | Path, progress: Progress = ignore_progress) -> Path:
+    """The folder of a checkpoint, downloaded first if `source` is a Hub id ("owner/name").
+
+    A folder of that name wins. Raises CheckpointError.
+    """
+    folder = Path(source).expanduser()
+    if folder.is_dir():
+        return folder
+    name = str(source)
+    if not _HUB_ID.fullmatch(name):
+        raise CheckpointError(f"{name!r} is neither a folder nor a Hub id like 'Qwen/Qwen3-TTS'")
+    return _download(name, progress)
+
+
+def _download(name: str, progress: Progress) -> Path:
+    try:
+        path = snapshot_download(
+            name, allow_patterns=list(FILES), tqdm_class=_progress_bar(f"download {name}", progress)
+        )
+    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
+        raise CheckpointError(
+            f"{name!r} is not a local folder and could not be downloaded from the Hub: {error}"
+        ) from error
+    return Path(path)
+
+
+def _progress_bar(what: str, progress: Progress) -> type[Any]:
+    """A silent progress bar class, as the Hub client wants one, that tells `progress`.
+
+    Depending on its version the client makes bars that count bytes received, bytes written and
+    files. Bytes are what takes time; files are told only while there is no bar for bytes.
+    """
+    most: dict[str, int] = {}  # unit -> furthest of its bars
+
+    class Bar(tqdm):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            self._unit = str(kwargs.get("unit", "files"))
+            most.setdefault(self._unit, 0)
+            super().__init__(*args, **{**kwargs, "disable": True})
+
+        def update(self, n: float | None = 1) -> bool | None:
+            self.n += n or 0  # a disabled bar does not count by itself
+            most[self._unit] = max(most[self._unit], int(self.n))
+            if self.total and (self._unit == "B" or "B" not in most):
+                progress(what, most[self._unit], int(self.total))
+            return None
+
+    return Bar

@@ -1,0 +1,131 @@
+"""The code predictor: from the talker's output and first code to the other fifteen codes.
+
+A frame is fifteen dependent passes of a small decoder over at most sixteen positions, begun
+afresh for every frame: talker output, first code, second code, ... Pass j writes code j + 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from realtime_tts.model.config import PredictorConfig
+from realtime_tts.model.layers import DecoderLayer, Rope, attend, rms_norm
+from realtime_tts.model.linear import Linear
+from realtime_tts.model.weights import Weights
+
+Choose = Callable[[Tensor, int], Tensor]
+"""From float32 logits [B, codebook size] and the codebook (1..15) to codes [B]."""
+
+
+class CodePredictor:
+    """Takes its tensors from `weights` (names under `talker.code_predictor.`).
+
+    `width` is the talker's; where it differs from the predictor's own, inputs are projected.
+    """
+
+    def __init__(
+        self,
+        config: PredictorConfig,
+        width: int,
+        groups: int,
+        weights: Weights,
+        device: torch.device,
+        dtype: torch.dtype,
+    ) -> None:
+        self.config, self.groups, self.dtype = config, groups, dtype
+        shape, prefix = config.transformer, "talker.code_predictor"
+        hidden, take = shape.hidden, weights.take
+        self.projection: Linear | None = None
+        if hidden != width:
+            name = f"{prefix}.small_to_mtp_projection"
+            self.projection = Linear(
+                take(f"{name}.weight", hidden, width), take(f"{name}.bias", hidden)
+            )
+        others = range(groups - 1)
+        # One table for codebooks 1..15, so that a frame's embeddings are summed in one go.
+        self.embedding = torch.cat(
+            [
+                take(f"{prefix}.model.codec_embedding.{j}.weight", config.vocab, width)
+                for j in others
+            ]
+        )
+        # What a pass reads; projected once here instead of in every pass.
+        self.inputs = self.embedding if self.projection is None else self._project(self.embedding)
+        self.heads = [
+            Linear(take(f"{prefix}.lm_head.{index}.weight", config.vocab, hidden))
+            for index in others
+        ]
+        self.layers = [
+            DecoderLayer(shape, weights, f"{prefix}.model.layers.{index}")
+            for index in range(shape.layers)
+        ]
+        self.norm = take(f"{prefix}.model.norm.weight", hidden)
+        self._offsets = torch.arange(groups - 1, device=device) * config.vocab
+        rope = Rope(shape, groups, device)
+        self._cos, self._sin = rope.cos.to(dtype), rope.sin.to(dtype)  # [16, D]
+
+    @torch.inference_mode()
+    def codes(
+        self, hidden: Tensor, first: Tensor, first_embedding: Tensor, choose: Choose
+    ) -> tuple[Tensor, Tensor]:
+        """Codes [B, 16] and their summed embeddings [B, H] of one frame.
+
+        hidden [B, H] is the talker's output, first [B] the first codes, first_embedding [B, H]
+        the talker's embedding of them.
+        """
+        chosen: list[Tensor] = []
+        cache = self._new_cache(hidden.shape[0])
+        x = self._first_pass(hidden, first_embedding, cache)
+        for j, head in enumerate(self.heads):
+            if j > 0:
+                x = self._pass(self.inputs[chosen[-1] + (j - 1) * self.config.vocab], j + 1, cache)
+            normed = rms_norm(x, self.norm, self.config.transformer.norm_eps)
+            chosen.append(choose(head(normed).float(), j + 1))
+        others = torch.stack(chosen, 1)
+        return torch.cat((first.unsqueeze(1), others), 1), self.embed(others).add_(first_embedding)
+
+    @torch.inference_mode()
+    def embed(self, others: Tensor) -> Tensor:
+        """The embeddings [B, H] of codes 1..15 [B, 15], summed."""
+        return F.embedding_bag(others + self._offsets, self.embedding, mode="sum")
+
+    def _first_pass(self, hidden: Tensor, first_embedding: Tensor, cache: Tensor) -> Tensor:
+        """Positions 0 and 1 together; the output [B, h] of position 1."""
+        rows, shape = hidden.shape[0], self.config.transformer
+        x = torch.stack((hidden, first_embedding), 1).flatten(0, 1)  # [B * 2, H]
+        if self.projection is not None:
+            x = self._project(x)
+        cos, sin = (table[:2].repeat(rows, 1).unsqueeze(1) for table in (self._cos, self._sin))
+        for layer, store in zip(self.layers, cache, strict=True):
+            query, keys_values = layer.project(x, cos, sin)
+            store[:, :, :, :2] = keys_values.unflatten(0, (rows, 2)).permute(0, 2, 3, 1, 4)
+            key, value = store[:, :, :, :2].unbind(1)
+            query = query.unflatten(0, (rows, 2)).transpose(1, 2)
+            attended = attend(query, key, value, causal=True).transpose(1, 2)
+            x = layer.output(x, attended.reshape(rows * 2, shape.heads * shape.head_dim))
+        return x.unflatten(0, (rows, 2))[:, 1]
+
+    def _pass(self, x: Tensor, position: int, cache: Tensor) -> Tensor:
+        """One further position: x [B, h] -> [B, h]."""
+        cos, sin = self._cos[position], self._sin[position]
+        for layer, store in zip(self.layers, cache, strict=True):
+            query, keys_values = layer.project(x, cos, sin)
+            store[:, :, :, position] = keys_values
+            key, value = store[:, :, :, : position + 1].unbind(1)
+            x = layer.output(x, attend(query.unsqueeze(2), key, value).flatten(1))
+        return x
+
+    def _project(self, x: Tensor) -> Tensor:
+        assert self.projection is not None
+        return self.projection(x)
+
+    def _new_cache(self, rows: int) -> Tensor:
+        """[layers, B, 2, kv_heads, 16, D]"""
+        shape = self.config.transformer
+        return self._cos.new_empty(
+            shape.layers, rows, 2, shape.kv_heads, self.groups, shape.head_dim
+        )

@@ -1,0 +1,128 @@
+"""The codec's decoder: frames of sixteen codes to samples, causal, with carried state.
+
+Nothing is ever decoded twice. Codes become vectors, a causal convolution and a windowed
+transformer work at 12.5 steps a second, upsampling and convolution blocks lead to 24 kHz.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from realtime_tts.model.codec_layers import CausalConv, ConvNeXt, DecoderBlock, SnakeBeta
+from realtime_tts.model.codec_layers import TransposedConv as Upsample
+from realtime_tts.model.codec_state import CodecState, StateLayout
+from realtime_tts.model.codec_transformer import CodecTransformer
+from realtime_tts.model.config import CodecConfig
+from realtime_tts.model.weights import Weights
+
+_FRAMES_AT_ONCE = 16  # bounds the memory of a long decode
+
+
+class CodecDecoder:
+    """Takes its tensors from `weights` (names under `decoder.`); always float32."""
+
+    def __init__(self, config: CodecConfig, weights: Weights, device: torch.device) -> None:
+        self.config, self.device = config, device
+        self._layout = layout = StateLayout()
+        dim, latent, width = config.codebook_dim, config.latent_dim, config.decoder_dim
+        take = weights.take
+        self._codebooks = _codebooks(config, weights)
+        self._offsets = torch.arange(config.codebooks, device=device) * config.codebook_size
+        self._pre_conv = CausalConv(
+            take("decoder.pre_conv.conv.weight", latent, dim, 3),
+            take("decoder.pre_conv.conv.bias", latent),
+            layout,
+        )
+        self._transformer = CodecTransformer(config, weights, layout, device)
+        self._upsample = [
+            _upsample(weights, f"decoder.upsample.{index}", latent, ratio, layout)
+            for index, ratio in enumerate(config.upsampling_ratios)
+        ]
+        self._conv = CausalConv(
+            take("decoder.decoder.0.conv.weight", width, latent, 7),
+            take("decoder.decoder.0.conv.bias", width),
+            layout,
+        )
+        steps = prod(config.upsampling_ratios)  # per frame
+        self._blocks = []
+        for index, rate in enumerate(config.upsample_rates):
+            name = f"decoder.decoder.{index + 1}.block"
+            self._blocks.append(
+                DecoderBlock(weights, name, (width, width // 2), rate, steps, layout)
+            )
+            width, steps = width // 2, steps * rate
+        last = len(config.upsample_rates) + 1
+        self._snake = SnakeBeta(weights, f"decoder.decoder.{last}", width, steps)
+        self._last = CausalConv(
+            take(f"decoder.decoder.{last + 1}.conv.weight", 1, width, 7),
+            take(f"decoder.decoder.{last + 1}.conv.bias", 1),
+            layout,
+        )
+
+    def new_state(self, slots: int) -> CodecState:
+        return CodecState(slots, self._layout.size, self.device)
+
+    @torch.inference_mode()
+    def decode(self, codes: Tensor, slots: Sequence[int], state: CodecState) -> Tensor:
+        """The next frames of some streams: codes [B, T, 16] -> samples [B, T * 1920] in [-1, 1].
+
+        `slots` [B], each at most once; T is any number of frames, the same for all rows. The state
+        moves on by T frames. Frames fed in any pieces give the samples of all of them at once.
+        """
+        rows = torch.tensor(slots, dtype=torch.long, device=self.device)
+        memory, start = state.memory[rows], state.frames[rows]
+        pieces = []
+        for piece in codes.to(self.device).split(_FRAMES_AT_ONCE, 1):
+            pieces.append(self._decode(piece, memory, start))
+            start = start + piece.shape[1]
+        state.memory[rows] = memory
+        state.frames[rows] = start
+        return torch.cat(pieces, 1) if len(pieces) > 1 else pieces[0]
+
+    def _decode(self, codes: Tensor, memory: Tensor, start: Tensor) -> Tensor:
+        rows, frames, books = codes.shape
+        entries = (codes + self._offsets).view(-1, books)
+        x = F.embedding_bag(entries, self._codebooks, mode="sum").view(rows, frames, -1)
+        x = self._transformer(self._pre_conv(x, memory), memory, start)
+        for up, mix in self._upsample:
+            x = mix(up(x, memory), memory)
+        x = self._conv(x, memory)
+        for block in self._blocks:
+            x = block(x, memory)
+        return self._last(x, memory, self._snake).view(rows, -1).clamp_(-1, 1)
+
+
+def _upsample(
+    weights: Weights, name: str, channels: int, ratio: int, layout: StateLayout
+) -> tuple[Upsample, ConvNeXt]:
+    up = Upsample(
+        weights.take(f"{name}.0.conv.weight", channels, channels, ratio),
+        weights.take(f"{name}.0.conv.bias", channels),
+        ratio,
+        layout,
+    )
+    return up, ConvNeXt(weights, f"{name}.1", channels, layout)
+
+
+def _codebooks(config: CodecConfig, weights: Weights) -> Tensor:
+    """One table [codebooks * entries, codebook_dim], through the quantizers' output projections.
+
+    An entry is stored as a sum and a count; a frame's vector is the sum of its sixteen entries.
+    """
+    dim, entries = config.codebook_dim, config.codebook_size
+    tables = []
+    for half, count in (("rvq_first", 1), ("rvq_rest", config.codebooks - 1)):
+        name = f"decoder.quantizer.{half}"
+        weights.take(f"{name}.input_proj.weight", dim // 2, dim, 1)  # for encoding only
+        projection = weights.take(f"{name}.output_proj.weight", dim, dim // 2, 1).squeeze(2)
+        for index in range(count):
+            book = f"{name}.vq.layers.{index}._codebook"
+            total = weights.take(f"{book}.embedding_sum", entries, dim // 2)
+            usage = weights.take(f"{book}.cluster_usage", entries).clamp(min=1e-5)
+            tables.append((total / usage.unsqueeze(1)) @ projection.t())
+    return torch.cat(tables)

@@ -1,0 +1,128 @@
+"""The codec's transformer: causal, one step per frame, each frame sees a window of the past.
+
+Every frame attends to exactly `window` keys, oldest first, those before the start masked: so its
+result does not depend on how many frames are decoded together.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from realtime_tts.model.codec_state import StateLayout
+from realtime_tts.model.config import CodecConfig, TransformerConfig
+from realtime_tts.model.layers import (
+    SwiGLU,
+    rms_norm,
+    rope_frequencies,
+    rope_tables,
+    rotate,
+)
+from realtime_tts.model.linear import Linear
+from realtime_tts.model.weights import Weights
+
+
+class WindowedLayer:
+    """RMSNorm, attention over a window, RMSNorm, SwiGLU; LayerScale folded into the products."""
+
+    def __init__(
+        self,
+        config: TransformerConfig,
+        window: int,
+        weights: Weights,
+        name: str,
+        layout: StateLayout,
+    ) -> None:
+        self._config, self._window = config, window
+        hidden, width = config.hidden, config.heads * config.head_dim
+
+        def take(part: str, *shape: int) -> Tensor:
+            return weights.take(f"{name}.{part}", *shape)
+
+        self._input_norm = take("input_layernorm.weight", hidden)
+        self._output_norm = take("post_attention_layernorm.weight", hidden)
+        projections = [take(f"self_attn.{part}_proj.weight", width, hidden) for part in "qkv"]
+        self._qkv = Linear(torch.cat(projections))
+        scale = take("self_attn_layer_scale.scale", hidden).unsqueeze(1)
+        self._out = Linear(take("self_attn.o_proj.weight", hidden, width) * scale)
+        scale = take("mlp_layer_scale.scale", hidden).unsqueeze(1)
+        self._mlp = SwiGLU(
+            take("mlp.gate_proj.weight", config.intermediate, hidden),
+            take("mlp.up_proj.weight", config.intermediate, hidden),
+            take("mlp.down_proj.weight", hidden, config.intermediate) * scale,
+        )
+        self._past = layout.add(window - 1, 2 * width)
+
+    def __call__(self, x: Tensor, memory: Tensor, cos: Tensor, sin: Tensor, mask: Tensor) -> Tensor:
+        """x [B, T, hidden] -> same; cos, sin [B, T, 1, D]; mask [B * T, 1, 1, window]."""
+        config = self._config
+        rows, frames, _ = x.shape
+        fused = self._qkv(rms_norm(x, self._input_norm, config.norm_eps))
+        fused = fused.view(rows, frames, 3 * config.heads, config.head_dim)
+        turning = fused[:, :, : 2 * config.heads]
+        turning.copy_(rotate(turning, cos, sin))
+        query = fused[:, :, : config.heads].reshape(-1, config.heads, 1, config.head_dim)
+        key, value = self._windows(fused[:, :, config.heads :], memory)
+        attended = F.scaled_dot_product_attention(
+            query, key, value, attn_mask=mask, scale=1 / math.sqrt(config.head_dim)
+        )
+        x = self._out(attended.view(rows, frames, -1)).add_(x)
+        return self._mlp(rms_norm(x, self._output_norm, config.norm_eps)).add_(x)
+
+    def _windows(self, keys_values: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
+        """New keys and values [B, T, 2 * heads, D] -> each frame's window of both,
+        [B * T, heads, window, D]; the memory moves on."""
+        config, window = self._config, self._window
+        rows, frames = keys_values.shape[:2]
+        past = self._past.of(memory)
+        steps = torch.cat((past, keys_values.flatten(2)), 1)
+        past.copy_(steps[:, frames:])
+        windows = steps.as_strided(  # [B, T, window, channels], overlapping
+            (rows, frames, window, steps.shape[2]),
+            (steps.stride(0), steps.stride(1), steps.stride(1), 1),
+        )
+        windows = windows.reshape(rows * frames, window, 2, config.heads, config.head_dim)
+        key, value = windows.permute(2, 0, 3, 1, 4).unbind(0)
+        return key, value
+
+
+class CodecTransformer:
+    """Linear in, windowed layers, norm, linear out: [B, T, latent] -> [B, T, latent]."""
+
+    def __init__(
+        self, config: CodecConfig, weights: Weights, layout: StateLayout, device: torch.device
+    ) -> None:
+        shape, name = config.transformer, "decoder.pre_transformer"
+        hidden, latent = shape.hidden, config.latent_dim
+        take = weights.take
+        self._input = Linear(
+            take(f"{name}.input_proj.weight", hidden, latent),
+            take(f"{name}.input_proj.bias", hidden),
+        )
+        self._layers = [
+            WindowedLayer(shape, config.window, weights, f"{name}.layers.{index}", layout)
+            for index in range(shape.layers)
+        ]
+        self._norm, self._eps = take(f"{name}.norm.weight", hidden), shape.norm_eps
+        self._output = Linear(
+            take(f"{name}.output_proj.weight", latent, hidden),
+            take(f"{name}.output_proj.bias", latent),
+        )
+        # float64: a stream has no longest length, and large angles lose digits.
+        self._frequencies = rope_frequencies(shape).to(device)
+        self._ages = torch.arange(config.window, device=device).flip(0)  # oldest key first
+
+    def __call__(self, x: Tensor, memory: Tensor, start: Tensor) -> Tensor:
+        """`start` [B]: frames each row has had before."""
+        frames = start.unsqueeze(1) + torch.arange(x.shape[1], device=x.device)  # [B, T]
+        cos, sin = (t.unsqueeze(2) for t in rope_tables(frames, self._frequencies))
+        unborn = self._ages > frames.unsqueeze(-1)  # keys from before the first frame
+        mask = torch.zeros(unborn.shape, device=x.device).masked_fill_(unborn, -math.inf)
+        mask = mask.view(-1, 1, 1, len(self._ages))
+        x = self._input(x)
+        for layer in self._layers:
+            x = layer(x, memory, cos, sin, mask)
+        return self._output(rms_norm(x, self._norm, self._eps))

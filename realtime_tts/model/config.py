@@ -1,0 +1,144 @@
+"""Dimensions, token ids and defaults of a checkpoint.
+
+Nothing is assumed about ids or sizes: the released checkpoints and small ones of the same
+architecture differ in all of them. `config_files.py` reads these from a folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+SAMPLE_RATE = 24_000
+
+
+class Variant(StrEnum):
+    """What a checkpoint was trained to do."""
+
+    CUSTOM_VOICE = "custom_voice"
+    """Named speakers; the 1.7B one also follows instructions."""
+    VOICE_DESIGN = "voice_design"
+    """The instruction describes the voice."""
+    BASE = "base"
+    """Clones a voice from a reference recording."""
+
+
+@dataclass(frozen=True, slots=True)
+class TransformerConfig:
+    """A stack of decoder layers: RMSNorm, grouped-query attention with q/k norm, SwiGLU."""
+
+    layers: int
+    hidden: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    intermediate: int
+    rope_theta: float
+    norm_eps: float
+    max_positions: int
+
+
+@dataclass(frozen=True, slots=True)
+class TalkerConfig:
+    """The talker; ids are rows of its codec embedding, names are lower case."""
+
+    transformer: TransformerConfig
+    vocab: int
+    text_vocab: int
+    text_hidden: int
+    code_groups: int
+    pad_id: int
+    bos_id: int
+    eos_id: int
+    think_id: int
+    nothink_id: int
+    think_bos_id: int
+    think_eos_id: int
+    languages: Mapping[str, int]
+    """Language and dialect ids by name."""
+    speakers: Mapping[str, int]
+    dialects: Mapping[str, str]
+    """Speakers who speak a dialect, with its name in `languages`."""
+
+
+@dataclass(frozen=True, slots=True)
+class PredictorConfig:
+    """The code predictor; `vocab` is the codebook size."""
+
+    transformer: TransformerConfig
+    vocab: int
+
+
+@dataclass(frozen=True, slots=True)
+class CodecConfig:
+    """The codec's decoder. `window` counts frames, the present one included."""
+
+    codebooks: int
+    codebook_size: int
+    codebook_dim: int
+    latent_dim: int
+    transformer: TransformerConfig
+    window: int
+    decoder_dim: int
+    upsample_rates: tuple[int, ...]
+    upsampling_ratios: tuple[int, ...]
+    samples_per_frame: int
+
+
+@dataclass(frozen=True, slots=True)
+class TextIds:
+    """Text token ids with a meaning of their own."""
+
+    im_start: int
+    im_end: int
+    assistant: int
+    tts_pad: int
+    tts_bos: int
+    tts_eos: int
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationDefaults:
+    """Sampling the checkpoint recommends; temperature 0 is greedy.
+
+    A `max_new_tokens` of N allows at most N - 1 frames: the last token never becomes one.
+    """
+
+    temperature: float = 0.9
+    top_k: int = 50
+    top_p: float = 1.0
+    repetition_penalty: float = 1.05
+    predictor_temperature: float = 0.9
+    predictor_top_k: int = 50
+    predictor_top_p: float = 1.0
+    max_new_tokens: int = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class ModelConfig:
+    """All of a checkpoint's configuration."""
+
+    variant: Variant
+    size: str
+    talker: TalkerConfig
+    predictor: PredictorConfig
+    codec: CodecConfig
+    text: TextIds
+    generation: GenerationDefaults
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Languages a caller may name, without dialects and "auto"."""
+        return tuple(name for name in self.talker.languages if "dialect" not in name)
+
+    @property
+    def speakers(self) -> tuple[str, ...]:
+        return tuple(self.talker.speakers)
+
+    @property
+    def follows_instructions(self) -> bool:
+        """The small CustomVoice checkpoint ignores instructions, as upstream does."""
+        if self.variant is Variant.CUSTOM_VOICE:
+            return self.size != "0b6"
+        return self.variant is Variant.VOICE_DESIGN

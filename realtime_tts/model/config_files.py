@@ -1,0 +1,237 @@
+"""Reads a checkpoint's three JSON files into a ModelConfig.
+
+What this code cannot run is refused here, by name: other model types, codecs, activations.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from realtime_tts.errors import CheckpointError
+from realtime_tts.model.config import (
+    SAMPLE_RATE,
+    CodecConfig,
+    GenerationDefaults,
+    ModelConfig,
+    PredictorConfig,
+    TalkerConfig,
+    TextIds,
+    TransformerConfig,
+    Variant,
+)
+
+_T = TypeVar("_T", int, float, str, bool)
+
+MODEL_TYPE = "qwen3_tts"
+CODEC_TYPE = "qwen3_tts_tokenizer_12hz"
+
+
+def read_config(folder: Path) -> ModelConfig:
+    """Read and check the JSON files of a checkpoint. Raises CheckpointError."""
+    root = _Section.read(folder / "config.json")
+    root.expect("model_type", MODEL_TYPE)
+    root.expect("tokenizer_type", CODEC_TYPE)
+    variant = root.get("tts_model_type", str)
+    if variant not in tuple(Variant):
+        known = ", ".join(Variant)
+        raise CheckpointError(
+            f"{root.path}: tts_model_type is {variant!r}, this server knows: {known}"
+        )
+    talker = root.section("talker_config")
+    config = ModelConfig(
+        variant=Variant(variant),
+        size=root.get("tts_model_size", str),
+        talker=_talker(talker),
+        predictor=_predictor(talker.section("code_predictor_config")),
+        codec=_codec(_Section.read(folder / "speech_tokenizer" / "config.json")),
+        text=_text_ids(root),
+        generation=_generation(folder / "generation_config.json"),
+    )
+    _check_agreement(config, folder)
+    return config
+
+
+class _Section:
+    """A JSON object that remembers where it came from, for messages."""
+
+    def __init__(self, path: str, values: Mapping[str, Any]) -> None:
+        self.path = path
+        self._values = values
+
+    @classmethod
+    def read(cls, path: Path) -> _Section:
+        try:
+            values = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise CheckpointError(
+                f"{path} is missing: is {path.parent} a Qwen3-TTS checkpoint folder?"
+            ) from None
+        except (OSError, ValueError) as error:
+            raise CheckpointError(f"{path} cannot be read as JSON: {error}") from error
+        if not isinstance(values, dict):
+            raise CheckpointError(f"{path}: expected an object, got {type(values).__name__}")
+        return cls(str(path), values)
+
+    def get(self, key: str, kind: type[_T], default: _T | None = None) -> _T:
+        value = self._values.get(key, default)
+        if kind is float and isinstance(value, int) and not isinstance(value, bool):
+            value = float(value)
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            raise CheckpointError(
+                f"{self.path}: {key} must be of type {kind.__name__}, got {value!r}"
+            )
+        return value
+
+    def optional(self, key: str) -> Any:
+        return self._values.get(key)
+
+    def expect(self, key: str, wanted: object) -> None:
+        value = self._values.get(key)
+        if value != wanted:
+            raise CheckpointError(
+                f"{self.path}: {key} is {value!r}, this server supports only {wanted!r}"
+            )
+
+    def expect_unset(self, key: str) -> None:
+        if self._values.get(key):
+            raise CheckpointError(
+                f"{self.path}: {key} is {self._values[key]!r}, which is not supported"
+            )
+
+    def section(self, key: str) -> _Section:
+        value = self._values.get(key)
+        if not isinstance(value, dict):
+            raise CheckpointError(f"{self.path}: {key} must be an object, got {value!r}")
+        return _Section(f"{self.path}: {key}", value)
+
+    def integers(self, key: str) -> tuple[int, ...]:
+        value = self._values.get(key)
+        if not isinstance(value, list) or not all(isinstance(item, int) for item in value):
+            raise CheckpointError(f"{self.path}: {key} must be a list of integers, got {value!r}")
+        return tuple(value)
+
+    def named(self, key: str) -> dict[str, Any]:
+        return {name.lower(): value for name, value in self.section(key)._values.items()}
+
+
+def _transformer(section: _Section, hidden_key: str = "hidden_size") -> TransformerConfig:
+    section.expect("hidden_act", "silu")
+    section.expect_unset("attention_bias")
+    section.expect_unset("use_sliding_window")
+    scaling = section.optional("rope_scaling") or {}
+    rope_type = scaling.get("rope_type", scaling.get("type", "default"))
+    # The three axes of "mrope" are always equal here, which makes it ordinary RoPE.
+    if rope_type not in ("default", "mrope"):
+        raise CheckpointError(
+            f"{section.path}: rope_scaling type {rope_type!r} is not supported, only 'default'"
+        )
+    return TransformerConfig(
+        layers=section.get("num_hidden_layers", int),
+        hidden=section.get(hidden_key, int),
+        heads=section.get("num_attention_heads", int),
+        kv_heads=section.get("num_key_value_heads", int),
+        head_dim=section.get("head_dim", int),
+        intermediate=section.get("intermediate_size", int),
+        rope_theta=section.get("rope_theta", float),
+        norm_eps=section.get("rms_norm_eps", float),
+        max_positions=section.get("max_position_embeddings", int),
+    )
+
+
+def _talker(section: _Section) -> TalkerConfig:
+    dialects = section.named("spk_is_dialect")
+    return TalkerConfig(
+        transformer=_transformer(section),
+        vocab=section.get("vocab_size", int),
+        text_vocab=section.get("text_vocab_size", int),
+        text_hidden=section.get("text_hidden_size", int),
+        code_groups=section.get("num_code_groups", int),
+        pad_id=section.get("codec_pad_id", int),
+        bos_id=section.get("codec_bos_id", int),
+        eos_id=section.get("codec_eos_token_id", int),
+        think_id=section.get("codec_think_id", int),
+        nothink_id=section.get("codec_nothink_id", int),
+        think_bos_id=section.get("codec_think_bos_id", int),
+        think_eos_id=section.get("codec_think_eos_id", int),
+        languages=section.named("codec_language_id"),
+        speakers=section.named("spk_id"),
+        dialects={name: str(value).lower() for name, value in dialects.items() if value},
+    )
+
+
+def _predictor(section: _Section) -> PredictorConfig:
+    return PredictorConfig(_transformer(section), vocab=section.get("vocab_size", int))
+
+
+def _codec(root: _Section) -> CodecConfig:
+    root.expect("model_type", CODEC_TYPE)
+    root.expect("output_sample_rate", SAMPLE_RATE)
+    section = root.section("decoder_config")
+    if section.get("num_semantic_quantizers", int, 1) != 1:
+        section.expect("num_semantic_quantizers", 1)
+    return CodecConfig(
+        codebooks=section.get("num_quantizers", int),
+        codebook_size=section.get("codebook_size", int),
+        codebook_dim=section.get("codebook_dim", int),
+        latent_dim=section.get("latent_dim", int),
+        transformer=_transformer(section),
+        window=section.get("sliding_window", int),
+        decoder_dim=section.get("decoder_dim", int),
+        upsample_rates=section.integers("upsample_rates"),
+        upsampling_ratios=section.integers("upsampling_ratios"),
+        samples_per_frame=root.get("decode_upsample_rate", int),
+    )
+
+
+def _text_ids(root: _Section) -> TextIds:
+    return TextIds(
+        im_start=root.get("im_start_token_id", int),
+        im_end=root.get("im_end_token_id", int),
+        assistant=root.get("assistant_token_id", int),
+        tts_pad=root.get("tts_pad_token_id", int),
+        tts_bos=root.get("tts_bos_token_id", int),
+        tts_eos=root.get("tts_eos_token_id", int),
+    )
+
+
+def _generation(path: Path) -> GenerationDefaults:
+    if not path.exists():
+        return GenerationDefaults()
+    section, base = _Section.read(path), GenerationDefaults()
+    sample = section.get("do_sample", bool, True)
+    sample_rest = section.get("subtalker_dosample", bool, True)
+    rest_temperature = section.get("subtalker_temperature", float, base.predictor_temperature)
+    return GenerationDefaults(
+        temperature=section.get("temperature", float, base.temperature) if sample else 0.0,
+        top_k=section.get("top_k", int, base.top_k),
+        top_p=section.get("top_p", float, base.top_p),
+        repetition_penalty=section.get("repetition_penalty", float, base.repetition_penalty),
+        predictor_temperature=rest_temperature if sample_rest else 0.0,
+        predictor_top_k=section.get("subtalker_top_k", int, base.predictor_top_k),
+        predictor_top_p=section.get("subtalker_top_p", float, base.predictor_top_p),
+        max_new_tokens=section.get("max_new_tokens", int, base.max_new_tokens),
+    )
+
+
+def _check_agreement(config: ModelConfig, folder: Path) -> None:
+    """The parts must fit each other; each claim is a (what, expected, found)."""
+    talker, codec = config.talker, config.codec
+    rate = 1
+    for factor in (*codec.upsample_rates, *codec.upsampling_ratios):
+        rate *= factor
+    claims = [
+        ("codec num_quantizers", talker.code_groups, codec.codebooks),
+        ("codec codebook_size", config.predictor.vocab, codec.codebook_size),
+        ("product of the codec's upsample rates", codec.samples_per_frame, rate),
+    ]
+    for what, expected, found in claims:
+        if expected != found:
+            raise CheckpointError(f"{folder}: {what} should be {expected}, found {found}")
+    for speaker, dialect in talker.dialects.items():
+        if dialect not in talker.languages:
+            raise CheckpointError(
+                f"{folder}: speaker {speaker!r} speaks {dialect!r}, which has no language id"
+            )

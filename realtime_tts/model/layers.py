@@ -1,0 +1,136 @@
+"""What talker, code predictor and codec transformer share: RMSNorm, RoPE, a decoder layer.
+
+A layer is split around attention: `project` gives rotated queries, keys and values, the caller
+attends with its own cache, `output` does the rest. Weights that read the same input are fused.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from realtime_tts.model.config import TransformerConfig
+from realtime_tts.model.linear import Linear
+from realtime_tts.model.weights import Weights
+
+
+def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
+    """x / rms(x) * weight over the last axis; the statistics are float32, the product is not."""
+    wide = x.float()
+    norm = torch.linalg.vector_norm(wide, dim=-1, keepdim=True)
+    # mean(x²) + eps from the norm: two small operations instead of two over all of x.
+    scale = norm.square_().div_(x.shape[-1]).add_(eps).rsqrt_()
+    return (wide * scale).to(x.dtype).mul_(weight)
+
+
+class Rope:
+    """Rotary embedding tables, half-split: channel i turns with channel i + head_dim / 2.
+
+    `cos`, `sin` [positions, head_dim]; `sin` carries the sign of the half it belongs to, so that
+    rotation is x * cos + roll(x) * sin. Angles are computed in float32, as upstream does.
+    """
+
+    def __init__(self, config: TransformerConfig, positions: int, device: torch.device) -> None:
+        frequencies = rope_frequencies(config).to(device=device, dtype=torch.float32)
+        steps = torch.arange(positions, device=device, dtype=torch.float32)
+        self.cos, self.sin = rope_tables(steps, frequencies)
+
+
+def rope_frequencies(config: TransformerConfig) -> Tensor:
+    """[head_dim / 2] float64: theta^(-2i / head_dim)."""
+    powers = torch.arange(0, config.head_dim, 2, dtype=torch.float64) / config.head_dim
+    return config.rope_theta**-powers
+
+
+def rope_tables(positions: Tensor, frequencies: Tensor) -> tuple[Tensor, Tensor]:
+    """cos and signed sin, float32 [..., head_dim], for positions [...]."""
+    angles = positions.unsqueeze(-1) * frequencies
+    sin = angles.sin()
+    cos = angles.cos()
+    return torch.cat((cos, cos), -1).float(), torch.cat((-sin, sin), -1).float()
+
+
+def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Rotate x [..., head_dim] by tables that broadcast to it."""
+    half = x.shape[-1] // 2
+    return torch.addcmul(x * cos, x.roll(half, -1), sin)
+
+
+class SwiGLU:
+    """down(silu(gate(x)) * up(x)), gate and up in one product."""
+
+    def __init__(self, gate: Tensor, up: Tensor, down: Tensor) -> None:
+        self.gate_up = Linear(torch.cat((gate, up)))
+        self.down = Linear(down)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        gate, up = self.gate_up(x).chunk(2, -1)
+        return self.down(F.silu(gate).mul_(up))
+
+
+class DecoderLayer:
+    """One layer of talker or code predictor."""
+
+    def __init__(self, config: TransformerConfig, weights: Weights, prefix: str) -> None:
+        self.config = config
+        hidden, dim = config.hidden, config.head_dim
+        queries, keys = config.heads * dim, config.kv_heads * dim
+
+        def take(name: str, *shape: int) -> Tensor:
+            return weights.take(f"{prefix}.{name}.weight", *shape)
+
+        self.input_norm = take("input_layernorm", hidden)
+        self.output_norm = take("post_attention_layernorm", hidden)
+        self.qkv = Linear(
+            torch.cat(
+                (
+                    take("self_attn.q_proj", queries, hidden),
+                    take("self_attn.k_proj", keys, hidden),
+                    take("self_attn.v_proj", keys, hidden),
+                )
+            )
+        )
+        q_norm, k_norm = take("self_attn.q_norm", dim), take("self_attn.k_norm", dim)
+        self.head_norm = torch.cat(  # [heads + kv_heads, head_dim]
+            (q_norm.expand(config.heads, dim), k_norm.expand(config.kv_heads, dim))
+        )
+        self.attention_output = Linear(take("self_attn.o_proj", hidden, queries))
+        self.mlp = SwiGLU(
+            take("mlp.gate_proj", config.intermediate, hidden),
+            take("mlp.up_proj", config.intermediate, hidden),
+            take("mlp.down_proj", hidden, config.intermediate),
+        )
+
+    def project(self, x: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
+        """Queries [M, heads, D] and keys with values [M, 2, kv_heads, D] of x [M, hidden].
+
+        `cos`, `sin` [M, 1, D]. Keys and values are one tensor, so that a cache stores them with
+        one copy.
+        """
+        config = self.config
+        fused = self.qkv(rms_norm(x, self.input_norm, config.norm_eps))
+        fused = fused.view(x.shape[0], config.heads + 2 * config.kv_heads, config.head_dim)
+        turning = fused[:, : config.heads + config.kv_heads]
+        turning.copy_(rotate(rms_norm(turning, self.head_norm, config.norm_eps), cos, sin))
+        keys_values = fused[:, config.heads :].view(-1, 2, config.kv_heads, config.head_dim)
+        return fused[:, : config.heads], keys_values
+
+    def output(self, x: Tensor, attended: Tensor) -> Tensor:
+        """The layer's output [M, hidden], given its input x and attended [M, heads * D]."""
+        x = self.attention_output(attended).add_(x)
+        return self.mlp(rms_norm(x, self.output_norm, self.config.norm_eps)).add_(x)
+
+
+def attend(query: Tensor, key: Tensor, value: Tensor, *, causal: bool = False) -> Tensor:
+    """Grouped-query attention: query [B, heads, M, D], key and value [B, kv_heads, N, D]."""
+    return F.scaled_dot_product_attention(
+        query,
+        key,
+        value,
+        is_causal=causal,
+        scale=1 / math.sqrt(query.shape[-1]),
+        enable_gqa=query.shape[1] != key.shape[1],
+    )

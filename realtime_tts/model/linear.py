@@ -1,0 +1,103 @@
+"""Matrix products whose result for a row does not depend on the rows beside it.
+
+BLAS libraries choose another kernel, which rounds differently, when the number of rows changes:
+a row alone and the same row in a batch of eight then differ in their last bits, and one sampled
+code later in everything. On the CPU in float32 we therefore use oneDNN with weights packed once
+(its kernels sum over the inputs in one order for any number of rows, and are the fastest here),
+check that claim on the machine at hand for every shape, and pad or go row by row where it fails.
+Other devices and precisions use the plain product.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+_ROW_FLOORS = (1, 2, 4, 8, 16)
+_PROBED_ROWS = (*range(1, 18), 24, 31, 32, 33, 48, 64)
+
+
+class Linear:
+    """y = x @ weight.T + bias for x [..., K], weight [N, K], bias [N].
+
+    On the CPU in float32 the weight is packed and `weight` is dropped.
+    """
+
+    def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
+        self.outputs, self.inputs = weight.shape
+        self.bias = bias
+        self.weight: Tensor | None = weight
+        self._packed: Tensor | None = None
+        self._row_floor: int | None = None
+        if weight.device.type == "cpu" and weight.dtype is torch.float32:
+            self._row_floor = invariant_row_floor(self.inputs, self.outputs)
+            if self._row_floor is not None:
+                self._packed, self.weight = pack(weight), None
+
+    def __call__(self, x: Tensor) -> Tensor:
+        packed = self._packed
+        if packed is None:
+            return self._unpacked(x)
+        rows = x.numel() // self.inputs
+        if rows < self._row_floor:  # type: ignore[operator]  # packed, so there is a floor
+            return self._padded(x, rows)
+        return packed_product(x, packed, self.bias)
+
+    def _padded(self, x: Tensor, rows: int) -> Tensor:
+        assert self._packed is not None and self._row_floor is not None
+        block = x.new_zeros(self._row_floor, self.inputs)
+        block[:rows] = x.reshape(rows, self.inputs)
+        y = packed_product(block, self._packed, self.bias)[:rows]
+        return y.view(*x.shape[:-1], self.outputs)
+
+    def _unpacked(self, x: Tensor) -> Tensor:
+        assert self.weight is not None
+        if x.device.type != "cpu" or x.dtype is not torch.float32:
+            return F.linear(x, self.weight, self.bias)
+        rows = x.reshape(-1, 1, self.inputs)
+        y = torch.cat([F.linear(row, self.weight, self.bias) for row in rows])
+        return y.view(*x.shape[:-1], self.outputs)
+
+
+def packing_available() -> bool:
+    """Whether this build of torch can pack weights for oneDNN."""
+    return torch.backends.mkldnn.is_available() and hasattr(
+        torch.ops.mkldnn, "_reorder_linear_weight"
+    )
+
+
+def pack(weight: Tensor) -> Tensor:
+    """Weight [N, K] in oneDNN's own layout; only `packed_product` can read it."""
+    return torch.ops.mkldnn._reorder_linear_weight(weight.contiguous(), None)
+
+
+def packed_product(x: Tensor, packed: Tensor, bias: Tensor | None) -> Tensor:
+    """x [..., K] @ weight.T + bias -> [..., N]."""
+    return torch.ops.mkldnn._linear_pointwise(x, packed, bias, "none", [], "")
+
+
+@lru_cache(maxsize=256)
+def invariant_row_floor(inputs: int, outputs: int) -> int | None:
+    """The fewest rows from which on a packed product gives each row the same bits.
+
+    Measured with one random row repeated. None if no floor helps or packing is unavailable.
+    """
+    if not packing_available():
+        return None
+    generator = torch.Generator().manual_seed(0)
+    packed = pack(torch.randn(outputs, inputs, generator=generator))
+    row = torch.randn(1, inputs, generator=generator)
+    wanted = packed_product(row.expand(64, inputs).contiguous(), packed, None)[0]
+
+    def same(rows: int) -> bool:
+        y = packed_product(row.expand(rows, inputs).contiguous(), packed, None)
+        return bool((y == wanted).all())
+
+    differing = [rows for rows in _PROBED_ROWS if not same(rows)]
+    for floor in _ROW_FLOORS:
+        if all(rows < floor for rows in differing):
+            return floor
+    return None

@@ -1,0 +1,247 @@
+"""The talker's prompt: two channels, text and codec, whose embeddings are added per position.
+
+    instructions | <|im_start|> assistant \\n | pad  pad       pad      pad       pad     | bos
+        -        |             -             | think think_bos language think_eos speaker | pad
+
+then, in the streaming layout, the first text token over codec bos, the others following one per
+frame; or, in the full-text layout, every text token and end-of-text over codec pad, then text pad
+over codec bos. A reference recording's codes and transcript (ICL) come between head and text.
+
+Token ids of text come from outside; so does the tokenizer, as a function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from realtime_tts.errors import CheckpointError, RequestError
+from realtime_tts.model.code_predictor import CodePredictor
+from realtime_tts.model.config import ModelConfig, Variant
+from realtime_tts.model.talker import Talker
+
+STREAMING = "streaming"
+FULL_TEXT = "full_text"
+AUTO = "auto"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reference:
+    """A recording to clone: its speaker embedding [H] and, for in-context cloning, its codes
+    [m, 16] with the token ids of its transcript (both or neither)."""
+
+    speaker: Tensor
+    codes: Tensor | None = None
+    text_ids: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PromptSpec:
+    """What an utterance's prompt says besides its text; names are case-insensitive.
+
+    `speaker` None: no named speaker. `language` None or "auto": the model decides.
+    """
+
+    speaker: str | None = None
+    language: str | None = None
+    instructions: str | None = None
+    reference: Reference | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """`inputs` [L, H] for the talker. `text_used` of the text ids are in it; `eos_used`: so is
+    end-of-text, and every later frame gets `tts_pad`."""
+
+    inputs: Tensor
+    text_used: int
+    eos_used: bool
+
+
+class PromptBuilder:
+    """Builds prompts for one checkpoint. `encode`: ids of plain text, no special tokens.
+
+    Raises CheckpointError if the tokenizer and the checkpoint disagree.
+    """
+
+    def __init__(
+        self,
+        config: ModelConfig,
+        talker: Talker,
+        predictor: CodePredictor,
+        encode: Callable[[str], Sequence[int]],
+    ) -> None:
+        self._config, self._talker, self._predictor = config, talker, predictor
+        self._encode = encode
+        ids = config.text
+        opening = list(encode("assistant\n"))
+        self._newline = list(encode("\n"))
+        if opening != [ids.assistant, *self._newline] or len(opening) != 2:
+            raise CheckpointError(
+                f"the tokenizer gives {opening} for 'assistant\\n', but config.json says that "
+                f"'assistant' is {ids.assistant}: these files do not belong together"
+            )
+        self._template = [ids.im_start, *opening]
+        pad, bos, eos = talker.text([ids.tts_pad, ids.tts_bos, ids.tts_eos]).unbind(0)
+        self.tts_pad: Tensor = pad
+        """Text vector [H] of a frame for which there is no text any more."""
+        self.tts_eos: Tensor = eos
+        """Text vector [H] that says, once, that the text is complete."""
+        self._tts_bos = bos
+
+    @cached_property
+    def sample_ids(self) -> tuple[int, ...]:
+        """Ids of a short text, for warming up."""
+        return tuple(self._encode("Hello there, how are you?"))
+
+    def check(self, spec: PromptSpec) -> None:
+        """Raise RequestError if the checkpoint cannot do what `spec` asks."""
+        config = self._config
+        self._language_id(spec)
+        self._speaker_id(spec)
+        if spec.instructions and config.variant is Variant.BASE:
+            raise RequestError("this checkpoint clones voices and takes no instructions")
+        if spec.reference is not None and config.variant is not Variant.BASE:
+            raise RequestError(f"a {config.variant} checkpoint takes no reference recording")
+        if spec.reference is None and config.variant is Variant.BASE:
+            raise RequestError("this checkpoint clones voices: a reference recording is needed")
+
+    def head_length(self, spec: PromptSpec) -> int:
+        """Positions of the prompt before the text. Raises RequestError like `check`."""
+        self.check(spec)
+        speaker = self._speaker_id(spec) is not None or spec.reference is not None
+        return (
+            len(self.instruction_ids(spec))
+            + len(self._template)
+            + len(self._thinking(spec))
+            + int(speaker)
+            + 1
+        )
+
+    def text_needed(self, spec: PromptSpec) -> int:
+        """Text ids a streaming-layout prompt needs, if there are that many, before frame 0."""
+        reference = spec.reference
+        if reference is None or reference.codes is None:
+            return 1
+        return max(1, len(reference.codes) + 1 - len(reference.text_ids))
+
+    def instruction_ids(self, spec: PromptSpec) -> list[int]:
+        """Ids of the instruction in its template; none where the checkpoint ignores it."""
+        if not spec.instructions or not self._config.follows_instructions:
+            return []
+        ids = self._config.text
+        body = self._encode("user\n" + spec.instructions)
+        return [ids.im_start, *body, ids.im_end, *self._newline]
+
+    def text(self, ids: Sequence[int]) -> Tensor:
+        """Text vectors [n, H]. One call for many ids costs little more than for one."""
+        return self._talker.text(ids)
+
+    @torch.inference_mode()
+    def prompt(
+        self, spec: PromptSpec, ids: Sequence[int], layout: str, *, finished: bool = True
+    ) -> Prompt:
+        """The prompt for the text known so far, in one of the two layouts.
+
+        `ids` are those of the text alone. The full-text layout takes them all. `finished`: no more
+        will come; only a reference with codes in the streaming layout asks. Raises RequestError.
+        """
+        self.check(spec)
+        if not ids:
+            raise RequestError("there is no text to speak")
+        assert layout in (STREAMING, FULL_TEXT), f"unknown layout {layout!r}"
+        head = self._head(spec)
+        if spec.reference is not None and spec.reference.codes is not None:
+            return self._in_context(head, spec.reference, ids, layout, finished)
+        if layout == STREAMING:
+            return Prompt(torch.cat((head, self.text(ids[:1]) + self._bos)), 1, False)
+        tail = torch.cat((self._text_and_end(ids) + self._pad, self.tts_pad + self._bos))
+        return Prompt(torch.cat((head, tail)), len(ids), True)
+
+    def _head(self, spec: PromptSpec) -> Tensor:
+        """Everything before the text."""
+        opening = self.text(self.instruction_ids(spec) + self._template)
+        rows = [self._talker.codec(self._thinking(spec))]
+        speaker = self._speaker_id(spec)
+        if spec.reference is not None:
+            rows.append(spec.reference.speaker.to(opening)[None])  # raw: it is an embedding
+        elif speaker is not None:
+            rows.append(self._talker.codec([speaker]))
+        control = torch.cat((*rows, self._pad))
+        control[:-1] += self.tts_pad
+        control[-1] += self._tts_bos
+        return torch.cat((opening, control))
+
+    def _in_context(
+        self, head: Tensor, reference: Reference, ids: Sequence[int], layout: str, finished: bool
+    ) -> Prompt:
+        """Transcript and text on the text channel, the reference's frames on the other."""
+        assert reference.codes is not None
+        known = [*reference.text_ids, *ids]
+        spoken = torch.cat((self._bos, self._frames(reference.codes)))
+        if layout == FULL_TEXT:
+            tail = torch.cat((self._text_and_end(known) + self._pad, spoken + self.tts_pad))
+            return Prompt(torch.cat((head, tail)), len(ids), True)
+        length = len(spoken)
+        assert finished or len(known) >= length, "too little text for this reference"
+        text = (self._text_and_end(known) if finished else self.text(known))[:length]
+        padding = self.tts_pad.expand(length - len(text), -1)
+        return Prompt(
+            inputs=torch.cat((head, torch.cat((text, padding)) + spoken)),
+            text_used=min(len(ids), max(0, length - len(reference.text_ids))),
+            eos_used=finished and len(known) < length,
+        )
+
+    def _frames(self, codes: Tensor) -> Tensor:
+        """Summed embeddings [m, H] of a reference's frames [m, 16]."""
+        codes = codes.to(self._talker.device, torch.long)
+        first = self._talker.codec_embedding[codes[:, 0]]
+        return self._predictor.embed(codes[:, 1:]).add_(first)
+
+    def _text_and_end(self, ids: Sequence[int]) -> Tensor:
+        return torch.cat((self.text(ids), self.tts_eos[None]))
+
+    @cached_property
+    def _bos(self) -> Tensor:
+        return self._talker.codec([self._config.talker.bos_id])
+
+    @cached_property
+    def _pad(self) -> Tensor:
+        return self._talker.codec([self._config.talker.pad_id])
+
+    def _thinking(self, spec: PromptSpec) -> list[int]:
+        """Control ids that name the language, or say that it is not named."""
+        talker, language = self._config.talker, self._language_id(spec)
+        if language is None:
+            return [talker.nothink_id, talker.think_bos_id, talker.think_eos_id]
+        return [talker.think_id, talker.think_bos_id, language, talker.think_eos_id]
+
+    def _language_id(self, spec: PromptSpec) -> int | None:
+        """A dialect speaker speaks the dialect, unless another language than Chinese is named."""
+        talker = self._config.talker
+        language = (spec.language or AUTO).lower()
+        if language != AUTO and language not in self._config.languages:
+            known = ", ".join((AUTO, *self._config.languages))
+            raise RequestError(f"unknown language {spec.language!r}; this checkpoint has: {known}")
+        dialect = talker.dialects.get((spec.speaker or "").lower())
+        if dialect is not None and language in (AUTO, "chinese"):
+            return talker.languages[dialect]
+        return None if language == AUTO else talker.languages[language]
+
+    def _speaker_id(self, spec: PromptSpec) -> int | None:
+        if not spec.speaker:
+            return None
+        speakers = self._config.talker.speakers
+        if not speakers:
+            raise RequestError(
+                f"voice {spec.speaker!r} is unknown: a {self._config.variant} checkpoint has no "
+                "named voices"
+            )
+        if spec.speaker.lower() not in speakers:
+            known = ", ".join(speakers)
+            raise RequestError(f"unknown voice {spec.speaker!r}; this checkpoint has: {known}")
+        return speakers[spec.speaker.lower()]

@@ -1,0 +1,241 @@
+"""How a code is drawn from logits: per-row settings, no random state.
+
+The order of steps is upstream's. Talker: repetition penalty, end of speech held back at first,
+ids that are no codes removed; then, as for the predictor, temperature, top-k, top-p and a draw,
+or the best code where temperature is 0. A draw inverts the cumulative distribution at one
+number per code (`uniform.py`): that needs one hash and one sum, where Gumbel noise would need a
+hash and two logarithms for every entry of the vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from realtime_tts.errors import RequestError
+from realtime_tts.model.config import ModelConfig
+from realtime_tts.model.uniform import seed_key, uniforms
+
+_NEVER = float("-inf")
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How the codes of one utterance are drawn.
+
+    Temperature 0 is greedy; top_k 0 and top_p 1 mean no limit. End of speech cannot be drawn
+    before `min_frames` frames. Raises RequestError for values that cannot work.
+    """
+
+    temperature: float = 0.9
+    top_k: int = 50
+    top_p: float = 1.0
+    repetition_penalty: float = 1.05
+    predictor_temperature: float = 0.9
+    predictor_top_k: int = 50
+    predictor_top_p: float = 1.0
+    min_frames: int = 2
+
+    def __post_init__(self) -> None:
+        for name in ("temperature", "predictor_temperature"):
+            _require(name, getattr(self, name), 0.0, 100.0)
+        for name in ("top_k", "predictor_top_k", "min_frames"):
+            _require(name, getattr(self, name), 0, 1 << 30)
+        for name in ("top_p", "predictor_top_p"):
+            _require(name, getattr(self, name), 1e-6, 1.0)
+        _require("repetition_penalty", self.repetition_penalty, 1e-3, 1e3)
+
+
+def _require(name: str, value: float, low: float, high: float) -> None:
+    if not low <= value <= high:  # false for NaN, too
+        raise RequestError(f"{name} must be between {low:g} and {high:g}, got {value}")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Temperature, top-k and top-p of a batch of rows.
+
+    temperature, top_p [B, 1] (greedy rows: temperature 1), top_k [B, 1], greedy [B]. The flags
+    are known on the host, so that work nobody asked for is skipped.
+    """
+
+    temperature: Tensor
+    top_k: Tensor
+    top_p: Tensor
+    greedy: Tensor
+    any_sampled: bool
+    any_greedy: bool
+    any_top_p: bool
+    widest_k: int
+    """Largest top_k of the rows."""
+    all_limited: bool
+    """Whether every row has a top_k."""
+
+    @classmethod
+    def of(
+        cls, rows: Sequence[tuple[float, int, float]], vocab: int, device: torch.device
+    ) -> Limits:
+        """From (temperature, top_k, top_p) per row."""
+        temperatures, ks, ps = zip(*rows, strict=True)
+        ks = tuple(0 if t == 0 else min(k, vocab) for t, k in zip(temperatures, ks, strict=True))
+        ps = tuple(1.0 if t == 0 else p for t, p in zip(temperatures, ps, strict=True))
+        greedy = [t == 0 for t in temperatures]
+
+        def column(values: Sequence[float], dtype: torch.dtype = torch.float32) -> Tensor:
+            return torch.tensor(values, dtype=dtype, device=device).unsqueeze(1)
+
+        return cls(
+            temperature=column([t or 1.0 for t in temperatures]),
+            top_k=column(ks, torch.long),
+            top_p=column(ps),
+            greedy=torch.tensor(greedy, device=device),
+            any_sampled=not all(greedy),
+            any_greedy=any(greedy),
+            any_top_p=any(p < 1 for p in ps),
+            widest_k=max(ks),
+            all_limited=all(k > 0 for k in ks),
+        )
+
+
+def draw(logits: Tensor, limits: Limits, uniform: Tensor) -> Tensor:
+    """One code per row, int64 [B], of float32 logits [B, V], with uniform [B, 1] in (0, 1).
+
+    A row with NaN or Inf gives some code within the vocabulary and disturbs no other.
+    """
+    if not limits.any_sampled:
+        return logits.argmax(-1)
+    scaled = logits / limits.temperature
+    if limits.widest_k:
+        scaled = _keep_top_k(scaled, limits)
+    if limits.any_top_p:
+        scaled = _keep_top_p(scaled, limits.top_p)
+    heights = scaled.softmax(-1).cumsum(-1)
+    # The first entry above a height below the last one: an entry of weight 0 is never above.
+    codes = torch.searchsorted(heights, uniform * heights[:, -1:], right=True).squeeze(1)
+    codes = codes.clamp_(max=logits.shape[1] - 1)  # NaN would point behind the end
+    return torch.where(limits.greedy, logits.argmax(-1), codes) if limits.any_greedy else codes
+
+
+def _keep_top_k(scaled: Tensor, limits: Limits) -> Tensor:
+    """-inf for entries below the row's k-th largest; ties with it stay."""
+    best = scaled.topk(limits.widest_k, dim=-1).values
+    lowest = best.gather(1, (limits.top_k - 1).clamp(min=0))
+    if not limits.all_limited:
+        lowest = lowest.masked_fill(limits.top_k == 0, _NEVER)
+    return scaled.masked_fill(scaled < lowest, _NEVER)
+
+
+def _keep_top_p(scaled: Tensor, top_p: Tensor) -> Tensor:
+    """-inf for the least likely entries that together have at most 1 - top_p."""
+    ordered, order = scaled.sort(dim=-1)
+    dropped = ordered.softmax(-1).cumsum(-1) <= 1 - top_p
+    dropped[:, -1] = False
+    dropped &= top_p < 1  # rounding must not touch rows without a limit
+    return scaled.masked_fill(dropped.scatter(1, order, dropped), _NEVER)
+
+
+class SamplingState:
+    """Settings, seeds and first-code history, by slot."""
+
+    def __init__(self, config: ModelConfig, slots: int, device: torch.device) -> None:
+        vocab, eos = config.talker.vocab, config.talker.eos_id
+        self._device, self._eos = device, eos
+        self._vocab, self._codes = vocab, config.predictor.vocab
+        no_code = torch.arange(vocab, device=device) >= self._codes
+        no_code[eos] = False
+        self._no_code = no_code
+        self._codebooks = torch.arange(config.talker.code_groups, device=device)
+        self._seen = torch.zeros(slots, vocab, dtype=torch.bool, device=device)
+        self._drawn = torch.zeros(slots, dtype=torch.long, device=device)
+        self._settings = [Sampling()] * slots
+        self._keys = [0] * slots
+        self._rows: _Rows | None = None
+
+    def begin(self, slot: int, sampling: Sampling, seed: int) -> None:
+        """A new utterance in this slot; seeds may be any integer."""
+        self._settings[slot], self._keys[slot] = sampling, seed_key(seed)
+        self._rows = None
+        self.clear(slot)
+
+    def clear(self, slot: int) -> None:
+        """Forget the history."""
+        self._seen[slot] = False
+        self._drawn[slot] = 0
+
+    @torch.inference_mode()
+    def first_codes(self, logits: Tensor, slots: Sequence[int]) -> tuple[Tensor, Tensor]:
+        """Draw the first codes [B] of float32 logits [B, vocab], and remember them.
+
+        Also returns which rows had NaN or Inf [B]. The codes may be end of speech.
+        """
+        rows = self._gather(slots)
+        drawn = self._drawn[rows.slots]
+        scores = self._penalised(logits, rows)
+        scores = scores.masked_fill(self._no_code, _NEVER)
+        scores[:, self._eos].masked_fill_(drawn < rows.min_frames, _NEVER)
+        if rows.talker.any_sampled or rows.predictor.any_sampled:
+            rows.uniform = uniforms(rows.keys, drawn, self._codebooks)
+        codes = draw(scores, rows.talker, rows.uniform[:, :1])
+        self._seen[rows.slots, codes] = True
+        self._drawn[rows.slots] = drawn + 1
+        return codes, ~finite_rows(logits)
+
+    def other_codes(self, logits: Tensor, codebook: int, slots: Sequence[int]) -> Tensor:
+        """Draw the codes [B] of one codebook (1..15) for the frame whose first code was drawn
+        last for the same slots."""
+        rows = self._gather(slots)
+        return draw(logits, rows.predictor, rows.uniform[:, codebook : codebook + 1])
+
+    def _penalised(self, logits: Tensor, rows: _Rows) -> Tensor:
+        if not rows.any_penalty:
+            return logits
+        penalised = torch.where(logits > 0, logits / rows.penalty, logits * rows.penalty)
+        return torch.where(self._seen[rows.slots], penalised, logits)
+
+    def _gather(self, slots: Sequence[int]) -> _Rows:
+        """The settings of these rows; kept until the batch changes."""
+        rows = self._rows
+        if rows is not None and rows.order == tuple(slots):
+            return rows
+        chosen, device = [self._settings[slot] for slot in slots], self._device
+        self._rows = _Rows(
+            order=tuple(slots),
+            slots=torch.tensor(slots, dtype=torch.long, device=device),
+            keys=torch.tensor([self._keys[slot] for slot in slots], device=device),
+            min_frames=torch.tensor([s.min_frames for s in chosen], device=device),
+            penalty=torch.tensor([[s.repetition_penalty] for s in chosen], device=device),
+            any_penalty=any(s.repetition_penalty != 1 for s in chosen),
+            talker=Limits.of(
+                [(s.temperature, s.top_k, s.top_p) for s in chosen], self._vocab, device
+            ),
+            predictor=Limits.of(
+                [(s.predictor_temperature, s.predictor_top_k, s.predictor_top_p) for s in chosen],
+                self._codes,
+                device,
+            ),
+            uniform=torch.zeros(len(chosen), len(self._codebooks), device=device),
+        )
+        return self._rows
+
+
+@dataclass(slots=True)
+class _Rows:
+    """One batch: settings gathered from the slots, and the numbers of the frame under way."""
+
+    order: tuple[int, ...]
+    slots: Tensor
+    keys: Tensor
+    min_frames: Tensor
+    penalty: Tensor
+    any_penalty: bool
+    talker: Limits
+    predictor: Limits
+    uniform: Tensor
+
+
+def finite_rows(logits: Tensor) -> Tensor:
+    """Which rows [B] of logits [B, V] hold neither NaN nor Inf."""
+    return logits.sum(-1).isfinite()

@@ -1,0 +1,174 @@
+"""A whole checkpoint: talker, code predictor and codec, and the state they keep by slot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from realtime_tts.errors import CheckpointError
+from realtime_tts.model.checkpoint import Progress, find_checkpoint, ignore_progress
+from realtime_tts.model.code_predictor import CodePredictor
+from realtime_tts.model.codec import CodecDecoder
+from realtime_tts.model.codec_state import CodecState
+from realtime_tts.model.config import ModelConfig, Variant
+from realtime_tts.model.config_files import read_config
+from realtime_tts.model.prompt import PromptBuilder
+from realtime_tts.model.sampling import Sampling, SamplingState, finite_rows
+from realtime_tts.model.state import KVCache
+from realtime_tts.model.talker import Talker
+from realtime_tts.model.weights import Weights
+
+SERVED = (Variant.CUSTOM_VOICE, Variant.VOICE_DESIGN)
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One frame for each row of a batch.
+
+    codes [B, 16] int64; embedding [B, H], the sum of their embeddings (add the text vector to get
+    the talker's next input); ended [B] bool: the first code was end of speech, there is no frame;
+    failed [B] bool: NaN or Inf in this row's logits, its codes mean nothing.
+    """
+
+    codes: Tensor
+    embedding: Tensor
+    ended: Tensor
+    failed: Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechState:
+    """Everything kept between steps, by slot."""
+
+    kv: KVCache
+    sampling: SamplingState
+    codec: CodecState
+
+    def begin(self, slot: int, sampling: Sampling, seed: int) -> None:
+        """Clear a slot for a new utterance. The seed may be any integer."""
+        self.clear(slot)
+        self.sampling.begin(slot, sampling, seed)
+
+    def clear(self, slot: int) -> None:
+        """Forget the slot's utterance; may be repeated."""
+        self.kv.clear(slot)
+        self.sampling.clear(slot)
+        self.codec.reset([slot])
+
+
+class SpeechModel:
+    """The parts of one loaded checkpoint. See the package docstring for how to use them."""
+
+    def __init__(
+        self,
+        name: str,
+        folder: Path,
+        config: ModelConfig,
+        talker: Talker,
+        predictor: CodePredictor,
+        codec: CodecDecoder,
+    ) -> None:
+        self.name, self.folder, self.config = name, folder, config
+        self.talker, self.predictor, self.codec = talker, predictor, codec
+
+    @property
+    def default_sampling(self) -> Sampling:
+        """What the checkpoint's generation_config.json recommends."""
+        given = self.config.generation
+        return Sampling(
+            temperature=given.temperature,
+            top_k=given.top_k,
+            top_p=given.top_p,
+            repetition_penalty=given.repetition_penalty,
+            predictor_temperature=given.predictor_temperature,
+            predictor_top_k=given.predictor_top_k,
+            predictor_top_p=given.predictor_top_p,
+        )
+
+    @property
+    def max_frames(self) -> int:
+        """Frames the checkpoint's max_new_tokens allows: its last token never becomes one."""
+        return self.config.generation.max_new_tokens - 1
+
+    def prompt_builder(self, encode: Callable[[str], Sequence[int]]) -> PromptBuilder:
+        """`encode` gives the token ids of plain text, without any special token."""
+        return PromptBuilder(self.config, self.talker, self.predictor, encode)
+
+    def new_state(self, slots: int) -> SpeechState:
+        return SpeechState(
+            kv=self.talker.new_cache(slots),
+            sampling=SamplingState(self.config, slots, self.talker.device),
+            codec=self.codec.new_state(slots),
+        )
+
+    @torch.inference_mode()
+    def frame(self, hidden: Tensor, slots: Sequence[int], state: SpeechState) -> Frame:
+        """The next frame of each slot, given the talker's outputs [B, H] for them."""
+        logits = self.talker.logits(hidden)
+        first, failed = state.sampling.first_codes(logits, slots)
+        sums = torch.zeros_like(logits[:, 0])
+
+        def choose(scores: Tensor, codebook: int) -> Tensor:
+            sums.add_(scores.sum(-1))
+            return state.sampling.other_codes(scores, codebook, slots)
+
+        embedding = self.talker.codec_embedding[first]
+        codes, embedding = self.predictor.codes(hidden, first, embedding, choose)
+        return Frame(
+            codes=codes,
+            embedding=embedding,
+            ended=first == self.config.talker.eos_id,
+            failed=failed | ~finite_rows(sums.unsqueeze(1)),
+        )
+
+
+def load_model(
+    source: str | Path,
+    *,
+    device: str | torch.device = "cpu",
+    dtype: torch.dtype = torch.float32,
+    progress: Progress = ignore_progress,
+    variants: Sequence[Variant] = SERVED,
+) -> SpeechModel:
+    """Load a checkpoint folder, or download one by its Hub id first.
+
+    Talker and predictor run in `dtype`, the codec always in float32. Set the number of CPU
+    threads before. Raises CheckpointError.
+    """
+    folder = find_checkpoint(source, progress)
+    config = read_config(folder)
+    if config.variant not in variants:
+        supported = ", ".join(variants)
+        raise CheckpointError(
+            f"{source} is a {config.variant} checkpoint, which cannot be served yet; "
+            f"supported: {supported}"
+        )
+    place = torch.device(device)
+    progress("load talker", 0, 2)
+    with Weights(folder, device=place, dtype=dtype, ignored=("speaker_encoder.",)) as weights:
+        talker = Talker(config.talker, weights, place, dtype)
+        predictor = CodePredictor(
+            config.predictor,
+            config.talker.transformer.hidden,
+            config.talker.code_groups,
+            weights,
+            place,
+            dtype,
+        )
+        weights.finish()
+    progress("load codec", 1, 2)
+    codec = _load_codec(folder, config, place)
+    progress("load codec", 2, 2)
+    return SpeechModel(str(source), folder, config, talker, predictor, codec)
+
+
+def _load_codec(folder: Path, config: ModelConfig, device: torch.device) -> CodecDecoder:
+    folder = folder / "speech_tokenizer"
+    with Weights(folder, device=device, dtype=torch.float32, ignored=("encoder.",)) as weights:
+        codec = CodecDecoder(config.codec, weights, device)
+        weights.finish()
+    return codec

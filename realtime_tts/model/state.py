@@ -1,0 +1,123 @@
+"""The talker's keys and values, by slot.
+
+`KVCache` is what the talker asks for; another store (pages, captured graphs) fits behind it.
+`SlotKVCache` keeps one contiguous buffer per slot that doubles when it is full: memory follows
+the speech really made, a decode step copies nothing but its own row, and attention reads views.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from realtime_tts.model.config import TransformerConfig
+from realtime_tts.model.layers import attend
+
+_FIRST_CAPACITY = 256  # positions; 20 s of speech
+
+
+class KVCache(Protocol):
+    """Keys and values of the talker. Per step: `begin`, then one attend call per layer."""
+
+    def length(self, slot: int) -> int:
+        """Positions stored for a slot."""
+
+    def clear(self, slot: int) -> None:
+        """Forget a slot's positions."""
+
+    def begin(self, slots: Sequence[int], count: int) -> list[int]:
+        """Make room for `count` further positions in each slot; the position of the first."""
+
+    def attend_prompt(self, layer: int, query: Tensor, keys_values: Tensor) -> Tensor:
+        """Store a prompt in the one slot begun, which was empty, and attend causally.
+
+        query [L, heads, D], keys_values [L, 2, kv_heads, D] -> [L, heads * D].
+        """
+
+    def attend_step(self, layer: int, query: Tensor, keys_values: Tensor) -> Tensor:
+        """Store one position for each slot begun; each row attends to all of its own slot.
+
+        query [B, heads, D], keys_values [B, 2, kv_heads, D] -> [B, heads * D].
+        """
+
+
+class SlotKVCache:
+    """A growing buffer [layers, 2, kv_heads, capacity, D] per slot."""
+
+    def __init__(
+        self, config: TransformerConfig, slots: int, device: torch.device, dtype: torch.dtype
+    ) -> None:
+        self._config, self._device, self._dtype = config, device, dtype
+        self._lengths = [0] * slots
+        self._buffers: list[Tensor | None] = [None] * slots
+        # Per slot and layer, views made once: Python is a large part of a step on the CPU.
+        self._layers: list[list[Tensor]] = [[] for _ in range(slots)]
+        self._rows: list[tuple[int, int]] = []  # (slot, position) of this step
+
+    @property
+    def slots(self) -> int:
+        return len(self._lengths)
+
+    @property
+    def bytes(self) -> int:
+        """Memory held now."""
+        return sum(b.numel() * b.element_size() for b in self._buffers if b is not None)
+
+    def length(self, slot: int) -> int:
+        return self._lengths[slot]
+
+    def clear(self, slot: int) -> None:
+        self._lengths[slot] = 0
+        buffer = self._buffers[slot]
+        if buffer is not None and buffer.shape[3] > _FIRST_CAPACITY:
+            self._buffers[slot] = None  # a long turn must not keep its memory for ever
+            self._layers[slot] = []
+
+    def begin(self, slots: Sequence[int], count: int) -> list[int]:
+        positions = [self._lengths[slot] for slot in slots]
+        for slot, position in zip(slots, positions, strict=True):
+            self._reserve(slot, position + count)
+            self._lengths[slot] = position + count
+        self._rows = list(zip(slots, positions, strict=True))
+        return positions
+
+    def attend_prompt(self, layer: int, query: Tensor, keys_values: Tensor) -> Tensor:
+        ((slot, position),) = self._rows
+        assert position == 0, f"slot {slot} holds {position} positions; clear it first"
+        length = query.shape[0]
+        stored = self._layers[slot][layer][:, :, :length]
+        stored.copy_(keys_values.permute(1, 2, 0, 3))
+        key, value = stored.unsqueeze(1).unbind(0)
+        out = attend(query.transpose(0, 1).unsqueeze(0), key, value, causal=True)
+        return out.transpose(1, 2).reshape(length, -1)
+
+    def attend_step(self, layer: int, query: Tensor, keys_values: Tensor) -> Tensor:
+        rows = []
+        queries = query.unsqueeze(1).unsqueeze(3).unbind(0)  # [1, heads, 1, D] each
+        for (slot, position), q, kv in zip(self._rows, queries, keys_values.unbind(0), strict=True):
+            stored = self._layers[slot][layer][:, :, : position + 1]
+            stored[:, :, position] = kv
+            key, value = stored.unsqueeze(1).unbind(0)
+            rows.append(attend(q, key, value).view(1, -1))
+        return torch.cat(rows) if len(rows) > 1 else rows[0]
+
+    def _reserve(self, slot: int, length: int) -> None:
+        old = self._buffers[slot]
+        capacity = _FIRST_CAPACITY if old is None else old.shape[3]
+        if old is not None and length <= capacity:
+            return
+        while capacity < length:
+            capacity *= 2
+        config = self._config
+        new = torch.zeros(
+            (config.layers, 2, config.kv_heads, capacity, config.head_dim),
+            device=self._device,
+            dtype=self._dtype,
+        )
+        if old is not None:
+            new[:, :, :, : old.shape[3]] = old
+        self._buffers[slot] = new
+        self._layers[slot] = list(new.unbind(0))

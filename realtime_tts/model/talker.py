@@ -1,0 +1,98 @@
+"""The talker: a decoder over codec frames that writes the first code of each.
+
+Its input at every position is the sum of a text vector and a codec vector; its output after the
+final norm goes to the codec head (first code) and to the code predictor (the other fifteen).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from realtime_tts.model.config import TalkerConfig
+from realtime_tts.model.layers import DecoderLayer, Rope, rms_norm
+from realtime_tts.model.linear import Linear
+from realtime_tts.model.state import KVCache, SlotKVCache
+from realtime_tts.model.weights import Weights
+
+
+class Talker:
+    """Takes its tensors from `weights` (names under `talker.`). H is the hidden width."""
+
+    def __init__(
+        self, config: TalkerConfig, weights: Weights, device: torch.device, dtype: torch.dtype
+    ) -> None:
+        self.config, self.device, self.dtype = config, device, dtype
+        shape = config.transformer
+        hidden, wide = shape.hidden, config.text_hidden
+        take = weights.take
+        # As stored: at release size this table is a third of the model, and a row is exact in
+        # any wider type.
+        self.text_embedding = take(
+            "talker.model.text_embedding.weight", config.text_vocab, wide, keep_dtype=True
+        )
+        projection = "talker.text_projection.linear_fc"
+        self.text_up = Linear(
+            take(f"{projection}1.weight", wide, wide), take(f"{projection}1.bias", wide)
+        )
+        self.text_down = Linear(
+            take(f"{projection}2.weight", hidden, wide), take(f"{projection}2.bias", hidden)
+        )
+        self.codec_embedding = take("talker.model.codec_embedding.weight", config.vocab, hidden)
+        self.layers = [
+            DecoderLayer(shape, weights, f"talker.model.layers.{index}")
+            for index in range(shape.layers)
+        ]
+        self.norm = take("talker.model.norm.weight", hidden)
+        self.head = Linear(take("talker.codec_head.weight", config.vocab, hidden))
+        self._rope = Rope(shape, shape.max_positions, device)
+
+    def new_cache(self, slots: int) -> SlotKVCache:
+        return SlotKVCache(self.config.transformer, slots, self.device, self.dtype)
+
+    @torch.inference_mode()
+    def text(self, ids: Sequence[int]) -> Tensor:
+        """Text vectors [n, H] of text token ids."""
+        rows = F.embedding(self._indices(ids), self.text_embedding).to(self.dtype)
+        return self.text_down(F.silu(self.text_up(rows)))
+
+    @torch.inference_mode()
+    def codec(self, ids: Sequence[int]) -> Tensor:
+        """Codec vectors [n, H] of first codes or control ids."""
+        return F.embedding(self._indices(ids), self.codec_embedding)
+
+    @torch.inference_mode()
+    def prefill(self, prompt: Tensor, slot: int, cache: KVCache) -> Tensor:
+        """Run a prompt [L, H] into an empty slot; the last position's output [H]."""
+        length = prompt.shape[0]
+        cache.begin([slot], length)
+        cos, sin = self._rope.cos[:length, None], self._rope.sin[:length, None]
+        cos, sin = cos.to(self.dtype), sin.to(self.dtype)
+        x = prompt
+        for index, layer in enumerate(self.layers):
+            query, keys_values = layer.project(x, cos, sin)
+            x = layer.output(x, cache.attend_prompt(index, query, keys_values))
+        return rms_norm(x[-1:], self.norm, self.config.transformer.norm_eps)[0]
+
+    @torch.inference_mode()
+    def decode(self, inputs: Tensor, slots: Sequence[int], cache: KVCache) -> Tensor:
+        """One further position for each slot: inputs [B, H] -> outputs [B, H]."""
+        positions = self._indices(cache.begin(slots, 1))
+        cos = self._rope.cos[positions].unsqueeze(1).to(self.dtype)
+        sin = self._rope.sin[positions].unsqueeze(1).to(self.dtype)
+        x = inputs
+        for index, layer in enumerate(self.layers):
+            query, keys_values = layer.project(x, cos, sin)
+            x = layer.output(x, cache.attend_step(index, query, keys_values))
+        return rms_norm(x, self.norm, self.config.transformer.norm_eps)
+
+    @torch.inference_mode()
+    def logits(self, hidden: Tensor) -> Tensor:
+        """First-code logits, float32 [B, vocab], of outputs [B, H]."""
+        return self.head(hidden).float()
+
+    def _indices(self, values: Sequence[int]) -> Tensor:
+        return torch.tensor(values, dtype=torch.long, device=self.device)

@@ -1,0 +1,147 @@
+"""Reads safetensors and checks every tensor against the configuration.
+
+A model asks for each tensor by name and shape. What is missing, misshaped or left over is
+collected and reported at the end, all of it at once, with names.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from realtime_tts.errors import CheckpointError
+
+FLOAT_TYPES = {"F32": torch.float32, "BF16": torch.bfloat16, "F16": torch.float16}
+_SHOWN = 8  # problems listed in a message
+
+
+class Weights:
+    """The tensors of one folder: `model.safetensors`, or shards named by its index.
+
+    Use as a context manager; `take` every tensor, then `finish`. Tensors whose name starts with
+    one of `ignored` may be present and are not read.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        device: torch.device,
+        dtype: torch.dtype,
+        ignored: Sequence[str] = (),
+    ) -> None:
+        self._folder, self._device, self._dtype = folder, device, dtype
+        self._ignored = tuple(ignored)
+        self._stack = ExitStack()
+        self._files: dict[str, Any] = {}  # tensor name -> open file
+        self._untaken: set[str] = set()
+        self._problems: list[str] = []
+
+    def __enter__(self) -> Weights:
+        try:
+            for path in weight_files(self._folder):
+                self._open(path)
+        except BaseException:
+            self._stack.close()
+            raise
+        self._untaken = {name for name in self._files if not name.startswith(self._ignored)}
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._files
+
+    def take(self, name: str, *shape: int, keep_dtype: bool = False) -> Tensor:
+        """A tensor in the wanted precision on the wanted device.
+
+        `keep_dtype`: as stored. On a problem, notes it and returns zeros, so that one run finds
+        all problems.
+        """
+        self._untaken.discard(name)
+        file = self._files.get(name)
+        if file is None:
+            self._problems.append(f"{name}: missing, expected {list(shape)}")
+            return torch.zeros(shape, dtype=self._dtype, device=self._device)
+        view = file.get_slice(name)
+        found, stored = list(view.get_shape()), view.get_dtype()
+        if found != list(shape):
+            self._problems.append(f"{name}: expected shape {list(shape)}, found {found}")
+            return torch.zeros(shape, dtype=self._dtype, device=self._device)
+        if stored not in FLOAT_TYPES:
+            expected = ", ".join(FLOAT_TYPES)
+            self._problems.append(f"{name}: expected dtype {expected}, found {stored}")
+            return torch.zeros(shape, dtype=self._dtype, device=self._device)
+        tensor: Tensor = file.get_tensor(name)
+        dtype = FLOAT_TYPES[stored] if keep_dtype else self._dtype
+        # A copy, because the file is mapped: the first use must not wait for the disk.
+        return tensor.to(device=self._device, dtype=dtype, copy=True)
+
+    def finish(self) -> None:
+        """Raise CheckpointError if any tensor was missing, misshaped or never asked for."""
+        problems = self._problems + [f"{name}: unexpected" for name in sorted(self._untaken)]
+        if not problems:
+            return
+        shown = "\n  ".join(problems[:_SHOWN])
+        more = f"\n  and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
+        raise CheckpointError(
+            f"{self._folder}: {len(problems)} tensors do not fit its config.json:\n  {shown}{more}"
+        )
+
+    def _open(self, path: Path) -> None:
+        try:
+            file = self._stack.enter_context(safe_open(path, framework="pt"))
+        except (OSError, SafetensorError) as error:
+            raise CheckpointError(f"{path} is not a readable safetensors file: {error}") from error
+        self._files.update(dict.fromkeys(file.keys(), file))
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """The safetensors files of a folder: one, or the shards its index names.
+
+    Raises CheckpointError; pickled weights are refused because loading them runs code.
+    """
+    single, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
+    if single.exists():
+        return [single]
+    if index.exists():
+        return _shards(index)
+    pickled = _names(folder, (".bin", ".pt", ".pth", ".ckpt"))
+    if pickled:
+        raise CheckpointError(
+            f"{folder} has weights only as {pickled}; this server reads only safetensors. "
+            "Convert them first."
+        )
+    raise CheckpointError(f"{folder} has neither model.safetensors nor {index.name}")
+
+
+def _shards(index: Path) -> list[Path]:
+    try:
+        named = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+    except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
+        raise CheckpointError(f"{index} is not an index of safetensors: {error!r}") from error
+    paths = [index.parent / str(name) for name in sorted(named)]
+    for path in paths:
+        if path.suffix != ".safetensors" or path.parent != index.parent:
+            raise CheckpointError(f"{index}: {path.name!r} is not a safetensors file beside it")
+        if not path.exists():
+            raise CheckpointError(f"{index} names {path.name}, which is missing")
+    return paths
+
+
+def _names(folder: Path, suffixes: Iterable[str]) -> str:
+    return ", ".join(sorted(p.name for p in folder.glob("*") if p.suffix in tuple(suffixes)))

@@ -1,0 +1,68 @@
+"""Marks that stand at the start of a line. Each function says how many characters to drop."""
+
+from __future__ import annotations
+
+from realtime_tts.text.marks import Step, run_length, starts_with
+
+BULLETS = "-*+•◦‣⁃"
+_DEEPEST_HEADING = 6
+_SHORTEST_RULE = 3
+_SHORTEST_FENCE = 3
+
+
+def heading(text: str, ended: bool) -> Step:
+    """`## Title`, but not `#1` or `#tag`."""
+    level = run_length(text, "#")
+    if level == len(text):
+        return 0 if ended else None
+    return level if level <= _DEEPEST_HEADING and text[level] in " \t\n" else 0
+
+
+def bullet(text: str, ended: bool) -> Step:
+    """`- item`, but not `-5` or `**bold**`."""
+    if len(text) == 1:
+        return 0 if ended else None
+    return 1 if text[1] in " \t\n" else 0
+
+
+def check_box(text: str, ended: bool) -> Step:
+    """`[x] ` after a list mark."""
+    box = starts_with(text, ended, ("[ ] ", "[x] "))
+    return None if box is None else len(box)
+
+
+def rule(text: str, ended: bool) -> Step:
+    """A line of nothing but three or more of its first character: `---`, `===`."""
+    length = run_length(text, text[0])
+    rest = text[length:].lstrip(" \t")
+    if not rest and not ended:
+        return None
+    is_rule = length >= _SHORTEST_RULE and (not rest or rest[0] == "\n")
+    return len(text) - len(rest) if is_rule else 0
+
+
+def quote(text: str, ended: bool) -> Step:
+    """`> quoted`, but not `>= 5` or `>5`."""
+    if len(text) == 1:
+        return 1 if ended else None
+    return 0 if text[1] == "=" or text[1].isdigit() else 1
+
+
+def fence(text: str, ended: bool) -> Step:
+    """The marks that open a fenced code block: three or more backticks or tildes."""
+    length = run_length(text, text[0])
+    if length < _SHORTEST_FENCE:
+        return None if length == len(text) and not ended else 0
+    language, newline, _ = text[length:].partition("\n")
+    if text[0] == "`" and "`" in language:
+        return 0  # inline code between three backticks
+    return length if newline or ended else None
+
+
+def rule_cell(text: str, ended: bool) -> Step:
+    """A table's cell of dashes and colons, as in the line under its heading."""
+    rest = text.lstrip(" \t:-")
+    if not rest and not ended:
+        return None
+    cell = text[: len(text) - len(rest)]
+    return len(cell) if "-" in cell and (not rest or rest[0] in "|\n") else 0

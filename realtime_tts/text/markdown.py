@@ -1,0 +1,332 @@
+"""What of Markdown is read aloud, decided mark by mark.
+
+`MarkdownReader.read` looks at the text from the current position and decides about its first few
+characters: write them, drop them, or ask for more text. Every decision depends only on the state
+and on characters it has seen, never on how the text was cut. The caller keeps the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from enum import Enum
+
+from realtime_tts.text import line_marks
+from realtime_tts.text.addresses import AddressReader
+from realtime_tts.text.characters import (
+    EMOJI,
+    EMOJI_PATTERN,
+    INVISIBLE,
+    INVISIBLE_PATTERN,
+    ZERO_WIDTH_JOINER,
+    is_word_character,
+)
+from realtime_tts.text.emphasis import Emphasis
+from realtime_tts.text.marks import Step, closing_bracket, run_length, starts_with
+from realtime_tts.text.speech_writer import Gap, SpeechWriter
+
+_UNREAD = rf"\s{EMOJI}{INVISIBLE}{ZERO_WIDTH_JOINER}"
+_PLAIN = re.compile(rf"[^\\`*_~\[\]!<|hHwW{_UNREAD}]+")  # h and w may start an address
+_PLAIN_CODE = re.compile(rf"[^`\]{_UNREAD}]+")
+_ESCAPABLE = frozenset("\\`*_{}[]()#+-.!|~><")
+_LINE_BREAK_TAGS = ("<br>", "<br/>", "<br />")
+
+
+class _Mode(Enum):
+    LINE = "at the start of a line"
+    INLINE = "in a line"
+    CODE = "in inline code"
+    FENCE = "in a fenced code block, which is not read"
+    ADDRESS = "in an address"
+    TARGET = "in the target of a link, which is not read"
+
+
+class MarkdownReader:
+    """Reads Markdown and writes speech. `read` once per step, until it asks for more text."""
+
+    def __init__(self, writer: SpeechWriter) -> None:
+        self._out = writer
+        self._mode = _Mode.LINE
+        self._emphasis = Emphasis()
+        self._address = AddressReader(writer)
+        self._fence = ""  # the run of marks that opened the fenced code block
+        self._fence_line = False  # at the start of a line in it
+        self._closing = 0  # length of the run of marks at the start of this line in it
+        self._ticks = 0  # length of the run that opened the inline code
+        self._depth = 0  # parentheses open in a link's target
+        self._after_emoji = False
+        self._begin_line()
+
+    def _begin_line(self) -> None:
+        self._mode = _Mode.LINE
+        self._emphasis.clear()
+        self._bullet = False  # a list mark was read
+        self._table = False
+        self._cell_start = False
+        self._label_ends: list[int] = []  # where in the source the labels of links end
+        self._unsure_labels = 0  # brackets written because the wait for their end was over
+
+    def read(self, window: str, at: int, ended: bool) -> Step:
+        """Decide about the first characters of `window`, which stands at `at` in the source.
+
+        Returns how many characters were decided about, or None if more text is needed; 0 means
+        that the state changed and the same text must be read again. With `ended` the text ends
+        with the window, and the answer is never None.
+        """
+        step = _READERS[self._mode](self, window, at, ended)
+        assert step is not None or not ended, f"undecided about {window!r}"
+        return step
+
+    def end_segment(self) -> None:
+        """The text read so far stands alone: a line of closing marks needs no newline."""
+        if self._mode is _Mode.FENCE and self._closing >= len(self._fence):
+            self._mode = _Mode.INLINE
+
+    # --- start of a line ---------------------------------------------------------------------
+
+    def _read_line_start(self, window: str, at: int, ended: bool) -> Step:
+        char = window[0]
+        if char == "\n" or char.isspace() or INVISIBLE_PATTERN.match(char):
+            return self._unread(window, at)
+        step = self._line_mark(window, ended)
+        if step == 0 and self._mode is _Mode.LINE:
+            self._mode = _Mode.INLINE
+        return step
+
+    def _line_mark(self, window: str, ended: bool) -> Step:
+        char = window[0]
+        step: Step = 0
+        if char in line_marks.BULLETS:
+            step = line_marks.bullet(window, ended)
+            self._bullet = self._bullet or step == 1
+        elif char == "[" and self._bullet:
+            step = line_marks.check_box(window, ended)
+        elif char == ">":
+            step = line_marks.quote(window, ended)
+        elif char == "#":
+            step = line_marks.heading(window, ended)
+            if step:
+                self._mode = _Mode.INLINE
+        elif char == "|":
+            step = 1
+            self._table = self._cell_start = True
+            self._mode = _Mode.INLINE
+        elif char in "`~":
+            step = line_marks.fence(window, ended)
+            if step:
+                self._mode = _Mode.FENCE
+                self._fence, self._fence_line, self._closing = window[:step], False, 0
+        if step == 0 and char in "-=":
+            step = line_marks.rule(window, ended)
+        return step
+
+    def _read_fence(self, window: str, at: int, ended: bool) -> Step:
+        """Nothing is written, so nothing needs to be held: marks are counted as they come."""
+        char, mark = window[0], self._fence[0]
+        if self._closing >= len(self._fence) and char != mark and not char.isalnum():
+            self._mode = _Mode.INLINE
+            return 0
+        if char == "\n":
+            self._fence_line = True
+            self._closing = 0
+            return 1
+        if self._fence_line and char == mark:
+            self._closing += 1
+            return 1
+        if self._fence_line and not self._closing and char in " \t":
+            return 1
+        self._fence_line = False
+        self._closing = 0
+        return len(window.partition("\n")[0])
+
+    # --- in a line ---------------------------------------------------------------------------
+
+    def _read_inline(self, window: str, at: int, ended: bool) -> Step:
+        if self._cell_start:
+            step = line_marks.rule_cell(window, ended)
+            if step != 0:
+                return step
+            self._cell_start = False
+        plain = _PLAIN.match(window)
+        if plain:
+            return self._say(plain.group(), at)
+        step = self._unread(window, at)
+        if step == 0:
+            reader = _INLINE_MARKS[window[0]]
+            step = reader(self, window, at, ended)
+        is_text = step == 0 and self._mode is _Mode.INLINE
+        return self._say(window[0], at) if is_text else step
+
+    def _say(self, text: str, at: int) -> int:
+        self._after_emoji = False
+        self._out.say(text, at)
+        return len(text)
+
+    def _unread(self, window: str, at: int) -> int:
+        """White space, emoji and invisible characters; 0 if there is none at the beginning."""
+        char = window[0]
+        after_emoji, self._after_emoji = self._after_emoji, False
+        if char == "\n":
+            self._out.newline(at)
+            self._begin_line()
+        elif char.isspace():
+            if self._table:
+                self._out.gap(Gap.SPACE, at, 1)  # a pipe may follow
+            else:
+                self._out.space(char, at)
+        elif EMOJI_PATTERN.match(char):
+            self._out.gap(Gap.EMOJI, at, 1)
+            self._after_emoji = True
+        elif INVISIBLE_PATTERN.match(char) or (char == ZERO_WIDTH_JOINER and after_emoji):
+            self._after_emoji = after_emoji
+        elif char == ZERO_WIDTH_JOINER:
+            self._say(char, at)
+        else:
+            return 0
+        return 1
+
+    def _read_emphasis(self, window: str, at: int, ended: bool) -> Step:
+        run = self._emphasis.decide(window, self._out.previous, ended)
+        if run is None:
+            return None
+        return self._say(window[: run.length], at) if run.is_text else run.length
+
+    def _read_escape(self, window: str, at: int, ended: bool) -> Step:
+        if len(window) == 1:
+            return 0 if ended else None
+        if window[1] == "\n":
+            return 1
+        return 1 + self._say(window[1], at + 1) if window[1] in _ESCAPABLE else 0
+
+    def _read_pipe(self, window: str, at: int, ended: bool) -> Step:
+        if not self._table:
+            return 0
+        self._cell_start = True
+        self._out.gap(Gap.CELL, at, 1)
+        return 1
+
+    def _read_code_mark(self, window: str, at: int, ended: bool) -> Step:
+        length = run_length(window, "`")
+        if length == len(window) and not ended:
+            return None
+        if self._mode is _Mode.INLINE:
+            self._mode, self._ticks = _Mode.CODE, length
+        elif length == self._ticks:
+            self._mode = _Mode.INLINE
+        return length
+
+    def _read_code(self, window: str, at: int, ended: bool) -> Step:
+        if window[0] == "`":
+            return self._read_code_mark(window, at, ended)
+        if window[0] == "]" and self._ends_label(at):
+            self._mode = _Mode.INLINE  # the code was never closed, but the link is
+            return 0
+        plain = _PLAIN_CODE.match(window)
+        if plain:
+            return self._say(plain.group(), at)
+        return self._unread(window, at) or self._say(window[0], at)
+
+    # --- links, images, addresses -------------------------------------------------------------
+
+    def _read_image(self, window: str, at: int, ended: bool) -> Step:
+        if is_word_character(self._out.previous):
+            return 0  # an exclamation need not wait
+        if len(window) == 1:
+            return 0 if ended else None
+        if window[1] != "[":
+            return 0
+        step = self._read_label(window[1:], at + 1, ended)
+        return step + 1 if step else step
+
+    def _read_label(self, window: str, at: int, ended: bool) -> Step:
+        """A text in brackets is the label of a link if a parenthesis follows it directly."""
+        end = closing_bracket(window)
+        if end == 0:
+            return 0
+        if end is None or end + 1 == len(window):
+            if not ended:
+                return None
+            self._unsure_labels += end is None
+            return 0
+        label = window[1:end]
+        if label.startswith("^"):
+            return end + 1  # a footnote's number
+        if window[end + 1] != "(":
+            return 0
+        self._label_ends.append(at + end)
+        return end if label.isdigit() else 1  # a number is a reference, which is not read
+
+    def _ends_label(self, at: int) -> bool:
+        while self._label_ends and self._label_ends[-1] < at:
+            self._label_ends.pop()
+        return bool(self._label_ends) and self._label_ends[-1] == at
+
+    def _read_label_end(self, window: str, at: int, ended: bool) -> Step:
+        if not self._ends_label(at):
+            if not self._unsure_labels:
+                return 0
+            if len(window) == 1:
+                return 0 if ended else None
+            self._unsure_labels -= 1
+            if window[1] != "(":
+                return 0
+        self._mode = _Mode.TARGET
+        self._depth = 0
+        return 1
+
+    def _read_target(self, window: str, at: int, ended: bool) -> Step:
+        for index, char in enumerate(window):
+            self._depth += {"(": 1, ")": -1}.get(char, 0)
+            if self._depth == 0 or char == "\n":
+                self._mode = _Mode.INLINE
+                return index + (char != "\n")
+        return len(window)
+
+    def _read_angle(self, window: str, at: int, ended: bool) -> Step:
+        tag = starts_with(window, ended, _LINE_BREAK_TAGS)
+        if not tag:
+            return None if tag is None else self._start_address(window, at, ended)
+        self._out.gap(Gap.SPACE, at, len(tag))
+        return len(tag)
+
+    def _start_address(self, window: str, at: int, ended: bool) -> Step:
+        if is_word_character(self._out.previous):
+            return 0
+        step = self._address.start(window, ended)
+        if step:
+            self._mode = _Mode.ADDRESS
+        return step
+
+    def _read_address(self, window: str, at: int, ended: bool) -> Step:
+        step: Step = 0
+        label_end = self._label_ends[-1] - at if self._label_ends else len(window)
+        if label_end >= len(window):
+            step = self._address.read(window, at, ended)
+        elif label_end > 0:
+            step = self._address.read(window[:label_end], at, ended=True)
+        if step == 0 or self._address.is_over:
+            self._mode = _Mode.INLINE
+        return step
+
+
+_Reader = Callable[[MarkdownReader, str, int, bool], Step]
+
+_READERS: dict[_Mode, _Reader] = {
+    _Mode.LINE: MarkdownReader._read_line_start,
+    _Mode.INLINE: MarkdownReader._read_inline,
+    _Mode.CODE: MarkdownReader._read_code,
+    _Mode.FENCE: MarkdownReader._read_fence,
+    _Mode.ADDRESS: MarkdownReader._read_address,
+    _Mode.TARGET: MarkdownReader._read_target,
+}
+_INLINE_MARKS: dict[str, _Reader] = {
+    "\\": MarkdownReader._read_escape,
+    "`": MarkdownReader._read_code_mark,
+    "[": MarkdownReader._read_label,
+    "]": MarkdownReader._read_label_end,
+    "!": MarkdownReader._read_image,
+    "<": MarkdownReader._read_angle,
+    "|": MarkdownReader._read_pipe,
+    **dict.fromkeys("*_~", MarkdownReader._read_emphasis),
+    **dict.fromkeys("hHwW", MarkdownReader._start_address),
+}

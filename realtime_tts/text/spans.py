@@ -1,0 +1,89 @@
+"""Where in the caller's text a piece of processed text came from. Offsets count code points."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """`text` stands for source[start:end].
+
+    If both have the same length the characters correspond one to one, otherwise the piece is
+    indivisible. What lies between two pieces is in the source but not spoken.
+    """
+
+    text: str
+    start: int
+    end: int
+
+
+class OffsetMap:
+    """Offsets after a stage that removes or replaces characters -> offsets before it.
+
+    A removed character counts as part of the one before it.
+    """
+
+    def __init__(self) -> None:
+        self._after = [0]
+        self._before = [0]
+
+    def mark(self, after: int, before: int) -> None:
+        """The character at `after` (and those that follow it one to one) came from `before`."""
+        if self._before[-1] - self._after[-1] == before - after:
+            return
+        if self._after[-1] == after:
+            self._before[-1] = before
+        else:
+            self._after.append(after)
+            self._before.append(before)
+
+    def before(self, after: int) -> int:
+        index = bisect_right(self._after, after) - 1
+        return self._before[index] + after - self._after[index]
+
+
+class PieceMap:
+    """Characters of all pieces, joined -> offsets in their source."""
+
+    def __init__(self) -> None:
+        self.length = 0
+        self._at: list[int] = []  # where in the joined text each entry begins
+        self._pieces: list[tuple[int, int, bool]] = []  # start, end, characters one to one
+
+    def add(self, piece: Piece) -> None:
+        """Pieces come in order; those that touch and match one to one become one entry."""
+        direct = len(piece.text) == piece.end - piece.start
+        if direct and self._pieces:
+            start, end, last_direct = self._pieces[-1]
+            if last_direct and end == piece.start:
+                self._pieces[-1] = (start, piece.end, True)
+                self.length += len(piece.text)
+                return
+        self._at.append(self.length)
+        self._pieces.append((piece.start, piece.end, direct))
+        self.length += len(piece.text)
+
+    def source_offset(self, count: int) -> int:
+        """The source offset just after the first `count` characters; 0 for none of them.
+
+        A piece that is not one to one counts when its last character does.
+        """
+        if count <= 0 or not self._pieces:
+            return 0
+        count = min(count, self.length)
+        index = bisect_right(self._at, count - 1) - 1
+        start, end, direct = self._pieces[index]
+        if direct:
+            return start + count - self._at[index]
+        next_at = self._at[index + 1] if index + 1 < len(self._at) else self.length
+        return end if count == next_at else start
+
+    def source_start(self, index: int) -> int | None:
+        """The source offset where character `index` begins; None if there is no such character."""
+        if not 0 <= index < self.length:
+            return None
+        entry = bisect_right(self._at, index) - 1
+        start, _, direct = self._pieces[entry]
+        return start + index - self._at[entry] if direct else start

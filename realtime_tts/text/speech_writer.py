@@ -1,0 +1,91 @@
+"""What the speech text filter lets through: pieces of text, with white space tidied."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from realtime_tts.text.characters import is_word_character
+from realtime_tts.text.spans import Piece
+
+
+class Gap(IntEnum):
+    """What stands between two texts in place of something that is not read; higher wins."""
+
+    EMOJI = 1  # a space, if it stood between two words
+    SPACE = 2  # a space
+    CELL = 3  # a comma and a space, or a space after punctuation
+
+
+_PAUSES = ".,;:!?…。，、；：！？"
+_MAX_NEWLINES = 2  # a paragraph's end; more mean no longer pause
+
+
+class SpeechWriter:
+    """Collects pieces. Runs of white space shrink to one space or up to two newlines."""
+
+    def __init__(self) -> None:
+        self._last = ""
+        self._pieces: list[Piece] = []
+        self._newlines = _MAX_NEWLINES  # in the white space that ends the text; leading is dropped
+        self._spaced = True  # the text ends in white space
+        self._gap: tuple[Gap, int, int] | None = None
+
+    @property
+    def previous(self) -> str:
+        """What stands before the next character, white space included; "" before the first."""
+        return " " if self._gap and self._gap[0] is not Gap.EMOJI else self._last
+
+    def take(self) -> list[Piece]:
+        """The pieces since the last call."""
+        pieces, self._pieces = self._pieces, []
+        return pieces
+
+    def say(self, text: str, at: int) -> None:
+        """Write text that is not white space and stands at `at` in the source."""
+        self._close_gap(text[0])
+        self._put(text, at, at + len(text))
+        self._newlines = 0
+        self._spaced = False
+
+    def space(self, char: str, at: int) -> None:
+        """Write a space, unless white space is there already."""
+        if not self._spaced:
+            self._spaced = True
+            self._put(char, at, at + 1)
+
+    def newline(self, at: int) -> None:
+        """Write a newline, unless a paragraph has just ended."""
+        self._gap = None
+        self._spaced = True
+        if self._newlines < _MAX_NEWLINES:
+            self._newlines += 1
+            self._put("\n", at, at + 1)
+
+    def gap(self, kind: Gap, at: int, length: int) -> None:
+        """source[at:at+length] is not read; if more follows in this line, `kind` separates it."""
+        if self._gap is None or self._gap[0] < kind:
+            self._gap = (kind, at, at + length)
+
+    def _close_gap(self, following: str) -> None:
+        if self._gap is None:
+            return
+        kind, start, end = self._gap
+        self._gap = None
+        if self._spaced:
+            return
+        if kind is Gap.CELL and self._last not in _PAUSES:
+            self._put(", ", start, end)
+        elif kind is not Gap.EMOJI or (
+            is_word_character(self._last) and is_word_character(following)
+        ):
+            self._put(" ", start, end)
+
+    def _put(self, text: str, start: int, end: int) -> None:
+        self._last = text[-1]
+        if self._pieces:
+            before = self._pieces[-1]
+            direct = len(before.text) == before.end - before.start
+            if direct and before.end == start and len(text) == end - start:
+                self._pieces[-1] = Piece(before.text + text, before.start, end)
+                return
+        self._pieces.append(Piece(text, start, end))

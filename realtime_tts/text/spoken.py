@@ -1,0 +1,140 @@
+"""How much of a turn's text was heard when it was interrupted: an estimate.
+
+The model does not say which text a frame of audio speaks. What is known: the seconds played and
+generated, and the text. Every spoken character c has an expected duration d(c) by its script
+(`_duration`), and D is the sum of d over the text the model was given.
+
+- Generation complete: the text fills the audio, so heard = D * played / generated. In a text of
+  one script this is nearly the proportion of characters.
+- Not complete: heard = played, at the expected rate, and at most D.
+
+The characters whose durations sum up to `heard` are counted as spoken, back to the last end of a
+word (any character, where words are not separated by spaces). The estimate rather says too little
+than too much: an agent may repeat a word, but does not believe it said what nobody heard.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from bisect import bisect_right
+from itertools import accumulate
+from typing import NamedTuple
+
+from realtime_tts.text.characters import ZERO_WIDTH_JOINER, writes_without_spaces
+from realtime_tts.text.pipeline import TextPipeline
+
+# Seconds per letter by script, from usual speaking rates: about 15 letters and spaces per second in
+# alphabets, fewer where vowels are not written, 4.5 Chinese and 5.5 Korean syllables, 7.5 morae.
+_LETTER_SECONDS = 0.067
+_SCRIPT_SECONDS = (
+    (0x0370, 0x058F, 0.067),  # Greek, Cyrillic, Armenian
+    (0x0590, 0x08FF, 0.09),  # Hebrew, Arabic
+    (0x0900, 0x0DFF, 0.09),  # scripts of India
+    (0x0E00, 0x0EFF, 0.085),  # Thai, Lao
+    (0x1000, 0x109F, 0.09),  # Burmese
+    (0x1100, 0x11FF, 0.09),  # Korean letters
+    (0x1780, 0x17FF, 0.09),  # Khmer
+    (0x3040, 0x30FF, 0.135),  # kana
+    (0x3400, 0x9FFF, 0.22),  # ideographs
+    (0xAC00, 0xD7AF, 0.18),  # Korean syllables
+    (0xF900, 0xFAFF, 0.22),
+    (0x20000, 0x3FFFF, 0.22),
+)
+_JAPANESE_IDEOGRAPH_SECONDS = 0.27  # two morae
+_DIGIT_SECONDS = 0.28  # a word
+_SPACE_SECONDS = 0.05
+_SENTENCE_END_SECONDS = 0.35
+_PAUSE_SECONDS = 0.15
+_SENTENCE_ENDS = frozenset(".!?…。！？।؟\n")
+_PAUSES = frozenset(",;:、，；：،—–")
+
+
+class SpokenSplit(NamedTuple):
+    """The caller's text in two parts; joined they are the source exactly."""
+
+    spoken: str
+    remaining: str
+
+
+def split_spoken(
+    pipeline: TextPipeline,
+    played: float,
+    generated: float,
+    *,
+    complete: bool = False,
+    language: str | None = None,
+) -> SpokenSplit:
+    """Split `pipeline.source` at what was heard.
+
+    `played` and `generated` are seconds of this turn's audio; `complete` says that the text was
+    finished and that no more audio will be generated. `language` ("Japanese") refines durations.
+
+    Nothing played means nothing spoken; all played of a complete generation means all spoken. More
+    played never means less spoken.
+    """
+    source = pipeline.source
+    if played <= 0:
+        return SpokenSplit("", source)
+    if complete and played >= generated:
+        return SpokenSplit(source, "")
+    text = pipeline.spoken if complete else pipeline.spoken[: pipeline.fed_characters]
+    ends = list(accumulate(_durations(text, language)))
+    if not ends:
+        return SpokenSplit("", source)
+    heard = ends[-1] * played / generated if complete else min(played, generated)
+    count = bisect_right(ends, heard)
+    while count and not _is_boundary(pipeline.spoken, count):
+        count -= 1
+    cut = _include_closing_marks(pipeline, count) if count else 0
+    return SpokenSplit(source[:cut], source[cut:])
+
+
+def _include_closing_marks(pipeline: TextPipeline, count: int) -> int:
+    """The end in the source of the first `count` characters, with the marks that close them."""
+    source = pipeline.source
+    cut = pipeline.source_offset(count)
+    next_start = pipeline.source_start(count)
+    while cut < next_start and not source[cut].isspace():
+        cut += 1
+    return cut
+
+
+def _durations(text: str, language: str | None) -> list[float]:
+    japanese = (language or "").lower() in ("japanese", "ja") or any(
+        "\u3040" <= char <= "\u30ff" for char in text
+    )
+    return [_duration(char, japanese) for char in text]
+
+
+def _duration(char: str, japanese: bool) -> float:
+    """Expected seconds of one character, pauses included."""
+    if char in _SENTENCE_ENDS:
+        return _SENTENCE_END_SECONDS
+    if char in _PAUSES:
+        return _PAUSE_SECONDS
+    if char.isspace():
+        return _SPACE_SECONDS
+    if char.isdigit():
+        return _DIGIT_SECONDS
+    if not char.isalpha():
+        return 0.0  # other punctuation, combining marks
+    for low, high, seconds in _SCRIPT_SECONDS:
+        if low <= ord(char) <= high:
+            is_ideograph = low >= 0x3400 and low != 0xAC00
+            return _JAPANESE_IDEOGRAPH_SECONDS if japanese and is_ideograph else seconds
+    return _LETTER_SECONDS
+
+
+def _is_boundary(text: str, index: int) -> bool:
+    """Whether the text may be cut before text[index]: at the end of a word."""
+    if index >= len(text):
+        return True
+    before, after = text[index - 1], text[index]
+    category = unicodedata.category(after)
+    if category.startswith("M") or ZERO_WIDTH_JOINER in (before, after):
+        return False
+    if category.startswith("P") and category not in ("Ps", "Pi"):
+        return False  # punctuation stays with its word
+    if writes_without_spaces(before) or writes_without_spaces(after):
+        return not before.isspace()
+    return after.isspace() and not before.isspace()

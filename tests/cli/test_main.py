@@ -1,0 +1,110 @@
+import socket
+import subprocess
+import sys
+
+import pytest
+
+import realtime_tts
+from realtime_tts.cli import main
+from realtime_tts.cli.failures import ExitStatus, explain
+from realtime_tts.errors import (
+    ConfigError,
+    ConnectionLost,
+    HandshakeRefused,
+    OverloadedError,
+    RealtimeTTSError,
+    RequestError,
+    TurnError,
+)
+
+
+def test_every_command_has_help(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("serve", "say", "voices", "bench"):
+        with pytest.raises(SystemExit) as left:
+            main([command, "--help"])
+        assert left.value.code == 0
+        assert f"usage: realtime-tts {command}" in capsys.readouterr().out
+
+
+def test_the_overview_names_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    out = capsys.readouterr().out
+    for command in ("serve", "say", "voices", "bench"):
+        assert command in out
+
+
+def test_no_command_and_an_unknown_one_are_wrong_usage() -> None:
+    for words in ([], ["speak"]):
+        with pytest.raises(SystemExit) as left:
+            main(words)
+        assert left.value.code == ExitStatus.USAGE
+
+
+def test_it_runs_as_a_module() -> None:
+    command = [sys.executable, "-m", "realtime_tts", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == realtime_tts.__version__
+
+
+def test_without_a_server_it_says_how_to_start_one(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        url = f"ws://127.0.0.1:{probe.getsockname()[1]}"
+        for words in (["say", "Hello."], ["voices"]):
+            assert main([*words, "--url", url]) == ExitStatus.UNREACHABLE
+            message = capsys.readouterr().err
+            assert f"no server answers at {url}" in message
+            assert "realtime-tts serve" in message
+            assert "Traceback" not in message
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["say", "Hello.", "--stdin"], "a text or --stdin, not both"),
+        (["say", "Hello.", "--url", "ftp://h"], "such as ws://"),
+        (["say", "Hello.", "--seed", "-1"], "seed"),
+        (["bench", "--sessions", "1,x"], "numbers separated by commas"),
+        (["bench", "--sessions", "0"], "at least 1 session"),
+        (["bench", "--mode", "open", "--rate", "0"], "rate above 0"),
+        (["bench", "--interrupts", "2"], "share from 0 to 1"),
+    ],
+)
+def test_flags_that_cannot_work_are_wrong_usage(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == ExitStatus.USAGE
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "words"),
+    [
+        (ConfigError("bad flag"), ExitStatus.USAGE, "bad flag"),
+        (RequestError("no such voice"), ExitStatus.USAGE, "no such voice"),
+        (HandshakeRefused("key?", 401), ExitStatus.NOT_ALLOWED, "--api-key"),
+        (HandshakeRefused("origin", 403), ExitStatus.NOT_ALLOWED, "origin"),
+        (HandshakeRefused("full", 503), ExitStatus.NO_CAPACITY, "full"),
+        (OverloadedError("busy", 1.0), ExitStatus.NO_CAPACITY, "busy"),
+        (HandshakeRefused("down"), ExitStatus.UNREACHABLE, "realtime-tts serve"),
+        (HandshakeRefused("path", 404), ExitStatus.FAILED, "path"),
+        (ConnectionLost("cut"), ExitStatus.UNREACHABLE, "cut"),
+        (TurnError("numerics", "numerics"), ExitStatus.FAILED, "numerics"),
+        (RealtimeTTSError("other"), ExitStatus.FAILED, "other"),
+        (ImportError("no torch", name="torch"), ExitStatus.FAILED, "realtime-tts-server[server]"),
+        (ImportError("…", name="matplotlib"), ExitStatus.FAILED, "realtime-tts-server[plot]"),
+    ],
+)
+def test_each_kind_of_failure_has_its_status_and_its_advice(
+    error: Exception, status: ExitStatus, words: str
+) -> None:
+    found, message = explain(error)
+    assert found is status
+    assert words in message
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError(), ImportError("…", name="realtime_tts.x")])
+def test_a_mistake_of_ours_is_not_hidden(error: Exception) -> None:
+    with pytest.raises(type(error)):
+        explain(error)

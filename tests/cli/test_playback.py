@@ -1,0 +1,92 @@
+import sys
+import wave
+from pathlib import Path
+
+import pytest
+
+from realtime_tts.cli.playback import PlaybackClock, PlayerFailed, ProcessSink, WavSink
+
+SECOND = bytes(48_000)
+
+
+class Time:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_what_was_heard_is_what_time_has_played_of_what_was_given() -> None:
+    time = Time()
+    clock = PlaybackClock(time)
+    assert clock.played == 0.0
+    clock.wrote(len(SECOND) * 3)  # three seconds at once
+    assert clock.played == 0.0
+    time.now += 1.25
+    assert clock.played == pytest.approx(1.25)
+    time.now += 10.0
+    assert clock.played == pytest.approx(3.0)
+
+
+def test_silence_between_packets_is_not_heard_speech() -> None:
+    time = Time()
+    clock = PlaybackClock(time)
+    clock.wrote(len(SECOND))
+    time.now += 5.0
+    clock.wrote(len(SECOND))
+    assert clock.played == pytest.approx(1.0)
+    time.now += 0.5
+    assert clock.played == pytest.approx(1.5)
+
+
+async def test_a_wav_file_holds_the_packets(tmp_path: Path) -> None:
+    sink = WavSink(tmp_path / "out.wav")
+    await sink.write(b"\x01\x00" * 10)
+    await sink.write(b"\x02\x00" * 5)
+    await sink.finish()
+    with wave.open(str(tmp_path / "out.wav")) as file:
+        assert file.getframerate() == 24_000
+        assert file.readframes(100) == b"\x01\x00" * 10 + b"\x02\x00" * 5
+    assert sink.played_seconds is None
+
+
+def python(code: str) -> tuple[str, ...]:
+    return (sys.executable, "-c", code)
+
+
+async def test_a_player_gets_the_packets_on_its_standard_input(tmp_path: Path) -> None:
+    copy = tmp_path / "heard"
+    code = f"import sys; open({str(copy)!r}, 'wb').write(sys.stdin.buffer.read())"
+    sink = await ProcessSink.start(python(code))
+    await sink.write(b"ab")
+    await sink.write(b"cd")
+    await sink.finish()
+    assert copy.read_bytes() == b"abcd"
+
+
+async def test_a_player_that_dies_is_an_error() -> None:
+    sink = await ProcessSink.start(python("raise SystemExit(3)"))
+    with pytest.raises(PlayerFailed, match="exit status 3"):
+        for _ in range(1_000):
+            await sink.write(SECOND)
+    sink = await ProcessSink.start(python("import sys; sys.stdin.read(); raise SystemExit(4)"))
+    await sink.write(b"ab")
+    with pytest.raises(PlayerFailed, match="exit status 4"):
+        await sink.finish()
+
+
+async def test_a_player_that_is_not_there_is_an_error() -> None:
+    with pytest.raises(PlayerFailed, match="cannot be started"):
+        await ProcessSink.start(("no-such-player-anywhere",))
+
+
+async def test_stopping_a_player_is_immediate_and_no_error() -> None:
+    sink = await ProcessSink.start(python("import time; time.sleep(60)"))
+    await sink.write(b"ab")
+    sink.stop()
+    sink.stop()
+    await sink.write(b"cd")
+    await sink.finish()
+    played = sink.played_seconds
+    assert played is not None and played < 5

@@ -1,0 +1,44 @@
+import argparse
+
+import pytest
+
+from realtime_tts.cli.session_arguments import (
+    add_server_arguments,
+    add_voice_arguments,
+    session_options,
+)
+from realtime_tts.client import SessionOptions
+
+
+def parse(*words: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    add_server_arguments(parser)
+    add_voice_arguments(parser)
+    return parser.parse_args(words)
+
+
+@pytest.mark.parametrize(
+    ("words", "options"),
+    [
+        ("", {}),
+        ("--voice ava --language english --seed 3", {"voice": "ava", "language": "english",
+                                                     "seed": 3}),
+        ("--top-k 5 --top-p 0.5", {"sampling": {"top_k": 5, "top_p": 0.5}}),
+        ("--temperature 0", {"sampling": {"temperature": 0.0, "predictor": {"temperature": 0.0}}}),
+        ("--temperature 0.7", {"sampling": {"temperature": 0.7}}),
+        ("--text-filter off --layout streaming", {"text_filter": "off", "layout": "streaming"}),
+    ],
+)
+def test_flags_become_options_and_silence_stays_silence(
+    words: str, options: SessionOptions
+) -> None:
+    assert session_options(parse(*words.split())) == options
+
+
+def test_address_and_key_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REALTIME_TTS_URL", "ws://speech.example")
+    monkeypatch.setenv("REALTIME_TTS_API_KEY", "from-the-environment")
+    arguments = parse()
+    assert (arguments.url, arguments.api_key) == ("ws://speech.example", "from-the-environment")
+    arguments = parse("--url", "ws://h", "--api-key", "k")
+    assert (arguments.url, arguments.api_key) == ("ws://h", "k")

@@ -1,0 +1,337 @@
+"""Random lives of random utterances, checked after every single move."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, fields
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+)
+
+from tts_scheduler import (
+    Admitted,
+    CostModel,
+    Layout,
+    Load,
+    Queued,
+    Scheduler,
+    SchedulerConfig,
+    StepCosts,
+    StepPlan,
+    StepResult,
+)
+from tts_scheduler.policy import POLICIES
+from tts_scheduler.utterance import Utterance
+
+COSTS = StepCosts(0.010, 0.004, 0.001, 0.010, 0.004, 0.0001)
+
+configs = st.builds(
+    SchedulerConfig,
+    slots=st.integers(1, 5),
+    max_rows=st.sampled_from([None, 1, 2]),
+    max_prefills=st.integers(1, 3),
+    lead_cap=st.sampled_from([0.3, 0.5, 1.0, 3.0]),
+    codec_ramp=st.sampled_from([(1, 1, 2, 4), (1,), (2, 4), (4,)]),
+    utilisation=st.sampled_from([0.3, 0.7, 5.0]),
+    max_queue=st.integers(0, 3),
+    queue_timeout=st.sampled_from([0.2, 2.0]),
+)
+
+
+def snapshot(scheduler: Scheduler) -> object:
+    """Everything a plan could have changed."""
+
+    def row(utterance: Utterance) -> tuple[object, ...]:
+        playback = utterance.playback
+        own = [getattr(utterance, f.name) for f in fields(utterance) if f.name != "playback"]
+        return (*own, *(getattr(playback, name) for name in playback.__slots__))
+
+    return (
+        [row(utterance) for utterance in scheduler._utterances.values()],
+        list(scheduler._waiting),
+        list(scheduler._speaking),
+        [utterance.id for utterance in scheduler._queue],
+        list(scheduler._free_slots),
+        scheduler.cost.costs,
+        scheduler.cost.spread,
+        scheduler.capacity,
+    )
+
+
+@dataclass
+class Known:
+    """What the test itself knows about an utterance."""
+
+    text: int = 0
+    finished: bool = False
+    frames: int = 0
+    pending: int = 0
+    slot: int | None = None
+
+
+class World(RuleBasedStateMachine):
+    @initialize(config=configs, policy=st.sampled_from(POLICIES))
+    def begin(self, config: SchedulerConfig, policy: object) -> None:
+        cost = CostModel(COSTS)
+        for rows in (1, 2, 5) * 20:
+            cost.observe(Load(0, 0, rows, rows), COSTS.seconds(Load(0, 0, rows, rows)))
+        self.config = config
+        self.scheduler = Scheduler(config, cost, policy)  # type: ignore[arg-type]
+        self.now = 50.0
+        self.live: dict[str, Known] = {}
+        self.opened = 0
+        self.ends: Counter[str] = Counter()
+
+    # Rules --------------------------------------------------------------------------------------
+
+    @rule(
+        text=st.integers(0, 6),
+        finish=st.booleans(),
+        layout=st.sampled_from(Layout),
+        listener=st.sampled_from([None, -1.0, 0.5, 4.0]),
+        lead_cap=st.sampled_from([None, 0.1, 0.8]),
+    )
+    def open(
+        self,
+        text: int,
+        finish: bool,
+        layout: Layout,
+        listener: float | None,
+        lead_cap: float | None,
+    ) -> None:
+        id = f"u{self.opened}"
+        self.opened += 1
+        answer = self.scheduler.open(
+            id,
+            prompt_tokens=20,
+            now=self.now,
+            layout=layout,
+            listener_free_at=None if listener is None else self.now + listener,
+            lead_cap=lead_cap,
+        )
+        if not isinstance(answer, Admitted | Queued):
+            self.ends[id] += 1
+            return
+        self.live[id] = Known()
+        self._append(id, text)
+        if finish:
+            self._finish(id)
+
+    @precondition(lambda self: self.live)
+    @rule(data=st.data(), text=st.integers(1, 5), finish=st.sampled_from([False, False, True]))
+    def write(self, data: st.DataObject, text: int, finish: bool) -> None:
+        id = data.draw(st.sampled_from(sorted(self.live)))
+        if not self.live[id].finished:
+            self._append(id, text)
+            if finish:
+                self._finish(id)
+
+    @precondition(lambda self: self.live)
+    @rule(data=st.data())
+    def flush(self, data: st.DataObject) -> None:
+        self.scheduler.flush(data.draw(st.sampled_from(sorted(self.live))), self.now)
+
+    @precondition(lambda self: self.live)
+    @rule(data=st.data())
+    def cancel(self, data: st.DataObject) -> None:
+        self._cancel(data.draw(st.sampled_from(sorted(self.live))))
+
+    @precondition(lambda self: self.live)
+    @rule(data=st.data(), ahead=st.floats(0.0, 0.3))
+    def report(self, data: st.DataObject, ahead: float) -> None:
+        """A listener whose clock runs a little fast."""
+        id = data.draw(st.sampled_from(sorted(self.live)))
+        playback = self.scheduler._utterances[id].playback
+        heard = playback.sent_seconds - playback.lead(self.now)
+        self.scheduler.played(id, max(0.0, heard) + ahead, self.now)
+
+    @rule(seconds=st.floats(0.0, 1.0))
+    def let_time_pass(self, seconds: float) -> None:
+        self.now += seconds
+        self._expire()
+
+    @rule(share=st.floats(0.0, 0.999))
+    def sleep_until_the_alarm(self, share: float) -> None:
+        if self.scheduler.plan(self.now) is not None:
+            assert self.scheduler.next_wake(self.now) == self.now
+            return
+        wake = self.scheduler.next_wake(self.now)
+        if wake is None:
+            return
+        assert wake > self.now, "an alarm that rings at once and for nothing"
+        early = self.now + share * (wake - self.now)
+        if early < wake:
+            assert self.scheduler.plan(early) is None, "overslept"
+            assert not self._can_expire(early), "overslept"
+        self.now = wake
+        assert self.scheduler.plan(wake) is not None or self._can_expire(wake), "woken for nothing"
+        self._expire()
+
+    @rule(data=st.data(), pace=st.floats(0.5, 4.0), meanwhile=st.booleans())
+    def step(self, data: st.DataObject, pace: float, meanwhile: bool) -> None:
+        before = snapshot(self.scheduler)
+        plan = self.scheduler.plan(self.now)
+        self.scheduler.next_wake(self.now)
+        assert self.scheduler.plan(self.now) == plan, "the same question, another answer"
+        assert snapshot(self.scheduler) == before, "plan() changed something"
+        if plan is None:
+            return
+        self._check(plan)
+        making = [p.id for p in plan.prefills] + [d.id for d in plan.decodes]
+        for id in making:
+            self.live[id].frames += 1
+            self.live[id].pending += 1
+        over = [id for id in making if self.live[id].finished and data.draw(st.integers(0, 9)) == 0]
+        result = self._result(plan, making, over, pace * COSTS.seconds(Load.of(plan)))
+        if meanwhile:
+            self._cancel(data.draw(st.sampled_from(sorted(self.live))))
+        self.now += result.seconds
+        self.scheduler.commit(plan, result, self.now)
+        for id in over:
+            if id in self.live:
+                self._over(id)
+        self._check_leads()
+
+    # What must hold -----------------------------------------------------------------------------
+
+    def _check(self, plan: StepPlan) -> None:
+        config = self.config
+        assert len(plan.decodes) <= config.rows_per_step
+        assert len(plan.prefills) <= config.max_prefills
+        assert plan.ids <= set(self.live), "a plan names somebody who is over"
+        slots = list(plan.slots.values())
+        assert len(set(slots)) == len(slots) and set(slots) <= set(range(config.slots))
+        for prefill in plan.prefills:
+            known = self.live[prefill.id]
+            assert known.slot is None and known.text > 0
+            assert prefill.slot not in {k.slot for k in self.live.values()}, "a slot owned twice"
+            full = prefill.layout is Layout.FULL_TEXT
+            assert prefill.text_tokens == (known.text if full else 1)
+            assert known.finished or not full
+            known.slot = prefill.slot
+        for decode in plan.decodes:
+            known = self.live[decode.id]
+            assert (decode.slot, decode.frame) == (known.slot, known.frames)
+            assert known.finished or decode.frame < known.text, "a starved row in a plan"
+        self._check_codec(plan)
+
+    def _check_codec(self, plan: StepPlan) -> None:
+        most = max(2, self.config.codec_ramp[-1])
+        making = {p.id for p in plan.prefills} | {d.id for d in plan.decodes}
+        runs = {run.id: run.frames for run in plan.codec}
+        assert len(runs) == len(plan.codec)
+        for id, frames in runs.items():
+            pending = self.live[id].pending + (id in making)
+            assert 1 <= frames <= pending
+            assert frames <= most
+        for id in making:
+            known = self.live[id]
+            if not known.finished and known.frames + 1 >= known.text:
+                assert runs[id] == known.pending + 1, "held with sound left to give"
+
+    def _check_leads(self) -> None:
+        run = max(2, self.config.codec_ramp[-1]) * self.config.frame_seconds
+        for id, row in self.scheduler._speaking.items():
+            busy = (row.listener_free_at or 0.0) - self.now  # the turn before counts as lead too
+            limit = max(row.lead_cap, busy) + run
+            assert row.playback.lead(self.now) <= limit + 1e-9, f"{id} is too far ahead"
+
+    @invariant()
+    def every_utterance_ends_at_most_once_and_nobody_is_lost(self) -> None:
+        if not hasattr(self, "scheduler"):
+            return
+        assert all(times == 1 for times in self.ends.values())
+        assert set(self.live) == set(self.scheduler._utterances)
+        assert len(self.live) == self.scheduler.active + self.scheduler.queued
+        assert self.opened == len(self.live) + len(self.ends)
+
+    @invariant()
+    def every_slot_has_one_owner_or_none(self) -> None:
+        if not hasattr(self, "scheduler"):
+            return
+        owned = [row.slot for row in self.scheduler._speaking.values()]
+        assert sorted(owned + self.scheduler._free_slots) == list(range(self.config.slots))
+        assert sorted(owned) == sorted(k.slot for k in self.live.values() if k.slot is not None)
+
+    @invariant()
+    def admitted_turns_fit_the_slots_and_the_queue_its_length(self) -> None:
+        if not hasattr(self, "scheduler"):
+            return
+        assert self.scheduler.active <= self.config.slots
+        assert self.scheduler.queued <= self.config.queue_length
+        assert not self.scheduler.queued or self.scheduler.active >= self.scheduler.capacity
+
+    def teardown(self) -> None:
+        """Whoever is left can be ended, and then nothing is left of anybody."""
+        if hasattr(self, "scheduler"):
+            for id in sorted(self.live):
+                self._cancel(id)
+            assert sorted(self.ends) == sorted(f"u{i}" for i in range(self.opened))
+            assert all(times == 1 for times in self.ends.values())
+            assert self.scheduler._free_slots == list(range(self.config.slots))
+            assert self.scheduler.plan(self.now) is None
+            assert self.scheduler.next_wake(self.now) is None
+
+    # Helpers ------------------------------------------------------------------------------------
+
+    def _append(self, id: str, text: int) -> None:
+        self.scheduler.append(id, text, self.now)
+        self.live[id].text += text
+
+    def _finish(self, id: str) -> None:
+        speaks = self.scheduler.finish(id, self.now)
+        self.live[id].finished = True
+        assert speaks is (self.live[id].text > 0)
+        if not speaks:
+            self._over(id)
+
+    def _cancel(self, id: str) -> None:
+        assert self.scheduler.cancel(id, self.now) is True
+        assert self.scheduler.cancel(id, self.now) is False
+        self._over(id)
+
+    def _over(self, id: str) -> None:
+        del self.live[id]
+        self.ends[id] += 1
+
+    def _can_expire(self, now: float) -> bool:
+        queue = self.scheduler._queue
+        return bool(queue) and queue[0].opened_at + self.config.queue_timeout <= now
+
+    def _expire(self) -> None:
+        expired = self.scheduler.expire(self.now)
+        assert self.scheduler.expire(self.now) == ()
+        for id in expired:
+            self._over(id)
+
+    def _result(
+        self, plan: StepPlan, making: list[str], over: list[str], seconds: float
+    ) -> StepResult:
+        runs = {run.id: run.frames for run in plan.codec}
+        runs.update((id, self.live[id].pending) for id in over)
+        for id, frames in runs.items():
+            self.live[id].pending -= frames
+        samples = {id: frames * self.config.frame_samples for id, frames in runs.items()}
+        return StepResult(seconds, frozenset(making), samples, frozenset(over))
+
+
+TestWorld = World.TestCase
+TestWorld.settings = settings(max_examples=80, stateful_step_count=60, deadline=None)
+
+
+def test_a_plan_is_a_value() -> None:
+    scheduler = Scheduler(SchedulerConfig())
+    scheduler.open("a", prompt_tokens=1, now=0.0)
+    scheduler.append("a", 5, 0.0)
+    plan = scheduler.plan(0.0)
+    assert plan is not None
+    with pytest.raises(AttributeError):
+        plan.decodes = ()  # type: ignore[misc]

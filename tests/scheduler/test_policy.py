@@ -1,0 +1,125 @@
+from math import inf
+
+import pytest
+
+from tts_scheduler import Layout, Phase, Playback, SchedulerConfig
+from tts_scheduler.policy import (
+    due,
+    is_ahead,
+    next_packet,
+    rest_seconds,
+    resume_at,
+    start_at,
+    start_key,
+)
+from tts_scheduler.utterance import Utterance
+
+CONFIG = SchedulerConfig()
+
+
+def utterance(order: int = 1, listener_free_at: float | None = None) -> Utterance:
+    return Utterance(
+        id=f"u{order}",
+        order=order,
+        prompt_tokens=10,
+        layout=Layout.AUTO,
+        opened_at=10.0,
+        lead_cap=3.0,
+        min_start_tokens=2,
+        listener_free_at=listener_free_at,
+        playback=Playback(listener_free_at=listener_free_at),
+        phase=Phase.WAITING,
+    )
+
+
+def with_text(tokens: int, at: float = 10.0, listener_free_at: float | None = None) -> Utterance:
+    row = utterance(listener_free_at=listener_free_at)
+    row.text_tokens, row.first_text_at = tokens, at
+    return row
+
+
+def test_nothing_starts_without_text() -> None:
+    assert start_at(utterance(), CONFIG) == inf
+    flushed = utterance()
+    flushed.flushed = True
+    assert start_at(flushed, CONFIG) == inf
+
+
+def test_enough_text_starts_at_once() -> None:
+    assert start_at(with_text(2), CONFIG) == 10.0
+
+
+def test_too_little_text_waits_for_more_but_not_for_long() -> None:
+    assert start_at(with_text(1), CONFIG) == pytest.approx(10.15)
+
+
+@pytest.mark.parametrize("what", ["finished", "flushed"])
+def test_flush_and_finish_override_the_wait(what: str) -> None:
+    row = with_text(1)
+    setattr(row, what, True)
+    assert start_at(row, CONFIG) == 10.0
+
+
+def test_full_text_waits_for_all_of_it() -> None:
+    row = with_text(50)
+    row.layout = Layout.FULL_TEXT
+    row.flushed = True
+    assert start_at(row, CONFIG) == inf
+    row.finished = True
+    assert start_at(row, CONFIG) == 10.0
+
+
+def test_a_start_rests_while_the_listener_has_plenty_of_the_last_turn_to_hear() -> None:
+    assert start_at(with_text(5, listener_free_at=12.0), CONFIG) == 10.0
+    assert start_at(with_text(5, listener_free_at=15.0), CONFIG) == pytest.approx(12.0)
+
+
+def test_starts_go_by_when_the_listener_begins_to_wait() -> None:
+    busy = with_text(5, at=10.0, listener_free_at=11.0)
+    later = with_text(5, at=10.5)
+    assert sorted([busy, later], key=start_key) == [later, busy]
+
+
+def test_a_row_is_due_one_step_earlier_for_every_further_frame_its_packet_needs() -> None:
+    row = with_text(5)
+    row.playback.feed(1920, 10.0)  # heard until 10.08; the next packet needs two more frames
+    assert next_packet(row, CONFIG) == (pytest.approx(10.08), 1)
+    assert due(row, 0.03, CONFIG) == pytest.approx(10.05)
+    row.codec_pending = 1
+    assert next_packet(row, CONFIG) == (pytest.approx(10.08), 0)
+    assert due(row, 0.03, CONFIG) == pytest.approx(10.08)
+
+
+def test_a_frame_is_for_the_packet_after_those_that_are_made() -> None:
+    row = with_text(5)
+    row.playback.feed(1920, 10.0)
+    row.codec_pending = 2  # fill the next packet, and 1,792 samples of the one after
+    assert next_packet(row, CONFIG) == (pytest.approx(10.08 + 2048 / 24_000), 0)
+
+
+def test_a_row_without_a_listener_yet_is_due_since_ever() -> None:
+    assert due(with_text(5), 0.03, CONFIG) == -inf
+
+
+def test_all_that_was_made_and_not_heard_counts_against_the_cap() -> None:
+    row = with_text(5)
+    row.playback.feed(38 * 1920, 10.0)  # 3.04 s made, of which 1,280 samples wait for their packet
+    assert row.playback.lead(10.0) < 3.0
+    assert is_ahead(row, 10.0, CONFIG)
+    assert not is_ahead(row, 10.05, CONFIG)
+    row.codec_pending = 1
+    assert is_ahead(row, 10.05, CONFIG)
+
+
+def test_a_parked_row_comes_back_one_codec_run_and_one_packet_below_the_cap() -> None:
+    row = with_text(5)
+    row.playback.sent(3 * 24_000, 10.0)
+    assert rest_seconds(CONFIG) == pytest.approx(0.32 + 2048 / 24_000)
+    assert resume_at(row, CONFIG) == pytest.approx(13.0 - (3.0 - rest_seconds(CONFIG)))
+
+
+def test_a_parked_row_never_sleeps_into_the_reserve() -> None:
+    row = with_text(5)
+    row.lead_cap = 0.3
+    row.playback.sent(24_000, 10.0)
+    assert resume_at(row, CONFIG) == pytest.approx(11.0 - 0.3)

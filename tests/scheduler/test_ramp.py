@@ -1,0 +1,86 @@
+import pytest
+
+from tts_scheduler import Layout, Phase, Playback, SchedulerConfig
+from tts_scheduler.ramp import codec_run, first_run
+from tts_scheduler.utterance import Utterance
+
+CONFIG = SchedulerConfig()
+STEP = 0.01
+
+
+def row(lead: float = 0.0, runs: int = 0, listener_free_at: float | None = None) -> Utterance:
+    """A speaking row; at time 0 its listener has `lead` seconds to hear."""
+    playback = Playback(listener_free_at=listener_free_at)
+    if lead:
+        playback.sent(round(lead * 24_000), 0.0)
+    return Utterance(
+        id="a",
+        order=1,
+        prompt_tokens=10,
+        layout=Layout.STREAMING,
+        opened_at=0.0,
+        lead_cap=3.0,
+        min_start_tokens=2,
+        listener_free_at=listener_free_at,
+        playback=playback,
+        phase=Phase.SPEAKING,
+        codec_runs=runs,
+    )
+
+
+def run(row: Utterance, pending: int, has_next: bool = True, step: float = STEP) -> int:
+    return codec_run(row, pending, has_next, 0.0, step, CONFIG)
+
+
+def test_nothing_pending_is_nothing_to_do() -> None:
+    assert run(row(lead=1.0), 0) == 0
+    assert run(row(lead=1.0), 0, has_next=False) == 0
+
+
+def test_runs_grow_while_the_next_packet_is_safe() -> None:
+    assert [run(row(2.0, runs=1), pending) for pending in (1,)] == [1]
+    assert [run(row(2.0, runs=2), pending) for pending in (1, 2)] == [0, 2]
+    assert [run(row(2.0, runs=9), pending) for pending in (1, 2, 3, 4)] == [0, 0, 0, 4]
+
+
+def test_a_run_does_not_wait_when_the_next_packet_is_not_safe() -> None:
+    assert run(row(0.2, runs=9), 1) == 1
+    assert run(row(0.2, runs=9), 3) == 3
+    # with four steps of 10 ms and a reserve of 300 ms, 340 ms are just enough to wait for three
+    assert run(row(0.341, runs=9), 1) == 0
+    assert run(row(0.339, runs=9), 1) == 1
+
+
+def test_a_row_about_to_wait_for_text_gives_all_it_has() -> None:
+    assert run(row(2.0, runs=9), 1, has_next=False) == 1
+    assert run(row(2.0, runs=9), 3, has_next=False) == 3
+    assert run(row(), 1, has_next=False, step=1.0) == 1
+
+
+def test_one_frame_leaves_at_once_when_two_more_come_before_it_is_heard() -> None:
+    assert first_run(row(), 1, 0.0, 0.039, CONFIG) == 1
+
+
+@pytest.mark.parametrize("step", [0.041, 0.079])
+def test_sound_waits_for_a_second_frame_when_the_second_packet_would_be_late(step: float) -> None:
+    assert first_run(row(), 1, 0.0, step, CONFIG) == 0
+    assert first_run(row(), 2, 0.0, step, CONFIG) == 2
+
+
+def test_a_machine_slower_than_speech_does_not_wait_for_ever() -> None:
+    assert [first_run(row(), pending, 0.0, 0.5, CONFIG) for pending in (1, 2, 3, 4)] == [0, 0, 0, 4]
+
+
+def test_a_listener_who_hears_the_last_turn_needs_no_waiting() -> None:
+    assert first_run(row(listener_free_at=0.5), 1, 0.0, 0.079, CONFIG) == 1
+
+
+def test_the_second_packet_is_kept_even_with_one_frame_per_run() -> None:
+    config = SchedulerConfig(codec_ramp=(1,))
+    assert first_run(row(), 1, 0.0, 0.06, config) == 0
+    assert first_run(row(), 2, 0.0, 0.06, config) == 2
+
+
+def test_a_ramp_that_begins_higher_is_respected() -> None:
+    config = SchedulerConfig(codec_ramp=(3, 4))
+    assert [first_run(row(), pending, 0.0, 0.001, config) for pending in (1, 2, 3)] == [0, 0, 3]

@@ -1,0 +1,468 @@
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tts_scheduler import (
+    Admitted,
+    CodecRun,
+    CostModel,
+    Decode,
+    Layout,
+    Load,
+    Phase,
+    Prefill,
+    Scheduler,
+    SchedulerConfig,
+    StepCosts,
+    StepResult,
+)
+
+MakeRig = Callable[..., Any]
+
+
+# Starting ---------------------------------------------------------------------------------------
+
+
+def test_the_first_step_makes_the_first_frame_and_its_sound(make_rig: MakeRig) -> None:
+    rig = make_rig()
+    assert rig.open("a", 5, prompt_tokens=33) == Admitted()
+    plan = rig.step()
+    assert plan.prefills == (Prefill("a", 0, 33, 1, Layout.STREAMING),)
+    assert plan.codec == (CodecRun("a", 0, 1),)
+    assert rig.scheduler.stats("a").sent_seconds == pytest.approx(0.08)
+
+
+def test_complete_text_uses_the_full_text_layout(make_rig: MakeRig) -> None:
+    rig = make_rig()
+    rig.open("a", 5, finish=True)
+    assert rig.plan().prefills == (Prefill("a", 0, 10, 5, Layout.FULL_TEXT),)
+
+
+def test_the_layout_is_settled_at_the_prefill(make_rig: MakeRig) -> None:
+    rig = make_rig()
+    rig.open("a", 5)
+    assert rig.plan().prefills[0].layout is Layout.STREAMING
+    rig.finish("a")
+    rig.step()
+    assert rig.scheduler.stats("a").layout is Layout.FULL_TEXT
+
+
+def test_streaming_can_be_forced_and_full_text_waits(make_rig: MakeRig) -> None:
+    rig = make_rig()
+    rig.open("s", 5, finish=True, layout=Layout.STREAMING)
+    rig.open("f", 5, layout=Layout.FULL_TEXT)
+    assert rig.plan().prefills == (Prefill("s", 0, 10, 1, Layout.STREAMING),)
+    rig.finish("f")
+    assert [p.id for p in rig.plan().prefills] == ["s", "f"]
+
+
+def test_one_token_waits_for_a_second_until_the_longest_wait(make_rig: MakeRig) -> None:
+    rig = make_rig()
+    rig.open("a", 1)
+    assert rig.plan() is None
+    assert rig.scheduler.next_wake(rig.now) == pytest.approx(rig.now + 0.15)
+    rig.now += 0.149
+    assert rig.plan() is None
+    rig.now += 0.001
+    assert rig.plan() is not None
+
+
+def test_flush_starts_with_what_there_is(make_rig: MakeRig) -> None:
+    rig = make_rig()
+    rig.open("a", 1)
+    rig.scheduler.flush("a", rig.now)
+    assert rig.plan().ids == {"a"}
+
+
+def test_an_utterance_may_have_its_own_start_policy(make_rig: MakeRig) -> None:
+    rig = make_rig()
+    rig.open("eager", 1, min_start_tokens=1)
+    rig.open("careful", 4, min_start_tokens=5)
+    assert rig.plan().ids == {"eager"}
+
+
+def test_no_more_prefills_in_a_step_than_allowed(make_rig: MakeRig) -> None:
+    rig = make_rig(slots=8, max_prefills=3)
+    for i in range(8):
+        rig.open(str(i), 5)
+    assert [p.id for p in rig.step().prefills] == ["0", "1", "2"]
+    assert [p.id for p in rig.step().prefills] == ["3", "4", "5"]
+
+
+def test_finish_without_text_is_the_end_and_says_so(make_rig: MakeRig) -> None:
+    rig = make_rig()
+    rig.open("a")
+    assert rig.finish("a") is False
+    assert rig.scheduler.stats("a").phase is Phase.ENDED
+    assert rig.scheduler.active == 0
+    rig.open("b", 1)
+    assert rig.finish("b") is True
+
+
+# Holding ----------------------------------------------------------------------------------------
+
+
+def test_a_row_without_its_next_token_is_not_in_the_plan(make_rig: MakeRig) -> None:
+    rig = make_rig()
+    rig.open("a", 3)
+    plans = rig.steps(3)
+    assert plans[1].decodes == (Decode("a", 0, 1),)
+    assert plans[2].decodes == (Decode("a", 0, 2),)
+    assert rig.plan() is None
+    assert rig.scheduler.held == 1
+    assert rig.scheduler.next_wake(rig.now) is None
+    rig.append("a", 1)
+    assert rig.plan().decodes == (Decode("a", 0, 3),)
+    assert rig.scheduler.held == 0
+
+
+def test_after_the_end_of_the_text_frames_need_no_more_tokens(make_rig: MakeRig) -> None:
+    rig = make_rig()
+    rig.open("a", 3, frames=12)
+    rig.steps(3)
+    rig.finish("a")
+    rig.steps(9)
+    assert rig.ended == ["a"]
+
+
+def test_a_row_about_to_be_held_flushes_its_frames(make_rig: MakeRig) -> None:
+    rig = make_rig()
+    rig.open("a", 40)
+    while rig.step() is not None:
+        pass
+    assert rig.scheduler.held == 1
+    assert rig.pending["a"] == 0
+    assert any(run.frames > 1 for plan in rig.plans for run in plan.codec)
+
+
+def test_held_time_is_counted(make_rig: MakeRig) -> None:
+    rig = make_rig()
+    rig.open("a", 2)
+    rig.steps(2)
+    rig.now += 0.5
+    assert rig.scheduler.stats("a", rig.now).held_seconds == pytest.approx(0.5)
+    rig.append("a", 1)
+    assert rig.scheduler.stats("a", rig.now + 9.0).held_seconds == pytest.approx(0.5)
+
+
+def test_an_underrun_for_want_of_text_is_told_from_one_of_ours(make_rig: MakeRig) -> None:
+    rig = make_rig()
+    rig.open("text", 2)
+    rig.steps(2)
+    rig.now += 1.0
+    rig.append("text", 3)
+    rig.steps(2)
+    stats = rig.scheduler.stats("text")
+    assert (stats.underruns, stats.starved_underruns) == (1, 1)
+    rig.open("ours", 50)
+    rig.step()
+    rig.step(0.2)
+    rig.step()
+    stats = rig.scheduler.stats("ours")
+    assert (stats.underruns, stats.starved_underruns) == (1, 0)
+
+
+# Parking ----------------------------------------------------------------------------------------
+
+
+def test_a_row_far_ahead_is_parked_and_wakes_on_time(make_rig: MakeRig) -> None:
+    rig = make_rig(lead_cap=1.0)
+    rig.open("a", 200, finish=True)
+    while rig.step() is not None:
+        pass
+    wake = rig.scheduler.next_wake(rig.now)
+    assert wake is not None and wake > rig.now
+    assert rig.scheduler.plan(wake - 1e-6) is None
+    assert rig.scheduler.plan(wake) is not None
+
+
+def test_lead_stays_within_its_cap_and_one_codec_run(make_rig: MakeRig) -> None:
+    rig = make_rig(lead_cap=1.0)
+    rig.open("a", 300, finish=True)
+    rig.open("b", 300, finish=True, lead_cap=0.5)
+    most = {"a": 0.0, "b": 0.0}
+    for _ in range(200):
+        rig.steps(1)
+        for id in most:
+            row = rig.scheduler._speaking.get(id)
+            if row is not None:
+                most[id] = max(most[id], row.playback.lead(rig.now))
+    assert 0.9 < most["a"] <= 1.0 + 0.32
+    assert 0.4 < most["b"] <= 0.5 + 0.32
+    assert rig.scheduler.stats("a").underruns == rig.scheduler.stats("b").underruns == 0
+
+
+def test_a_played_report_can_wake_a_parked_row(make_rig: MakeRig) -> None:
+    rig = make_rig(lead_cap=1.0)
+    rig.open("a", 200, finish=True)
+    while rig.step() is not None:
+        pass
+    rig.scheduler.played("a", 0.9, rig.now)
+    assert rig.plan() is not None
+
+
+def test_a_cap_below_the_reserve_counts_as_the_reserve(make_rig: MakeRig) -> None:
+    rig = make_rig(step_seconds=0.02)
+    rig.open("a", 100, finish=True, lead_cap=0.0, frames=100)
+    while not rig.ended:
+        rig.steps(1)
+    assert rig.scheduler.stats("a").underruns == 0
+
+
+# Order ------------------------------------------------------------------------------------------
+
+
+def staggered(rig: Any, leads: dict[str, float]) -> None:
+    """Rows on air with these leads at the present time; one frame makes their next packet."""
+    for id in leads:
+        rig.open(id, 500, finish=True)
+    while len(rig.scheduler._speaking) < len(leads):
+        rig.step()
+    for id, lead in leads.items():
+        row = rig.scheduler._speaking[id]
+        row.parked = False
+        row.playback.played(row.playback.sent_seconds, rig.now)
+        row.playback.sent(round(lead * 24_000), rig.now)
+        row.playback.unsent_samples = 1000
+
+
+def test_the_earliest_deadline_goes_first(make_rig: MakeRig) -> None:
+    rig = make_rig(slots=8, max_rows=2)
+    staggered(rig, {"a": 2.0, "b": 0.5, "c": 1.0, "d": 0.2})
+    assert [d.id for d in rig.step().decodes] == ["d", "b"]
+
+
+def test_rows_that_can_wait_are_left_out_when_a_row_cannot_afford_them(make_rig: MakeRig) -> None:
+    rig = make_rig(costs=StepCosts(0.010, 0.010, 0.0, 0.0, 0.0, 0.0), slots=8, utilisation=9)
+    staggered(rig, {"far": 2.5, "further": 2.6, "close": 0.035})
+    plan = rig.plan()  # all three would take 40 ms, two take 30 ms
+    assert [d.id for d in plan.decodes] == ["close", "far"]
+
+
+def test_nobody_is_left_out_without_need(make_rig: MakeRig) -> None:
+    rig = make_rig(costs=StepCosts(0.010, 0.010, 0.0, 0.0, 0.0, 0.0), slots=8, utilisation=9)
+    staggered(rig, {"far": 2.5, "further": 2.6, "close": 0.2})
+    assert len(rig.plan().decodes) == 3
+
+
+def test_a_start_waits_while_somebody_on_air_would_pay_for_it(make_rig: MakeRig) -> None:
+    costs = StepCosts(0.010, 0.0, 0.0, 0.050, 0.0, 0.0)  # a step with a prefill takes 60 ms
+    rig = make_rig(costs=costs, slots=8)
+    staggered(rig, {"on air": 0.055})
+    rig.open("new", 5)
+    assert rig.plan().prefills == ()
+    rig = make_rig(costs=costs, slots=8)
+    staggered(rig, {"on air": 0.070})
+    rig.open("new", 5)
+    assert [p.id for p in rig.plan().prefills] == ["new"]
+
+
+def test_a_start_counts_everybody_the_limit_makes_wait(make_rig: MakeRig) -> None:
+    """Four rows and one per step: the last of them has no time to give away."""
+    costs = StepCosts(0.010, 0.0, 0.0, 0.010, 0.0, 0.0)
+    for fourth, enters in ((0.045, False), (0.055, True)):
+        rig = make_rig(costs=costs, slots=8, max_rows=1)
+        staggered(rig, {"a": 0.030, "b": 0.035, "c": 0.045, "d": fourth})
+        rig.open("new", 5)
+        assert bool(rig.plan().prefills) is enters, fourth
+
+
+def test_no_start_while_somebody_is_late_through_our_fault(make_rig: MakeRig) -> None:
+    rig = make_rig(slots=8)
+    staggered(rig, {"on air": 0.1})
+    rig.now += 0.3
+    rig.open("new", 5)
+    while not rig.scheduler.stats("on air").underruns:
+        assert rig.step().prefills == ()
+    assert [p.id for p in rig.plan().prefills] == ["new"]
+
+
+def test_a_row_whose_text_is_late_does_not_keep_others_from_starting(make_rig: MakeRig) -> None:
+    rig = make_rig(slots=8)
+    rig.open("slow text", 3)
+    rig.steps(3)
+    rig.now += 1.0
+    rig.append("slow text", 1)
+    rig.open("new", 5)
+    plan = rig.plan()
+    assert [p.id for p in plan.prefills] == ["new"]
+    assert [d.id for d in plan.decodes] == ["slow text"]
+
+
+def test_no_start_that_would_take_the_machine_below_real_time(make_rig: MakeRig) -> None:
+    costs = StepCosts(0.010, 0.020, 0.0, 0.0, 0.0, 0.0)  # 4 rows: 90 ms for 80 ms of sound
+    rig = make_rig(costs=costs, slots=8, utilisation=9.0)
+    staggered(rig, {"a": 2.0, "b": 2.0, "c": 2.0})
+    rig.open("fourth", 5)
+    assert rig.plan().prefills == ()
+    rig.scheduler.cancel("a", rig.now)
+    assert [p.id for p in rig.plan().prefills] == ["fourth"]
+
+
+def test_a_prefill_longer_than_any_lead_does_not_wait_for_ever(make_rig: MakeRig) -> None:
+    costs = StepCosts(0.010, 0.0, 0.0, 5.0, 0.0, 0.0)
+    rig = make_rig(costs=costs, slots=8)
+    staggered(rig, {"on air": 2.0})
+    rig.open("new", 5)
+    assert [p.id for p in rig.plan().prefills] == ["new"]
+
+
+def test_the_oldest_start_goes_first(make_rig: MakeRig) -> None:
+    rig = make_rig(slots=2, max_prefills=1)
+    rig.open("first")
+    rig.open("second", 5)
+    rig.now += 0.1
+    rig.append("first", 5)
+    assert [p.id for p in rig.plan().prefills] == ["second"]
+
+
+# Ending -----------------------------------------------------------------------------------------
+
+
+def test_a_cancelled_row_is_not_planned_and_its_slot_is_free_at_once(make_rig: MakeRig) -> None:
+    rig = make_rig(slots=1)
+    rig.open("a", 50)
+    rig.steps(3)
+    assert rig.scheduler.cancel("a", rig.now) is True
+    assert rig.plan() is None
+    rig.open("b", 50)
+    assert rig.plan().prefills[0].slot == 0
+
+
+def test_cancel_is_idempotent(make_rig: MakeRig) -> None:
+    rig = make_rig()
+    rig.open("a", 5)
+    assert rig.scheduler.cancel("a", rig.now) is True
+    assert rig.scheduler.cancel("a", rig.now) is False
+    assert rig.scheduler.cancel("never opened", rig.now) is False
+
+
+@pytest.mark.parametrize("at", ["prefill", "decode", "end"])
+def test_a_cancel_while_the_step_is_under_way_is_passed_over(make_rig: MakeRig, at: str) -> None:
+    rig = make_rig(slots=2)
+    rig.open("a", 50, finish=True, frames=3)
+    rig.open("b", 50)
+    rig.steps({"prefill": 0, "decode": 1, "end": 2}[at])
+    plan = rig.plan()
+    result = rig.execute(plan)
+    assert "a" in plan.ids
+    assert rig.scheduler.cancel("a", rig.now) is True
+    rig.scheduler.commit(plan, result, rig.now + 0.01)
+    assert rig.scheduler.active == 1
+    assert rig.scheduler._free_slots == [0]
+    assert rig.scheduler.plan(rig.now + 0.01).ids == {"b"}
+
+
+def test_speech_that_ends_frees_its_slot_and_is_known_until_the_next_commit(
+    make_rig: MakeRig,
+) -> None:
+    rig = make_rig(slots=2)
+    rig.open("a", 2, finish=True, frames=4)
+    rig.steps(4)
+    stats = rig.scheduler.stats("a")
+    assert (stats.phase, stats.frames) == (Phase.ENDED, 4)
+    assert stats.sent_seconds == pytest.approx(4 * 0.08)
+    assert rig.scheduler.active == 0
+    rig.open("b", 5)
+    rig.step()
+    with pytest.raises(KeyError):
+        rig.scheduler.stats("a")
+
+
+def test_a_row_that_fails_at_its_prefill_ends(make_rig: MakeRig) -> None:
+    rig = make_rig(slots=1)
+    rig.open("a", 5)
+    plan = rig.plan()
+    rig.scheduler.commit(plan, StepResult(0.01, ended=frozenset({"a"})), rig.now)
+    assert rig.scheduler.active == 0
+    rig.open("b", 5)
+    assert rig.plan().prefills[0].slot == 0
+
+
+def test_what_comes_in_for_an_utterance_that_is_over_is_ignored(make_rig: MakeRig) -> None:
+    rig = make_rig()
+    rig.open("a", 5)
+    rig.scheduler.cancel("a", rig.now)
+    rig.append("a", 5)
+    assert rig.finish("a") is False
+    rig.scheduler.flush("a", rig.now)
+    rig.scheduler.played("a", 1.0, rig.now)
+    assert rig.plan() is None
+
+
+def test_an_id_in_use_is_refused(make_rig: MakeRig) -> None:
+    rig = make_rig()
+    rig.open("a", 5)
+    with pytest.raises(ValueError, match="open already"):
+        rig.open("a", 5)
+
+
+def test_text_after_the_end_of_the_text_is_an_error(make_rig: MakeRig) -> None:
+    rig = make_rig()
+    rig.open("a", 5, finish=True)
+    with pytest.raises(ValueError, match="after its text was finished"):
+        rig.append("a", 1)
+    rig.open("b", 5)
+    with pytest.raises(ValueError, match="less than nothing"):
+        rig.append("b", -1)
+
+
+# The rest ---------------------------------------------------------------------------------------
+
+
+def test_steps_teach_the_cost_model() -> None:
+    cost = CostModel()
+    scheduler = Scheduler(SchedulerConfig(slots=4), cost)
+    scheduler.open("a", prompt_tokens=10, now=0.0)
+    scheduler.append("a", 1000, 0.0)
+    now = 0.0
+    for _ in range(400):
+        plan = scheduler.plan(now)
+        if plan is None:
+            wake = scheduler.next_wake(now)
+            assert wake is not None
+            now = wake
+            continue
+        now += 0.04
+        frames = frozenset(plan.ids) if plan.rows else frozenset()
+        samples = {run.id: run.frames * 1920 for run in plan.codec}
+        scheduler.commit(plan, StepResult(0.04, frames, samples), now)
+    assert cost.predict(Load(0, 0, 1, 1)) == pytest.approx(0.04, rel=0.05)
+
+
+def test_an_idle_scheduler_sleeps_until_something_comes_in(make_rig: MakeRig) -> None:
+    rig = make_rig()
+    assert rig.plan() is None
+    assert rig.scheduler.next_wake(rig.now) is None
+    rig.open("a")
+    assert rig.scheduler.next_wake(rig.now) is None
+
+
+def test_the_alarm_rings_when_a_start_may_leave_its_listener_s_last_turn(make_rig: MakeRig) -> None:
+    rig = make_rig()
+    rig.open("a", 5, listener_free_at=rig.now + 5.0)
+    assert rig.plan() is None
+    wake = rig.scheduler.next_wake(rig.now)
+    assert wake == pytest.approx(rig.now + 2.0)
+    assert rig.scheduler.plan(wake) is not None
+
+
+def test_the_alarm_rings_when_the_queue_times_out(make_rig: MakeRig) -> None:
+    rig = make_rig(slots=1, queue_timeout=0.5)
+    rig.open("held", 2)
+    rig.steps(2)
+    rig.open("queued", 5)
+    wake = rig.scheduler.next_wake(rig.now)
+    assert wake == pytest.approx(rig.now + 0.5)
+    assert rig.scheduler.expire(wake) == ("queued",)
+
+
+def test_gauges_count_phases(make_rig: MakeRig) -> None:
+    rig = make_rig(slots=2)
+    rig.open("held", 2)
+    rig.open("waiting")
+    rig.open("queued", 3)
+    rig.steps(2)
+    scheduler = rig.scheduler
+    assert (scheduler.active, scheduler.held, scheduler.queued, scheduler.capacity) == (2, 1, 1, 2)

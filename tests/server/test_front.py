@@ -1,0 +1,224 @@
+"""Who is let in, and what the health routes say meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from typing import Any
+
+import pytest
+import websockets
+
+from realtime_tts.config import LimitsConfig, ServerConfig
+from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig, Faults
+
+ORIGIN = "http://127.0.0.1"
+
+
+async def get(server: Any, path: str) -> tuple[int, dict[str, str], bytes]:
+    """Status, headers and body of a GET."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    writer.write(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode())
+    raw = await reader.read()
+    writer.close()
+    head, _, body = raw.partition(b"\r\n\r\n")
+    first, *lines = head.decode().split("\r\n")
+    headers = {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}
+    return int(first.split()[1]), headers, body
+
+
+async def says(server: Any, path: str, status: int) -> bool:
+    return (await get(server, path))[0] == status
+
+
+async def test_the_routes_answer(speech: Any) -> None:
+    async with speech() as server:
+        status, headers, body = await get(server, "/")
+        assert status == 200
+        assert b"/v1/tts" in body
+        assert "default-src 'none'" in headers["content-security-policy"]
+        assert "server" not in headers
+        status, _, body = await get(server, "/v1/voices")
+        voices = json.loads(body)
+        assert (voices["default_voice"], voices["sample_rate"]) == ("tenor", 24_000)
+        assert "alto" in voices["voices"]
+        status, headers, body = await get(server, "/metrics")
+        assert headers["content-type"].startswith("text/plain")
+        assert b"tts_sessions 0.0" in body
+        assert (await get(server, "/livez"))[0] == 200
+        assert (await get(server, "/readyz"))[0] == 200
+        assert (await get(server, "/v1/tts"))[0] == 404
+        assert (await get(server, "/nothing"))[0] == 404
+
+
+async def test_it_is_alive_while_it_loads_but_not_ready(speech: Any, eventually: Any) -> None:
+    loaded = threading.Event()
+    fake = FakeEngine(FakeEngineConfig(frames_per_token=1))
+
+    def load(progress: Any) -> FakeEngine:
+        loaded.wait(10)
+        return fake
+
+    async with speech(wait_ready=False, load=load) as server:
+        assert (await get(server, "/livez"))[0] == 200
+        status, _, body = await get(server, "/readyz")
+        assert (status, body) == (503, b"the engine is loading\n")
+        assert (await get(server, "/v1/voices"))[0] == 503
+        with pytest.raises(websockets.InvalidStatus) as refused:
+            await websockets.connect(server.running.websocket_url)
+        answer = refused.value.response
+        assert answer.status_code == 503
+        assert int(answer.headers["retry-after"]) > 0
+        assert json.loads(answer.body)["code"] == "not_ready"
+        loaded.set()
+        await eventually(lambda: says(server, "/readyz", 200))
+        async with server.talk():
+            pass
+
+
+async def test_an_engine_that_cannot_load_ends_the_server_with_1(
+    speech: Any, caplog: pytest.LogCaptureFixture, eventually: Any
+) -> None:
+    def load(progress: Any) -> FakeEngine:
+        raise OSError("no such checkpoint")
+
+    async with speech(wait_ready=False, load=load) as server:
+        drainer = server.running.server
+        await eventually(lambda: drainer.should_exit)
+        assert drainer.exit_code == 1
+        assert "no such checkpoint" in server.running.front.engine.load_failure
+
+
+async def test_an_engine_that_dies_is_neither_alive_nor_ready(
+    speech: Any, caplog: pytest.LogCaptureFixture, eventually: Any
+) -> None:
+    faults = Faults()
+    async with speech(faults=faults) as server, server.talk() as talker:
+
+        def broken(plan: Any) -> None:
+            raise RuntimeError("device lost, injected")
+
+        faults.before_step = broken
+        for _ in range(3):
+            await talker.send("text", text="Hello.", end=True)
+            assert (await talker.until("turn.done"))[-1]["reason"] == "error"
+        await eventually(lambda: says(server, "/livez", 503))
+        status, _, body = await get(server, "/readyz")
+        assert status == 503
+        assert b"failed" in body
+        await talker.send("text", text="Anybody?", end=True)
+        messages = await talker.until("turn.done")
+        assert messages[-1]["reason"] == "error"
+        with pytest.raises(websockets.InvalidStatus):
+            await websockets.connect(server.running.websocket_url)
+
+
+async def test_an_engine_that_hangs_is_not_alive(speech: Any, eventually: Any) -> None:
+    faults, release = Faults(), threading.Event()
+    config = ServerConfig(port=0, engine_stall_seconds=0.2)
+    async with speech(config, faults=faults) as server, server.talk() as talker:
+        assert (await get(server, "/livez"))[0] == 200
+        faults.before_step = lambda plan: release.wait(10)
+        await talker.send("text", text="Hello.", end=True)
+        await eventually(lambda: says(server, "/livez", 503))
+        release.set()
+        faults.before_step = None
+        await talker.until("turn.done")
+        assert (await get(server, "/livez"))[0] == 200
+
+
+async def test_one_session_too_many_is_told_to_come_back(speech: Any) -> None:
+    config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=2))
+    async with speech(config) as server:
+        async with server.talk(), server.talk():
+            with pytest.raises(websockets.InvalidStatus) as refused:
+                await websockets.connect(server.running.websocket_url)
+            answer = refused.value.response
+            assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
+            error = json.loads(answer.body)
+            assert (error["code"], error["retryable"]) == ("too_many_sessions", True)
+            # A browser cannot read a refused handshake: it is told after the upgrade.
+            url = server.running.websocket_url
+            async with websockets.connect(url, additional_headers={"Origin": own(server)}) as page:
+                error = json.loads(await page.recv())
+                assert (error["code"], error["fatal"]) == ("too_many_sessions", True)
+                assert error["retry_after_ms"] == 5_000
+                with pytest.raises(websockets.ConnectionClosed):
+                    await page.recv()
+                assert page.close_code == 1013
+        await server.settled()
+        async with server.talk():
+            pass
+        assert server.value("tts_refused_total", reason="too_many_sessions") == 2
+
+
+def own(server: Any) -> str:
+    return f"http://127.0.0.1:{server.port}"
+
+
+async def test_only_our_subprotocol_is_ever_selected(speech: Any) -> None:
+    async with speech() as server:
+        ours = websockets.Subprotocol("realtime-tts.v1")
+        key = websockets.Subprotocol("realtime-tts.key.some-key-in-there")
+        async with server.talk(subprotocols=[key, ours]) as talker:
+            assert talker.socket.subprotocol == ours
+        async with server.talk(subprotocols=[key]) as talker:
+            assert talker.socket.subprotocol is None
+        async with server.talk() as talker:
+            assert talker.socket.subprotocol is None
+
+
+async def test_ready_tells_the_settings_and_the_limits_in_force(speech: Any) -> None:
+    limits = LimitsConfig(max_queued_turns=3, turn_idle_seconds=7.5)
+    config = ServerConfig(port=0, limits=limits, lead_seconds=2.5)
+    async with speech(config) as server:
+        url = server.running.websocket_url + "?voice=alto&temperature=0.5"
+        async with websockets.connect(url) as socket:
+            ready = json.loads(await socket.recv())
+    assert ready["settings"]["voice"] == "alto"
+    assert ready["settings"]["sampling"]["temperature"] == 0.5
+    assert ready["settings"]["lead_ms"] == 2_500
+    assert ready["limits"]["max_queued_turns"] == 3
+    assert ready["limits"]["turn_idle_ms"] == 7_500
+    assert ready["limits"]["write_stall_ms"] == 5_000
+    assert ready["limits"]["max_turn_audio_ms"] == 160_000
+
+
+async def test_a_drain_lets_turns_finish_and_begins_none(speech: Any) -> None:
+    engine = FakeEngineConfig(step_seconds=0.005, frames_per_token=1)
+    async with speech(engine=engine) as server:
+        async with server.talk() as busy, server.talk() as idle:
+            await busy.send("text", turn_id="a", text="This turn is on the air, ")
+            await busy.send("text", turn_id="b", text="This one waits.", end=True)
+            await busy.until("turn.started")
+            server.running.front.drain()
+            assert (await get(server, "/readyz"))[2] == b"the server is shutting down\n"
+            assert (await get(server, "/livez"))[0] == 200
+            await idle.rest()
+            assert idle.socket.close_code == 1001
+            with pytest.raises(websockets.InvalidStatus) as refused:
+                await websockets.connect(server.running.websocket_url)
+            assert json.loads(refused.value.response.body)["code"] == "going_away"
+            await busy.send("text", turn_id="c", text="A new one?", end=True)
+            await busy.send("text", turn_id="a", text="and is finished.", end=True)
+            messages = await busy.rest()
+            dones = [m for m in messages if isinstance(m, dict) and m["type"] == "turn.done"]
+            ends = {done["turn_id"]: done["reason"] for done in dones}
+            assert ends == {"a": "complete", "b": "complete", "c": "error"}
+            assert busy.socket.close_code == 1001
+
+
+async def test_the_end_of_a_drain_closes_what_still_runs(speech: Any) -> None:
+    async with speech(engine=FakeEngineConfig(frames_per_token=1)) as server:
+        async with server.talk() as talker:
+            await talker.send("text", text="This turn never ends. " * 20)
+            await talker.until("turn.started")
+            server.running.front.drain()
+            server.running.front.end_sessions()
+            messages = await talker.rest()
+            done = [m for m in messages if isinstance(m, dict) and m["type"] == "turn.done"]
+            assert [d["reason"] for d in done] == ["closed"]
+            assert not isinstance(messages[-1], bytes)
+            assert talker.socket.close_code == 1001
+        await server.settled()

@@ -1,0 +1,145 @@
+"""SIGTERM in a process of its own: turns finish, sockets are closed, the exit code is 0."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import random
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import websockets
+
+SERVER = """
+import sys
+from tts_scheduler import SchedulerConfig
+from realtime_tts.config import ServerConfig
+from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
+from realtime_tts.engine.inline import InlineEngine
+from realtime_tts.logs import configure_logging
+from realtime_tts.metrics import Metrics
+from realtime_tts.server.run import serve
+from realtime_tts.text.stable_bpe import ALPHABET
+from realtime_tts.text.tokenizer import Qwen2Tokenizer
+
+def load(progress):
+    if sys.argv[2] == "broken":
+        raise OSError("no such checkpoint")
+    return FakeEngine(FakeEngineConfig(step_seconds=0.005, frames_per_token=1))
+
+configure_logging("json")
+metrics = Metrics()
+code = serve(
+    ServerConfig(port=0, drain_seconds=float(sys.argv[1])),
+    lambda: InlineEngine(load, SchedulerConfig(slots=64), observer=metrics),
+    lambda: Qwen2Tokenizer({c: i for i, c in enumerate(ALPHABET)}, []),
+    metrics,
+    on_ready=lambda port: print(port, flush=True),
+)
+sys.exit(code)
+"""
+
+
+@contextlib.asynccontextmanager
+async def server_process(
+    drain_seconds: float, kind: str = "fake"
+) -> AsyncIterator[asyncio.subprocess.Process]:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", SERVER, str(drain_seconds), kind,
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        yield process
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.communicate()
+
+
+async def url_of(process: asyncio.subprocess.Process) -> str:
+    assert process.stdout is not None
+    async with asyncio.timeout(20):
+        return f"ws://127.0.0.1:{int(await process.stdout.readline())}/v1/tts"
+
+
+async def speak(url: str, text: str, on_air: asyncio.Event) -> tuple[dict[str, Any], int, int]:
+    """One session with one turn: its turn.done, the samples received, the close code."""
+    samples, done = 0, {}
+    async with websockets.connect(url) as socket:
+        await socket.send(json.dumps({"type": "text", "text": text, "end": True}))
+        with contextlib.suppress(websockets.ConnectionClosed):
+            while True:
+                raw = await socket.recv()
+                if isinstance(raw, bytes):
+                    samples += len(raw) // 2
+                    on_air.set()
+                elif json.loads(raw)["type"] == "turn.done":
+                    done = json.loads(raw)
+        assert socket.close_code is not None
+        return done, samples, socket.close_code
+
+
+async def test_sigterm_lets_every_turn_finish_and_exits_with_0() -> None:
+    rng = random.Random(1)
+    async with server_process(20) as process:
+        url = await url_of(process)
+        lengths = [rng.randint(40, 70) for _ in range(20)]  # 3 to 6 s each
+        events = [asyncio.Event() for _ in lengths]
+        sessions = [
+            asyncio.create_task(speak(url, "x" * length, event))
+            for length, event in zip(lengths, events, strict=True)
+        ]
+        await asyncio.gather(*(event.wait() for event in events))
+        process.send_signal(signal.SIGTERM)
+        for length, session in zip(lengths, sessions, strict=True):
+            done, samples, close_code = await session
+            assert done["reason"] == "complete"
+            assert samples == done["samples"] == length * 1_920
+            assert close_code == 1001
+        async with asyncio.timeout(5):
+            assert await process.wait() == 0
+
+
+@pytest.mark.parametrize("how", ["deadline", "second signal"])
+async def test_what_cannot_finish_is_closed_properly(how: str) -> None:
+    async with server_process(0.3 if how == "deadline" else 60) as process:
+        url = await url_of(process)
+        on_air = asyncio.Event()
+        session = asyncio.create_task(speak(url, "x" * 500, on_air))
+        await on_air.wait()
+        started = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        if how == "second signal":
+            await asyncio.sleep(0.3)
+            assert process.returncode is None
+            process.send_signal(signal.SIGTERM)
+        done, samples, close_code = await session
+        assert (done["reason"], close_code) == ("closed", 1001)
+        assert samples == done["samples"]
+        async with asyncio.timeout(5):
+            assert await process.wait() == 0
+        assert time.monotonic() - started < 4
+
+
+async def test_an_idle_server_stops_at_once_at_ctrl_c() -> None:
+    async with server_process(30) as process:
+        await url_of(process)
+        started = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        async with asyncio.timeout(5):
+            assert await process.wait() == 0
+        assert time.monotonic() - started < 2
+
+
+async def test_a_server_that_cannot_load_exits_with_1_and_says_why() -> None:
+    async with server_process(1, "broken") as process:
+        async with asyncio.timeout(20):
+            _, stderr = await process.communicate()
+        assert process.returncode == 1
+        lines = [json.loads(line) for line in stderr.decode().splitlines()]
+        assert any("no such checkpoint" in line.get("exception", "") for line in lines)

@@ -1,0 +1,24 @@
+"""Two hundred sessions at once, for a few seconds. soak.py is the same for longer, by hand."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+SOAK = Path(__file__).with_name("soak.py")
+
+
+async def test_two_hundred_sessions_hear_no_gap_of_the_fronts_and_leave_nothing_behind() -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, str(SOAK), "--sessions", "200", "--seconds", "6",
+        stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    async with asyncio.timeout(60):
+        stdout, _ = await process.communicate()
+    found = json.loads(stdout)
+    assert process.returncode == 0, found
+    assert found["turns"]["complete"] > 100
+    assert found["turns"]["interrupted"] > 10
+    assert set(found["turns"]) == {"complete", "interrupted"}

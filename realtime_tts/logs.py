@@ -123,8 +123,8 @@ def configure_logging(
     root = logging.getLogger()
     root.addHandler(handler)
     root.setLevel(level.upper())
-    # At debug level the WebSocket library logs every frame, text included.
-    logging.getLogger("uvicorn.error").setLevel(max(logging.INFO, root.level))
+    # Below warning uvicorn tells the same as our own lines, and the WebSocket library every frame.
+    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     logging.getLogger("uvicorn.access").setLevel(logging.INFO if access_log else logging.ERROR)
 
     def undo() -> None:

@@ -73,8 +73,8 @@ def test_a_traceback_is_logged_and_escaped(log_format: str) -> None:
 def test_query_strings_are_cut_off() -> None:
     stream = io.StringIO()
     undo = configure_logging("json", stream=stream)
-    uvicorn_log = logging.getLogger("uvicorn.error")
-    uvicorn_log.info('%s - "WebSocket %s" [accepted]', "1.2.3.4:5", "/v1/tts?instructions=secret")
+    access = logging.getLogger("uvicorn.access")
+    access.info('%s - "%s %s HTTP/%s" %d', "1.2.3.4:5", "GET", "/v1/tts?i=secret", "1.1", 426)
     undo()
     assert "/v1/tts" in stream.getvalue()
     assert "secret" not in stream.getvalue()

@@ -14,7 +14,11 @@ import { Turn } from "./turn.js";
  * @typedef {{temperature?: number, topK?: number, topP?: number}} PredictorOptions
  */
 /**
- * @typedef {PredictorOptions & {repetitionPenalty?: number, predictor?: PredictorOptions}} SamplingOptions
+ * @typedef {object} TalkerOptions
+ * @property {number} [repetitionPenalty]
+ * @property {PredictorOptions} [predictor]
+ *
+ * @typedef {PredictorOptions & TalkerOptions} SamplingOptions
  */
 /**
  * Settings of a session; what is left out is the server's choice. PROTOCOL.md, `session.start`, says
@@ -33,8 +37,8 @@ import { Turn } from "./turn.js";
 /**
  * @typedef {object} ConnectOptions
  * @property {string} [apiKey]
- * @property {new (url: string, protocols: string[]) => Socket} [WebSocket] by default the global one,
- *   which Node has since version 22; before, pass the one of the package `ws`
+ * @property {new (url: string, protocols: string[]) => Socket} [WebSocket] by default the global
+ *   one, which Node has since version 22; before, pass the one of the package `ws`
  * @property {number} [connectTimeoutMs] until the server is ready (10,000)
  * @property {number} [replyTimeoutMs] until it answers settings or an interrupt (10,000)
  * @property {(notice: Warning | ServerError) => void} [onWarning] hears every warning, and errors
@@ -50,7 +54,12 @@ export class RealtimeTTS {
   #replyTimeoutMs;
   #turns = 0;
 
-  /** Use `RealtimeTTS.connect`. @param {Connection} connection @param {number} replyTimeoutMs */
+  /**
+   * Use `RealtimeTTS.connect`.
+   *
+   * @param {Connection} connection
+   * @param {number} replyTimeoutMs
+   */
   constructor(connection, replyTimeoutMs) {
     this.#connection = connection;
     this.#replyTimeoutMs = replyTimeoutMs;
@@ -151,7 +160,8 @@ function subprotocols(apiKey) {
   if (apiKey === undefined) return [SUBPROTOCOL];
   if (!TOKEN.test(apiKey)) {
     // The key itself stays out of the message: messages end up in logs.
-    throw new ClientError("an API key for use here consists of letters, digits and !#$%&'*+-.^_`|~");
+    const says = "an API key for use here consists of letters, digits and !#$%&'*+-.^_`|~";
+    throw new ClientError(says);
   }
   return [SUBPROTOCOL, KEY_SUBPROTOCOL_PREFIX + apiKey];
 }

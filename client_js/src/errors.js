@@ -35,7 +35,11 @@ export class ClientError extends RealtimeTTSError {
 }
 
 export class ProtocolError extends RealtimeTTSError {
-  /** @param {string} message @param {string} code @param {string} [field] path of the field at fault */
+  /**
+   * @param {string} message
+   * @param {string} code
+   * @param {string} [field] path of the field at fault
+   */
   constructor(message, code, field = "") {
     super(message, { code });
     this.field = field;

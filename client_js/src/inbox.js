@@ -30,7 +30,10 @@ import { TurnError } from "./errors.js";
 
 /**
  * @template T
- * @typedef {{promise: Promise<T>, resolve: (value: T) => void, reject: (reason: unknown) => void}} Deferred
+ * @typedef {object} Deferred a promise and what settles it
+ * @property {Promise<T>} promise
+ * @property {(value: T) => void} resolve
+ * @property {(reason: unknown) => void} reject
  */
 
 /** @template T @returns {Deferred<T>} */
@@ -55,7 +58,7 @@ export class Inbox {
   over = false;
   /** @type {Deferred<TurnResult>} */
   result = deferred();
-  /** @type {Deferred<Interrupted | null>} the answer to an interrupt; null: the turn is forgotten */
+  /** @type {Deferred<Interrupted | null>} answer to an interrupt; null: the turn is forgotten */
   report = deferred();
   /** @type {Uint8Array[]} */
   #packets = [];
@@ -99,7 +102,11 @@ export class Inbox {
     if (message.code === "turn_already_done") this.report.resolve(null);
   }
 
-  /** An error about this turn came; it goes on until `turn.done`. @param {RealtimeTTSError} error */
+  /**
+   * An error about this turn came; the turn goes on until `turn.done`.
+   *
+   * @param {RealtimeTTSError} error
+   */
   refuse(error) {
     if (error.code === "unknown_turn") this.report.resolve(null);
     else this.#refused ??= error;

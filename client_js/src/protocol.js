@@ -52,7 +52,9 @@ export const CloseCode = Object.freeze({
 /** @typedef {Position & {type: "interrupt", turn_id?: string}} Interrupt */
 /** @typedef {Position & {type: "played", turn_id?: string}} Played */
 /** @typedef {{type: "session.close"}} SessionClose */
-/** @typedef {SessionStart | Text | Flush | TurnEnd | Interrupt | Played | SessionClose} ClientMessage */
+/**
+ * @typedef {SessionStart | Text | Flush | TurnEnd | Interrupt | Played | SessionClose} ClientMessage
+ */
 
 /* Server -> client ------------------------------------------------------------------------- */
 
@@ -110,7 +112,9 @@ export const CloseCode = Object.freeze({
  * @property {number} [retry_after_ms]
  * @property {string} [turn_id]
  */
-/** @typedef {Ready | TurnStarted | TurnInterrupted | TurnDone | Warning | ServerError} ServerMessage */
+/**
+ * @typedef {Ready | TurnStarted | TurnInterrupted | TurnDone | Warning | ServerError} ServerMessage
+ */
 
 /* What each field takes -------------------------------------------------------------------- */
 
@@ -128,8 +132,10 @@ const field = (expected, accepts) => ({ expected, accepts });
 /** @param {Field} of @returns {Field} */
 const optional = (of) => ({ ...of, optional: true });
 /** @param {...string} words */
-const oneOf = (...words) =>
-  field(words.map((word) => `"${word}"`).join(" or "), (v) => words.includes(/** @type {any} */ (v)));
+const oneOf = (...words) => {
+  const expected = words.map((word) => `"${word}"`).join(" or ");
+  return field(expected, (v) => words.includes(/** @type {any} */ (v)));
+};
 /** @param {number} min @param {number} max */
 const whole = (min, max) =>
   field(`a whole number from ${min} to ${max}`, (v) => Number.isInteger(v) && within(v, min, max));
@@ -158,10 +164,7 @@ const turnId = field(
   "1 to 64 printable ASCII characters without space",
   (v) => typeof v === "string" && /^[!-~]{1,64}$/.test(v),
 );
-const topP = field(
-  "a number above 0, at most 1",
-  (v) => typeof v === "number" && v > 0 && v <= 1,
-);
+const topP = field("a number above 0, at most 1", (v) => typeof v === "number" && v > 0 && v <= 1);
 const predictor = {
   temperature: optional(number(0, 2)),
   top_k: optional(whole(0, 1_000_000)),
@@ -279,7 +282,11 @@ export function parseServerMessage(data) {
   const message = parseObject(data);
   const type = message["type"];
   if (typeof type !== "string") {
-    throw new ProtocolError(`\`type\` must be a string, found ${show(type)}`, "bad_message", "type");
+    throw new ProtocolError(
+      `\`type\` must be a string, found ${show(type)}`,
+      "bad_message",
+      "type",
+    );
   }
   if (!Object.hasOwn(SERVER_FIELDS, type)) throw unknownType(type, SERVER_FIELDS);
   check(type, message, SERVER_FIELDS[/** @type {ServerMessage["type"]} */ (type)]);
@@ -324,7 +331,9 @@ function unknownFields(value, fields, path = "") {
   return Object.entries(value).flatMap(([key, found]) => {
     const rule = Object.hasOwn(fields, key) ? fields[key] : undefined;
     if (!rule) return path === "" && key === "type" ? [] : [path + key];
-    return rule.inside && isObject(found) ? unknownFields(found, rule.inside, `${path}${key}.`) : [];
+    return rule.inside && isObject(found)
+      ? unknownFields(found, rule.inside, `${path}${key}.`)
+      : [];
   });
 }
 

@@ -241,7 +241,11 @@ export class Turn {
 }
 
 /** @param {Promise<unknown>} promise @returns {Promise<void>} */
-const settled = (promise) => promise.then(() => {}, () => {});
+const settled = (promise) =>
+  promise.then(
+    () => {},
+    () => {},
+  );
 
 /** @param {Played} position @returns {Position} */
 function onWire({ playedMs, playedSamples }) {

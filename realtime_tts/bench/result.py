@@ -15,7 +15,8 @@ from realtime_tts.bench.settings import Level
 from tts_scheduler.report import Percentiles, percentiles, summarise
 
 DEFINITIONS = {
-    "ttfa_raw_ms": "client: first text delta sent to first packet received",
+    "ttfa_raw_ms": "client: first text delta sent to first packet received; has in it the time in "
+    "which the first words are still being written, unless texts come whole",
     "ttfa_audible_ms": "client: the same to the first sample above -45 dBFS at the ear",
     "ttfa_server_ms": "server: first text delta received to first packet handed to the socket",
     "viability": "share of packets, after each turn's first, that came before the listener ran out",

@@ -22,16 +22,16 @@ _COLUMNS = (
     _Column("sessions", lambda level: level.level),
     _Column("turns", lambda level: str(level.turns)),
     _Column("TTFA p50 ms", lambda level: _p(level.ttfa_raw_ms, "p50")),
-    _Column("p95", lambda level: _p(level.ttfa_raw_ms, "p95")),
-    _Column("p99", lambda level: _p(level.ttfa_raw_ms, "p99")),
+    _Column("TTFA p95 ms", lambda level: _p(level.ttfa_raw_ms, "p95")),
+    _Column("TTFA p99 ms", lambda level: _p(level.ttfa_raw_ms, "p99")),
     _Column("audible p50 ms", lambda level: _p(level.ttfa_audible_ms, "p50")),
-    _Column("p95", lambda level: _p(level.ttfa_audible_ms, "p95")),
+    _Column("audible p95 ms", lambda level: _p(level.ttfa_audible_ms, "p95")),
     _Column("viability", lambda level: f"{level.viability:.2%}"),
     _Column("underruns", lambda level: str(level.underruns)),
     _Column("worst gap ms", lambda level: f"{level.worst_gap_ms:.0f}"),
     _Column("held p95 ms", lambda level: _p(level.held_ms, "p95")),
     _Column("RTF p50", lambda level: _p(level.rtf, "p50", 2)),
-    _Column("p95", lambda level: _p(level.rtf, "p95", 2)),
+    _Column("RTF p95", lambda level: _p(level.rtf, "p95", 2)),
     _Column("audio s/s", lambda level: _number(level.capacity, 1)),
     _Column("failed", lambda level: _failures(level)),
 )
@@ -39,13 +39,15 @@ _INTERRUPT = _Column("interrupt p95 ms", lambda level: _p(level.interrupt_ms, "p
 
 
 def terminal_table(result: BenchResult) -> Table:
-    """For the console."""
-    table = Table(title=headline(result), title_justify="left", caption_justify="left")
-    for column in _columns(result):
-        table.add_column(column.title, justify="right")
+    """For the console: a column for each level, which fits where a row for each would not."""
+    table = Table(caption=headline(result), caption_justify="left")
+    first, *others = _columns(result)
+    table.add_column(first.title)
     for level in result.levels:
         style = "yellow" if level.underruns or level.failed else None
-        table.add_row(*(column.cell(level) for column in _columns(result)), style=style)
+        table.add_column(first.cell(level), justify="right", style=style)
+    for column in others:
+        table.add_row(column.title, *(column.cell(level) for level in result.levels))
     return table
 
 

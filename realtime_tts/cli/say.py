@@ -145,7 +145,8 @@ class _Saying:
             f"first packet after {(self._first_packet_at - self._asked_at) * 1000:.0f} ms",
         ]
         if result.underruns:
-            figures.append(f"{result.underruns} underruns")
+            gaps = "1 gap" if result.underruns == 1 else f"{result.underruns} gaps"
+            figures.append(f"{gaps} in the speech")
         if result.held_ms >= 1:
             figures.append(f"waited {result.held_ms / 1000:.2f} s for text")
         if result.reason != "complete":
@@ -154,7 +155,7 @@ class _Saying:
             figures.append(f"[bold]{self._output.name}[/bold]")
         if self._output.name == str(FALLBACK_FILE) and self._chosen_output is None:
             self._console.print(f"no audio player found: written to {FALLBACK_FILE}")
-        self._console.print(" · ".join(figures))
+        self._console.print(" · ".join(figures), soft_wrap=True)
 
 
 @contextlib.contextmanager

@@ -54,7 +54,9 @@ def _add_model_arguments(group: argparse._ArgumentGroup) -> None:
         default="float32",
         help="of talker and code predictor (default: float32); the codec stays float32",
     )
-    group.add_argument("--threads", type=int, help="CPU threads of the model (default: torch's)")
+    group.add_argument(
+        "--threads", type=int, help="CPU threads of the model (default: all cores but one, up to 8)"
+    )
     group.add_argument("--slots", type=int, default=16, help="turns that hold state (default: 16)")
     group.add_argument(
         "--max-frames", type=int, help="longest turn, in frames of 80 ms (default: the model's)"
@@ -86,6 +88,13 @@ def _add_scheduler_arguments(group: argparse._ArgumentGroup) -> None:
         type=float,
         default=0.15,
         help="seconds after which speech begins with fewer (default: 0.15)",
+    )
+    group.add_argument(
+        "--utilisation",
+        type=float,
+        default=0.7,
+        help="share of real time that all turns together may take before more are refused "
+        "(default: 0.7)",
     )
 
 
@@ -186,6 +195,7 @@ def engine_config(arguments: argparse.Namespace) -> EngineConfig:
         lead_cap=arguments.lead_seconds,
         min_start_tokens=arguments.min_start_tokens,
         max_start_wait=arguments.max_start_wait,
+        utilisation=arguments.utilisation,
         guards=GuardConfig(enabled=not arguments.no_guards),
         step_seconds=arguments.step_seconds,
     )

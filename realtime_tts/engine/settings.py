@@ -24,8 +24,9 @@ class EngineConfig:
     """What runs, where, and how much of it. Building one loads nothing.
 
     `model`: "demo", a local checkpoint folder or a Hub id. `slots`: turns that can hold state at
-    once. `threads`: CPU threads of the model (None: torch's choice). `max_frames`: frames of 80 ms
-    after which a turn ends with `max_length` (None: the checkpoint's own limit).
+    once. `threads`: CPU threads of the model (None: all cores but one, eight at most). `max_frames`: frames of 80 ms
+    after which a turn ends with `max_length` (None: the checkpoint's own limit). `utilisation`:
+    share of a frame's 80 ms that a step may take before turns are refused.
     `step_seconds` and `row_seconds` are the fake engine's speed.
     """
 
@@ -39,6 +40,7 @@ class EngineConfig:
     lead_cap: float = 3.0
     min_start_tokens: int = 2
     max_start_wait: float = 0.15
+    utilisation: float = 0.7
     guards: GuardConfig = GuardConfig()
     step_seconds: float = 0.002
     row_seconds: float = 0.0
@@ -48,7 +50,14 @@ class EngineConfig:
             raise ConfigError(f"engine must be inline or fake, got {self.kind!r}")
         if self.dtype not in DTYPES:
             raise ConfigError(f"dtype must be one of {', '.join(DTYPES)}, got {self.dtype!r}")
-        for name in ("slots", "threads", "max_frames", "min_start_tokens", "lead_cap"):
+        for name in (
+            "slots",
+            "threads",
+            "max_frames",
+            "min_start_tokens",
+            "lead_cap",
+            "utilisation",
+        ):
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise ConfigError(f"{name} must be positive, got {value}")
@@ -63,6 +72,7 @@ class EngineConfig:
             lead_cap=self.lead_cap,
             min_start_tokens=self.min_start_tokens,
             max_start_wait=self.max_start_wait,
+            utilisation=self.utilisation,
         )
 
     @property

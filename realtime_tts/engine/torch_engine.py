@@ -7,7 +7,7 @@ Eager torch, on any device; on a CPU rows never influence each other, bit for bi
 
 from __future__ import annotations
 
-import logging
+import os
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -37,8 +37,6 @@ from realtime_tts.model import (
 from realtime_tts.model.config import Variant
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tts_scheduler import CodecRun, Decode, Layout, Prefill, StepPlan
-
-log = logging.getLogger(__name__)
 
 _WARM_UP_ROWS = (1, 2, 4, 8)
 _WARM_UP_FRAMES = (1, 2, 4)
@@ -99,8 +97,7 @@ class TorchEngine:
 
         Raises CheckpointError for what cannot be found, read or served.
         """
-        if threads is not None:
-            torch.set_num_threads(threads)
+        torch.set_num_threads(_default_threads() if threads is None else threads)
         folder = find_checkpoint(checkpoint, progress)
         tokenizer = Qwen2Tokenizer.from_folder(folder)
         loaded = load_model(folder, device=device, dtype=getattr(torch, dtype), progress=progress)
@@ -275,6 +272,14 @@ class TorchEngine:
             self.step(StepPlan((), decodes, runs))
         for id in ids:
             self.close(id)
+
+
+def _default_threads() -> int:
+    """All cores but one, which the sockets need: where two threads of a matrix product share a
+    core with anything else, each waits for the other's turn, and a step takes ten times as long.
+    """
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return min(max((cores or 1) - 1, 1), 8)
 
 
 def _sampling(settings: SamplingSettings) -> Sampling:

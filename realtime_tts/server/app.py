@@ -31,6 +31,7 @@ def create_app(front: Front) -> Starlette:
     routes = [
         Route("/", _landing_page),
         WebSocketRoute("/v1/tts", front.serve),
+        Route("/v1/tts", _upgrade_required),
         Route("/v1/voices", _voices),
         Route("/livez", _livez),
         Route("/readyz", _readyz),
@@ -72,6 +73,11 @@ async def _probe_lag(metrics: Metrics) -> None:
 async def _landing_page(request: Request) -> Response:
     page = resources.files("realtime_tts.server").joinpath("landing.html").read_text("utf-8")
     return HTMLResponse(page, headers=_PAGE_HEADERS)
+
+
+async def _upgrade_required(request: Request) -> Response:
+    message = "this is a WebSocket endpoint: connect with the subprotocol realtime-tts.v1\n"
+    return PlainTextResponse(message, status_code=426, headers={"upgrade": "websocket"})
 
 
 async def _voices(request: Request) -> Response:

@@ -79,6 +79,7 @@ class Connection:
 
     async def run(self) -> None:
         """Serve the socket until it closes; leaves nothing running in the engine."""
+        self._reporter.opened()
         writer = asyncio.create_task(self._write(), name=f"writer-{self._id}")
         try:
             with self._contained():

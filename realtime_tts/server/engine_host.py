@@ -26,6 +26,8 @@ log = logging.getLogger(__name__)
 
 EventHandler = Callable[[Event], None]
 _POLL_SECONDS = 0.05
+_STOP_SECONDS = 5.0
+_STOP_LOADING_SECONDS = 0.5
 
 
 class EngineHost:
@@ -52,6 +54,8 @@ class EngineHost:
         self._loading: asyncio.Task[None] | None = None
         self.load_failure: str | None = None
         """Set if the engine never became ready; the server cannot recover from it."""
+        self.stuck = False
+        """The engine did not stop when it was told to."""
         self.on_ready: Callable[[], None] | None = None
 
     async def start(self) -> None:
@@ -61,12 +65,20 @@ class EngineHost:
         self._loading = asyncio.create_task(self._load(), name="engine-loading")
 
     async def stop(self) -> None:
-        """Stop the engine. Turns that still run get their Failed event first."""
+        """Stop the engine. Turns that still run get their Failed event first.
+
+        Waits some seconds for a step under way, less for a model that is still loading.
+        """
         if self._loading is not None:
             self._loading.cancel()
             await asyncio.gather(self._loading, return_exceptions=True)
-        await self._link.stop()
-        await asyncio.sleep(0)  # lets the last events, already on this loop, be delivered
+        patience = _STOP_SECONDS if self._link.status().ready else _STOP_LOADING_SECONDS
+        stopping = asyncio.create_task(self._link.stop())
+        await asyncio.wait([stopping], timeout=patience)
+        self.stuck = not stopping.done()
+        if not self.stuck:
+            await stopping
+            await asyncio.sleep(0)  # the last events, already on this loop, are delivered
 
     # State.
 

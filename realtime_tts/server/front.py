@@ -5,12 +5,13 @@ It admits sessions, makes their `Connection`s, and drains them when the server i
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import secrets
 from dataclasses import dataclass
 
 from starlette.types import Scope
-from starlette.websockets import WebSocket
+from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from realtime_tts import __version__
 from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
@@ -80,14 +81,16 @@ class Front:
         """The endpoint `/v1/tts`; returns when the socket is gone."""
         refusal = self._refusal()
         if refusal is not None:
-            await self._refuse(websocket, refusal)
+            with contextlib.suppress(WebSocketDisconnect):
+                await self._refuse(websocket, refusal)
             return
-        session_id = secrets.token_hex(6)
-        connection = self._connect(websocket, session_id)
-        self._connections.add(connection)
+        connection = self._connect(websocket, secrets.token_hex(6))
+        self._connections.add(connection)  # before the first await: the place is taken
         try:
             await websocket.accept(_subprotocol(websocket.scope))
             await connection.run()
+        except WebSocketDisconnect:
+            return  # gone before the handshake was answered
         finally:
             self._connections.discard(connection)
 

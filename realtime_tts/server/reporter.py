@@ -33,8 +33,12 @@ class SessionReporter:
     def __init__(self, session_id: str, client: object, metrics: Metrics) -> None:
         self._session_id = session_id
         self._metrics = metrics
+        self._client = client
         self._turns = 0
-        self._log(logging.INFO, "session.open", client=client)
+
+    def opened(self) -> None:
+        """The socket was accepted."""
+        self._log(logging.INFO, "session.open", client=self._client)
 
     def packet(self, late_seconds: float) -> None:
         """A packet was handed to the socket, so late for its playback deadline (0: in time)."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
+import os
 import socket
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
@@ -13,6 +15,7 @@ import uvicorn
 from realtime_tts.config import ServerConfig
 from realtime_tts.engine.interface import EngineLink
 from realtime_tts.errors import ConfigError
+from realtime_tts.logs import event
 from realtime_tts.metrics import Metrics
 from realtime_tts.protocol.settings import Limits
 from realtime_tts.server.app import create_app
@@ -22,6 +25,8 @@ from realtime_tts.server.http import http_protocol
 from realtime_tts.server.lifecycle import DrainingServer
 from realtime_tts.server.websocket import websocket_protocol
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
+
+log = logging.getLogger(__name__)
 
 
 def serve(
@@ -46,6 +51,11 @@ def serve(
             front.engine.on_ready = lambda: on_ready(port)
         server = DrainingServer(uvicorn_config(front), front)
         await server.serve(sockets)
+        if front.engine.stuck:
+            # Its thread cannot be ended, and Python would wait for it.
+            event(log, logging.WARNING, "server.engine_stuck")
+            logging.shutdown()
+            os._exit(server.exit_code)
         return server.exit_code
 
     return asyncio.run(main())

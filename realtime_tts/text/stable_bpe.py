@@ -133,7 +133,9 @@ class OpenPreToken:
 
     @property
     def held_characters(self) -> int:
-        return sum(char not in _CONTINUATION_BYTES for char in self._bytes)
+        """Characters of which at least one byte has not become part of an id."""
+        begun = self._bytes[:1] in _CONTINUATION_BYTES
+        return begun + sum(byte not in _CONTINUATION_BYTES for byte in self._bytes)
 
     def feed(self, text: str) -> list[int]:
         """Add whole characters of the pre-token, in the byte alphabet; return certain ids."""

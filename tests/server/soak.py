@@ -36,6 +36,7 @@ from tts_scheduler import SchedulerConfig
 
 DELTA_CHARS = 5
 DELTA_SECONDS = 0.04
+TURN_SECONDS = 30.0  # far more than any turn may take
 WARM_UP_SHARE = 0.25  # memory is compared with what it was after this share of the time
 
 
@@ -187,7 +188,8 @@ class Client:
         text = "".join(self._rng.choice("abcde fghij klmno. ") for _ in range(25)) * 2
         writer = asyncio.create_task(self._write(socket, text, self._rng.random() < 0.25))
         try:
-            await self._listen(socket)
+            async with asyncio.timeout(TURN_SECONDS):
+                await self._listen(socket)
         finally:
             writer.cancel()
             await asyncio.gather(writer, return_exceptions=True)

@@ -48,7 +48,7 @@ async def test_the_routes_answer(speech: Any) -> None:
         assert b"tts_sessions 0.0" in body
         assert (await get(server, "/livez"))[0] == 200
         assert (await get(server, "/readyz"))[0] == 200
-        assert (await get(server, "/v1/tts"))[0] == 404
+        assert (await get(server, "/v1/tts"))[0] == 426
         assert (await get(server, "/nothing"))[0] == 404
 
 

@@ -7,6 +7,7 @@ import contextlib
 import json
 import random
 import signal
+import socket
 import sys
 import time
 from collections.abc import AsyncIterator
@@ -15,8 +16,13 @@ from typing import Any
 import pytest
 import websockets
 
+from realtime_tts.config import ServerConfig
+from realtime_tts.errors import ConfigError
+from realtime_tts.server.run import bind
+
 SERVER = """
 import sys
+import time
 from tts_scheduler import SchedulerConfig
 from realtime_tts.config import ServerConfig
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
@@ -30,6 +36,9 @@ from realtime_tts.text.tokenizer import Qwen2Tokenizer
 def load(progress):
     if sys.argv[2] == "broken":
         raise OSError("no such checkpoint")
+    if sys.argv[2] == "slow":
+        print("loading", flush=True)
+        time.sleep(60)
     return FakeEngine(FakeEngineConfig(step_seconds=0.005, frames_per_token=1))
 
 configure_logging("json")
@@ -143,3 +152,35 @@ async def test_a_server_that_cannot_load_exits_with_1_and_says_why() -> None:
         assert process.returncode == 1
         lines = [json.loads(line) for line in stderr.decode().splitlines()]
         assert any("no such checkpoint" in line.get("exception", "") for line in lines)
+
+
+async def test_a_server_that_is_still_loading_stops_at_once() -> None:
+    async with server_process(30, "slow") as process:
+        assert process.stdout is not None
+        async with asyncio.timeout(20):
+            assert await process.stdout.readline() == b"loading\n"
+        started = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(10):
+            assert await process.wait() == 0
+        assert time.monotonic() - started < 4
+
+
+def test_an_address_that_is_taken_is_a_config_error() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(ConfigError, match=f"port {port}"):
+            bind(ServerConfig(port=port))
+
+
+def test_all_addresses_of_a_host_share_one_port_and_the_kernels_timeout() -> None:
+    listeners = bind(ServerConfig(host="localhost", port=0))
+    try:
+        assert len({listener.getsockname()[1] for listener in listeners}) == 1
+        if hasattr(socket, "TCP_USER_TIMEOUT"):
+            for listener in listeners:
+                timeout = listener.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
+                assert timeout == 20_000
+    finally:
+        for listener in listeners:
+            listener.close()

@@ -18,7 +18,12 @@ async def test_two_hundred_sessions_hear_no_gap_of_the_fronts_and_leave_nothing_
     async with asyncio.timeout(60):
         stdout, _ = await process.communicate()
     found = json.loads(stdout)
-    assert process.returncode == 0, found
+    assert found["problems"] == []
+    assert found["late_bytes"] == 0
+    assert not any(found["left_behind"].values()), found["left_behind"]
     assert found["turns"]["complete"] > 100
     assert found["turns"]["interrupted"] > 10
     assert set(found["turns"]) == {"complete", "interrupted"}
+    # None on a machine of its own; a busy one may take the processor away for a packet's time.
+    assert found["server"]["front_to_blame"] <= found["server"]["packets"] / 1_000
+    assert found["server"]["front_ms_p50"] < 20

@@ -1,0 +1,243 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import {
+  ClientError,
+  ConnectionLost,
+  HandshakeRefused,
+  OverloadedError,
+  ProtocolError,
+  RealtimeTTS,
+  RequestError,
+} from "../src/index.js";
+import { FakeSocket, READY, done, failed, settle, warning } from "./fake-socket.js";
+
+const connecting = (options = {}) =>
+  RealtimeTTS.connect("ws://server", { WebSocket: FakeSocket, ...options });
+
+/** A client and the server's end of its socket, until the test is over. */
+async function connect(t, options = {}) {
+  const opening = connecting(options);
+  FakeSocket.last.say(READY);
+  const tts = await opening;
+  t.after(() => tts.close());
+  return { tts, socket: FakeSocket.last };
+}
+
+test("it connects with the subprotocol and is ready with the server's word", async (t) => {
+  const { tts, socket } = await connect(t);
+  assert.equal(socket.url, "ws://server/v1/tts");
+  assert.deepEqual(socket.protocols, ["realtime-tts.v1"]);
+  assert.equal(socket.binaryType, "arraybuffer");
+  assert.deepEqual(tts.ready, READY);
+  assert.equal(tts.connected, true);
+  assert.deepEqual(socket.sent, []);
+});
+
+test("an API key travels as a second subprotocol", async (t) => {
+  const { socket } = await connect(t, { apiKey: "abc-123.XYZ" });
+  assert.deepEqual(socket.protocols, ["realtime-tts.v1", "realtime-tts.key.abc-123.XYZ"]);
+});
+
+for (const apiKey of ["", "a b", "a/b", "a=", "schlüssel"]) {
+  test(`the key ${JSON.stringify(apiKey)} cannot travel and is not repeated`, async () => {
+    await assert.rejects(connecting({ apiKey }), (error) => {
+      assert.ok(error instanceof ClientError);
+      return apiKey === "" || !error.message.includes(apiKey);
+    });
+  });
+}
+
+test("settings are sent under the protocol's names, and the answer is awaited", async () => {
+  const opening = connecting({
+    voice: "ava",
+    seed: 7,
+    sampling: { temperature: 0, topK: 5, repetitionPenalty: 1.1, predictor: { topP: 0.9 } },
+    textFilter: "off",
+    leadMs: 1500,
+    language: undefined,
+  });
+  const socket = FakeSocket.last;
+  socket.say(READY);
+  await settle();
+  assert.deepEqual(socket.take(), [
+    {
+      type: "session.start",
+      voice: "ava",
+      seed: 7,
+      sampling: {
+        temperature: 0,
+        top_k: 5,
+        repetition_penalty: 1.1,
+        predictor: { top_p: 0.9 },
+      },
+      text_filter: "off",
+      lead_ms: 1500,
+    },
+  ]);
+  socket.say({ ...READY, session_id: "second" });
+  assert.equal((await opening).ready.session_id, "second");
+});
+
+for (const [options, error, says] of [
+  [{ voise: "ava" }, ClientError, "there is no option `voise`"],
+  [{ sampling: { top_k: 5 } }, ClientError, "there is no option `top_k`"],
+  [{ constructor: 1 }, ClientError, "there is no option `constructor`"],
+  [{ seed: "7" }, ProtocolError, "`seed` must be a whole number"],
+  [{ sampling: { temperature: 3 } }, ProtocolError, "`sampling.temperature` must be a number"],
+  [{ WebSocket: null }, ClientError, "there is no WebSocket here"],
+]) {
+  test(`${JSON.stringify(options)} is refused before a socket is opened`, async () => {
+    FakeSocket.last = undefined;
+    await assert.rejects(connecting(options), (caught) => {
+      return caught instanceof error && caught.message.includes(says);
+    });
+    assert.equal(FakeSocket.last, undefined);
+  });
+}
+
+test(
+  "without a WebSocket anywhere it says what to pass",
+  { skip: "WebSocket" in globalThis },
+  async () => {
+    await assert.rejects(RealtimeTTS.connect("ws://server"), /import WebSocket from "ws"/);
+  },
+);
+
+test("a server that is not there, or says no, is one error with advice", async () => {
+  const opening = connecting();
+  FakeSocket.last.fail("Unexpected server response: 401");
+  await assert.rejects(opening, (error) => {
+    assert.ok(error instanceof HandshakeRefused && error.code === "handshake_refused");
+    return /401/.test(error.message) && /API key/.test(error.message);
+  });
+});
+
+test("a server without room says when to try again", async () => {
+  const opening = connecting();
+  const full = { fatal: true, retryable: true, retry_after_ms: 5000 };
+  FakeSocket.last.say(failed("too_many_sessions", full));
+  FakeSocket.last.drop(1013, "too_many_sessions");
+  await assert.rejects(opening, (error) => {
+    assert.ok(error instanceof OverloadedError);
+    return error.retryAfterMs === 5000 && error.retryable && error.code === "too_many_sessions";
+  });
+});
+
+test("settings that the server cannot do are refused, and the socket is closed", async () => {
+  const opening = connecting({ voice: "carl" });
+  const socket = FakeSocket.last;
+  socket.say(READY);
+  await settle();
+  socket.say(failed("bad_settings"));
+  await assert.rejects(opening, (error) => {
+    return error instanceof RequestError && error.code === "bad_settings" && !error.retryable;
+  });
+  assert.equal(socket.closedWith, 1000);
+});
+
+test("later settings are refused without harm", async (t) => {
+  const { tts, socket } = await connect(t);
+  const refused = tts.configure({ voice: "carl" });
+  await settle();
+  socket.say(failed("bad_settings"));
+  await assert.rejects(refused, RequestError);
+  const taken = tts.configure({ voice: "ben" });
+  await settle();
+  socket.say({ ...READY, session_id: "later" });
+  await taken;
+  assert.equal(tts.ready.session_id, "later");
+  assert.equal(tts.connected, true);
+});
+
+test("a server that says nothing is given up", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const opening = connecting({ connectTimeoutMs: 500 });
+  t.mock.timers.tick(499);
+  assert.equal(FakeSocket.last.closedWith, null);
+  t.mock.timers.tick(1);
+  await assert.rejects(opening, (error) => {
+    return error instanceof ConnectionLost && /no `ready` within 500 ms/.test(error.message);
+  });
+  assert.notEqual(FakeSocket.last.closedWith, null);
+});
+
+test("a server that speaks something else is given up", async (t) => {
+  const { tts, socket } = await connect(t);
+  const turn = tts.turn();
+  turn.send("a");
+  socket.say('{"type": "turn.done"}');
+  await assert.rejects(turn.done, (error) => {
+    return error instanceof ConnectionLost && /no realtime-tts server sends/.test(error.message);
+  });
+  assert.notEqual(socket.closedWith, null);
+});
+
+test("messages of a newer server are skipped", async (t) => {
+  const { tts, socket } = await connect(t);
+  const turn = tts.turn();
+  turn.send("a", { end: true });
+  socket.say({ type: "words", turn_id: turn.turnId, words: [] }, done(turn.turnId));
+  assert.equal((await turn.done).reason, "complete");
+});
+
+test("warnings, and errors about nothing in particular, can be heard", async (t) => {
+  const heard = [];
+  const { socket } = await connect(t, { onWarning: ({ code }) => heard.push(code) });
+  socket.say(
+    warning("going_away"),
+    failed("bad_message"),
+    failed("unknown_turn", { turn_id: "x" }),
+  );
+  assert.deepEqual(heard, ["going_away", "bad_message"]);
+});
+
+test("turns have names of their own, or the given one", async (t) => {
+  const { tts } = await connect(t);
+  assert.deepEqual(
+    [tts.turn(), tts.turn(), tts.turn({ turnId: "mine" })].map((t) => t.turnId),
+    ["turn-1", "turn-2", "mine"],
+  );
+});
+
+test("a lost connection ends every turn and refuses new ones", async (t) => {
+  const { tts, socket } = await connect(t);
+  const turns = [tts.turn(), tts.turn()];
+  for (const turn of turns) turn.send("a");
+  const unsent = tts.turn();
+  socket.drop(1006);
+  for (const turn of turns) {
+    await assert.rejects(turn.done, ConnectionLost);
+    await assert.rejects(turn[Symbol.asyncIterator]().next(), ConnectionLost);
+    await assert.rejects(turn.interrupt(), ConnectionLost);
+  }
+  assert.equal(tts.connected, false);
+  assert.throws(() => tts.turn(), ConnectionLost);
+  assert.throws(() => tts.speak("a"), ConnectionLost);
+  await assert.rejects(tts.configure({ voice: "ava" }), ConnectionLost);
+  unsent.send("a");
+  socket.take();
+  unsent.played({ playedMs: 1 });
+  assert.deepEqual(socket.sent, [], "nothing is sent into a closed socket");
+});
+
+test("after a fatal error the reason is the server's", async (t) => {
+  const { tts, socket } = await connect(t);
+  const turn = tts.turn();
+  turn.send("a");
+  socket.say(failed("rate_limited", { fatal: true }));
+  socket.drop(1008, "rate_limited");
+  await assert.rejects(turn.done, (error) => {
+    return error instanceof ConnectionLost && /rate_limited: what happened/.test(error.message);
+  });
+});
+
+test("closing ends what still runs, and twice is as good as once", async (t) => {
+  const { tts, socket } = await connect(t);
+  const turn = tts.turn();
+  turn.send("a");
+  tts.close();
+  tts.close();
+  assert.equal(socket.closedWith, 1000);
+  await assert.rejects(turn.done, /closed by this client/);
+});

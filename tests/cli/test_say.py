@@ -1,0 +1,172 @@
+"""`say` and `voices` as a user runs them: processes, pipes and signals."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import wave
+from pathlib import Path
+
+import pytest
+
+TEXT = "The tide is coming in."
+
+
+def command(name: str, url: str, *words: str) -> list[str]:
+    return [sys.executable, "-m", "realtime_tts", name, "--url", url, *words]
+
+
+@pytest.fixture
+def environment(key: str, tmp_path: Path) -> dict[str, str]:
+    """With the key, and without any audio player."""
+    return os.environ | {"REALTIME_TTS_API_KEY": key, "PATH": str(tmp_path), "COLUMNS": "200"}
+
+
+def run(words: list[str], environment: dict[str, str], **options: object) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(words, capture_output=True, env=environment, timeout=60, **options)  # type: ignore[call-overload, no-any-return]
+
+
+def frames(path: Path) -> int:
+    with wave.open(str(path)) as file:
+        assert (file.getframerate(), file.getnchannels(), file.getsampwidth()) == (24_000, 1, 2)
+        return file.getnframes()
+
+
+def test_a_text_becomes_a_wav_file(
+    fake_server: str, environment: dict[str, str], tmp_path: Path
+) -> None:
+    path = tmp_path / "out.wav"
+    done = run(command("say", fake_server, TEXT, "-o", str(path)), environment)
+    assert done.returncode == 0, done.stderr
+    assert frames(path) > 24_000
+    assert b"first packet after" in done.stderr
+    assert done.stdout == b""
+
+
+def test_the_flags_reach_the_server(
+    fake_server: str, environment: dict[str, str], tmp_path: Path
+) -> None:
+    sounds = []
+    for voice in ("alto", "bass"):
+        path = tmp_path / f"{voice}.wav"
+        words = ("--voice", voice, "--temperature", "0", "--seed", "1", "-q", "-o", str(path))
+        done = run(command("say", fake_server, TEXT, *words), environment)
+        assert (done.returncode, done.stderr) == (0, b"")
+        sounds.append(path.read_bytes())
+    assert sounds[0] != sounds[1]
+
+
+def test_without_a_player_it_writes_a_file_and_says_so(
+    fake_server: str, environment: dict[str, str], tmp_path: Path
+) -> None:
+    done = run(command("say", fake_server, TEXT), environment, cwd=tmp_path)
+    assert done.returncode == 0
+    assert b"no audio player found: written to speech.wav" in done.stderr
+    assert frames(tmp_path / "speech.wav") > 24_000
+
+
+def test_a_player_is_fed_while_it_plays(
+    fake_server: str, environment: dict[str, str], tmp_path: Path
+) -> None:
+    player = tmp_path / "aplay"
+    copy = tmp_path / "played"
+    player.write_text(f"#!{sys.executable}\nimport sys\n"
+                      f"open({str(copy)!r}, 'wb').write(sys.stdin.buffer.read())\n")
+    player.chmod(0o755)
+    done = run(command("say", fake_server, TEXT), environment, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert b"aplay" in done.stderr
+    assert copy.stat().st_size > 48_000
+    assert not (tmp_path / "speech.wav").exists()
+
+
+def test_a_player_without_a_sound_card_is_passed_over(
+    fake_server: str, environment: dict[str, str], tmp_path: Path
+) -> None:
+    player = tmp_path / "aplay"
+    player.write_text(f"#!{sys.executable}\nraise SystemExit(1)\n")
+    player.chmod(0o755)
+    done = run(command("say", fake_server, TEXT), environment, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert b"aplay ended with exit status 1" in done.stderr
+    assert frames(tmp_path / "speech.wav") > 24_000
+
+
+def test_audio_leaves_before_standard_input_ends(
+    fake_server: str, environment: dict[str, str]
+) -> None:
+    words = command("say", fake_server, "--stdin", "-o", "-", "-q")
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(words, env=environment, **pipes) as process:  # type: ignore[call-overload]
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write(b"The tide is coming")
+        process.stdin.flush()
+        first = os.read(process.stdout.fileno(), 100)  # the text is still open
+        assert len(first) > 0
+        process.stdin.write(" in – again…".encode())
+        process.stdin.close()
+        rest = process.stdout.read()
+        assert process.wait(timeout=30) == 0
+    assert (len(first) + len(rest)) % 2 == 0
+    assert len(rest) > 48_000
+
+
+def test_standard_input_is_read_without_a_flag_when_it_is_a_pipe(
+    fake_server: str, environment: dict[str, str], tmp_path: Path
+) -> None:
+    path = tmp_path / "out.wav"
+    words = command("say", fake_server, "-o", str(path))
+    assert run(words, environment, input=TEXT.encode()).returncode == 0
+    assert frames(path) > 24_000
+
+
+def test_control_c_stops_and_tells_what_was_heard(
+    fake_server: str, environment: dict[str, str], tmp_path: Path
+) -> None:
+    player = tmp_path / "aplay"
+    begun = tmp_path / "begun"
+    player.write_text(f"#!{sys.executable}\nimport sys, time\nsys.stdin.buffer.read(2)\n"
+                      f"open({str(begun)!r}, 'w').close()\ntime.sleep(60)\n")
+    player.chmod(0o755)
+    words = command("say", fake_server, " ".join([TEXT] * 20))
+    with subprocess.Popen(words, env=environment, stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        deadline = time.monotonic() + 30
+        while not begun.exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        time.sleep(0.5)
+        interrupted_at = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        message = process.stderr.read().decode()
+        assert process.wait(timeout=30) == 130
+        assert time.monotonic() - interrupted_at < 5
+    assert "interrupted after" in message
+    assert "not heard" in message
+    assert "Traceback" not in message
+
+
+def test_a_wrong_key_a_wrong_voice_and_no_text_have_their_own_status(
+    fake_server: str, environment: dict[str, str]
+) -> None:
+    done = run(command("say", fake_server, TEXT, "--api-key", "another-key"), environment)
+    assert done.returncode == 4
+    assert b"--api-key" in done.stderr
+    done = run(command("say", fake_server, TEXT, "--voice", "nobody"), environment)
+    assert done.returncode == 2
+    assert b"alto" in done.stderr
+    done = run(command("say", fake_server, "🎉"), environment)
+    assert done.returncode == 0
+    assert b"nothing to speak" in done.stderr
+
+
+def test_voices_are_listed_for_people_and_programs(
+    fake_server: str, environment: dict[str, str]
+) -> None:
+    done = run(command("voices", fake_server), environment)
+    assert done.returncode == 0
+    assert "alto, bass, soprano, tenor" in done.stdout.decode()
+    done = run(command("voices", fake_server, "--json"), environment)
+    assert json.loads(done.stdout)["voices"] == ["alto", "bass", "soprano", "tenor"]

@@ -1,0 +1,205 @@
+"""The client against the real server with the fake engine, through real sockets."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from random import Random
+
+import pytest
+
+from realtime_tts import Backoff, RealtimeTTS, demo_voice
+from realtime_tts.config import ServerConfig
+from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
+from realtime_tts.engine.inline import InlineEngine
+from realtime_tts.errors import (
+    ConnectionLost,
+    HandshakeRefused,
+    OverloadedError,
+    RequestError,
+    TurnError,
+)
+from realtime_tts.server.run import RunningServer, running
+from realtime_tts.text.tokenizer import Qwen2Tokenizer
+from tts_scheduler import SchedulerConfig
+
+TEXT = "The tide is coming in, and the boats are going home."
+QUICK = Backoff(first=0.02, longest=0.1, give_up_after=10.0)
+
+
+
+@asynccontextmanager
+async def server(
+    port: int = 0, *, slots: int = 32, step_seconds: float = 0.001, keys: tuple[str, ...] = ()
+) -> AsyncIterator[RunningServer]:
+    # Short speech, within the lead: no test waits for a listener.
+    engine = FakeEngineConfig(slots=slots, step_seconds=step_seconds, frames_per_token=1)
+    link = InlineEngine(lambda progress: FakeEngine(engine), SchedulerConfig(slots=slots))
+    config = ServerConfig(port=port, api_keys=keys, access_log=False)
+    tokenizer = Qwen2Tokenizer.from_folder(demo_voice.FOLDER)
+    async with running(config, link, lambda: tokenizer) as started:
+        yield started
+
+
+def pieces(text: str, random: Random) -> list[str]:
+    cuts = sorted(random.sample(range(1, len(text)), 8))
+    return [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+
+
+async def trickle(text: str, random: Random) -> AsyncIterator[str]:
+    for piece in pieces(text, random):
+        yield piece
+        await asyncio.sleep(random.uniform(0, 0.01))
+
+
+async def test_a_turn_in_pieces_comes_back_in_packets_of_the_promised_sizes() -> None:
+    async with server() as started, RealtimeTTS(started.url, voice="bass") as tts:
+        speech = tts.speak(trickle(TEXT, Random(1)))
+        sizes = [len(packet) async for packet in speech]
+        assert tts.ready.settings.voice == "bass"
+    assert 0 < sizes[0] <= 4096
+    assert set(sizes[1:-1]) == {4096}
+    assert 0 < sizes[-1] <= 4096
+    assert speech.turn is not None and speech.turn.text == TEXT
+    assert speech.result is not None
+    assert speech.result.reason == "complete"
+    assert speech.result.samples == sum(sizes) // 2
+    assert speech.result.text_chars == len(TEXT)
+
+
+async def test_audio_begins_before_the_text_ends() -> None:
+    heard = asyncio.Event()
+
+    async def deltas() -> AsyncIterator[str]:
+        yield "The tide is coming in, "
+        await heard.wait()
+        yield "and the boats are going home."
+
+    async with server() as started, RealtimeTTS(started.url) as tts:
+        async with asyncio.timeout(10):
+            async for _ in tts.speak(deltas()):
+                heard.set()
+
+
+async def one_agent(url: str, number: int, turns: int) -> int:
+    """Turn after turn, about half of them interrupted somewhere; gives how many were."""
+    random = Random(number)
+    interrupted = 0
+    async with RealtimeTTS(url) as tts:
+        for _ in range(turns):
+            turn = await tts.turn()
+            feeder = asyncio.create_task(feed(turn.send, turn.end, random))
+            if random.random() < 0.5:
+                await asyncio.sleep(random.uniform(0, 0.08))
+                report = await turn.interrupt(played_ms=random.uniform(0, 500))
+                interrupted += 1
+                await feeder
+                assert report.text_spoken + report.text_remaining == turn.text
+                assert [packet async for packet in turn] == []
+                assert turn.result is not None
+                assert turn.result.reason in ("interrupted", "complete")
+            else:
+                samples = sum([len(packet) // 2 async for packet in turn])
+                await feeder
+                assert turn.result is not None
+                assert turn.result.reason == "complete"
+                assert turn.result.samples == samples == turn.samples_received > 0
+    return interrupted
+
+
+async def feed(send: Callable[[str], object], end: Callable[[], object], random: Random) -> None:
+    for piece in pieces(TEXT, random):
+        await send(piece)  # type: ignore[misc]
+        await asyncio.sleep(random.uniform(0, 0.01))
+    await end()  # type: ignore[misc]
+
+
+async def test_eight_sessions_with_interrupts_at_random_points_stay_apart() -> None:
+    async with server() as started, asyncio.timeout(40):
+        agents = (one_agent(started.url, number, turns=8) for number in range(8))
+        interrupted = await asyncio.gather(*agents)
+        assert 10 < sum(interrupted) < 54
+        assert started.front.engine.open_utterances == 0
+
+
+async def test_after_a_restart_on_the_same_port_the_next_turn_just_works() -> None:
+    async with server() as first:
+        port = first.port
+        tts = RealtimeTTS(first.url, backoff=QUICK)
+        assert len([packet async for packet in tts.speak(TEXT)]) > 0
+    turn_while_down = asyncio.create_task(tts.turn())
+    await asyncio.sleep(0.1)
+    async with server(port):
+        turn = await turn_while_down
+        await turn.send(TEXT, end=True)
+        assert len([packet async for packet in turn]) > 0
+        await tts.close()
+
+
+async def test_a_server_that_stops_in_mid_turn_ends_the_turn_with_an_error() -> None:
+    async with server() as started:
+        tts = RealtimeTTS(started.url, backoff=QUICK)
+        turn = await tts.turn()
+        await turn.send("The tide is coming in, and the boats ")
+        assert len(await anext(turn)) > 0
+    with pytest.raises((ConnectionLost, TurnError)):
+        async for _ in turn:
+            pass
+    await tts.close()
+
+
+async def test_the_key_decides_who_gets_in() -> None:
+    async with server(keys=("a-key-of-ours",)) as started:
+        async with RealtimeTTS(started.url, api_key="a-key-of-ours") as tts:
+            assert tts.ready.model == "fake"
+        for key in (None, "another-key"):
+            with pytest.raises(HandshakeRefused, match="api_key=") as refused:
+                await RealtimeTTS(started.url, api_key=key).connect()
+            assert refused.value.status == 401
+
+
+async def test_a_voice_the_server_does_not_have_is_refused_with_those_it_has() -> None:
+    async with server() as started:
+        with pytest.raises(RequestError, match="alto"):
+            await RealtimeTTS(started.url, voice="nobody").connect()
+
+
+async def test_a_turn_beyond_capacity_is_an_overload_and_the_next_one_works() -> None:
+    async with server(slots=1, step_seconds=0.05) as started:
+        async with RealtimeTTS(started.url) as tts, RealtimeTTS(started.url) as other:
+            turn = await tts.turn()
+            await turn.send(TEXT)
+            await anext(turn)
+            extra = await other.turn()
+            await extra.send(TEXT, end=True)
+            with pytest.raises(OverloadedError) as refused:
+                await anext(extra)
+            assert refused.value.retry_after > 0
+            await turn.interrupt()
+            assert len(await anext(aiter(other.speak("Hello.")))) > 0
+
+
+async def test_text_with_nothing_to_speak_is_a_turn_without_packets_and_a_warning() -> None:
+    async with server() as started, RealtimeTTS(started.url) as tts:
+        speech = tts.speak("🎉")
+        assert [packet async for packet in speech] == []
+        assert speech.turn is not None
+        assert [warning.code for warning in speech.turn.warnings] == ["no_speakable_text"]
+
+
+async def test_an_interrupt_of_what_is_still_heard_reports_what_was_heard() -> None:
+    async with server() as started, RealtimeTTS(started.url) as tts:
+        speech = tts.speak(TEXT)
+        seconds = sum([len(packet) / 48_000 async for packet in speech])
+        report = await speech.interrupt(played_ms=seconds / 2 * 1000)
+        assert report.text_spoken + report.text_remaining == TEXT
+        assert 0 < len(report.text_spoken) < len(TEXT)
+
+
+async def test_a_listener_who_does_not_listen_can_still_be_interrupted() -> None:
+    async with server() as started, RealtimeTTS(started.url) as tts:
+        turn = await tts.turn()
+        await turn.send(TEXT * 20, end=True)
+        await asyncio.sleep(0.3)  # packets pile up, nobody reads
+        async with asyncio.timeout(2):
+            report = await turn.interrupt(played_ms=0)
+        assert report.text_remaining == TEXT * 20

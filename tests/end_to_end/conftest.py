@@ -1,0 +1,48 @@
+"""A server with a real checkpoint in this event loop."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from realtime_tts.config import ServerConfig
+from realtime_tts.engine.inline import InlineEngine
+from realtime_tts.engine.settings import EngineConfig
+from realtime_tts.server.run import RunningServer, running
+
+PARITY = Path(__file__).parents[1] / "data" / "parity"
+
+Serve = Callable[[EngineConfig], AbstractAsyncContextManager[RunningServer]]
+
+
+@asynccontextmanager
+async def _serving(engine: EngineConfig) -> AsyncIterator[RunningServer]:
+    link = InlineEngine(engine.loader(), engine.scheduler(), guards=engine.guards)
+    async with running(ServerConfig(port=0), link, engine.load_tokenizer) as server:
+        yield server
+
+
+@pytest.fixture
+def serve() -> Serve:
+    """Starts a server for an engine config."""
+    return _serving
+
+
+def pieces(text: str, seed: int, longest: int = 6) -> Sequence[str]:
+    """`text` cut at random, as a language model would emit it."""
+    rng = random.Random(seed)
+    cut, at = [], 0
+    while at < len(text):
+        size = rng.randint(1, longest)
+        cut.append(text[at : at + size])
+        at += size
+    return cut
+
+
+@pytest.fixture(name="pieces")
+def _pieces() -> Callable[..., Sequence[str]]:
+    return pieces

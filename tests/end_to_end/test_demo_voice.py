@@ -1,0 +1,95 @@
+"""The server as its users meet it: the embedded demo voice, many sessions, interrupts."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+
+import httpx2
+
+from realtime_tts import RealtimeTTS
+from realtime_tts.engine.settings import EngineConfig
+from realtime_tts.server.run import RunningServer
+
+Serve = Callable[[EngineConfig], AbstractAsyncContextManager[RunningServer]]
+Pieces = Callable[..., Sequence[str]]
+
+TEXTS = (
+    "Hello there, how are you today?",
+    "The train to the coast leaves at ten past nine from platform four.",
+    "Yes.",
+    "I looked it up for you, and the museum is open until six.",
+)
+
+
+def engine(max_frames: int) -> EngineConfig:
+    # What a busy test machine manages in real time must not decide who is admitted.
+    return EngineConfig(slots=8, max_frames=max_frames, max_start_wait=0.05, utilisation=1_000)
+
+
+async def packets_of(server: RunningServer, text: Sequence[str], **options: object) -> list[bytes]:
+    async with RealtimeTTS(server.websocket_url, **options) as tts:  # type: ignore[arg-type]
+        return [packet async for packet in tts.speak(text)]
+
+
+async def test_eight_sessions_speak_at_once_and_some_are_interrupted(
+    serve: Serve, pieces: Pieces
+) -> None:
+    rng = random.Random(5)
+
+    async def session(number: int) -> str:
+        voice = ("ava", "ray", "kal")[number % 3]
+        async with RealtimeTTS(server.websocket_url, voice=voice, seed=number) as tts:
+            turn = await tts.turn()
+            for delta in pieces(TEXTS[number % len(TEXTS)], seed=number):
+                await turn.send(delta)
+                await asyncio.sleep(rng.uniform(0, 0.02))
+            if number % 2:
+                await turn.end()
+                sizes = [len(packet) async for packet in turn]
+                assert turn.result is not None and turn.result.samples * 2 == sum(sizes)
+                assert all(size == 4_096 for size in sizes[1:-1])
+                return turn.result.reason
+            await asyncio.sleep(rng.uniform(0, 0.5))
+            heard = await turn.interrupt()
+            assert heard.text_spoken + heard.text_remaining == turn.text
+            again = [packet async for packet in tts.speak("And now this.")]
+            assert again, "the session goes on after an interrupt"
+            return "interrupted"
+
+    async with serve(engine(max_frames=60)) as server:
+        reasons = await asyncio.gather(*(session(number) for number in range(8)))
+        assert reasons.count("interrupted") == 4
+        assert set(reasons) <= {"interrupted", "complete", "max_length"}
+        assert not server.front.engine.dead()
+        async with httpx2.AsyncClient() as http:
+            metrics = (await http.get(f"{server.url}/metrics")).text
+        assert "tts_interrupts_total 4.0" in metrics
+        assert "tts_active_turns 0.0" in metrics
+
+
+async def test_one_seed_gives_one_speech_alone_and_in_company(serve: Serve, pieces: Pieces) -> None:
+    async with serve(engine(max_frames=25)) as server:
+        options = {"seed": 11, "voice": "ray", "layout": "streaming"}
+        alone = await packets_of(server, [TEXTS[0]], **options)
+        company = await asyncio.gather(
+            packets_of(server, pieces(TEXTS[0], seed=1), **options),
+            packets_of(server, pieces(TEXTS[1], seed=2), seed=5),
+            packets_of(server, pieces(TEXTS[0], seed=3), **options),
+            packets_of(server, pieces(TEXTS[3], seed=4), seed=6),
+        )
+        # The codes are the same to the bit; the codec's sums may differ in the last one.
+        for other in (company[0], company[2]):
+            assert len(b"".join(other)) == len(b"".join(alone))
+            assert most_different(b"".join(other), b"".join(alone)) <= 1
+        other_seed = await packets_of(server, [TEXTS[0]], **{**options, "seed": 12})
+        assert b"".join(other_seed) != b"".join(alone)
+
+
+def most_different(a: bytes, b: bytes) -> int:
+    """The largest difference of two PCM samples in the same place."""
+    import numpy as np
+
+    return int(np.abs(np.frombuffer(a, "<i2").astype(int) - np.frombuffer(b, "<i2")).max())

@@ -204,7 +204,7 @@ export class Connection {
 
   /** @param {string} data */
   #write(data) {
-    if (!this.lost) this.#socket.send(data);
+    this.#socket.send(data);
   }
 
   /** @param {number} code @param {string} reason */

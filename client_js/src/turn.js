@@ -34,7 +34,7 @@ export class Turn {
     this.#connection = connection;
     this.#inbox = new Inbox(turnId);
     this.#replyTimeoutMs = replyTimeoutMs;
-    if (connection.lost) this.#inbox.fail(connection.lost);
+    connection.join(this.#inbox);
   }
 
   /** The turn's name on the wire and in the server's log. */
@@ -92,7 +92,7 @@ export class Turn {
       throw new ClientError(`turn ${this.turnId}: text after its end; open the next turn`);
     }
     if (delta !== "") {
-      this.#begin();
+      this.#begun = true;
       this.#text += delta;
       this.#ended = end;
       this.#connection.outbox.text(this.turnId, delta, end);
@@ -210,14 +210,10 @@ export class Turn {
     return this.#begun && !this.#ended && !this.#interrupting && !this.over;
   }
 
-  #begin() {
-    if (!this.#begun) this.#connection.join(this.#inbox);
-    this.#begun = true;
-  }
-
   /** The turn is over without word from the server. @param {string} reason */
   #finishHere(reason) {
     if (this.over) return;
+    this.#connection.leave(this.#inbox);
     const counts = { samples: 0, ttfaMs: null, underruns: 0, heldMs: 0, textChars: 0 };
     this.#inbox.finish({ turnId: this.turnId, reason, ...counts });
   }

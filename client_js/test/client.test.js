@@ -214,10 +214,15 @@ test("a lost connection ends every turn and refuses new ones", async (t) => {
   assert.equal(tts.connected, false);
   assert.throws(() => tts.turn(), ConnectionLost);
   assert.throws(() => tts.speak("a"), ConnectionLost);
-  await assert.rejects(tts.configure({ voice: "ava" }), ConnectionLost);
-  unsent.send("a");
   socket.take();
-  unsent.played({ playedMs: 1 });
+  await assert.rejects(tts.configure({ voice: "ava" }), ConnectionLost);
+  for (const turn of [...turns, unsent]) {
+    turn.send("a");
+    turn.flush();
+    turn.end();
+    turn.played({ playedMs: 1 });
+  }
+  await assert.rejects(unsent.done, ConnectionLost, "a turn without text is over as well");
   assert.deepEqual(socket.sent, [], "nothing is sent into a closed socket");
 });
 
@@ -232,12 +237,20 @@ test("after a fatal error the reason is the server's", async (t) => {
   });
 });
 
+test("options that are undefined are absent", async (t) => {
+  const { socket } = await connect(t, { language: undefined });
+  assert.deepEqual(socket.sent, []);
+});
+
 test("closing ends what still runs, and twice is as good as once", async (t) => {
-  const { tts, socket } = await connect(t);
+  const heard = [];
+  const { tts, socket } = await connect(t, { onWarning: (notice) => heard.push(notice) });
   const turn = tts.turn();
   turn.send("a");
   tts.close();
   tts.close();
   assert.equal(socket.closedWith, 1000);
   await assert.rejects(turn.done, /closed by this client/);
+  socket.say(warning("going_away"));
+  assert.deepEqual(heard, [], "and nothing is heard any more");
 });

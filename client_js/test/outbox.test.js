@@ -26,7 +26,14 @@ function make(t, limits = {}) {
       t.mock.timers.tick(1);
     }
   };
-  return { outbox, wrote, pass, text: () => wrote.map((message) => message.text ?? "").join("") };
+  const skip = (ms) => (now += ms); // without a timer firing, as on a busy thread
+  return {
+    outbox,
+    wrote,
+    pass,
+    skip,
+    text: () => wrote.map((message) => message.text ?? "").join(""),
+  };
 }
 
 test("messages within the burst leave at once", (t) => {
@@ -68,6 +75,22 @@ test("the order is kept, and texts of different turns are not joined", (t) => {
   );
 });
 
+test("nothing overtakes what waits, even when its time has come", (t) => {
+  const { outbox, pass, skip, text } = make(t);
+  for (const character of "abc") outbox.text(character, character, false);
+  skip(1000);
+  outbox.text("d", "d", false);
+  pass(1000);
+  assert.equal(text(), "abcd");
+});
+
+test("a long silence saves up no more than the burst", (t) => {
+  const { outbox, wrote, skip } = make(t);
+  skip(1e6);
+  for (const character of "abcd") outbox.text("a", character, false);
+  assert.equal(wrote.length, 2);
+});
+
 test("nothing is joined to a text that ended its turn", (t) => {
   const { outbox, wrote, pass } = make(t, { message_burst: 2 });
   outbox.text("a", "1", false);
@@ -90,7 +113,7 @@ test("what is urgent does not wait, and counts", (t) => {
   for (const text of "abcd") outbox.text("a", text, false);
   outbox.sendNow({ type: "interrupt", turn_id: "a" });
   assert.equal(wrote.at(-1).type, "interrupt");
-  pass(11);
+  pass(12);
   assert.equal(wrote.length, 3, "the interrupt used up a message");
   pass(100);
   assert.equal(wrote.at(-1).text, "cd");

@@ -201,6 +201,7 @@ test("warnings about a turn are kept with it", async (t) => {
   const turn = tts.turn();
   turn.send("…", { end: true });
   socket.say(warning("no_speakable_text", "turn-1"), done("turn-1"));
+  socket.say(warning("late_text", "turn-1"));
   assert.deepEqual(
     turn.warnings.map((message) => message.code),
     ["no_speakable_text"],
@@ -249,6 +250,18 @@ test("after an interrupt not one packet comes out, and the report says what was 
   });
   assert.equal(await turn.interrupt(), await reporting, "asked twice, sent once");
   assert.deepEqual(socket.sent, []);
+  assert.equal((await turn.done).reason, "interrupted");
+});
+
+test("an interrupted turn is no error, even if some of its text was refused", async (t) => {
+  const { tts, socket } = await connect(t);
+  const turn = tts.turn();
+  turn.send("a");
+  socket.say(failed("turn_too_long", { turn_id: "turn-1" }));
+  const reporting = turn.interrupt();
+  socket.say(interrupted("turn-1"), done("turn-1", "interrupted"));
+  await reporting;
+  assert.deepEqual(await collect(turn), []);
   assert.equal((await turn.done).reason, "interrupted");
 });
 

@@ -82,7 +82,7 @@ class _Speaker:
         self._settings = settings
         self._paced = paced
         self._random = Random(f"{settings.seed}:{number}")
-        self._prompts = PromptPicker(self._random.getrandbits(32))
+        self._prompts = PromptPicker(self._random.getrandbits(32), settings.prompts)
 
     async def turns(
         self, count: int, until: float | None = None, counter: _Counter | None = None
@@ -94,6 +94,7 @@ class _Speaker:
             seen.append(await _one_turn(self._tts, text, self._settings, self._random))
             if counter is not None:
                 counter.one()
+            await asyncio.sleep(seen[-1].retry_after)
             if self._paced:
                 await _listen(seen[-1])
                 await asyncio.sleep(self._random.expovariate(1.0) * self._settings.pause)
@@ -107,7 +108,7 @@ class _OpenLoop:
         self._rate = rate
         self._settings = settings
         self._random = Random(settings.seed)
-        self._prompts = PromptPicker(settings.seed)
+        self._prompts = PromptPicker(settings.seed, settings.prompts)
         self._counter = _Counter("turns", progress, None)
         self._free: list[RealtimeTTS] = []
         self._all: list[RealtimeTTS] = []

@@ -16,8 +16,9 @@ SAMPLE_RATE = 24_000
 class Observation:
     """One turn, seen from the client.
 
-    `error`: the code of what ended it early. `interrupt_seconds`: from the interrupt to the
-    server's answer, after which not a byte of the turn comes.
+    `error`: the code of what ended it early; `retry_after`: seconds to wait, if it was refused for
+    want of capacity. `interrupt_seconds`: from the interrupt to the server's answer, after which
+    not a byte of the turn comes.
     """
 
     text_chars: int
@@ -26,6 +27,7 @@ class Observation:
     result: TurnResult | None = None
     layout: str | None = None
     error: str | None = None
+    retry_after: float = 0.0
     interrupt_seconds: float | None = None
 
     def packet(self, data: bytes, at: float) -> None:

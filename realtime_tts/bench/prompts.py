@@ -6,6 +6,7 @@ two runs can be compared. Written for this project.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 
 PROMPTS: tuple[str, ...] = (
@@ -42,7 +43,7 @@ class PromptPicker:
     same amount of speech.
     """
 
-    def __init__(self, seed: int, prompts: tuple[str, ...] = PROMPTS) -> None:
+    def __init__(self, seed: int, prompts: Sequence[str] = PROMPTS) -> None:
         self._random = Random(seed)
         self._prompts = prompts
         self._round: list[str] = []

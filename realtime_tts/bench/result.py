@@ -28,6 +28,7 @@ DEFINITIONS = {
     "packet, per second of audio, of each stream while all sessions run; below 1 is faster than "
     "speech",
     "capacity": "unpaced pass: seconds of audio per second, all sessions together",
+    "unpaced_failed": "turns that failed in the unpaced pass; its figures leave them out",
     "audio_per_second": "paced pass: seconds of audio per second, all sessions together",
     "interrupt_ms": "client: interrupt sent to its answer, after which no byte of the turn follows",
 }
@@ -76,6 +77,7 @@ class LevelResult:
     audio_per_second: float
     rtf: Spread | None
     capacity: float | None
+    unpaced_failed: int
     client_cpu: float
     """Share of one core that the load generator itself took in the paced pass."""
 
@@ -118,6 +120,7 @@ def level_result(
         audio_per_second=_rate(summary.audio_seconds, paced.seconds),
         rtf=_spread([turn.speed for turn in fast], digits=4),
         capacity=_rate(_audio(fast), unpaced.seconds) if unpaced and fast else None,
+        unpaced_failed=sum(turn.error is not None for turn in unpaced.turns) if unpaced else 0,
         client_cpu=_rounded(client_cpu, 4),
     )
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from realtime_tts.bench.load import Progress, run_level, run_unpaced
 from realtime_tts.bench.machine import describe_machine
+from realtime_tts.bench.prompts import PROMPTS
 from realtime_tts.bench.result import DEFINITIONS, LevelResult, level_result
 from realtime_tts.bench.settings import BenchSettings, Level, Mode
 from realtime_tts.client import RealtimeTTS
@@ -70,4 +71,8 @@ async def _describe_server(settings: BenchSettings) -> dict[str, Any]:
 def _shown(settings: BenchSettings) -> dict[str, Any]:
     shown = asdict(settings)
     del shown["api_key"], shown["server"]
-    return shown
+    prompts = shown.pop("prompts")
+    built_in = settings.prompts == PROMPTS
+    return shown | {
+        "prompts": {"built_in": built_in, "count": len(prompts), "chars": sum(map(len, prompts))}
+    }

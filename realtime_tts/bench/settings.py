@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from realtime_tts.bench.deltas import DeltaTiming
+from realtime_tts.bench.prompts import PROMPTS
 from realtime_tts.client import SessionOptions
 from realtime_tts.errors import ConfigError
 
@@ -49,6 +50,7 @@ class BenchSettings:
     anything counts. `pause`: seconds between the end of a turn's playback and the next turn.
     `interrupts`: share of turns that the listener cuts off. `rtf_turns`: turns per session of the
     unpaced pass, which measures speed; 0 leaves it out. `seed` repeats texts, timing and speech.
+    `prompts`: what is spoken, in a shuffled order.
     """
 
     server: str
@@ -62,8 +64,11 @@ class BenchSettings:
     interrupts: float = 0.0
     rtf_turns: int = 2
     seed: int = 0
+    prompts: tuple[str, ...] = field(default=PROMPTS, repr=False)
 
     def __post_init__(self) -> None:
+        if not any(prompt.strip() for prompt in self.prompts):
+            raise ConfigError("there is nothing to speak: give at least one prompt with text")
         if self.turns < 1 or self.warm_up < 0 or self.rtf_turns < 0:
             raise ConfigError("turns must be at least 1, warm-up and RTF turns at least 0")
         if self.seconds is not None and self.seconds <= 0:

@@ -40,7 +40,7 @@ _INTERRUPT = _Column("interrupt p95 ms", lambda level: _p(level.interrupt_ms, "p
 
 def terminal_table(result: BenchResult) -> Table:
     """For the console: a column for each level, which fits where a row for each would not."""
-    table = Table(caption=headline(result), caption_justify="left")
+    table = Table()
     first, *others = _columns(result)
     table.add_column(first.title)
     for level in result.levels:
@@ -97,7 +97,6 @@ def _number(value: float | None, digits: int) -> str:
 
 
 def _failures(level: LevelResult) -> str:
-    if not level.failed:
-        return "0"
     codes = ", ".join(f"{count} {code}" for code, count in sorted(level.errors.items()))
-    return f"{level.failed} ({codes})"
+    unpaced = f"{level.unpaced_failed} unpaced" if level.unpaced_failed else ""
+    return ", ".join(part for part in (codes, unpaced) if part) or "0"

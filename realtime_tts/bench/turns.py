@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from realtime_tts.bench.observation import Observation
 from realtime_tts.client import RealtimeTTS, Turn
-from realtime_tts.errors import RealtimeTTSError, TurnError
+from realtime_tts.errors import OverloadedError, RealtimeTTSError, TurnError
 from tts_scheduler.report import Trace
 
 clock = time.perf_counter
@@ -40,6 +40,7 @@ async def speak(
             await tasks[1]
     except RealtimeTTSError as error:
         seen.error = error.server_code if isinstance(error, TurnError) else error.code
+        seen.retry_after = error.retry_after if isinstance(error, OverloadedError) else 0.0
     finally:
         for task in tasks:
             task.cancel()

@@ -28,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command. Returns the exit status; errors are told on standard error."""
     words = list(sys.argv[1:] if argv is None else argv)
     try:
-        arguments = _parser(words).parse_args(words)
+        arguments = command_parser(words).parse_args(words)
         return cast(int, arguments.run(arguments))
     except KeyboardInterrupt:
         return ExitStatus.INTERRUPTED
@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return status
 
 
-def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
+def command_parser(words: Sequence[str]) -> argparse.ArgumentParser:
     import realtime_tts
 
     parser = argparse.ArgumentParser(

@@ -15,10 +15,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from realtime_tts.bench.deltas import DeltaKind, DeltaTiming
 from realtime_tts.bench.load import Progress as Report
 from realtime_tts.bench.local_server import local_server
+from realtime_tts.bench.prompts import PROMPTS
 from realtime_tts.bench.run import BenchResult
 from realtime_tts.bench.run import run as run_bench
 from realtime_tts.bench.settings import BenchSettings, Level, Mode
-from realtime_tts.bench.tables import markdown_table, terminal_table
+from realtime_tts.bench.tables import headline, markdown_table, terminal_table
 from realtime_tts.cli.failures import ExitStatus
 from realtime_tts.cli.session_arguments import (
     add_server_arguments,
@@ -92,6 +93,9 @@ def _add_text_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--deltas", choices=[kind.value for kind in DeltaKind], default=DeltaKind.TOKENS.value
     )
+    group.add_argument(
+        "--prompts", type=Path, metavar="FILE", help="texts to speak, one a line (default: our own)"
+    )
     group.add_argument("--tokens-per-second", type=float, default=60.0)
     group.add_argument("--jitter", type=float, default=0.5, help="of the gaps, 0: even")
     group.add_argument("--stall-chance", type=float, default=0.0, help="for each delta")
@@ -103,7 +107,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.png is not None:
         import matplotlib  # noqa: F401 - missing: say so now, not after the run
     result = asyncio.run(_run(arguments, levels))
-    Console().print(terminal_table(result))
+    console = Console(highlight=False)
+    console.print(terminal_table(result))
+    console.print(headline(result), style="dim")
     if arguments.json is not None:
         arguments.json.write_text(json.dumps(result.as_dict(), indent=2) + "\n", encoding="utf-8")
     if arguments.markdown is not None:
@@ -158,7 +164,17 @@ def bench_settings(arguments: argparse.Namespace, url: str) -> BenchSettings:
         interrupts=arguments.interrupts,
         rtf_turns=arguments.rtf_turns,
         seed=arguments.seed,
+        prompts=PROMPTS if arguments.prompts is None else prompts_of(arguments.prompts),
     )
+
+
+def prompts_of(path: Path) -> tuple[str, ...]:
+    """The lines of a file that hold text. Raises ConfigError."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot read the prompts: {error}") from error
+    return tuple(line.strip() for line in lines if line.strip())
 
 
 @contextlib.contextmanager

@@ -44,6 +44,8 @@ def explain(error: Exception) -> tuple[ExitStatus, str]:
             return ExitStatus.FAILED, str(error)
         case ImportError() if error.name and not error.name.startswith(_OURS):
             return ExitStatus.FAILED, _missing(error.name)
+        case OSError():  # a file that cannot be written, mostly
+            return ExitStatus.FAILED, str(error)
         case _:
             raise error
 

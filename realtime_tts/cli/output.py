@@ -50,10 +50,14 @@ class Output:
 
     async def write(self, packet: bytes) -> None:
         """Take a packet. Raises PlayerFailed when a player fails in the middle."""
-        self._packets.append(packet)
         if self._sink is None:
+            self._packets.append(packet)
             await self._open()
             return
+        if self._replaceable:
+            self._packets.append(packet)
+        else:
+            self._packets.clear()  # hours of speech must not stay in memory
         try:
             await self._sink.write(packet)
         except PlayerFailed as error:
@@ -87,8 +91,14 @@ class Output:
                 self._give_up(error)
         raise PlayerFailed("no player works, and no file could be written")
 
+    @property
+    def _replaceable(self) -> bool:
+        """Another sink could still take over from the start; files never need that."""
+        played = self.played_seconds
+        return played is not None and played <= _HEARD_ENOUGH
+
     def _give_up(self, error: PlayerFailed) -> None:
-        if self._sink is not None and (self._sink.played_seconds or 0.0) > _HEARD_ENOUGH:
+        if self._sink is not None and not self._replaceable:
             raise error
         self._sink = None
         self._on_failure(str(error))

@@ -95,9 +95,9 @@ class _Saying:
         with _on_interrupt(self._interrupt):
             try:
                 await self._listen()
-            finally:
-                if self._interrupting is None:
-                    self._output.stop()
+            except BaseException:
+                self._output.stop()
+                raise
             if self._interrupting is not None:
                 self._tell_heard(await self._interrupting)
                 return ExitStatus.INTERRUPTED

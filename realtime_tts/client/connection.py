@@ -12,18 +12,12 @@ from weakref import WeakValueDictionary
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
+from realtime_tts.client.failures import session_error, turn_error, turn_lost
 from realtime_tts.client.handshake import open_socket
 from realtime_tts.client.inbox import Inbox
 from realtime_tts.client.pace import Pace
 from realtime_tts.client.report import Interrupted, TurnResult
-from realtime_tts.errors import (
-    ConfigError,
-    ConnectionLost,
-    OverloadedError,
-    RealtimeTTSError,
-    RequestError,
-    TurnError,
-)
+from realtime_tts.errors import ConfigError, ConnectionLost
 from realtime_tts.protocol.messages import (
     ErrorMessage,
     Message,
@@ -292,28 +286,3 @@ def _seen(waiter: asyncio.Future[Ready]) -> None:
     """Nobody may be waiting any more when an answer is an error; asyncio would complain."""
     if not waiter.cancelled():
         waiter.exception()
-
-
-def turn_error(message: ErrorMessage) -> RealtimeTTSError:
-    """The error for a turn which the server ended with one."""
-    if message.code == OverloadedError.code:
-        return OverloadedError(message.message, (message.retry_after_ms or 1_000) / 1000)
-    return TurnError(f"{message.code}: {message.message}", message.code, message.retryable)
-
-
-def session_error(message: ErrorMessage) -> RealtimeTTSError:
-    """The error for settings, or a whole session, which the server refused."""
-    if message.code == OverloadedError.code:
-        return OverloadedError(message.message, (message.retry_after_ms or 1_000) / 1000)
-    return RequestError(f"{message.code}: {message.message}")
-
-
-def turn_lost(error: ConnectionLost, inbox: Inbox) -> ConnectionLost:
-    """`error`, with how far this turn had come."""
-    seconds = inbox.samples_received / 24_000
-    lost = ConnectionLost(
-        f"{error}; {seconds:.2f} s of speech of turn {inbox.turn_id} had come. Nothing is sent "
-        "again: what the listener has not heard is for the caller to speak in a new turn"
-    )
-    lost.__cause__ = error
-    return lost

@@ -12,8 +12,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from realtime_tts.model.attention import attend_rows
 from realtime_tts.model.config import PredictorConfig
-from realtime_tts.model.layers import DecoderLayer, Rope, attend, rms_norm
+from realtime_tts.model.layers import DecoderLayer, Rope, rms_norm
 from realtime_tts.model.linear import Linear
 from realtime_tts.model.weights import Weights
 
@@ -94,20 +95,23 @@ class CodePredictor:
         return F.embedding_bag(others + self._offsets, self.embedding, mode="sum")
 
     def _first_pass(self, hidden: Tensor, first_embedding: Tensor, cache: Tensor) -> Tensor:
-        """Positions 0 and 1 together; the output [B, h] of position 1."""
+        """Positions 0 and 1 together, rows of 0 first; the output [B, h] of position 1."""
         rows, shape = hidden.shape[0], self.config.transformer
-        x = torch.stack((hidden, first_embedding), 1).flatten(0, 1)  # [B * 2, H]
+        x = torch.cat((hidden, first_embedding))
         if self.projection is not None:
-            x = self._project(x)
-        cos, sin = (table[:2].repeat(rows, 1).unsqueeze(1) for table in (self._cos, self._sin))
+            x = self.projection(x)
+        cos, sin = (
+            table[:2].repeat_interleave(rows, 0).unsqueeze(1) for table in (self._cos, self._sin)
+        )
+        group = shape.heads // shape.kv_heads
         for layer, store in zip(self.layers, cache, strict=True):
             query, keys_values = layer.project(x, cos, sin)
-            store[:, :, :, :2] = keys_values.unflatten(0, (rows, 2)).permute(0, 2, 3, 1, 4)
+            store[:, :, :, 0], store[:, :, :, 1] = keys_values[:rows], keys_values[rows:]
             key, value = store[:, :, :, :2].unbind(1)
-            query = query.unflatten(0, (rows, 2)).transpose(1, 2)
-            attended = attend(query, key, value, causal=True).transpose(1, 2)
-            x = layer.output(x, attended.reshape(rows * 2, shape.heads * shape.head_dim))
-        return x.unflatten(0, (rows, 2))[:, 1]
+            # Position 0 attends to itself alone: its own values, once for every query head.
+            alone = value[:, :, 0].repeat_interleave(group, 1).flatten(1)
+            x = layer.output(x, torch.cat((alone, attend_rows(query[rows:], key, value))))
+        return x[rows:]
 
     def _pass(self, x: Tensor, position: int, cache: Tensor) -> Tensor:
         """One further position: x [B, h] -> [B, h]."""
@@ -116,7 +120,7 @@ class CodePredictor:
             query, keys_values = layer.project(x, cos, sin)
             store[:, :, :, position] = keys_values
             key, value = store[:, :, :, : position + 1].unbind(1)
-            x = layer.output(x, attend(query.unsqueeze(2), key, value).flatten(1))
+            x = layer.output(x, attend_rows(query, key, value))
         return x
 
     def _project(self, x: Tensor) -> Tensor:

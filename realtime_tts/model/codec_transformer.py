@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
+from realtime_tts.model.attention import attend_window
 from realtime_tts.model.codec_state import StateLayout
 from realtime_tts.model.config import CodecConfig, TransformerConfig
 from realtime_tts.model.layers import (
@@ -57,35 +57,32 @@ class WindowedLayer:
         self._past = layout.add(window - 1, 2 * width)
 
     def __call__(self, x: Tensor, memory: Tensor, cos: Tensor, sin: Tensor, mask: Tensor) -> Tensor:
-        """x [B, T, hidden] -> same; cos, sin [B, T, 1, D]; mask [B * T, 1, 1, window]."""
+        """x [B, T, hidden] -> same; cos, sin [B, T, 1, D]; mask [B, T, 1, window]."""
         config = self._config
         rows, frames, _ = x.shape
         fused = self._qkv(rms_norm(x, self._input_norm, config.norm_eps))
         fused = fused.view(rows, frames, 3 * config.heads, config.head_dim)
         turning = fused[:, :, : 2 * config.heads]
         turning.copy_(rotate(turning, cos, sin))
-        query = fused[:, :, : config.heads].reshape(-1, config.heads, 1, config.head_dim)
         key, value = self._windows(fused[:, :, config.heads :], memory)
-        attended = F.scaled_dot_product_attention(
-            query, key, value, attn_mask=mask, scale=1 / math.sqrt(config.head_dim)
-        )
-        x = self._out(attended.view(rows, frames, -1)).add_(x)
+        attended = attend_window(fused[:, :, : config.heads], key, value, mask)
+        x = self._out(attended).add_(x)
         return self._mlp(rms_norm(x, self._output_norm, config.norm_eps)).add_(x)
 
     def _windows(self, keys_values: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """New keys and values [B, T, 2 * heads, D] -> each frame's window of both,
-        [B * T, heads, window, D]; the memory moves on."""
-        config, window = self._config, self._window
+        """New keys and values [B, T, 2 * heads, D] -> each frame's window of both, views
+        [B, T, window, heads, D]; the memory moves on."""
+        config = self._config
         rows, frames = keys_values.shape[:2]
         past = self._past.of(memory)
         steps = torch.cat((past, keys_values.flatten(2)), 1)
         past.copy_(steps[:, frames:])
-        windows = steps.as_strided(  # [B, T, window, channels], overlapping
-            (rows, frames, window, steps.shape[2]),
-            (steps.stride(0), steps.stride(1), steps.stride(1), 1),
+        batch, step, _ = steps.stride()
+        windows = steps.as_strided(  # overlapping
+            (rows, frames, self._window, 2, config.heads, config.head_dim),
+            (batch, step, step, config.heads * config.head_dim, config.head_dim, 1),
         )
-        windows = windows.reshape(rows * frames, window, 2, config.heads, config.head_dim)
-        key, value = windows.permute(2, 0, 3, 1, 4).unbind(0)
+        key, value = windows.unbind(3)
         return key, value
 
 
@@ -120,8 +117,9 @@ class CodecTransformer:
         frames = start.unsqueeze(1) + torch.arange(x.shape[1], device=x.device)  # [B, T]
         cos, sin = (t.unsqueeze(2) for t in rope_tables(frames, self._frequencies))
         unborn = self._ages > frames.unsqueeze(-1)  # keys from before the first frame
-        mask = torch.zeros(unborn.shape, device=x.device).masked_fill_(unborn, -math.inf)
-        mask = mask.view(-1, 1, 1, len(self._ages))
+        mask = (
+            torch.zeros(unborn.shape, device=x.device).masked_fill_(unborn, -math.inf).unsqueeze(2)
+        )
         x = self._input(x)
         for layer in self._layers:
             x = layer(x, memory, cos, sin, mask)

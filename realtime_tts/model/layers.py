@@ -6,8 +6,6 @@ attends with its own cache, `output` does the rest. Weights that read the same i
 
 from __future__ import annotations
 
-import math
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -122,15 +120,3 @@ class DecoderLayer:
         """The layer's output [M, hidden], given its input x and attended [M, heads * D]."""
         x = self.attention_output(attended).add_(x)
         return self.mlp(rms_norm(x, self.output_norm, self.config.norm_eps)).add_(x)
-
-
-def attend(query: Tensor, key: Tensor, value: Tensor, *, causal: bool = False) -> Tensor:
-    """Grouped-query attention: query [B, heads, M, D], key and value [B, kv_heads, N, D]."""
-    return F.scaled_dot_product_attention(
-        query,
-        key,
-        value,
-        is_causal=causal,
-        scale=1 / math.sqrt(query.shape[-1]),
-        enable_gqa=query.shape[1] != key.shape[1],
-    )

@@ -13,8 +13,8 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from realtime_tts.model.attention import attend_prompt, attend_row
 from realtime_tts.model.config import TransformerConfig
-from realtime_tts.model.layers import attend
 
 _FIRST_CAPACITY = 256  # positions; 20 s of speech
 
@@ -90,18 +90,18 @@ class SlotKVCache:
         length = query.shape[0]
         stored = self._layers[slot][layer][:, :, :length]
         stored.copy_(keys_values.permute(1, 2, 0, 3))
-        key, value = stored.unsqueeze(1).unbind(0)
-        out = attend(query.transpose(0, 1).unsqueeze(0), key, value, causal=True)
-        return out.transpose(1, 2).reshape(length, -1)
+        key, value = stored.unbind(0)
+        return attend_prompt(query.transpose(0, 1), key, value)
 
     def attend_step(self, layer: int, query: Tensor, keys_values: Tensor) -> Tensor:
         rows = []
-        queries = query.unsqueeze(1).unsqueeze(3).unbind(0)  # [1, heads, 1, D] each
-        for (slot, position), q, kv in zip(self._rows, queries, keys_values.unbind(0), strict=True):
-            stored = self._layers[slot][layer][:, :, : position + 1]
+        for (slot, position), q, kv in zip(
+            self._rows, query.unbind(0), keys_values.unbind(0), strict=True
+        ):
+            stored = self._layers[slot][layer]
             stored[:, :, position] = kv
-            key, value = stored.unsqueeze(1).unbind(0)
-            rows.append(attend(q, key, value).view(1, -1))
+            key, value = stored[:, :, : position + 1].unbind(0)
+            rows.append(attend_row(q, key, value))
         return torch.cat(rows) if len(rows) > 1 else rows[0]
 
     def _reserve(self, slot: int, length: int) -> None:

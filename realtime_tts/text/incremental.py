@@ -8,10 +8,29 @@ soon as no later text can change it. Three stages hold back what is not yet cert
 
 from __future__ import annotations
 
-from realtime_tts.text.nfc import NfcBuffer
-from realtime_tts.text.pretokens import PreTokenBuffer, char_class
-from realtime_tts.text.stable_bpe import OpenPreToken, to_alphabet
+import unicodedata
+from functools import cache, lru_cache
+
+from realtime_tts.text.nfc import NfcBuffer, first_bytes
+from realtime_tts.text.pretokens import CharClass, PreTokenBuffer, char_class
+from realtime_tts.text.stable_bpe import ALPHABET, CONTINUATION_BYTES, OpenPreToken, to_alphabet
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
+
+
+@cache
+def _bytes_not_joining(joining: frozenset[CharClass]) -> frozenset[str]:
+    """Bytes that begin no character of these classes; of non-ASCII characters, any may."""
+    ascii_bytes = (ALPHABET[code] for code in range(128) if char_class(chr(code)) not in joining)
+    return CONTINUATION_BYTES.union(ascii_bytes)
+
+
+@lru_cache(maxsize=4096)
+def _bytes_not_beginning(char: str) -> frozenset[str]:
+    """Bytes that cannot come next if `char`, whose accents may still follow, comes next."""
+    if unicodedata.combining(char):
+        return CONTINUATION_BYTES
+    possible = first_bytes(char)
+    return frozenset(ALPHABET[byte] for byte in range(256) if byte not in possible)
 
 
 class IncrementalTokenizer:
@@ -43,9 +62,13 @@ class IncrementalTokenizer:
         ids = self._close(closed)
         if not self._pretokens.is_white:
             fresh, self._taken = self._pretokens.open[self._taken :], len(self._pretokens.open)
-            if fresh:
-                ids += self._open.feed(to_alphabet(fresh))
+            ids += self._open.feed(to_alphabet(fresh), self._impossible_bytes())
         return ids
+
+    def _impossible_bytes(self) -> frozenset[str]:
+        if self._nfc.tail:
+            return _bytes_not_beginning(self._nfc.tail[0])
+        return _bytes_not_joining(self._pretokens.joining)
 
     def flush(self) -> list[int]:
         """The ids that are left, as if the text ended here. Later text starts afresh."""

@@ -30,22 +30,25 @@ def nfc(text: str) -> str:
     return text if text.isascii() else str(_NFC.normalize_str(text))
 
 
-def _composing_characters() -> tuple[frozenset[str], frozenset[str]]:
-    """First and second halves of every canonical composite that NFC makes, Hangul apart."""
-    firsts: set[str] = set()
-    seconds: set[str] = set()
+def _composites() -> dict[str, tuple[str, str]]:
+    """Every canonical composite that NFC makes, Hangul apart, with its two halves."""
+    composites = {}
     for code in range(0xC0, _LAST_COMPOSITE):
         halves = unicodedata.decomposition(chr(code)).split()
         if len(halves) != 2 or halves[0].startswith("<"):
             continue
         first, second = (chr(int(half, 16)) for half in halves)
         if unicodedata.normalize("NFC", first + second) == chr(code):
-            firsts.add(first)
-            seconds.add(second)
-    return frozenset(firsts), frozenset(seconds)
+            composites[chr(code)] = first, second
+    return composites
 
 
-_FIRSTS, _SECONDS = _composing_characters()
+_COMPOSITES = _composites()
+_FIRSTS = frozenset(first for first, _ in _COMPOSITES.values())
+_SECONDS = frozenset(second for _, second in _COMPOSITES.values())
+_WITH_BASE: dict[str, set[str]] = {}  # first character of a decomposition -> its composites
+for _composite in _COMPOSITES:
+    _WITH_BASE.setdefault(unicodedata.normalize("NFD", _composite)[0], set()).add(_composite)
 
 
 @lru_cache(maxsize=16384)
@@ -69,6 +72,22 @@ def is_inert(char: str) -> bool:
     if ord(last) in _HANGUL_SYLLABLES:
         return (ord(last) - _HANGUL_SYLLABLES.start) % _HANGUL_T_COUNT != 0
     return last not in _FIRSTS and ord(last) not in _HANGUL_L
+
+
+@lru_cache(maxsize=4096)
+def first_bytes(char: str) -> frozenset[int]:
+    """The UTF-8 bytes with which the normal form of `char`, a boundary, and more can begin.
+
+    They are those of the character itself and of all composites with the same base.
+    """
+    base = unicodedata.normalize("NFD", char)[0]
+    normal = nfc(char)[0]
+    become = {normal, *_WITH_BASE.get(base, ())}
+    if ord(normal) in _HANGUL_L:
+        become |= set(map(chr, _HANGUL_SYLLABLES))
+    elif ord(normal) in _HANGUL_SYLLABLES:
+        become.add(chr(ord(normal) + _HANGUL_T_COUNT - 1))
+    return frozenset(other.encode()[0] for other in become)
 
 
 class NfcBuffer:

@@ -64,6 +64,7 @@ _JOINS = {
     (_Open.PUNCTUATION, _NEWLINE): _Open.ENDED_PUNCTUATION,
     (_Open.ENDED_PUNCTUATION, _NEWLINE): _Open.ENDED_PUNCTUATION,
 }
+_JOINING = {state: frozenset(kind for before, kind in _JOINS if before is state) for state in _Open}
 _STARTS = {
     _LETTER: _Open.WORD,
     _OTHER: _Open.LEAD,
@@ -100,6 +101,11 @@ class PreTokenBuffer:
     def is_white(self) -> bool:
         """True while the open text is white space whose cuts are not decided."""
         return self._state is _Open.WHITE
+
+    @property
+    def joining(self) -> frozenset[CharClass]:
+        """The classes of characters with which the open pre-token can go on."""
+        return _JOINING[self._state]
 
     def feed(self, text: str) -> list[str]:
         """Add normalised text; return the pre-tokens it completed, in order."""

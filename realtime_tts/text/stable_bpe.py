@@ -21,7 +21,8 @@ begin with E(w[:p]). So the ids that E(w[:p]) share over all possible p are cert
 else is: each p that passes both tests below is reached by a continuation, w[:p] + t, whose
 encoding is E(w[:p]) + [t] by fact 2.
 
-- t does not start, after w[p:], with a continuation byte of UTF-8: w ends on a whole character.
+- After w[p:], t goes on with a byte that may follow w: not with a continuation byte of UTF-8, for w
+  ends on a whole character, nor with a byte that the caller knows to be impossible.
 - (last id of E(w[:p]), t) is a valid pair.
 
 E of all prefixes is a tree: by fact 1, E(w[:i]) = E(w[:q]) + [token of w[q:i]] for one q, the
@@ -54,7 +55,7 @@ def byte_alphabet() -> list[str]:
 
 
 ALPHABET = byte_alphabet()
-_CONTINUATION_BYTES = frozenset(ALPHABET[0x80:0xC0])
+CONTINUATION_BYTES = frozenset(ALPHABET[0x80:0xC0])
 _TO_ALPHABET = {byte: char for byte, char in enumerate(ALPHABET) if ord(char) != byte}
 
 
@@ -130,16 +131,23 @@ class OpenPreToken:
         self._bytes = ""
         self._parents = [0]  # parent of each position in the tree of encodings
         self._starts: list[_Start] = []
+        self._impossible = CONTINUATION_BYTES
 
     @property
     def held_characters(self) -> int:
         """Characters of which at least one byte has not become part of an id."""
-        begun = self._bytes[:1] in _CONTINUATION_BYTES
-        return begun + sum(byte not in _CONTINUATION_BYTES for byte in self._bytes)
+        begun = self._bytes[:1] in CONTINUATION_BYTES
+        return begun + sum(byte not in CONTINUATION_BYTES for byte in self._bytes)
 
-    def feed(self, text: str) -> list[int]:
-        """Add whole characters of the pre-token, in the byte alphabet; return certain ids."""
+    def feed(self, text: str, impossible: frozenset[str] = CONTINUATION_BYTES) -> list[int]:
+        """Add whole characters of the pre-token, in the byte alphabet; return certain ids.
+
+        `impossible` are bytes that cannot follow in this pre-token, continuation bytes included.
+        """
         self._bytes += text
+        self._impossible = impossible
+        if not self._bytes:
+            return []
         if len(self._parents) == 1:
             if self._may_be_one_token():
                 return []  # the usual case: an open word
@@ -174,8 +182,7 @@ class OpenPreToken:
         ids = self._grow_and_release()
         if ids:
             return [self._vocabulary.ids[token] for token in tokens] + ids
-        self._reset()
-        self._bytes = whole
+        self._bytes, self._parents, self._starts = whole, [0], []
         return self._grow_and_release()
 
     def _may_be_one_token(self) -> bool:
@@ -239,7 +246,7 @@ class OpenPreToken:
                 return False
             if (
                 len(token) > len(text)
-                and token[len(text)] not in _CONTINUATION_BYTES
+                and token[len(text)] not in self._impossible
                 and vocabulary.is_pair(before, token)
             ):
                 return True

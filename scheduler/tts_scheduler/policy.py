@@ -58,9 +58,9 @@ def next_packet(row: Utterance, config: SchedulerConfig) -> tuple[float, int]:
     further = (size - made % size - 1) // config.frame_samples
     if deadline is None:
         return -inf, further
-    return (
-        deadline + made // size * size / config.sample_rate if made >= size else deadline
-    ), further
+    if made >= size:
+        deadline += made // size * size / config.sample_rate
+    return deadline, further
 
 
 def due(row: Utterance, step_seconds: float, config: SchedulerConfig) -> float:

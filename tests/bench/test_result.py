@@ -74,6 +74,7 @@ def test_speed_comes_from_the_unpaced_pass_alone() -> None:
     assert result.rtf is not None
     assert result.rtf.p50 == pytest.approx((0.3 + 0.4) / 2)  # (0.6 + 0.8) / 2 s for 2 s of speech
     assert result.capacity == 2.5
+    assert result.unpaced_failed == 1
 
 
 def test_a_level_where_nothing_worked_has_no_figures_and_no_crash() -> None:

@@ -91,6 +91,7 @@ def test_flags_that_cannot_work_are_wrong_usage(
         (HandshakeRefused("path", 404), ExitStatus.FAILED, "path"),
         (ConnectionLost("cut"), ExitStatus.UNREACHABLE, "cut"),
         (TurnError("numerics", "numerics"), ExitStatus.FAILED, "numerics"),
+        (PermissionError(13, "Permission denied", "x.wav"), ExitStatus.FAILED, "'x.wav'"),
         (RealtimeTTSError("other"), ExitStatus.FAILED, "other"),
         (ImportError("no torch", name="torch"), ExitStatus.FAILED, "realtime-tts-server[server]"),
         (ImportError("…", name="matplotlib"), ExitStatus.FAILED, "realtime-tts-server[plot]"),

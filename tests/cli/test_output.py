@@ -90,3 +90,13 @@ async def test_when_nothing_works_it_says_so() -> None:
     output = Output(makers(PlayerFailed("x")), lambda why: None)
     with pytest.raises(PlayerFailed, match="no player works"):
         await output.write(b"a")
+
+
+@pytest.mark.parametrize("played", [None, 5.0])
+async def test_speech_that_can_no_longer_be_repeated_is_not_kept(played: float | None) -> None:
+    sink = FakeSink("long")
+    sink.played_seconds = played
+    output = Output(makers(sink), lambda why: None)
+    await speak(output, *[b"packet"] * 1_000)
+    assert len(sink.packets) == 1_000
+    assert output._packets == []

@@ -24,8 +24,16 @@ def environment(key: str, tmp_path: Path) -> dict[str, str]:
     return os.environ | {"REALTIME_TTS_API_KEY": key, "PATH": str(tmp_path), "COLUMNS": "200"}
 
 
-def run(words: list[str], environment: dict[str, str], **options: object) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(words, capture_output=True, env=environment, timeout=60, **options)  # type: ignore[call-overload, no-any-return]
+def run(
+    words: list[str],
+    environment: dict[str, str],
+    *,
+    cwd: Path | None = None,
+    input: bytes | None = None,
+) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        words, capture_output=True, env=environment, timeout=60, cwd=cwd, input=input
+    )
 
 
 def frames(path: Path) -> int:

@@ -74,7 +74,7 @@ def serve(
     steps: int,
     policy: Policy = DEADLINE_ORDER,
 ) -> int:
-    """Let the scheduler serve these rows for so many steps; returns the underruns."""
+    """Let the scheduler serve these rows for so many steps; returns how many ran dry."""
     cost = CostModel(StepCosts(step, 0.0, 0.0, 0.0, 0.0, 0.0))
     for _ in range(100):
         cost.observe(Load(0, 0, 1, 1), step)
@@ -100,8 +100,11 @@ def serve(
             samples = {run.id: run.frames * FRAME for run in plan.codec}
             frames = frozenset(d.id for d in plan.decodes)
             scheduler.commit(plan, StepResult(step, frames, samples), now)
-    dry = sum(row.playback.deadline() < now - 1e-9 for row in scheduler._speaking.values())
-    return dry + sum(row.playback.underruns for row in scheduler._speaking.values())
+    mirrors = [row.playback for row in scheduler._speaking.values()]
+    return sum(
+        playback.late_seconds > 1e-9 or (playback.deadline() or 0.0) < now - 1e-9
+        for playback in mirrors
+    )
 
 
 listeners = st.builds(

@@ -220,11 +220,16 @@ def staggered(rig: Any, leads: dict[str, float]) -> None:
     while len(rig.scheduler._speaking) < len(leads):
         rig.step()
     for id, lead in leads.items():
-        row = rig.scheduler._speaking[id]
-        row.parked = False
-        row.playback.played(row.playback.sent_seconds, rig.now)
-        row.playback.sent(round(lead * 24_000), rig.now)
-        row.playback.unsent_samples = 1000
+        give_lead(rig, id, lead)
+
+
+def give_lead(rig: Any, id: str, lead: float) -> None:
+    row = rig.scheduler._speaking[id]
+    row.parked = False
+    row.playback.played(row.playback.sent_seconds, rig.now)
+    row.playback.sent(round(lead * 24_000), rig.now)
+    row.playback.unsent_samples = 1000
+    row.codec_pending = 0
 
 
 def test_the_earliest_deadline_goes_first(make_rig: MakeRig) -> None:
@@ -244,6 +249,21 @@ def test_nobody_is_left_out_without_need(make_rig: MakeRig) -> None:
     rig = make_rig(costs=StepCosts(0.010, 0.010, 0.0, 0.0, 0.0, 0.0), slots=8, utilisation=9)
     staggered(rig, {"far": 2.5, "further": 2.6, "close": 0.2})
     assert len(rig.plan().decodes) == 3
+
+
+@pytest.mark.parametrize(("lead", "first"), [(1.0, ["new", "a"]), (0.06, ["a", "b"])])
+def test_a_row_without_sound_goes_first_unless_somebody_on_air_pays(
+    make_rig: MakeRig, lead: float, first: list[str]
+) -> None:
+    rig = make_rig(step_seconds=0.05, slots=4, max_rows=2)
+    staggered(rig, {"a": 2.0, "b": 2.0})
+    rig.open("new", 50)
+    plan = rig.step()
+    assert [p.id for p in plan.prefills] == ["new"]
+    assert "new" not in {run.id for run in plan.codec}  # a second packet would be late
+    give_lead(rig, "a", lead)
+    give_lead(rig, "b", lead)
+    assert [d.id for d in rig.plan().decodes] == first
 
 
 def test_a_start_waits_while_somebody_on_air_would_pay_for_it(make_rig: MakeRig) -> None:

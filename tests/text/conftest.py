@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from realtime_tts.text.pretokens import split
 from realtime_tts.text.stable_bpe import ALPHABET, to_alphabet
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 
@@ -25,7 +26,7 @@ def tokenizer() -> Qwen2Tokenizer:
 
 
 @pytest.fixture(scope="session")
-def trained() -> Callable[[random.Random, str, int, int], Qwen2Tokenizer]:
+def trained() -> Callable[..., Qwen2Tokenizer]:
     """Makes tokenizers with up to `merges` random merges, learned from random text.
 
     As in real vocabularies, every token is part of a valid text.
@@ -36,7 +37,8 @@ def trained() -> Callable[[random.Random, str, int, int], Qwen2Tokenizer]:
     ) -> Qwen2Tokenizer:
         ids = {char: index for index, char in enumerate(ALPHABET)}
         learned: list[tuple[str, str]] = []
-        corpus = [list(to_alphabet("".join(rng.choices(letters, k=12)))) for _ in range(3)]
+        lines = ("".join(rng.choices(letters, k=12)) for _ in range(4))
+        corpus = [list(to_alphabet(pretoken)) for line in lines for pretoken in split(line)]
         for _ in range(merges):
             pairs = [
                 (first, second)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import random
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,8 @@ from hypothesis import strategies as st
 from realtime_tts.text.incremental import IncrementalTokenizer
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 
+Train = Callable[..., Qwen2Tokenizer]
+
 DATA = Path(__file__).parent / "data" / "tiny_tokenizer"
 TOKENIZER = Qwen2Tokenizer.from_folder(DATA)
 PARITY = json.loads((DATA / "parity_ids.json").read_text(encoding="utf-8"))
@@ -20,7 +25,17 @@ TEXTS = sorted({c["text"] for c in PARITY["cases"]} | {c["text"] for c in HUGGIN
 
 FRAGMENTS = [
     *["She", " said", " would", "could", " brown fox", "the", "ing", "Q", "é", "e", "ß"],
-    *["你好", "，", "我是一个特别善于观察别人情绪的人", "其实", "。", "か", "ありがとう", "한국어", "가"],
+    *[
+        "你好",
+        "，",
+        "我是一个特别善于观察别人情绪的人",
+        "其实",
+        "。",
+        "か",
+        "ありがとう",
+        "한국어",
+        "가",
+    ],
     *["สวัสดี", "ก", "\u0e48", "\u0e38", "नमस्ते", "مرحبا", "שָׁלוֹם"],
     *["\u0301", "\u0323", "\u0338", "\u3099", "\u11a8", "ᄀ", "ᅡ", "\u0344", "\u212b"],
     *["🙂", "👩\u200d🚀", "🇩🇪", "1️⃣", "\u200d", "\ufe0f"],
@@ -98,6 +113,25 @@ def test_an_id_is_released_as_soon_as_it_is_certain(deltas: list[str], released:
     incremental = IncrementalTokenizer(TOKENIZER)
     ids = [index for delta in deltas for index in incremental.feed(delta)]
     assert ids == TOKENIZER.encode(released)
+
+
+@pytest.mark.parametrize("letters", ["qe !", "q5 !", "'sre", "qe5!"])
+def test_an_id_waits_only_if_a_continuation_changes_it(letters: str, trained: Train) -> None:
+    # White space at the end is left out: a run of it waits for its end.
+    follow = ["".join(t) for n in range(4) for t in itertools.product(letters + "\u0301", repeat=n)]
+    waits = 0
+    for seed in range(40):
+        rng = random.Random(seed)
+        tokenizer = trained(rng, letters, rng.randint(1, 10), 4)
+        incremental, released, text = IncrementalTokenizer(tokenizer), list[int](), ""
+        for char in rng.choices(letters, k=6):
+            text += char
+            released += incremental.feed(char)
+            if text[-1] != " " and len(tokenizer.encode(text)) > len(released):
+                waits += 1
+                changed = {tuple(tokenizer.encode(text + m)[: len(released) + 1]) for m in follow}
+                assert len(changed) > 1, f"seed {seed}: {text!r} holds an id without need"
+    assert waits > 30
 
 
 def test_a_run_without_spaces_is_released_long_before_its_end() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import normalizers
 
-from realtime_tts.text.nfc import NfcBuffer, is_boundary, is_inert, nfc
+from realtime_tts.text.nfc import NfcBuffer, first_bytes, is_boundary, is_inert, nfc
 from realtime_tts.text.pretokens import char_class
 
 # Starters that compose or do not, marks of several classes, marks of class 0, both kinds of
@@ -19,6 +19,7 @@ REACTIVE = (
     "\u0301\u0323\u0338\u0327\u0302\u0344\u0f73\u0f71\u3099\u093c\u09be\u0e48\u0e38\u0e31\u20d2"
     "\u212b\u2126\u0958\u1112\u1175\u11c2\u302e\U0001d15e"
 )
+MARKS = (0x301, 0x338, 0x3099, 0x93C, 0x11A8, 0x1161, 0x327)
 texts = st.text(st.one_of(st.sampled_from(REACTIVE), st.characters(exclude_categories=["Cs"])))
 
 
@@ -56,6 +57,8 @@ def test_halves_of_every_composite_wait_for_each_other(decompositions: dict[str,
         first, second = nfc(parts[:-1]), parts[-1]
         assert not is_inert(first[-1]), f"{char!r} can come of {first!r}"
         assert not is_boundary(second), f"{char!r} can come of {second!r}"
+        if is_boundary(parts[0]):
+            assert char.encode()[0] in first_bytes(parts[0]) & first_bytes(first), repr(char)
 
 
 def test_composition_keeps_the_class_of_characters(decompositions: dict[str, str]) -> None:
@@ -72,7 +75,9 @@ def test_characters_that_decompose_into_marks_first_are_no_boundary(
             assert not is_boundary(char), repr(char)
 
 
-@pytest.mark.parametrize("text", ["你好", "5", "...", "q", "ก", "각", "🙂", " ", "\n", "é ", "가나다."])
+@pytest.mark.parametrize(
+    "text", ["你好", "5", "...", "q", "ก", "각", "🙂", " ", "\n", "é ", "가나다."]
+)
 def test_text_that_nothing_can_change_is_released_at_once(text: str) -> None:
     assert NfcBuffer().feed(text) == text
 
@@ -81,7 +86,7 @@ def test_text_that_nothing_can_change_is_released_at_once(text: str) -> None:
 def test_text_that_a_mark_can_change_is_held(text: str) -> None:
     buffer = NfcBuffer()
     assert buffer.feed(text) == ""
-    changes = (nfc(text + chr(mark)) for mark in (0x301, 0x338, 0x3099, 0x93C, 0x11A8, 0x1161, 0x327))
+    changes = (nfc(text + chr(mark)) for mark in MARKS)
     assert any(not changed.startswith(nfc(text)) for changed in changes)
     assert buffer.flush() == nfc(text)
 

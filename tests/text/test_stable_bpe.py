@@ -31,7 +31,7 @@ def test_an_id_is_released_exactly_when_no_continuation_changes_it(
 ) -> None:
     follow = continuations(letters, longest_continuation)
     waits = 0
-    for seed in range(60):
+    for seed in range(40):
         rng = random.Random(seed)
         tokenizer = trained(rng, letters, rng.randint(1, 14), longest_token)
         open_pretoken, released, text = OpenPreToken(tokenizer.vocabulary), list[int](), ""
@@ -45,7 +45,7 @@ def test_an_id_is_released_exactly_when_no_continuation_changes_it(
                 waits += 1
                 next_ids = {tuple(ids[len(released) : len(released) + 1]) for ids in later}
                 assert len(next_ids) > 1, f"seed {seed}: {text!r} holds an id without need"
-    assert waits > 50
+    assert waits > 40
 
 
 @pytest.mark.parametrize("letters", ["qQ", "qß", "你好", "q你"])
@@ -82,7 +82,18 @@ def steps_for(tokenizer: Qwen2Tokenizer, text: str, size: int = 1) -> int:
     return open_pretoken.steps
 
 
-RUNS = ["a", "ab", "aab", "she", "我是一个特别善于观察别人情绪的人", "你好", "the", "ä", "!", "。你好"]
+RUNS = [
+    "a",
+    "ab",
+    "aab",
+    "she",
+    "我是一个特别善于观察别人情绪的人",
+    "你好",
+    "the",
+    "ä",
+    "!",
+    "。你好",
+]
 
 
 @pytest.mark.parametrize("unit", RUNS)

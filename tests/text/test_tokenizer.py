@@ -115,7 +115,10 @@ BROKEN = {
     "unknown merge": (append_merge("zzz qqq"), "'zzz' is not in vocab.json"),
     "three parts": (append_merge("a b c"), "expected two tokens"),
     "marker takes an id": (
-        edit_json("tokenizer_config.json", lambda c: c["added_tokens_decoder"].update({"3": {"content": "<x>"}})),  # type: ignore[attr-defined]  # noqa: E501
+        edit_json(
+            "tokenizer_config.json",
+            lambda c: c["added_tokens_decoder"].update({"3": {"content": "<x>"}}),
+        ),
         "id 3 is '<x>' there",
     ),
     "markers malformed": (

@@ -1,0 +1,91 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+
+import * as everything from "../src/index.js";
+import { FakeSocket, READY, done, interrupted, started } from "./fake-socket.js";
+
+const README = readFileSync(new URL("../README.md", import.meta.url), "utf8");
+const [browser, node, turns, bargeIn] = [...README.matchAll(/^```js\n(.*?)^```/gms)].map(
+  (m) => m[1],
+);
+
+/** A server that is ready at once and speaks two packets for every turn. */
+class TalkingSocket extends FakeSocket {
+  constructor(...args) {
+    super(...args);
+    setImmediate(() => this.say(READY));
+  }
+
+  send(data) {
+    const message = JSON.parse(data);
+    if (message.type === "session.start") setImmediate(() => this.say(READY));
+    if (message.type === "turn.end" || message.end) this.speak(message.turn_id);
+    if (message.type === "interrupt") this.stop(message.turn_id);
+  }
+
+  speak(turnId) {
+    this.say(started(turnId));
+    this.sayAudio(3840);
+    this.sayAudio(4096);
+    this.say(done(turnId, "complete", 3968));
+  }
+
+  stop(turnId) {
+    this.say(interrupted(turnId, "heard", "not heard"), done(turnId, "interrupted"));
+  }
+}
+
+/** Runs an example as it stands, but for its imports: they are given. */
+function run(example, given) {
+  const imported = [...example.matchAll(/^import \{ (.*?) \} from "realtime-tts";$/gm)];
+  for (const [, names] of imported)
+    assert.ok(names.split(", ").every((name) => name in everything));
+  const body = example.replace(/^import .*\n/gm, "");
+  const AsyncFunction = (async () => {}).constructor;
+  return new AsyncFunction(...Object.keys(given), body)(...Object.values(given));
+}
+
+function players() {
+  const played = [];
+  return { played, play: (packet) => played.push(new Int16Array(packet.buffer).length) };
+}
+
+class RealtimeTTS {
+  static connect(url, options) {
+    return everything.RealtimeTTS.connect(url, { WebSocket: TalkingSocket, ...options });
+  }
+}
+
+test("the browser example plays", async () => {
+  const { played, play } = players();
+  await run(browser, { RealtimeTTS, play, deltas: ["a", "b"] });
+  assert.deepEqual(played, [1920, 2048]);
+});
+
+test("the Node example writes", async () => {
+  const { played, play } = players();
+  const createWriteStream = () => ({ write: play });
+  await run(node, { RealtimeTTS, createWriteStream, WebSocket: TalkingSocket });
+  assert.deepEqual(played, [1920, 2048]);
+});
+
+test("the example of a turn plays, and that of an interrupt reports", async () => {
+  const { played, play } = players();
+  const tts = await RealtimeTTS.connect("server");
+  await run(turns, { tts, play });
+  assert.deepEqual(played, [1920, 2048]);
+  const turn = tts.turn();
+  turn.send("a");
+  const report = `${bargeIn} return [textSpoken, textRemaining];`;
+  assert.deepEqual(await run(report, { turn, player: { playedMs: 80 } }), ["heard", "not heard"]);
+});
+
+test("every method and error that the tables name exists", () => {
+  const { RealtimeTTS: Client, Turn, ...rest } = everything;
+  for (const [, of, name] of README.matchAll(/`(tts|turn)\.(\w+)/g)) {
+    assert.ok(name in (of === "tts" ? Client : Turn).prototype, `${of}.${name}`);
+  }
+  const errors = Object.keys(rest).filter((name) => /Error$|Lost$|Refused$/.test(name));
+  for (const name of errors) assert.match(README, new RegExp(`\`${name}`), name);
+});

@@ -1,0 +1,51 @@
+"""The examples run as they stand, against the fake engine."""
+
+import asyncio
+import subprocess
+import sys
+import wave
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from realtime_tts.bench.local_server import local_server
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+@pytest.fixture
+async def url() -> AsyncIterator[str]:
+    async with local_server(["--engine", "fake"]) as address:
+        yield address
+
+
+async def run(example: str, *words: str) -> str:
+    command = [sys.executable, str(EXAMPLES / example), *words]
+    done = await asyncio.to_thread(
+        subprocess.run, command, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def seconds(path: Path) -> float:
+    with wave.open(str(path)) as file:
+        return file.getnframes() / file.getframerate()
+
+
+async def test_say_writes_a_wav_file(url: str, tmp_path: Path) -> None:
+    await run("say.py", "Hello there.", str(tmp_path / "hello.wav"), url)
+    assert seconds(tmp_path / "hello.wav") > 0.5
+
+
+async def test_llm_to_speech_reports_what_an_interrupted_listener_heard(
+    url: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "reply.wav"
+    words = ("--server", url, "--output", str(path), "--interrupt-after", "0.5")
+    told = await run("llm_to_speech.py", *words)
+    assert "first packet after" in told
+    assert "heard:     'Of" in told
+    assert "not heard: " in told
+    assert seconds(path) > 0.5

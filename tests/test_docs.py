@@ -1,0 +1,74 @@
+"""The README does what it says: its program runs, its commands exist, its links lead somewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from realtime_tts.cli import command_parser
+from realtime_tts.config import ServerConfig
+from realtime_tts.engine.inline import InlineEngine
+from realtime_tts.engine.settings import EngineConfig
+from realtime_tts.server.run import running
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+DOCUMENTS = sorted(
+    [*ROOT.glob("*.md"), ROOT / "scheduler" / "README.md", *ROOT.glob("client_js/*.md")]
+)
+    [*ROOT.glob("*.md"), ROOT / "scheduler" / "README.md", *ROOT.glob("client_js/*.md")]
+)
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+
+
+def commands() -> list[str]:
+    """Every line after a `$ ` in the README's console blocks, quoted ones included."""
+    lines = [line.removeprefix("> ") for line in README.splitlines()]
+    return [line[2:] for line in lines if line.startswith("$ ")]
+
+
+@pytest.mark.parametrize("program", blocks("python"))
+async def test_the_readme_s_program_runs_against_the_demo_voice(program: str) -> None:
+    engine = EngineConfig(max_frames=20)
+    link = InlineEngine(engine.loader(), engine.scheduler())
+    async with running(ServerConfig(port=0), link, engine.load_tokenizer) as server:
+        program = program.replace("ws://127.0.0.1:8000", server.websocket_url)
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", program, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        output, errors = await asyncio.wait_for(process.communicate(), timeout=60)
+    assert process.returncode == 0, errors.decode()
+    assert output.decode().splitlines()[0].endswith(" bytes")
+
+
+def test_the_readme_has_programs_and_commands_to_check() -> None:
+    assert blocks("python") and len(commands()) >= 5
+
+
+@pytest.mark.parametrize("command", [c for c in commands() if "realtime-tts " in c])
+def test_the_readme_s_commands_parse(command: str) -> None:
+    words = shlex.split(command.split("|")[-1], comments=True)
+    assert words[0] == "realtime-tts"
+    command_parser(words[1:]).parse_args(words[1:])
+
+
+@pytest.mark.parametrize("command", [c for c in commands() if c.startswith("make ")])
+def test_the_readme_s_make_targets_exist(command: str) -> None:
+    subprocess.run([*shlex.split(command), "--dry-run"], cwd=ROOT, check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_between_documents_lead_somewhere(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text):
+        if "://" not in target:
+            assert (document.parent / target).exists(), f"{document.name} links to {target}"

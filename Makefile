@@ -24,7 +24,7 @@ unit: $(VENV)/.dev
 	$(BIN)/pytest $(ARGS)
 
 js: client_js/node_modules/.installed
-	cd client_js && npm run --silent check && npm test --silent
+	cd client_js && npm run --silent types && npm test --silent
 
 bench: $(VENV)/.dev  ## the figures of the README, on this machine
 	$(BIN)/realtime-tts bench --start $(ARGS)

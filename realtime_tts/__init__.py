@@ -7,8 +7,6 @@
 Importing this needs neither the server nor a model.
 """
 
-__version__ = "0.1.0"  # above the imports: the client names it to the server
-
 from realtime_tts.client import (
     Backoff,
     Interrupted,
@@ -32,6 +30,7 @@ from realtime_tts.errors import (
     RequestError,
     TurnError,
 )
+from realtime_tts.version import __version__
 
 __all__ = [
     "Backoff",

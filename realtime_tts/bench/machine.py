@@ -8,7 +8,7 @@ import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-import realtime_tts
+from realtime_tts.version import __version__
 
 _CPU_INFO = Path("/proc/cpuinfo")
 
@@ -20,7 +20,7 @@ def describe_machine() -> dict[str, str | int]:
         "cores": usable_cores(),
         "system": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),
-        "realtime_tts": realtime_tts.__version__,
+        "realtime_tts": __version__,
         "torch": _version("torch"),
         "websockets": _version("websockets"),
         "commit": commit(),

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from realtime_tts.bench.result import LevelResult, Spread
 from realtime_tts.bench.run import BenchResult
+from realtime_tts.bench.settings import Mode
 from realtime_tts.client.address import is_loopback
 
 
@@ -19,7 +20,6 @@ class _Column:
 
 
 _COLUMNS = (
-    _Column("sessions", lambda level: level.level),
     _Column("turns", lambda level: str(level.turns)),
     _Column("TTFA p50 ms", lambda level: _p(level.ttfa_raw_ms, "p50")),
     _Column("TTFA p95 ms", lambda level: _p(level.ttfa_raw_ms, "p95")),
@@ -32,7 +32,7 @@ _COLUMNS = (
     _Column("held p95 ms", lambda level: _p(level.held_ms, "p95")),
     _Column("RTF p50", lambda level: _p(level.rtf, "p50", 2)),
     _Column("RTF p95", lambda level: _p(level.rtf, "p95", 2)),
-    _Column("audio s/s", lambda level: _number(level.capacity, 1)),
+    _Column("audio s/s", lambda level: _number(level.capacity or level.audio_per_second, 1)),
     _Column("failed", lambda level: _failures(level)),
 )
 _INTERRUPT = _Column("interrupt p95 ms", lambda level: _p(level.interrupt_ms, "p95", 1))
@@ -83,9 +83,9 @@ def headline(result: BenchResult) -> str:
 
 
 def _columns(result: BenchResult) -> tuple[_Column, ...]:
-    if any(level.interrupt_ms for level in result.levels):
-        return (*_COLUMNS, _INTERRUPT)
-    return _COLUMNS
+    load = "sessions" if result.levels[0].mode == Mode.CLOSED else "turns per second"
+    interrupt = (_INTERRUPT,) if any(level.interrupt_ms for level in result.levels) else ()
+    return (_Column(load, lambda level: level.level), *_COLUMNS, *interrupt)
 
 
 def _p(spread: Spread | None, which: str, digits: int = 0) -> str:

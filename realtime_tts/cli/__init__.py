@@ -44,13 +44,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def command_parser(words: Sequence[str]) -> argparse.ArgumentParser:
-    import realtime_tts
+    from realtime_tts.version import __version__
 
     parser = argparse.ArgumentParser(
         prog="realtime-tts",
         description="Streaming text-to-speech for voice agents: text deltas in, PCM packets out.",
     )
-    parser.add_argument("--version", action="version", version=realtime_tts.__version__)
+    parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     wanted = next((word for word in words if not word.startswith("-")), None)
     for name, summary in _COMMANDS.items():

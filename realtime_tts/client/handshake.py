@@ -7,11 +7,11 @@ from websockets.exceptions import InvalidHandshake, InvalidStatus, InvalidURI
 from websockets.http11 import Response
 from websockets.typing import Subprotocol
 
-import realtime_tts
 from realtime_tts.client.address import is_loopback
 from realtime_tts.errors import ConnectionLost, HandshakeRefused, OverloadedError, RealtimeTTSError
 from realtime_tts.protocol.messages import SUBPROTOCOL, ErrorMessage
 from realtime_tts.protocol.parsing import ProtocolError, parse_server_message
+from realtime_tts.version import __version__
 
 PING_SECONDS = 10.0
 """A dead peer is noticed after at most twice this."""
@@ -41,7 +41,7 @@ async def open_socket(url: str, api_key: str | None, patience: float) -> ClientC
             subprotocols=[Subprotocol(SUBPROTOCOL)],
             compression=None,  # PCM does not compress; trying costs 200 us a packet on the server
             additional_headers=headers,
-            user_agent_header=f"realtime-tts/{realtime_tts.__version__}",
+            user_agent_header=f"realtime-tts/{__version__}",
             # The system's proxy settings often forget to except the machine itself.
             proxy=None if is_loopback(url) else True,
             open_timeout=patience,

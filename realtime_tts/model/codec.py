@@ -76,18 +76,18 @@ class CodecDecoder:
         """
         rows = torch.tensor(slots, dtype=torch.long, device=self.device)
         memory, start = state.memory[rows], state.frames[rows]
-        pieces = []
+        pieces = [torch.empty(len(rows), 0, device=self.device)]
         for piece in codes.to(self.device).split(_FRAMES_AT_ONCE, 1):
             pieces.append(self._decode(piece, memory, start))
             start = start + piece.shape[1]
         state.memory[rows] = memory
         state.frames[rows] = start
-        return torch.cat(pieces, 1) if len(pieces) > 1 else pieces[0]
+        return pieces[1] if len(pieces) == 2 else torch.cat(pieces, 1)
 
     def _decode(self, codes: Tensor, memory: Tensor, start: Tensor) -> Tensor:
         rows, frames, books = codes.shape
         entries = (codes + self._offsets).view(-1, books)
-        x = F.embedding_bag(entries, self._codebooks, mode="sum").view(rows, frames, -1)
+        x = F.embedding_bag(entries, self._codebooks, mode="sum").view(rows, frames, self.config.codebook_dim)
         x = self._transformer(self._pre_conv(x, memory), memory, start)
         for up, mix in self._upsample:
             x = mix(up(x, memory), memory)

@@ -117,9 +117,8 @@ class CodecTransformer:
         frames = start.unsqueeze(1) + torch.arange(x.shape[1], device=x.device)  # [B, T]
         cos, sin = (t.unsqueeze(2) for t in rope_tables(frames, self._frequencies))
         unborn = self._ages > frames.unsqueeze(-1)  # keys from before the first frame
-        mask = (
-            torch.zeros(unborn.shape, device=x.device).masked_fill_(unborn, -math.inf).unsqueeze(2)
-        )
+        mask = torch.zeros(unborn.shape, device=x.device).masked_fill_(unborn, -math.inf)
+        mask = mask.unsqueeze(2)
         x = self._input(x)
         for layer in self._layers:
             x = layer(x, memory, cos, sin, mask)

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from starlette.types import Scope
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from realtime_tts import __version__
 from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
 from realtime_tts.config import ServerConfig
 from realtime_tts.engine.interface import EngineInfo
@@ -38,6 +37,7 @@ from realtime_tts.server.connection import Connection
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.reporter import SessionReporter
 from realtime_tts.server.turn import utterance_spec
+from realtime_tts.version import __version__
 
 log = logging.getLogger(__name__)
 

@@ -255,7 +255,7 @@ def test_nobody_is_left_out_without_need(make_rig: MakeRig) -> None:
 def test_a_row_without_sound_goes_first_unless_somebody_on_air_pays(
     make_rig: MakeRig, lead: float, first: list[str]
 ) -> None:
-    rig = make_rig(step_seconds=0.05, slots=4, max_rows=2)
+    rig = make_rig(step_seconds=0.05, slots=4, max_rows=2, utilisation=9.0)
     staggered(rig, {"a": 2.0, "b": 2.0})
     rig.open("new", 50)
     plan = rig.step()

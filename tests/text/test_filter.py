@@ -191,7 +191,7 @@ def test_nothing_is_held_beyond_a_mark(text: str, size: int) -> None:
         filtered.feed(text[start : start + size], 0.0)
         assert len(filtered._held) < MAX_HELD_CHARACTERS
         assert (filtered.deadline() is None) == (not filtered._held)
-        assert filtered._held[:1] not in set("abc 2你.,🙂")
+        assert filtered._held[:1] not in set("abc 2你,🙂")
 
 
 @pytest.mark.parametrize(

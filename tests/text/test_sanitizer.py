@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from realtime_tts.text.sanitizer import MAX_MARKS, Sanitizer
 
 NASTY = "a é你🙂\n\t\r\x00\x07\x1b\x7f\x85\x9f\v\f\ud83d\ude00\udfff\ud800\u0301\u0323\u200d"
-texts = st.text(st.one_of(st.sampled_from(NASTY), st.characters()), max_size=40)
+texts = st.lists(st.one_of(st.sampled_from(NASTY), st.characters()), max_size=30).map("".join)
 
 
 def sanitize(text: str) -> str:
@@ -83,6 +83,17 @@ def test_offsets_lead_back_to_the_characters_of_the_source(text: str) -> None:
             assert source[0] == char or len(source) >= 2
         else:
             assert source[0] == char
+
+
+def test_plain_text_between_floods_of_marks_starts_a_new_count() -> None:
+    sanitizer = Sanitizer()
+    flood = "\u0301" * MAX_MARKS
+    assert sanitizer.feed(flood) + sanitizer.feed("e") + sanitizer.feed(flood) == f"{flood}e{flood}"
+
+
+def test_a_carriage_return_and_its_newline_may_come_apart() -> None:
+    sanitizer = Sanitizer()
+    assert sanitizer.feed("a\r") + sanitizer.feed("\nb") + sanitizer.feed("\nc") == "a\nb\nc"
 
 
 def test_a_flood_of_marks_costs_no_memory_and_repairs_are_counted() -> None:

@@ -50,7 +50,7 @@ def usable_cores() -> int:
 
 def commit() -> str:
     """The checkout's commit, with `+` when files differ from it; empty outside a checkout."""
-    root = Path(realtime_tts.__file__).resolve().parent.parent
+    root = Path(__file__).resolve().parents[2]
     if not (root / ".git").exists():
         return ""
     head = _git(root, "rev-parse", "--short=12", "HEAD")

@@ -24,9 +24,10 @@ class EngineConfig:
     """What runs, where, and how much of it. Building one loads nothing.
 
     `model`: "demo", a local checkpoint folder or a Hub id. `slots`: turns that can hold state at
-    once. `threads`: CPU threads of the model (None: all cores but one, eight at most). `max_frames`: frames of 80 ms
-    after which a turn ends with `max_length` (None: the checkpoint's own limit). `utilisation`:
-    share of a frame's 80 ms that a step may take before turns are refused.
+    once. `threads`: CPU threads of the model (None: all cores but one, eight at most).
+    `max_frames`: frames of 80 ms after which a turn ends with `max_length` (None: the
+    checkpoint's own limit). `utilisation`: share of a frame's 80 ms that a step may take before
+    turns are refused.
     `step_seconds` and `row_seconds` are the fake engine's speed.
     """
 

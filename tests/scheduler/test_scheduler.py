@@ -251,7 +251,9 @@ def test_nobody_is_left_out_without_need(make_rig: MakeRig) -> None:
     assert len(rig.plan().decodes) == 3
 
 
-@pytest.mark.parametrize(("lead", "first"), [(1.0, ["new", "a"]), (0.06, ["a", "b"])])
+@pytest.mark.parametrize(
+    ("lead", "first"), [(1.0, ["new", "a"]), (0.2, ["new", "a"]), (0.06, ["a", "b"])]
+)
 def test_a_row_without_sound_goes_first_unless_somebody_on_air_pays(
     make_rig: MakeRig, lead: float, first: list[str]
 ) -> None:

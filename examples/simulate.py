@@ -19,8 +19,8 @@ from rich.console import Console
 from rich.table import Table
 
 from tts_scheduler import SchedulerConfig, StepCosts
+from tts_scheduler.machine import Machine
 from tts_scheduler.policy import DEADLINE_ORDER, POLICIES, Policy
-from tts_scheduler.simulator import Machine
 from tts_scheduler.sizing import Limits, Point, curve, largest_fit
 from tts_scheduler.workload import FEEDS, Workload
 

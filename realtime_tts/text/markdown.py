@@ -142,7 +142,7 @@ class MarkdownReader:
     # --- in a line ---------------------------------------------------------------------------
 
     def _read_inline(self, window: str, at: int, ended: bool) -> Step:
-        if self._cell_start:
+        if self._cell_start and not window[0].isspace():
             step = line_marks.rule_cell(window, ended)
             if step != 0:
                 return step

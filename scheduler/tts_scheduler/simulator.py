@@ -14,7 +14,8 @@ from random import Random
 
 from tts_scheduler.admission import Refused
 from tts_scheduler.config import SchedulerConfig
-from tts_scheduler.cost import CostModel, Load, StepCosts
+from tts_scheduler.cost import CostModel, Load
+from tts_scheduler.machine import Machine
 from tts_scheduler.plan import StepPlan, StepResult
 from tts_scheduler.playback import Playback
 from tts_scheduler.policy import DEADLINE_ORDER, Policy
@@ -25,30 +26,6 @@ from tts_scheduler.workload import Script, Workload, write_script
 _TRIES = 3
 """How often a refused session asks before it gives the turn up."""
 _REPORT_EVERY = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """What steps really take: `costs`, times a jitter, and now and then a hiccup."""
-
-    costs: StepCosts = StepCosts()
-    jitter: float = 0.05
-    hiccup_chance: float = 0.002
-    hiccup_seconds: float = 0.02
-
-    def seconds(self, load: Load, random: Random) -> float:
-        """Duration of one step."""
-        seconds = self.costs.seconds(load) * random.uniform(1.0 - self.jitter, 1.0 + self.jitter)
-        return seconds + self.hiccup_seconds * (random.random() < self.hiccup_chance)
-
-    def lesson(self) -> CostModel:
-        """A cost model that has seen warm-up steps of this machine."""
-        cost = CostModel()
-        for _ in range(20):
-            for rows in (1, 2, 4, 8, 16, 32, 64):
-                for load in (Load(0, 0, rows, rows), Load(0, 0, rows, 0), Load(1, 64, rows, rows)):
-                    cost.observe(load, self.costs.seconds(load))
-        return cost
 
 
 @dataclass(slots=True, eq=False)

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tts_scheduler.config import SchedulerConfig
+from tts_scheduler.machine import Machine
 from tts_scheduler.policy import DEADLINE_ORDER, Policy
 from tts_scheduler.report import Summary
-from tts_scheduler.simulator import Machine, Simulation
+from tts_scheduler.simulator import Simulation
 from tts_scheduler.workload import Workload
 
 

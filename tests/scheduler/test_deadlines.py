@@ -12,7 +12,7 @@ from itertools import combinations
 from math import inf
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tts_scheduler import (
@@ -25,8 +25,9 @@ from tts_scheduler import (
     StepPlan,
     StepResult,
 )
+from tts_scheduler.machine import Machine
 from tts_scheduler.policy import DEADLINE_ORDER, ROUND_ROBIN, Policy, due
-from tts_scheduler.simulator import Machine, Simulation
+from tts_scheduler.simulator import Simulation
 from tts_scheduler.workload import FAST, SLOW, STEADY, Workload
 
 FRAME, PACKET, RATE = 1920, 2048, 24_000
@@ -115,7 +116,7 @@ listeners = st.builds(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(listeners, min_size=2, max_size=4),
     st.integers(1, 2),

@@ -58,4 +58,4 @@ def test_without_matplotlib_it_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert example.main([*SMALL, "--sessions", "1", "--png", str(tmp_path / "x.png")]) == 1
-    assert "pip install matplotlib" in capsys.readouterr().out
+    assert "pip install matplotlib" in " ".join(capsys.readouterr().out.split())

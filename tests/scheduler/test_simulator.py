@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 
 from tts_scheduler import CostModel, SchedulerConfig, StepCosts, StepPlan
+from tts_scheduler.machine import Machine
 from tts_scheduler.policy import ARRIVAL_ORDER, DEADLINE_ORDER, POLICIES, ROUND_ROBIN
 from tts_scheduler.report import measure
-from tts_scheduler.simulator import Machine, Outcome, Simulation
+from tts_scheduler.simulator import Outcome, Simulation
 from tts_scheduler.sizing import Limits, curve, largest_fit, run_point
 from tts_scheduler.workload import BURSTY, COMPLETE, FAST, STEADY, Workload
 

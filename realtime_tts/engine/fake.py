@@ -16,6 +16,7 @@ import numpy as np
 
 from realtime_tts.engine.interface import (
     EngineInfo,
+    MeasuredStep,
     Progress,
     RowError,
     Samples,
@@ -100,8 +101,9 @@ class FakeEngine:
         """Utterances not yet closed; a test's way to see leaks."""
         return len(self._rows)
 
-    def warm_up(self, progress: Progress) -> None:
+    def warm_up(self, progress: Progress) -> list[MeasuredStep]:
         progress("warm-up", 1, 1)
+        return []
 
     def check(self, spec: UtteranceSpec) -> None:
         voice = (spec.voice or _DEFAULT_VOICE).lower()

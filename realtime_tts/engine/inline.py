@@ -26,7 +26,7 @@ from realtime_tts.engine.interface import (
     UtteranceSpec,
 )
 from realtime_tts.engine.loop import EngineLoop, LoopObserver
-from tts_scheduler import Scheduler, SchedulerConfig
+from tts_scheduler import Load, Scheduler, SchedulerConfig
 
 log = logging.getLogger(__name__)
 
@@ -116,8 +116,9 @@ class InlineEngine:
     def _run(self) -> None:
         try:
             self._engine = self._load(self._progress)
-            self._engine.warm_up(self._progress)
             scheduler = Scheduler(self._config)
+            for plan, seconds in self._engine.warm_up(self._progress):
+                scheduler.cost.observe(Load.of(plan), seconds)
             loop = EngineLoop(
                 self._engine,
                 scheduler,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 import numpy as np
@@ -97,14 +97,24 @@ class StepOutput:
     failed: dict[str, RowError] = field(default_factory=dict)
 
 
+class MeasuredStep(NamedTuple):
+    """A plan and the seconds it took."""
+
+    plan: StepPlan
+    seconds: float
+
+
 class Engine(Protocol):
     """The model side. Called from one thread only; ids are the utterances' own."""
 
     @property
     def info(self) -> EngineInfo: ...
 
-    def warm_up(self, progress: Progress) -> None:
-        """Do everything slow once, so that the first listener does not wait for it."""
+    def warm_up(self, progress: Progress) -> list[MeasuredStep]:
+        """Do everything slow once, so that the first listener does not wait for it.
+
+        Returns steps as they ran when warm: what the cost model knows before anybody speaks.
+        """
 
     def check(self, spec: UtteranceSpec) -> None:
         """Raise RequestError if the checkpoint cannot do what `spec` asks."""

@@ -139,6 +139,7 @@ class EngineLoop:
             return  # it ended while the command was on its way
         match command:
             case Append(id, ids):
+                assert not guards.text_finished, "no text follows Finish"
                 self.engine.append(id, ids)
                 guards.text_tokens += len(ids)
                 self.scheduler.append(id, len(ids), now)

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from realtime_tts.engine.interface import (
     EngineInfo,
+    MeasuredStep,
     Progress,
     RowError,
     SamplerSettings,
@@ -25,6 +26,7 @@ from realtime_tts.engine.interface import (
     StepOutput,
     UtteranceSpec,
 )
+from realtime_tts.engine.warm_up import warm_up
 from realtime_tts.errors import NumericsError, RequestError
 from realtime_tts.model import (
     PromptBuilder,
@@ -36,10 +38,7 @@ from realtime_tts.model import (
 )
 from realtime_tts.model.config import Variant
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
-from tts_scheduler import CodecRun, Decode, Layout, Prefill, StepPlan
-
-_WARM_UP_ROWS = (1, 2, 4, 8)
-_WARM_UP_FRAMES = (1, 2, 4)
+from tts_scheduler import CodecRun, Decode, Prefill, StepPlan
 
 
 @dataclass(slots=True)
@@ -118,13 +117,8 @@ class TorchEngine:
             samples_per_frame=config.codec.samples_per_frame,
         )
 
-    def warm_up(self, progress: Progress) -> None:
-        """Run every shape that serving will run, up to eight rows."""
-        rows = [n for n in _WARM_UP_ROWS if n <= self._slots]
-        for done, count in enumerate(rows):
-            progress("warm-up", done, len(rows))
-            self._warm_up_rows(count)
-        progress("warm-up", len(rows), len(rows))
+    def warm_up(self, progress: Progress) -> list[MeasuredStep]:
+        return warm_up(self, self._prompts.sample_ids, self._slots, progress)
 
     def check(self, spec: UtteranceSpec) -> None:
         self._prompts.check(self._prompt_spec(spec))
@@ -253,25 +247,6 @@ class TorchEngine:
             language=spec.language,
             instructions=spec.instructions,
         )
-
-    def _warm_up_rows(self, count: int) -> None:
-        ids = [f"warm-up-{n}" for n in range(count)]
-        text = self._prompts.sample_ids
-        for id in ids:
-            self.open(id, UtteranceSpec())
-            self.append(id, text)
-            self.finish(id)
-        rows = list(enumerate(ids))
-        prefills = tuple(Prefill(id, slot, 0, len(text), Layout.STREAMING) for slot, id in rows)
-        decodes = tuple(Decode(id, slot, 1) for slot, id in rows)
-        self.step(StepPlan(prefills))
-        for frames in _WARM_UP_FRAMES:
-            runs = tuple(CodecRun(id, slot, frames) for slot, id in rows)
-            for _ in range(frames - 1):
-                self.step(StepPlan((), decodes))
-            self.step(StepPlan((), decodes, runs))
-        for id in ids:
-            self.close(id)
 
 
 def _default_threads() -> int:

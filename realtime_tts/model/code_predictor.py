@@ -14,7 +14,7 @@ from torch import Tensor
 
 from realtime_tts.model.attention import attend_rows
 from realtime_tts.model.config import PredictorConfig
-from realtime_tts.model.layers import DecoderLayer, Rope, rms_norm
+from realtime_tts.model.layers import DecoderLayer, RMSNorm, Rope
 from realtime_tts.model.linear import Linear
 from realtime_tts.model.weights import Weights
 
@@ -54,8 +54,9 @@ class CodePredictor:
                 for j in others
             ]
         )
-        # What a pass reads; projected once here instead of in every pass.
-        self.inputs = self.embedding if self.projection is None else self._project(self.embedding)
+        # What a pass reads, by codebook; projected once here instead of in every pass.
+        inputs = self.embedding if self.projection is None else self.projection(self.embedding)
+        self.inputs = inputs.split(config.vocab)
         self.heads = [
             Linear(take(f"{prefix}.lm_head.{index}.weight", config.vocab, hidden))
             for index in others
@@ -64,7 +65,7 @@ class CodePredictor:
             DecoderLayer(shape, weights, f"{prefix}.model.layers.{index}")
             for index in range(shape.layers)
         ]
-        self.norm = take(f"{prefix}.model.norm.weight", hidden)
+        self.norm = RMSNorm(take(f"{prefix}.model.norm.weight", hidden), shape.norm_eps)
         self._offsets = torch.arange(groups - 1, device=device) * config.vocab
         rope = Rope(shape, groups, device)
         self._cos, self._sin = rope.cos.to(dtype), rope.sin.to(dtype)  # [16, D]
@@ -83,9 +84,8 @@ class CodePredictor:
         x = self._first_pass(hidden, first_embedding, cache)
         for j, head in enumerate(self.heads):
             if j > 0:
-                x = self._pass(self.inputs[chosen[-1] + (j - 1) * self.config.vocab], j + 1, cache)
-            normed = rms_norm(x, self.norm, self.config.transformer.norm_eps)
-            chosen.append(choose(head(normed).float(), j + 1))
+                x = self._pass(F.embedding(chosen[-1], self.inputs[j - 1]), j + 1, cache)
+            chosen.append(choose(head(self.norm(x)).float(), j + 1))
         others = torch.stack(chosen, 1)
         return torch.cat((first.unsqueeze(1), others), 1), self.embed(others).add_(first_embedding)
 
@@ -122,10 +122,6 @@ class CodePredictor:
             key, value = store[:, :, :, : position + 1].unbind(1)
             x = layer.output(x, attend_rows(query, key, value))
         return x
-
-    def _project(self, x: Tensor) -> Tensor:
-        assert self.projection is not None
-        return self.projection(x)
 
     def _new_cache(self, rows: int) -> Tensor:
         """[layers, B, 2, kv_heads, 16, D]"""

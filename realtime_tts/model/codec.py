@@ -87,7 +87,9 @@ class CodecDecoder:
     def _decode(self, codes: Tensor, memory: Tensor, start: Tensor) -> Tensor:
         rows, frames, books = codes.shape
         entries = (codes + self._offsets).view(-1, books)
-        x = F.embedding_bag(entries, self._codebooks, mode="sum").view(rows, frames, self.config.codebook_dim)
+        x = F.embedding_bag(entries, self._codebooks, mode="sum").view(
+            rows, frames, self.config.codebook_dim
+        )
         x = self._transformer(self._pre_conv(x, memory), memory, start)
         for up, mix in self._upsample:
             x = mix(up(x, memory), memory)

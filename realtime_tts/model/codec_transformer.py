@@ -15,8 +15,8 @@ from realtime_tts.model.attention import attend_window
 from realtime_tts.model.codec_state import StateLayout
 from realtime_tts.model.config import CodecConfig, TransformerConfig
 from realtime_tts.model.layers import (
+    RMSNorm,
     SwiGLU,
-    rms_norm,
     rope_frequencies,
     rope_tables,
     rotate,
@@ -42,8 +42,10 @@ class WindowedLayer:
         def take(part: str, *shape: int) -> Tensor:
             return weights.take(f"{name}.{part}", *shape)
 
-        self._input_norm = take("input_layernorm.weight", hidden)
-        self._output_norm = take("post_attention_layernorm.weight", hidden)
+        self._input_norm = RMSNorm(take("input_layernorm.weight", hidden), config.norm_eps)
+        self._output_norm = RMSNorm(
+            take("post_attention_layernorm.weight", hidden), config.norm_eps
+        )
         projections = [take(f"self_attn.{part}_proj.weight", width, hidden) for part in "qkv"]
         self._qkv = Linear(torch.cat(projections))
         scale = take("self_attn_layer_scale.scale", hidden).unsqueeze(1)
@@ -60,14 +62,14 @@ class WindowedLayer:
         """x [B, T, hidden] -> same; cos, sin [B, T, 1, D]; mask [B, T, 1, window]."""
         config = self._config
         rows, frames, _ = x.shape
-        fused = self._qkv(rms_norm(x, self._input_norm, config.norm_eps))
+        fused = self._qkv(self._input_norm(x))
         fused = fused.view(rows, frames, 3 * config.heads, config.head_dim)
         turning = fused[:, :, : 2 * config.heads]
         turning.copy_(rotate(turning, cos, sin))
         key, value = self._windows(fused[:, :, config.heads :], memory)
         attended = attend_window(fused[:, :, : config.heads], key, value, mask)
         x = self._out(attended).add_(x)
-        return self._mlp(rms_norm(x, self._output_norm, config.norm_eps)).add_(x)
+        return self._mlp(self._output_norm(x)).add_(x)
 
     def _windows(self, keys_values: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
         """New keys and values [B, T, 2 * heads, D] -> each frame's window of both, views
@@ -103,7 +105,7 @@ class CodecTransformer:
             WindowedLayer(shape, config.window, weights, f"{name}.layers.{index}", layout)
             for index in range(shape.layers)
         ]
-        self._norm, self._eps = take(f"{name}.norm.weight", hidden), shape.norm_eps
+        self._norm = RMSNorm(take(f"{name}.norm.weight", hidden), shape.norm_eps)
         self._output = Linear(
             take(f"{name}.output_proj.weight", latent, hidden),
             take(f"{name}.output_proj.bias", latent),
@@ -122,4 +124,4 @@ class CodecTransformer:
         x = self._input(x)
         for layer in self._layers:
             x = layer(x, memory, cos, sin, mask)
-        return self._output(rms_norm(x, self._norm, self._eps))
+        return self._output(self._norm(x))

@@ -15,13 +15,18 @@ from realtime_tts.model.linear import Linear
 from realtime_tts.model.weights import Weights
 
 
-def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
+class RMSNorm:
     """x / rms(x) * weight over the last axis; the statistics are float32, the product is not."""
-    wide = x.float()
-    norm = torch.linalg.vector_norm(wide, dim=-1, keepdim=True)
-    # mean(x²) + eps from the norm: two small operations instead of two over all of x.
-    scale = norm.square_().div_(x.shape[-1]).add_(eps).rsqrt_()
-    return (wide * scale).to(x.dtype).mul_(weight)
+
+    def __init__(self, weight: Tensor, eps: float) -> None:
+        self._weight, self._eps = weight, torch.tensor([eps], device=weight.device)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        wide = x.float()
+        norm = torch.linalg.vector_norm(wide, dim=-1, keepdim=True)
+        # mean(x²) + eps, from the norm: no operation over all of x.
+        scale = torch.addcmul(self._eps, norm, norm, value=1 / x.shape[-1]).rsqrt_()
+        return (wide * scale).to(x.dtype).mul_(self._weight)
 
 
 class Rope:
@@ -80,8 +85,9 @@ class DecoderLayer:
         def take(name: str, *shape: int) -> Tensor:
             return weights.take(f"{prefix}.{name}.weight", *shape)
 
-        self.input_norm = take("input_layernorm", hidden)
-        self.output_norm = take("post_attention_layernorm", hidden)
+        eps = config.norm_eps
+        self.input_norm = RMSNorm(take("input_layernorm", hidden), eps)
+        self.output_norm = RMSNorm(take("post_attention_layernorm", hidden), eps)
         self.qkv = Linear(
             torch.cat(
                 (
@@ -92,9 +98,8 @@ class DecoderLayer:
             )
         )
         q_norm, k_norm = take("self_attn.q_norm", dim), take("self_attn.k_norm", dim)
-        self.head_norm = torch.cat(  # [heads + kv_heads, head_dim]
-            (q_norm.expand(config.heads, dim), k_norm.expand(config.kv_heads, dim))
-        )
+        per_head = (q_norm.expand(config.heads, dim), k_norm.expand(config.kv_heads, dim))
+        self.head_norm = RMSNorm(torch.cat(per_head), eps)  # [heads + kv_heads, head_dim]
         self.attention_output = Linear(take("self_attn.o_proj", hidden, queries))
         self.mlp = SwiGLU(
             take("mlp.gate_proj", config.intermediate, hidden),
@@ -109,14 +114,14 @@ class DecoderLayer:
         one copy.
         """
         config = self.config
-        fused = self.qkv(rms_norm(x, self.input_norm, config.norm_eps))
+        fused = self.qkv(self.input_norm(x))
         fused = fused.view(x.shape[0], config.heads + 2 * config.kv_heads, config.head_dim)
         turning = fused[:, : config.heads + config.kv_heads]
-        turning.copy_(rotate(rms_norm(turning, self.head_norm, config.norm_eps), cos, sin))
+        turning.copy_(rotate(self.head_norm(turning), cos, sin))
         keys_values = fused[:, config.heads :].view(-1, 2, config.kv_heads, config.head_dim)
         return fused[:, : config.heads], keys_values
 
     def output(self, x: Tensor, attended: Tensor) -> Tensor:
         """The layer's output [M, hidden], given its input x and attended [M, heads * D]."""
         x = self.attention_output(attended).add_(x)
-        return self.mlp(rms_norm(x, self.output_norm, self.config.norm_eps)).add_(x)
+        return self.mlp(self.output_norm(x)).add_(x)

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from realtime_tts.model.config import TalkerConfig
-from realtime_tts.model.layers import DecoderLayer, Rope, rms_norm
+from realtime_tts.model.layers import DecoderLayer, RMSNorm, Rope
 from realtime_tts.model.linear import Linear
 from realtime_tts.model.state import KVCache, SlotKVCache
 from realtime_tts.model.weights import Weights
@@ -46,7 +46,7 @@ class Talker:
             DecoderLayer(shape, weights, f"talker.model.layers.{index}")
             for index in range(shape.layers)
         ]
-        self.norm = take("talker.model.norm.weight", hidden)
+        self.norm = RMSNorm(take("talker.model.norm.weight", hidden), shape.norm_eps)
         self.head = Linear(take("talker.codec_head.weight", config.vocab, hidden))
         self._rope = Rope(shape, shape.max_positions, device)
 
@@ -75,7 +75,7 @@ class Talker:
         for index, layer in enumerate(self.layers):
             query, keys_values = layer.project(x, cos, sin)
             x = layer.output(x, cache.attend_prompt(index, query, keys_values))
-        return rms_norm(x[-1:], self.norm, self.config.transformer.norm_eps)[0]
+        return self.norm(x[-1:])[0]
 
     @torch.inference_mode()
     def decode(self, inputs: Tensor, slots: Sequence[int], cache: KVCache) -> Tensor:
@@ -87,7 +87,7 @@ class Talker:
         for index, layer in enumerate(self.layers):
             query, keys_values = layer.project(x, cos, sin)
             x = layer.output(x, cache.attend_step(index, query, keys_values))
-        return rms_norm(x, self.norm, self.config.transformer.norm_eps)
+        return self.norm(x)
 
     @torch.inference_mode()
     def logits(self, hidden: Tensor) -> Tensor:

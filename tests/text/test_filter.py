@@ -31,6 +31,7 @@ CASES = {
     "2**3 and x**2 and 2 ** 8": "2**3 and x**2 and 2 ** 8",
     "a 5* hotel": "a 5* hotel",
     "call snake_case_name or __init__": "call snake_case_name or init",
+    "*Terms apply\nto 5* hotels": "Terms apply\nto 5* hotels",
     "about ~5 minutes": "about ~5 minutes",
     # Headings, lists, quotes, rules.
     "# Title\nText": "Title\nText",
@@ -73,6 +74,7 @@ CASES = {
     "请访问https://example.com/a帮助。": "请访问example.com帮助。",
     "网址 https://example.com。": "网址 example.com。",
     "[https://a.example/x](https://a.example/x) is": "a.example is",
+    "[https://a.example/x.](u 'v w') is": "a.example. is",
     "http is a protocol, www too": "http is a protocol, www too",
     "mail bob.smith@example.com": "mail bob.smith@example.com",
     "https://example.com:8080/path: hello": "example.com: hello",

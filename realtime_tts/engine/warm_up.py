@@ -1,0 +1,63 @@
+"""Warming an engine up: every shape that serving will run, and how long each takes when warm."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from realtime_tts.engine.interface import Engine, MeasuredStep, Progress, UtteranceSpec
+from tts_scheduler import CodecRun, Decode, Layout, Prefill, StepPlan
+
+_ROWS = (1, 2, 4, 8)
+_CODEC_FRAMES = (1, 2, 4)
+
+
+def warm_up(
+    engine: Engine, text: Sequence[int], slots: int, progress: Progress
+) -> list[MeasuredStep]:
+    """Speak `text` (token ids) in 1, 2, 4 and 8 slots, twice each; returns the second times.
+
+    Slots are used from 0 and are free again afterwards.
+    """
+    counts = [count for count in _ROWS if count <= slots]
+    measured: list[MeasuredStep] = []
+    for done, count in enumerate(counts):
+        progress("warm-up", done, len(counts))
+        _speak(engine, text, count)
+        measured += _speak(engine, text, count)
+    progress("warm-up", len(counts), len(counts))
+    return measured
+
+
+def _speak(engine: Engine, text: Sequence[int], count: int) -> list[MeasuredStep]:
+    """A short utterance in each of `count` slots, with every length of codec run."""
+    rows = [(f"warm-up-{slot}", slot) for slot in range(count)]
+    for id, _ in rows:
+        engine.open(id, UtteranceSpec())
+        engine.append(id, text)
+        engine.finish(id)
+    plans = _plans(engine, rows, len(text))
+    measured = [_timed(engine, plan) for plan in plans]
+    for id, _ in rows:
+        engine.close(id)
+    return measured
+
+
+def _plans(engine: Engine, rows: Sequence[tuple[str, int]], tokens: int) -> list[StepPlan]:
+    prompt = engine.prompt_tokens(UtteranceSpec())
+    prefills = tuple(Prefill(id, slot, prompt, tokens, Layout.STREAMING) for id, slot in rows)
+    plans, frame = [StepPlan(prefills)], 0
+    for frames in _CODEC_FRAMES:
+        for _ in range(frames):
+            frame += 1
+            decodes = tuple(Decode(id, slot, frame) for id, slot in rows)
+            plans.append(StepPlan((), decodes))
+        runs = tuple(CodecRun(id, slot, frames) for id, slot in rows)
+        plans[-1] = StepPlan((), plans[-1].decodes, runs)
+    return plans
+
+
+def _timed(engine: Engine, plan: StepPlan) -> MeasuredStep:
+    started = time.perf_counter()
+    engine.step(plan)
+    return MeasuredStep(plan, time.perf_counter() - started)

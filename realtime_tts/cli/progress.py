@@ -46,9 +46,15 @@ class LoadingProgress:
             if not self._open:
                 return
             if what not in self._tasks:
+                self._finish_earlier_stages()
                 self._tasks[what] = self._progress.add_task(what, total=total)
             task = self._progress.tasks[self._tasks[what]].id
             self._progress.update(task, completed=done, total=total)
+
+    def _finish_earlier_stages(self) -> None:
+        """One stage follows another: that a new one begins says that the others are done."""
+        for task in self._progress.tasks:
+            self._progress.update(task.id, completed=task.total)
 
     def close(self) -> None:
         """Take the bars away. Idempotent."""

@@ -3,7 +3,9 @@
 Whatever way a text is cut, the ids released are those of the whole text, and an id is released as
 soon as no later text can change it. Three stages hold back what is not yet certain: `NfcBuffer`
 (the last character may still take an accent), `PreTokenBuffer` (the last pre-token may grow) and
-`OpenPreToken` (merges inside it may still change).
+`OpenPreToken` (merges inside it may still change). Two things wait longer than a closer look could
+prove necessary, by one delta as a rule: a run of white space at the end, and the accents after the
+last letter.
 """
 
 from __future__ import annotations

@@ -25,6 +25,9 @@ encoding is E(w[:p]) + [t] by fact 2.
   ends on a whole character, nor with a byte that the caller knows to be impossible.
 - (last id of E(w[:p]), t) is a valid pair.
 
+Only the next byte is looked at, and at most `_LOOKS` tokens; where a later byte of t could not
+follow, an id may wait longer than it must. None is ever released too early.
+
 E of all prefixes is a tree: by fact 1, E(w[:i]) = E(w[:q]) + [token of w[q:i]] for one q, the
 parent of i, which fact 2 finds. The certain ids lead from the root to the lowest common ancestor
 of the possible p; that ancestor becomes the new root and the bytes before it are forgotten.
@@ -38,7 +41,7 @@ from functools import lru_cache
 
 from tokenizers import models
 
-_LOOKS = 64
+_LOOKS = 32
 """Tokens tried to refute one possible boundary before it counts as possible. Bounds the work per
 character; a boundary kept in doubt only means that ids are released a little later."""
 

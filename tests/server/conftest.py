@@ -280,6 +280,18 @@ class Speech:
         """A metric's value now."""
         return self.running.front.metrics.registry.get_sample_value(name, labels) or 0.0
 
+    def spy_on_commands(self) -> list[Any]:
+        """From now on, every command the engine is given."""
+        commands: list[Any] = []
+        submit = self.link.submit
+
+        def spy(command: Any) -> None:
+            commands.append(command)
+            submit(command)
+
+        self.link.submit = spy  # type: ignore[method-assign]
+        return commands
+
     def app_routes(self) -> Any:
         app: Any = self.running.server.config.app
         return app.routes

@@ -159,6 +159,7 @@ class Heard:
     late_bytes: int = 0
     vanished: int = 0
     ttfa_ms: list[float] = field(default_factory=list)
+    refusals: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
 
@@ -170,6 +171,7 @@ class Client:
         self._rng = random.Random(seed)
         self._until = until
         self._heard = heard
+        self._turns = 0
 
     async def run(self) -> None:
         await asyncio.sleep(self._rng.random() * 2)
@@ -185,6 +187,7 @@ class Client:
                     await asyncio.sleep(self._rng.random())
 
     async def _turn(self, socket: websockets.ClientConnection) -> None:
+        self._turns += 1
         text = "".join(self._rng.choice("abcde fghij klmno. ") for _ in range(25)) * 2
         writer = asyncio.create_task(self._write(socket, text, self._rng.random() < 0.25))
         try:
@@ -197,7 +200,8 @@ class Client:
     async def _write(self, socket: websockets.ClientConnection, text: str, barge_in: bool) -> None:
         for start in range(0, len(text), DELTA_CHARS):
             delta = text[start : start + DELTA_CHARS]
-            await socket.send(json.dumps({"type": "text", "text": delta}))
+            turn_id = f"turn-{self._turns}"
+            await socket.send(json.dumps({"type": "text", "turn_id": turn_id, "text": delta}))
             await asyncio.sleep(DELTA_SECONDS)
         await socket.send('{"type":"turn.end"}')
         if barge_in:
@@ -218,7 +222,8 @@ class Client:
             elif message["type"] == "turn.interrupted":
                 on_air = False
             elif message["type"] == "error":
-                self._heard.problems.append(message["code"])
+                refused = message["code"] == "overloaded"  # the scheduler's right
+                (self._heard.refusals if refused else self._heard.problems).append(message["code"])
             elif message["type"] == "turn.done":
                 self._note(message)
                 heard_at = started + message["samples"] / 24_000
@@ -294,6 +299,7 @@ def report(
     return {
         "turns": dict(heard.reasons),
         "vanished": heard.vanished,
+        "refused": len(heard.refusals),
         "problems": heard.problems[:10],
         "underruns": heard.underruns,
         "underruns_of_held_turns": heard.underruns_of_held_turns,

@@ -150,6 +150,60 @@ async def test_a_flood_of_messages_closes_its_own_session_only(speech: Any) -> N
         await server.settled()
 
 
+async def test_an_interrupt_takes_back_what_a_slow_reader_has_not_read(
+    speech: Any, peer: Any
+) -> None:
+    config = ServerConfig(port=0, socket=SocketConfig(write_stall=10))
+    async with speech(config) as server:
+        slow = await peer(server.port, receive_buffer=4_096)
+        await slow.upgrade("/v1/tts?lead_ms=30000")
+        await slow.frame(TEXT, LONG_TURN.encode())
+        await asyncio.sleep(1.0)  # 30 s of audio are made meanwhile: 1.4 MB
+        await slow.frame(TEXT, b'{"type":"interrupt"}')
+        audio = 0
+        while True:
+            opcode, payload = await slow.next_frame()
+            if opcode == BINARY:
+                audio += len(payload)
+            elif json.loads(payload)["type"] == "turn.interrupted":
+                break
+        assert json.loads(payload)["samples_sent"] * 2 == audio
+        assert audio < 300_000  # what the kernel and the transport had
+        opcode, payload = await slow.next_frame()
+        assert json.loads(payload)["type"] == "turn.done"
+
+
+async def test_a_burst_of_messages_lets_others_run_in_between(speech: Any, peer: Any) -> None:
+    async with speech() as server:
+        burst = await peer(server.port)
+        await burst.upgrade("/v1/tts")
+        (session,) = [c.session for c in server.running.front._connections]
+        receive, turns, ticks = session.receive, [], 0
+
+        def spy(raw: str, now: float) -> Any:
+            turns.append(ticks)
+            return receive(raw, now)
+
+        async def tick() -> None:
+            nonlocal ticks
+            while True:
+                ticks += 1
+                await asyncio.sleep(0)
+
+        session.receive = spy
+        ticker = asyncio.create_task(tick())
+        await burst.send(frame_bytes(TEXT, b'{"type":"flush"}') * 600)
+        while len(turns) < 600:
+            await asyncio.sleep(0.01)  # noqa: ASYNC110 - the ticker must not be starved by us
+        ticker.cancel()
+        assert max(turns.count(turn) for turn in set(turns)) <= 64
+
+
+def frame_bytes(opcode: int, payload: bytes) -> bytes:
+    assert len(payload) < 126
+    return bytes([0x80 | opcode, 0x80 | len(payload), 0, 0, 0, 0]) + payload
+
+
 async def test_a_socket_that_is_killed_in_a_frame_leaves_nothing(speech: Any, peer: Any) -> None:
     async with speech() as server:
         for part in (b"\x81", b"\x81\xfe\x01", b"\x81\x85\x00\x00\x00\x00he"):
@@ -178,18 +232,19 @@ async def test_connect_and_abort_a_thousand_times_leaks_nothing(
         assert not server.running.server.server_state.connections
 
 
+@pytest.mark.parametrize("method", ["turn_started", "turn_finished", "turn_interrupted"])
 async def test_a_fault_of_our_own_ends_that_session_with_1011_only(
-    speech: Any, caplog: pytest.LogCaptureFixture
+    speech: Any, caplog: pytest.LogCaptureFixture, method: str
 ) -> None:
     async with speech() as server, server.talk() as victim, server.talk() as other:
-        sessions = [c.session for c in server.running.front._connections]
-        turn_started = "turn_started"
-        for session in sessions:
-            setattr(session, turn_started, _raise_once(session, turn_started, "bad"))
-        await victim.send("text", turn_id="bad", text="Hello.", end=True)
-        messages = await victim.rest()
+        for session in [c.session for c in server.running.front._connections]:
+            setattr(session, method, _raise_once(session, method, "bad"))
+        await victim.send("text", turn_id="bad", text="Hello.", end=method != "turn_interrupted")
+        if method == "turn_interrupted":
+            await victim.until("turn.started")
+            await victim.send("interrupt")
+        await victim.rest()
         assert victim.socket.close_code == 1011
-        assert [m["reason"] for m in messages if m["type"] == "turn.done"] == ["closed"]
         assert (await listen(other, "Fine."))["reason"] == "complete"
         assert "session.bug" in caplog.text
         await server.settled_engine()

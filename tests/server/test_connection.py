@@ -12,6 +12,8 @@ import websockets
 
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import FakeEngineConfig, Faults
+from realtime_tts.engine.interface import Append, Finish, Flush, Open, Played
+from realtime_tts.text.stable_bpe import ALPHABET, to_alphabet
 from tts_scheduler import SchedulerConfig
 
 FRAME_SAMPLES = 1_920
@@ -64,26 +66,88 @@ async def test_turns_wait_for_each_other_and_never_mix(speech: Any) -> None:
         assert brackets == expected
 
 
-async def test_a_turn_with_nothing_to_speak_never_reaches_the_engine(speech: Any) -> None:
-    opened = []
+@pytest.mark.parametrize("text", ["", "   \n", "...", "\U0001f600", "**"])
+async def test_a_turn_with_nothing_to_speak_never_reaches_the_engine(
+    speech: Any, text: str
+) -> None:
     async with speech() as server, server.talk() as talker:
-        server.engine.open = lambda *args: opened.append(args)
-        await talker.send("text", text="", end=True)
+        commands = server.spy_on_commands()
+        await talker.send("text", text=text, end=True)
         warning, done = await talker.until("turn.done")
         assert (warning["type"], warning["code"]) == ("warning", "no_speakable_text")
         assert (done["reason"], done["samples"], done["ttfa_ms"]) == ("complete", 0, None)
-        assert opened == []
+        assert commands == []
 
 
-async def test_flush_and_played_reach_the_engine(speech: Any) -> None:
+async def test_what_comes_before_the_first_word_is_spoken_with_it(speech: Any) -> None:
     async with speech() as server, server.talk() as talker:
-        await talker.send("text", text="a")  # too little to begin with, without a flush
-        await talker.send("flush")
-        first = await talker.next()
-        assert first["type"] == "turn.started"
-        await talker.send("played", played_samples=100)
+        commands = server.spy_on_commands()
+        for piece in ("...", " and ", "so."):
+            await talker.send("text", text=piece)
         await talker.send("turn.end")
-        assert (await talker.until("turn.done"))[-1]["reason"] == "complete"
+        await talker.until("turn.done")
+        ids = [id for command in commands if isinstance(command, Append) for id in command.ids]
+        assert ids == byte_ids("... and so.")
+
+
+def byte_ids(text: str) -> list[int]:
+    return [ALPHABET.index(char) for char in to_alphabet(text)]
+
+
+async def test_what_the_client_says_reaches_the_engine(speech: Any) -> None:
+    async with speech() as server, server.talk("?lead_ms=2000&voice=alto&seed=5") as talker:
+        commands = server.spy_on_commands()
+        await talker.send("text", text="a")
+        await talker.send("flush")
+        assert (await talker.next())["type"] == "turn.started"
+        await talker.send("played", played_samples=480)
+        await talker.send("turn.end")
+        await talker.until("turn.done")
+        opened = commands[0]
+        assert isinstance(opened, Open)
+        assert (opened.lead_cap, opened.spec.voice, opened.spec.seed) == (2.0, "alto", 5)
+        id = opened.id
+        assert commands[1:] == [
+            Append(id, byte_ids("a")), Flush(id), Played(id, 0.02), Finish(id)
+        ]  # fmt: skip
+
+
+async def test_the_engine_knows_when_the_listener_is_free(speech: Any) -> None:
+    async with speech() as server, server.talk() as talker:
+        commands = server.spy_on_commands()
+        for text in ("The first turn.", "The second, heard after the first."):
+            await talker.send("text", text=text, end=True)
+            await talker.until("turn.done")
+        await talker.send("interrupt")  # whoever listened has stopped
+        await talker.until("turn.interrupted")
+        await talker.send("text", text="The third.", end=True)
+        await talker.until("turn.done")
+        first, second, third = [
+            command.listener_free_after for command in commands if isinstance(command, Open)
+        ]
+        assert first == third == 0.0
+        assert 0.5 < second < len("The first turn.") * 0.08
+
+
+async def test_without_a_seed_every_turn_draws_another(speech: Any) -> None:
+    async with speech() as server, server.talk() as talker:
+        commands = server.spy_on_commands()
+        for _ in range(3):
+            await talker.send("text", text="Hi.", end=True)
+            await talker.until("turn.done")
+        seeds = {command.spec.seed for command in commands if isinstance(command, Open)}
+        assert len(seeds) == 3
+
+
+async def test_an_engine_too_slow_for_speech_makes_underruns_and_says_so(speech: Any) -> None:
+    async with speech(engine=FakeEngineConfig(step_seconds=0.15, frames_per_token=1)) as server:
+        async with server.talk() as talker:
+            await talker.send("text", text="Slow.", end=True)
+            done = (await talker.until("turn.done"))[-1]
+            assert done["underruns"] > 0
+            assert server.value("tts_underruns_total") == done["underruns"]
+            assert server.value("tts_packets_late_total") == done["underruns"]
+            assert server.value("tts_underrun_seconds_count") == done["underruns"]
 
 
 async def test_an_interrupt_is_answered_at_once_and_tells_what_was_heard(speech: Any) -> None:
@@ -183,6 +247,8 @@ async def test_session_close_speaks_the_rest_then_closes_with_1000(speech: Any) 
         messages = await talker.rest()
         assert done_of(messages)[0]["reason"] == "complete"
         assert talker.socket.close_code == 1000
+        await server.settled()
+        assert server.value("tts_closed_total", code="1000") == 1
 
 
 async def test_a_turn_whose_text_stops_coming_ends_as_idle(speech: Any) -> None:
@@ -275,22 +341,14 @@ async def test_a_runaway_turn_is_stopped_by_a_guard_and_counted(speech: Any) -> 
 
 async def test_utterances_of_different_sessions_never_share_a_name(speech: Any) -> None:
     async with speech() as server:
-        names: set[str] = set()
-        submit = server.link.submit
-
-        def spy(command: Any) -> None:
-            if type(command).__name__ == "Open":
-                assert command.id not in names
-                names.add(command.id)
-            submit(command)
-
-        server.link.submit = spy
+        commands = server.spy_on_commands()
         for _ in range(3):
             async with server.talk() as talker:
                 for _ in range(3):
                     await talker.send("text", text="x", end=True)
                     await talker.until("turn.done")
-        assert len(names) == 9
+        names = [command.id for command in commands if isinstance(command, Open)]
+        assert len(set(names)) == len(names) == 9
 
 
 async def test_metrics_tell_what_the_script_did(speech: Any) -> None:

@@ -23,7 +23,7 @@ async def test_two_hundred_sessions_hear_no_gap_of_the_fronts_and_leave_nothing_
     assert not any(found["left_behind"].values()), found["left_behind"]
     assert found["turns"]["complete"] > 100
     assert found["turns"]["interrupted"] > 10
-    assert set(found["turns"]) == {"complete", "interrupted"}
+    assert found["turns"].get("error", 0) == found["refused"]
     # None on a machine of its own; a busy one may take the processor away for a packet's time.
     assert found["server"]["front_to_blame"] <= found["server"]["packets"] / 1_000
     assert found["server"]["front_ms_p50"] < 20

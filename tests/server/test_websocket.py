@@ -113,6 +113,31 @@ async def test_a_sane_number_of_pings_is_answered(aim_at: Any, peer: Any) -> Non
             assert await friendly.next_frame() == (0xA, bytes([number]))
 
 
+async def test_pings_are_counted_by_the_second(aim_at: Any, peer: Any) -> None:
+    async with aim_at(App(), FAST) as server:
+        friendly = await peer(server.port)
+        await friendly.upgrade()
+        for _ in range(2):
+            for _ in range(40):
+                await friendly.frame(PING)
+                await friendly.next_frame()
+            await asyncio.sleep(1_000 * MS)
+        assert server.aborts("ping_flood") == 0
+
+
+async def test_pongs_that_nobody_reads_do_not_pile_up(aim_at: Any, peer: Any) -> None:
+    settings = SocketConfig(ping_interval=60, write_stall=10, write_buffer_cap=1)
+    app = App(packets=10_000)
+    async with aim_at(app, settings) as server:
+        silent = await peer(server.port, receive_buffer=4_096)
+        await silent.upgrade()
+        await asyncio.sleep(200 * MS)  # until every buffer is full
+        await silent.frame(PING)
+        async with asyncio.timeout(3):
+            await app.disconnected.wait()
+        assert app.last_reason() == "write_buffer"
+
+
 async def test_endless_fragments_are_cut_off(aim_at: Any, peer: Any) -> None:
     app = App()
     async with aim_at(app, FAST) as server:
@@ -153,7 +178,9 @@ async def test_invalid_utf8_is_closed_with_1007(
         assert all(message["type"] != "websocket.receive" for message in app.received)
 
 
-async def test_invalid_utf8_right_before_a_close_is_no_accident(aim_at: Any, peer: Any) -> None:
+async def test_invalid_utf8_right_before_a_close_is_no_accident(
+    aim_at: Any, peer: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     app = App()
     async with aim_at(app, FAST) as server:
         bad = await peer(server.port)
@@ -161,6 +188,7 @@ async def test_invalid_utf8_right_before_a_close_is_no_accident(aim_at: Any, pee
         await bad.send(b"\x81\x82\x00\x00\x00\x00\xff\xfe\x88\x80\x00\x00\x00\x00")
         assert await bad.ended(2)
         await app.disconnected.wait()
+        assert "Fatal error" not in caplog.text  # asyncio's words for an exception of ours
 
 
 async def test_a_message_over_the_limit_is_closed_with_1009(aim_at: Any, peer: Any) -> None:

@@ -1,0 +1,242 @@
+"""Our modules compute what the official package computes, for every stored case."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from realtime_tts.model import Prompt, PromptBuilder, PromptSpec, Reference, Sampling, SpeechModel
+from realtime_tts.text.tokenizer import Qwen2Tokenizer
+
+PARITY = Path(__file__).parents[1] / "data" / "parity"
+VARIANTS = ("custom_voice", "voice_design", "base")
+BATCHES = [
+    ("custom_voice", "batch_ns"),
+    ("custom_voice", "batch_st"),
+    ("base", "icl_batch_st"),
+]
+
+
+@cache
+def arrays(variant: str) -> dict[str, NDArray[Any]]:
+    with np.load(PARITY / f"tiny-{variant}.npz") as stored:
+        return dict(stored)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row of one stored case."""
+
+    variant: str
+    name: str
+    arguments: tuple[tuple[str, Any], ...]
+
+    def __getitem__(self, what: str) -> NDArray[Any]:
+        return arrays(self.variant)[f"{self.name}/{what}"]
+
+    def get(self, what: str) -> NDArray[Any] | None:
+        return arrays(self.variant).get(f"{self.name}/{what}")
+
+    def argument(self, what: str, default: Any = None) -> Any:
+        return dict(self.arguments).get(what, default)
+
+    @property
+    def layout(self) -> str:
+        return "full_text" if self.argument("non_streaming_mode") else "streaming"
+
+    @property
+    def text_ids(self) -> list[int]:
+        return self["input_ids"][3:-5].tolist()
+
+    @property
+    def spec(self) -> PromptSpec:
+        return PromptSpec(
+            speaker=self.argument("speaker"),
+            language=self.argument("language"),
+            instructions=self.argument("instruct"),
+            reference=self.reference,
+        )
+
+    @property
+    def reference(self) -> Reference | None:
+        speaker, codes, ids = self.get("spk"), self.get("ref_codes"), self.get("ref_ids")
+        if speaker is None:
+            return None
+        return Reference(
+            speaker=torch.from_numpy(speaker),
+            codes=None if codes is None else torch.from_numpy(codes),
+            text_ids=() if ids is None else tuple(ids[3:-2].tolist()),
+        )
+
+
+def stored_cases() -> list[Case]:
+    cases = []
+    for variant in VARIANTS:
+        for name, given in json.loads(str(arrays(variant)["meta"]))["cases"].items():
+            texts = given["text"]
+            rows = [(name, given)] if isinstance(texts, str) else [
+                (
+                    f"{name}.{row}",
+                    {key: v[row] if isinstance(v, list) else v for key, v in given.items()},
+                )
+                for row in range(len(texts))
+            ]  # fmt: skip
+            cases += [Case(variant, row, tuple(arguments.items())) for row, arguments in rows]
+    return cases
+
+
+CASES = stored_cases()
+each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.variant}-{case.name}")
+
+
+def trailing(builder: PromptBuilder, case: Case, prompt: Prompt, count: int) -> list[Tensor]:
+    """Text vectors of the first `count` frames, by the rule in the package docstring."""
+    left = case.text_ids[prompt.text_used :]
+    vectors = list(builder.text(left)) if left else []
+    if not prompt.eos_used:
+        vectors.append(builder.tts_eos)
+    return (vectors + [builder.tts_pad] * count)[:count]
+
+
+def relative_error(found: list[Tensor], wanted: NDArray[Any]) -> float:
+    difference = np.abs(torch.stack(found).numpy() - wanted).max()
+    return float(difference / np.sqrt(np.mean(np.square(wanted))))
+
+
+def sampling(case: Case) -> Sampling:
+    return Sampling(
+        temperature=0,
+        predictor_temperature=0,
+        repetition_penalty=case.argument("repetition_penalty", 1.05),
+        min_frames=2 if case.name.endswith("_eos") else 10**6,
+    )
+
+
+@each_case
+def test_text_becomes_the_official_ids(case: Case) -> None:
+    tokenizer = Qwen2Tokenizer.from_folder(PARITY / f"tiny-{case.variant}")
+    body = tokenizer.encode("assistant\n" + case.argument("text"))[2:]
+    assert body == case.text_ids
+
+
+@each_case
+def test_instructions_become_the_official_ids(
+    case: Case, prompts: Callable[[str], PromptBuilder]
+) -> None:
+    wanted = case.get("instruct_ids")
+    assert prompts(case.variant).instruction_ids(case.spec) == (
+        [] if wanted is None else wanted.tolist()
+    )
+
+
+@each_case
+def test_the_prompt_is_the_official_one(
+    case: Case, prompts: Callable[[str], PromptBuilder]
+) -> None:
+    builder = prompts(case.variant)
+    prompt = builder.prompt(case.spec, case.text_ids, case.layout)
+    assert prompt.inputs.shape == case["prompt"].shape
+    np.testing.assert_allclose(prompt.inputs.numpy(), case["prompt"], atol=1e-5, rtol=0)
+    wanted = case["trailing"]  # in a batch, padded with tts_pad to the longest row's length
+    found = torch.stack(trailing(builder, case, prompt, len(wanted))).numpy()
+    np.testing.assert_allclose(found, wanted, atol=1e-5, rtol=0)
+    np.testing.assert_allclose(
+        builder.tts_pad.numpy(), arrays(case.variant)["tts_pad"], atol=1e-5, rtol=0
+    )
+
+
+@each_case
+def test_greedy_speech_is_the_official_speech(
+    case: Case,
+    load: Callable[[str], SpeechModel],
+    prompts: Callable[[str], PromptBuilder],
+    speak_rows: Callable[..., None],
+    utterance: Callable[..., Any],
+) -> None:
+    """Codes equal frame by frame; logits, hidden states and waveform within rounding."""
+    model, builder = load(case.variant), prompts(case.variant)
+    prompt = builder.prompt(case.spec, case.text_ids, case.layout)
+    wanted = case["codes"]
+    text = trailing(builder, case, prompt, len(wanted))
+    row = utterance(prompt, text, builder.tts_pad, sampling(case))
+    speak_rows(model, [row], len(wanted) + case.name.endswith("_eos"))
+    assert torch.stack(row.codes).tolist() == wanted.tolist()
+    assert row.ended == case.name.endswith("_eos")
+    if case.variant == "base":
+        return  # kept without waveforms and states
+    assert relative_error(row.hidden, case["hidden"]) < 1e-3
+    assert relative_error(row.logits, case["logits"]) < 1e-3
+    state = model.codec.new_state(1)
+    samples = model.codec.decode(torch.stack(row.codes)[None], [0], state)[0]
+    np.testing.assert_allclose(samples.numpy(), case["wav"], atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize(("variant", "batch"), BATCHES)
+def test_a_batch_speaks_like_the_official_batch(
+    variant: str,
+    batch: str,
+    load: Callable[[str], SpeechModel],
+    prompts: Callable[[str], PromptBuilder],
+    speak_rows: Callable[..., None],
+    utterance: Callable[..., Any],
+) -> None:
+    model, builder = load(variant), prompts(variant)
+    cases = [case for case in CASES if case.variant == variant and case.name.startswith(batch)]
+    rows = []
+    for slot, case in enumerate(cases):
+        prompt = builder.prompt(case.spec, case.text_ids, case.layout)
+        text = trailing(builder, case, prompt, 40)
+        rows.append(utterance(prompt, text, builder.tts_pad, sampling(case), slot=slot))
+    speak_rows(model, rows, 40)
+    for case, row in zip(cases, rows, strict=True):
+        assert torch.stack(row.codes).tolist() == case["codes"].tolist()
+
+
+@pytest.mark.parametrize("variant", ["custom_voice", "voice_design"])
+def test_predictor_logits_are_the_official_ones(
+    variant: str, load: Callable[[str], SpeechModel]
+) -> None:
+    model, case = load(variant), next(case for case in CASES if case.variant == variant)
+    codes = torch.from_numpy(case["codes"]).long()
+    hidden = torch.from_numpy(case["hidden"])
+    seen = []
+
+    def forced(scores: Tensor, codebook: int) -> Tensor:
+        seen.append(scores)
+        return codes[:, codebook]
+
+    first = codes[:, 0]
+    found, _ = model.predictor.codes(hidden, first, model.talker.codec_embedding[first], forced)
+    assert torch.equal(found, codes)
+    assert relative_error(seen, case["mtp_logits"].transpose(1, 0, 2)) < 1e-3
+
+
+def test_the_codec_decodes_like_the_official_causal_pass(model: SpeechModel) -> None:
+    codes = torch.from_numpy(arrays("custom_voice")["codec/codes"]).long()
+    samples = model.codec.decode(codes[None], [0], model.codec.new_state(1))[0]
+    np.testing.assert_allclose(
+        samples.numpy(), arrays("custom_voice")["codec/wav_full"], atol=1e-4, rtol=0
+    )
+
+
+def test_text_arriving_later_gives_the_same_reference_prompt(
+    prompts: Callable[[str], PromptBuilder],
+) -> None:
+    builder = prompts("base")
+    case = next(case for case in CASES if case.name == "icl_textlong_st")
+    whole = builder.prompt(case.spec, case.text_ids, "streaming")
+    needed = builder.text_needed(case.spec)
+    assert 1 < needed < len(case.text_ids)
+    early = builder.prompt(case.spec, case.text_ids[:needed], "streaming", finished=False)
+    assert torch.equal(early.inputs, whole.inputs)
+    assert (early.text_used, early.eos_used) == (whole.text_used, whole.eos_used)

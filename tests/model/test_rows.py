@@ -1,0 +1,138 @@
+"""Rows do not influence each other: on the CPU in float32 not by a single bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from realtime_tts import demo_voice
+from realtime_tts.model import SpeechModel, load_model
+
+FRAMES = 8
+ROWS = 9
+
+
+@pytest.fixture(scope="module", params=["1.7B topology", "0.6B topology", "demo voice"])
+def any_model(
+    request: pytest.FixtureRequest, model: SpeechModel, small_checkpoint: Path
+) -> SpeechModel:
+    if request.param == "1.7B topology":
+        return model
+    demo = Path(demo_voice.__file__).parent / "checkpoint"
+    return load_model(demo if request.param == "demo voice" else small_checkpoint)
+
+
+@pytest.fixture(params=[1, 2])
+def threads(request: pytest.FixtureRequest) -> Iterator[int]:
+    torch.set_num_threads(request.param)
+    yield request.param
+    torch.set_num_threads(1)
+
+
+def test_a_row_is_the_same_alone_and_in_a_batch(
+    any_model: SpeechModel,
+    threads: int,
+    make_row: Callable[..., Any],
+    speak_rows: Callable[..., None],
+    same_speech: Callable[..., None],
+) -> None:
+    alone = [make_row(any_model, number, slot=0) for number in range(ROWS)]
+    for row in alone:
+        speak_rows(any_model, [row], FRAMES)
+    together = [make_row(any_model, number, slot=ROWS - 1 - number) for number in range(ROWS)]
+    speak_rows(any_model, together, FRAMES)
+    for one, other in zip(alone, together, strict=True):
+        same_speech(one, other)
+
+
+def test_a_row_is_the_same_whoever_joins_leaves_and_waits(
+    model: SpeechModel,
+    make_row: Callable[..., Any],
+    new_loop: Callable[..., Any],
+    speak_rows: Callable[..., None],
+    same_speech: Callable[..., None],
+) -> None:
+    """Every step has another set of rows; each row is held in some of them."""
+    rows = [make_row(model, number) for number in range(5)]
+    loop = new_loop(model, 5)
+    for step in range(16):
+        loop.step([row for row in rows if (step + row.slot) % (2 + row.slot % 3)])
+    for row in rows:
+        alone = make_row(model, row.seed, slot=0)
+        speak_rows(model, [alone], len(row.codes))
+        same_speech(row, alone)
+
+
+def test_a_slot_remembers_nothing_of_its_last_utterance(
+    model: SpeechModel,
+    make_row: Callable[..., Any],
+    new_loop: Callable[..., Any],
+    same_speech: Callable[..., None],
+) -> None:
+    loop = new_loop(model, 1)
+    first, between, again = (make_row(model, number, slot=0) for number in (3, 1, 3))
+    for row in (first, between, again):
+        for _ in range(FRAMES):
+            loop.step([row])
+    same_speech(first, again)
+
+
+def test_another_seed_speaks_otherwise_and_the_same_seed_alike(
+    model: SpeechModel, make_row: Callable[..., Any], speak_rows: Callable[..., None]
+) -> None:
+    rows = [make_row(model, 0, slot=slot, seed=seed) for slot, seed in enumerate((5, 6, 5))]
+    speak_rows(model, rows, FRAMES)
+    one, other, same = (torch.stack(row.codes) for row in rows)
+    assert torch.equal(one, same)
+    assert not torch.equal(one, other)
+
+
+@pytest.mark.parametrize("poison", [float("nan"), float("inf"), float("-inf")])
+def test_a_row_with_nan_or_inf_fails_alone(
+    poison: float,
+    model: SpeechModel,
+    make_row: Callable[..., Any],
+    new_loop: Callable[..., Any],
+    speak_rows: Callable[..., None],
+    same_speech: Callable[..., None],
+) -> None:
+    rows = [make_row(model, number) for number in range(4)]
+    loop = new_loop(model, 4)
+    for step in range(FRAMES):
+        if step == 3:
+            rows[1].embedding = torch.full_like(rows[1].embedding, poison)
+        loop.step(rows)
+        assert [row.failed for row in rows] == [False, step >= 3, False, False]
+        assert all(0 <= int(code) for code in rows[1].codes[-1])
+    for number in (0, 2, 3):
+        alone = make_row(model, number, slot=0)
+        speak_rows(model, [alone], FRAMES)
+        same_speech(rows[number], alone)
+
+
+def test_a_failure_inside_the_predictor_is_noticed(
+    model: SpeechModel, make_row: Callable[..., Any]
+) -> None:
+    """Finite first-code logits do not hide what goes wrong later in the frame."""
+    state = model.new_state(2)
+    for slot in range(2):
+        state.begin(slot, make_row(model, 0).sampling, 0)
+    hidden = torch.zeros(2, model.config.talker.transformer.hidden)
+    table = model.talker.codec_embedding
+    model.talker.codec_embedding = table.clone()
+    try:
+        first = model.frame(hidden, [0, 1], state).codes[:, 0]
+        state.begin(0, make_row(model, 0).sampling, 0)
+        state.begin(1, make_row(model, 0).sampling, 1)
+        second = model.frame(hidden, [0, 1], state).codes[1, 0]
+        assert first[0] != second
+        model.talker.codec_embedding[second] = float("nan")
+        state.begin(0, make_row(model, 0).sampling, 0)
+        state.begin(1, make_row(model, 0).sampling, 1)
+        assert model.frame(hidden, [0, 1], state).failed.tolist() == [False, True]
+    finally:
+        model.talker.codec_embedding = table

@@ -37,18 +37,20 @@ class CodecDecoder:
             take("decoder.pre_conv.conv.weight", latent, dim, 3),
             take("decoder.pre_conv.conv.bias", latent),
             layout,
+            steps=1,
         )
         self._transformer = CodecTransformer(config, weights, layout, device)
         self._upsample = [
             _upsample(weights, f"decoder.upsample.{index}", latent, ratio, layout)
             for index, ratio in enumerate(config.upsampling_ratios)
         ]
+        steps = prod(config.upsampling_ratios)  # per frame
         self._conv = CausalConv(
             take("decoder.decoder.0.conv.weight", width, latent, 7),
             take("decoder.decoder.0.conv.bias", width),
             layout,
+            steps=steps,
         )
-        steps = prod(config.upsampling_ratios)  # per frame
         self._blocks = []
         for index, rate in enumerate(config.upsample_rates):
             name = f"decoder.decoder.{index + 1}.block"
@@ -62,6 +64,7 @@ class CodecDecoder:
             take(f"decoder.decoder.{last + 1}.conv.weight", 1, width, 7),
             take(f"decoder.decoder.{last + 1}.conv.bias", 1),
             layout,
+            steps=steps,
         )
 
     def new_state(self, slots: int) -> CodecState:

@@ -48,19 +48,24 @@ class SnakeBeta:
 
 
 class CausalConv:
-    """A convolution that sees its input and the past: weight [out, in, taps], bias [out]."""
+    """A convolution that sees its input and the past: weight [out, in, taps], bias [out].
+
+    `steps` are those of one frame. oneDNN packs weights for a size of input; for another one it
+    may repack them in every call, which costs more than the convolution.
+    """
 
     def __init__(
-        self, weight: Tensor, bias: Tensor, layout: StateLayout, *, dilation: int = 1
+        self, weight: Tensor, bias: Tensor, layout: StateLayout, *, steps: int, dilation: int = 1
     ) -> None:
         self._bias, self._dilation = bias, dilation
         self._inputs, taps = weight.shape[1], weight.shape[2]
         self._past = layout.add((taps - 1) * dilation, self._inputs)
         self._packed = packing_available() and weight.device.type == "cpu"
+        size = [1, self._inputs, 1, self._past.rows + steps]
         plain = weight.unsqueeze(2)  # as a two-dimensional convolution of height 1
         self._weight = (
             torch.ops.mkldnn._reorder_convolution_weight(
-                plain, [0, 0], [1, 1], [1, dilation], 1, [1, self._inputs, 1, 64]
+                plain, [0, 0], [1, 1], [1, dilation], 1, size
             )
             if self._packed
             else plain.to(memory_format=torch.channels_last)
@@ -144,6 +149,7 @@ class ResidualUnit:
             take("conv1.conv.weight", channels, channels, 7),
             take("conv1.conv.bias", channels),
             layout,
+            steps=steps,
             dilation=dilation,
         )
         self._second = SnakeBeta(weights, f"{name}.act2", channels, steps)

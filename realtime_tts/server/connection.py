@@ -268,14 +268,15 @@ class Connection:
             self._arm()
 
     def _fail_after_bug(self) -> None:
+        """The session may be in any state: it says what it still can, and is closed in any case."""
         try:
             message = "a fault of the server; the session cannot go on"
             self._carry_out(self.session.fail("internal", message, CloseCode.INTERNAL))
-            # The fault may have left the session waiting for something: then this close counts.
-            self._outbox.put(CloseItem(CloseCode.INTERNAL, "internal"))
         except Exception:
             self._reporter.bug()
-            self._abort("internal")
+        if self._turn is not None:
+            self._engine.cancel(self._turn.utterance_id)
+        self._outbox.put(CloseItem(CloseCode.INTERNAL, "internal"))
 
     def _abort(self, reason: str) -> None:
         """Drop the socket; the reader is told and cleans up."""

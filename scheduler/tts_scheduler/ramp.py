@@ -22,6 +22,8 @@ def codec_run(
         return pending
     if not row.playback.on_air:
         return first_run(row, pending, now, step, config)
+    if row.playback.unsent_samples + pending * config.frame_samples < config.packet_samples:
+        return 0  # it would fill no packet: no listener has anything of it yet
     ramp = config.codec_ramp
     target = ramp[min(row.codec_runs, len(ramp) - 1)]
     if pending >= target:

@@ -30,6 +30,14 @@ def test_a_large_first_piece_is_cut_into_full_packets() -> None:
     assert framer.pending_bytes == 100
 
 
+def test_a_packet_leaves_as_soon_as_it_is_full() -> None:
+    framer = PcmFramer()
+    framer.push(bytes(FRAME))
+    assert framer.push(bytes(PACKET_BYTES - 2)) == []
+    assert [len(packet) for packet in framer.push(bytes(2))] == [PACKET_BYTES]
+    assert framer.finish() == []
+
+
 def test_nothing_in_is_nothing_out() -> None:
     assert packets_of([]) == []
     assert packets_of([b"", b""]) == []

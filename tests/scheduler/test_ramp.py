@@ -8,11 +8,17 @@ CONFIG = SchedulerConfig()
 STEP = 0.01
 
 
-def row(lead: float = 0.0, runs: int = 0, listener_free_at: float | None = None) -> Utterance:
-    """A speaking row; at time 0 its listener has `lead` seconds to hear."""
+def row(
+    lead: float = 0.0, runs: int = 0, listener_free_at: float | None = None, unsent: int = 128
+) -> Utterance:
+    """A speaking row; at time 0 its listener has `lead` seconds to hear.
+
+    `unsent` samples wait for their packet to be full: with 128, one frame fills it.
+    """
     playback = Playback(listener_free_at=listener_free_at)
     if lead:
         playback.sent(round(lead * 24_000), 0.0)
+        playback.unsent_samples = unsent
     return Utterance(
         id="a",
         order=1,
@@ -41,6 +47,12 @@ def test_runs_grow_while_the_next_packet_is_safe() -> None:
     assert [run(row(2.0, runs=1), pending) for pending in (1,)] == [1]
     assert [run(row(2.0, runs=2), pending) for pending in (1, 2)] == [0, 2]
     assert [run(row(2.0, runs=9), pending) for pending in (1, 2, 3, 4)] == [0, 0, 0, 4]
+
+
+def test_a_run_that_fills_no_packet_waits_for_one_that_does() -> None:
+    assert [run(row(0.05, runs=1, unsent=0), pending) for pending in (1, 2)] == [0, 2]
+    assert run(row(0.05, runs=1, unsent=127), 1) == 0
+    assert run(row(0.05, runs=1, unsent=0), 1, has_next=False) == 1
 
 
 def test_a_run_does_not_wait_when_the_next_packet_is_not_safe() -> None:

@@ -52,6 +52,8 @@ async def status(app: Gate, scope: dict[str, Any]) -> int:
         return 200
     kind = "websocket.http.response" if scope["type"] == "websocket" else "http.response"
     assert [message["type"] for message in sent] == [f"{kind}.start", f"{kind}.body"]
+    names = [name for name, _ in sent[0]["headers"]]
+    assert (b"www-authenticate" in names) == (sent[0]["status"] == 401)
     error = json.loads(sent[1]["body"])
     assert (error["type"], error["fatal"]) == ("error", True)
     answer: int = sent[0]["status"]

@@ -170,6 +170,37 @@ async def test_an_interrupt_is_answered_at_once_and_tells_what_was_heard(speech:
             await server.settled_engine()
 
 
+async def test_without_a_position_what_was_heard_is_what_had_time_to_play(speech: Any) -> None:
+    async with speech() as server, server.talk() as talker:
+        await talker.send("text", text="x" * 60)
+        await talker.until("turn.started")
+        await asyncio.sleep(0.3)  # meanwhile three seconds were sent
+        await talker.send("interrupt")
+        report = (await talker.until("turn.interrupted"))[-1]
+        assert report["samples_sent"] > 2 * 24_000
+        assert 250 < report["played_ms"] < 1_500
+
+
+async def test_a_turn_heard_to_its_end_was_spoken_whole(speech: Any) -> None:
+    text = "The whole of it, to the last word."
+    async with speech() as server, server.talk() as talker:
+        await talker.send("text", text=text, end=True)
+        done = (await talker.until("turn.done"))[-1]
+        await talker.send("interrupt", played_samples=done["samples"])
+        report = await talker.next()
+        assert report["type"] == "turn.interrupted"
+        assert (report["text_spoken"], report["text_remaining"]) == (text, "")
+
+
+async def test_a_turn_without_audio_is_never_started(speech: Any) -> None:
+    async with speech(engine=FakeEngineConfig(frames_per_token=0)) as server:
+        async with server.talk() as talker:
+            await talker.send("text", text="Hm.", end=True)
+            messages = await talker.until("turn.done")
+            assert [message["type"] for message in messages] == ["turn.done"]
+            assert messages[0]["samples"] == 0
+
+
 async def test_interrupts_at_any_moment_leave_no_byte_and_one_done(speech: Any) -> None:
     """Random moments: before the first token, mid-packet, after the last frame."""
     engine = FakeEngineConfig(step_seconds=0.001, frames_per_token=1)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import websockets
+from starlette.websockets import WebSocket
 
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig, Faults
@@ -155,6 +156,21 @@ async def test_one_session_too_many_is_told_to_come_back(speech: Any) -> None:
 
 def own(server: Any) -> str:
     return f"http://127.0.0.1:{server.port}"
+
+
+async def test_a_client_gone_before_the_answer_leaves_nothing(speech: Any) -> None:
+    async def gone(message: Any) -> None:
+        raise OSError("the peer has closed")
+
+    async def connect() -> Any:
+        return {"type": "websocket.connect"}
+
+    async with speech() as server:
+        scope = {"type": "websocket", "path": "/v1/tts", "headers": [], "query_string": b""}
+        websocket = WebSocket(scope, connect, gone)
+        await server.running.front.serve(websocket)
+        assert server.running.front.sessions == 0
+        assert server.value("tts_closed_total", code="1006") == 0
 
 
 async def test_only_our_subprotocol_is_ever_selected(speech: Any) -> None:

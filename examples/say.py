@@ -1,6 +1,6 @@
 """Speak a text into a WAV file.
 
-    python examples/say.py "Hello there." hello.wav [ws://127.0.0.1:8000]
+python examples/say.py "Hello there." hello.wav [ws://127.0.0.1:8000]
 """
 
 import asyncio

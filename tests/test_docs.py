@@ -22,8 +22,6 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 DOCUMENTS = sorted(
     [*ROOT.glob("*.md"), ROOT / "scheduler" / "README.md", *ROOT.glob("client_js/*.md")]
 )
-    [*ROOT.glob("*.md"), ROOT / "scheduler" / "README.md", *ROOT.glob("client_js/*.md")]
-)
 
 
 def blocks(language: str) -> list[str]:

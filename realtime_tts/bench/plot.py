@@ -43,8 +43,16 @@ def _first_audio(axes: Any, levels: Sequence[LevelResult]) -> None:
         low, high = _values(spreads, "p50"), _values(spreads, "p95")
         axes.fill_between(places, low, high, color=color, alpha=0.12, linewidth=0)
         axes.plot(places, low, color=color, marker="o", markersize=4, label=f"{name}, p50")
-        axes.plot(places, high, color=color, marker="o", markersize=4, linestyle="--", alpha=0.8,
-                  label=f"{name}, p95")
+        axes.plot(
+            places,
+            high,
+            color=color,
+            marker="o",
+            markersize=4,
+            linestyle="--",
+            alpha=0.8,
+            label=f"{name}, p95",
+        )
     axes.set_title("Time to first audio", loc="left", fontsize=10)
     axes.set_ylabel("ms")
     axes.set_ylim(bottom=0)
@@ -60,10 +68,19 @@ def _keeping_up(axes: Any, levels: Sequence[LevelResult]) -> None:
     highest = max((speed.p95 for speed in speeds if speed), default=1.0)
     axes.set_ylim(0, 1.3 * max(1.0, highest))  # room for the legend above the bars
     if any(speeds):
-        axes.plot(places, _values(speeds, "p50"), color=_RTF, marker="o", markersize=4,
-                  label="RTF, p50")
-        axes.plot(places, _values(speeds, "p95"), color=_RTF, marker="o", markersize=4,
-                  linestyle="--", alpha=0.8, label="RTF, p95")
+        axes.plot(
+            places, _values(speeds, "p50"), color=_RTF, marker="o", markersize=4, label="RTF, p50"
+        )
+        axes.plot(
+            places,
+            _values(speeds, "p95"),
+            color=_RTF,
+            marker="o",
+            markersize=4,
+            linestyle="--",
+            alpha=0.8,
+            label="RTF, p95",
+        )
     axes.set_title("Keeping up: real-time factor below 1, no gaps", loc="left", fontsize=10)
     axes.legend(frameon=False, fontsize=8, loc="upper left", ncol=3)
 

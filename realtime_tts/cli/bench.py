@@ -180,7 +180,10 @@ def prompts_of(path: Path) -> tuple[str, ...]:
 @contextlib.contextmanager
 def _progress(console: Console) -> Iterator[Report]:
     columns = (
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
     )
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("connecting", total=None)

@@ -140,4 +140,3 @@ class Inbox:
         # Several tasks may wait; each looks at the state again, so one event serves them all.
         self._changed.clear()
         await self._changed.wait()
-

@@ -81,7 +81,7 @@ class Front:
         """The endpoint `/v1/tts`; returns when the socket is gone."""
         refusal = self._refusal()
         if refusal is not None:
-            with contextlib.suppress(WebSocketDisconnect):
+            with contextlib.suppress(WebSocketDisconnect, OSError):
                 await self._refuse(websocket, refusal)
             return
         connection = self._connect(websocket, secrets.token_hex(6))
@@ -89,7 +89,7 @@ class Front:
         try:
             await websocket.accept(_subprotocol(websocket.scope))
             await connection.run()
-        except WebSocketDisconnect:
+        except (WebSocketDisconnect, OSError):
             return  # gone before the handshake was answered
         finally:
             self._connections.discard(connection)

@@ -36,8 +36,14 @@ def interrupted(seconds: float) -> Observation:
 
 
 def test_turns_are_counted_once_each() -> None:
-    turns = [turn(0.1), turn(0.2), interrupted(0.004), failed("overloaded"), failed("numerics"),
-             failed("overloaded")]
+    turns = [
+        turn(0.1),
+        turn(0.2),
+        interrupted(0.004),
+        failed("overloaded"),
+        failed("numerics"),
+        failed("overloaded"),
+    ]
     result = level_result(LEVEL, Observed(turns, 4.0, 2), None, 0.01)
     assert (result.turns, result.complete, result.interrupted, result.failed) == (6, 2, 1, 3)
     assert result.errors == {"overloaded": 2, "numerics": 1}

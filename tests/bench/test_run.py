@@ -76,7 +76,9 @@ def test_a_result_says_where_it_comes_from(report: dict[str, Any]) -> None:
     assert report["machine"]["cpu"]
     assert report["settings"]["timing"]["tokens_per_second"] == 500
     assert report["settings"]["prompts"] == {
-        "built_in": False, "count": 3, "chars": sum(map(len, PROMPTS))
+        "built_in": False,
+        "count": 3,
+        "chars": sum(map(len, PROMPTS)),
     }
     assert "api_key" not in json.dumps(report["settings"])
     assert set(report["definitions"]) <= set(report["levels"][0])
@@ -119,8 +121,14 @@ async def test_an_open_loop_with_interrupts_counts_them_apart(server: str) -> No
 
 async def test_whole_texts_use_the_full_text_layout_and_repeat_with_a_seed(server: str) -> None:
     settings = BenchSettings(
-        server=server, timing=DeltaTiming(DeltaKind.WHOLE), turns=1, warm_up=0, pause=0.0,
-        rtf_turns=0, seed=5, prompts=PROMPTS,
+        server=server,
+        timing=DeltaTiming(DeltaKind.WHOLE),
+        turns=1,
+        warm_up=0,
+        pause=0.0,
+        rtf_turns=0,
+        seed=5,
+        prompts=PROMPTS,
     )
     levels = [Level(Mode.CLOSED, sessions=1)] * 2
     first, second = (await run(settings, levels, silent)).levels

@@ -80,8 +80,10 @@ def test_a_player_is_fed_while_it_plays(
 ) -> None:
     player = tmp_path / "aplay"
     copy = tmp_path / "played"
-    player.write_text(f"#!{sys.executable}\nimport sys\n"
-                      f"open({str(copy)!r}, 'wb').write(sys.stdin.buffer.read())\n")
+    player.write_text(
+        f"#!{sys.executable}\nimport sys\n"
+        f"open({str(copy)!r}, 'wb').write(sys.stdin.buffer.read())\n"
+    )
     player.chmod(0o755)
     done = run(command("say", fake_server, TEXT), environment, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -135,8 +137,10 @@ def test_control_c_stops_and_tells_what_was_heard(
 ) -> None:
     player = tmp_path / "aplay"
     begun = tmp_path / "begun"
-    player.write_text(f"#!{sys.executable}\nimport sys, time\nsys.stdin.buffer.read(2)\n"
-                      f"open({str(begun)!r}, 'w').close()\ntime.sleep(60)\n")
+    player.write_text(
+        f"#!{sys.executable}\nimport sys, time\nsys.stdin.buffer.read(2)\n"
+        f"open({str(begun)!r}, 'w').close()\ntime.sleep(60)\n"
+    )
     player.chmod(0o755)
     words = command("say", fake_server, " ".join([TEXT] * 20))
     with subprocess.Popen(words, env=environment, stderr=subprocess.PIPE) as process:

@@ -21,8 +21,10 @@ def parse(*words: str) -> argparse.Namespace:
     ("words", "options"),
     [
         ("", {}),
-        ("--voice ava --language english --seed 3", {"voice": "ava", "language": "english",
-                                                     "seed": 3}),
+        (
+            "--voice ava --language english --seed 3",
+            {"voice": "ava", "language": "english", "seed": 3},
+        ),
         ("--top-k 5 --top-p 0.5", {"sampling": {"top_k": 5, "top_p": 0.5}}),
         ("--temperature 0", {"sampling": {"temperature": 0.0, "predictor": {"temperature": 0.0}}}),
         ("--temperature 0.7", {"sampling": {"temperature": 0.7}}),

@@ -111,8 +111,9 @@ async def test_settings_the_server_refuses_change_nothing(stand_in: Any) -> None
     async def script(peer: Any) -> None:
         await peer.ready(voice="alto")
         await peer.receive(SessionStart)
-        await peer.send(ErrorMessage(code="bad_settings", message="no such voice", fatal=False,
-                                     retryable=False))
+        await peer.send(
+            ErrorMessage(code="bad_settings", message="no such voice", fatal=False, retryable=False)
+        )
         await one_turn_after_ready(peer)
 
     async def one_turn_after_ready(peer: Any) -> None:

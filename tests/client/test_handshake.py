@@ -21,10 +21,21 @@ from realtime_tts.errors import (
 )
 from realtime_tts.protocol.messages import ErrorMessage, SessionStart
 
-UNAUTHORIZED = {"type": "error", "code": "unauthorized", "message": "a valid key, please",
-                "fatal": True, "retryable": False}
-NOT_READY = {"type": "error", "code": "not_ready", "message": "still loading",
-             "fatal": True, "retryable": True, "retry_after_ms": 2000}
+UNAUTHORIZED = {
+    "type": "error",
+    "code": "unauthorized",
+    "message": "a valid key, please",
+    "fatal": True,
+    "retryable": False,
+}
+NOT_READY = {
+    "type": "error",
+    "code": "not_ready",
+    "message": "still loading",
+    "fatal": True,
+    "retryable": True,
+    "retry_after_ms": 2000,
+}
 
 
 async def never(peer: Any) -> None:
@@ -146,8 +157,14 @@ async def test_settings_the_server_cannot_do_are_a_request_error(stand_in: Any) 
         await peer.ready()
         start = await peer.receive(SessionStart)
         assert start == SessionStart(voice="nobody")
-        await peer.send(ErrorMessage(code="bad_settings", message="no voice nobody; there is: ava",
-                                     fatal=False, retryable=False))
+        await peer.send(
+            ErrorMessage(
+                code="bad_settings",
+                message="no voice nobody; there is: ava",
+                fatal=False,
+                retryable=False,
+            )
+        )
         await peer.until_closed()
 
     url = await stand_in.start(script)
@@ -157,8 +174,15 @@ async def test_settings_the_server_cannot_do_are_a_request_error(stand_in: Any) 
 
 async def test_a_session_refused_after_the_upgrade_says_why(stand_in: Any) -> None:
     async def script(peer: Any) -> None:
-        await peer.send(ErrorMessage(code="overloaded", message="no room", fatal=True,
-                                     retryable=True, retry_after_ms=1500))
+        await peer.send(
+            ErrorMessage(
+                code="overloaded",
+                message="no room",
+                fatal=True,
+                retryable=True,
+                retry_after_ms=1500,
+            )
+        )
         await peer.socket.close(1013, "overloaded")
 
     url = await stand_in.start(script)

@@ -141,8 +141,9 @@ async def test_after_an_interrupt_not_one_packet_comes_out(stand_in: Any) -> Non
         interrupt = await peer.receive(Interrupt)
         assert interrupt == Interrupt(turn_id="turn-1", played_ms=80.0)
         await peer.audio(2048)  # was on its way
-        await peer.interrupted("turn-1", samples_sent=8064, played_ms=80.0, text_spoken="Hel",
-                               text_remaining="lo.")
+        await peer.interrupted(
+            "turn-1", samples_sent=8064, played_ms=80.0, text_spoken="Hel", text_remaining="lo."
+        )
         await peer.done("turn-1", "interrupted", 8064)
         assert await peer.until_closed() == []
 
@@ -193,8 +194,9 @@ async def test_a_done_turn_can_still_be_interrupted_while_it_is_heard(stand_in: 
         await peer.audio(1920)
         await peer.done("turn-1", samples=1920)
         await peer.receive(Interrupt)
-        await peer.interrupted("turn-1", samples_sent=1920, played_ms=40.0, text_spoken="A",
-                               text_remaining="B")
+        await peer.interrupted(
+            "turn-1", samples_sent=1920, played_ms=40.0, text_spoken="A", text_remaining="B"
+        )
         await peer.until_closed()
 
     async with RealtimeTTS(await stand_in.start(script)) as tts:
@@ -216,8 +218,11 @@ async def test_a_turn_the_server_has_forgotten_counts_as_heard(
         await peer.done("turn-1", samples=2400)
         await peer.receive(Interrupt)
         if forgotten == "unknown_turn":
-            await peer.send(ErrorMessage(code=forgotten, message="…", fatal=False, retryable=False,
-                                         turn_id="turn-1"))
+            await peer.send(
+                ErrorMessage(
+                    code=forgotten, message="…", fatal=False, retryable=False, turn_id="turn-1"
+                )
+            )
         else:
             await peer.send(WarningMessage(code=forgotten, message="…", turn_id="turn-1"))
         await peer.until_closed()
@@ -247,8 +252,16 @@ async def test_errors_of_a_turn_come_out_typed_and_the_session_goes_on(stand_in:
         await peer.ready()
         for turn_id, code, wait in (("turn-1", "numerics", None), ("turn-2", "overloaded", 850)):
             await peer.receive(Text)
-            await peer.send(ErrorMessage(code=code, message="…", fatal=False, retryable=True,
-                                         retry_after_ms=wait, turn_id=turn_id))
+            await peer.send(
+                ErrorMessage(
+                    code=code,
+                    message="…",
+                    fatal=False,
+                    retryable=True,
+                    retry_after_ms=wait,
+                    turn_id=turn_id,
+                )
+            )
             await peer.done(turn_id, "error")
         await peer.receive(Text)
         await peer.done("turn-3")
@@ -295,8 +308,9 @@ async def test_a_session_ended_by_the_server_says_why(stand_in: Any) -> None:
     async def script(peer: Any) -> None:
         await peer.ready()
         await peer.receive(Text)
-        await peer.send(ErrorMessage(code="going_away", message="the server stops", fatal=True,
-                                     retryable=True))
+        await peer.send(
+            ErrorMessage(code="going_away", message="the server stops", fatal=True, retryable=True)
+        )
         await peer.socket.close(1001, "going_away")
 
     async with RealtimeTTS(await stand_in.start(script)) as tts:

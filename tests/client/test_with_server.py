@@ -26,7 +26,6 @@ TEXT = "The tide is coming in, and the boats are going home."
 QUICK = Backoff(first=0.02, longest=0.1, give_up_after=10.0)
 
 
-
 @asynccontextmanager
 async def server(
     port: int = 0, *, slots: int = 32, step_seconds: float = 0.001, keys: tuple[str, ...] = ()

@@ -66,7 +66,7 @@ async def test_eight_sessions_speak_at_once_and_some_are_interrupted(
         assert not server.front.engine.dead()
         async with httpx2.AsyncClient() as http:
             async with asyncio.timeout(5):  # the engine's load is a snapshot, half a second old
-                while "tts_active_turns 0.0" not in (await metrics(http, server)):
+                while "tts_active_turns 0.0" not in await metrics(http, server):  # noqa: ASYNC110
                     await asyncio.sleep(0.05)
             assert "tts_interrupts_total 4.0" in await metrics(http, server)
 

@@ -63,6 +63,7 @@ class WavSink:
 
     def __init__(self, path: Path) -> None:
         self.name = str(path)
+        path.open("wb").close()  # a path that cannot be written leaves no half-made Wave_write
         self._file = wave.open(str(path), "wb")
         self._file.setnchannels(1)
         self._file.setsampwidth(2)

@@ -92,9 +92,18 @@ def _add_scheduler_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--utilisation",
         type=float,
-        default=0.7,
-        help="share of real time that all turns together may take before more are refused "
-        "(default: 0.7)",
+        default=0.8,
+        help="share of real time that all turns together may take before more have to wait "
+        "(default: 0.8)",
+    )
+    group.add_argument(
+        "--max-queue", type=int, default=4, help="turns that may wait for capacity (default: 4)"
+    )
+    group.add_argument(
+        "--queue-seconds",
+        type=float,
+        default=2.0,
+        help="refuse a turn that waits longer, or would (default: 2)",
     )
 
 
@@ -170,6 +179,7 @@ def server_config(arguments: argparse.Namespace, *, terminal: bool) -> ServerCon
         port=arguments.port,
         api_keys=tuple(arguments.api_key or _keys_of_environment()),
         allowed_origins=tuple(arguments.allow_origin or ()),
+        lead_seconds=arguments.lead_seconds,
         drain_seconds=arguments.drain_seconds,
         log_format=arguments.log_format or ("text" if terminal else "json"),
         log_level=arguments.log_level,
@@ -196,6 +206,8 @@ def engine_config(arguments: argparse.Namespace) -> EngineConfig:
         min_start_tokens=arguments.min_start_tokens,
         max_start_wait=arguments.max_start_wait,
         utilisation=arguments.utilisation,
+        max_queue=arguments.max_queue,
+        queue_timeout=arguments.queue_seconds,
         guards=GuardConfig(enabled=not arguments.no_guards),
         step_seconds=arguments.step_seconds,
     )

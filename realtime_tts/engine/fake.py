@@ -87,7 +87,7 @@ class FakeEngine:
             model="fake",
             variant="fake",
             voices=tuple(VOICES),
-            languages=("english",),
+            languages=("auto", "english"),
             default_voice=_DEFAULT_VOICE,
             default_sampling=SamplingSettings(),
             slots=self.config.slots,

@@ -26,6 +26,7 @@ from realtime_tts.engine.interface import (
     UtteranceSpec,
 )
 from realtime_tts.engine.loop import EngineLoop, LoopObserver
+from realtime_tts.errors import CheckpointError, ConfigError
 from tts_scheduler import Load, Scheduler, SchedulerConfig
 
 log = logging.getLogger(__name__)
@@ -131,6 +132,9 @@ class InlineEngine:
                 return
             self._on_asyncio(self._ready.set)
             loop.run()
+        except (CheckpointError, ConfigError) as error:
+            self._failure = str(error)  # says it all: a traceback would only hide it
+            self._on_asyncio(self._ready.set)
         except Exception as error:
             log.exception("the engine failed")
             self._failure = f"{type(error).__name__}: {error}"

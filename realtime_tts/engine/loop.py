@@ -6,6 +6,7 @@ queue, events leave through one callable, once per step.
 
 from __future__ import annotations
 
+import logging
 import queue
 import time
 from collections.abc import Callable, Iterable
@@ -36,9 +37,10 @@ from realtime_tts.errors import EngineError, NumericsError, RequestError
 from tts_scheduler import Layout, Scheduler, Stats, StepPlan, StepResult
 from tts_scheduler import Refused as RefusedAdmission
 
+log = logging.getLogger(__name__)
+
 MAX_CONSECUTIVE_FAILURES = 3
 """Steps in a row that may raise before the loop gives the engine up."""
-
 
 LOAD_INTERVAL = 0.1
 """Seconds between two snapshots of the load."""
@@ -223,6 +225,7 @@ class EngineLoop:
 
     def _step_failed(self, plan: StepPlan, error: Exception) -> StepOutput:
         """All rows of the plan end; the others go on, unless it keeps happening."""
+        log.exception("engine.step_failed", extra={"fields": {"rows": len(plan.ids)}})
         self._failures += 1
         if self._failures >= MAX_CONSECUTIVE_FAILURES:
             raise EngineError(f"{self._failures} steps in a row failed, last: {error}") from error

@@ -27,7 +27,8 @@ class EngineConfig:
     once. `threads`: CPU threads of the model (None: all cores but one, eight at most).
     `max_frames`: frames of 80 ms after which a turn ends with `max_length` (None: the
     checkpoint's own limit). `utilisation`: share of a frame's 80 ms that a step may take before
-    turns are refused.
+    turns have to wait; `max_queue` of them wait, `queue_timeout` seconds at most.
+    Above 1, turns are let in though they cannot all be spoken in real time.
     `step_seconds` and `row_seconds` are the fake engine's speed.
     """
 
@@ -41,7 +42,9 @@ class EngineConfig:
     lead_cap: float = 3.0
     min_start_tokens: int = 2
     max_start_wait: float = 0.15
-    utilisation: float = 0.7
+    utilisation: float = 0.8
+    max_queue: int = 4
+    queue_timeout: float = 2.0
     guards: GuardConfig = GuardConfig()
     step_seconds: float = 0.002
     row_seconds: float = 0.0
@@ -62,9 +65,20 @@ class EngineConfig:
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise ConfigError(f"{name} must be positive, got {value}")
-        for name in ("max_start_wait", "step_seconds", "row_seconds"):
+        not_negative = (
+            "max_start_wait",
+            "step_seconds",
+            "row_seconds",
+            "max_queue",
+            "queue_timeout",
+        )
+        for name in not_negative:
             if getattr(self, name) < 0:
                 raise ConfigError(f"{name} must not be negative, got {getattr(self, name)}")
+        try:
+            self.scheduler()
+        except ValueError as error:
+            raise ConfigError(str(error)) from None
 
     def scheduler(self) -> SchedulerConfig:
         """The scheduler's part of these settings."""
@@ -74,6 +88,8 @@ class EngineConfig:
             min_start_tokens=self.min_start_tokens,
             max_start_wait=self.max_start_wait,
             utilisation=self.utilisation,
+            max_queue=self.max_queue,
+            queue_timeout=self.queue_timeout,
         )
 
     @property

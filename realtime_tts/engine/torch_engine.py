@@ -27,7 +27,7 @@ from realtime_tts.engine.interface import (
     UtteranceSpec,
 )
 from realtime_tts.engine.warm_up import warm_up
-from realtime_tts.errors import NumericsError, RequestError
+from realtime_tts.errors import ConfigError, NumericsError, RequestError
 from realtime_tts.model import (
     PromptBuilder,
     PromptSpec,
@@ -94,8 +94,10 @@ class TorchEngine:
     ) -> Self:
         """Find (and if need be download) a checkpoint and load it.
 
-        Raises CheckpointError for what cannot be found, read or served.
+        Raises CheckpointError for what cannot be found, read or served, ConfigError for a device
+        that is not there.
         """
+        _check_device(device)
         torch.set_num_threads(_default_threads() if threads is None else threads)
         folder = find_checkpoint(checkpoint, progress)
         tokenizer = Qwen2Tokenizer.from_folder(folder)
@@ -109,7 +111,7 @@ class TorchEngine:
             model=self._name,
             variant=config.variant.value,
             voices=config.speakers,
-            languages=config.languages,
+            languages=("auto", *config.languages),
             default_voice=self._default_voice,
             default_sampling=_sampling_settings(self._model.default_sampling),
             slots=self._slots,
@@ -247,6 +249,14 @@ class TorchEngine:
             language=spec.language,
             instructions=spec.instructions,
         )
+
+
+def _check_device(device: str) -> None:
+    try:
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:  # the latter: a build without that backend
+        why = str(error).splitlines()[0]
+        raise ConfigError(f"torch cannot use the device {device!r}: {why}") from error
 
 
 def _default_threads() -> int:

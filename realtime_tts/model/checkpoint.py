@@ -37,10 +37,9 @@ def find_checkpoint(source: str | Path, progress: Progress = ignore_progress) ->
 
     A folder of that name wins. Raises CheckpointError.
     """
-    folder = Path(source).expanduser()
-    if folder.is_dir():
+    name, folder = str(source), Path(source).expanduser()
+    if name and folder.is_dir():  # an empty name would be the present folder
         return folder
-    name = str(source)
     if not _HUB_ID.fullmatch(name):
         raise CheckpointError(f"{name!r} is neither a folder nor a Hub id like 'Qwen/Qwen3-TTS'")
     return _download(name, progress)

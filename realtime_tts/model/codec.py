@@ -74,18 +74,19 @@ class CodecDecoder:
     def decode(self, codes: Tensor, slots: Sequence[int], state: CodecState) -> Tensor:
         """The next frames of some streams: codes [B, T, 16] -> samples [B, T * 1920] in [-1, 1].
 
-        `slots` [B], each at most once; T is any number of frames, the same for all rows. The state
-        moves on by T frames. Frames fed in any pieces give the samples of all of them at once.
+        `slots` [B], each at most once; T >= 1 is the same for all rows. The state moves on by T
+        frames. Frames fed in any pieces give the samples of all of them at once.
         """
         rows = torch.tensor(slots, dtype=torch.long, device=self.device)
         memory, start = state.memory[rows], state.frames[rows]
-        pieces = [torch.empty(len(rows), 0, device=self.device)]
+        assert codes.shape[1] > 0, "no frames to decode"
+        pieces = []
         for piece in codes.to(self.device).split(_FRAMES_AT_ONCE, 1):
             pieces.append(self._decode(piece, memory, start))
             start = start + piece.shape[1]
         state.memory[rows] = memory
         state.frames[rows] = start
-        return pieces[1] if len(pieces) == 2 else torch.cat(pieces, 1)
+        return pieces[0] if len(pieces) == 1 else torch.cat(pieces, 1)
 
     def _decode(self, codes: Tensor, memory: Tensor, start: Tensor) -> Tensor:
         rows, frames, books = codes.shape

@@ -115,7 +115,7 @@ class TransposedConv:
         blocks = weight.view(inputs, outputs, taps // stride, stride).flip(2)
         matrix = blocks.permute(3, 1, 2, 0).reshape(stride * outputs, -1)
         self._outputs = outputs
-        self._product = Linear(matrix.contiguous(), bias.repeat(stride))
+        self._product = Linear(matrix, bias.repeat(stride), exact_rows=False)
         self._past = layout.add(taps // stride - 1, inputs)
 
     def __call__(self, x: Tensor, memory: Tensor, before: SnakeBeta | None = None) -> Tensor:
@@ -156,6 +156,7 @@ class ResidualUnit:
         self._point = Linear(
             take("conv2.conv.weight", channels, channels, 1).squeeze(2),
             take("conv2.conv.bias", channels),
+            exact_rows=False,
         )
 
     def __call__(self, x: Tensor, memory: Tensor) -> Tensor:
@@ -175,11 +176,14 @@ class ConvNeXt:
         self._past = layout.add(6, channels)
         self._norm = take("norm.weight", channels), take("norm.bias", channels)
         wide = 4 * channels
-        self._up = Linear(take("pwconv1.weight", wide, channels), take("pwconv1.bias", wide))
+        self._up = Linear(
+            take("pwconv1.weight", wide, channels), take("pwconv1.bias", wide), exact_rows=False
+        )
         gamma = take("gamma", channels)
         self._down = Linear(
             take("pwconv2.weight", channels, wide) * gamma.unsqueeze(1),
             take("pwconv2.bias", channels) * gamma,
+            exact_rows=False,
         )
 
     def __call__(self, x: Tensor, memory: Tensor) -> Tensor:

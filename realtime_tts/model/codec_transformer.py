@@ -47,14 +47,15 @@ class WindowedLayer:
             take("post_attention_layernorm.weight", hidden), config.norm_eps
         )
         projections = [take(f"self_attn.{part}_proj.weight", width, hidden) for part in "qkv"]
-        self._qkv = Linear(torch.cat(projections))
+        self._qkv = Linear(torch.cat(projections), exact_rows=False)
         scale = take("self_attn_layer_scale.scale", hidden).unsqueeze(1)
-        self._out = Linear(take("self_attn.o_proj.weight", hidden, width) * scale)
+        self._out = Linear(take("self_attn.o_proj.weight", hidden, width) * scale, exact_rows=False)
         scale = take("mlp_layer_scale.scale", hidden).unsqueeze(1)
         self._mlp = SwiGLU(
             take("mlp.gate_proj.weight", config.intermediate, hidden),
             take("mlp.up_proj.weight", config.intermediate, hidden),
             take("mlp.down_proj.weight", hidden, config.intermediate) * scale,
+            exact_rows=False,
         )
         self._past = layout.add(window - 1, 2 * width)
 
@@ -100,6 +101,7 @@ class CodecTransformer:
         self._input = Linear(
             take(f"{name}.input_proj.weight", hidden, latent),
             take(f"{name}.input_proj.bias", hidden),
+            exact_rows=False,
         )
         self._layers = [
             WindowedLayer(shape, config.window, weights, f"{name}.layers.{index}", layout)
@@ -109,6 +111,7 @@ class CodecTransformer:
         self._output = Linear(
             take(f"{name}.output_proj.weight", latent, hidden),
             take(f"{name}.output_proj.bias", latent),
+            exact_rows=False,
         )
         # float64: a stream has no longest length, and large angles lose digits.
         self._frequencies = rope_frequencies(shape).to(device)

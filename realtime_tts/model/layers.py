@@ -65,9 +65,9 @@ def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 class SwiGLU:
     """down(silu(gate(x)) * up(x)), gate and up in one product."""
 
-    def __init__(self, gate: Tensor, up: Tensor, down: Tensor) -> None:
-        self.gate_up = Linear(torch.cat((gate, up)))
-        self.down = Linear(down)
+    def __init__(self, gate: Tensor, up: Tensor, down: Tensor, *, exact_rows: bool = True) -> None:
+        self.gate_up = Linear(torch.cat((gate, up)), exact_rows=exact_rows)
+        self.down = Linear(down, exact_rows=exact_rows)
 
     def __call__(self, x: Tensor) -> Tensor:
         gate, up = self.gate_up(x).chunk(2, -1)

@@ -23,40 +23,46 @@ _PROBED_ROWS = (*range(1, 18), 24, 31, 32, 33, 48, 64)
 class Linear:
     """y = x @ weight.T + bias for x [..., K], weight [N, K], bias [N].
 
-    On the CPU in float32 the weight is packed and `weight` is dropped.
+    `exact_rows`: on the CPU in float32 a row's bits must not depend on the other rows, whatever
+    it costs. Without it they merely do not where packed weights are available. Packing drops
+    `weight`.
     """
 
-    def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
+    def __init__(
+        self, weight: Tensor, bias: Tensor | None = None, *, exact_rows: bool = True
+    ) -> None:
         self.outputs, self.inputs = weight.shape
         self.bias = bias
         self.weight: Tensor | None = weight
         self._packed: Tensor | None = None
-        self._row_floor: int | None = None
-        if weight.device.type == "cpu" and weight.dtype is torch.float32:
+        self._row_floor: int | None = 1
+        if weight.device.type != "cpu" or weight.dtype is not torch.float32:
+            return
+        if exact_rows:
             self._row_floor = invariant_row_floor(self.inputs, self.outputs)
-            if self._row_floor is not None:
-                self._packed, self.weight = pack(weight), None
+        if self._row_floor is not None and packing_available():
+            self._packed, self.weight = pack(weight), None
 
     def __call__(self, x: Tensor) -> Tensor:
-        packed = self._packed
+        packed, floor = self._packed, self._row_floor
+        if floor is None:
+            return self._row_by_row(x)
         if packed is None:
-            return self._unpacked(x)
-        rows = x.numel() // self.inputs
-        if rows < self._row_floor:  # type: ignore[operator]  # packed, so there is a floor
-            return self._padded(x, rows)
+            assert self.weight is not None
+            return F.linear(x, self.weight, self.bias)
+        if floor > 1 and x.numel() < floor * self.inputs:
+            return self._padded(x, packed, floor)
         return packed_product(x, packed, self.bias)
 
-    def _padded(self, x: Tensor, rows: int) -> Tensor:
-        assert self._packed is not None and self._row_floor is not None
-        block = x.new_zeros(self._row_floor, self.inputs)
+    def _padded(self, x: Tensor, packed: Tensor, floor: int) -> Tensor:
+        rows = x.numel() // self.inputs
+        block = x.new_zeros(floor, self.inputs)
         block[:rows] = x.reshape(rows, self.inputs)
-        y = packed_product(block, self._packed, self.bias)[:rows]
+        y = packed_product(block, packed, self.bias)[:rows]
         return y.view(*x.shape[:-1], self.outputs)
 
-    def _unpacked(self, x: Tensor) -> Tensor:
+    def _row_by_row(self, x: Tensor) -> Tensor:
         assert self.weight is not None
-        if x.device.type != "cpu" or x.dtype is not torch.float32:
-            return F.linear(x, self.weight, self.bias)
         rows = x.reshape(-1, 1, self.inputs)
         y = torch.cat([F.linear(row, self.weight, self.bias) for row in rows])
         return y.view(*x.shape[:-1], self.outputs)

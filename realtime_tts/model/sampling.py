@@ -133,7 +133,6 @@ def _keep_top_p(scaled: Tensor, top_p: Tensor) -> Tensor:
     ordered, order = scaled.sort(dim=-1)
     dropped = ordered.softmax(-1).cumsum(-1) <= 1 - top_p
     dropped[:, -1] = False
-    dropped &= top_p < 1  # rounding must not touch rows without a limit
     return scaled.masked_fill(dropped.scatter(1, order, dropped), _NEVER)
 
 

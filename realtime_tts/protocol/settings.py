@@ -81,7 +81,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Speech of one turn; after that it ends with reason `max_length`."""
     turn_idle_ms: int = 60_000
     """Without text for so long, the input of a turn is ended."""
-    write_stall_ms: int = 10_000
+    write_stall_ms: int = 5_000
     """A client that reads nothing for so long is dropped."""
 
     def check(self, settings: SessionSettings) -> None:

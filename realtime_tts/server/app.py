@@ -13,9 +13,10 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route, WebSocketRoute
+from starlette.websockets import WebSocket
 
 from realtime_tts.metrics import CONTENT_TYPE, Metrics
-from realtime_tts.server.auth import Gate, is_loopback
+from realtime_tts.server.auth import Gate, is_loopback, send_denial
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.front import SERVER_NAME, Front
 
@@ -36,6 +37,7 @@ def create_app(front: Front) -> Starlette:
         Route("/livez", _livez),
         Route("/readyz", _readyz),
         Route("/metrics", _metrics),
+        WebSocketRoute("/{path:path}", _no_such_socket),
     ]
     config = front.config
     gate = Middleware(
@@ -78,6 +80,11 @@ async def _landing_page(request: Request) -> Response:
 async def _upgrade_required(request: Request) -> Response:
     message = "this is a WebSocket endpoint: connect with the subprotocol realtime-tts.v1\n"
     return PlainTextResponse(message, status_code=426, headers={"upgrade": "websocket"})
+
+
+async def _no_such_socket(websocket: WebSocket) -> None:
+    message = "there is no WebSocket at this path; speech is at /v1/tts"
+    await send_denial(websocket.scope, websocket.send, 404, "not_found", message)
 
 
 async def _voices(request: Request) -> Response:

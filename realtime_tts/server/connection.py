@@ -34,6 +34,7 @@ from realtime_tts.protocol.effects import (
 from realtime_tts.protocol.messages import CloseCode, ServerMessage
 from realtime_tts.protocol.parsing import encode
 from realtime_tts.protocol.session import Session
+from realtime_tts.server.deadline import Alarm
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.outbox import (
     CloseItem,
@@ -74,8 +75,7 @@ class Connection:
         self._turn: OnAirTurn | None = None
         self._past: deque[OnAirTurn] = deque(maxlen=_REMEMBERED_TURNS)
         self._utterances = 0
-        self._timer: asyncio.TimerHandle | None = None
-        self._timer_due = 0.0
+        self._alarm = Alarm(clock, self._on_time)
 
     async def run(self) -> None:
         """Serve the socket until it closes; leaves nothing running in the engine."""
@@ -91,7 +91,7 @@ class Connection:
             with self._contained():
                 self._carry_out(self.session.closed())
             self._outbox.shut()
-            self._disarm()
+            self._alarm.stop()
             writer.cancel()
             await asyncio.gather(writer, return_exceptions=True)
 
@@ -265,7 +265,7 @@ class Connection:
             self._reporter.bug()
             self._fail_after_bug()
         else:
-            self._arm()
+            self._alarm.set(self._next_due())
 
     def _fail_after_bug(self) -> None:
         """The session may be in any state: it says what it still can, and is closed in any case."""
@@ -286,24 +286,13 @@ class Connection:
         abort: Callable[[str], None] = self._socket.scope["extensions"][ABORT_EXTENSION]
         abort(reason)
 
-    def _arm(self) -> None:
-        """See to it that `_on_time` runs when the session or held-back text is due."""
+    def _next_due(self) -> float | None:
+        """When the session, or text that is held back, wants `_on_time`."""
         text_due = None if self._turn is None else self._turn.text_deadline()
         dues = [due for due in (self.session.next_deadline(), text_due) if due is not None]
-        if not dues or (self._timer is not None and self._timer_due <= min(dues)):
-            return  # a timer that fires too early arms the next one
-        self._disarm()
-        self._timer_due = min(dues)
-        delay = max(0.0, self._timer_due - self._clock())
-        self._timer = asyncio.get_running_loop().call_later(delay, self._on_time)
-
-    def _disarm(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        return min(dues, default=None)
 
     def _on_time(self) -> None:
-        self._timer = None
         now = self._clock()
         with self._contained():
             if self._turn is not None:

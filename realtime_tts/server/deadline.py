@@ -1,4 +1,4 @@
-"""Deadline: a timer that is armed and disarmed many times."""
+"""Two timers: Deadline, armed and disarmed many times, and Alarm, set to a moment that moves."""
 
 from __future__ import annotations
 
@@ -29,3 +29,35 @@ class Deadline:
     def _fire(self) -> None:
         self._timer = None
         self._expired()
+
+
+class Alarm:
+    """Calls `ring` at the moment it is set to, on the clock given; it may ring too early.
+
+    Moments mostly move later (with each text delta), so a later one does not touch the timer: it
+    rings at the old moment, and whoever hears it sets it again.
+    """
+
+    def __init__(self, clock: Callable[[], float], ring: Callable[[], None]) -> None:
+        self._clock = clock
+        self._ring = ring
+        self._timer: asyncio.TimerHandle | None = None
+        self._due = 0.0
+
+    def set(self, due: float | None) -> None:
+        """Ring at `due`; None asks for nothing."""
+        if due is None or (self._timer is not None and self._due <= due):
+            return
+        self.stop()
+        self._due = due
+        delay = max(0.0, due - self._clock())
+        self._timer = asyncio.get_running_loop().call_later(delay, self._fire)
+
+    def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _fire(self) -> None:
+        self._timer = None
+        self._ring()

@@ -18,6 +18,7 @@ from realtime_tts.engine.interface import (
     Event,
     UtteranceSpec,
 )
+from realtime_tts.errors import EngineError, RealtimeTTSError
 from realtime_tts.logs import event as log_event
 from realtime_tts.metrics import Metrics
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
@@ -151,19 +152,25 @@ class EngineHost:
         try:
             await self._until_ready()
             self._tokenizer = await asyncio.to_thread(self._load_tokenizer)
+        except RealtimeTTSError as error:
+            self._load_failed(str(error))
+            return
         except Exception as error:
-            self.load_failure = str(error)
-            log.exception("engine.load_failed")
+            self._load_failed(f"{type(error).__name__}: {error}", unforeseen=True)
             return
         log_event(log, logging.INFO, "engine.ready", model=self.info.model, slots=self.info.slots)
         if self.on_ready is not None:
             self.on_ready()
 
+    def _load_failed(self, why: str, *, unforeseen: bool = False) -> None:
+        self.load_failure = why
+        log.error("engine.load_failed", exc_info=unforeseen, extra={"fields": {"error": why}})
+
     async def _until_ready(self) -> None:
         while True:
             status = self._link.status()
             if status.failure is not None:
-                raise RuntimeError(status.failure)
+                raise EngineError(status.failure)
             if status.ready:
                 return
             await asyncio.sleep(_POLL_SECONDS)

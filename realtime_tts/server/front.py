@@ -143,7 +143,7 @@ class Front:
             session_id,
             session,
             self.engine,
-            SessionReporter(session_id, websocket.client, self.metrics),
+            SessionReporter(session_id, _address(websocket), self.metrics),
             round(max_outbox),
         )
 
@@ -208,6 +208,11 @@ def session_defaults(info: EngineInfo, lead_seconds: float) -> SessionSettings:
             ),
         ),
     )
+
+
+def _address(websocket: WebSocket) -> str:
+    client = websocket.client
+    return f"{client.host}:{client.port}" if client is not None else "unknown"
 
 
 def _subprotocol(scope: Scope) -> str | None:

@@ -30,7 +30,7 @@ _KNOWN_CODES = frozenset(int(code) for code in CloseCode) | {1005, 1006, 1012}
 class SessionReporter:
     """One session's log lines and counts."""
 
-    def __init__(self, session_id: str, client: object, metrics: Metrics) -> None:
+    def __init__(self, session_id: str, client: str, metrics: Metrics) -> None:
         self._session_id = session_id
         self._metrics = metrics
         self._client = client

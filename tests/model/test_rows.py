@@ -8,12 +8,15 @@ from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 
 from realtime_tts import demo_voice
 from realtime_tts.model import SpeechModel, load_model
 
 FRAMES = 8
-ROWS = 9
+
+
+DEMO = Path(demo_voice.__file__).parent / "checkpoint"
 
 
 @pytest.fixture(scope="module", params=["1.7B topology", "0.6B topology", "demo voice"])
@@ -22,31 +25,79 @@ def any_model(
 ) -> SpeechModel:
     if request.param == "1.7B topology":
         return model
-    demo = Path(demo_voice.__file__).parent / "checkpoint"
-    return load_model(demo if request.param == "demo voice" else small_checkpoint)
+    return load_model(DEMO if request.param == "demo voice" else small_checkpoint)
 
 
-@pytest.fixture(params=[1, 2])
-def threads(request: pytest.FixtureRequest) -> Iterator[int]:
-    torch.set_num_threads(request.param)
-    yield request.param
+@pytest.fixture
+def two_threads() -> Iterator[None]:
+    torch.set_num_threads(2)
+    yield
     torch.set_num_threads(1)
 
 
-def test_a_row_is_the_same_alone_and_in_a_batch(
-    any_model: SpeechModel,
-    threads: int,
+@pytest.fixture
+def check_alone_and_together(
     make_row: Callable[..., Any],
     speak_rows: Callable[..., None],
     same_speech: Callable[..., None],
+) -> Callable[..., None]:
+    """Rows one after the other in slot 0, then all at once in other slots: the same bits."""
+
+    def check(model: SpeechModel, rows: int, frames: int) -> None:
+        alone = [make_row(model, number, slot=0) for number in range(rows)]
+        for row in alone:
+            speak_rows(model, [row], frames)
+        together = [make_row(model, number, slot=rows - 1 - number) for number in range(rows)]
+        speak_rows(model, together, frames)
+        for one, other in zip(alone, together, strict=True):
+            same_speech(one, other)
+
+    return check
+
+
+def test_a_row_is_the_same_alone_and_in_a_batch(
+    any_model: SpeechModel, check_alone_and_together: Callable[..., None]
 ) -> None:
-    alone = [make_row(any_model, number, slot=0) for number in range(ROWS)]
-    for row in alone:
-        speak_rows(any_model, [row], FRAMES)
-    together = [make_row(any_model, number, slot=ROWS - 1 - number) for number in range(ROWS)]
-    speak_rows(any_model, together, FRAMES)
-    for one, other in zip(alone, together, strict=True):
-        same_speech(one, other)
+    check_alone_and_together(any_model, rows=9, frames=FRAMES)
+
+
+def test_a_row_is_the_same_alone_and_in_a_batch_on_two_threads(
+    two_threads: None, check_alone_and_together: Callable[..., None]
+) -> None:
+    check_alone_and_together(load_model(DEMO), rows=4, frames=2)
+
+
+@pytest.fixture(params=[1, 2])
+def threads(request: pytest.FixtureRequest) -> Iterator[None]:
+    torch.set_num_threads(request.param)
+    yield
+    torch.set_num_threads(1)
+
+
+def test_the_predictors_logits_do_not_depend_on_the_batch(
+    any_model: SpeechModel, threads: None
+) -> None:
+    """Codes alone would hide differences too small to change one."""
+    predictor, talker = any_model.predictor, any_model.talker
+    hidden = torch.randn(5, talker.config.transformer.hidden)
+    first = torch.arange(5)
+    given = torch.randint(0, predictor.config.vocab, (5, 16))
+
+    def logits(rows: slice) -> Tensor:
+        seen: list[Tensor] = []
+
+        def forced(scores: Tensor, codebook: int) -> Tensor:
+            seen.append(scores)
+            return given[rows, codebook]
+
+        embedding = talker.codec_embedding[first[rows]]
+        predictor.codes(hidden[rows], first[rows], embedding, forced)
+        return torch.stack(seen, 1)
+
+    together = logits(slice(0, 5))
+    for row in range(5):
+        assert torch.equal(logits(slice(row, row + 1)), together[row : row + 1])
+    assert torch.equal(logits(slice(2, 5)), together[2:5])
 
 
 def test_a_row_is_the_same_whoever_joins_leaves_and_waits(

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import gc
 import json
 import random
 import signal
@@ -28,14 +29,17 @@ from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.engine.inline import InlineEngine
 from realtime_tts.metrics import Metrics
+from realtime_tts.protocol.session import Session
 from realtime_tts.server import turn as turn_module
-from realtime_tts.server.run import running
+from realtime_tts.server.connection import Connection
+from realtime_tts.server.run import calm_garbage_collector, running
 from realtime_tts.text.stable_bpe import ALPHABET
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tts_scheduler import SchedulerConfig
 
 DELTA_CHARS = 5
 DELTA_SECONDS = 0.04
+GONE = ("sessions", "utterances", "tasks", "fds", "objects")
 TURN_SECONDS = 30.0  # far more than any turn may take
 WARM_UP_SHARE = 0.25  # memory is compared with what it was after this share of the time
 
@@ -104,6 +108,7 @@ async def serve(sessions: int, step_seconds: float) -> None:
     reader = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     async with running(config, link, lambda: tokenizer, metrics) as server:
+        calm_garbage_collector()
         say({"port": server.port})
         while await reader.readline():
             value = metrics.registry.get_sample_value
@@ -112,6 +117,7 @@ async def serve(sessions: int, step_seconds: float) -> None:
                     "sessions": server.front.sessions,
                     "utterances": server.front.engine.open_utterances + engine.open_utterances,
                     "tasks": len(asyncio.all_tasks()),
+                    "objects": session_objects() if not server.front.sessions else 0,
                     "fds": process.num_fds(),
                     "rss_mb": round(process.memory_info().rss / 2**20, 1),
                     "packets": value("tts_packets_total"),
@@ -126,6 +132,13 @@ async def serve(sessions: int, step_seconds: float) -> None:
                     "cpu_seconds": round(sum(process.cpu_times()[:2]), 1),
                 }
             )
+
+
+def session_objects() -> int:
+    """Objects that should have gone with their sessions."""
+    gc.collect()
+    kinds = (Connection, Session, turn_module.OnAirTurn)
+    return sum(isinstance(thing, kinds) for thing in gc.get_objects())
 
 
 def lag_over(metrics: Metrics, seconds: float) -> float:
@@ -280,7 +293,7 @@ async def settle(server: asyncio.subprocess.Process, idle: dict[str, Any]) -> di
     """Figures once everybody has left, at most three seconds later."""
     for _ in range(30):
         after = await figures(server)
-        if all(after[name] <= idle[name] for name in ("sessions", "utterances", "tasks", "fds")):
+        if all(after[name] <= idle[name] for name in GONE):
             break
         await asyncio.sleep(0.1)
     return after
@@ -294,7 +307,7 @@ def report(
     after: dict[str, Any],
 ) -> dict[str, Any]:
     left = {
-        name: after[name] - idle[name] for name in ("sessions", "utterances", "tasks", "fds")
+        name: after[name] - idle[name] for name in GONE
     }  # fmt: skip
     return {
         "turns": dict(heard.reasons),

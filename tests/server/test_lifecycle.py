@@ -21,6 +21,7 @@ from realtime_tts.errors import ConfigError
 from realtime_tts.server.run import bind
 
 SERVER = """
+import gc
 import sys
 import time
 from tts_scheduler import SchedulerConfig
@@ -48,7 +49,7 @@ code = serve(
     lambda: InlineEngine(load, SchedulerConfig(slots=64), observer=metrics),
     lambda: Qwen2Tokenizer({c: i for i, c in enumerate(ALPHABET)}, []),
     metrics,
-    on_ready=lambda port: print(port, flush=True),
+    on_ready=lambda port: print(port, gc.get_freeze_count(), flush=True),
 )
 sys.exit(code)
 """
@@ -73,7 +74,9 @@ async def server_process(
 async def url_of(process: asyncio.subprocess.Process) -> str:
     assert process.stdout is not None
     async with asyncio.timeout(20):
-        return f"ws://127.0.0.1:{int(await process.stdout.readline())}/v1/tts"
+        port, frozen = (await process.stdout.readline()).split()
+        assert int(frozen) > 0, "what was loaded is to be kept from the garbage collector"
+        return f"ws://127.0.0.1:{int(port)}/v1/tts"
 
 
 async def speak(url: str, text: str, on_air: asyncio.Event) -> tuple[dict[str, Any], int, int]:

@@ -1,0 +1,156 @@
+"""Prompts: what they refuse, what they leave out, how long they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from realtime_tts.errors import CheckpointError, RequestError
+from realtime_tts.model import PromptBuilder, PromptSpec, Reference, SpeechModel, load_model
+
+IDS = [3, 4, 5, 6, 7]
+
+
+@pytest.fixture(scope="module")
+def custom(prompts: Callable[[str], PromptBuilder]) -> PromptBuilder:
+    return prompts("custom_voice")
+
+
+@pytest.fixture(scope="module")
+def design(prompts: Callable[[str], PromptBuilder]) -> PromptBuilder:
+    return prompts("voice_design")
+
+
+@pytest.fixture(scope="module")
+def base(prompts: Callable[[str], PromptBuilder]) -> PromptBuilder:
+    return prompts("base")
+
+
+def inputs(builder: PromptBuilder, layout: str = "streaming", **spec: object) -> torch.Tensor:
+    return builder.prompt(PromptSpec(**spec), IDS, layout).inputs
+
+
+def test_names_are_case_insensitive(custom: PromptBuilder) -> None:
+    assert torch.equal(
+        inputs(custom, speaker="RYAN", language="EngLish"),
+        inputs(custom, speaker="ryan", language="english"),
+    )
+
+
+def test_auto_and_none_are_the_same_language(custom: PromptBuilder) -> None:
+    auto = inputs(custom, speaker="ryan", language="Auto")
+    assert torch.equal(auto, inputs(custom, speaker="ryan"))
+    assert len(auto) == len(inputs(custom, speaker="ryan", language="german")) - 1
+
+
+@pytest.mark.parametrize("language", [None, "auto", "Chinese"])
+def test_a_dialect_speaker_speaks_the_dialect_in_chinese(
+    language: str | None, custom: PromptBuilder, model: SpeechModel
+) -> None:
+    """Position 5 after the template is the language."""
+    dialect = model.config.talker.languages["beijing_dialect"]
+    found = inputs(custom, speaker="dylan", language=language)[5]
+    wanted = custom.tts_pad + model.talker.codec([dialect])[0]
+    torch.testing.assert_close(found, wanted)
+
+
+def test_a_dialect_speaker_speaks_other_languages_plainly(
+    custom: PromptBuilder, model: SpeechModel
+) -> None:
+    found = inputs(custom, speaker="dylan", language="korean")[5]
+    wanted = custom.tts_pad + model.talker.codec([model.config.talker.languages["korean"]])[0]
+    torch.testing.assert_close(found, wanted)
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        (PromptSpec(speaker="nobody"), "unknown voice 'nobody'; this checkpoint has: serena"),
+        (PromptSpec(speaker="ryan", language="latin"), "'latin'; this checkpoint has: auto, ch"),
+        (PromptSpec(speaker="ryan", language="beijing_dialect"), "unknown language"),
+        (PromptSpec(reference=Reference(torch.zeros(128))), "takes no reference recording"),
+    ],
+)
+def test_what_a_custom_voice_checkpoint_cannot_do_is_refused(
+    spec: PromptSpec, message: str, custom: PromptBuilder
+) -> None:
+    for refuse in (
+        lambda: custom.check(spec),
+        lambda: custom.head_length(spec),
+        lambda: custom.prompt(spec, IDS, "streaming"),
+    ):
+        with pytest.raises(RequestError, match=message):
+            refuse()
+
+
+def test_a_voice_design_checkpoint_has_no_named_voices(design: PromptBuilder) -> None:
+    with pytest.raises(RequestError, match="no named voices"):
+        design.check(PromptSpec(speaker="ryan"))
+    design.check(PromptSpec(instructions="A deep voice.", language="French"))
+
+
+def test_a_base_checkpoint_needs_a_reference_and_takes_no_instructions(
+    base: PromptBuilder,
+) -> None:
+    with pytest.raises(RequestError, match="reference recording is needed"):
+        base.check(PromptSpec())
+    with pytest.raises(RequestError, match="no instructions"):
+        base.check(PromptSpec(instructions="Sad.", reference=Reference(torch.zeros(128))))
+
+
+@pytest.mark.parametrize("layout", ["streaming", "full_text"])
+def test_no_text_is_refused(layout: str, custom: PromptBuilder) -> None:
+    with pytest.raises(RequestError, match="no text"):
+        custom.prompt(PromptSpec(speaker="ryan"), [], layout)
+
+
+@pytest.mark.parametrize("language", [None, "english"])
+@pytest.mark.parametrize("speaker", [None, "eric"])
+@pytest.mark.parametrize("instructions", [None, "", "Very happy."])
+def test_head_length_counts_the_positions_before_the_text(
+    language: str | None, speaker: str | None, instructions: str | None, custom: PromptBuilder
+) -> None:
+    spec = PromptSpec(speaker=speaker, language=language, instructions=instructions)
+    assert custom.head_length(spec) == len(custom.prompt(spec, IDS, "streaming").inputs) - 1
+    full = custom.prompt(spec, IDS, "full_text")
+    assert custom.head_length(spec) == len(full.inputs) - len(IDS) - 2
+
+
+def test_the_streaming_layout_takes_one_token_and_the_full_text_layout_all(
+    custom: PromptBuilder,
+) -> None:
+    spec = PromptSpec(speaker="ryan")
+    streaming = custom.prompt(spec, IDS, "streaming")
+    assert (streaming.text_used, streaming.eos_used) == (1, False)
+    assert torch.equal(streaming.inputs, custom.prompt(spec, IDS[:1], "streaming").inputs)
+    full = custom.prompt(spec, IDS, "full_text")
+    assert (full.text_used, full.eos_used) == (len(IDS), True)
+
+
+def test_the_small_custom_voice_checkpoint_ignores_instructions(small_checkpoint: Path) -> None:
+    small = load_model(small_checkpoint)
+    builder = small.prompt_builder(
+        lambda text: [small.config.text.assistant, 1] if text == "assistant\n" else [1]
+    )
+    told = builder.prompt(PromptSpec(speaker="ryan", instructions="Sad."), IDS, "streaming")
+    plain = builder.prompt(PromptSpec(speaker="ryan"), IDS, "streaming")
+    assert torch.equal(told.inputs, plain.inputs)
+
+
+def test_a_tokenizer_of_another_model_is_noticed(model: SpeechModel) -> None:
+    with pytest.raises(CheckpointError, match="do not belong together"):
+        model.prompt_builder(lambda text: [7, 8] if text == "assistant\n" else [8])
+
+
+def test_a_text_vector_does_not_depend_on_its_company(custom: PromptBuilder) -> None:
+    together = custom.text(list(range(30)))
+    for count in (1, 2, 5):
+        assert torch.equal(custom.text(list(range(count))), together[:count])
+
+
+def test_a_text_for_warming_up_is_spoken_text(custom: PromptBuilder, model: SpeechModel) -> None:
+    assert len(custom.sample_ids) >= 3
+    assert max(custom.sample_ids) < model.config.text.im_start

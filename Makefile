@@ -29,6 +29,9 @@ js: client_js/node_modules/.installed
 bench: $(VENV)/.dev  ## the figures of the README, on this machine
 	$(BIN)/realtime-tts bench --start $(ARGS)
 
+soak: $(VENV)/.dev  ## 200 sessions on the fake engine for a minute
+	$(BIN)/python tests/server/soak.py $(ARGS)
+
 clean:
 	rm -rf $(VENV) client_js/node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis
 

@@ -28,8 +28,9 @@ class LoadingProgress:
         self._open = False
 
     def __enter__(self) -> LoadingProgress:
-        self._open = True
-        self._progress.start()
+        self._open = self._progress.console.is_terminal  # elsewhere rich leaves an empty line
+        if self._open:
+            self._progress.start()
         return self
 
     def __exit__(

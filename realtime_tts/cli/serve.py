@@ -164,7 +164,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     def ready(port: int) -> None:
         progress.close()
-        _welcome(console, config, engine, port)
+        # Where nobody watches, standard error is the log: JSON lines and nothing else.
+        _welcome(console if console.is_terminal else Console(), config, engine, port)
 
     with progress:
         return serve(config, make_link, engine.load_tokenizer, metrics, on_ready=ready)

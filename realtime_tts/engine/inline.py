@@ -84,13 +84,15 @@ class InlineEngine:
         """Return when the engine is ready or has failed; `status()` tells which."""
         await self._ready.wait()
 
-    def submit(self, command: Command) -> None:
+    def submit(self, *commands: Command) -> None:
         loop = self._loop
         if loop is not None and self._failure is None:
-            loop.submit(command)
-        elif isinstance(command, Open):
-            message = self._failure or "the engine is still loading"
-            self._publish([Refused(command.id, "engine_unavailable", message, 1.0)])
+            loop.submit(*commands)
+            return
+        message = self._failure or "the engine is still loading"
+        for command in commands:
+            if isinstance(command, Open):
+                self._publish([Refused(command.id, "engine_unavailable", message, 1.0)])
 
     def check(self, spec: UtteranceSpec) -> None:
         assert self._engine is not None, "the engine is not loaded yet: check status().ready"

@@ -255,8 +255,11 @@ class EngineLink(Protocol):
     def start(self, deliver: Callable[[list[Event]], None]) -> None:
         """Start the loop. `deliver` is called on the asyncio loop, once per step, in order."""
 
-    def submit(self, command: Command) -> None:
-        """Queue a command; never blocks, callable from the asyncio loop."""
+    def submit(self, *commands: Command) -> None:
+        """Queue commands; never blocks, callable from the asyncio loop.
+
+        Those of one call are applied together: no step comes between them.
+        """
 
     def check(self, spec: UtteranceSpec) -> None:
         """Raise RequestError if the engine cannot do what `spec` asks. Cheap."""

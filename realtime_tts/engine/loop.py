@@ -84,7 +84,7 @@ class EngineLoop:
         self._guard_config = guards or GuardConfig()
         self._observer = observer
         self._clock = clock
-        self._commands: queue.SimpleQueue[Command | None] = queue.SimpleQueue()
+        self._commands: queue.SimpleQueue[tuple[Command, ...]] = queue.SimpleQueue()
         self._guards: dict[str, Guards] = {}  # one per utterance that has not ended
         self._events: list[Event] = []
         self._failures = 0
@@ -92,14 +92,14 @@ class EngineLoop:
         self.load = EngineLoad()
         self._load_due = 0.0
 
-    def submit(self, command: Command) -> None:
-        """Queue a command. Callable from any thread; never blocks."""
-        self._commands.put(command)
+    def submit(self, *commands: Command) -> None:
+        """Queue commands, to be applied together. Callable from any thread; never blocks."""
+        self._commands.put(commands)
 
     def stop(self) -> None:
         """Ask the loop to end after the step under way."""
         self._stopping = True
-        self._commands.put(None)
+        self._commands.put(())
 
     def run(self) -> None:
         """Run until stopped. Every utterance still open then ends with Failed."""
@@ -125,10 +125,10 @@ class EngineLoop:
     def _apply_commands(self) -> None:
         while True:
             try:
-                command = self._commands.get_nowait()
+                commands = self._commands.get_nowait()
             except queue.Empty:
                 return
-            if command is not None:
+            for command in commands:
                 self._apply(command)
 
     def _apply(self, command: Command) -> None:
@@ -206,10 +206,10 @@ class EngineLoop:
         # Wakes at least twice a second, so that `last_alive` tells a hang from an idle engine.
         timeout = 0.5 if wake is None else min(max(wake - now, 0.0), 0.5)
         try:
-            command = self._commands.get(timeout=timeout)
+            commands = self._commands.get(timeout=timeout)
         except queue.Empty:
             return
-        if command is not None:
+        for command in commands:
             self._apply(command)
 
     def _step(self, plan: StepPlan) -> tuple[StepOutput, float]:
@@ -229,7 +229,7 @@ class EngineLoop:
         self._failures += 1
         if self._failures >= MAX_CONSECUTIVE_FAILURES:
             raise EngineError(f"{self._failures} steps in a row failed, last: {error}") from error
-        failure = RowError(EngineError.code, f"the engine step failed: {error}")
+        failure = RowError(EngineError.code, "the engine step failed")
         return StepOutput(failed=dict.fromkeys(plan.ids, failure))
 
     def _commit(self, plan: StepPlan, output: StepOutput, seconds: float) -> None:

@@ -20,8 +20,12 @@ The text vector added to frame f (f = 0, 1, ...): the text ids after `prompt.tex
 `prompts.text(ids) -> [n,H]`; then `prompts.tts_eos` [H] once unless `prompt.eos_used`; then
 `prompts.tts_pad` [H] for ever. In the full-text layout every frame gets `prompts.tts_pad`.
 
-Rows do not influence each other, and on the CPU in float32 their results are the same bits in any
-batch. All calls run in inference mode; a state must be used from one thread at a time.
+Rows do not influence each other, and on the CPU in float32 their codes come from the same bits in
+any batch, slot and company. Samples do not depend on the pieces in which frames are decoded.
+
+Set the number of CPU threads before loading. All calls run in inference mode; a state must be used
+from one thread at a time. Parts are plain objects, not `nn.Module`s: weights arrive once, on their
+device, fused and packed, and attribute access is a measurable part of a small model's step.
 """
 
 from realtime_tts.model.checkpoint import find_checkpoint

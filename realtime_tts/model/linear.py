@@ -16,6 +16,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+# Not a public interface, but what torch's own compiler calls; absent, we do without.
+_OPERATORS = (
+    "_reorder_linear_weight",
+    "_linear_pointwise",
+    "_reorder_convolution_weight",
+    "_convolution_pointwise",
+)
 _ROW_FLOORS = (1, 2, 4, 8, 16)
 _PROBED_ROWS = (*range(1, 18), 24, 31, 32, 33, 48, 64)
 
@@ -70,8 +77,8 @@ class Linear:
 
 def packing_available() -> bool:
     """Whether this build of torch can pack weights for oneDNN."""
-    return torch.backends.mkldnn.is_available() and hasattr(
-        torch.ops.mkldnn, "_reorder_linear_weight"
+    return torch.backends.mkldnn.is_available() and all(
+        hasattr(torch.ops.mkldnn, name) for name in _OPERATORS
     )
 
 

@@ -58,13 +58,15 @@ def _require(name: str, value: float, low: float, high: float) -> None:
 class Limits:
     """Temperature, top-k and top-p of a batch of rows.
 
-    temperature, top_p [B, 1] (greedy rows: temperature 1), top_k [B, 1], greedy [B]. The flags
-    are known on the host, so that work nobody asked for is skipped.
+    temperature, top_p [B, 1] (greedy rows: temperature 1), last_k, unlimited [B, 1]: the index of
+    the last code kept by top-k, and whether there is no such limit; greedy [B]. The flags are
+    known on the host, so that work nobody asked for is skipped.
     """
 
     temperature: Tensor
-    top_k: Tensor
     top_p: Tensor
+    last_k: Tensor
+    unlimited: Tensor
     greedy: Tensor
     any_sampled: bool
     any_greedy: bool
@@ -89,8 +91,9 @@ class Limits:
 
         return cls(
             temperature=column([t or 1.0 for t in temperatures]),
-            top_k=column(ks, torch.long),
             top_p=column(ps),
+            last_k=column([max(k - 1, 0) for k in ks], torch.long),
+            unlimited=column([k == 0 for k in ks], torch.bool),
             greedy=torch.tensor(greedy, device=device),
             any_sampled=not all(greedy),
             any_greedy=any(greedy),
@@ -122,9 +125,9 @@ def draw(logits: Tensor, limits: Limits, uniform: Tensor) -> Tensor:
 def _keep_top_k(scaled: Tensor, limits: Limits) -> Tensor:
     """-inf for entries below the row's k-th largest; ties with it stay."""
     best = scaled.topk(limits.widest_k, dim=-1).values
-    lowest = best.gather(1, (limits.top_k - 1).clamp(min=0))
+    lowest = best.gather(1, limits.last_k)
     if not limits.all_limited:
-        lowest = lowest.masked_fill(limits.top_k == 0, _NEVER)
+        lowest = lowest.masked_fill(limits.unlimited, _NEVER)
     return scaled.masked_fill(scaled < lowest, _NEVER)
 
 

@@ -52,6 +52,7 @@ class EngineHost:
         self._stall_seconds = stall_seconds
         self._tokenizer: Qwen2Tokenizer | None = None
         self._handlers: dict[str, EventHandler] = {}
+        self._outgoing: list[Command] = []
         self._loading: asyncio.Task[None] | None = None
         self.load_failure: str | None = None
         """Set if the engine never became ready; the server cannot recover from it."""
@@ -74,6 +75,7 @@ class EngineHost:
             self._loading.cancel()
             await asyncio.gather(self._loading, return_exceptions=True)
         patience = _STOP_SECONDS if self._link.status().ready else _STOP_LOADING_SECONDS
+        self._flush()
         stopping = asyncio.create_task(self._link.stop())
         await asyncio.wait([stopping], timeout=patience)
         self.stuck = not stopping.done()
@@ -126,15 +128,27 @@ class EngineHost:
         """Begin an utterance; `handler` gets its events, on the event loop."""
         assert command.id not in self._handlers, f"utterance {command.id} is open already"
         self._handlers[command.id] = handler
-        self._link.submit(command)
+        self.submit(command)
 
     def submit(self, command: Command) -> None:
-        self._link.submit(command)
+        """Send a command, together with all others of this round of the event loop.
+
+        So a message that both brings text and ends it reaches the engine in one piece, and the
+        engine sees a complete text where the client sent one.
+        """
+        if not self._outgoing:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._outgoing.append(command)
+
+    def _flush(self) -> None:
+        commands, self._outgoing = self._outgoing, []
+        if commands:
+            self._link.submit(*commands)
 
     def cancel(self, utterance_id: str) -> None:
         """Stop an utterance; none of its events is delivered from here on. Idempotent."""
         if self._handlers.pop(utterance_id, None) is not None:
-            self._link.submit(Cancel(utterance_id))
+            self.submit(Cancel(utterance_id))
 
     def forget(self, utterance_id: str) -> None:
         """The utterance has ended by itself."""

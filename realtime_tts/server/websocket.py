@@ -16,6 +16,7 @@ import logging
 import socket
 from typing import Any, ClassVar, cast
 
+from uvicorn._types import ASGISendEvent
 from uvicorn.config import Config
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from uvicorn.server import ServerState
@@ -144,6 +145,12 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
         super().send_receive_event_to_app()
 
     # What goes out.
+
+    async def send(self, message: ASGISendEvent) -> None:
+        await super().send(message)
+        if self.close_sent:
+            # A refusal answers the handshake too; uvicorn would log each one as our error.
+            self.handshake_complete = True
 
     def pause_writing(self) -> None:
         super().pause_writing()

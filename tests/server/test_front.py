@@ -238,3 +238,15 @@ async def test_the_end_of_a_drain_closes_what_still_runs(speech: Any) -> None:
             assert not isinstance(messages[-1], bytes)
             assert talker.socket.close_code == 1001
         await server.settled()
+
+
+async def test_a_websocket_at_another_path_is_told_so_and_is_no_fault_of_ours(
+    speech: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with speech() as server:
+        url = server.running.websocket_url.replace("/v1/tts", "/v1/other")
+        with pytest.raises(websockets.InvalidStatus) as refused:
+            await websockets.connect(url)
+    answer = refused.value.response
+    assert (answer.status_code, json.loads(answer.body)["code"]) == (404, "not_found")
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]

@@ -1,0 +1,88 @@
+"""`realtime-tts serve`: flags reach the settings, and what cannot work is said in one line."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from realtime_tts.cli import command_parser
+from realtime_tts.cli.serve import engine_config, server_config
+from realtime_tts.errors import ConfigError
+
+
+def flags(*words: str) -> argparse.Namespace:
+    return command_parser(["serve"]).parse_args(["serve", *words])
+
+
+def serve(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "realtime_tts", "serve", "--port", "0", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
+def test_the_lead_reaches_the_sessions_and_the_scheduler() -> None:
+    arguments = flags("--lead-seconds", "1.5")
+    assert server_config(arguments, terminal=False).lead_seconds == 1.5
+    assert engine_config(arguments).scheduler().lead_cap == 1.5
+
+
+def test_logs_are_json_unless_somebody_watches() -> None:
+    assert server_config(flags(), terminal=False).log_format == "json"
+    assert server_config(flags(), terminal=True).log_format == "text"
+    assert server_config(flags("--log-format", "json"), terminal=True).log_format == "json"
+
+
+def test_keys_come_from_the_flags_or_else_from_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("REALTIME_TTS_API_KEYS", "first-key, second-key")
+    assert server_config(flags(), terminal=False).api_keys == ("first-key", "second-key")
+    given = flags("--api-key", "third-key", "--api-key", "fourth-key")
+    assert server_config(given, terminal=False).api_keys == ("third-key", "fourth-key")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--slots", "0"],
+        ["--lead-seconds", "0.25"],
+        ["--utilisation", "-1"],
+        ["--engine", "fake", "--model", "somewhere"],
+    ],
+    ids=" ".join,
+)
+def test_engine_flags_that_cannot_work_are_refused(words: list[str]) -> None:
+    with pytest.raises(ConfigError):
+        engine_config(flags(*words))
+
+
+def test_a_folder_without_a_checkpoint_ends_the_server_with_one_line(tmp_path: Path) -> None:
+    done = serve("--model", str(tmp_path), "--log-format", "text")
+    assert done.returncode == 1
+    assert str(tmp_path) in done.stderr and "is missing" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_device_that_is_not_there_ends_the_server_with_one_line() -> None:
+    done = serve("--device", "nonsense", "--log-format", "text")
+    assert done.returncode == 1
+    assert "torch cannot use the device 'nonsense'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_standard_error_is_json_lines_and_the_welcome_goes_elsewhere() -> None:
+    command = [sys.executable, "-m", "realtime_tts", "serve", "--engine", "fake", "--port", "0"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        welcome = [process.stdout.readline() for _ in range(4)]
+        process.terminate()
+        _, errors = process.communicate(timeout=20)
+    assert "http://127.0.0.1:" in welcome[0] and "say" in welcome[1]
+    assert process.returncode == 0
+    assert [json.loads(line)["event"] for line in errors.splitlines()][0] == "engine.ready"

@@ -46,7 +46,8 @@ class Linear:
         if weight.device.type != "cpu" or weight.dtype is not torch.float32:
             return
         if exact_rows:
-            self._row_floor = invariant_row_floor(self.inputs, self.outputs)
+            threads = torch.get_num_threads()
+            self._row_floor = invariant_row_floor(self.inputs, self.outputs, threads)
         if self._row_floor is not None and packing_available():
             self._packed, self.weight = pack(weight), None
 
@@ -93,11 +94,13 @@ def packed_product(x: Tensor, packed: Tensor, bias: Tensor | None) -> Tensor:
 
 
 @lru_cache(maxsize=256)
-def invariant_row_floor(inputs: int, outputs: int) -> int | None:
+def invariant_row_floor(inputs: int, outputs: int, threads: int) -> int | None:
     """The fewest rows from which on a packed product gives each row the same bits.
 
-    Measured with one random row repeated. None if no floor helps or packing is unavailable.
+    Measured with one random row repeated, with the `threads` torch has now: some processors split
+    the work of two threads otherwise. None if no floor helps or packing is unavailable.
     """
+    assert threads == torch.get_num_threads(), "measured with the threads torch has"
     if not packing_available():
         return None
     generator = torch.Generator().manual_seed(0)

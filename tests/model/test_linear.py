@@ -32,7 +32,7 @@ def test_a_row_has_the_same_bits_in_any_batch(inputs: int, outputs: int, way: st
     product = Linear(*parameters(inputs, outputs))
     rows = torch.randn(40, inputs, generator=torch.Generator().manual_seed(1))
     whole = product(rows)
-    floor = 1 if way != "packed" else invariant_row_floor(inputs, outputs)
+    floor = 1 if way != "packed" else invariant_row_floor(inputs, outputs, torch.get_num_threads())
     assert floor is not None, "this machine's packed products are not row-independent"
     for count in (1, 2, 3, 5, 8, 13, 16, 17, 31):
         for start in (0, 40 - count):
@@ -74,11 +74,11 @@ def test_a_shape_that_is_never_independent_goes_row_by_row(
     monkeypatch.setattr(
         linear, "packed_product", lambda x, packed, bias: torch.full((len(x), 8), float(len(x)))
     )
-    assert invariant_row_floor.__wrapped__(48, 8) is None
+    assert invariant_row_floor.__wrapped__(48, 8, torch.get_num_threads()) is None
 
 
 def test_a_shape_that_differs_for_one_row_is_padded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         linear, "packed_product", lambda x, packed, bias: torch.full((len(x), 8), len(x) >= 3)
     )
-    assert invariant_row_floor.__wrapped__(48, 8) == 4
+    assert invariant_row_floor.__wrapped__(48, 8, torch.get_num_threads()) == 4

@@ -48,6 +48,11 @@ async def test_the_readme_s_program_runs_against_the_demo_voice(program: str) ->
     assert output.decode().splitlines()[0].endswith(" bytes")
 
 
+def test_the_readme_s_figures_are_there_and_name_a_machine() -> None:
+    measured = README.split("## Measured")[1].split("\n## ")[0]
+    assert "TTFA p50 / p95" in measured and "cores" in measured and "commit" in measured
+
+
 def test_the_readme_has_programs_and_commands_to_check() -> None:
     assert blocks("python") and len(commands()) >= 5
 

@@ -21,6 +21,7 @@ from typing import Any, TextIO
 from realtime_tts.config import LogFormat
 
 _QUEUE_LINES = 10_000
+_CLOSE_SECONDS = 1.0
 _SHORT_LEVELS = {"WARNING": "WARN", "CRITICAL": "FATAL"}
 
 
@@ -94,8 +95,8 @@ class BackgroundHandler(logging.Handler):
     def close(self) -> None:
         """Write what waits, for at most a second; a blocked stream must not hold up the exit."""
         with contextlib.suppress(queue.Full):
-            self._lines.put(None, timeout=1.0)
-        self._thread.join(timeout=1.0)
+            self._lines.put(None, timeout=_CLOSE_SECONDS)
+        self._thread.join(timeout=_CLOSE_SECONDS)
         super().close()
 
     def _write(self) -> None:

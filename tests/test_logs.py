@@ -17,6 +17,12 @@ from realtime_tts.logs import BackgroundHandler, configure_logging, event
 log = logging.getLogger("tests.logs")
 
 
+@pytest.fixture(autouse=True)
+def patient_close(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine the writing thread may need longer than a server would wait."""
+    monkeypatch.setattr("realtime_tts.logs._CLOSE_SECONDS", 10.0)
+
+
 @pytest.fixture
 def root_level() -> Iterator[None]:
     level = logging.getLogger().level

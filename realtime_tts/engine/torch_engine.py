@@ -100,8 +100,8 @@ class TorchEngine:
         _check_device(device)
         torch.set_num_threads(_default_threads() if threads is None else threads)
         folder = find_checkpoint(checkpoint, progress)
-        tokenizer = Qwen2Tokenizer.from_folder(folder)
         loaded = load_model(folder, device=device, dtype=getattr(torch, dtype), progress=progress)
+        tokenizer = Qwen2Tokenizer.from_folder(folder)
         return cls(loaded, tokenizer, name=name, slots=slots, max_frames=max_frames)
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import gc
 import logging
 import os
@@ -157,9 +158,10 @@ def bind(config: ServerConfig) -> list[socket.socket]:
     except OSError as error:
         for listener in listeners:
             listener.close()
+        taken = error.errno == errno.EADDRINUSE
+        advice = "; is another server running there?" if taken else ""
         raise ConfigError(
-            f"cannot listen on {config.host} port {port}: {error.strerror}; "
-            "is another server running there?"
+            f"cannot listen on {config.host} port {port}: {error.strerror}{advice}"
         ) from error
     return listeners
 

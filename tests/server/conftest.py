@@ -285,9 +285,9 @@ class Speech:
         commands: list[Any] = []
         submit = self.link.submit
 
-        def spy(command: Any) -> None:
-            commands.append(command)
-            submit(command)
+        def spy(*together: Any) -> None:
+            commands.extend(together)
+            submit(*together)
 
         self.link.submit = spy  # type: ignore[method-assign]
         return commands

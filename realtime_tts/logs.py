@@ -126,7 +126,9 @@ def configure_logging(
     root.setLevel(level.upper())
     # Below warning uvicorn tells the same as our own lines, and the WebSocket library every frame.
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
-    logging.getLogger("uvicorn.access").setLevel(logging.INFO if access_log else logging.ERROR)
+    access = logging.getLogger("uvicorn.access")
+    access.setLevel(logging.INFO if access_log else logging.ERROR)
+    access.propagate = True  # a server without an access log in this process may have cut it off
 
     def undo() -> None:
         root.removeHandler(handler)

@@ -7,6 +7,7 @@ afresh for every frame: talker output, first code, second code, ... Pass j write
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import torch
 import torch.nn.functional as F
@@ -22,10 +23,16 @@ Choose = Callable[[Tensor, int], Tensor]
 """From float32 logits [B, codebook size] and the codebook (1..15) to codes [B]."""
 
 
+_Views = tuple[Tensor, Tensor, Tensor]
+"""Of one position and layer: where its keys and values go [B, 2, kv_heads, D], and the keys and the
+values [B, kv_heads, n, D] that its query attends to."""
+
+
 class CodePredictor:
     """Takes its tensors from `weights` (names under `talker.code_predictor.`).
 
-    `width` is the talker's; where it differs from the predictor's own, inputs are projected.
+    `width` is the talker's; where it differs from the predictor's own, inputs are projected. Use
+    from one thread at a time: keys and values are kept, though not from frame to frame.
     """
 
     def __init__(
@@ -69,6 +76,9 @@ class CodePredictor:
         self._offsets = torch.arange(groups - 1, device=device) * config.vocab
         rope = Rope(shape, groups, device)
         self._cos, self._sin = rope.cos.to(dtype), rope.sin.to(dtype)  # [16, D]
+        self._rope = list(zip(self._cos, self._sin, strict=True))  # by position
+        self._store = self._cos.new_empty(0)
+        self._views = lru_cache(maxsize=16)(self._make_views)  # a batch's size changes little
 
     @torch.inference_mode()
     def codes(
@@ -80,11 +90,12 @@ class CodePredictor:
         the talker's embedding of them.
         """
         chosen: list[Tensor] = []
-        cache = self._new_cache(hidden.shape[0])
-        x = self._first_pass(hidden, first_embedding, cache)
+        views = self._views(hidden.shape[0])
+        x = self._first_pass(hidden, first_embedding, views[:2])
         for j, head in enumerate(self.heads):
             if j > 0:
-                x = self._pass(F.embedding(chosen[-1], self.inputs[j - 1]), j + 1, cache)
+                inputs = F.embedding(chosen[-1], self.inputs[j - 1])
+                x = self._pass(inputs, *self._rope[j + 1], views[j + 1])
             chosen.append(choose(head(self.norm(x)).float(), j + 1))
         others = torch.stack(chosen, 1)
         return torch.cat((first.unsqueeze(1), others), 1), self.embed(others).add_(first_embedding)
@@ -94,7 +105,9 @@ class CodePredictor:
         """The embeddings [B, H] of codes 1..15 [B, 15], summed."""
         return F.embedding_bag(others + self._offsets, self.embedding, mode="sum")
 
-    def _first_pass(self, hidden: Tensor, first_embedding: Tensor, cache: Tensor) -> Tensor:
+    def _first_pass(
+        self, hidden: Tensor, first_embedding: Tensor, views: list[list[_Views]]
+    ) -> Tensor:
         """Positions 0 and 1 together, rows of 0 first; the output [B, h] of position 1."""
         rows, shape = hidden.shape[0], self.config.transformer
         x = torch.cat((hidden, first_embedding))
@@ -104,28 +117,39 @@ class CodePredictor:
             table[:2].repeat_interleave(rows, 0).unsqueeze(1) for table in (self._cos, self._sin)
         )
         group = shape.heads // shape.kv_heads
-        for layer, store in zip(self.layers, cache, strict=True):
+        for layer, (first, *_), (second, key, value) in zip(self.layers, *views, strict=True):
             query, keys_values = layer.project(x, cos, sin)
-            store[:, :, :, 0], store[:, :, :, 1] = keys_values[:rows], keys_values[rows:]
-            key, value = store[:, :, :, :2].unbind(1)
+            first.copy_(keys_values[:rows])
+            second.copy_(keys_values[rows:])
             # Position 0 attends to itself alone: its own values, once for every query head.
             alone = value[:, :, 0].repeat_interleave(group, 1).flatten(1)
             x = layer.output(x, torch.cat((alone, attend_rows(query[rows:], key, value))))
         return x[rows:]
 
-    def _pass(self, x: Tensor, position: int, cache: Tensor) -> Tensor:
+    def _pass(self, x: Tensor, cos: Tensor, sin: Tensor, views: list[_Views]) -> Tensor:
         """One further position: x [B, h] -> [B, h]."""
-        cos, sin = self._cos[position], self._sin[position]
-        for layer, store in zip(self.layers, cache, strict=True):
+        for layer, (place, key, value) in zip(self.layers, views, strict=True):
             query, keys_values = layer.project(x, cos, sin)
-            store[:, :, :, position] = keys_values
-            key, value = store[:, :, :, : position + 1].unbind(1)
+            place.copy_(keys_values)
             x = layer.output(x, attend_rows(query, key, value))
         return x
 
-    def _new_cache(self, rows: int) -> Tensor:
-        """[layers, B, 2, kv_heads, 16, D]"""
+    def _make_views(self, rows: int) -> list[list[_Views]]:
+        """By position and layer. Slicing anew in every pass took a tenth of a small model's frame.
+
+        All sizes of batch share one store, which is as large as the largest of them.
+        """
         shape = self.config.transformer
-        return self._cos.new_empty(
-            shape.layers, rows, 2, shape.kv_heads, self.groups, shape.head_dim
-        )
+        if len(self._store) < rows:
+            self._views.cache_clear()
+            self._store = self._cos.new_empty(
+                rows, shape.layers, 2, shape.kv_heads, self.groups, shape.head_dim
+            )
+        layers = self._store[:rows].unbind(1)  # each [B, 2, kv_heads, 16, D]
+        return [[_views_at(layer, at) for layer in layers] for at in range(self.groups)]
+
+
+def _views_at(store: Tensor, position: int) -> _Views:
+    """Of a layer's store [B, 2, kv_heads, 16, D]."""
+    key, value = store[:, :, :, : position + 1].unbind(1)
+    return store[:, :, :, position], key, value

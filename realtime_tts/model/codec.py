@@ -78,13 +78,13 @@ class CodecDecoder:
         frames. Frames fed in any pieces give the samples of all of them at once.
         """
         rows = torch.tensor(slots, dtype=torch.long, device=self.device)
-        memory, start = state.memory[rows], state.frames[rows]
+        memory, start = state.memory.index_select(0, rows), state.frames[rows]
         assert codes.shape[1] > 0, "no frames to decode"
         pieces = []
         for piece in codes.to(self.device).split(_FRAMES_AT_ONCE, 1):
             pieces.append(self._decode(piece, memory, start))
             start = start + piece.shape[1]
-        state.memory[rows] = memory
+        state.memory.index_copy_(0, rows, memory)
         state.frames[rows] = start
         return pieces[0] if len(pieces) == 1 else torch.cat(pieces, 1)
 

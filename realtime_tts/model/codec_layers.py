@@ -165,7 +165,7 @@ class ResidualUnit:
 
 
 class ConvNeXt:
-    """x + gamma * mlp(norm(depthwise k7(x))); gamma is folded into the last product."""
+    """x + gamma * mlp(norm(depthwise k7(x)))."""
 
     def __init__(self, weights: Weights, name: str, channels: int, layout: StateLayout) -> None:
         def take(part: str, *shape: int) -> Tensor:
@@ -179,12 +179,10 @@ class ConvNeXt:
         self._up = Linear(
             take("pwconv1.weight", wide, channels), take("pwconv1.bias", wide), exact_rows=False
         )
-        gamma = take("gamma", channels)
         self._down = Linear(
-            take("pwconv2.weight", channels, wide) * gamma.unsqueeze(1),
-            take("pwconv2.bias", channels) * gamma,
-            exact_rows=False,
+            take("pwconv2.weight", channels, wide), take("pwconv2.bias", channels), exact_rows=False
         )
+        self._gamma = take("gamma", channels)
 
     def __call__(self, x: Tensor, memory: Tensor) -> Tensor:
         rows, steps, channels = x.shape
@@ -194,7 +192,7 @@ class ConvNeXt:
         )
         y = (windows * self._taps).sum(2).add_(self._bias)
         y = F.layer_norm(y, (channels,), *self._norm, 1e-6)
-        return self._down(F.gelu(self._up(y))).add_(x)
+        return torch.addcmul(x, self._down(F.gelu(self._up(y))), self._gamma)
 
 
 class DecoderBlock:

@@ -26,7 +26,7 @@ from realtime_tts.model.weights import Weights
 
 
 class WindowedLayer:
-    """RMSNorm, attention over a window, RMSNorm, SwiGLU; LayerScale folded into the products."""
+    """RMSNorm, attention over a window, RMSNorm, SwiGLU; both results scaled per channel."""
 
     def __init__(
         self,
@@ -48,13 +48,14 @@ class WindowedLayer:
         )
         projections = [take(f"self_attn.{part}_proj.weight", width, hidden) for part in "qkv"]
         self._qkv = Linear(torch.cat(projections), exact_rows=False)
-        scale = take("self_attn_layer_scale.scale", hidden).unsqueeze(1)
-        self._out = Linear(take("self_attn.o_proj.weight", hidden, width) * scale, exact_rows=False)
-        scale = take("mlp_layer_scale.scale", hidden).unsqueeze(1)
+        self._out = Linear(take("self_attn.o_proj.weight", hidden, width), exact_rows=False)
+        # Not folded into the products: their weights would no longer be those that are stored.
+        self._out_scale = take("self_attn_layer_scale.scale", hidden)
+        self._mlp_scale = take("mlp_layer_scale.scale", hidden)
         self._mlp = SwiGLU(
             take("mlp.gate_proj.weight", config.intermediate, hidden),
             take("mlp.up_proj.weight", config.intermediate, hidden),
-            take("mlp.down_proj.weight", hidden, config.intermediate) * scale,
+            take("mlp.down_proj.weight", hidden, config.intermediate),
             exact_rows=False,
         )
         self._past = layout.add(window - 1, 2 * width)
@@ -66,11 +67,11 @@ class WindowedLayer:
         fused = self._qkv(self._input_norm(x))
         fused = fused.view(rows, frames, 3 * config.heads, config.head_dim)
         turning = fused[:, :, : 2 * config.heads]
-        turning.copy_(rotate(turning, cos, sin))
+        rotate(turning, cos, sin, out=turning)
         key, value = self._windows(fused[:, :, config.heads :], memory)
         attended = attend_window(fused[:, :, : config.heads], key, value, mask)
-        x = self._out(attended).add_(x)
-        return self._mlp(self._output_norm(x)).add_(x)
+        x = torch.addcmul(x, self._out(attended), self._out_scale)
+        return torch.addcmul(x, self._mlp(self._output_norm(x)), self._mlp_scale)
 
     def _windows(self, keys_values: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
         """New keys and values [B, T, 2 * heads, D] -> each frame's window of both, views

@@ -20,13 +20,18 @@ class RMSNorm:
 
     def __init__(self, weight: Tensor, eps: float) -> None:
         self._weight, self._eps = weight, torch.tensor([eps], device=weight.device)
+        self._mean = 1 / weight.shape[-1]
 
     def __call__(self, x: Tensor) -> Tensor:
-        wide = x.float()
-        norm = torch.linalg.vector_norm(wide, dim=-1, keepdim=True)
+        if x.dtype is not torch.float32:
+            return self._scaled(x.float()).to(x.dtype).mul_(self._weight)
+        return self._scaled(x).mul_(self._weight)
+
+    def _scaled(self, x: Tensor) -> Tensor:
+        norm = torch.linalg.vector_norm(x, 2, -1, True)
         # mean(x²) + eps, from the norm: no operation over all of x.
-        scale = torch.addcmul(self._eps, norm, norm, value=1 / x.shape[-1]).rsqrt_()
-        return (wide * scale).to(x.dtype).mul_(self._weight)
+        scale = torch.addcmul(self._eps, norm, norm, value=self._mean)
+        return x * scale.rsqrt_()
 
 
 class Rope:
@@ -56,10 +61,10 @@ def rope_tables(positions: Tensor, frequencies: Tensor) -> tuple[Tensor, Tensor]
     return torch.cat((cos, cos), -1).float(), torch.cat((-sin, sin), -1).float()
 
 
-def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Rotate x [..., head_dim] by tables that broadcast to it."""
+def rotate(x: Tensor, cos: Tensor, sin: Tensor, out: Tensor) -> None:
+    """Rotate x [..., head_dim] by tables that broadcast to it, into `out`, which may be x."""
     half = x.shape[-1] // 2
-    return torch.addcmul(x * cos, x.roll(half, -1), sin)
+    torch.addcmul(x * cos, x.roll(half, -1), sin, out=out)
 
 
 class SwiGLU:
@@ -117,7 +122,7 @@ class DecoderLayer:
         fused = self.qkv(self.input_norm(x))
         fused = fused.view(x.shape[0], config.heads + 2 * config.kv_heads, config.head_dim)
         turning = fused[:, : config.heads + config.kv_heads]
-        turning.copy_(rotate(self.head_norm(turning), cos, sin))
+        rotate(self.head_norm(turning), cos, sin, out=turning)
         keys_values = fused[:, config.heads :].view(-1, 2, config.kv_heads, config.head_dim)
         return fused[:, : config.heads], keys_values
 

@@ -6,6 +6,9 @@ code later in everything. On the CPU in float32 we therefore use oneDNN with wei
 (its kernels sum over the inputs in one order for any number of rows, and are the fastest here),
 check that claim on the machine at hand for every shape, and pad or go row by row where it fails.
 Other devices and precisions use the plain product.
+
+Small products, and all of them where torch has one thread, go another way where it is open
+(`half.py`): in a small model the oneDNN call costs more than the product.
 """
 
 from __future__ import annotations
@@ -15,6 +18,8 @@ from functools import lru_cache
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+
+from realtime_tts.model.half import bias_is_optional, half_product, half_serves, pack_half
 
 # Not a public interface, but what torch's own compiler calls; absent, we do without.
 _OPERATORS = (
@@ -41,9 +46,15 @@ class Linear:
         self.outputs, self.inputs = weight.shape
         self.bias = bias
         self.weight: Tensor | None = weight
+        self._half: Tensor | None = None
         self._packed: Tensor | None = None
         self._row_floor: int | None = 1
         if weight.device.type != "cpu" or weight.dtype is not torch.float32:
+            return
+        if half_serves(weight):
+            self._half, self.weight = pack_half(weight), None
+            if bias is None and not bias_is_optional():
+                self.bias = weight.new_zeros(self.outputs)
             return
         if exact_rows:
             threads = torch.get_num_threads()
@@ -52,6 +63,8 @@ class Linear:
             self._packed, self.weight = pack(weight), None
 
     def __call__(self, x: Tensor) -> Tensor:
+        if self._half is not None:
+            return half_product(x, self._half, self.bias)
         packed, floor = self._packed, self._row_floor
         if floor is None:
             return self._row_by_row(x)

@@ -123,20 +123,20 @@ def draw(logits: Tensor, limits: Limits, uniform: Tensor) -> Tensor:
 
 
 def _keep_top_k(scaled: Tensor, limits: Limits) -> Tensor:
-    """-inf for entries below the row's k-th largest; ties with it stay."""
+    """-inf, in place, for entries below the row's k-th largest; ties with it stay."""
     best = scaled.topk(limits.widest_k, dim=-1).values
     lowest = best.gather(1, limits.last_k)
     if not limits.all_limited:
         lowest = lowest.masked_fill(limits.unlimited, _NEVER)
-    return scaled.masked_fill(scaled < lowest, _NEVER)
+    return scaled.masked_fill_(scaled < lowest, _NEVER)
 
 
 def _keep_top_p(scaled: Tensor, top_p: Tensor) -> Tensor:
-    """-inf for the least likely entries that together have at most 1 - top_p."""
+    """-inf, in place, for the least likely entries that together have at most 1 - top_p."""
     ordered, order = scaled.sort(dim=-1)
     dropped = ordered.softmax(-1).cumsum(-1) <= 1 - top_p
     dropped[:, -1] = False
-    return scaled.masked_fill(dropped.scatter(1, order, dropped), _NEVER)
+    return scaled.masked_fill_(dropped.scatter(1, order, dropped), _NEVER)
 
 
 class SamplingState:
@@ -179,8 +179,8 @@ class SamplingState:
         scores = scores.masked_fill(self._no_code, _NEVER)
         scores[:, self._eos].masked_fill_(drawn < rows.min_frames, _NEVER)
         if rows.talker.any_sampled or rows.predictor.any_sampled:
-            rows.uniform = uniforms(rows.keys, drawn, self._codebooks)
-        codes = draw(scores, rows.talker, rows.uniform[:, :1])
+            rows.uniform = uniforms(rows.keys, drawn, self._codebooks).split(1, 1)
+        codes = draw(scores, rows.talker, rows.uniform[0])
         self._seen[rows.slots, codes] = True
         self._drawn[rows.slots] = drawn + 1
         return codes, ~finite_rows(logits)
@@ -189,7 +189,7 @@ class SamplingState:
         """Draw the codes [B] of one codebook (1..15) for the frame whose first code was drawn
         last for the same slots."""
         rows = self._gather(slots)
-        return draw(logits, rows.predictor, rows.uniform[:, codebook : codebook + 1])
+        return draw(logits, rows.predictor, rows.uniform[codebook])
 
     def _penalised(self, logits: Tensor, rows: _Rows) -> Tensor:
         if not rows.any_penalty:
@@ -218,7 +218,7 @@ class SamplingState:
                 self._codes,
                 device,
             ),
-            uniform=torch.zeros(len(chosen), len(self._codebooks), device=device),
+            uniform=torch.zeros(len(chosen), len(self._codebooks), device=device).split(1, 1),
         )
         return self._rows
 
@@ -235,7 +235,8 @@ class _Rows:
     any_penalty: bool
     talker: Limits
     predictor: Limits
-    uniform: Tensor
+    uniform: Sequence[Tensor]
+    """[B, 1] for every codebook."""
 
 
 def finite_rows(logits: Tensor) -> Tensor:

@@ -110,10 +110,10 @@ class SpeechModel:
         """The next frame of each slot, given the talker's outputs [B, H] for them."""
         logits = self.talker.logits(hidden)
         first, failed = state.sampling.first_codes(logits, slots)
-        sums = torch.zeros_like(logits[:, 0])
+        seen: list[Tensor] = []
 
         def choose(scores: Tensor, codebook: int) -> Tensor:
-            sums.add_(scores.sum(-1))
+            seen.append(scores)
             return state.sampling.other_codes(scores, codebook, slots)
 
         embedding = self.talker.codec_embedding[first]
@@ -122,7 +122,7 @@ class SpeechModel:
             codes=codes,
             embedding=embedding,
             ended=first == self.config.talker.eos_id,
-            failed=failed | ~finite_rows(sums.unsqueeze(1)),
+            failed=failed | ~finite_rows(torch.cat(seen, 1)),
         )
 
 

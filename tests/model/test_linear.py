@@ -12,14 +12,17 @@ SHAPES = [(96, 320), (256, 512), (768, 256), (2048, 64), (112, 112)]
 
 
 def parameters(inputs: int, outputs: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Numbers that half precision holds."""
     generator = torch.Generator().manual_seed(inputs)
-    weight = torch.randn(outputs, inputs, generator=generator)
+    weight = torch.randn(outputs, inputs, generator=generator).bfloat16().float()
     return weight, torch.randn(outputs, generator=generator)
 
 
-@pytest.fixture(params=["packed", "padded", "row by row"])
+@pytest.fixture(params=["half", "packed", "padded", "row by row"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The three ways a product is carried out on the CPU."""
+    """The four ways a product is carried out on the CPU."""
+    if request.param != "half":
+        monkeypatch.setattr(linear, "half_serves", lambda weight: False)
     if request.param == "padded":
         monkeypatch.setattr(linear, "invariant_row_floor", lambda *shape: 4)
     elif request.param == "row by row":
@@ -57,6 +60,7 @@ def test_other_precisions_are_left_to_torch() -> None:
 def test_where_packing_is_unavailable_only_exact_rows_go_one_by_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(linear, "half_serves", lambda weight: False)
     monkeypatch.setattr(linear, "packing_available", lambda: False)
     monkeypatch.setattr(linear, "invariant_row_floor", lambda *shape: None)
     weight, bias = parameters(96, 320)

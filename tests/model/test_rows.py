@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from realtime_tts import demo_voice
-from realtime_tts.model import SpeechModel, load_model
+from realtime_tts.model import SpeechModel, linear, load_model
 
 FRAMES = 8
 
@@ -19,12 +19,18 @@ FRAMES = 8
 DEMO = Path(demo_voice.__file__).parent / "checkpoint"
 
 
-@pytest.fixture(scope="module", params=["1.7B topology", "0.6B topology", "demo voice"])
+@pytest.fixture(
+    scope="module", params=["1.7B topology", "0.6B topology", "demo voice", "no half precision"]
+)
 def any_model(
     request: pytest.FixtureRequest, model: SpeechModel, small_checkpoint: Path
 ) -> SpeechModel:
     if request.param == "1.7B topology":
         return model
+    if request.param == "no half precision":
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(linear, "half_serves", lambda weight: False)
+            return load_model(DEMO)
     return load_model(DEMO if request.param == "demo voice" else small_checkpoint)
 
 

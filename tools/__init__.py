@@ -1,0 +1,1 @@
+"""Programs for maintainers; nothing here is imported by the package."""

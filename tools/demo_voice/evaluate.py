@@ -1,0 +1,272 @@
+"""How well a checkpoint speaks, next to its teacher.
+
+    python -m tools.demo_voice.evaluate --checkpoint build/demo_voice/checkpoint
+
+writes report.md, report.json and a picture to build/demo_voice/evaluation: word error rates of
+the teacher and of the checkpoint in both layouts (texts whole, and as deltas of a few characters),
+durations against the teacher's, turns that ended wrongly. All speech is kept below it, in
+wavs/SET/SOURCE/NNN_voice.wav. With --codec-audio, a folder of such files, made by the codec from
+wavs/held_out/teacher (--teacher-only writes no more than that), the codec's figures too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+import sys
+import time
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from realtime_tts import demo_voice
+from tools.demo_voice import teacher
+from tools.demo_voice.durations import Turn
+from tools.demo_voice.pictures import draw, mel_distance
+from tools.demo_voice.recognise import Recording, read_texts, score
+from tools.demo_voice.report import Report, Scored
+from tools.demo_voice.student import LAYOUTS, Layout, Request, Spoken, StudentSettings, speak_all
+
+HERE = Path(__file__).parent
+_BUILD = Path("build/demo_voice")
+Heard = dict[tuple[str, str], list[Recording]]
+"""By source (teacher, codec or a layout) and voice; one recording a text."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextSet:
+    """Texts to speak, and for each the words that should be heard."""
+
+    name: str
+    texts: tuple[str, ...]
+    words: tuple[str, ...]
+
+    @classmethod
+    def read(cls, path: Path, limit: int | None = None) -> TextSet:
+        """A file of one text a line; after a tab, how it is spoken, where that is not obvious."""
+        pairs = [line.partition("\t") for line in read_texts(path)][:limit]
+        texts = tuple(text for text, _, _ in pairs)
+        return cls(path.stem, texts, tuple(words or text for text, _, words in pairs))
+
+
+class Teacher:
+    """The teacher's speech, made once for every text and voice, and always the same.
+
+    Two of its voices are excited by noise from the C library's `rand`: without a seed, what was
+    spoken before changes the samples, by 1.7 dB of mel distance and now and then a word.
+    """
+
+    def __init__(self, seed: int = 1) -> None:
+        self._teacher, self._seed = teacher.Teacher(), seed
+        self._seed_noise = ctypes.CDLL(None).srand
+        self._spoken: dict[tuple[str, str], Recording] = {}
+
+    def speak(self, text: str, voice: str) -> Recording:
+        """Raises ValueError for a text with nothing to say."""
+        key = (text, voice)
+        if key not in self._spoken:
+            self._seed_noise(self._seed)
+            speech = self._teacher.synthesize(to_ascii(text), voice)
+            self._spoken[key] = Recording(speech.samples, teacher.SAMPLE_RATE)
+        return self._spoken[key]
+
+
+def to_ascii(text: str) -> str:
+    """What the teacher can read: typographic marks as typed ones, accents gone."""
+    for mark, typed in ("\u2018'", "\u2019'", '\u201c"', '\u201d"', "\u2013-", "\u2014-"):
+        text = text.replace(mark, typed)
+    return unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+
+
+def read_codec_audio(folder: Path, voices: Sequence[str], count: int) -> Heard:
+    """NNN_voice.wav, numbered from 000 in the order of the texts; voices that are there.
+
+    Raises FileNotFoundError if a voice has some files and not all.
+    """
+    found = [voice for voice in voices if list(folder.glob(f"*_{voice}.wav"))]
+    if not found:
+        raise FileNotFoundError(f"{folder} has no NNN_voice.wav of the voices {', '.join(voices)}")
+    return {
+        ("codec", voice): [
+            Recording.read(folder / f"{number:03d}_{voice}.wav") for number in range(count)
+        ]
+        for voice in found
+    }
+
+
+def requests_for(
+    texts: Sequence[str],
+    voices: Sequence[str],
+    layouts: Sequence[Layout],
+    seed: int,
+    *,
+    rotate: bool = False,
+) -> list[Request]:
+    """Every text in every layout by every voice, or with `rotate` by one voice after the other.
+
+    Each text has a seed of its own.
+    """
+    return [
+        Request(text, voice, layout, seed + number)
+        for layout in layouts
+        for place, voice in enumerate(voices)
+        for number, text in enumerate(texts)
+        if not rotate or number % len(voices) == place
+    ]
+
+
+def score_set(texts: TextSet, heard: Heard, jobs: int) -> list[Scored]:
+    """Word errors of every source and voice, teacher first; mel distance of the codec."""
+    words = [each for recordings in heard.values() for each in texts.words[: len(recordings)]]
+    flat = [recording for recordings in heard.values() for recording in recordings]
+    results = iter(score(words, flat, jobs))
+    scored = []
+    for (source, voice), recordings in heard.items():
+        mine = tuple(next(results) for _ in recordings)
+        distance = None
+        if source == "codec":
+            distances = map(mel_distance, heard["teacher", voice], recordings)
+            distance = sum(distances) / len(recordings)
+        scored.append(Scored(texts.name, source, voice, texts.texts, mine, distance))
+    return scored
+
+
+def turns_of(spoken: Sequence[Spoken], reference: Teacher) -> list[Turn]:
+    """The turns with the teacher's durations for the same texts."""
+    return [
+        Turn(
+            each.request.text,
+            each.request.voice,
+            each.request.layout,
+            round(each.recording.seconds, 3),
+            round(reference.speak(each.request.text, each.request.voice).seconds, 3),
+            each.reason,
+        )
+        for each in spoken
+    ]
+
+
+def heard_of(spoken: Sequence[Spoken]) -> Heard:
+    """The recordings by layout and voice, in the order of the texts."""
+    heard: Heard = {}
+    for each in spoken:
+        key = (each.request.layout, each.request.voice)
+        heard.setdefault(key, []).append(each.recording)
+    return heard
+
+
+def save(heard: Heard, folder: Path) -> None:
+    """For people and for the codec: SOURCE/NNN_voice.wav."""
+    for (source, voice), recordings in heard.items():
+        (folder / source).mkdir(parents=True, exist_ok=True)
+        for number, recording in enumerate(recordings):
+            recording.write(folder / source / f"{number:03d}_{voice}.wav")
+
+
+class Evaluation:
+    """One run: the settings, and what was measured so far."""
+
+    def __init__(self, given: argparse.Namespace) -> None:
+        self._given = given
+        self._teacher = Teacher()
+        self._settings = StudentSettings(
+            given.checkpoint, given.device, given.threads, given.sessions
+        )
+        voices = ", ".join(f"{ours} ({teacher.VOICES[ours]})" for ours in given.voices)
+        self.report = Report(
+            {
+                "voices (teacher's)": voices,
+                "seed of the first text": given.seed,
+                "sampling": "the checkpoint's own generation_config.json",
+                "recogniser": "pocketsphinx, its own US English model and settings",
+            }
+        )
+
+    def held_out(self, texts: TextSet, codec_audio: Path | None) -> None:
+        """Word errors, durations and a picture of one set."""
+        given = self._given
+        heard: Heard = {
+            ("teacher", voice): [self._teacher.speak(text, voice) for text in texts.texts]
+            for voice in given.voices
+        }
+        spoken = self._speak(texts)
+        heard |= heard_of(spoken)
+        save(heard, given.out / "wavs" / texts.name)
+        if codec_audio is not None:
+            heard |= read_codec_audio(codec_audio, given.voices, len(texts.texts))
+        self._say(f"{texts.name}: recognising {sum(map(len, heard.values()))} recordings")
+        self.report.scored += score_set(texts, heard, given.jobs)
+        self.report.turns[texts.name] = turns_of(spoken, self._teacher)
+        self._draw(texts, heard)
+
+    def endings(self, texts: TextSet) -> None:
+        """Durations only."""
+        spoken = self._speak(texts, rotate=self._given.rotate)
+        self.report.turns[texts.name] = turns_of(spoken, self._teacher)
+
+    def _speak(self, texts: TextSet, *, rotate: bool = False) -> list[Spoken]:
+        given = self._given
+        if given.teacher_only:
+            return []
+        requests = requests_for(texts.texts, given.voices, given.layouts, given.seed, rotate=rotate)
+        began = time.monotonic()
+
+        def progress(done: int, total: int) -> None:
+            if done % 50 == 0 or done == total:
+                seconds = time.monotonic() - began
+                self._say(f"{texts.name}: {done} of {total} turns spoken in {seconds:.0f} s")
+
+        return speak_all(self._settings, requests, progress)
+
+    def _draw(self, texts: TextSet, heard: Heard) -> None:
+        number = min(self._given.picture, len(texts.texts) - 1)
+        rows: dict[str, dict[str, Recording]] = {voice: {} for voice in self._given.voices}
+        for (source, voice), recordings in heard.items():
+            if source != "streaming":
+                rows[voice]["student" if source == "full_text" else source] = recordings[number]
+        draw(rows, texts.texts[number], self._given.out / f"spectra_{texts.name}.png")
+
+    def _say(self, line: str) -> None:
+        sys.stderr.write(f"{line}\n")
+
+
+def main() -> None:
+    given = _arguments()
+    evaluation = Evaluation(given)
+    codec_audio = given.codec_audio
+    for path in given.held_out:
+        evaluation.held_out(TextSet.read(path, given.limit), codec_audio)
+        codec_audio = None  # it belongs to the first set
+        evaluation.report.write(given.out)
+    if given.texts is not None and not given.teacher_only:
+        evaluation.endings(TextSet.read(given.texts, given.limit))
+    evaluation.report.write(given.out)
+    print(evaluation.report.markdown())
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    add = parser.add_argument
+    add("--checkpoint", type=Path, default=demo_voice.FOLDER, help="default: the embedded one")
+    add("--held-out", type=Path, nargs="+", default=[HERE / "held_out.txt"])
+    add("--texts", type=Path, help="texts whose durations are compared as well")
+    add("--rotate", action="store_true", help="each of --texts by one voice, not by all")
+    add("--codec-audio", type=Path, help="NNN_voice.wav of the first held-out set")
+    add("--out", type=Path, default=_BUILD / "evaluation")
+    add("--voices", nargs="+", choices=list(teacher.VOICES), default=list(teacher.VOICES))
+    add("--layouts", nargs="+", choices=LAYOUTS, default=list(LAYOUTS))
+    add("--limit", type=int, help="only the first texts of each file")
+    add("--seed", type=int, default=1)
+    add("--picture", type=int, default=0, metavar="N", help="which text the picture shows")
+    add("--teacher-only", action="store_true", help="leave the checkpoint out")
+    add("--jobs", type=int, default=max(1, (os.cpu_count() or 2) - 1), help="recognisers")
+    add("--device", default="cpu")
+    add("--threads", type=int)
+    add("--sessions", type=int, default=8, help="turns at the same time")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

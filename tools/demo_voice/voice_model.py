@@ -1,0 +1,314 @@
+"""Talker and code predictor as trained, their modules under the official names.
+
+Training reads whole rows at once: a row holds several utterances, each of which sees only itself.
+"""
+
+from __future__ import annotations
+
+from inspect import signature
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.nn.attention.varlen import varlen_attn
+
+from tools.demo_voice.codec_model import rope, rotate
+from tools.demo_voice.settings import (
+    CODEBOOK_SIZE,
+    CODEBOOKS,
+    TALKER_USED,
+    TALKER_VOCAB,
+    TEXT_VOCAB,
+    TEXT_WIDTH,
+    StackSize,
+)
+from tools.demo_voice.teacher import PHONES
+
+_CAUSAL: dict[str, Any] = (
+    {"window_size": (-1, 0)}
+    if "window_size" in signature(varlen_attn).parameters
+    else {"is_causal": True}
+)
+PHONE_LABELS = 4
+"""Phones told per frame, by the training-only head."""
+POINTER_LAYER = 3
+POINTER_HEADS = 2
+"""Heads of this layer are taught to look at the word being spoken."""
+
+
+class Sight(NamedTuple):
+    """What the positions of a batch may attend to: those before them in the same utterance.
+
+    Told by `bias` [B, 1, L, L] or, where there is the kernel for it, by `bounds`; by neither,
+    attention is plain causal.
+    """
+
+    bias: Tensor | None = None
+    bounds: Tensor | None = None
+
+
+@torch.compiler.disable
+def _attend(q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
+    """[B, L, heads, D] each -> [B, L, heads, D]."""
+    if sight.bounds is not None:
+        length, shape = q.shape[1], q.shape
+        flat = [part.flatten(0, 1).contiguous() for part in (q, k, v)]
+        return varlen_attn(*flat, sight.bounds, sight.bounds, length, length, **_CAUSAL).view(shape)
+    q, k, v = (part.transpose(1, 2) for part in (q, k, v))
+    y = F.scaled_dot_product_attention(
+        q, k, v, attn_mask=sight.bias, is_causal=sight.bias is None
+    )
+    return y.transpose(1, 2)
+
+
+def knows_bounds(device: torch.device) -> bool:
+    """Whether this device has the kernel for `Sight.bounds`, and it is right."""
+    if device.type != "cuda":
+        return False
+    q, k, v = torch.randn(3, 1, 96, 2, 64, device=device, dtype=torch.bfloat16).unbind(0)
+    ends = torch.tensor([0, 30, 96], dtype=torch.int32, device=device)
+    of = (torch.arange(96, device=device) >= 30).long()
+    allowed = (of[:, None] == of).tril()[None, None]
+    bias = torch.zeros_like(allowed, dtype=q.dtype).masked_fill_(~allowed, -1e4)
+    try:
+        given = [part.clone().requires_grad_() for part in (q, k, v)]
+        fast = _attend(*given, Sight(bounds=ends))
+        fast.float().sum().backward()
+    except RuntimeError as error:
+        print(f"attention over bounds does not work here, a mask is used: {error}")
+        return False
+    return bool((fast - _attend(q, k, v, Sight(bias=bias))).abs().max() < 0.05)
+
+
+class _Attention(nn.Module):
+    def __init__(self, size: StackSize):
+        super().__init__()
+        self.size = size
+        hidden, head = size.hidden_size, size.head_dim
+        queries, keys = size.num_attention_heads * head, size.num_key_value_heads * head
+        self.q_proj = nn.Linear(hidden, queries, bias=False)
+        self.k_proj = nn.Linear(hidden, keys, bias=False)
+        self.v_proj = nn.Linear(hidden, keys, bias=False)
+        self.o_proj = nn.Linear(queries, hidden, bias=False)
+        self.q_norm = nn.RMSNorm(head, size.rms_norm_eps)
+        self.k_norm = nn.RMSNorm(head, size.rms_norm_eps)
+
+    def forward(
+        self, x: Tensor, cos: Tensor, sin: Tensor, sight: Sight
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """x [B, L, hidden] -> same; also queries and keys [B, L, heads, D]."""
+        rows, steps, _ = x.shape
+        split = (rows, steps, -1, self.size.head_dim)
+        q = rotate(self.q_norm(self.q_proj(x).view(split)), cos, sin)
+        k = rotate(self.k_norm(self.k_proj(x).view(split)), cos, sin)
+        v = self.v_proj(x).view(split)
+        group = self.size.num_attention_heads // self.size.num_key_value_heads
+        k, v = k.repeat_interleave(group, 2), v.repeat_interleave(group, 2)
+        q, k = q.to(v.dtype), k.to(v.dtype)
+        return self.o_proj(_attend(q, k, v, sight).flatten(2)), q, k
+
+
+class _SwiGLU(nn.Module):
+    def __init__(self, size: StackSize):
+        super().__init__()
+        hidden, wide = size.hidden_size, size.intermediate_size
+        self.gate_proj = nn.Linear(hidden, wide, bias=False)
+        self.up_proj = nn.Linear(hidden, wide, bias=False)
+        self.down_proj = nn.Linear(wide, hidden, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y: Tensor = self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))
+        return y
+
+
+class Layer(nn.Module):
+    def __init__(self, size: StackSize, dropout: float = 0.0):
+        super().__init__()
+        self.input_layernorm = nn.RMSNorm(size.hidden_size, size.rms_norm_eps)
+        self.self_attn = _Attention(size)
+        self.post_attention_layernorm = nn.RMSNorm(size.hidden_size, size.rms_norm_eps)
+        self.mlp = _SwiGLU(size)
+        self.dropout = dropout
+
+    def forward(
+        self, x: Tensor, cos: Tensor, sin: Tensor, sight: Sight
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        y, q, k = self.self_attn(self.input_layernorm(x), cos, sin, sight)
+        x = x + F.dropout(y, self.dropout, self.training)
+        y = self.mlp(self.post_attention_layernorm(x))
+        return x + F.dropout(y, self.dropout, self.training), q, k
+
+
+class _TextProjection(nn.Module):
+    def __init__(self, wide: int, hidden: int):
+        super().__init__()
+        self.linear_fc1, self.linear_fc2 = nn.Linear(wide, wide), nn.Linear(wide, hidden)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y: Tensor = self.linear_fc2(F.silu(self.linear_fc1(x)))
+        return y
+
+
+class _TalkerStack(nn.Module):
+    def __init__(self, size: StackSize, dropout: float):
+        super().__init__()
+        self.text_embedding = nn.Embedding(TEXT_VOCAB, TEXT_WIDTH)
+        self.codec_embedding = nn.Embedding(TALKER_VOCAB, size.hidden_size)
+        self.layers = nn.ModuleList(
+            Layer(size, dropout) for _ in range(size.num_hidden_layers)
+        )
+        self.norm = nn.RMSNorm(size.hidden_size, size.rms_norm_eps)
+
+
+class _PredictorStack(nn.Module):
+    def __init__(self, size: StackSize, width: int, dropout: float):
+        super().__init__()
+        self.codec_embedding = nn.ModuleList(
+            nn.Embedding(CODEBOOK_SIZE, width) for _ in range(CODEBOOKS - 1)
+        )
+        self.layers = nn.ModuleList(
+            Layer(size, dropout) for _ in range(size.num_hidden_layers)
+        )
+        self.norm = nn.RMSNorm(size.hidden_size, size.rms_norm_eps)
+
+
+class CodePredictor(nn.Module):
+    def __init__(self, size: StackSize, width: int, dropout: float):
+        super().__init__()
+        self.size = size
+        self.small_to_mtp_projection = nn.Linear(width, size.hidden_size)
+        self.model = _PredictorStack(size, width, dropout)
+        self.lm_head = nn.ModuleList(
+            nn.Linear(size.hidden_size, CODEBOOK_SIZE, bias=False) for _ in range(CODEBOOKS - 1)
+        )
+
+    def forward(self, hidden: Tensor, first: Tensor, codes: Tensor) -> Tensor:
+        """Talker outputs [K, H], embeddings of the first codes [K, H] and true other codes
+        [K, 15] -> logits [K, 15, 256]."""
+        table = torch.cat([part.weight for part in self.model.codec_embedding])
+        offsets = torch.arange(CODEBOOKS - 2, device=codes.device) * CODEBOOK_SIZE
+        others = F.embedding(codes[:, :-1] + offsets, table)
+        x = torch.cat((hidden[:, None], first[:, None], others.to(hidden.dtype)), 1)
+        x = self.small_to_mtp_projection(x)
+        steps = torch.arange(CODEBOOKS, device=codes.device)
+        cos, sin = rope(steps[:, None], self.size.head_dim, self.size.rope_theta)
+        for layer in self.model.layers:
+            x, _, _ = layer(x, cos, sin, Sight())
+        x = self.model.norm(x)[:, 1:]
+        heads = torch.stack([head.weight for head in self.lm_head])
+        return torch.einsum("kjh,jvh->kjv", x, heads.to(x.dtype))
+
+
+class Rows(NamedTuple):
+    """Inputs of a batch of rows [B, L]; -1 means none of its kind at a position."""
+
+    text: Tensor
+    """Text token ids."""
+    control: Tensor
+    """Codec control ids."""
+    codes: Tensor
+    """[B, L, 16], the frame heard before; -1 where there is none."""
+    positions: Tensor
+    """Counted from each utterance's start."""
+    utterances: Tensor
+    """A number by utterance; positions of different ones do not see each other."""
+    bounds: Tensor | None
+    """Where utterances begin, counted over all rows, and the end of all: [U + 1] int32."""
+
+
+class Voice(nn.Module):
+    """Everything that is trained after the codec. The two heads at the end are not exported."""
+
+    def __init__(self, talker: StackSize, predictor: StackSize, dropout: float):
+        super().__init__()
+        self.size = talker
+        hidden = talker.hidden_size
+        self.model = _TalkerStack(talker, dropout)
+        self.text_projection = _TextProjection(TEXT_WIDTH, hidden)
+        self.codec_head = nn.Linear(hidden, TALKER_VOCAB, bias=False)
+        self.code_predictor = CodePredictor(predictor, hidden, dropout)
+        self.phone_head = nn.Linear(hidden, PHONE_LABELS * len(PHONES))
+        self.apply(_initialise)
+        with torch.no_grad():
+            self.model.codec_embedding.weight[TALKER_USED:] = 0
+            self.codec_head.weight[TALKER_USED:] = 0
+
+    def embed(self, rows: Rows) -> Tensor:
+        """The talker's inputs [B, L, H]."""
+        texts = self.text_projection(self.model.text_embedding.weight)
+        texts = torch.cat((texts, texts.new_zeros(1, texts.shape[1])))
+        written = torch.where(rows.text >= 0, rows.text, TEXT_VOCAB)
+        return F.embedding(written, texts) + self._codec_inputs(rows)
+
+    def _codec_inputs(self, rows: Rows) -> Tensor:
+        """Sums of codec embeddings, as one product with a multi-hot matrix: much faster to
+        differentiate than seventeen look-ups."""
+        books = [part.weight for part in self.code_predictor.model.codec_embedding]
+        table = torch.cat((self.model.codec_embedding.weight[:TALKER_USED], *books))
+        table = torch.cat((table, table.new_zeros(1, table.shape[1])))
+        none = len(table) - 1
+        starts = [0, *(TALKER_USED + CODEBOOK_SIZE * j for j in range(CODEBOOKS - 1))]
+        offsets = torch.tensor(starts, device=table.device)
+        heard = torch.where(rows.codes >= 0, rows.codes + offsets, none)
+        control = torch.where(rows.control >= 0, rows.control, none)
+        chosen = torch.cat((heard, control[..., None]), -1).flatten(0, 1)
+        hot = torch.zeros(len(chosen), len(table), dtype=_precision(table), device=table.device)
+        hot.scatter_(1, chosen, 1)
+        return (hot @ table.to(hot.dtype)).view(*rows.text.shape, -1)
+
+    def first_logits(self, hidden: Tensor) -> Tensor:
+        """[..., H] -> [..., TALKER_USED]; the other ids never occur."""
+        return F.linear(hidden, self.codec_head.weight[:TALKER_USED])
+
+    def forward(self, rows: Rows) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """Outputs [B, L, H], and queries and keys [B, L, heads, D] of the pointer layer."""
+        x = self.embed(rows)
+        sight = Sight(bounds=rows.bounds) if rows.bounds is not None else Sight(_bias(rows, x))
+        cos, sin = rope(rows.positions[..., None], self.size.head_dim, self.size.rope_theta)
+        pointer = (x, x)
+        for index, layer in enumerate(self.model.layers):
+            x, q, k = layer(x, cos, sin, sight)
+            if index == POINTER_LAYER:
+                pointer = (q[:, :, :POINTER_HEADS], k[:, :, :POINTER_HEADS])
+        return self.model.norm(x), pointer
+
+
+def _bias(rows: Rows, like: Tensor) -> Tensor:
+    allowed = _visible(rows)[:, None]
+    bias = torch.zeros(allowed.shape, dtype=_precision(like), device=like.device)
+    return bias.masked_fill_(~allowed, -1e4)
+
+
+def _visible(rows: Rows) -> Tensor:
+    """[B, L, L]: earlier positions of the same utterance."""
+    return (rows.utterances[:, :, None] == rows.utterances[:, None]).tril()
+
+
+def pointer_loss(pointer: tuple[Tensor, Tensor], rows: Rows, heard: Tensor, seen: Tensor) -> Tensor:
+    """How little of the pointer heads' attention is on the tokens of the word being spoken.
+
+    heard [B, L]: the word of the frame which a position predicts, -1 for none; seen [B, L]: the
+    word of the text token a position holds, -1 for none (words counted within an utterance).
+    """
+    q, k = pointer
+    scores = torch.einsum("bqhd,bkhd->bhqk", q.float(), k.float()) / q.shape[-1] ** 0.5
+    allowed = _visible(rows)
+    target = allowed & (heard[:, :, None] == seen[:, None]) & (heard >= 0)[:, :, None]
+    found = target.any(-1)
+    low = torch.finfo(scores.dtype).min
+    every = scores.masked_fill(~allowed[:, None], low).logsumexp(-1)
+    there = scores.masked_fill(~target[:, None], low).logsumexp(-1)
+    misses = (every - there).masked_fill(~found[:, None], 0)
+    return misses.sum() / (found.sum().clamp(min=1) * q.shape[2])
+
+
+def _precision(x: Tensor) -> torch.dtype:
+    return torch.bfloat16 if x.device.type == "cuda" else torch.float32
+
+
+def _initialise(module: nn.Module) -> None:
+    if isinstance(module, nn.Linear | nn.Embedding):
+        nn.init.normal_(module.weight, std=0.02)
+    if isinstance(module, nn.Linear) and module.bias is not None:
+        nn.init.zeros_(module.bias)

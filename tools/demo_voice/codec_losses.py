@@ -88,7 +88,8 @@ def generator_losses(true: Judged, made: Judged) -> tuple[Tensor, Tensor]:
     """Adversarial and feature-matching loss."""
     adversarial = [(1 - fake).float().square().mean() for fake, _ in made]
     matching = [
-        F.l1_loss(ours.float(), theirs.float().detach()) / theirs.float().abs().mean().clamp(min=1e-3).detach()
+        F.l1_loss(ours.float(), theirs.float().detach())
+        / theirs.float().abs().mean().clamp(min=1e-3).detach()
         for (_, real), (_, fake) in zip(true, made, strict=True)
         for theirs, ours in zip(real, fake, strict=True)
     ]

@@ -108,7 +108,9 @@ class _Attention(nn.Module):
 
     def forward(self, x: Tensor, cos: Tensor, sin: Tensor, mask: Tensor) -> Tensor:
         split = (*x.shape[:2], self.heads, self.head_dim)
-        q, k, v = (f(x).view(split).transpose(1, 2) for f in (self.q_proj, self.k_proj, self.v_proj))
+        q, k, v = (
+            f(x).view(split).transpose(1, 2) for f in (self.q_proj, self.k_proj, self.v_proj)
+        )
         q, k = rotate(q, cos, sin), rotate(k, cos, sin)
         y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
         attended: Tensor = self.o_proj(y.transpose(1, 2).flatten(2))
@@ -186,8 +188,9 @@ class Decoder(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.pre_transformer(self.pre_conv(x))
-        for up, mix in self.upsample:  # type: ignore[misc]
-            x = mix(up(x))
+        for stage in self.upsample:
+            for part in stage:  # type: ignore[attr-defined]
+                x = part(x)
         for part in self.decoder:
             x = part(x)
         return x[:, 0]
@@ -209,8 +212,12 @@ class _EncoderBlock(nn.Module):
 
 
 class Encoder(nn.Module):
-    """Samples at 16 kHz [B, T * 1280] -> vectors [B, codebook_dim, T]. Sees about two frames to
-    either side: codes that depend on little are easier to predict."""
+    """Samples at 16 kHz [B, T * 1280] -> two vectors a frame, [B, codebook_dim, T] each: what is
+    said, for the first codebook, and how it sounds, for the others.
+
+    Sees about two frames to either side: codes that depend on little are easier to predict. The
+    second is normalised: left free, its variance shrinks to what few codebooks can say.
+    """
 
     def __init__(self, size: CodecSize):
         super().__init__()
@@ -219,12 +226,16 @@ class Encoder(nn.Module):
         layers: list[nn.Module] = [nn.Conv1d(80, width, 5, padding=2), _EncoderBlock(width, 7)]
         for taps in (5, 5, 3):
             layers += [_EncoderBlock(width, taps), nn.Conv1d(width, width, 4, 2, padding=1)]
-        layers += [_EncoderBlock(width, 1), nn.Conv1d(width, size.codebook_dim, 1)]
-        self.layers = nn.Sequential(*layers)
+        self.layers = nn.Sequential(*layers, _EncoderBlock(width, 1))
+        self.said = nn.Conv1d(width, size.codebook_dim, 1)
+        self.sound = nn.Conv1d(width, size.codebook_dim, 1)
 
-    def forward(self, samples: Tensor) -> Tensor:
-        y: Tensor = self.layers((self.mel(samples)[..., : samples.shape[-1] // 160] + 5) / 4)
-        return y
+    def forward(self, samples: Tensor) -> tuple[Tensor, Tensor]:
+        mel = self.mel(samples)[..., : samples.shape[-1] // 160]
+        x = self.layers((mel + 5) / 4)
+        sound = self.sound(x).float()
+        sound = F.layer_norm(sound.transpose(1, 2), sound.shape[1:2]).transpose(1, 2)
+        return self.said(x).float(), sound
 
 
 class Codec(nn.Module):
@@ -237,7 +248,7 @@ class Codec(nn.Module):
     @torch.no_grad()
     def encode(self, samples: Tensor) -> Tensor:
         """[B, T * 1280] at 16 kHz in [-1, 1] -> codes [B, T, 16]."""
-        quantized: Quantized = self.quantizer(self.encoder(samples).float())
+        quantized: Quantized = self.quantizer(*self.encoder(samples))
         return quantized.codes
 
 

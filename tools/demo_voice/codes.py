@@ -24,10 +24,10 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 from realtime_tts.text.pretokens import SPLIT
 from tools.demo_voice.codec_model import Codec
+from tools.demo_voice.codec_trainer import FRAME_SAMPLES, LABELS
 from tools.demo_voice.settings import CODEC
 from tools.demo_voice.speech import SHARD_SECONDS, Shard
 from tools.demo_voice.teacher import LABEL_SAMPLES
-from tools.demo_voice.train_codec import FRAME_SAMPLES, LABELS
 
 _GAP = 4
 """Silent frames between utterances while encoding, more than the encoder sees."""
@@ -73,14 +73,16 @@ class Coder:
         places = np.cumsum(counts) - counts
         parts, entries, held = [], [], 0
         for offset in range(offsets):
-            codes, phones, words, frames = self._stream(shard, offset)
-            parts.append((codes, phones, words))
+            *part, frames = self._stream(shard, offset)
+            parts.append(part)
             begins = np.cumsum(frames) - frames + held
             entries.append(np.stack((begins, places, shard.voices, frames, counts), 1))
-            held += len(codes)
-        joined = [np.concatenate(part) for part in zip(*parts, strict=True)]
+            held += len(part[0])
+        codes, phones, words = (np.concatenate(part) for part in zip(*parts, strict=True))
         return CodedShard(
-            *joined,
+            codes=codes,
+            phones=phones,
+            words=words,
             tokens=np.concatenate([np.array(tokens, np.int16) for tokens, _ in texts]),
             token_words=np.concatenate([np.array(words, np.int16) for _, words in texts]),
             entries=np.concatenate(entries).astype(np.int32),

@@ -1,7 +1,7 @@
 """Split residual vector quantizer with moving-average codebooks, in the official names.
 
 The first codebook is trained to tell the phones (a distilled semantic code, as in Défossez et al.
-2024, Moshi, section 3.3.2); the other fifteen quantize what is left, coarse to fine.
+2024, Moshi, section 3.3.2); the other fifteen tell the sound, coarse to fine.
 """
 
 from __future__ import annotations
@@ -72,6 +72,13 @@ class _Codebook(nn.Module):
         self.cluster_usage.copy_(torch.where(which, fair, self.cluster_usage))
 
 
+def start_codebooks(module: nn.Module) -> None:
+    """Tell the codebooks of a restored module that they have their entries."""
+    for part in module.modules():
+        if isinstance(part, _Codebook):
+            part.started = True
+
+
 class _Layer(nn.Module):
     def __init__(self, dim: int):
         super().__init__()
@@ -82,6 +89,9 @@ class _Stack(nn.Module):
     def __init__(self, layers: int, dim: int):
         super().__init__()
         self.layers = nn.ModuleList(_Layer(dim) for _ in range(layers))
+
+    def books(self) -> list[_Codebook]:
+        return [layer._codebook for layer in self.layers]  # type: ignore[misc]
 
 
 class _Residual(nn.Module):
@@ -94,21 +104,21 @@ class _Residual(nn.Module):
         self.output_proj = nn.Conv1d(inner, dim, 1, bias=False)
         self.vq = _Stack(books, inner)
 
-    def forward(self, x: Tensor, used: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def forward(self, x: Tensor, used: Tensor, plain: bool) -> tuple[Tensor, Tensor, Tensor]:
         """x [B, D, T], used [B] (codebooks that count) -> codes [B, T, n], vectors, loss."""
         projected = self.input_proj(x).transpose(1, 2)
         rest, total = projected, torch.zeros_like(projected)
-        codes, loss = [], x.new_zeros(())
-        for index, layer in enumerate(self.vq.layers):
-            code, entry = layer._codebook(rest.detach().flatten(0, 1))
+        codes = []
+        for index, book in enumerate(self.vq.books()):
+            code, entry = book(rest.detach().flatten(0, 1))
             entry = entry.view_as(rest)
             counts = (index < used)[:, None, None]
-            loss = loss + (F.mse_loss(rest, entry, reduction="none") * counts).mean()
             total = total + torch.where(counts, entry, 0.0)
             rest = rest - entry
             codes.append(code.view(rest.shape[:2]))
-        total = projected + (total - projected).detach()
-        return torch.stack(codes, 2), self.output_proj(total.transpose(1, 2)), loss
+        loss = F.mse_loss(projected, total.detach())
+        heard = projected if plain else projected + (total - projected).detach()
+        return torch.stack(codes, 2), self.output_proj(heard.transpose(1, 2)), loss
 
 
 class Quantizer(nn.Module):
@@ -117,16 +127,19 @@ class Quantizer(nn.Module):
         self.rvq_first = _Residual(1, dim)
         self.rvq_rest = _Residual(CODEBOOKS - 1, dim)
 
-    def forward(self, x: Tensor) -> Quantized:
-        """x [B, D, T]. While training, half of the rows use only some of the codebooks, so that
-        the first ones say most."""
-        rows = x.shape[0]
-        every = x.new_full((rows,), CODEBOOKS, dtype=torch.long)
+    def forward(self, said: Tensor, sound: Tensor, *, plain: bool = False) -> Quantized:
+        """Both [B, D, T]. `plain`: codebooks learn, but the decoder reads what is not quantized.
+
+        While training, a third of the rows use only some of the codebooks, so that the first
+        ones say most.
+        """
+        rows = said.shape[0]
+        every = torch.full((rows,), CODEBOOKS, device=said.device)
         if self.training:
-            fewer = torch.randint(1, CODEBOOKS + 1, (rows,), device=x.device)
-            every = torch.where(torch.rand(rows, device=x.device) < 0.5, fewer, every)
-        code, first, loss = self.rvq_first(x, every)
-        codes, rest, more = self.rvq_rest(x - first.detach(), every - 1)
+            fewer = torch.randint(2, CODEBOOKS + 1, (rows,), device=said.device)
+            every = torch.where(torch.rand(rows, device=said.device) < 0.33, fewer, every)
+        code, first, loss = self.rvq_first(said, every, plain)
+        codes, rest, more = self.rvq_rest(sound, every - 1, plain)
         return Quantized(torch.cat((code, codes), 2), first + rest, first, loss + more)
 
     def decode(self, codes: Tensor) -> Tensor:
@@ -134,7 +147,7 @@ class Quantizer(nn.Module):
         halves = ((self.rvq_first, codes[..., :1]), (self.rvq_rest, codes[..., 1:]))
         total = codes.new_zeros((), dtype=torch.float32)
         for half, part in halves:
-            tables = [layer._codebook.entries() for layer in half.vq.layers]
-            entries = sum(table[part[..., i]] for i, table in enumerate(tables))
+            tables = [book.entries() for book in half.vq.books()]
+            entries = torch.stack([table[part[..., i]] for i, table in enumerate(tables)]).sum(0)
             total = total + half.output_proj(entries.transpose(1, 2))
         return total

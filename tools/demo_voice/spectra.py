@@ -29,7 +29,12 @@ def magnitudes(samples: Tensor, window: Tensor, hop: int) -> Tensor:
     """|STFT| [B, size / 2 + 1, steps] of float samples [B, N], centred."""
     with torch.autocast(samples.device.type, enabled=False):
         spectrum = torch.stft(
-            samples.float(), len(window), hop, window=window, return_complex=True, pad_mode="constant"
+            samples.float(),
+            len(window),
+            hop,
+            window=window,
+            return_complex=True,
+            pad_mode="constant",
         )
         return (spectrum.real.square() + spectrum.imag.square() + 1e-9).sqrt()
 
@@ -60,10 +65,10 @@ class Upsample(nn.Module):
             inside = (1 + (math.pi * distance / (half + 1)).cos()) / 2
             kernel = torch.sinc(0.97 * distance) * inside
             phases.append(kernel / kernel.sum())
-        self.half = half
+        self.reach = half
         self.register_buffer("taps", torch.stack(phases)[:, None], persistent=False)
 
     def forward(self, samples: Tensor) -> Tensor:
-        padded = F.pad(samples[:, None], (self.half, self.half + 1))
+        padded = F.pad(samples[:, None], (self.reach, self.reach + 1))
         phases = F.conv1d(padded, self.taps, stride=2)[..., : samples.shape[-1] // 2]
         return phases.transpose(1, 2).flatten(1)

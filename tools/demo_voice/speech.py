@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tools.demo_voice.teacher import LABEL_SAMPLES, SAMPLE_RATE, VOICES, Speech, Teacher
+from tools.demo_voice.teacher import SAMPLE_RATE, VOICES, Speech, Teacher
 
 SHARD_SECONDS = 600
 _LONGEST_SECONDS = 55.0

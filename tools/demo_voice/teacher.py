@@ -1,8 +1,9 @@
 """The teacher: flite, a classic synthesiser, called through its C library.
 
 flite (Black and Lenzo, Carnegie Mellon University; BSD-like licence, Debian package `libflite1`)
-is deterministic and knows what it says: every phone comes with its end and with the written word
-it belongs to. https://github.com/festvox/flite
+knows what it says: every phone comes with its end and with the written word it belongs to. The
+voices of `ava` and `ray` draw noise from the C library's `rand`: the same text, timed alike, never
+sounds quite alike unless that is seeded. https://github.com/festvox/flite
 """
 
 from __future__ import annotations

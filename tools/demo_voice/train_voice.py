@@ -9,8 +9,6 @@ again, it goes on.
 from __future__ import annotations
 
 import argparse
-import queue
-import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,13 +16,15 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as F
+from safetensors.torch import load_file
 from torch import Tensor
 
-from tools.demo_voice.codes import CodedShard, read_tokenizer
+from tools.demo_voice.codes import read_tokenizer
 from tools.demo_voice.settings import CODEBOOK_SIZE, CODEBOOKS, EOS, IM_START, PREDICTOR, TALKER
 from tools.demo_voice.speech import SHARD_SECONDS
 from tools.demo_voice.teacher import PHONES
-from tools.demo_voice.voice_data import Batch, Row, VoicePool, corrupted
+from tools.demo_voice.voice_data import Batch, VoicePool, corrupted
+from tools.demo_voice.voice_feed import Feed
 from tools.demo_voice.voice_model import Rows, Voice, pointer_loss
 
 
@@ -76,9 +76,10 @@ class Trainer:
         for group in self.optimizer.param_groups:
             group["lr"] = self.plan.rate * _schedule(share, self.steps)
         losses = self.losses(batch, rows)
-        total = losses["first"] + losses["others"] + 0.3 * losses["phones"] + 0.2 * losses["pointer"]
+        helpers = 0.3 * losses["phones"] + 0.2 * losses["pointer"]
+        total = losses["first"] + losses["others"] + helpers
         self.optimizer.zero_grad()
-        total.backward()  # type: ignore[no-untyped-call]
+        total.backward()
         torch.nn.utils.clip_grad_norm_(self.voice.parameters(), 1.0)
         self.optimizer.step()
         self.steps += 1
@@ -181,67 +182,18 @@ class Trainer:
         partial.rename(path)
 
     def restore(self, path: Path) -> None:
+        """The state of an earlier run, or only weights from an exported checkpoint folder."""
+        if path.is_dir():
+            stored = load_file(path / "model.safetensors")
+            weights = {name.removeprefix("talker."): part for name, part in stored.items()}
+            self.voice.load_state_dict(self.voice.state_dict() | weights)
+            self.average = {n: part.clone() for n, part in self.voice.state_dict().items()}
+            return
         held = torch.load(path, map_location=self.device, weights_only=True)
         self.voice.load_state_dict(held["voice"])
         self.average = held["average"]
-        if "optimizer" in held:
-            self.optimizer.load_state_dict(held["optimizer"])
-            self.seconds, self.steps = held["seconds"], held["steps"]
-
-
-class Feed:
-    """Takes in coded shards beside the training, and plans its rows."""
-
-    def __init__(self, pool: VoicePool, folder: Path, plan: Plan, seed: int) -> None:
-        self._pool, self._folder, self._plan = pool, folder, plan
-        self._chance = np.random.default_rng(seed)
-        self._seen: set[Path] = set()
-        self._plans: queue.Queue[Tensor] = queue.Queue(64)
-        self.validation = 0
-        """The first so many entries are kept for validation."""
-        self.shards = 0
-
-    def take_in(self) -> None:
-        """Read all new shards."""
-        for path in sorted(self._folder.glob("speech-*.npz")):
-            if path in self._seen:
-                continue
-            self._seen.add(path)
-            if self._pool.add(CodedShard.load(path)):
-                self.shards += 1
-                self.validation = self.validation or len(self._pool.lengths)
-
-    def start(self) -> None:
-        for work in (self._plan_rows, self._keep_taking_in):
-            threading.Thread(target=work, daemon=True).start()
-
-    def next(self) -> Batch:
-        return self._pool.batch(self._plans.get(), self._plan.rows, self._plan.length)
-
-    def validation_batches(self, count: int) -> list[Batch]:
-        chance = np.random.default_rng(0)
-        rows = self._pool.pack(np.arange(self.validation), self._plan.length, chance)
-        size = self._plan.rows
-        parts = [rows[start : start + size] for start in range(0, len(rows), size)]
-        return [
-            self._pool.batch(self._pool.plan(part), size, self._plan.length)
-            for part in parts[:count]
-        ]
-
-    def _keep_taking_in(self) -> None:
-        while True:
-            self.take_in()
-            time.sleep(1)
-
-    def _plan_rows(self) -> None:
-        """Random entries of whatever is held by now, a few thousand at a time."""
-        waiting: list[Row] = []
-        while True:
-            entries = self._chance.integers(self.validation, len(self._pool.lengths), 4096)
-            waiting += self._pool.pack(entries, self._plan.length, self._chance)[:-1]
-            while len(waiting) >= self._plan.rows:
-                self._plans.put(self._pool.plan(waiting[: self._plan.rows]))
-                waiting = waiting[self._plan.rows :]
+        self.optimizer.load_state_dict(held["optimizer"])
+        self.seconds, self.steps = held["seconds"], held["steps"]
 
 
 def _schedule(share: float, steps: int) -> float:
@@ -272,10 +224,8 @@ def _report(trainer: Trainer, feed: Feed, losses: dict[str, Tensor]) -> None:
     valid = trainer.validate(feed.validation_batches(2))
     figures = " ".join(f"{name} {value:.3f}" for name, value in valid.items())
     hours = feed.shards * SHARD_SECONDS / 3600
-    print(
-        f"{trainer.seconds:5.0f} s step {trainer.steps} {hours:.0f} h | {train_figures} | {figures}",
-        flush=True,
-    )
+    progress = f"{trainer.seconds:5.0f} s step {trainer.steps} {hours:.0f} h"
+    print(f"{progress} | {train_figures} | {figures}", flush=True)
 
 
 def main() -> None:
@@ -283,7 +233,7 @@ def main() -> None:
     folder = Path("build/demo_voice")
     parser.add_argument("--codes", type=Path, default=folder / "codes")
     parser.add_argument("--tokenizer", type=Path, default=folder / "tokenizer")
-    parser.add_argument("--start", type=Path, help="weights to begin with")
+    parser.add_argument("--start", type=Path, help="checkpoint folder to begin with")
     parser.add_argument("--out", type=Path, default=folder / "voice.pt")
     parser.add_argument("--minutes", type=float, default=25.0)
     parser.add_argument("--rows", type=int, default=48)
@@ -300,7 +250,8 @@ def main() -> None:
     given = parser.parse_args()
     torch.manual_seed(given.seed)
     torch._dynamo.config.automatic_dynamic_shapes = False
-    torch._dynamo.config.recompile_limit = 32
+    torch._dynamo.config.recompile_limit = 128  # of all layers together, each in several shapes
+    torch._dynamo.config.accumulated_recompile_limit = 1024
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
     device = torch.device(given.device)
     plan = Plan(
@@ -310,7 +261,7 @@ def main() -> None:
     tokenizer = read_tokenizer(given.tokenizer)
     template = [IM_START, *tokenizer.encode("assistant\n").ids]
     pool = VoicePool(template, device, frames=given.frames)
-    feed = Feed(pool, given.codes, plan, given.seed)
+    feed = Feed(pool, given.codes, plan.rows, plan.length, given.seed)
     while feed.shards < given.first_shards:
         feed.take_in()
         time.sleep(0.5)

@@ -16,8 +16,9 @@ from torch import Tensor
 
 from tools.demo_voice import settings as ids
 from tools.demo_voice.codes import CodedShard
+from tools.demo_voice.layers import knows_bounds
 from tools.demo_voice.speech import VOICE_NAMES
-from tools.demo_voice.voice_model import PHONE_LABELS, Rows, knows_bounds
+from tools.demo_voice.voice_model import PHONE_LABELS, Rows
 
 _NAMED, _UNNAMED = 9, 8
 """Positions before the text, with the language named or not."""
@@ -40,8 +41,8 @@ class Batch(NamedTuple):
 
     def first_rows(self, count: int) -> Batch:
         """Without the bounds of utterances, which are those of all rows."""
-        rows = Rows(*(part[:count] for part in self.rows[:-1]), bounds=None)
-        return Batch(rows, *(part[:count] for part in self[1:]))
+        rows = Rows._make((*(part[:count] for part in self.rows[:-1]), None))
+        return Batch._make((rows, *(part[:count] for part in self[1:])))
 
 
 class VoicePool:
@@ -195,9 +196,7 @@ def _lay_out(
             utterances=spread(of, -1),
             bounds=bounds,
         ),
-        target=spread(
-            torch.where(spoken, now[:, 0], torch.where(in_frames, ids.EOS, -1)), -1
-        ),
+        target=spread(torch.where(spoken, now[:, 0], torch.where(in_frames, ids.EOS, -1)), -1),
         others=spread(now[:, 1:], 0),
         phones=where_spoken(pool.phones[at]),
         heard=where_spoken(pool.words[at]),

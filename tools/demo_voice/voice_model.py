@@ -5,15 +5,14 @@ Training reads whole rows at once: a row holds several utterances, each of which
 
 from __future__ import annotations
 
-from inspect import signature
-from typing import Any, NamedTuple
+from typing import NamedTuple, cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.nn.attention.varlen import varlen_attn
 
-from tools.demo_voice.codec_model import rope, rotate
+from tools.demo_voice.codec_model import rope
+from tools.demo_voice.layers import Layer, Sight
 from tools.demo_voice.settings import (
     CODEBOOK_SIZE,
     CODEBOOKS,
@@ -25,119 +24,11 @@ from tools.demo_voice.settings import (
 )
 from tools.demo_voice.teacher import PHONES
 
-_CAUSAL: dict[str, Any] = (
-    {"window_size": (-1, 0)}
-    if "window_size" in signature(varlen_attn).parameters
-    else {"is_causal": True}
-)
 PHONE_LABELS = 4
 """Phones told per frame, by the training-only head."""
 POINTER_LAYER = 3
 POINTER_HEADS = 2
 """Heads of this layer are taught to look at the word being spoken."""
-
-
-class Sight(NamedTuple):
-    """What the positions of a batch may attend to: those before them in the same utterance.
-
-    Told by `bias` [B, 1, L, L] or, where there is the kernel for it, by `bounds`; by neither,
-    attention is plain causal.
-    """
-
-    bias: Tensor | None = None
-    bounds: Tensor | None = None
-
-
-@torch.compiler.disable
-def _attend(q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
-    """[B, L, heads, D] each -> [B, L, heads, D]."""
-    if sight.bounds is not None:
-        length, shape = q.shape[1], q.shape
-        flat = [part.flatten(0, 1).contiguous() for part in (q, k, v)]
-        return varlen_attn(*flat, sight.bounds, sight.bounds, length, length, **_CAUSAL).view(shape)
-    q, k, v = (part.transpose(1, 2) for part in (q, k, v))
-    y = F.scaled_dot_product_attention(
-        q, k, v, attn_mask=sight.bias, is_causal=sight.bias is None
-    )
-    return y.transpose(1, 2)
-
-
-def knows_bounds(device: torch.device) -> bool:
-    """Whether this device has the kernel for `Sight.bounds`, and it is right."""
-    if device.type != "cuda":
-        return False
-    q, k, v = torch.randn(3, 1, 96, 2, 64, device=device, dtype=torch.bfloat16).unbind(0)
-    ends = torch.tensor([0, 30, 96], dtype=torch.int32, device=device)
-    of = (torch.arange(96, device=device) >= 30).long()
-    allowed = (of[:, None] == of).tril()[None, None]
-    bias = torch.zeros_like(allowed, dtype=q.dtype).masked_fill_(~allowed, -1e4)
-    try:
-        given = [part.clone().requires_grad_() for part in (q, k, v)]
-        fast = _attend(*given, Sight(bounds=ends))
-        fast.float().sum().backward()
-    except RuntimeError as error:
-        print(f"attention over bounds does not work here, a mask is used: {error}")
-        return False
-    return bool((fast - _attend(q, k, v, Sight(bias=bias))).abs().max() < 0.05)
-
-
-class _Attention(nn.Module):
-    def __init__(self, size: StackSize):
-        super().__init__()
-        self.size = size
-        hidden, head = size.hidden_size, size.head_dim
-        queries, keys = size.num_attention_heads * head, size.num_key_value_heads * head
-        self.q_proj = nn.Linear(hidden, queries, bias=False)
-        self.k_proj = nn.Linear(hidden, keys, bias=False)
-        self.v_proj = nn.Linear(hidden, keys, bias=False)
-        self.o_proj = nn.Linear(queries, hidden, bias=False)
-        self.q_norm = nn.RMSNorm(head, size.rms_norm_eps)
-        self.k_norm = nn.RMSNorm(head, size.rms_norm_eps)
-
-    def forward(
-        self, x: Tensor, cos: Tensor, sin: Tensor, sight: Sight
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """x [B, L, hidden] -> same; also queries and keys [B, L, heads, D]."""
-        rows, steps, _ = x.shape
-        split = (rows, steps, -1, self.size.head_dim)
-        q = rotate(self.q_norm(self.q_proj(x).view(split)), cos, sin)
-        k = rotate(self.k_norm(self.k_proj(x).view(split)), cos, sin)
-        v = self.v_proj(x).view(split)
-        group = self.size.num_attention_heads // self.size.num_key_value_heads
-        k, v = k.repeat_interleave(group, 2), v.repeat_interleave(group, 2)
-        q, k = q.to(v.dtype), k.to(v.dtype)
-        return self.o_proj(_attend(q, k, v, sight).flatten(2)), q, k
-
-
-class _SwiGLU(nn.Module):
-    def __init__(self, size: StackSize):
-        super().__init__()
-        hidden, wide = size.hidden_size, size.intermediate_size
-        self.gate_proj = nn.Linear(hidden, wide, bias=False)
-        self.up_proj = nn.Linear(hidden, wide, bias=False)
-        self.down_proj = nn.Linear(wide, hidden, bias=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        y: Tensor = self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))
-        return y
-
-
-class Layer(nn.Module):
-    def __init__(self, size: StackSize, dropout: float = 0.0):
-        super().__init__()
-        self.input_layernorm = nn.RMSNorm(size.hidden_size, size.rms_norm_eps)
-        self.self_attn = _Attention(size)
-        self.post_attention_layernorm = nn.RMSNorm(size.hidden_size, size.rms_norm_eps)
-        self.mlp = _SwiGLU(size)
-        self.dropout = dropout
-
-    def forward(
-        self, x: Tensor, cos: Tensor, sin: Tensor, sight: Sight
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        y, q, k = self.self_attn(self.input_layernorm(x), cos, sin, sight)
-        x = x + F.dropout(y, self.dropout, self.training)
-        y = self.mlp(self.post_attention_layernorm(x))
-        return x + F.dropout(y, self.dropout, self.training), q, k
 
 
 class _TextProjection(nn.Module):
@@ -155,9 +46,7 @@ class _TalkerStack(nn.Module):
         super().__init__()
         self.text_embedding = nn.Embedding(TEXT_VOCAB, TEXT_WIDTH)
         self.codec_embedding = nn.Embedding(TALKER_VOCAB, size.hidden_size)
-        self.layers = nn.ModuleList(
-            Layer(size, dropout) for _ in range(size.num_hidden_layers)
-        )
+        self.layers = nn.ModuleList(Layer(size, dropout) for _ in range(size.num_hidden_layers))
         self.norm = nn.RMSNorm(size.hidden_size, size.rms_norm_eps)
 
 
@@ -167,10 +56,12 @@ class _PredictorStack(nn.Module):
         self.codec_embedding = nn.ModuleList(
             nn.Embedding(CODEBOOK_SIZE, width) for _ in range(CODEBOOKS - 1)
         )
-        self.layers = nn.ModuleList(
-            Layer(size, dropout) for _ in range(size.num_hidden_layers)
-        )
+        self.layers = nn.ModuleList(Layer(size, dropout) for _ in range(size.num_hidden_layers))
         self.norm = nn.RMSNorm(size.hidden_size, size.rms_norm_eps)
+
+    def tables(self) -> list[Tensor]:
+        """The embeddings [256, width] of codes 2 to 16."""
+        return [cast(nn.Embedding, table).weight for table in self.codec_embedding]
 
 
 class CodePredictor(nn.Module):
@@ -186,7 +77,7 @@ class CodePredictor(nn.Module):
     def forward(self, hidden: Tensor, first: Tensor, codes: Tensor) -> Tensor:
         """Talker outputs [K, H], embeddings of the first codes [K, H] and true other codes
         [K, 15] -> logits [K, 15, 256]."""
-        table = torch.cat([part.weight for part in self.model.codec_embedding])
+        table = torch.cat(self.model.tables())
         offsets = torch.arange(CODEBOOKS - 2, device=codes.device) * CODEBOOK_SIZE
         others = F.embedding(codes[:, :-1] + offsets, table)
         x = torch.cat((hidden[:, None], first[:, None], others.to(hidden.dtype)), 1)
@@ -196,7 +87,7 @@ class CodePredictor(nn.Module):
         for layer in self.model.layers:
             x, _, _ = layer(x, cos, sin, Sight())
         x = self.model.norm(x)[:, 1:]
-        heads = torch.stack([head.weight for head in self.lm_head])
+        heads = torch.stack([cast(nn.Linear, head).weight for head in self.lm_head])
         return torch.einsum("kjh,jvh->kjv", x, heads.to(x.dtype))
 
 
@@ -244,7 +135,7 @@ class Voice(nn.Module):
     def _codec_inputs(self, rows: Rows) -> Tensor:
         """Sums of codec embeddings, as one product with a multi-hot matrix: much faster to
         differentiate than seventeen look-ups."""
-        books = [part.weight for part in self.code_predictor.model.codec_embedding]
+        books = self.code_predictor.model.tables()
         table = torch.cat((self.model.codec_embedding.weight[:TALKER_USED], *books))
         table = torch.cat((table, table.new_zeros(1, table.shape[1])))
         none = len(table) - 1

@@ -1,0 +1,187 @@
+"""What is trained is what is served: the same inputs, the same sums, the same samples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from realtime_tts.model import PromptSpec, SpeechModel, load_model
+from realtime_tts.text import Qwen2Tokenizer
+from tools.demo_voice.codec_model import Codec
+from tools.demo_voice.codes import CodedShard
+from tools.demo_voice.export import write_checkpoint
+from tools.demo_voice.layers import Sight
+from tools.demo_voice.settings import CODEC, EOS, IM_START, PREDICTOR, TALKER
+from tools.demo_voice.speech import VOICE_NAMES, texts
+from tools.demo_voice.voice_data import Batch, VoicePool, corrupted
+from tools.demo_voice.voice_model import Voice, pointer_loss
+
+TOKENIZER = Path(__file__).parents[2] / "realtime_tts" / "demo_voice" / "checkpoint"
+TEXTS = ("Good morning, how can I help you?", "Yes.")
+FRAMES = (9, 4)
+
+
+@pytest.fixture(scope="module")
+def parts() -> tuple[Voice, Codec]:
+    torch.manual_seed(3)
+    voice, codec = Voice(TALKER, PREDICTOR, 0.0).eval(), Codec(CODEC).eval()
+    # As stored: what is compared must not differ by the rounding of the export.
+    for part in (voice, codec.decoder, codec.quantizer):
+        part.half().float()
+    return voice, codec
+
+
+@pytest.fixture(scope="module")
+def model(parts: tuple[Voice, Codec], tmp_path_factory: pytest.TempPathFactory) -> SpeechModel:
+    folder = tmp_path_factory.mktemp("checkpoint")
+    write_checkpoint(parts[0].state_dict(), parts[1].state_dict(), TOKENIZER, folder)
+    return load_model(folder)
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Qwen2Tokenizer:
+    return Qwen2Tokenizer.from_folder(TOKENIZER)
+
+
+@pytest.fixture(scope="module")
+def pool(tokenizer: Qwen2Tokenizer) -> VoicePool:
+    chance = np.random.default_rng(1)
+    tokens = [tokenizer.encode(text) for text in TEXTS]
+    counts = [len(ids) for ids in tokens]
+    pool = VoicePool([IM_START, *tokenizer.encode("assistant\n")], torch.device("cpu"), frames=200)
+    total = sum(FRAMES)
+    assert pool.add(
+        CodedShard(
+            codes=chance.integers(0, 256, (total, 16)).astype(np.uint8),
+            phones=chance.integers(0, 40, (total, 4)).astype(np.uint8),
+            words=np.arange(total).astype(np.int16) // 3,
+            tokens=np.concatenate(tokens).astype(np.int16),
+            token_words=np.arange(sum(counts)).astype(np.int16) // 2,
+            entries=np.array(
+                [(0, 0, 1, FRAMES[0], counts[0]), (FRAMES[0], counts[0], 2, FRAMES[1], counts[1])],
+                np.int32,
+            ),
+        )
+    )
+    return pool
+
+
+def row(pool: VoicePool, *, full: bool, named: bool) -> tuple[Batch, list[int]]:
+    """Both utterances in one row, and their positions."""
+    sizes = [
+        8 + named + (int(tokens) + 1) * full + 1 + int(frames) for frames, tokens in pool.lengths
+    ]
+    planned = [(entry, int(full), int(named), size) for entry, size in enumerate(sizes)]
+    return pool.batch(pool.plan([planned]), 1, sum(sizes) + 5), sizes
+
+
+@torch.inference_mode()
+def served(model: SpeechModel, pool: VoicePool, tokenizer: Qwen2Tokenizer, entry: int, *,
+           full: bool, named: bool) -> torch.Tensor:  # fmt: skip
+    """The talker's outputs [frames + 1, H] for an utterance, step by step as in the engine."""
+    builder = model.prompt_builder(tokenizer.encode)
+    first, _, voice, frames, _ = pool.entries[entry].tolist()
+    spec = PromptSpec(speaker=VOICE_NAMES[voice], language="english" if named else None)
+    ids = tokenizer.encode(TEXTS[entry])
+    prompt = builder.prompt(spec, ids, "full_text" if full else "streaming")
+    later = [] if prompt.eos_used else [*builder.text(ids[prompt.text_used :]), builder.tts_eos]
+    state = model.new_state(1)
+    outputs = [model.talker.prefill(prompt.inputs, 0, state.kv)]
+    codes = pool.codes[first : first + frames].long()
+    embedded = model.predictor.embed(codes[:, 1:]) + model.talker.codec_embedding[codes[:, 0]]
+    for frame in range(frames):
+        text = later[frame] if frame < len(later) else builder.tts_pad
+        outputs.append(model.talker.decode((embedded[frame] + text)[None], [0], state.kv)[0])
+    return torch.stack(outputs)
+
+
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("full", [True, False])
+def test_rows_are_what_the_engine_feeds(
+    parts: tuple[Voice, Codec],
+    model: SpeechModel,
+    pool: VoicePool,
+    tokenizer: Qwen2Tokenizer,
+    full: bool,
+    named: bool,
+) -> None:
+    batch, sizes = row(pool, full=full, named=named)
+    with torch.inference_mode():
+        hidden, _ = parts[0](batch.rows)
+    begin = 0
+    for entry, size in enumerate(sizes):
+        trained = hidden[0, begin + size - FRAMES[entry] - 1 : begin + size]
+        target = batch.target[0, begin : begin + size]
+        expected = served(model, pool, tokenizer, entry, full=full, named=named)
+        torch.testing.assert_close(trained, expected, atol=2e-5, rtol=1e-4)
+        assert target[-1] == EOS and (target >= 0).sum() == FRAMES[entry] + 1
+        begin += size
+    assert (batch.target[0, begin:] == -1).all(), "what fills the row up predicts nothing"
+
+
+@torch.inference_mode()
+def test_the_predictor_reads_a_frame_as_the_engine_writes_it(
+    parts: tuple[Voice, Codec], model: SpeechModel
+) -> None:
+    voice = parts[0]
+    hidden = torch.randn(5, TALKER.hidden_size)
+    codes = torch.randint(256, (5, 16))
+    first = voice.model.codec_embedding(codes[:, 0])
+    together = voice.code_predictor(hidden, first, codes[:, 1:])
+    one_by_one: list[torch.Tensor] = []
+
+    def choose(logits: torch.Tensor, codebook: int) -> torch.Tensor:
+        one_by_one.append(logits.clone())
+        return codes[:, codebook]
+
+    model.predictor.codes(hidden, codes[:, 0], first, choose)
+    torch.testing.assert_close(torch.stack(one_by_one, 1), together, atol=2e-5, rtol=1e-4)
+
+
+@torch.inference_mode()
+def test_the_codec_decodes_in_pieces_as_it_was_trained_whole(
+    parts: tuple[Voice, Codec], model: SpeechModel
+) -> None:
+    codec, state = parts[1], model.new_state(1).codec
+    codes = torch.randint(256, (1, 30, 16))
+    whole = codec.decoder(codec.quantizer.decode(codes)).clamp(-1, 1)
+    pieces = [model.codec.decode(piece, [0], state) for piece in codes.split(7, 1)]
+    torch.testing.assert_close(torch.cat(pieces, 1), whole, atol=1e-3, rtol=1e-3)
+
+
+def test_noise_stays_within_an_utterance_and_its_frames(pool: VoicePool) -> None:
+    rows = row(pool, full=False, named=True)[0].rows
+    noisy = corrupted(rows, neighbour=1.0, tail=0.5, single=0.2).codes
+    assert ((noisy >= 0) == (rows.codes >= 0)).all() and noisy.max() < 256
+    assert (corrupted(rows, neighbour=0, tail=0, single=0).codes == rows.codes).all()
+
+
+def test_pointer_loss_is_less_where_the_spoken_word_is_looked_at(pool: VoicePool) -> None:
+    batch, _ = row(pool, full=False, named=True)
+    length = batch.heard.shape[1]
+    position = torch.eye(length)[None, :, None]  # every key is its own direction
+    words = (batch.heard[0][:, None] == batch.seen[0]) & (batch.heard[0] >= 0)[:, None]
+    looking = (words.float() * 40)[None, :, None]
+    away = pointer_loss((torch.zeros_like(position), position), batch.rows, batch.heard, batch.seen)
+    there = pointer_loss((looking, position), batch.rows, batch.heard, batch.seen)
+    assert 0 <= there < away
+
+
+def test_plain_causal_sight_and_a_mask_agree() -> None:
+    layer = Voice(TALKER, PREDICTOR, 0.0).eval().model.layers[0]
+    x, angles = torch.randn(1, 6, TALKER.hidden_size), torch.zeros(1, 6, 1, TALKER.head_dim)
+    bias = torch.full((1, 1, 6, 6), -1e4).triu(1)
+    causal = layer(x, angles.cos(), angles.sin(), Sight())[0]
+    torch.testing.assert_close(layer(x, angles.cos(), angles.sin(), Sight(bias=bias))[0], causal)
+
+
+def test_texts_join_sentences_so_that_the_teacher_pauses() -> None:
+    import random
+
+    source = texts(["Good morning", "How are you?", "Fine, thanks."], random.Random(4))
+    for _ in range(50):
+        text = next(source)
+        assert "  " not in text and "morning How" not in text and "morning Fine" not in text

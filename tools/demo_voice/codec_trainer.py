@@ -1,0 +1,217 @@
+"""The two kinds of step the codec learns by, and the speech they draw from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from tools.demo_voice.codec_losses import (
+    Discriminator,
+    MelDistance,
+    discriminator_loss,
+    generator_losses,
+)
+from tools.demo_voice.codec_model import Codec
+from tools.demo_voice.listener import Listener, listening_losses
+from tools.demo_voice.quantizer import start_codebooks
+from tools.demo_voice.settings import CODEC
+from tools.demo_voice.spectra import Upsample
+from tools.demo_voice.speech import Shard
+from tools.demo_voice.teacher import LABEL_SAMPLES, PHONES
+
+FRAME_SAMPLES = 1280
+LABELS = FRAME_SAMPLES // LABEL_SAMPLES
+_MARGIN = 4
+"""Frames around a segment which the encoder sees and the decoder does not speak."""
+Losses = dict[str, Tensor]
+
+
+class SpeechPool:
+    """All speech of a folder in one tensor on the device; takes in shards as they appear."""
+
+    def __init__(self, folder: Path, device: torch.device, hours: float) -> None:
+        self._folder, self._device = folder, device
+        self._room = int(hours * 3600 * 16_000)
+        self.samples = torch.zeros(self._room, dtype=torch.int16, device=device)
+        self.phones = torch.zeros(self._room // LABEL_SAMPLES, dtype=torch.uint8, device=device)
+        self.held, self._seen = 0, set[Path]()
+        self._labels = torch.zeros((), device=device)  # held, for use inside a graph
+
+    def refresh(self) -> None:
+        """Take in new shards while there is room."""
+        for path in sorted(self._folder.glob("speech-*.npz")):
+            if path in self._seen or self.held == self._room:
+                continue
+            self._seen.add(path)
+            shard = Shard.load(path)
+            count = min(len(shard.samples), self._room - self.held)
+            end = self.held + count
+            self.samples[self.held : end] = torch.from_numpy(shard.samples[:count])
+            labels = slice(self.held // LABEL_SAMPLES, end // LABEL_SAMPLES)
+            self.phones[labels] = torch.from_numpy(shard.phones[: count // LABEL_SAMPLES])
+            self.held = end
+        self._labels.fill_(self.held // LABEL_SAMPLES)
+
+    def batch(self, rows: int, frames: int) -> tuple[Tensor, Tensor]:
+        """Samples [rows, frames * 1280] in [-1, 1] and phones [rows, frames * 4], anywhere."""
+        labels = frames * LABELS
+        where = torch.rand(rows, 1, device=self._device, dtype=torch.float64)
+        start = (where * (self._labels - labels)).long()
+        label = start + torch.arange(labels, device=self._device)
+        length = torch.arange(labels * LABEL_SAMPLES, device=self._device)
+        sample = start * LABEL_SAMPLES + length
+        return self.samples[sample].float() / 32768, self.phones[label].long()
+
+
+class CodecTrainer:
+    """`rows` segments of `frames` frames a step. Steps touch nothing of the host: on a GPU each
+    kind is recorded once and replayed."""
+
+    def __init__(self, pool: SpeechPool, device: torch.device, rows: int, frames: int) -> None:
+        self.pool, self.device, self.rows, self.frames = pool, device, rows, frames
+        self.codec = Codec(CODEC).to(device)
+        self.phones = nn.Linear(CODEC.codebook_dim, LABELS * len(PHONES)).to(device)
+        self.judge, self.listener = Discriminator().to(device), Listener().to(device)
+        self.distance, self.upsample = MelDistance().to(device), Upsample().to(device)
+        self.rate = torch.zeros((), device=device)
+        decoder = self.codec.decoder
+        self._joint = self._optimizer(self.codec, self.phones, self.listener)
+        self._alone = self._optimizer(decoder)
+        self._judging = self._optimizer(self.judge)
+        self._decode = torch.compile(decoder) if device.type == "cuda" else decoder
+        self._recorded: dict[Callable[[], Losses], Callable[[], Losses]] = {}
+        self.seconds, self.steps = 0.0, 0
+
+    def _optimizer(self, *modules: nn.Module) -> torch.optim.Optimizer:
+        parameters = [part for module in modules for part in module.parameters()]
+        on_gpu = self.device.type == "cuda"
+        rate = self.rate if on_gpu else 1e-3
+        return torch.optim.AdamW(
+            parameters, rate, betas=(0.8, 0.99), weight_decay=1e-3, capturable=on_gpu
+        )
+
+    def _parts(self) -> tuple[nn.Module | torch.optim.Optimizer, ...]:
+        modules = (self.codec, self.phones, self.judge, self.listener)
+        return (*modules, self._joint, self._alone, self._judging)
+
+    def state(self) -> dict[str, object]:
+        parts = [part.state_dict() for part in self._parts()]
+        return {"parts": parts, "seconds": self.seconds, "steps": self.steps}
+
+    def restore(self, path: Path) -> None:
+        held = torch.load(path, map_location=self.device, weights_only=True)
+        for part, state in zip(self._parts(), held["parts"], strict=True):
+            part.load_state_dict(state)
+        self.seconds, self.steps = held["seconds"], held["steps"]
+        start_codebooks(self.codec)
+
+    def step(self, kind: Callable[[], Losses], rate: float) -> Losses:
+        """One update by `plain_step`, `joint_step` or `decoder_step` of this trainer."""
+        self.rate.fill_(rate)
+        if self.device.type != "cuda":
+            for optimizer in (self._joint, self._alone, self._judging):
+                optimizer.param_groups[0]["lr"] = rate
+            return kind()
+        if kind not in self._recorded:
+            self._recorded[kind] = _record(kind)
+        return self._recorded[kind]()
+
+    def plain_step(self) -> Losses:
+        """As `joint_step`, but the decoder reads what is not quantized: a quick beginning."""
+        return self._encode_and_speak(plain=True)
+
+    def joint_step(self) -> Losses:
+        """Encoder, codebooks and decoder."""
+        return self._encode_and_speak(plain=False)
+
+    def _encode_and_speak(self, plain: bool) -> Losses:
+        self.codec.train()
+        samples, labels = self.pool.batch(self.rows, self.frames + 2 * _MARGIN)
+        labels = labels[:, _MARGIN * LABELS : -_MARGIN * LABELS]
+        quantized = self.codec.quantizer(*self._vectors(samples), plain=plain)
+        spoken = self.phones(quantized.first.transpose(1, 2)).view(-1, len(PHONES))
+        phone = F.cross_entropy(spoken, labels.flatten())
+        true, made = self._target(samples), self._speak(quantized.vectors)
+        mel = self.distance(made, true)
+        with self._mixed():
+            learns, heard, apart = listening_losses(self.listener, true, made, labels)
+        codes = 0.1 * quantized.loss + 0.5 * phone
+        _update(self._joint, 10 * mel + codes + learns + 0.5 * heard + 2 * apart)
+        accuracy = (spoken.argmax(1) == labels.flatten()).float().mean()
+        return {"mel": mel, "commit": quantized.loss, "phones": accuracy, "learns": learns,
+                "heard": heard, "apart": apart}  # fmt: skip
+
+    def decoder_step(self) -> Losses:
+        """The decoder against the discriminator; codes are final."""
+        self.codec.eval()
+        samples, labels = self.pool.batch(self.rows, self.frames + 2 * _MARGIN)
+        labels = labels[:, _MARGIN * LABELS : -_MARGIN * LABELS]
+        with torch.no_grad():
+            vectors = self.codec.quantizer(*self._vectors(samples)).vectors
+        true, made = self._target(samples), self._speak(vectors)
+        with self._mixed():
+            judged = discriminator_loss(self.judge(true), self.judge(made.detach()))
+        _update(self._judging, judged)
+        mel = self.distance(made, true)
+        with self._mixed():
+            _, heard, apart = listening_losses(self.listener, true, made, labels)
+            adversarial, matching = generator_losses(self.judge(true), self.judge(made))
+        listened = 0.5 * heard + 2 * apart
+        _update(self._alone, 10 * mel + listened + adversarial + 2 * matching)
+        return {"mel": mel, "heard": heard, "apart": apart, "judge": judged, "fool": adversarial,
+                "match": matching}  # fmt: skip
+
+    def _vectors(self, samples: Tensor) -> tuple[Tensor, Tensor]:
+        with self._mixed():
+            said, sound = self.codec.encoder(samples)
+        inner = slice(_MARGIN, -_MARGIN)
+        return said[..., inner].contiguous(), sound[..., inner].contiguous()
+
+    def _target(self, samples: Tensor) -> Tensor:
+        edge = _MARGIN * FRAME_SAMPLES * 3 // 2
+        target: Tensor = self.upsample(samples)[:, edge:-edge]
+        return target
+
+    def _speak(self, vectors: Tensor) -> Tensor:
+        with self._mixed():
+            made: Tensor = self._decode(vectors)
+        return made.float()
+
+    def _mixed(self) -> torch.autocast:
+        return torch.autocast(
+            self.device.type,
+            torch.bfloat16,
+            enabled=self.device.type == "cuda",
+            cache_enabled=False,  # a cast kept from one recording would be stale in another
+        )
+
+
+def _update(optimizer: torch.optim.Optimizer, loss: Tensor) -> None:
+    optimizer.zero_grad()
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(optimizer.param_groups[0]["params"], 1.0)
+    optimizer.step()
+
+
+def _record(kind: Callable[[], Losses]) -> Callable[[], Losses]:
+    """A step as a CUDA graph: hundreds of small kernels cost one launch. The steps that warm up
+    are real ones."""
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(4):
+            kind()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        losses = kind()
+
+    def replay() -> Losses:
+        graph.replay()
+        return losses
+
+    return replay

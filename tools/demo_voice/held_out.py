@@ -8,7 +8,7 @@ from pathlib import Path
 from tools.demo_voice.cleaning import compared, sentences_of
 
 FOLDER = Path(__file__).parent
-FILES = ("held_out.txt", "held_out_numbers.txt", "texts_200.txt")
+FILES = ("held_out.txt", "held_out_harder.txt", "held_out_numbers.txt", "texts_200.txt")
 _RUN = 5  # consecutive words in common make a training text too like an evaluation text
 
 

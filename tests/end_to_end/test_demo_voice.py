@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 
 import httpx2
+import pytest
 
 from realtime_tts import RealtimeTTS
 from realtime_tts.engine.settings import EngineConfig
@@ -87,6 +88,29 @@ async def test_one_seed_gives_one_speech_alone_and_in_company(serve: Serve, piec
             assert most_different(b"".join(other), b"".join(alone)) <= 1
         other_seed = await packets_of(server, [TEXTS[0]], **{**options, "seed": 12})
         assert b"".join(other_seed) != b"".join(alone)
+
+
+@pytest.mark.parametrize("layout", ["streaming", "full_text"])
+async def test_every_voice_ends_by_itself_after_about_the_time_the_text_takes(
+    serve: Serve, pieces: Pieces, layout: str
+) -> None:
+    async def seconds(server: RunningServer, voice: str, text: str) -> float:
+        async with RealtimeTTS(server.websocket_url, voice=voice, layout=layout, seed=1) as tts:
+            turn = await tts.turn()
+            for delta in pieces(text, seed=8):
+                await turn.send(delta)
+            await turn.end()
+            heard = sum([len(packet) async for packet in turn])
+            assert turn.result is not None and turn.result.reason == "complete"
+            return heard / 2 / 24_000
+
+    async with serve(engine(max_frames=400)) as server:
+        for text in TEXTS:
+            for took in await asyncio.gather(
+                *(seconds(server, voice, text) for voice in ("ava", "ray", "kal"))
+            ):
+                expected = 0.3 + len(text) / 14  # its speaking rate, characters a second
+                assert 0.6 * expected < took < 1.6 * expected, (text, took)
 
 
 async def metrics(http: httpx2.AsyncClient, server: RunningServer) -> str:

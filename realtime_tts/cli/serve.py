@@ -23,6 +23,7 @@ examples:
   realtime-tts serve                                      the embedded demo voice
   realtime-tts serve --model Qwen/Qwen3-TTS-12Hz-1.7B-CustomVoice --device cuda
   realtime-tts serve --model ./my-checkpoint --port 9000 --api-key "$(openssl rand -hex 24)"
+  realtime-tts serve --random-weights 1.7B --device cuda  noise at the release's speed, to measure
   realtime-tts serve --engine fake                        tones instead of speech, no torch
 """
 
@@ -47,12 +48,18 @@ def _add_model_arguments(group: argparse._ArgumentGroup) -> None:
         default="inline",
         help="inline: the model, in a thread of this process (default); fake: tones, no torch",
     )
+    group.add_argument(
+        "--random-weights",
+        choices=("1.7B", "0.6B", "demo"),
+        help="in place of a model: its dimensions with weights nobody trained, to measure a "
+        "machine; every turn has --max-frames frames (default: 64) of noise",
+    )
     group.add_argument("--device", default="cpu", help="torch device (default: cpu)")
     group.add_argument(
         "--dtype",
         choices=("float32", "bfloat16", "float16"),
-        default="float32",
-        help="of talker and code predictor (default: float32); the codec stays float32",
+        help="of talker and code predictor; the codec stays float32 (default: float32, with random "
+        "weights on CUDA bfloat16)",
     )
     group.add_argument(
         "--threads", type=int, help="CPU threads of the model (default: all cores but one, up to 8)"
@@ -195,11 +202,14 @@ def engine_config(arguments: argparse.Namespace) -> EngineConfig:
 
     if arguments.engine == "fake" and arguments.model != "demo":
         raise ConfigError("--engine fake makes tones and takes no --model; give one of the two")
+    random = arguments.random_weights
+    on_cuda = arguments.device.startswith("cuda")
     return EngineConfig(
         model=arguments.model,
         kind=arguments.engine,
+        random_weights=random,
         device=arguments.device,
-        dtype=arguments.dtype,
+        dtype=arguments.dtype or ("bfloat16" if random and on_cuda else "float32"),
         slots=arguments.slots,
         threads=arguments.threads,
         max_frames=arguments.max_frames,
@@ -209,7 +219,7 @@ def engine_config(arguments: argparse.Namespace) -> EngineConfig:
         utilisation=arguments.utilisation,
         max_queue=arguments.max_queue,
         queue_timeout=arguments.queue_seconds,
-        guards=GuardConfig(enabled=not arguments.no_guards),
+        guards=GuardConfig(enabled=not arguments.no_guards and random is None),
         step_seconds=arguments.step_seconds,
     )
 
@@ -224,9 +234,8 @@ def _welcome(console: Console, config: ServerConfig, engine: EngineConfig, port:
     host = "127.0.0.1" if config.host in ("0.0.0.0", "::") else config.host
     authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     flags = "" if port == 8000 and host == "127.0.0.1" else f" --url ws://{authority}"
-    model = "a fake engine (tones)" if engine.kind == "fake" else engine.model
     lines = (
-        f"[bold]realtime-tts[/bold] speaks with {model} on [bold]http://{authority}[/bold]",
+        f"[bold]realtime-tts[/bold] speaks with {engine.name} on [bold]http://{authority}[/bold]",
         f'  realtime-tts say{flags} "Hello there."',
         f"  echo 'Text that is still arriving' | realtime-tts say{flags} --stdin",
         f"  curl http://{authority}/v1/voices        # the WebSocket is ws://{authority}/v1/tts",

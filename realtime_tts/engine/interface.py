@@ -70,6 +70,8 @@ class EngineInfo(msgspec.Struct, frozen=True):
     """Frames after which a turn ends with reason `max_length`."""
     sample_rate: int = 24_000
     samples_per_frame: int = 1_920
+    random_weights: bool = False
+    """Nobody trained the model: it is there to be measured, and its speech is noise."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 EngineKind = Literal["inline", "fake"]
 DTYPES = ("float32", "bfloat16", "float16")
+RANDOM_SIZES = ("1.7B", "0.6B", "demo")
+RANDOM_FRAMES = 64
+"""Length of a turn with random weights, if nothing else is asked for: 5.1 s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,9 @@ class EngineConfig:
     checkpoint's own limit). `utilisation`: share of a frame's 80 ms that a step may take before
     turns have to wait; `max_queue` of them wait, `queue_timeout` seconds at most.
     Above 1, turns are let in though they cannot all be spoken in real time.
-    `step_seconds` and `row_seconds` are the fake engine's speed.
+    `step_seconds` and `row_seconds` are the fake engine's speed. `random_weights` takes the place
+    of `model`: the dimensions of a release ("1.7B", "0.6B") or of the demo voice ("demo") with
+    weights nobody trained; every turn then has `max_frames` frames, and no guard ends it.
     """
 
     model: str = demo_voice.NAME
@@ -48,12 +53,15 @@ class EngineConfig:
     guards: GuardConfig = GuardConfig()
     step_seconds: float = 0.002
     row_seconds: float = 0.0
+    random_weights: str | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in ("inline", "fake"):
             raise ConfigError(f"engine must be inline or fake, got {self.kind!r}")
         if self.dtype not in DTYPES:
             raise ConfigError(f"dtype must be one of {', '.join(DTYPES)}, got {self.dtype!r}")
+        if self.random_weights is not None:
+            self._check_random(self.random_weights)
         for name in (
             "slots",
             "threads",
@@ -80,6 +88,14 @@ class EngineConfig:
         except ValueError as error:
             raise ConfigError(str(error)) from None
 
+    def _check_random(self, size: str) -> None:
+        if size not in RANDOM_SIZES:
+            raise ConfigError(f"random weights come as {', '.join(RANDOM_SIZES)}; got {size!r}")
+        if self.kind == "fake" or self.model != demo_voice.NAME:
+            raise ConfigError("random weights take the place of a model; give one of the two")
+        if self.guards.enabled:
+            raise ConfigError("random weights make noise, which the guards would end: disable them")
+
     def scheduler(self) -> SchedulerConfig:
         """The scheduler's part of these settings."""
         return SchedulerConfig(
@@ -93,11 +109,22 @@ class EngineConfig:
         )
 
     @property
+    def name(self) -> str:
+        """What is loaded, as people are told."""
+        if self.kind == "fake":
+            return "a fake engine (tones)"
+        if self.random_weights is not None:
+            return f"random weights ({self.random_weights} dimensions)"
+        return self.model
+
+    @property
     def _checkpoint(self) -> str:
         return str(demo_voice.FOLDER) if self.model == demo_voice.NAME else self.model
 
     def loader(self) -> Callable[[Progress], Engine]:
         """A function that builds the engine; call it where it may take its time."""
+        if self.random_weights is not None:
+            return self._load_random
         return self._load_fake if self.kind == "fake" else self._load_torch
 
     def _load_fake(self, progress: Progress) -> Engine:
@@ -124,11 +151,26 @@ class EngineConfig:
             progress=progress,
         )
 
+    def _load_random(self, progress: Progress) -> Engine:
+        from realtime_tts.engine.random_voice import load_random
+
+        assert self.random_weights is not None
+        return load_random(
+            self.random_weights,
+            name=self.name,
+            slots=self.slots,
+            device=self.device,
+            dtype=self.dtype,
+            threads=self.threads,
+            frames=RANDOM_FRAMES if self.max_frames is None else self.max_frames,
+            progress=progress,
+        )
+
     def load_tokenizer(self) -> Qwen2Tokenizer:
         """The text tokenizer of the checkpoint. Raises CheckpointError."""
         from realtime_tts.text.tokenizer import Qwen2Tokenizer
 
-        if self.kind == "fake":
+        if self.kind == "fake" or self.random_weights is not None:
             return Qwen2Tokenizer.from_folder(demo_voice.FOLDER)
         from realtime_tts.model import find_checkpoint
 

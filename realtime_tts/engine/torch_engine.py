@@ -97,8 +97,7 @@ class TorchEngine:
         Raises CheckpointError for what cannot be found, read or served, ConfigError for a device
         that is not there.
         """
-        _check_device(device)
-        torch.set_num_threads(_default_threads() if threads is None else threads)
+        prepare_torch(device, threads)
         folder = find_checkpoint(checkpoint, progress)
         loaded = load_model(folder, device=device, dtype=getattr(torch, dtype), progress=progress)
         tokenizer = Qwen2Tokenizer.from_folder(folder)
@@ -117,6 +116,7 @@ class TorchEngine:
             slots=self._slots,
             max_frames=self._max_frames,
             samples_per_frame=config.codec.samples_per_frame,
+            random_weights=self._model.random_weights,
         )
 
     def warm_up(self, progress: Progress) -> list[MeasuredStep]:
@@ -249,6 +249,15 @@ class TorchEngine:
             language=spec.language,
             instructions=spec.instructions,
         )
+
+
+def prepare_torch(device: str, threads: int | None) -> None:
+    """Before anything is loaded: the device is there, and CPU work has its threads.
+
+    Raises ConfigError.
+    """
+    _check_device(device)
+    torch.set_num_threads(_default_threads() if threads is None else threads)
 
 
 def _check_device(device: str) -> None:

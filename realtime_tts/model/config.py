@@ -102,7 +102,8 @@ class TextIds:
 class GenerationDefaults:
     """Sampling the checkpoint recommends; temperature 0 is greedy.
 
-    A `max_new_tokens` of N allows at most N - 1 frames: the last token never becomes one.
+    A `max_new_tokens` of N allows at most N - 1 frames: the last token never becomes one. End of
+    speech is never drawn before `min_frames` frames, whatever an utterance asks for.
     """
 
     temperature: float = 0.9
@@ -113,6 +114,7 @@ class GenerationDefaults:
     predictor_top_k: int = 50
     predictor_top_p: float = 1.0
     max_new_tokens: int = 2048
+    min_frames: int = 0
 
 
 @dataclass(frozen=True, slots=True)

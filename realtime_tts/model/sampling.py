@@ -146,6 +146,7 @@ class SamplingState:
         vocab, eos = config.talker.vocab, config.talker.eos_id
         self._device, self._eos = device, eos
         self._vocab, self._codes = vocab, config.predictor.vocab
+        self._min_frames = config.generation.min_frames
         no_code = torch.arange(vocab, device=device) >= self._codes
         no_code[eos] = False
         self._no_code = no_code
@@ -207,7 +208,9 @@ class SamplingState:
             order=tuple(slots),
             slots=torch.tensor(slots, dtype=torch.long, device=device),
             keys=torch.tensor([self._keys[slot] for slot in slots], device=device),
-            min_frames=torch.tensor([s.min_frames for s in chosen], device=device),
+            min_frames=torch.tensor(
+                [max(s.min_frames, self._min_frames) for s in chosen], device=device
+            ),
             penalty=torch.tensor([[s.repetition_penalty] for s in chosen], device=device),
             any_penalty=any(s.repetition_penalty != 1 for s in chosen),
             talker=Limits.of(

@@ -71,9 +71,13 @@ class SpeechModel:
         talker: Talker,
         predictor: CodePredictor,
         codec: CodecDecoder,
+        *,
+        random_weights: bool = False,
     ) -> None:
         self.name, self.folder, self.config = name, folder, config
         self.talker, self.predictor, self.codec = talker, predictor, codec
+        self.random_weights = random_weights
+        """Nobody trained it: its speech is noise, and whatever shows it has to say so."""
 
     @property
     def default_sampling(self) -> Sampling:

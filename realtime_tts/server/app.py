@@ -98,6 +98,7 @@ async def _voices(request: Request) -> Response:
             "server": SERVER_NAME,
             "model": info.model,
             "variant": info.variant,
+            "random_weights": info.random_weights,
             "voices": info.voices,
             "default_voice": info.default_voice,
             "languages": info.languages,

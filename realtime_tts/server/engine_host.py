@@ -172,7 +172,10 @@ class EngineHost:
         except Exception as error:
             self._load_failed(f"{type(error).__name__}: {error}", unforeseen=True)
             return
-        log_event(log, logging.INFO, "engine.ready", model=self.info.model, slots=self.info.slots)
+        info = self.info
+        log_event(log, logging.INFO, "engine.ready", model=info.model, slots=info.slots)
+        if info.random_weights:
+            log_event(log, logging.WARNING, "engine.random_weights", speech="noise")
         if self.on_ready is not None:
             self.on_ready()
 

@@ -86,3 +86,32 @@ def test_standard_error_is_json_lines_and_the_welcome_goes_elsewhere() -> None:
     assert "http://127.0.0.1:" in welcome[0] and "say" in welcome[1]
     assert process.returncode == 0
     assert [json.loads(line)["event"] for line in errors.splitlines()][0] == "engine.ready"
+
+
+def test_random_weights_make_noise_that_no_guard_ends_in_the_precision_of_the_device() -> None:
+    on_cpu = engine_config(flags("--random-weights", "1.7B"))
+    assert not on_cpu.guards.enabled and on_cpu.dtype == "float32"
+    assert (
+        engine_config(flags("--random-weights", "0.6B", "--device", "cuda:1")).dtype == "bfloat16"
+    )
+    exact = flags("--random-weights", "0.6B", "--device", "cuda", "--dtype", "float32")
+    assert engine_config(exact).dtype == "float32"
+    assert engine_config(flags("--device", "cuda")).dtype == "float32"
+    with pytest.raises(ConfigError, match="give one of the two"):
+        engine_config(flags("--random-weights", "0.6B", "--model", "somewhere"))
+
+
+def test_a_server_with_random_weights_says_so_in_its_welcome_and_in_its_log() -> None:
+    command = [sys.executable, "-m", "realtime_tts", "serve", "--port", "0"]
+    command += ["--random-weights", "demo", "--max-frames", "3", "--slots", "1"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        welcome = process.stdout.readline()
+        process.terminate()
+        _, errors = process.communicate(timeout=60)
+    logged = [json.loads(line) for line in errors.splitlines()]
+    assert "random weights (demo dimensions)" in welcome
+    assert [line["event"] for line in logged][:2] == ["engine.ready", "engine.random_weights"]
+    assert "random weights" in logged[0]["model"]

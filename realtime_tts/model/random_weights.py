@@ -1,0 +1,131 @@
+"""Weights that nobody trained: tensors of any shape asked for, made where they are needed.
+
+Speed depends on dimensions and precision, not on values, so a server with random weights measures
+what the real one would do, on machines that have no checkpoint. Its speech is noise.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import replace
+from math import prod
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from realtime_tts.model.checkpoint import Progress, ignore_progress
+from realtime_tts.model.code_predictor import CodePredictor
+from realtime_tts.model.codec import CodecDecoder
+from realtime_tts.model.config import ModelConfig
+from realtime_tts.model.speech_model import SpeechModel
+from realtime_tts.model.talker import Talker
+from realtime_tts.model.weights import Weights
+
+_ONES = ("norm.weight", ".cluster_usage")
+_ZEROS = (".bias", ".alpha", ".beta")
+_TENTHS = (".gamma", "layer_scale.scale")
+_UNITS = ("embedding.weight", ".embedding_sum")
+_BRANCH = ".conv2.conv.weight"
+"""Last product of a residual unit: a tenth, or twelve of them would make the noise deafening."""
+
+
+class RandomWeights(Weights):
+    """Makes every tensor that is asked for; equal seeds and names give equal tensors.
+
+    `stored`: the precision a checkpoint would have stored. Values are drawn in it and then turned
+    into `dtype`, as loading does, so that what depends on exactness (half.py) goes the same way.
+    On the `meta` device nothing is allocated; `sizes` then still tells what was asked for.
+    """
+
+    def __init__(
+        self, *, device: torch.device, dtype: torch.dtype, stored: torch.dtype, seed: int = 0
+    ) -> None:
+        super().__init__(Path("random"), device=device, dtype=dtype)
+        self._stored, self._seed = stored, seed
+        self.sizes: dict[str, int] = {}
+        """Elements by tensor name."""
+
+    def __enter__(self) -> RandomWeights:
+        return self
+
+    def __contains__(self, name: str) -> bool:
+        return True
+
+    def take(self, name: str, *shape: int, keep_dtype: bool = False) -> Tensor:
+        self.sizes[name] = prod(shape)
+        tensor = torch.empty(shape, device=self._device, dtype=self._stored)
+        if not tensor.is_meta:
+            self._fill(name, tensor)
+        return tensor if keep_dtype else tensor.to(self._dtype)
+
+    def finish(self) -> None:
+        """Nothing is ever missing."""
+
+    def _fill(self, name: str, tensor: Tensor) -> None:
+        """Norms 1, biases 0, products that keep the size of what they are given."""
+        if name.endswith(_ONES):
+            tensor.fill_(1.0)
+        elif name.endswith(_ZEROS):
+            tensor.zero_()
+        elif name.endswith(_TENTHS):
+            tensor.fill_(0.1)
+        else:
+            tensor.normal_(0.0, _spread(name, tensor), generator=self._generator(name))
+
+    def _generator(self, name: str) -> torch.Generator:
+        """One for each tensor: the order in which they are asked for does not matter."""
+        key = zlib.crc32(f"{self._seed}:{name}".encode())
+        return torch.Generator(self._device).manual_seed(key)
+
+
+def random_model(
+    config: ModelConfig,
+    *,
+    name: str,
+    device: str | torch.device = "cpu",
+    dtype: torch.dtype = torch.float32,
+    frames: int | None = None,
+    seed: int = 0,
+    progress: Progress = ignore_progress,
+) -> SpeechModel:
+    """A model of these dimensions with random weights.
+
+    `frames`: every utterance has exactly so many; end of speech cannot be drawn before, and there
+    is no room after. Without it, noise ends when it likes, which is no load to measure with.
+    """
+    place = torch.device(device)
+    if frames is not None:
+        fixed = replace(config.generation, min_frames=frames, max_new_tokens=frames + 1)
+        config = replace(config, generation=fixed)
+    progress("make talker", 0, 2)
+    stored = RandomWeights(device=place, dtype=dtype, stored=torch.bfloat16, seed=seed)
+    talker = Talker(config.talker, stored, place, dtype)
+    width, groups = config.talker.transformer.hidden, config.talker.code_groups
+    predictor = CodePredictor(config.predictor, width, groups, stored, place, dtype)
+    progress("make codec", 1, 2)
+    full = RandomWeights(device=place, dtype=torch.float32, stored=torch.float32, seed=seed)
+    codec = CodecDecoder(config.codec, full, place)
+    progress("make codec", 2, 2)
+    return SpeechModel(name, Path(), config, talker, predictor, codec, random_weights=True)
+
+
+def parameter_counts(config: ModelConfig) -> tuple[int, int]:
+    """Elements of (talker and predictor, codec decoder) as a checkpoint stores them; nothing is
+    allocated."""
+    place = torch.device("meta")
+    main = RandomWeights(device=place, dtype=torch.bfloat16, stored=torch.bfloat16)
+    width, groups = config.talker.transformer.hidden, config.talker.code_groups
+    Talker(config.talker, main, place, torch.bfloat16)
+    CodePredictor(config.predictor, width, groups, main, place, torch.bfloat16)
+    codec = RandomWeights(device=place, dtype=torch.float32, stored=torch.float32)
+    CodecDecoder(config.codec, codec, place)
+    return sum(main.sizes.values()), sum(codec.sizes.values())
+
+
+def _spread(name: str, tensor: Tensor) -> float:
+    """The standard deviation a tensor is drawn with."""
+    if name.endswith(_UNITS) or "codec_embedding" in name:
+        return 1.0
+    size = float(prod(tensor.shape[1:])) ** -0.5
+    return 0.1 * size if name.endswith(_BRANCH) else size

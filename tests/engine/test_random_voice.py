@@ -1,0 +1,85 @@
+"""An engine with random weights, on dimensions small enough for a test."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from realtime_tts.engine.guards import GuardConfig
+from realtime_tts.engine.interface import UtteranceSpec
+from realtime_tts.engine.random_voice import DIMENSIONS, load_random
+from realtime_tts.engine.settings import RANDOM_SIZES, EngineConfig
+from realtime_tts.engine.torch_engine import TorchEngine
+from realtime_tts.errors import ConfigError
+from realtime_tts.model.config import ModelConfig
+from realtime_tts.model.config_files import read_config
+from tts_scheduler import CodecRun, Decode, Layout, Prefill, StepPlan
+
+TINY = Path(__file__).parents[1] / "data" / "parity" / "tiny-custom_voice"
+
+
+def tiny(demo: ModelConfig) -> ModelConfig:
+    """The dimensions of a parity checkpoint; the demo voice's tokenizer, as for all of them."""
+    found = read_config(TINY)
+    talker = replace(found.talker, text_vocab=demo.talker.text_vocab)
+    return replace(found, text=demo.text, talker=talker)
+
+
+def load(size: str = "tiny", frames: int = 5) -> TorchEngine:
+    return load_random(
+        size,
+        name="random weights (tiny dimensions)",
+        slots=2,
+        device="cpu",
+        dtype="float32",
+        threads=1,
+        frames=frames,
+        progress=lambda what, done, total: None,
+        dimensions={"tiny": tiny},
+    )
+
+
+def speak(engine: TorchEngine, id: str, slot: int) -> tuple[int, str]:
+    """Frames and end of an utterance."""
+    engine.open(id, UtteranceSpec(seed=slot))
+    engine.append(id, [5, 6, 7])
+    engine.finish(id)
+    prompt = engine.prompt_tokens(UtteranceSpec())
+    output = engine.step(StepPlan((Prefill(id, slot, prompt, 3, Layout.FULL_TEXT),)))
+    frames = len(output.frames)
+    while id not in output.ended:
+        decode, run = Decode(id, slot, frames), CodecRun(id, slot, 1)
+        output = engine.step(StepPlan((), (decode,), (run,)))
+        frames += len(output.frames)
+    return frames, output.ended[id]
+
+
+def test_every_turn_has_the_same_length() -> None:
+    engine = load(frames=5)
+    assert [speak(engine, f"u{slot}", slot) for slot in range(2)] == [(5, "max_length")] * 2
+
+
+def test_the_engine_says_that_its_weights_are_random() -> None:
+    info = load().info
+    assert info.random_weights and "random weights" in info.model
+
+
+def test_an_unknown_size_is_refused() -> None:
+    with pytest.raises(ConfigError, match="tiny"):
+        load("huge")
+
+
+def test_the_settings_know_the_sizes_there_are() -> None:
+    assert set(RANDOM_SIZES) == set(DIMENSIONS)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [{"random_weights": "9B"}, {"kind": "fake"}, {"model": "x/y"}, {"guards": GuardConfig()}],
+    ids=str,
+)
+def test_settings_that_cannot_work_are_refused(bad: dict[str, object]) -> None:
+    good = {"random_weights": "1.7B", "guards": GuardConfig(enabled=False)}
+    assert "random weights" in EngineConfig(**good).name  # type: ignore[arg-type]
+    with pytest.raises(ConfigError):
+        EngineConfig(**{**good, **bad})  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sized
 from typing import Protocol
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Summary, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
@@ -41,6 +41,11 @@ class EngineGauges(Protocol):
     def queued(self) -> int: ...
     @property
     def capacity(self) -> int: ...
+
+
+def row_bucket(rows: int) -> int:
+    """`rows` rounded up to a power of two: few enough to be labels. 0 is a codec run alone."""
+    return 1 << (rows - 1).bit_length() if rows else 0
 
 
 class Metrics:
@@ -80,6 +85,12 @@ class Metrics:
         self.step_seconds = self._histogram(
             "tts_engine_step_seconds", "Duration of an engine step.", _STEP_BUCKETS
         )
+        self.step_rows = Summary(
+            "tts_engine_step_rows_seconds",
+            "The same by rows (rounded up to a power of two) and by whether a prompt was in it.",
+            ["rows", "kind"],
+            registry=self.registry,
+        )
         self.prefills = self._counter("tts_engine_prefills_total", "Utterances prefilled.")
         self.frames = self._counter("tts_engine_frames_total", "Frames planned, 80 ms each.")
         self.guard_stops = self._counter(
@@ -107,6 +118,9 @@ class Metrics:
     def step(self, seconds: float, plan: PlanSizes) -> None:
         """The engine loop has carried out `plan` in `seconds`."""
         self.step_seconds.observe(seconds)
+        rows = len(plan.prefills) + len(plan.decodes)
+        kind = "prefill" if plan.prefills else "decode"
+        self.step_rows.labels(str(row_bucket(rows)), kind).observe(seconds)
         self.prefills.inc(len(plan.prefills))
         self.frames.inc(len(plan.prefills) + len(plan.decodes))
 

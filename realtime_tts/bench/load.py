@@ -1,25 +1,22 @@
-"""The two loads: closed (so many sessions) and open (so many turns a second)."""
+"""Carries a load out: sessions that speak one turn after another, or turns that arrive."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from random import Random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 
-from realtime_tts.bench.deltas import DeltaKind, DeltaTiming, schedule
+from realtime_tts.bench.deltas import DeltaKind, DeltaTiming
 from realtime_tts.bench.observation import Observation
-from realtime_tts.bench.prompts import PromptPicker
 from realtime_tts.bench.settings import BenchSettings, Level, Mode
-from realtime_tts.bench.turns import clock, speak
-from realtime_tts.client import Backoff, RealtimeTTS
+from realtime_tts.bench.target import Session, Target
+from realtime_tts.bench.turns import clock
+from realtime_tts.bench.workload import Arrival, TurnPlan, arrivals, session_turns
 from realtime_tts.errors import RealtimeTTSError
 
-_EARLIEST_CUT, _LATEST_CUT = 0.2, 2.0
-_SESSIONS_AT_ONCE = 2_000
+_TURNS_AT_ONCE = 2_000
 """Open loop: beyond this many running turns the server is hopelessly behind, and so would we be."""
-_RECONNECT_SECONDS = 5.0
 
 Progress = Callable[[str, int, int | None], None]
 """(what, done, total); total None where time, not a count, ends it."""
@@ -33,56 +30,60 @@ class Observed:
     seconds: float
     sessions: int
     """Most turns at the same time."""
+    lags: list[float] = field(default_factory=list)
+    """Open loop: by how much we ourselves began each turn too late."""
 
 
-async def run_level(level: Level, settings: BenchSettings, progress: Progress) -> Observed:
+async def run_level(
+    level: Level, settings: BenchSettings, target: Target, progress: Progress
+) -> Observed:
     """The paced pass: turns as agents and listeners make them, one after the other is heard."""
     if level.mode is Mode.OPEN:
-        return await _OpenLoop(level.rate, settings, progress).run()
-    return await _closed_loop(level.sessions, settings, progress)
+        return await _OpenLoop(arrivals(settings, level.rate), settings, target, progress).run()
+    return await _sessions(level, settings, target, progress)
 
 
-async def run_unpaced(level: Level, settings: BenchSettings, progress: Progress) -> Observed:
+async def run_unpaced(
+    level: Level, settings: BenchSettings, target: Target, progress: Progress
+) -> Observed:
     """Whole texts, no lead cap, no pauses: the server goes as fast as it can."""
     whole = replace(settings, timing=DeltaTiming(DeltaKind.WHOLE), turns=settings.rtf_turns)
     fast = replace(whole, seconds=None, pause=0.0, interrupts=0.0, warm_up=0)
-    return await _closed_loop(level.sessions, fast, progress, paced=False)
+    closed = replace(level, mode=Mode.CLOSED)
+    return await _sessions(closed, fast, target, progress, paced=False)
 
 
-async def _closed_loop(
-    sessions: int, settings: BenchSettings, progress: Progress, *, paced: bool = True
+async def _sessions(
+    level: Level,
+    settings: BenchSettings,
+    target: Target,
+    progress: Progress,
+    *,
+    paced: bool = True,
 ) -> Observed:
     async with contextlib.AsyncExitStack() as stack:
-        clients = [await stack.enter_async_context(_client(settings)) for _ in range(sessions)]
-        if not paced:
-            # As far ahead as the server lets anybody: longer than the longest prompt's speech.
-            for tts in clients:
-                await tts.configure(lead_ms=tts.ready.limits.max_lead_ms)
-        speakers = [
-            _Speaker(tts, settings, number, paced=paced) for number, tts in enumerate(clients)
-        ]
+        speakers = []
+        for number in range(level.sessions):
+            session = await stack.enter_async_context(target.session(paced=paced))
+            turns = session_turns(settings, level.mode, number)
+            speakers.append(_Speaker(session, turns, paced=paced))
         await asyncio.gather(*(each.turns(settings.warm_up) for each in speakers))
         label = "turns" if paced else "speed"
-        counter = _Counter(label, progress, None if settings.seconds else sessions * settings.turns)
+        total = None if settings.seconds else level.sessions * settings.turns
+        counter = _Counter(label, progress, total)
         until = None if settings.seconds is None else clock() + settings.seconds
         each_turns = await asyncio.gather(
             *(each.turns(settings.turns, until, counter) for each in speakers)
         )
-    turns = [turn for some in each_turns for turn in some]
-    return Observed(turns, _span(turns), sessions)
+    turns_seen = [turn for some in each_turns for turn in some]
+    return Observed(turns_seen, _span(turns_seen), level.sessions)
 
 
 class _Speaker:
-    """One session of the closed loop."""
+    """One session and its turns."""
 
-    def __init__(
-        self, tts: RealtimeTTS, settings: BenchSettings, number: int, *, paced: bool
-    ) -> None:
-        self._tts = tts
-        self._settings = settings
-        self._paced = paced
-        self._random = Random(f"{settings.seed}:{number}")
-        self._prompts = PromptPicker(self._random.getrandbits(32), settings.prompts)
+    def __init__(self, session: Session, plans: Iterator[TurnPlan], *, paced: bool) -> None:
+        self._session, self._plans, self._paced = session, plans, paced
 
     async def turns(
         self, count: int, until: float | None = None, counter: _Counter | None = None
@@ -90,88 +91,88 @@ class _Speaker:
         """Speak so many turns, or as many as begin before `until`."""
         seen: list[Observation] = []
         while len(seen) < count if until is None else clock() < until:
-            text = self._prompts.next()
-            seen.append(await _one_turn(self._tts, text, self._settings, self._random))
+            plan = next(self._plans)
+            if self._paced:
+                await asyncio.sleep(plan.pause)
+            seen.append(await self._session.speak(plan))
             if counter is not None:
                 counter.one()
             await asyncio.sleep(seen[-1].retry_after)
             if self._paced:
                 await _listen(seen[-1])
-                await asyncio.sleep(self._random.expovariate(1.0) * self._settings.pause)
         return seen
 
 
 class _OpenLoop:
-    """Turns begin by a Poisson process and take the first free session, or open another."""
+    """Turns begin when they arrive and take the first free session, or open another.
 
-    def __init__(self, rate: float, settings: BenchSettings, progress: Progress) -> None:
-        self._rate = rate
-        self._settings = settings
-        self._random = Random(settings.seed)
-        self._prompts = PromptPicker(settings.seed, settings.prompts)
-        self._counter = _Counter("turns", progress, None)
-        self._free: list[RealtimeTTS] = []
-        self._all: list[RealtimeTTS] = []
-        self._running = 0
-        self._most = 0
+    The clock alone starts them: no answer, however late, holds the next arrival back.
+    """
+
+    def __init__(
+        self,
+        plan: Iterator[Arrival],
+        settings: BenchSettings,
+        target: Target,
+        progress: Progress,
+    ) -> None:
+        self._plan, self._target = plan, target
+        self._counter = _Counter("turns", progress, settings.arrivals)
+        self._free: list[Session] = []
+        self._stack = contextlib.AsyncExitStack()
+        self._running = self._most = 0
         self._seen: list[Observation] = []
+        self._lags: list[float] = []
 
     async def run(self) -> Observed:
-        try:
-            return await self._run()
-        finally:
-            await asyncio.gather(*(tts.close() for tts in self._all))
+        tasks = []
+        async with self._stack:
+            began = clock()
+            for arrival in self._plan:
+                due = began + arrival.at
+                if (wait := due - clock()) > 0:
+                    await asyncio.sleep(wait)
+                self._refuse_hopeless()
+                tasks.append(asyncio.create_task(self._turn(arrival, due)))
+            await asyncio.gather(*tasks)
+        return Observed(self._seen, _span(self._seen), self._most, self._lags)
 
-    async def _run(self) -> Observed:
-        seconds = self._settings.seconds or 30.0
-        warm_until = clock() + (seconds * 0.1 if self._settings.warm_up else 0.0)
-        until = warm_until + seconds
-        tasks: set[asyncio.Task[None]] = set()
-        due = clock()
-        while (due := due + self._random.expovariate(self._rate)) < until:
-            if (wait := due - clock()) > 0:
-                await asyncio.sleep(wait)
-            self._refuse_hopeless()
-            text = self._prompts.next()
-            task = asyncio.create_task(self._turn(text, counts=due >= warm_until))
-            tasks.add(task)
-            task.add_done_callback(tasks.discard)
-        await asyncio.gather(*tasks)
-        return Observed(self._seen, _span(self._seen), self._most)
-
-    async def _turn(self, text: str, *, counts: bool) -> None:
+    async def _turn(self, arrival: Arrival, due: float) -> None:
         self._running += 1
         self._most = max(self._most, self._running)
-        tts = self._free.pop() if self._free else self._new_client()
-        random = Random(self._random.getrandbits(64))
-        seen = await _one_turn(tts, text, self._settings, random)
+        lag = clock() - due
+        seen = await self._speak(arrival.turn)
         self._running -= 1
-        if counts:
+        if arrival.counts:
             self._seen.append(seen)
+            self._lags.append(lag)
             self._counter.one()
-        await _listen(seen)
-        self._free.append(tts)
+
+    async def _speak(self, turn: TurnPlan) -> Observation:
+        try:
+            session = self._free.pop() if self._free else await self._open()
+        except RealtimeTTSError as error:
+            return Observation.failed(len(turn.text), error.code)
+        seen = await session.speak(turn)
+        # It is free once its listener has heard the turn: not to be waited for here.
+        asyncio.get_running_loop().call_later(_left(seen), self._free.append, session)
+        return seen
+
+    async def _open(self) -> Session:
+        return await self._stack.enter_async_context(self._target.session())
 
     def _refuse_hopeless(self) -> None:
-        if self._running >= _SESSIONS_AT_ONCE:
+        if self._running >= _TURNS_AT_ONCE:
             raise RealtimeTTSError(
-                f"{self._running} turns run at once: the server cannot keep up with "
-                f"{self._rate:g} turns/s; lower the rate"
+                f"{self._running} turns run at once: the server cannot keep up; lower the rate"
             )
-
-    def _new_client(self) -> RealtimeTTS:
-        tts = _client(self._settings)
-        self._all.append(tts)
-        return tts
 
 
 class _Counter:
     """Counts measured turns for the progress display."""
 
     def __init__(self, what: str, progress: Progress, total: int | None) -> None:
-        self._what = what
-        self._progress = progress
-        self._total = total
+        self._what, self._progress, self._total = what, progress, total
         self._done = 0
         progress(what, 0, total)
 
@@ -180,25 +181,15 @@ class _Counter:
         self._progress(self._what, self._done, self._total)
 
 
-def _client(settings: BenchSettings) -> RealtimeTTS:
-    patience = Backoff(give_up_after=_RECONNECT_SECONDS)
-    return RealtimeTTS(
-        settings.server, api_key=settings.api_key, backoff=patience, **settings.options
-    )
-
-
-async def _one_turn(
-    tts: RealtimeTTS, text: str, settings: BenchSettings, random: Random
-) -> Observation:
-    cut = random.random() < settings.interrupts
-    cut_after = random.uniform(_EARLIEST_CUT, _LATEST_CUT) if cut else None
-    return await speak(tts, schedule(text, settings.timing, random), cut_after)
-
-
 async def _listen(seen: Observation) -> None:
     """Wait until the listener has heard the turn: an earlier next one would have time to spare."""
-    if seen.interrupt_seconds is None and seen.error is None:
-        await asyncio.sleep(max(0.0, seen.heard_until - clock()))
+    await asyncio.sleep(_left(seen))
+
+
+def _left(seen: Observation) -> float:
+    """Seconds until the listener has heard the turn; none if it was cut off or failed."""
+    heard = seen.interrupt_seconds is None and seen.error is None
+    return max(0.0, seen.heard_until - clock()) if heard else 0.0
 
 
 def _span(turns: list[Observation]) -> float:

@@ -8,16 +8,20 @@ import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from realtime_tts.bench.gpu import gpus, names
 from realtime_tts.version import __version__
 
 _CPU_INFO = Path("/proc/cpuinfo")
 
 
 def describe_machine() -> dict[str, str | int]:
-    """CPU model, usable cores, system, versions, and the commit where it is known."""
+    """CPU model, usable cores, GPUs, system, versions, and the commit where it is known."""
+    found = gpus()
     return {
         "cpu": cpu_model(),
         "cores": usable_cores(),
+        "gpu": names(found),
+        "gpu_driver": found[0].driver if found else "",
         "system": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),
         "realtime_tts": __version__,

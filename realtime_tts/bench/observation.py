@@ -30,6 +30,11 @@ class Observation:
     retry_after: float = 0.0
     interrupt_seconds: float | None = None
 
+    @classmethod
+    def failed(cls, text_chars: int, code: str) -> Observation:
+        """A turn that never began."""
+        return cls(text_chars, Trace(asked_at=0.0), error=code)
+
     def packet(self, data: bytes, at: float) -> None:
         """A packet arrived."""
         self.trace.packet(at, len(data) // 2)

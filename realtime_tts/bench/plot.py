@@ -1,4 +1,4 @@
-"""The figures as a picture: time to first audio, and whether speech kept up."""
+"""The figures as a picture: time to first audio, whether speech kept up, how much, step times."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from realtime_tts.bench.result import LevelResult, Spread
 from realtime_tts.bench.run import BenchResult
-from realtime_tts.bench.tables import headline
+from realtime_tts.bench.tables import LOAD_NAMES, headline
 
 _RAW, _AUDIBLE, _RTF, _VIABLE = "#1f6f8b", "#e07a5f", "#3d405b", "#2a9d8f"
 _GRID = "#e3e3e3"
@@ -21,15 +21,18 @@ def save_plot(result: BenchResult, path: Path) -> None:
     matplotlib.use("Agg")  # no window, also where there is a display
     from matplotlib import pyplot
 
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4.6), dpi=150)
+    figure, grid = pyplot.subplots(2, 2, figsize=(11, 8.4), dpi=150)
     levels = result.levels
-    _first_audio(left, levels)
-    _keeping_up(right, levels)
-    for axes in (left, right):
+    for axes, draw in zip(grid.flat, (_first_audio, _keeping_up, _amount, _steps), strict=True):
+        draw(axes, levels)
+    for axes in grid.flat[:3]:
         _dress(axes, levels)
-    figure.suptitle("Streaming speech under load", x=0.06, ha="left", fontsize=13, weight="bold")
-    figure.text(0.06, 0.015, headline(result), fontsize=6.5, color="#666666")
-    figure.tight_layout(rect=(0.0, 0.04, 1.0, 0.97))
+    title = "Streaming speech under load"
+    if result.server["random_weights"]:
+        title += " (random weights: speech is noise)"
+    figure.suptitle(title, x=0.06, ha="left", fontsize=13, weight="bold")
+    figure.text(0.06, 0.01, headline(result), fontsize=6.5, color="#666666", wrap=True)
+    figure.tight_layout(rect=(0.0, 0.03, 1.0, 0.98))
     figure.savefig(path)
     pyplot.close(figure)
 
@@ -85,9 +88,56 @@ def _keeping_up(axes: Any, levels: Sequence[LevelResult]) -> None:
     axes.legend(frameon=False, fontsize=8, loc="upper left", ncol=3)
 
 
+def _amount(axes: Any, levels: Sequence[LevelResult]) -> None:
+    places = range(len(levels))
+    axes.bar(
+        places,
+        [level.audio_per_second for level in levels],
+        width=0.5,
+        color=_RAW,
+        alpha=0.35,
+        label="asked for by listeners",
+    )
+    if any(level.capacity for level in levels):
+        most = [float("nan") if level.capacity is None else level.capacity for level in levels]
+        axes.plot(places, most, color=_RTF, marker="o", markersize=4, label="as fast as it can")
+    axes.set_title("Seconds of speech per second, all together", loc="left", fontsize=10)
+    axes.set_ylim(bottom=0)
+    axes.legend(frameon=False, fontsize=8)
+
+
+def _steps(axes: Any, levels: Sequence[LevelResult]) -> None:
+    """Over rows and not over load: every level adds its own points."""
+    for color, kind in ((_VIABLE, "decode"), (_AUDIBLE, "prefill")):
+        found = [s for level in levels for s in level.steps if s.kind == kind and s.rows]
+        axes.scatter(
+            [step.rows for step in found],
+            [step.mean_ms for step in found],
+            color=color,
+            s=22,
+            alpha=0.7,
+            label="with a prompt" if kind == "prefill" else "without",
+        )
+    axes.set_title("Mean engine step by rows (80 ms is real time)", loc="left", fontsize=10)
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.set_xlabel("rows, at most")
+    axes.set_ylabel("ms")
+    axes.set_ylim(bottom=0)
+    _frame(axes)
+    if any(level.steps for level in levels):
+        axes.legend(frameon=False, fontsize=8)
+    else:
+        axes.text(0.5, 0.5, "the server does not tell", ha="center", transform=axes.transAxes)
+
+
 def _dress(axes: Any, levels: Sequence[LevelResult]) -> None:
     axes.set_xticks(range(len(levels)), [level.level for level in levels])
-    axes.set_xlabel("sessions" if levels[0].mode == "closed" else "turns per second")
+    axes.set_xlabel(LOAD_NAMES[levels[0].mode])
+    _frame(axes)
+
+
+def _frame(axes: Any) -> None:
     axes.grid(axis="y", color=_GRID, linewidth=0.8)
     axes.set_axisbelow(True)
     for side in ("top", "right"):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from realtime_tts.bench.load import Observed
 from realtime_tts.bench.observation import Observation
 from realtime_tts.bench.settings import Level
+from realtime_tts.bench.steps import StepTimes
 from tts_scheduler.report import Percentiles, percentiles, summarise
 
 DEFINITIONS = {
@@ -30,6 +31,11 @@ DEFINITIONS = {
     "capacity": "unpaced pass: seconds of audio per second, all sessions together",
     "unpaced_failed": "turns that failed in the unpaced pass; its figures leave them out",
     "audio_per_second": "paced pass: seconds of audio per second, all sessions together",
+    "arrival_lag_ms": "open loop: how late the load generator itself began a turn; where it is not "
+    "near 0, the generator and not the server was measured",
+    "steps": "server, paced pass: engine steps by rows (rounded up to a power of two; 0: sound "
+    "only) and kind (prefill: a prompt was in it), with their exact mean",
+    "gpu_memory_mib": "memory in use on each GPU of this machine, by everybody, after the level",
     "interrupt_ms": "client: interrupt sent to its answer, after which no byte of the turn follows",
 }
 
@@ -80,10 +86,18 @@ class LevelResult:
     unpaced_failed: int
     client_cpu: float
     """Share of one core that the load generator itself took in the paced pass."""
+    arrival_lag_ms: Spread | None
+    steps: tuple[StepTimes, ...]
+    gpu_memory_mib: tuple[int, ...]
 
 
 def level_result(
-    level: Level, paced: Observed, unpaced: Observed | None, client_cpu: float
+    level: Level,
+    paced: Observed,
+    unpaced: Observed | None,
+    client_cpu: float,
+    steps: tuple[StepTimes, ...] = (),
+    gpu_memory_mib: tuple[int, ...] = (),
 ) -> LevelResult:
     """Sum up a level."""
     turns = paced.turns
@@ -122,6 +136,9 @@ def level_result(
         capacity=_rate(_audio(fast), unpaced.seconds) if unpaced and fast else None,
         unpaced_failed=sum(turn.error is not None for turn in unpaced.turns) if unpaced else 0,
         client_cpu=_rounded(client_cpu, 4),
+        arrival_lag_ms=_spread(paced.lags, 1000),
+        steps=steps,
+        gpu_memory_mib=gpu_memory_mib,
     )
 
 

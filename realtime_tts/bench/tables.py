@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rich.table import Table
@@ -11,6 +11,12 @@ from realtime_tts.bench.result import LevelResult, Spread
 from realtime_tts.bench.run import BenchResult
 from realtime_tts.bench.settings import Mode
 from realtime_tts.client.address import is_loopback
+
+LOAD_NAMES: dict[str, str] = {
+    Mode.CLOSED: "sessions",
+    Mode.OPEN: "turns per second",
+    Mode.AGENTS: "conversations",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +32,8 @@ _COLUMNS = (
     _Column("TTFA p99 ms", lambda level: _p(level.ttfa_raw_ms, "p99")),
     _Column("audible p50 ms", lambda level: _p(level.ttfa_audible_ms, "p50")),
     _Column("audible p95 ms", lambda level: _p(level.ttfa_audible_ms, "p95")),
+    _Column("audible p99 ms", lambda level: _p(level.ttfa_audible_ms, "p99")),
+    _Column("turns without a gap", lambda level: f"{level.viable_turns:.1%}"),
     _Column("viability", lambda level: f"{level.viability:.2%}"),
     _Column("underruns", lambda level: str(level.underruns)),
     _Column("worst gap ms", lambda level: f"{level.worst_gap_ms:.0f}"),
@@ -62,7 +70,29 @@ def markdown_table(result: BenchResult) -> str:
         "| " + " | ".join(column.cell(level) for column in columns) + " |"
         for level in result.levels
     ]
-    return "\n".join([*lines, "", headline(result), ""])
+    parts = [*lines, "", headline(result), ""]
+    if result.command:
+        parts += [f"    {result.command}", ""]
+    return "\n".join(parts + _step_lines(result.levels))
+
+
+def _step_lines(levels: Sequence[LevelResult]) -> list[str]:
+    """How long the engine's steps took, where the server tells; how many of them in brackets."""
+    buckets = sorted({step.rows for level in levels for step in level.steps})
+    if not buckets:
+        return []
+    titles = " | ".join(f"{rows} rows" for rows in buckets)
+    lines = ["Mean engine step in ms (steps):", "", f"| load | kind | {titles} |"]
+    lines.append("| ---: | --- |" + " ---: |" * len(buckets))
+    for level in levels:
+        for kind in sorted({step.kind for step in level.steps}):
+            found = {step.rows: step for step in level.steps if step.kind == kind}
+            cells = [
+                f"{found[rows].mean_ms:.2f} ({found[rows].steps})" if rows in found else "–"
+                for rows in buckets
+            ]
+            lines.append(f"| {level.level} | {kind} | {' | '.join(cells)} |")
+    return [*lines, ""]
 
 
 def headline(result: BenchResult) -> str:
@@ -71,19 +101,30 @@ def headline(result: BenchResult) -> str:
     timing = settings["timing"]
     text = "whole texts"
     if timing["kind"] != "whole":
-        text = f"text in {timing['kind']} at {timing['tokens_per_second']:g} tokens/s"
+        pace = f"{timing['tokens_per_second']:g}"
+        if result.levels[0].mode == Mode.AGENTS:
+            pace = f"{settings['agents']['slowest']:g} to {settings['agents']['fastest']:g}"
+        text = f"text in {timing['kind']} at {pace} tokens/s"
     versions = f"realtime-tts {machine['realtime_tts']}"
     if machine["commit"]:
         versions += f" ({machine['commit']})"
-    place = "with the server" if is_loopback(result.server["url"]) else "on another machine"
+    noise = "RANDOM WEIGHTS, speech is noise: " if result.server["random_weights"] else ""
+    gpu = f", {machine['gpu']}" if machine["gpu"] else ""
     return (
-        f"{result.server['model']}; load generator {place}: {machine['cpu']}, "
-        f"{machine['cores']} cores; {versions}; {text}; {result.began}"
+        f"{noise}{result.server['model']}; load generator {_place(result.server['url'])}: "
+        f"{machine['cpu']}, {machine['cores']} cores{gpu}; {versions}; {text}; {result.began}"
     )
 
 
+def _place(url: str) -> str:
+    """Where the load generator was, as seen from what it measured."""
+    if "://" not in url:
+        return "in the engine's own process, without sockets"
+    return "with the server" if is_loopback(url) else "on another machine"
+
+
 def _columns(result: BenchResult) -> tuple[_Column, ...]:
-    load = "sessions" if result.levels[0].mode == Mode.CLOSED else "turns per second"
+    load = LOAD_NAMES[result.levels[0].mode]
     interrupt = (_INTERRUPT,) if any(level.interrupt_ms for level in result.levels) else ()
     return (_Column(load, lambda level: level.level), *_COLUMNS, *interrupt)
 

@@ -28,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command. Returns the exit status; errors are told on standard error."""
     words = list(sys.argv[1:] if argv is None else argv)
     try:
-        arguments = command_parser(words).parse_args(words)
+        arguments = command_parser(words).parse_args(words, argparse.Namespace(words=words))
         return cast(int, arguments.run(arguments))
     except KeyboardInterrupt:
         return ExitStatus.INTERRUPTED

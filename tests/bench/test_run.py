@@ -10,7 +10,7 @@ import pytest
 from realtime_tts.bench.deltas import DeltaKind, DeltaTiming
 from realtime_tts.bench.local_server import ServerDidNotStart, http_status, local_server
 from realtime_tts.bench.run import run
-from realtime_tts.bench.settings import BenchSettings, Level, Mode
+from realtime_tts.bench.settings import AgentSettings, BenchSettings, Level, Mode
 from realtime_tts.cli import main
 from realtime_tts.errors import RequestError
 
@@ -64,6 +64,13 @@ def test_every_turn_of_every_level_is_in_the_figures(report: dict[str, Any]) -> 
         assert level["interrupt_ms"] is None
 
 
+def test_the_server_tells_its_step_times_by_rows(report: dict[str, Any]) -> None:
+    for level in report["levels"]:
+        assert {step["kind"] for step in level["steps"]} == {"decode", "prefill"}
+        assert all(step["steps"] > 0 and step["mean_ms"] > 0 for step in level["steps"])
+        assert max(step["rows"] for step in level["steps"]) <= 4
+
+
 def test_the_unpaced_pass_measures_speed(report: dict[str, Any]) -> None:
     for level in report["levels"]:
         assert 0 < level["rtf"]["p50"] < 1  # a fake engine is faster than speech
@@ -81,6 +88,8 @@ def test_a_result_says_where_it_comes_from(report: dict[str, Any]) -> None:
         "chars": sum(map(len, PROMPTS)),
     }
     assert "api_key" not in json.dumps(report["settings"])
+    assert report["command"].startswith("realtime-tts bench --start '--engine fake")
+    assert report["server"]["random_weights"] is False
     assert set(report["definitions"]) <= set(report["levels"][0])
 
 
@@ -88,7 +97,8 @@ def test_the_table_and_the_picture_show_the_levels(report: dict[str, Any]) -> No
     lines = report["markdown"].splitlines()
     assert lines[0].startswith("| sessions | turns | TTFA p50 ms |")
     assert [line.split(" | ")[0] for line in lines[2:4]] == ["| 1", "| 3"]
-    assert "cores" in lines[-1]
+    assert "cores" in lines[5]
+    assert "Mean engine step in ms (steps):" in lines
     assert report["png"].startswith(b"\x89PNG")
 
 
@@ -117,6 +127,36 @@ async def test_an_open_loop_with_interrupts_counts_them_apart(server: str) -> No
     assert level["interrupt_ms"]["p50"] < 1000
     assert level["sessions"] >= 1
     assert level["rtf"] is None
+
+
+async def test_the_open_loop_takes_a_number_of_arrivals_and_tells_its_own_lateness(
+    server: str,
+) -> None:
+    settings = BenchSettings(server=server, arrivals=10, prompts=PROMPTS)
+    result = await run(settings, [Level(Mode.OPEN, rate=20.0)], silent)
+    (level,) = result.as_dict()["levels"]
+    check(level)
+    assert level["turns"] == 10  # one more, the warm-up, does not count
+    assert 0 <= level["arrival_lag_ms"]["p50"] <= level["arrival_lag_ms"]["p99"]
+
+
+async def test_a_slow_answer_does_not_hold_the_next_arrival_back() -> None:
+    slow = ["--engine", "fake", "--step-seconds", "0.2", "--utilisation", "9"]
+    async with local_server(slow) as url:
+        settings = BenchSettings(server=url, arrivals=8, warm_up=0, prompts=("Hi.",))
+        (level,) = (await run(settings, [Level(Mode.OPEN, rate=50.0)], silent)).levels
+    assert level.turns == 8 and level.sessions == 8  # all of them at once
+
+
+async def test_agents_think_stall_and_interrupt(server: str) -> None:
+    agents = AgentSettings(think_seconds=0.01, slowest=200, fastest=800, interrupts=0.5)
+    settings = BenchSettings(
+        server=server, turns=4, rtf_turns=0, prompts=PROMPTS, agents=agents, seed=1
+    )
+    (level,) = (await run(settings, [Level(Mode.AGENTS, sessions=3)], silent)).as_dict()["levels"]
+    check(level)
+    assert level["turns"] == 12 and level["failed"] == 0
+    assert 0 < level["interrupted"] < 12
 
 
 async def test_whole_texts_use_the_full_text_layout_and_repeat_with_a_seed(server: str) -> None:

@@ -1,0 +1,184 @@
+"""An engine in this process as a target: text pipeline, engine link and packets, no sockets.
+
+For comparison with libraries, which have none. The load generator shares the interpreter with the
+engine's thread, so its own work is in the figures.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+
+from realtime_tts.bench.observation import Observation
+from realtime_tts.bench.turns import clock
+from realtime_tts.bench.workload import TurnPlan
+from realtime_tts.client import SessionOptions, TurnResult
+from realtime_tts.client.options import session_start
+from realtime_tts.engine.inline import InlineEngine
+from realtime_tts.engine.interface import Audio, Ended, Event, Started
+from realtime_tts.engine.settings import EngineConfig
+from realtime_tts.errors import EngineError
+from realtime_tts.metrics import Metrics
+from realtime_tts.protocol.settings import SessionSettings
+from realtime_tts.server.engine_host import EngineHost
+from realtime_tts.server.front import session_defaults
+from realtime_tts.server.turn import OnAirTurn, utterance_spec
+from realtime_tts.version import __version__
+from tts_scheduler.report import Trace
+
+_POLL_SECONDS = 0.05
+_STALL_SECONDS = 60.0
+_UNPACED_LEAD_MS = 30_000  # what a server allows by default
+
+
+class EngineTarget:
+    """A loaded engine. A `Target`; made by `engine_target`."""
+
+    local = True
+
+    def __init__(self, host: EngineHost, metrics: Metrics, settings: SessionSettings) -> None:
+        self._host, self._metrics, self._settings = host, metrics, settings
+        self._ids = itertools.count()
+
+    async def describe(self) -> dict[str, Any]:
+        info = self._host.info
+        return {
+            "url": "in process",
+            "server": f"realtime-tts {__version__}",
+            "model": info.model,
+            "random_weights": info.random_weights,
+            "voice": self._settings.voice,
+            "lead_ms": self._settings.lead_ms,
+        }
+
+    @contextlib.asynccontextmanager
+    async def session(self, *, paced: bool = True) -> AsyncIterator[EngineSession]:
+        fast = msgspec.structs.replace(self._settings, lead_ms=_UNPACED_LEAD_MS)
+        yield EngineSession(self._host, self._settings if paced else fast, self._ids)
+
+    async def metrics(self) -> str:
+        return self._metrics.render().decode()
+
+
+@contextlib.asynccontextmanager
+async def engine_target(
+    config: EngineConfig, options: SessionOptions
+) -> AsyncIterator[EngineTarget]:
+    """Load an engine and keep it for a block. Raises EngineError, ConfigError, RequestError."""
+    metrics = Metrics()
+    link = InlineEngine(config.loader(), config.scheduler(), guards=config.guards, observer=metrics)
+    host = EngineHost(link, config.load_tokenizer, metrics, stall_seconds=_STALL_SECONDS)
+    await host.start()
+    try:
+        while host.not_ready() is not None:
+            if host.load_failure is not None:
+                raise EngineError(host.load_failure)
+            await asyncio.sleep(_POLL_SECONDS)
+        defaults = session_defaults(host.info, config.lead_cap)
+        settings = session_start(options).applied_to(defaults)
+        host.check(utterance_spec(settings))
+        yield EngineTarget(host, metrics, settings)
+    finally:
+        await host.stop()
+
+
+class EngineSession:
+    """One listener. A `Session`."""
+
+    def __init__(
+        self, host: EngineHost, settings: SessionSettings, ids: itertools.count[int]
+    ) -> None:
+        self._host, self._settings, self._ids = host, settings, ids
+
+    async def speak(self, turn: TurnPlan) -> Observation:
+        return await _Listening(turn, self._host, self._settings, f"bench-{next(self._ids)}").run()
+
+
+class _Listening:
+    """One turn under way. Packets are stamped in the callback that brings them."""
+
+    def __init__(
+        self, plan: TurnPlan, host: EngineHost, settings: SessionSettings, id: str
+    ) -> None:
+        self._plan, self._host = plan, host
+        self._seen = Observation(len(plan.text), Trace(asked_at=clock()))
+        self._turn = OnAirTurn(id, id, settings, host, self._event, None)
+        self._first, self._over = asyncio.Event(), asyncio.Event()
+
+    async def run(self) -> Observation:
+        tasks = [asyncio.create_task(self._feed())]
+        if self._plan.cut_after is not None:
+            tasks.append(asyncio.create_task(self._cut(self._plan.cut_after)))
+        try:
+            await self._over.wait()
+            if len(tasks) > 1 and self._first.is_set() and self._seen.error is None:
+                await tasks[1]  # the listener still listens to what was sent ahead
+        finally:
+            self._host.cancel(self._turn.utterance_id)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        return self._seen
+
+    async def _feed(self) -> None:
+        due, last = clock(), len(self._plan.deltas) - 1
+        for number, (gap, delta) in enumerate(self._plan.deltas):
+            due += gap
+            await self._wait(due)
+            if number == 0:
+                self._seen.trace.asked_at = clock()
+            self._turn.feed(delta, clock())
+            if number == last and not self._turn.end(clock()):
+                self._finish("complete")  # nothing to speak
+
+    async def _wait(self, due: float) -> None:
+        """Until `due`, and meanwhile release text that was held back for long enough."""
+        while (now := clock()) < due:
+            deadline = self._turn.text_deadline()
+            await asyncio.sleep(max(0.0, min(due, deadline or due) - now))
+            if deadline is not None and clock() >= deadline:
+                self._turn.poll(clock())
+
+    async def _cut(self, after: float) -> None:
+        await self._first.wait()
+        await asyncio.sleep(after)
+        asked_at = clock()
+        self._host.cancel(self._turn.utterance_id)
+        self._seen.interrupt_seconds = clock() - asked_at
+        if not self._over.is_set():
+            self._finish("interrupted")
+
+    def _event(self, event: Event) -> None:
+        if isinstance(event, Started):
+            self._seen.layout = event.layout
+        elif isinstance(event, Audio):
+            self._packets(self._turn.audio(event))
+        else:
+            self._packets(self._turn.ended(event))
+            self._host.forget(event.id)
+            if not isinstance(event, Ended):
+                self._seen.error = event.code
+                self._seen.retry_after = getattr(event, "retry_after", 0.0)
+            self._finish(event.reason if isinstance(event, Ended) else "error")
+
+    def _packets(self, packets: list[bytes]) -> None:
+        for packet in packets:
+            now = clock()
+            self._seen.packet(packet, now)
+            self._turn.packet_taken(packet)
+            self._turn.packet_sent(packet, now)
+            self._first.set()
+
+    def _finish(self, reason: str) -> None:
+        stats = self._turn.stats()
+        if self._seen.error is None:
+            self._seen.result = TurnResult(
+                self._turn.turn_id, reason, stats.samples, stats.ttfa_ms, stats.underruns,
+                stats.held_ms, self._seen.text_chars,
+            )  # fmt: skip
+        self._over.set()

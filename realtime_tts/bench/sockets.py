@@ -1,0 +1,89 @@
+"""A server behind WebSockets as a target: the client sees what a listener sees."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import urllib.error
+import urllib.request
+from collections.abc import AsyncIterator
+from typing import Any
+
+from realtime_tts.bench.observation import Observation
+from realtime_tts.bench.settings import BenchSettings
+from realtime_tts.bench.turns import speak
+from realtime_tts.bench.workload import TurnPlan
+from realtime_tts.client import Backoff, RealtimeTTS
+from realtime_tts.client.address import http_url, is_loopback
+
+_RECONNECT_SECONDS = 5.0
+_HTTP_SECONDS = 10.0
+
+
+class SocketTarget:
+    """The server named in the settings. A `Target`."""
+
+    def __init__(self, settings: BenchSettings) -> None:
+        self._settings = settings
+
+    @property
+    def local(self) -> bool:
+        return is_loopback(http_url(self._settings.server, "/"))
+
+    async def describe(self) -> dict[str, Any]:
+        async with self._client() as tts:
+            ready, url = tts.ready, tts.url
+        info = await self._get("/v1/voices")
+        return {
+            "url": url,
+            "server": ready.server,
+            "model": ready.model,
+            "random_weights": bool(json.loads(info).get("random_weights")) if info else None,
+            "voice": ready.settings.voice,
+            "lead_ms": ready.settings.lead_ms,
+        }
+
+    @contextlib.asynccontextmanager
+    async def session(self, *, paced: bool = True) -> AsyncIterator[SocketSession]:
+        async with self._client() as tts:
+            if not paced:
+                # As far ahead as anybody may be: longer than the longest prompt's speech.
+                await tts.configure(lead_ms=tts.ready.limits.max_lead_ms)
+            yield SocketSession(tts)
+
+    async def metrics(self) -> str:
+        return await self._get("/metrics")
+
+    def _client(self) -> RealtimeTTS:
+        settings, patience = self._settings, Backoff(give_up_after=_RECONNECT_SECONDS)
+        return RealtimeTTS(
+            settings.server, api_key=settings.api_key, backoff=patience, **settings.options
+        )
+
+    async def _get(self, path: str) -> str:
+        """The body of a GET; empty if the server does not answer it."""
+        key = self._settings.api_key
+        headers = {} if key is None else {"authorization": f"Bearer {key}"}
+        request = urllib.request.Request(http_url(self._settings.server, path), headers=headers)
+        return await asyncio.to_thread(_read, request, self.local)
+
+
+class SocketSession:
+    """One WebSocket. A `Session`."""
+
+    def __init__(self, tts: RealtimeTTS) -> None:
+        self._tts = tts
+
+    async def speak(self, turn: TurnPlan) -> Observation:
+        return await speak(self._tts, turn.deltas, turn.cut_after)
+
+
+def _read(request: urllib.request.Request, local: bool) -> str:
+    handlers = [urllib.request.ProxyHandler({})] if local else []  # no proxy leads to this machine
+    try:
+        with urllib.request.build_opener(*handlers).open(request, timeout=_HTTP_SECONDS) as answer:
+            body: bytes = answer.read()
+    except (OSError, urllib.error.URLError):
+        return ""
+    return body.decode("utf-8", "replace")

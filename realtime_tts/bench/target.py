@@ -1,0 +1,40 @@
+"""What a load is aimed at: a server behind sockets, or an engine in this process."""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol
+
+from realtime_tts.bench.observation import Observation
+from realtime_tts.bench.workload import TurnPlan
+
+
+class Session(Protocol):
+    """One listener, who hears one turn after another."""
+
+    async def speak(self, turn: TurnPlan) -> Observation:
+        """Send the deltas in their time, and collect the packets.
+
+        Errors of the server do not come out of here: they are part of what was observed.
+        """
+
+
+class Target(Protocol):
+    """Something that speaks. All of it lives on one event loop."""
+
+    @property
+    def local(self) -> bool:
+        """Whether it runs on this machine."""
+
+    async def describe(self) -> dict[str, Any]:
+        """`url`, `server`, `model`, `random_weights`, `voice`, `lead_ms`. Raises what `session`
+        raises."""
+
+    def session(self, *, paced: bool = True) -> AbstractAsyncContextManager[Session]:
+        """Open a session; unpaced, speech may run as far ahead of the listener as is allowed.
+
+        Entering raises HandshakeRefused, OverloadedError or RequestError if it cannot be had.
+        """
+
+    async def metrics(self) -> str:
+        """Its counters in Prometheus' text format; empty if it does not tell."""

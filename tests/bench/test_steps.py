@@ -1,0 +1,38 @@
+from realtime_tts.bench.steps import StepTimes, between, read_steps
+from realtime_tts.metrics import Metrics, row_bucket
+from tts_scheduler import Decode, Layout, Prefill, StepPlan
+
+
+def decodes(count: int) -> StepPlan:
+    return StepPlan((), tuple(Decode(str(slot), slot, 1) for slot in range(count)))
+
+
+def prefill() -> StepPlan:
+    return StepPlan((Prefill("p", 0, 9, 1, Layout.STREAMING),))
+
+
+def test_rows_are_counted_in_powers_of_two() -> None:
+    assert [row_bucket(rows) for rows in (0, 1, 2, 3, 4, 5, 64, 65)] == [0, 1, 2, 4, 4, 8, 64, 128]
+
+
+def test_step_times_are_exact_and_only_those_between_two_readings() -> None:
+    metrics = Metrics()
+    metrics.step(0.5, decodes(3))  # before: not counted
+    before = read_steps(metrics.render().decode())
+    metrics.step(0.010, decodes(3))
+    metrics.step(0.020, decodes(4))
+    metrics.step(0.004, decodes(1))
+    metrics.step(0.100, prefill())
+    metrics.step(0.001, StepPlan())
+    after = read_steps(metrics.render().decode())
+    assert between(before, after) == (
+        StepTimes(0, "decode", 1, 1.0),
+        StepTimes(1, "decode", 1, 4.0),
+        StepTimes(1, "prefill", 1, 100.0),
+        StepTimes(4, "decode", 2, 15.0),
+    )
+
+
+def test_a_server_that_does_not_tell_has_no_step_times() -> None:
+    assert between({}, read_steps("")) == ()
+    assert read_steps("tts_engine_step_seconds_sum 3.0\n# HELP x y\n") == {}

@@ -1,4 +1,4 @@
-"""The command line: `realtime-tts serve | say | voices | bench`.
+"""The command line: `realtime-tts serve | say | voices | bench | profile`.
 
 Each command is a module of this package with `add_arguments(parser)` and `run(arguments)`, which
 returns the exit status. Only the module of the command that was asked for is imported, so that
@@ -21,6 +21,7 @@ _COMMANDS = {
     "say": "speak a text: play it, or write it to a WAV file",
     "voices": "list the voices and languages of a server",
     "bench": "measure a server under load",
+    "profile": "measure the stages of one frame against what the machine could do",
 }
 
 

@@ -6,7 +6,6 @@ import argparse
 import asyncio
 import contextlib
 import json
-import re
 import shlex
 from collections.abc import Iterator, Sequence
 
@@ -22,11 +21,10 @@ from realtime_tts.bench.tables import headline, markdown_table, terminal_table
 from realtime_tts.bench.target import Target
 from realtime_tts.cli.bench_arguments import add_arguments, bench_settings, levels_of
 from realtime_tts.cli.failures import ExitStatus
+from realtime_tts.cli.shown import shown_command
 from realtime_tts.client import SessionOptions
 
 __all__ = ["add_arguments", "run"]
-
-_KEY = re.compile(r"(--api\S*?[ =]+)('[^']*'|[^\s']+)")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -82,11 +80,6 @@ def _engine(
     parser = argparse.ArgumentParser(prog="realtime-tts bench --in-process")
     serve.add_arguments(parser)
     return engine_target(serve.engine_config(parser.parse_args(flags)), options)
-
-
-def shown_command(words: Sequence[str]) -> str:
-    """The command line as it may be shown: without keys."""
-    return _KEY.sub(r"\1***", shlex.join(["realtime-tts", *words]))
 
 
 @contextlib.contextmanager

@@ -119,8 +119,17 @@ class TorchEngine:
             random_weights=self._model.random_weights,
         )
 
+    @property
+    def model(self) -> SpeechModel:
+        return self._model
+
+    @property
+    def sample_ids(self) -> Sequence[int]:
+        """Ids of a short text, for warming up and measuring."""
+        return self._prompts.sample_ids
+
     def warm_up(self, progress: Progress) -> list[MeasuredStep]:
-        return warm_up(self, self._prompts.sample_ids, self._slots, progress)
+        return warm_up(self, self.sample_ids, self._slots, progress)
 
     def check(self, spec: UtteranceSpec) -> None:
         self._prompts.check(self._prompt_spec(spec))
@@ -256,16 +265,12 @@ def prepare_torch(device: str, threads: int | None) -> None:
 
     Raises ConfigError.
     """
-    _check_device(device)
-    torch.set_num_threads(_default_threads() if threads is None else threads)
-
-
-def _check_device(device: str) -> None:
     try:
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError) as error:  # the latter: a build without that backend
         why = str(error).splitlines()[0]
         raise ConfigError(f"torch cannot use the device {device!r}: {why}") from error
+    torch.set_num_threads(_default_threads() if threads is None else threads)
 
 
 def _default_threads() -> int:

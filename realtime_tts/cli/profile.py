@@ -1,0 +1,128 @@
+"""`realtime-tts profile`: where a frame's time goes, beside the least it could take."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from realtime_tts.cli.failures import ExitStatus
+from realtime_tts.cli.shown import shown_command
+from realtime_tts.errors import ConfigError
+
+if TYPE_CHECKING:
+    from realtime_tts.engine.settings import EngineConfig
+    from realtime_tts.profiler.report import Profile
+
+_EXAMPLES = """\
+examples:
+  realtime-tts profile                                    the demo voice on this machine
+  realtime-tts profile --random-weights 1.7B --device cuda --rows 1,8,32,64 --json profile.json
+
+The floor of a stage is the longer of two times: its bytes (weights and carried state) at the
+bandwidth of a large copy, its operations at the rate of a large matrix product, both measured here.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The flags of `profile`: those of `serve` that choose a model, and what to measure."""
+    parser.epilog = _EXAMPLES
+    parser.add_argument("--model", default="demo", help="as for `serve` (default: demo)")
+    parser.add_argument(
+        "--random-weights",
+        choices=("1.7B", "0.6B", "demo"),
+        help="in place of a model: its dimensions with weights nobody trained",
+    )
+    parser.add_argument("--device", default="cpu", help="torch device (default: cpu)")
+    parser.add_argument(
+        "--dtype",
+        choices=("float32", "bfloat16", "float16"),
+        help="of talker and code predictor (default: float32, with random weights on CUDA "
+        "bfloat16)",
+    )
+    parser.add_argument("--threads", type=int, help="CPU threads (default: all cores but one)")
+    parser.add_argument("--rows", default="1,2,4,8", help="utterances at once (default: 1,2,4,8)")
+    parser.add_argument(
+        "--context", type=int, default=128, help="positions before the first frame (default: 128)"
+    )
+    parser.add_argument("--repeat", type=int, default=20, help="frames of each (default: 20)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="all figures")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    rows = rows_of(arguments.rows)
+    if arguments.repeat < 1 or arguments.context < 1:
+        raise ConfigError("repeat and context must be at least 1")
+    console = Console(stderr=True)
+    with console.status("loading") as status:
+        profile = _measure(arguments, rows, status.update)
+    from realtime_tts.profiler.report import lines
+
+    print("\n".join(lines(profile)))
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps(profile.as_dict(), indent=2) + "\n", encoding="utf-8")
+    return ExitStatus.OK
+
+
+def rows_of(text: str) -> list[int]:
+    """The numbers of rows on the command line. Raises ConfigError."""
+    try:
+        rows = [int(count) for count in text.split(",")]
+    except ValueError as error:
+        raise ConfigError(f"expected numbers separated by commas: {error}") from error
+    if min(rows) < 1:
+        raise ConfigError(f"rows must be at least 1, got {min(rows)}")
+    return rows
+
+
+def profile_config(arguments: argparse.Namespace, rows: Sequence[int]) -> EngineConfig:
+    """The engine to measure, as `serve` would load it. Raises ConfigError."""
+    from realtime_tts.cli import serve
+    from realtime_tts.profiler.stages import frames_needed
+
+    flags = ["--device", arguments.device, "--model", arguments.model, "--slots", str(max(rows))]
+    if arguments.random_weights is not None:
+        flags += ["--random-weights", arguments.random_weights]
+        flags += ["--max-frames", str(frames_needed(arguments.repeat))]
+    for flag, value in (("--dtype", arguments.dtype), ("--threads", arguments.threads)):
+        flags += [] if value is None else [flag, str(value)]
+    parser = argparse.ArgumentParser(prog="realtime-tts profile")
+    serve.add_arguments(parser)
+    return serve.engine_config(parser.parse_args(flags))
+
+
+def _measure(
+    arguments: argparse.Namespace, rows: Sequence[int], tell: Callable[[str], None]
+) -> Profile:
+    import torch
+
+    from realtime_tts.bench.machine import describe_machine
+    from realtime_tts.engine.torch_engine import TorchEngine
+    from realtime_tts.profiler.machine import measure_limits
+    from realtime_tts.profiler.report import Profile, bucket
+    from realtime_tts.profiler.stages import time_stages
+
+    config = profile_config(arguments, rows)
+    engine = config.loader()(lambda what, done, total: tell(what))
+    assert isinstance(engine, TorchEngine), "only the torch engine has stages"
+    model, dtype = engine.model, engine.model.talker.dtype
+    tell("measuring the machine")
+    limits = measure_limits(model.talker.device, tuple({dtype: None, torch.float32: None}))
+    buckets = []
+    for count in rows:
+        tell(f"{count} rows")
+        times = time_stages(engine, count, arguments.context, arguments.repeat)
+        buckets.append(bucket(model.config, times, dtype, limits))
+    return Profile(
+        model=config.name,
+        random_weights=model.random_weights,
+        dtype=str(dtype).removeprefix("torch."),
+        command=shown_command(arguments.words),
+        machine=describe_machine(),
+        limits=limits,
+        buckets=tuple(buckets),
+    )

@@ -1,0 +1,123 @@
+"""Stage times beside their floors: figures, a table, JSON."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+
+from realtime_tts.model.config import ModelConfig
+from realtime_tts.profiler.floors import Work, codec_work, predictor_work, talker_work
+from realtime_tts.profiler.machine import Limits
+from realtime_tts.profiler.stages import CODEC, HOST, PREDICTOR, TALKER, StageTimes
+
+FRAME_MS = 80.0
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One stage at one number of rows. `times_floor`: how often the floor fits into it; None for
+    the host, which has none."""
+
+    name: str
+    ms: float
+    floor_ms: float | None
+    times_floor: float | None
+    megabytes: float
+    gigaflops: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """One number of rows. `real_time`: seconds of speech per second, all rows together, if steps
+    followed one another without pause."""
+
+    rows: int
+    context: int
+    step_ms: float
+    floor_ms: float
+    real_time: float
+    stages: tuple[Stage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Everything that was measured, and on what."""
+
+    model: str
+    random_weights: bool
+    dtype: str
+    command: str
+    machine: dict[str, str | int]
+    limits: Limits
+    buckets: tuple[Bucket, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain types, for JSON."""
+        return asdict(self)
+
+
+def bucket(config: ModelConfig, times: StageTimes, dtype: torch.dtype, limits: Limits) -> Bucket:
+    """The figures of one number of rows. The codec always computes in float32."""
+    precision = str(dtype).removeprefix("torch.")
+    rows, context, item = times.rows, times.context, dtype.itemsize
+    works = (
+        (TALKER, talker_work(config, rows, context, item), precision),
+        (PREDICTOR, predictor_work(config, rows, item, limits.cache_bytes), precision),
+        (CODEC, codec_work(config.codec, rows), "float32"),
+    )
+    stages = [_stage(name, times.stages[name], work, at, limits) for name, work, at in works]
+    stages.append(Stage(HOST, _ms(times.host), None, None, 0.0, 0.0))
+    floor = sum(stage.floor_ms or 0.0 for stage in stages)
+    speech = rows * FRAME_MS / (times.step * 1000)
+    return Bucket(rows, context, _ms(times.step), round(floor, 4), round(speech, 2), tuple(stages))
+
+
+def lines(profile: Profile) -> list[str]:
+    """A table for people, in Markdown."""
+    limits = profile.limits
+    rates = ", ".join(f"{name} {rate / 1e12:.3g}" for name, rate in limits.flops_per_second.items())
+    noise = "RANDOM WEIGHTS: " if profile.random_weights else ""
+    names = [stage.name for stage in profile.buckets[0].stages]
+    head = ["rows", *(f"{name} ms" for name in names), "step ms", "floor ms", "x real time"]
+    machine = profile.machine
+    return [
+        f"{noise}{profile.model}, {profile.dtype}, codec float32, on {limits.device}: "
+        f"{machine['gpu'] or machine['cpu']}; torch {machine['torch']}",
+        f"copy {limits.bytes_per_second / 1e9:.4g} GB/s (read + write); matrix products, TFLOP/s: "
+        f"{rates}; cache {limits.cache_bytes / 1e6:.0f} MB",
+        f"{profile.buckets[0].context} positions in every row; in brackets: times the floor",
+        "",
+        "| " + " | ".join(head) + " |",
+        "|" + " ---: |" * len(head),
+        *(_row(each) for each in profile.buckets),
+    ]
+
+
+def _row(each: Bucket) -> str:
+    cells = [str(each.rows), *(_cell(stage) for stage in each.stages), f"{each.step_ms:.2f}"]
+    cells += [f"{each.floor_ms:.3g}", f"{each.real_time:.1f}"]
+    return "| " + " | ".join(cells) + " |"
+
+
+def _cell(stage: Stage) -> str:
+    if stage.times_floor is None:
+        return f"{stage.ms:.2f}"
+    return f"{stage.ms:.2f} ({stage.times_floor:.1f}x)"
+
+
+def _stage(name: str, seconds: float, work: Work, precision: str, limits: Limits) -> Stage:
+    floor = work.seconds(limits.bytes_per_second, limits.flops_per_second[precision])
+    return Stage(
+        name=name,
+        ms=_ms(seconds),
+        floor_ms=round(floor * 1000, 4),
+        times_floor=round(seconds / floor, 2),
+        megabytes=round((work.weight_bytes + work.state_bytes) / 1e6, 3),
+        gigaflops=round(work.flops / 1e9, 3),
+    )
+
+
+def _ms(seconds: float) -> float:
+    return round(seconds * 1000, 4)

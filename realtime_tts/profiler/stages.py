@@ -1,0 +1,147 @@
+"""Times of one frame's stages inside real engine steps, at several numbers of rows."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+import torch
+
+from realtime_tts.engine.interface import UtteranceSpec
+from realtime_tts.engine.torch_engine import TorchEngine
+from realtime_tts.model import SpeechModel
+from realtime_tts.profiler.machine import synchronise
+from tts_scheduler import CodecRun, Decode, Layout, Prefill, StepPlan
+
+TALKER, PREDICTOR, CODEC, HOST = "talker", "predictor", "codec", "host"
+_WARM_UP = 3
+
+
+@dataclass(frozen=True, slots=True)
+class StageTimes:
+    """Medians over the steps, in seconds. `step`: a whole engine step that makes a frame of every
+    row and its sound, not disturbed by any other measurement. `context`: positions of each row in
+    the middle of the run."""
+
+    rows: int
+    context: int
+    step: float
+    stages: dict[str, float]
+
+    @property
+    def host(self) -> float:
+        """What is left of the step: plans, text vectors, first codes, copies, Python. Nothing
+        where the device computes meanwhile."""
+        return max(0.0, self.step - sum(self.stages.values()))
+
+
+def time_stages(engine: TorchEngine, rows: int, context: int, repeat: int) -> StageTimes:
+    """Run `repeat` frames of `rows` utterances undisturbed, and as many with the stages timed.
+
+    The engine needs that many slots, and turns long enough for `frames_needed`.
+    """
+    bench = _Bench(engine, rows, context)
+    device = engine.model.talker.device
+    try:
+        for _ in range(_WARM_UP):
+            bench.step()
+        whole = [_timed(bench.step, device) for _ in range(repeat)]
+        with _clock(engine.model) as seconds:
+            each = [_stages_of(bench.step, seconds) for _ in range(repeat)]
+    finally:
+        bench.close()
+    stages = {stage: median(one[stage] for one in each) for stage in (TALKER, PREDICTOR, CODEC)}
+    return StageTimes(rows, context + _WARM_UP + repeat, median(whole), stages)
+
+
+def frames_needed(repeat: int) -> int:
+    """Frames of a turn that `time_stages` makes at most."""
+    return 2 * repeat + _WARM_UP + 2
+
+
+class _Bench:
+    """`rows` utterances with a long text, one frame each per step."""
+
+    def __init__(self, engine: TorchEngine, rows: int, context: int) -> None:
+        self._engine, self._frame = engine, 0
+        self._rows = [(f"profile-{slot}", slot) for slot in range(rows)]
+        prompt = engine.prompt_tokens(UtteranceSpec())
+        ids = _text(engine, max(1, context - prompt - 2))
+        for id, slot in self._rows:
+            engine.open(id, UtteranceSpec(seed=slot))
+            engine.append(id, ids)
+            engine.finish(id)
+            full = Prefill(id, slot, prompt, len(ids), Layout.FULL_TEXT)
+            engine.step(StepPlan((full,)))
+
+    def step(self) -> None:
+        self._frame += 1
+        decodes = tuple(Decode(id, slot, self._frame) for id, slot in self._rows)
+        runs = tuple(CodecRun(id, slot, 1) for id, slot in self._rows)
+        self._engine.step(StepPlan((), decodes, runs))
+
+    def close(self) -> None:
+        for id, _ in self._rows:
+            self._engine.close(id)
+
+
+def _text(engine: TorchEngine, count: int) -> list[int]:
+    """So much text that nobody can have spoken it within the run."""
+    sample = engine.sample_ids
+    return [sample[index % len(sample)] for index in range(count)]
+
+
+def _timed(work: Callable[[], None], device: torch.device) -> float:
+    synchronise(device)
+    started = time.perf_counter()
+    work()
+    synchronise(device)
+    return time.perf_counter() - started
+
+
+def _stages_of(work: Callable[[], None], seconds: dict[str, float]) -> dict[str, float]:
+    seconds.update(dict.fromkeys(seconds, 0.0))
+    work()
+    return dict(seconds)
+
+
+@contextlib.contextmanager
+def _clock(model: SpeechModel) -> Iterator[dict[str, float]]:
+    """While the block lasts, the time spent in each stage is added up in what this yields.
+
+    Each stage is waited for, which costs some speed where the device works on its own.
+    """
+    seconds = dict.fromkeys((TALKER, PREDICTOR, CODEC), 0.0)
+    places: Sequence[tuple[object, str, str]] = (
+        (model.talker, "decode", TALKER),
+        (model.talker, "logits", TALKER),
+        (model.predictor, "codes", PREDICTOR),
+        (model.codec, "decode", CODEC),
+    )
+    for owner, method, stage in places:
+        setattr(owner, method, _counted(getattr(owner, method), stage, seconds, model))
+    try:
+        yield seconds
+    finally:
+        for owner, method, _ in places:
+            delattr(owner, method)  # the class's own is behind it
+
+
+def _counted(
+    method: Callable[..., Any], stage: str, seconds: dict[str, float], model: SpeechModel
+) -> Callable[..., Any]:
+    device = model.talker.device
+
+    def counted(*arguments: Any, **named: Any) -> Any:
+        synchronise(device)
+        started = time.perf_counter()
+        result = method(*arguments, **named)
+        synchronise(device)
+        seconds[stage] += time.perf_counter() - started
+        return result
+
+    return counted

@@ -1,0 +1,102 @@
+"""Stages of a real engine's steps, on dimensions small enough for a test."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from realtime_tts.cli import main
+from realtime_tts.cli.profile import rows_of
+from realtime_tts.engine.random_voice import load_random
+from realtime_tts.engine.torch_engine import TorchEngine
+from realtime_tts.errors import ConfigError
+from realtime_tts.profiler.machine import Limits, fastest
+from realtime_tts.profiler.report import Stage, bucket
+from realtime_tts.profiler.stages import CODEC, PREDICTOR, TALKER, frames_needed, time_stages
+from realtime_tts.profiler.stages import StageTimes as Times
+
+LIMITS = Limits("test", 1e9, {"float32": 1e9}, cache_bytes=0)
+REPEAT = 2
+
+
+@pytest.fixture(scope="module")
+def engine() -> TorchEngine:
+    return load_random(
+        "demo",
+        name="noise",
+        slots=2,
+        device="cpu",
+        dtype="float32",
+        threads=1,
+        frames=frames_needed(REPEAT),
+        progress=lambda what, done, total: None,
+    )
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+def test_every_stage_is_seen_and_the_engine_is_left_as_it_was(
+    engine: TorchEngine, rows: int
+) -> None:
+    times = time_stages(engine, rows, context=20, repeat=REPEAT)
+    assert times.rows == rows and times.step > 0
+    assert all(times.stages[stage] > 0 for stage in (TALKER, PREDICTOR, CODEC))
+    model = engine.model
+    for owner in (model.talker, model.predictor, model.codec):
+        assert not {"decode", "logits", "codes"} & set(vars(owner))
+
+
+def test_the_host_is_what_is_left_and_never_less_than_nothing() -> None:
+    stages = {TALKER: 1.0, PREDICTOR: 2.0, CODEC: 3.0}
+    assert Times(1, 1, 7.5, stages).host == 1.5
+    assert Times(1, 1, 5.0, stages).host == 0.0  # the device worked meanwhile
+
+
+def test_figures_are_exact(engine: TorchEngine) -> None:
+    times = Times(2, 30, 0.016, {TALKER: 0.004, PREDICTOR: 0.006, CODEC: 0.005})
+    found = bucket(engine.model.config, times, torch.float32, LIMITS)
+    assert (found.rows, found.context, found.step_ms) == (2, 30, 16.0)
+    assert found.real_time == 10.0  # two rows of 80 ms in 16
+    assert [stage.name for stage in found.stages] == ["talker", "predictor", "codec", "host"]
+    assert [stage.ms for stage in found.stages] == [4.0, 6.0, 5.0, 1.0]
+    talker, host = found.stages[0], found.stages[3]
+    assert talker.floor_ms is not None and talker.times_floor is not None
+    assert talker.floor_ms * talker.times_floor == pytest.approx(4.0, rel=0.05)
+    assert host == Stage("host", 1.0, None, None, 0.0, 0.0)
+
+
+def test_the_fastest_of_several_runs_counts() -> None:
+    calls: list[int] = []
+    assert fastest(lambda: calls.append(1), torch.device("cpu"), seconds=0.0) >= 0.0
+    assert len(calls) >= 4  # one to warm up, three to measure
+
+
+def test_rows_that_cannot_be_are_refused() -> None:
+    assert rows_of("1,4") == [1, 4]
+    for bad in ("0", "1,x", ""):
+        with pytest.raises(ConfigError):
+            rows_of(bad)
+
+
+def test_the_command_prints_a_table_and_writes_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("realtime_tts.profiler.machine.measure_limits", lambda *_: LIMITS)
+    words = ["profile", "--random-weights", "demo", "--rows", "1", "--repeat", "2"]
+    words += ["--context", "20", "--threads", "1", "--json", str(tmp_path / "p.json")]
+    assert main(words) == 0
+    table = capsys.readouterr().out.splitlines()
+    assert table[0].startswith("RANDOM WEIGHTS: random weights (demo dimensions), float32")
+    assert table[4] == (
+        "| rows | talker ms | predictor ms | codec ms | host ms | step ms | floor ms "
+        "| x real time |"
+    )
+    found = json.loads((tmp_path / "p.json").read_text())
+    assert found["random_weights"] is True and found["buckets"][0]["rows"] == 1
+    assert found["command"].startswith("realtime-tts profile --random-weights demo")
+
+
+def test_flags_that_cannot_work_are_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["profile", "--rows", "x"]) == 2
+    assert main(["profile", "--repeat", "0"]) == 2
+    assert "at least 1" in capsys.readouterr().err

@@ -13,7 +13,7 @@ from realtime_tts.bench.load import Observed
 from realtime_tts.bench.observation import Observation
 from realtime_tts.bench.settings import Level
 from realtime_tts.bench.steps import StepTimes
-from tts_scheduler.report import Percentiles, percentiles, summarise
+from tts_scheduler.report import Percentiles, TurnReport, percentiles, summarise
 
 DEFINITIONS = {
     "ttfa_raw_ms": "client: first text delta sent to first packet received; has in it the time in "
@@ -22,6 +22,8 @@ DEFINITIONS = {
     "ttfa_server_ms": "server: first text delta received to first packet handed to the socket",
     "viability": "share of packets, after each turn's first, that came before the listener ran out",
     "viable_turns": "share of turns without an underrun",
+    "kept_turns": "share of turns without a gap that late text does not explain: the gaps together "
+    "are no longer than the server says it waited for text",
     "underruns": "packets that came after the listener ran out of audio, without any buffer",
     "worst_gap_ms": "longest silence that late packets put into a turn",
     "held_ms": "server: how long a turn's speech waited for text",
@@ -73,6 +75,7 @@ class LevelResult:
     ttfa_server_ms: Spread | None
     viability: float
     viable_turns: float
+    kept_turns: float
     underruns: int
     underruns_server: int
     worst_gap_ms: float
@@ -124,6 +127,7 @@ def level_result(
         ttfa_server_ms=_spread([result.ttfa_ms for result in results]),
         viability=summary.viability,
         viable_turns=summary.viable_turns,
+        kept_turns=_kept([turn.report for turn in heard]),
         underruns=summary.underruns,
         underruns_server=sum(result.underruns for result in results),
         worst_gap_ms=_rounded(max((turn.worst_gap for turn in heard), default=0.0) * 1000),
@@ -140,6 +144,11 @@ def level_result(
         steps=steps,
         gpu_memory_mib=gpu_memory_mib,
     )
+
+
+def _kept(reports: Sequence[TurnReport]) -> float:
+    kept = sum(report.late_seconds <= report.held_seconds for report in reports)
+    return kept / len(reports) if reports else 1.0
 
 
 def _audio(turns: Sequence[Observation]) -> float:

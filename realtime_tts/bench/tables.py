@@ -34,6 +34,7 @@ _COLUMNS = (
     _Column("audible p95 ms", lambda level: _p(level.ttfa_audible_ms, "p95")),
     _Column("audible p99 ms", lambda level: _p(level.ttfa_audible_ms, "p99")),
     _Column("turns without a gap", lambda level: f"{level.viable_turns:.1%}"),
+    _Column("without a gap of ours", lambda level: f"{level.kept_turns:.1%}"),
     _Column("viability", lambda level: f"{level.viability:.2%}"),
     _Column("underruns", lambda level: str(level.underruns)),
     _Column("worst gap ms", lambda level: f"{level.worst_gap_ms:.0f}"),
@@ -81,7 +82,7 @@ def _step_lines(levels: Sequence[LevelResult]) -> list[str]:
     buckets = sorted({step.rows for level in levels for step in level.steps})
     if not buckets:
         return []
-    titles = " | ".join(f"{rows} rows" for rows in buckets)
+    titles = " | ".join(f"rows ≤ {rows}" for rows in buckets)
     lines = ["Mean engine step in ms (steps):", "", f"| load | kind | {titles} |"]
     lines.append("| ---: | --- |" + " ---: |" * len(buckets))
     for level in levels:

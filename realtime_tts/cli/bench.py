@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import contextlib
 import json
+import logging
 import shlex
 from collections.abc import Iterator, Sequence
 
@@ -31,7 +32,8 @@ def run(arguments: argparse.Namespace) -> int:
     levels = levels_of(arguments)
     if arguments.png is not None:
         import matplotlib  # noqa: F401 - missing: say so now, not after the run
-    result = asyncio.run(_run(arguments, levels))
+    with _quiet_client():
+        result = asyncio.run(_run(arguments, levels))
     console = Console(highlight=False)
     console.print(terminal_table(result))
     console.print(headline(result), style="dim")
@@ -80,6 +82,18 @@ def _engine(
     parser = argparse.ArgumentParser(prog="realtime-tts bench --in-process")
     serve.add_arguments(parser)
     return engine_target(serve.engine_config(parser.parse_args(flags)), options)
+
+
+@contextlib.contextmanager
+def _quiet_client() -> Iterator[None]:
+    """Noise of a fixed length ends before a long text does: that is counted, not told each time."""
+    log = logging.getLogger("realtime_tts.client")
+    before = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
 
 
 @contextlib.contextmanager

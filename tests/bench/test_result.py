@@ -7,6 +7,7 @@ from realtime_tts.bench.load import Observed
 from realtime_tts.bench.observation import Observation
 from realtime_tts.bench.result import DEFINITIONS, LevelResult, level_result
 from realtime_tts.bench.settings import Level, Mode
+from realtime_tts.bench.steps import StepTimes
 from realtime_tts.client import TurnResult
 from tts_scheduler.report import Trace
 
@@ -93,3 +94,19 @@ def test_a_level_where_nothing_worked_has_no_figures_and_no_crash() -> None:
 def test_every_figure_that_needs_words_has_them() -> None:
     names = {field.name for field in fields(LevelResult)}
     assert set(DEFINITIONS) <= names
+
+
+def test_a_gap_no_longer_than_the_wait_for_text_is_not_ours() -> None:
+    turns = [turn(0.1), turn(0.1, 0.3, held_ms=400.0), turn(0.1, 0.3, held_ms=200.0), turn(0.1)]
+    result = level_result(LEVEL, Observed(turns, 4.0, 2), None, 0.01)
+    assert result.viable_turns == 0.5
+    assert result.kept_turns == 0.75
+    assert level_result(LEVEL, Observed([], 0.0, 2), None, 0.0).kept_turns == 1.0
+
+
+def test_what_was_measured_beside_the_turns_is_in_the_result() -> None:
+    seen = Observed([turn(0.1)], 4.0, 1, lags=[0.001, 0.003])
+    steps = (StepTimes(1, "decode", 5, 2.0),)
+    result = level_result(LEVEL, seen, None, 0.01, steps, (1203,))
+    assert result.arrival_lag_ms is not None and result.arrival_lag_ms.p50 == 2.0
+    assert result.steps == steps and result.gpu_memory_mib == (1203,)

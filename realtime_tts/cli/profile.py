@@ -24,7 +24,8 @@ examples:
   realtime-tts profile --random-weights 1.7B --device cuda --rows 1,8,32,64 --json profile.json
 
 The floor of a stage is the longer of two times: its bytes (weights and carried state) at the
-bandwidth of a large copy, its operations at the rate of a large matrix product, both measured here.
+bandwidth of large copies and reads, its operations at the rate of a large matrix product. Both are
+measured here.
 """
 
 
@@ -103,7 +104,7 @@ def _measure(
     from realtime_tts.bench.machine import describe_machine
     from realtime_tts.engine.torch_engine import TorchEngine
     from realtime_tts.profiler.machine import measure_limits
-    from realtime_tts.profiler.report import Profile, bucket
+    from realtime_tts.profiler.report import Profile, Widths, bucket
     from realtime_tts.profiler.stages import time_stages
 
     config = profile_config(arguments, rows)
@@ -112,11 +113,11 @@ def _measure(
     model, dtype = engine.model, engine.model.talker.dtype
     tell("measuring the machine")
     limits = measure_limits(model.talker.device, tuple({dtype: None, torch.float32: None}))
-    buckets = []
+    buckets, widths = [], Widths.of(model)
     for count in rows:
         tell(f"{count} rows")
         times = time_stages(engine, count, arguments.context, arguments.repeat)
-        buckets.append(bucket(model.config, times, dtype, limits))
+        buckets.append(bucket(model.config, times, dtype, limits, widths))
     return Profile(
         model=config.name,
         random_weights=model.random_weights,

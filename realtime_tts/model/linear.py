@@ -62,6 +62,15 @@ class Linear:
         if self._row_floor is not None and packing_available():
             self._packed, self.weight = pack(weight), None
 
+    @property
+    def itemsize(self) -> int:
+        """Bytes that one weight takes in the memory it is read from."""
+        if self._half is not None:
+            return 2
+        kept = self.weight if self._packed is None else self._packed
+        assert kept is not None
+        return kept.dtype.itemsize
+
     def __call__(self, x: Tensor) -> Tensor:
         if self._half is not None:
             return half_product(x, self._half, self.bias)

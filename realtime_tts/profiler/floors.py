@@ -26,15 +26,21 @@ class Work:
         return max(moved, self.flops / flops_per_second)
 
 
-def talker_work(config: ModelConfig, rows: int, context: int, item: int) -> Work:
-    """One decode step with head; every row attends to `context` positions. `item`: bytes each."""
+def talker_work(
+    config: ModelConfig, rows: int, context: int, item: int, state_item: int | None = None
+) -> Work:
+    """One decode step with head; every row attends to `context` positions.
+
+    `item`: bytes of a weight; `state_item`: of a key or value, if that is another number.
+    """
     talker, shape = config.talker, config.talker.transformer
     weights = shape.layers * layer_weights(shape) + talker.vocab * shape.hidden
     position = 2 * shape.layers * shape.kv_heads * shape.head_dim  # keys and values
     attention = 4 * shape.layers * shape.heads * shape.head_dim * context
     return Work(
         weight_bytes=weights * item,
-        state_bytes=rows * position * (context + 1) * item,  # read them all, write one
+        # Read them all, write one.
+        state_bytes=rows * position * (context + 1) * (state_item or item),
         flops=rows * (2.0 * weights + attention),
     )
 
@@ -57,13 +63,16 @@ def predictor_work(config: ModelConfig, rows: int, item: int, cache_bytes: int =
     )
 
 
-def codec_work(config: CodecConfig, rows: int, frames: int = 1, item: int = 4) -> Work:
-    """`frames` new frames of every row, with carried state."""
+def codec_work(
+    config: CodecConfig, rows: int, frames: int = 1, item: int = 4, weight_item: int | None = None
+) -> Work:
+    """`frames` new frames of every row, with carried state. `item`: bytes of a number;
+    `weight_item`: of a weight, if that is another number."""
     parts = codec_parts(config)
     attention = 4 * config.transformer.layers * _width(config.transformer) * config.window
     entries = config.codebooks * config.codebook_dim
     return Work(
-        weight_bytes=sum(part.weights for part in parts) * item,
+        weight_bytes=sum(part.weights for part in parts) * (weight_item or item),
         # Keys and values are read, and a step of them written; taps go both ways.
         state_bytes=rows * (_codec_keys(config) + 2 * codec_taps(config) + frames * entries) * item,
         flops=rows * frames * (sum(part.flops for part in parts) + attention),

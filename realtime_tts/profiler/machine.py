@@ -1,4 +1,4 @@
-"""What a device can do at best: bandwidth of a large copy, rate of a large matrix product."""
+"""What a device can do at best: bandwidth of large copies and reads, rate of a large product."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ _CPU_CACHE = Path("/sys/devices/system/cpu/cpu0/cache")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """`bytes_per_second`: read and written. `flops_per_second` by precision. `cache_bytes`: the
-    last cache; 0 where unknown."""
+    """`bytes_per_second`: the better of a copy, read and written, and a read; a processor that
+    fetches what it is about to overwrite copies slower than it reads. `flops_per_second` by
+    precision. `cache_bytes`: the last cache; 0 where unknown."""
 
     device: str
     bytes_per_second: float
@@ -28,7 +29,7 @@ class Limits:
 def measure_limits(device: torch.device, dtypes: tuple[torch.dtype, ...]) -> Limits:
     """Takes about a second on either kind of device."""
     rates = {str(dtype).removeprefix("torch."): _product_rate(device, dtype) for dtype in dtypes}
-    return Limits(_name(device), _copy_rate(device), rates, _cache_bytes(device))
+    return Limits(_name(device), _bandwidth(device), rates, _cache_bytes(device))
 
 
 def fastest(work: Callable[[], object], device: torch.device, seconds: float = 0.3) -> float:
@@ -50,11 +51,13 @@ def synchronise(device: torch.device) -> None:
         torch.cuda.synchronize(device)
 
 
-def _copy_rate(device: torch.device) -> float:
+def _bandwidth(device: torch.device) -> float:
     size = _COPY_BYTES.get(device.type, 1 << 28)
-    source = torch.zeros(size, dtype=torch.uint8, device=device)
+    source = torch.zeros(size // 4, device=device)
     target = torch.empty_like(source)
-    return 2 * size / fastest(lambda: target.copy_(source), device)
+    copied = 2 * size / fastest(lambda: target.copy_(source), device)
+    matrix, vector = source.view(-1, 4096), torch.zeros(4096, device=device)
+    return max(copied, size / fastest(lambda: matrix @ vector, device))
 
 
 def _product_rate(device: torch.device, dtype: torch.dtype) -> float:

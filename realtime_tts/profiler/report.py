@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
 
+from realtime_tts.model import SpeechModel
 from realtime_tts.model.config import ModelConfig
+from realtime_tts.model.linear import Linear
 from realtime_tts.profiler.floors import Work, codec_work, predictor_work, talker_work
 from realtime_tts.profiler.machine import Limits
 from realtime_tts.profiler.stages import CODEC, HOST, PREDICTOR, TALKER, StageTimes
@@ -58,14 +61,53 @@ class Profile:
         return asdict(self)
 
 
-def bucket(config: ModelConfig, times: StageTimes, dtype: torch.dtype, limits: Limits) -> Bucket:
+@dataclass(frozen=True, slots=True)
+class Widths:
+    """Bytes of the narrowest weight that is read: on the CPU they may be packed (half.py)."""
+
+    talker: int
+    predictor: int
+    codec: int
+
+    @classmethod
+    def of(cls, model: SpeechModel) -> Widths:
+        """As they are in memory now."""
+        item = model.talker.dtype.itemsize
+        return cls(
+            talker=_narrowest(model.talker, item),
+            predictor=_narrowest(model.predictor, item),
+            codec=_narrowest(model.codec, 4),
+        )
+
+
+def _narrowest(part: object, otherwise: int) -> int:
+    return min((each.itemsize for each in _linears(part)), default=otherwise)
+
+
+def _linears(part: object) -> Iterator[Linear]:
+    """Every matrix product of a part of the model."""
+    if isinstance(part, Linear):
+        yield part
+    elif isinstance(part, (list, tuple)):
+        for each in part:
+            yield from _linears(each)
+    elif type(part).__module__.startswith("realtime_tts.model."):
+        yield from _linears(list(getattr(part, "__dict__", {}).values()))
+
+
+def bucket(
+    config: ModelConfig, times: StageTimes, dtype: torch.dtype, limits: Limits, widths: Widths
+) -> Bucket:
     """The figures of one number of rows. The codec always computes in float32."""
     precision = str(dtype).removeprefix("torch.")
-    rows, context, item = times.rows, times.context, dtype.itemsize
+    rows, context = times.rows, times.context
+    talker = talker_work(config, rows, context, widths.talker, dtype.itemsize)
+    predictor = predictor_work(config, rows, widths.predictor, limits.cache_bytes)
+    codec = codec_work(config.codec, rows, weight_item=widths.codec)
     works = (
-        (TALKER, talker_work(config, rows, context, item), precision),
-        (PREDICTOR, predictor_work(config, rows, item, limits.cache_bytes), precision),
-        (CODEC, codec_work(config.codec, rows), "float32"),
+        (TALKER, talker, precision),
+        (PREDICTOR, predictor, precision),
+        (CODEC, codec, "float32"),
     )
     stages = [_stage(name, times.stages[name], work, at, limits) for name, work, at in works]
     stages.append(Stage(HOST, _ms(times.host), None, None, 0.0, 0.0))
@@ -85,7 +127,7 @@ def lines(profile: Profile) -> list[str]:
     return [
         f"{noise}{profile.model}, {profile.dtype}, codec float32, on {limits.device}: "
         f"{machine['gpu'] or machine['cpu']}; torch {machine['torch']}",
-        f"copy {limits.bytes_per_second / 1e9:.4g} GB/s (read + write); matrix products, TFLOP/s: "
+        f"memory {limits.bytes_per_second / 1e9:.4g} GB/s; matrix products, TFLOP/s: "
         f"{rates}; cache {limits.cache_bytes / 1e6:.0f} MB",
         f"{profile.buckets[0].context} positions in every row; in brackets: times the floor",
         "",

@@ -23,20 +23,20 @@ _WARM_UP = 3
 
 @dataclass(frozen=True, slots=True)
 class StageTimes:
-    """Medians over the steps, in seconds. `step`: a whole engine step that makes a frame of every
-    row and its sound, not disturbed by any other measurement. `context`: positions of each row in
-    the middle of the run."""
+    """Medians over the steps, in seconds.
+
+    `step`: a whole engine step that makes a frame of every row and its sound, not disturbed by any
+    other measurement. `stages`: those three, each waited for. `host`: the rest of the same steps
+    (plans, text vectors, first codes, copies, Python); where a device works on its own, part of it
+    goes on meanwhile, and `step` is less than the sum. `context`: positions of each row in the
+    middle of the run.
+    """
 
     rows: int
     context: int
     step: float
     stages: dict[str, float]
-
-    @property
-    def host(self) -> float:
-        """What is left of the step: plans, text vectors, first codes, copies, Python. Nothing
-        where the device computes meanwhile."""
-        return max(0.0, self.step - sum(self.stages.values()))
+    host: float
 
 
 def time_stages(engine: TorchEngine, rows: int, context: int, repeat: int) -> StageTimes:
@@ -51,11 +51,12 @@ def time_stages(engine: TorchEngine, rows: int, context: int, repeat: int) -> St
             bench.step()
         whole = [_timed(bench.step, device) for _ in range(repeat)]
         with _clock(engine.model) as seconds:
-            each = [_stages_of(bench.step, seconds) for _ in range(repeat)]
+            each = [_stages_of(bench.step, seconds, device) for _ in range(repeat)]
     finally:
         bench.close()
     stages = {stage: median(one[stage] for one in each) for stage in (TALKER, PREDICTOR, CODEC)}
-    return StageTimes(rows, context + _WARM_UP + repeat, median(whole), stages)
+    host = median(one[HOST] for one in each)
+    return StageTimes(rows, context + _WARM_UP + repeat, median(whole), stages, host)
 
 
 def frames_needed(repeat: int) -> int:
@@ -103,10 +104,12 @@ def _timed(work: Callable[[], None], device: torch.device) -> float:
     return time.perf_counter() - started
 
 
-def _stages_of(work: Callable[[], None], seconds: dict[str, float]) -> dict[str, float]:
+def _stages_of(
+    work: Callable[[], None], seconds: dict[str, float], device: torch.device
+) -> dict[str, float]:
     seconds.update(dict.fromkeys(seconds, 0.0))
-    work()
-    return dict(seconds)
+    whole = _timed(work, device)
+    return seconds | {HOST: whole - sum(seconds.values())}
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from realtime_tts.engine.random_voice import load_random
 from realtime_tts.engine.torch_engine import TorchEngine
 from realtime_tts.errors import ConfigError
 from realtime_tts.profiler.machine import Limits, fastest
-from realtime_tts.profiler.report import Stage, bucket
+from realtime_tts.profiler.report import Stage, Widths, bucket
 from realtime_tts.profiler.stages import CODEC, PREDICTOR, TALKER, frames_needed, time_stages
 from realtime_tts.profiler.stages import StageTimes as Times
 
@@ -39,22 +39,16 @@ def test_every_stage_is_seen_and_the_engine_is_left_as_it_was(
     engine: TorchEngine, rows: int
 ) -> None:
     times = time_stages(engine, rows, context=20, repeat=REPEAT)
-    assert times.rows == rows and times.step > 0
+    assert times.rows == rows and times.step > 0 and times.host > 0
     assert all(times.stages[stage] > 0 for stage in (TALKER, PREDICTOR, CODEC))
     model = engine.model
     for owner in (model.talker, model.predictor, model.codec):
         assert not {"decode", "logits", "codes"} & set(vars(owner))
 
 
-def test_the_host_is_what_is_left_and_never_less_than_nothing() -> None:
-    stages = {TALKER: 1.0, PREDICTOR: 2.0, CODEC: 3.0}
-    assert Times(1, 1, 7.5, stages).host == 1.5
-    assert Times(1, 1, 5.0, stages).host == 0.0  # the device worked meanwhile
-
-
 def test_figures_are_exact(engine: TorchEngine) -> None:
-    times = Times(2, 30, 0.016, {TALKER: 0.004, PREDICTOR: 0.006, CODEC: 0.005})
-    found = bucket(engine.model.config, times, torch.float32, LIMITS)
+    times = Times(2, 30, 0.016, {TALKER: 0.004, PREDICTOR: 0.006, CODEC: 0.005}, 0.001)
+    found = bucket(engine.model.config, times, torch.float32, LIMITS, Widths(4, 4, 4))
     assert (found.rows, found.context, found.step_ms) == (2, 30, 16.0)
     assert found.real_time == 10.0  # two rows of 80 ms in 16
     assert [stage.name for stage in found.stages] == ["talker", "predictor", "codec", "host"]
@@ -63,6 +57,19 @@ def test_figures_are_exact(engine: TorchEngine) -> None:
     assert talker.floor_ms is not None and talker.times_floor is not None
     assert talker.floor_ms * talker.times_floor == pytest.approx(4.0, rel=0.05)
     assert host == Stage("host", 1.0, None, None, 0.0, 0.0)
+
+
+def test_packed_weights_are_counted_as_they_lie_in_memory(engine: TorchEngine) -> None:
+    model = engine.model
+    widths = Widths.of(model)
+    assert widths.talker == min(layer.qkv.itemsize for layer in model.talker.layers)
+    assert widths.codec == 4  # drawn in float32, which half precision does not hold
+    whole, packed = (
+        bucket(model.config, time, torch.float32, LIMITS, width).stages[0].megabytes
+        for time in (Times(1, 0, 1.0, dict.fromkeys((TALKER, PREDICTOR, CODEC), 0.1), 0.1),)
+        for width in (Widths(4, 4, 4), Widths(2, 4, 4))
+    )
+    assert whole / 2 < packed < whole / 1.9  # the one position of state is not packed
 
 
 def test_the_fastest_of_several_runs_counts() -> None:

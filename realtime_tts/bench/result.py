@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from realtime_tts.bench.load import Observed
 from realtime_tts.bench.observation import Observation
@@ -107,21 +108,11 @@ def level_result(
     heard = [turn for turn in turns if turn.trace.packets]
     summary = summarise(turn.report for turn in heard)
     results = [turn.result for turn in turns if turn.result is not None]
-    failed = [turn for turn in turns if turn.error is not None]
-    cut = [turn for turn in turns if turn.error is None and turn.interrupt_seconds is not None]
-    fast = [turn for turn in unpaced.turns if turn.complete] if unpaced else []
     return LevelResult(
         level=level.name,
         mode=level.mode.value,
         sessions=paced.sessions,
         rate=level.rate,
-        turns=len(turns),
-        complete=len(turns) - len(cut) - len(failed),
-        interrupted=len(cut),
-        failed=len(failed),
-        errors=dict(Counter(turn.error for turn in failed if turn.error)),
-        reasons=dict(Counter(result.reason for result in results)),
-        layouts=dict(Counter(turn.layout for turn in turns if turn.layout)),
         ttfa_raw_ms=_ms(summary.ttfa),
         ttfa_audible_ms=_spread([turn.audible_ttfa for turn in heard], 1000),
         ttfa_server_ms=_spread([result.ttfa_ms for result in results]),
@@ -132,18 +123,43 @@ def level_result(
         underruns_server=sum(result.underruns for result in results),
         worst_gap_ms=_rounded(max((turn.worst_gap for turn in heard), default=0.0) * 1000),
         held_ms=_ms(summary.held),
-        interrupt_ms=_spread([turn.interrupt_seconds for turn in cut], 1000),
         audio_seconds=_rounded(summary.audio_seconds),
         seconds=_rounded(paced.seconds),
         audio_per_second=_rate(summary.audio_seconds, paced.seconds),
-        rtf=_spread([turn.speed for turn in fast], digits=4),
-        capacity=_rate(_audio(fast), unpaced.seconds) if unpaced and fast else None,
-        unpaced_failed=sum(turn.error is not None for turn in unpaced.turns) if unpaced else 0,
         client_cpu=_rounded(client_cpu, 4),
         arrival_lag_ms=_spread(paced.lags, 1000),
         steps=steps,
         gpu_memory_mib=gpu_memory_mib,
+        **_counts(turns),
+        **_speed(unpaced),
     )
+
+
+def _counts(turns: Sequence[Observation]) -> dict[str, Any]:
+    """How many turns there were of each kind, and how long those took that were cut off."""
+    results = [turn.result for turn in turns if turn.result is not None]
+    failed = [turn for turn in turns if turn.error is not None]
+    cut = [turn for turn in turns if turn.error is None and turn.interrupt_seconds is not None]
+    return {
+        "turns": len(turns),
+        "complete": len(turns) - len(cut) - len(failed),
+        "interrupted": len(cut),
+        "failed": len(failed),
+        "errors": dict(Counter(turn.error for turn in failed if turn.error)),
+        "reasons": dict(Counter(result.reason for result in results)),
+        "layouts": dict(Counter(turn.layout for turn in turns if turn.layout)),
+        "interrupt_ms": _spread([turn.interrupt_seconds for turn in cut], 1000),
+    }
+
+
+def _speed(unpaced: Observed | None) -> dict[str, Any]:
+    """The figures of the unpaced pass, if there was one."""
+    fast = [turn for turn in unpaced.turns if turn.complete] if unpaced else []
+    return {
+        "rtf": _spread([turn.speed for turn in fast], digits=4),
+        "capacity": _rate(_audio(fast), unpaced.seconds) if unpaced and fast else None,
+        "unpaced_failed": sum(turn.error is not None for turn in unpaced.turns) if unpaced else 0,
+    }
 
 
 def _kept(reports: Sequence[TurnReport]) -> float:

@@ -12,7 +12,8 @@ import torch
 
 from realtime_tts import demo_voice
 from realtime_tts.engine.interface import Progress
-from realtime_tts.engine.torch_engine import TorchEngine, prepare_torch
+from realtime_tts.engine.torch_engine import TorchEngine
+from realtime_tts.engine.torch_setup import prepare_torch
 from realtime_tts.errors import ConfigError
 from realtime_tts.model.config import ModelConfig
 from realtime_tts.model.config_files import read_config

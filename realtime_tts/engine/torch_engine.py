@@ -7,7 +7,6 @@ Eager torch, on any device; on a CPU rows never influence each other, bit for bi
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -26,8 +25,9 @@ from realtime_tts.engine.interface import (
     StepOutput,
     UtteranceSpec,
 )
+from realtime_tts.engine.torch_setup import prepare_torch
 from realtime_tts.engine.warm_up import warm_up
-from realtime_tts.errors import ConfigError, NumericsError, RequestError
+from realtime_tts.errors import NumericsError, RequestError
 from realtime_tts.model import (
     PromptBuilder,
     PromptSpec,
@@ -258,27 +258,6 @@ class TorchEngine:
             language=spec.language,
             instructions=spec.instructions,
         )
-
-
-def prepare_torch(device: str, threads: int | None) -> None:
-    """Before anything is loaded: the device is there, and CPU work has its threads.
-
-    Raises ConfigError.
-    """
-    try:
-        torch.empty(1, device=device)
-    except (RuntimeError, AssertionError) as error:  # the latter: a build without that backend
-        why = str(error).splitlines()[0]
-        raise ConfigError(f"torch cannot use the device {device!r}: {why}") from error
-    torch.set_num_threads(_default_threads() if threads is None else threads)
-
-
-def _default_threads() -> int:
-    """All cores but one, which the sockets need: where two threads of a matrix product share a
-    core with anything else, each waits for the other's turn, and a step takes ten times as long.
-    """
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return min(max((cores or 1) - 1, 1), 8)
 
 
 def _sampling(settings: SamplingSettings) -> Sampling:

@@ -78,7 +78,7 @@ def test_the_guard_compares_words_and_not_marks() -> None:
 
 def test_the_evaluation_files_hold_what_they_should() -> None:
     texts = evaluation_texts()
-    assert len(texts) == 60 + 20 + 200
+    assert len(texts) == 60 + 60 + 20 + 200
     assert len({compared(text) for text in texts}) == len(texts)
 
 

@@ -41,8 +41,8 @@ class JsonFormatter(logging.Formatter):
             "event": record.getMessage(),
         }
         line.update(getattr(record, "fields", {}))
-        if record.exc_info:
-            line["exception"] = self.formatException(record.exc_info)
+        if trace := _trace(self, record):
+            line["exception"] = trace
         return json.dumps(line, ensure_ascii=True, default=str)
 
 
@@ -55,9 +55,8 @@ class TextFormatter(logging.Formatter):
         fields = getattr(record, "fields", {})
         parts = [record.getMessage(), *(f"{key}={value}" for key, value in fields.items())]
         line = f"{clock} {level:5} " + _printable("  ".join(parts))
-        if record.exc_info:
-            trace = self.formatException(record.exc_info).splitlines()
-            line = "\n".join([line, *map(_printable, trace)])
+        if trace := _trace(self, record):
+            line = "\n".join([line, *map(_printable, trace.splitlines())])
         return line
 
 
@@ -135,6 +134,11 @@ def configure_logging(
         handler.close()
 
     return undo
+
+
+def _trace(formatter: logging.Formatter, record: logging.LogRecord) -> str | None:
+    """The record's traceback; one that comes from an engine's process is text already."""
+    return formatter.formatException(record.exc_info) if record.exc_info else record.exc_text
 
 
 def _timestamp(created: float) -> str:

@@ -97,6 +97,10 @@ class Metrics:
             "tts_guard_stops_total", "Runaway turns stopped by a guard, by reason.", ["reason"]
         )
 
+        self.restarts = self._counter(
+            "tts_engine_restarts_total", "Engine processes that ended and were started again."
+        )
+
     def _socket_metrics(self) -> None:
         self.sessions = Gauge("tts_sessions", "Open sessions.", registry=self.registry)
         self.open_turns = Gauge(
@@ -127,6 +131,10 @@ class Metrics:
     def guard(self, reason: str) -> None:
         """A guard ended a turn."""
         self.guard_stops.labels(reason).inc()
+
+    def restarted(self) -> None:
+        """An engine process has ended and is started again."""
+        self.restarts.inc()
 
     def watch_engine(self, status: Callable[[], EngineGauges]) -> None:
         """Show an engine's load; `status` is asked at every scrape."""

@@ -89,8 +89,8 @@ class EngineLoop:
         self._events: list[Event] = []
         self._failures = 0
         self._stopping = False
-        self.load = EngineLoad()
         self._load_due = 0.0
+        self._measure_load()
 
     def submit(self, *commands: Command) -> None:
         """Queue commands, to be applied together. Callable from any thread; never blocks."""
@@ -103,6 +103,10 @@ class EngineLoop:
 
     def run(self) -> None:
         """Run until stopped. Every utterance still open then ends with Failed."""
+        end = (
+            EngineError.code,
+            "the engine failed in the middle of this turn; send its text again",
+        )
         try:
             while not self._stopping:
                 self._apply_commands()
@@ -116,8 +120,9 @@ class EngineLoop:
                 output, seconds = self._step(plan)
                 self._commit(plan, output, seconds)
                 self._flush_events()
+            end = ("engine_stopped", "the engine was stopped")
         finally:
-            self._end_all("engine_stopped", "the engine was stopped")
+            self._end_all(*end)
             self._flush_events()
 
     # One method per stage, in the order of the loop.

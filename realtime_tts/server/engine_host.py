@@ -91,7 +91,10 @@ class EngineHost:
             return f"the engine failed to load: {self.load_failure}"
         if self._tokenizer is None:
             return "the engine is loading"
-        return self.dead()
+        reason = self.dead()
+        if reason is None and not self._link.status().ready:
+            return "the engine restarts"
+        return reason
 
     def dead(self) -> str | None:
         """Why only a restart helps, or None."""

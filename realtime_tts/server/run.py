@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
-import gc
 import logging
 import os
 import socket
@@ -17,6 +16,7 @@ import uvicorn
 from realtime_tts.config import ServerConfig
 from realtime_tts.engine.interface import EngineLink
 from realtime_tts.errors import ConfigError
+from realtime_tts.garbage import calm_garbage_collector
 from realtime_tts.logs import event
 from realtime_tts.metrics import Metrics
 from realtime_tts.protocol.settings import Limits
@@ -66,17 +66,6 @@ def serve(
         return server.exit_code
 
     return asyncio.run(main())
-
-
-def calm_garbage_collector() -> None:
-    """Keep the collector away from what stays for good. For the whole process; call it when loaded.
-
-    A full collection stops all threads while it looks at every object: 60 ms with two hundred
-    sessions, and several times that with a model's modules, is a late packet for everybody.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(10_000, 20, 50)
 
 
 @dataclass(frozen=True, slots=True)

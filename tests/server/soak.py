@@ -28,11 +28,12 @@ import websockets
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.engine.inline import InlineEngine
+from realtime_tts.garbage import calm_garbage_collector
 from realtime_tts.metrics import Metrics
 from realtime_tts.protocol.session import Session
 from realtime_tts.server import turn as turn_module
 from realtime_tts.server.connection import Connection
-from realtime_tts.server.run import calm_garbage_collector, running
+from realtime_tts.server.run import running
 from realtime_tts.text.stable_bpe import ALPHABET
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tts_scheduler import SchedulerConfig

@@ -1,0 +1,241 @@
+"""The engine's process: what runs at the other end of `process.ProcessEngine`.
+
+The main thread runs the engine loop. A second one hands it the front's commands, a third tells the
+front twice a second that the process lives, and a fourth waits for the front's end: standard input
+is a pipe that nobody writes to, and the kernel closes it whatever the front dies of.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import logging
+import os
+import pickle
+import shutil
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import zmq
+
+from realtime_tts.engine import wire
+from realtime_tts.engine.guards import GuardConfig
+from realtime_tts.engine.interface import Engine, Event, Progress
+from realtime_tts.engine.loop import EngineLoop
+from realtime_tts.errors import CheckpointError, ConfigError
+from realtime_tts.garbage import calm_garbage_collector
+from tts_scheduler import Load, Scheduler, SchedulerConfig, StepPlan
+
+BEAT_SECONDS = 0.5
+_LINGER_MS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class ChildSpec:
+    """All a fresh interpreter needs to become an engine; it is pickled on its way there."""
+
+    load: Callable[[Progress], Engine]
+    scheduler: SchedulerConfig
+    guards: GuardConfig | None
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Where the two meet: sockets in the front's private folder; `front` is its process."""
+
+    folder: Path
+    front: int
+    log_level: int
+
+    @property
+    def up(self) -> str:
+        """The front listens here."""
+        return f"ipc://{self.folder / 'up'}"
+
+    @property
+    def down(self) -> str:
+        """The engine does here."""
+        return f"ipc://{self.folder / 'down'}"
+
+
+class Uplink:
+    """Sends to the front, from any thread."""
+
+    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], address: str) -> None:
+        self._socket = context.socket(zmq.PUSH)
+        self._socket.linger = _LINGER_MS
+        self._socket.connect(address)
+        self._lock = threading.Lock()
+
+    def send(self, message: wire.Up) -> None:
+        data = wire.encode(message)
+        with self._lock:
+            if not self._socket.closed:
+                self._socket.send(data)
+
+    def close(self) -> None:
+        with self._lock:
+            self._socket.close()
+
+
+class UplinkHandler(logging.Handler):
+    """Log records travel to the front, where its logging decides what becomes of them."""
+
+    def __init__(self, uplink: Uplink) -> None:
+        super().__init__()
+        self._uplink = uplink
+
+    def emit(self, record: logging.LogRecord) -> None:
+        fields = {
+            str(name): value if isinstance(value, str | int | float | None) else str(value)
+            for name, value in getattr(record, "fields", {}).items()
+        }
+        trace = "".join(traceback.format_exception(*record.exc_info)) if record.exc_info else None
+        message = record.getMessage()
+        try:
+            line = wire.LogLine(record.name, record.levelno, message, fields, trace)
+            self._uplink.send(line)
+        except Exception:
+            self.handleError(record)
+
+
+class Recorder:
+    """Notes what the front's metrics want to know, until it is fetched."""
+
+    def __init__(self) -> None:
+        self._steps: list[wire.MadeStep] = []
+        self._guards: list[str] = []
+
+    def step(self, seconds: float, plan: StepPlan) -> None:
+        self._steps.append(wire.MadeStep(seconds, len(plan.prefills), len(plan.decodes)))
+
+    def guard(self, reason: str) -> None:
+        self._guards.append(reason)
+
+    def happened(self, events: list[Event]) -> wire.Happened:
+        """These events with all that was noted since the last call."""
+        steps, guards, self._steps, self._guards = self._steps, self._guards, [], []
+        return wire.Happened(events, steps, guards)
+
+
+class Child:
+    """One engine and its loop, between the two sockets."""
+
+    def __init__(self, addresses: Addresses) -> None:
+        self._front = addresses.front
+        context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._context = context
+        self._uplink = Uplink(context, addresses.up)
+        self._downlink = context.socket(zmq.PULL)
+        self._downlink.rcvhwm = 0
+        self._downlink.bind(addresses.down)
+        self._loop: EngineLoop | None = None
+        _log_to(self._uplink, addresses.log_level)
+
+    def run(self, spec: bytes) -> int:
+        """Load what `spec` (a pickled ChildSpec) says, serve until told to stop; the exit status.
+
+        Everything sent has reached the front's end of the socket when it returns.
+        """
+        threading.Thread(target=self._beat, name="beat", daemon=True).start()
+        try:
+            self._serve(pickle.loads(spec))
+            self._uplink.send(wire.Stopped())
+        except (CheckpointError, ConfigError) as error:
+            self._uplink.send(wire.Broken(str(error)))
+            return 1
+        except Exception as error:
+            logging.getLogger(__name__).exception("the engine failed")
+            self._uplink.send(wire.Broken(f"{type(error).__name__}: {error}"))
+            return 1
+        finally:
+            self._close()
+        return 0
+
+    def _close(self) -> None:
+        self._uplink.close()
+        if self._loop is None:
+            self._downlink.close()
+        self._context.term()  # ends the reader, too
+
+    def _serve(self, spec: ChildSpec) -> None:
+        engine = spec.load(self._progress)
+        scheduler = Scheduler(spec.scheduler)
+        for plan, seconds in engine.warm_up(self._progress):
+            scheduler.cost.observe(Load.of(plan), seconds)
+        recorder = Recorder()
+        loop = EngineLoop(
+            engine,
+            scheduler,
+            lambda events: self._uplink.send(recorder.happened(events)),
+            guards=spec.guards,
+            observer=recorder,
+        )
+        calm_garbage_collector()
+        self._loop = loop
+        threading.Thread(target=self._read, args=(loop,), name="reader", daemon=True).start()
+        self._uplink.send(wire.Ready(engine.info, scheduler.capacity))
+        loop.run()
+
+    def _progress(self, what: str, done: int, total: int) -> None:
+        self._uplink.send(wire.Loading(what, done, total))
+
+    # Threads of their own.
+
+    def _read(self, loop: EngineLoop) -> None:
+        """Commands to the loop, until Stop."""
+        with contextlib.suppress(zmq.ContextTerminated), contextlib.closing(self._downlink):
+            while isinstance(message := wire.decode_down(self._downlink.recv()), wire.Commands):
+                loop.submit(*message.commands)
+        loop.stop()
+
+    def _beat(self) -> None:
+        while True:
+            loop = self._loop
+            if loop is None:
+                self._uplink.send(wire.Beat(0, 0, 0, 0, 0.0))
+            else:
+                load, age = loop.load, time.monotonic() - loop.last_alive
+                self._uplink.send(
+                    wire.Beat(load.active, load.held, load.queued, load.capacity, age)
+                )
+            time.sleep(BEAT_SECONDS)
+            if os.getppid() != self._front:
+                os._exit(1)
+
+
+def main() -> None:
+    """Entry of the process; the front has written addresses and spec to standard input."""
+    # Ctrl-C and a supervisor's SIGTERM to the whole group are the front's business: it lets the
+    # turns finish and then tells us.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    faulthandler.enable()
+    addresses, spec = pickle.load(sys.stdin.buffer)
+    lifeline = threading.Thread(target=_end_with_the_front, args=(addresses,), daemon=True)
+    lifeline.start()
+    status = Child(addresses).run(spec)
+    # Not through the interpreter's shutdown: it would wait for whatever threads the model started.
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.flush()
+    os._exit(status)
+
+
+def _end_with_the_front(addresses: Addresses) -> None:
+    """The front is gone when the pipe ends: nobody is left to speak for, or to tidy up."""
+    os.read(sys.stdin.fileno(), 1)
+    shutil.rmtree(addresses.folder, ignore_errors=True)
+    os._exit(1)
+
+
+def _log_to(uplink: Uplink, level: int) -> None:
+    root = logging.getLogger()
+    root.handlers[:] = [UplinkHandler(uplink)]
+    root.setLevel(level)
+    logging.captureWarnings(True)

@@ -1,0 +1,254 @@
+"""The process carrier: the engine loop in a process of its own, watched and started again.
+
+The default on a GPU, where a step is a few milliseconds of Python that would take turns with the
+event loop's. A fault that kills or hangs an engine costs the turns it was speaking, not the server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import pickle
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from realtime_tts.engine import wire
+from realtime_tts.engine.check import check_spec
+from realtime_tts.engine.child import ChildSpec
+from realtime_tts.engine.guards import GuardConfig
+from realtime_tts.engine.interface import (
+    Audio,
+    Cancel,
+    Command,
+    Engine,
+    EngineInfo,
+    EngineStatus,
+    Event,
+    Failed,
+    Open,
+    Progress,
+    Refused,
+    Started,
+    UtteranceSpec,
+)
+from realtime_tts.engine.spawn import Process
+from realtime_tts.engine.vitals import ProcessObserver, Vitals
+from realtime_tts.logs import event
+from tts_scheduler import SchedulerConfig
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Supervision:
+    """When an engine counts as hung, and how it is started again; all in seconds.
+
+    `hang_seconds`: a step that takes longer, or silence that lasts longer, is a hang.
+    `loading_hang_seconds`: the same silence while it loads, which may hold the interpreter long.
+    `first_delay` before the first restart, doubled up to `longest_delay`. After `max_restarts`
+    within `window_seconds` the engine is given up: somebody has to look.
+    `stop_seconds`: how long an engine may take to stop before it is killed.
+    """
+
+    hang_seconds: float = 10.0
+    loading_hang_seconds: float = 120.0
+    first_delay: float = 0.25
+    longest_delay: float = 30.0
+    max_restarts: int = 5
+    window_seconds: float = 600.0
+    stop_seconds: float = 3.0
+    tick_seconds: float = 0.25
+
+
+class ProcessEngine:
+    """An `EngineLink` whose loop runs in a child process. `name` is the engine's in the log.
+
+    `load` builds the engine over there: it is pickled, as are its arguments. The first start must
+    succeed, as with the inline engine; later ends are followed by a restart. Turns that an ending
+    engine was speaking fail with `engine_restarted`; while none runs, new ones are refused.
+    """
+
+    def __init__(
+        self,
+        load: Callable[[Progress], Engine],
+        config: SchedulerConfig,
+        *,
+        guards: GuardConfig | None = None,
+        observer: ProcessObserver | None = None,
+        progress: Progress | None = None,
+        supervision: Supervision | None = None,
+        name: str = "engine",
+    ) -> None:
+        self.name = name
+        self._spec = pickle.dumps(ChildSpec(load, config, guards))
+        self._supervision = supervision or Supervision()
+        self._vitals = Vitals(observer, progress)
+        self._deliver: Callable[[list[Event]], None] | None = None
+        self._process: Process | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._open: set[str] = set()
+        self._restarts: deque[float] = deque()
+        self._failure: str | None = None
+        self._stopping = asyncio.Event()
+
+    # The link.
+
+    @property
+    def info(self) -> EngineInfo:
+        """What the engine can do. Only after it is ready; it stays through restarts."""
+        info = self._vitals.info
+        assert info is not None, "the engine is not loaded yet: check status().ready"
+        return info
+
+    @property
+    def open_utterances(self) -> int:
+        """Utterances given to the engine that have not ended."""
+        return len(self._open)
+
+    @property
+    def pid(self) -> int | None:
+        """The child's process id; None while there is none."""
+        return None if self._process is None else self._process.pid
+
+    def start(self, deliver: Callable[[list[Event]], None]) -> None:
+        assert self._task is None, "an engine starts once"
+        self._deliver = deliver
+        self._task = asyncio.create_task(self._supervise(), name=f"supervise-{self.name}")
+
+    def submit(self, *commands: Command) -> None:
+        if self._process is None or not self._vitals.ready:
+            self._refuse(commands)
+            return
+        for command in commands:
+            if isinstance(command, Open):
+                self._open.add(command.id)
+            elif isinstance(command, Cancel):
+                self._open.discard(command.id)
+        self._process.send(wire.Commands(list(commands)))
+
+    def check(self, spec: UtteranceSpec) -> None:
+        check_spec(self.info, spec)
+
+    def status(self) -> EngineStatus:
+        return self._vitals.status(self._failure)
+
+    async def stop(self) -> None:
+        """Stop the loop after the step under way; a child that still loads is killed."""
+        self._stopping.set()
+        if self._task is None:
+            return
+        if self._process is not None:
+            if self._vitals.ready:
+                self._process.send(wire.Stop())
+            else:
+                self._process.kill()
+        await asyncio.wait([self._task], timeout=self._supervision.stop_seconds)
+        if self._process is not None:
+            self._process.kill()
+        await self._task
+
+    # Supervision.
+
+    async def _supervise(self) -> None:
+        while not self._stopping.is_set():
+            why = await self._life()
+            if self._stopping.is_set():
+                self._fail_open("engine_stopped", "the engine was stopped")
+                return
+            message = "the engine was restarted in the middle of this turn; send its text again"
+            self._fail_open("engine_restarted", message)
+            self._failure = self._final(why)
+            if self._failure is not None:
+                event(log, logging.ERROR, "engine.given_up", engine=self.name, why=self._failure)
+                return
+            self._vitals.restarted()
+            delay = self._delay()
+            event(
+                log, logging.ERROR, "engine.died", engine=self.name, why=why, restart_in=delay
+            )  # fmt: skip
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), delay)
+
+    async def _life(self) -> str:
+        """One process from its start to its end; returns why it ended."""
+        self._vitals.born()
+        process = Process(self._spec, self.name, self._on_message)
+        self._process = process
+        watch = asyncio.create_task(self._watch(process), name=f"watch-{self.name}")
+        try:
+            await process.start()
+            if self._stopping.is_set():
+                process.kill()
+            how = await process.ended()
+        except OSError as error:
+            how = f"its process could not be started: {error}"
+        finally:
+            self._vitals.ready = False
+            watch.cancel()
+            await process.close()
+            self._process = None
+        return self._vitals.last_words or how
+
+    async def _watch(self, process: Process) -> None:
+        """Kill a child that hangs. Counts ticks, so that a pause of ours is not held against it."""
+        limits = self._supervision
+        while True:
+            await asyncio.sleep(limits.tick_seconds)
+            self._vitals.silence += limits.tick_seconds
+            ready = self._vitals.ready
+            limit = limits.hang_seconds if ready else limits.loading_hang_seconds
+            if self._vitals.age > limit:
+                self._vitals.last_words = f"it has made no step for {self._vitals.age:.1f} s"
+                process.kill()
+                return
+
+    def _final(self, why: str) -> str | None:
+        """The reason not to start again, or None."""
+        if self._vitals.info is None:
+            return why
+        limits, now = self._supervision, time.monotonic()
+        self._restarts.append(now)
+        while self._restarts[0] < now - limits.window_seconds:
+            self._restarts.popleft()
+        if len(self._restarts) <= limits.max_restarts:
+            return None
+        return f"{why}; it has ended {len(self._restarts)} times, and is not started again"
+
+    def _delay(self) -> float:
+        limits = self._supervision
+        doubled: float = limits.first_delay * 2 ** (len(self._restarts) - 1)
+        return min(doubled, limits.longest_delay)
+
+    # Events.
+
+    def _on_message(self, message: wire.Up) -> None:
+        if isinstance(message, wire.Happened):
+            self._publish(message.events)
+        self._vitals.heard(message)
+
+    def _publish(self, events: list[Event]) -> None:
+        for one in events:
+            if not isinstance(one, Audio | Started):
+                self._open.discard(one.id)
+        if events:
+            assert self._deliver is not None, "start() comes before the first event"
+            self._deliver(events)
+
+    def _refuse(self, commands: tuple[Command, ...]) -> None:
+        message = self._failure or (
+            "the engine is still loading" if self._vitals.info is None else "the engine restarts"
+        )
+        refused: list[Event] = [
+            Refused(command.id, "engine_unavailable", message, 1.0)
+            for command in commands
+            if isinstance(command, Open)
+        ]
+        if refused:  # not at once: who submits is not ready for the answer yet
+            asyncio.get_running_loop().call_soon(self._publish, refused)
+
+    def _fail_open(self, code: str, message: str) -> None:
+        failed: list[Event] = [Failed(id, code, message, True) for id in sorted(self._open)]
+        self._publish(failed)

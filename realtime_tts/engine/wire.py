@@ -1,0 +1,113 @@
+"""What the front and an engine process say to each other: msgpack over ZeroMQ, a struct a message.
+
+One message carries all commands of a round of the event loop down, or all events of an engine step
+up. PCM travels as the bytes it is.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from realtime_tts.engine.interface import Command, EngineInfo, Event
+
+# Down: front -> engine ----------------------------------------------------------------------
+
+
+class Commands(msgspec.Struct, frozen=True, tag=True):
+    """To be applied together."""
+
+    commands: list[Command]
+
+
+class Stop(msgspec.Struct, frozen=True, tag=True):
+    """End after the step under way; `Stopped` answers."""
+
+
+Down = Commands | Stop
+
+# Up: engine -> front ------------------------------------------------------------------------
+
+
+class Loading(msgspec.Struct, frozen=True, tag=True):
+    """What `Progress` is called with."""
+
+    what: str
+    done: int
+    total: int
+
+
+class Ready(msgspec.Struct, frozen=True, tag=True):
+    """Loaded and warm: commands are welcome. `capacity` is what warm-up has measured."""
+
+    info: EngineInfo
+    capacity: int
+
+
+class MadeStep(msgspec.Struct, frozen=True, array_like=True):
+    """For the front's metrics: how long a step took, and how many rows of which kind it had."""
+
+    seconds: float
+    prefills: int
+    decodes: int
+
+
+class Happened(msgspec.Struct, frozen=True, tag=True):
+    """Everything since the last one: events for turns, steps and guards for the metrics."""
+
+    events: list[Event]
+    steps: list[MadeStep] = []
+    guards: list[str] = []
+
+
+class Beat(msgspec.Struct, frozen=True, tag=True):
+    """The process is alive; its loop last finished something `age` seconds ago."""
+
+    active: int
+    held: int
+    queued: int
+    capacity: int
+    age: float
+
+
+class LogLine(msgspec.Struct, frozen=True, tag=True):
+    """A log record; `fields` are of plain types, `trace` is a formatted traceback."""
+
+    logger: str
+    level: int
+    message: str
+    fields: dict[str, str | int | float | bool | None]
+    trace: str | None = None
+
+
+class Broken(msgspec.Struct, frozen=True, tag=True):
+    """The engine cannot go on, and its process ends."""
+
+    message: str
+
+
+class Stopped(msgspec.Struct, frozen=True, tag=True):
+    """The last message of an engine that was told to stop."""
+
+
+Up = Loading | Ready | Happened | Beat | LogLine | Broken | Stopped
+
+_encoder = msgspec.msgpack.Encoder()
+_down_decoder = msgspec.msgpack.Decoder(Down)
+_up_decoder = msgspec.msgpack.Decoder(Up)
+
+
+def encode(message: Down | Up) -> bytes:
+    """The message as bytes."""
+    return _encoder.encode(message)
+
+
+def decode_down(data: bytes | memoryview) -> Down:
+    """Raises msgspec.DecodeError."""
+    found: Down = _down_decoder.decode(data)
+    return found
+
+
+def decode_up(data: bytes | memoryview) -> Up:
+    """Raises msgspec.DecodeError."""
+    found: Up = _up_decoder.decode(data)
+    return found

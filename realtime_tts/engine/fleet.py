@@ -1,0 +1,120 @@
+"""A fleet: several engines that the front sees as one.
+
+A new turn goes to the engine with the most free capacity, and stays there. Turns of one session
+may be spoken by different engines: they share nothing but the listener, whose state travels with
+`Open`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from msgspec.structs import replace
+
+from realtime_tts.engine.interface import (
+    Audio,
+    Cancel,
+    Command,
+    EngineInfo,
+    EngineLink,
+    EngineStatus,
+    Event,
+    Open,
+    Started,
+    UtteranceSpec,
+)
+
+
+class Fleet:
+    """An `EngineLink` over several links to engines with the same checkpoint.
+
+    It is ready when all of them have been, and from then on as long as one of them is.
+    """
+
+    def __init__(self, links: Sequence[EngineLink]) -> None:
+        assert links, "a fleet has at least one engine"
+        self._links = tuple(links)
+        self._open = [0] * len(links)  # utterances that have not ended, by engine
+        self._engine_of: dict[str, int] = {}
+        self._deliver: Callable[[list[Event]], None] | None = None
+        self._complete = False
+
+    @property
+    def info(self) -> EngineInfo:
+        """What every engine can do; `slots` are those of all."""
+        first = self._links[0].info
+        return replace(first, slots=sum(link.info.slots for link in self._links))
+
+    def start(self, deliver: Callable[[list[Event]], None]) -> None:
+        self._deliver = deliver
+        for link in self._links:
+            link.start(self._publish)
+
+    def submit(self, *commands: Command) -> None:
+        """Those for one engine travel together, in their order."""
+        groups: dict[int, list[Command]] = {}
+        for command in commands:
+            engine = self._engine_for(command)
+            if engine is not None:
+                groups.setdefault(engine, []).append(command)
+        for engine, group in groups.items():
+            self._links[engine].submit(*group)
+
+    def check(self, spec: UtteranceSpec) -> None:
+        self._links[0].check(spec)
+
+    def status(self) -> EngineStatus:
+        """Sums over the engines that are ready; the failure that leaves none, or never all."""
+        found = [link.status() for link in self._links]
+        ready = [status for status in found if status.ready]
+        failures = [status.failure for status in found if status.failure is not None]
+        self._complete = self._complete or len(ready) == len(found)
+        failed = bool(failures) and (not self._complete or len(failures) == len(found))
+        return EngineStatus(
+            ready=self._complete and bool(ready),
+            active=sum(status.active for status in ready),
+            held=sum(status.held for status in ready),
+            queued=sum(status.queued for status in ready),
+            capacity=sum(status.capacity for status in ready),
+            last_step_age=min((status.last_step_age for status in ready), default=0.0),
+            failure=failures[0] if failed else None,
+        )
+
+    async def stop(self) -> None:
+        await asyncio.gather(*(link.stop() for link in self._links))
+
+    # Who speaks what.
+
+    def _engine_for(self, command: Command) -> int | None:
+        if isinstance(command, Open):
+            engine = self._most_free()
+            self._engine_of[command.id] = engine
+            self._open[engine] += 1
+            return engine
+        if isinstance(command, Cancel):
+            return self._over(command.id)
+        return self._engine_of.get(command.id)  # None: it ended while the command was on its way
+
+    def _most_free(self) -> int:
+        """Free capacity by our own count: what an engine reports is half a second old."""
+        statuses = [link.status() for link in self._links]
+
+        def free(engine: int) -> tuple[bool, int]:
+            status = statuses[engine]
+            return status.ready, status.capacity - self._open[engine]
+
+        return max(range(len(self._links)), key=free)
+
+    def _over(self, id: str) -> int | None:
+        engine = self._engine_of.pop(id, None)
+        if engine is not None:
+            self._open[engine] -= 1
+        return engine
+
+    def _publish(self, events: list[Event]) -> None:
+        for event in events:
+            if not isinstance(event, Audio | Started):
+                self._over(event.id)
+        assert self._deliver is not None, "start() comes before the first event"
+        self._deliver(events)

@@ -1,0 +1,164 @@
+"""Several engines behind one link: who gets a turn, and what one engine's end means to the rest."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+
+from faulty import Faulty, until
+
+from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
+from realtime_tts.engine.fleet import Fleet
+from realtime_tts.engine.inline import InlineEngine
+from realtime_tts.engine.interface import (
+    Append,
+    Audio,
+    Cancel,
+    Ended,
+    EngineInfo,
+    EngineStatus,
+    Event,
+    Failed,
+    Finish,
+    Open,
+    Refused,
+    Started,
+    UtteranceSpec,
+)
+from realtime_tts.engine.process import ProcessEngine, Supervision
+from tts_scheduler import SchedulerConfig
+
+
+class Scripted:
+    """A link that only notes what it is given; its status is the test's."""
+
+    def __init__(self, capacity: int, *, ready: bool = True, failure: str | None = None) -> None:
+        self.given: list[object] = []
+        self.calls = 0
+        self.state = EngineStatus(ready, 1, 0, 0, capacity, 0.5, failure)
+        self.deliver: Callable[[list[Event]], None] = lambda events: None
+
+    @property
+    def info(self) -> EngineInfo:
+        return FakeEngine(FakeEngineConfig(slots=4)).info
+
+    def start(self, deliver: Callable[[list[Event]], None]) -> None:
+        self.deliver = deliver
+
+    def submit(self, *commands: object) -> None:
+        self.given += commands
+        self.calls += 1
+
+    def check(self, spec: UtteranceSpec) -> None: ...
+
+    def status(self) -> EngineStatus:
+        return self.state
+
+    async def stop(self) -> None: ...
+
+    def opened(self) -> list[str]:
+        return [command.id for command in self.given if isinstance(command, Open)]
+
+
+def fleet(*links: Scripted) -> tuple[Fleet, list[Event]]:
+    made, events = Fleet(links), []  # type: ignore[var-annotated, arg-type]
+    made.start(events.extend)
+    return made, events
+
+
+def test_a_turn_goes_where_most_is_free_and_stays_there() -> None:
+    small, large = Scripted(2), Scripted(4)
+    link, events = fleet(small, large)
+    for number in range(6):
+        link.submit(Open(f"t{number}", UtteranceSpec()), Append(f"t{number}", [number]))
+    assert (len(small.opened()), len(large.opened())) == (2, 4)
+    link.submit(*(Finish(f"t{number}") for number in range(6)))
+    assert small.calls + large.calls == 6 + 2, "commands of one call travel together"
+    for one in (small, large):
+        ids = {command.id for command in one.given}  # type: ignore[attr-defined]
+        assert ids == set(one.opened())
+    large.deliver([Ended(large.opened()[0], "complete", 1, 0.0)])
+    link.submit(Cancel(large.opened()[1]))
+    link.submit(Open("next", UtteranceSpec()))
+    assert large.opened()[-1] == "next" and len(events) == 1
+
+
+def test_what_comes_for_an_utterance_that_ended_goes_nowhere() -> None:
+    one = Scripted(2)
+    link, _ = fleet(one)
+    link.submit(Open("a", UtteranceSpec()))
+    one.deliver([Failed("a", "engine_error", "", True)])
+    link.submit(Append("a", [1]), Cancel("a"), Cancel("a"))
+    assert len(one.given) == 1
+
+
+def test_a_fleet_is_ready_when_all_have_been_and_while_one_is() -> None:
+    first, second = Scripted(2), Scripted(4, ready=False)
+    link, _ = fleet(first, second)
+    assert not link.status().ready
+    second.state = EngineStatus(True, 2, 1, 1, 4, 0.1)
+    assert link.status() == EngineStatus(True, 3, 1, 1, 6, 0.1)
+    first.state = EngineStatus(False, 0, 0, 0, 0, 0.0)
+    assert link.status() == EngineStatus(True, 2, 1, 1, 4, 0.1)
+    link.submit(Open("a", UtteranceSpec()))
+    assert second.opened() == ["a"], "an engine that restarts gets no turn"
+    first.state = EngineStatus(False, 0, 0, 0, 0, 0.0, "gone")
+    assert link.status().failure is None
+    second.state = first.state
+    assert link.status().failure == "gone" and not link.status().ready
+    assert link.info.slots == 8
+
+
+def test_an_engine_that_never_loads_fails_the_fleet() -> None:
+    link, _ = fleet(Scripted(2), Scripted(4, ready=False, failure="no such device"))
+    assert link.status().failure == "no such device"
+
+
+def speak(link: Fleet, id: str, tokens: int) -> None:
+    link.submit(Open(id, UtteranceSpec()), Append(id, list(range(tokens))), Finish(id))
+
+
+async def test_two_processes_share_the_load_and_one_speaks_on_when_the_other_dies() -> None:
+    config = SchedulerConfig(slots=3, max_queue=0, max_start_wait=0.01, utilisation=1_000)
+    supervision = Supervision(first_delay=0.05, tick_seconds=0.05)
+    links = [ProcessEngine(Faulty(), config, supervision=supervision) for _ in range(2)]
+    link, events = Fleet(links), []  # type: ignore[var-annotated]
+    link.start(events.extend)
+    try:
+        await until(lambda: link.status().ready)
+        for number in range(6):
+            speak(link, f"turn-{number}", 300)
+        await until(lambda: {e.id for e in events if isinstance(e, Started)} >= ids(range(6)))
+        assert [one.open_utterances for one in links] == [3, 3]
+        speak(link, "one-too-many", 2)
+        await until(lambda: any(isinstance(e, Refused) for e in events))
+        refused = next(e for e in events if isinstance(e, Refused))
+        assert (refused.id, refused.code) == ("one-too-many", "overloaded")
+
+        os.kill(links[0].pid or 0, signal.SIGKILL)
+        await until(lambda: sum(isinstance(e, Failed) for e in events) == 3)
+        assert link.status().ready and links[1].open_utterances == 3
+        count = len(events)
+        await until(lambda: sum(isinstance(e, Audio) for e in events[count:]) >= 3)
+        await until(lambda: links[0].status().ready)
+        speak(link, "again", 2)
+        await until(lambda: any(isinstance(e, Ended) and e.id == "again" for e in events))
+    finally:
+        await link.stop()
+    assert sum(isinstance(e, Failed) and e.code == "engine_stopped" for e in events) == 3
+
+
+def ids(numbers: range) -> set[str]:
+    return {f"turn-{number}" for number in numbers}
+
+
+async def test_threads_make_a_fleet_as_well() -> None:
+    links = [InlineEngine(Faulty(), SchedulerConfig(slots=4)) for _ in range(2)]
+    link, events = Fleet(links), []  # type: ignore[var-annotated]
+    link.start(events.extend)
+    await until(lambda: link.status().ready)
+    for number in range(4):
+        speak(link, f"turn-{number}", 5)
+    await until(lambda: sum(isinstance(e, Ended) for e in events) == 4)
+    await link.stop()

@@ -14,7 +14,8 @@ from realtime_tts.errors import ConfigError
 
 if TYPE_CHECKING:
     from realtime_tts.config import ServerConfig
-    from realtime_tts.engine.settings import EngineConfig
+    from realtime_tts.engine.interface import EngineLink
+    from realtime_tts.engine.settings import EngineConfig, EngineKind
 
 KEYS_VARIABLE = "REALTIME_TTS_API_KEYS"
 
@@ -24,6 +25,7 @@ examples:
   realtime-tts serve --model Qwen/Qwen3-TTS-12Hz-1.7B-CustomVoice --device cuda
   realtime-tts serve --model ./my-checkpoint --port 9000 --api-key "$(openssl rand -hex 24)"
   realtime-tts serve --random-weights 1.7B --device cuda  noise at the release's speed, to measure
+  realtime-tts serve --devices cuda:0,cuda:1              an engine process for each
   realtime-tts serve --engine fake                        tones instead of speech, no torch
 """
 
@@ -44,9 +46,16 @@ def _add_model_arguments(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument(
         "--engine",
-        choices=("inline", "fake"),
-        default="inline",
-        help="inline: the model, in a thread of this process (default); fake: tones, no torch",
+        choices=("inline", "process", "fake"),
+        help="inline: the model in a thread of this process (default on a CPU); process: in one of "
+        "its own, started again if it dies (default on a GPU); fake: tones, no torch",
+    )
+    device = group.add_mutually_exclusive_group()
+    device.add_argument("--device", default="cpu", help="torch device (default: cpu)")
+    device.add_argument(
+        "--devices",
+        metavar="DEVICE,DEVICE",
+        help="an engine process for each; a turn goes to the one with the most free capacity",
     )
     group.add_argument(
         "--random-weights",
@@ -54,7 +63,6 @@ def _add_model_arguments(group: argparse._ArgumentGroup) -> None:
         help="in place of a model: its dimensions with weights nobody trained, to measure a "
         "machine; every turn has --max-frames frames (default: 64) of noise",
     )
-    group.add_argument("--device", default="cpu", help="torch device (default: cpu)")
     group.add_argument(
         "--dtype",
         choices=("float32", "bfloat16", "float16"),
@@ -64,7 +72,9 @@ def _add_model_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--threads", type=int, help="CPU threads of the model (default: all cores but one, up to 8)"
     )
-    group.add_argument("--slots", type=int, default=16, help="turns that hold state (default: 16)")
+    group.add_argument(
+        "--slots", type=int, default=16, help="turns that hold state, per engine (default: 16)"
+    )
     group.add_argument(
         "--max-frames", type=int, help="longest turn, in frames of 80 ms (default: the model's)"
     )
@@ -148,7 +158,7 @@ def _add_server_arguments(group: argparse._ArgumentGroup) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve until SIGTERM or Ctrl-C. Returns the exit status."""
-    from realtime_tts.engine.inline import InlineEngine
+    from realtime_tts.engine.links import make_link
     from realtime_tts.logs import configure_logging
     from realtime_tts.metrics import Metrics
     from realtime_tts.server.run import serve
@@ -160,14 +170,8 @@ def run(arguments: argparse.Namespace) -> int:
     metrics = Metrics()
     progress = LoadingProgress(console)
 
-    def make_link() -> InlineEngine:
-        return InlineEngine(
-            engine.loader(),
-            engine.scheduler(),
-            guards=engine.guards,
-            observer=metrics,
-            progress=progress.update,
-        )
+    def link() -> EngineLink:
+        return make_link(engine, metrics, progress.update)
 
     def ready(port: int) -> None:
         progress.close()
@@ -175,7 +179,7 @@ def run(arguments: argparse.Namespace) -> int:
         _welcome(console if console.is_terminal else Console(), config, engine, port)
 
     with progress:
-        return serve(config, make_link, engine.load_tokenizer, metrics, on_ready=ready)
+        return serve(config, link, engine.load_tokenizer, metrics, on_ready=ready)
 
 
 def server_config(arguments: argparse.Namespace, *, terminal: bool) -> ServerConfig:
@@ -203,12 +207,14 @@ def engine_config(arguments: argparse.Namespace) -> EngineConfig:
     if arguments.engine == "fake" and arguments.model != "demo":
         raise ConfigError("--engine fake makes tones and takes no --model; give one of the two")
     random = arguments.random_weights
-    on_cuda = arguments.device.startswith("cuda")
+    devices = tuple(filter(None, (arguments.devices or "").split(",")))
+    on_cuda = (devices or (arguments.device,))[0].startswith("cuda")
     return EngineConfig(
         model=arguments.model,
-        kind=arguments.engine,
+        kind=arguments.engine or _engine_kind(arguments.device, devices),
         random_weights=random,
         device=arguments.device,
+        devices=devices,
         dtype=arguments.dtype or ("bfloat16" if random and on_cuda else "float32"),
         slots=arguments.slots,
         threads=arguments.threads,
@@ -222,6 +228,11 @@ def engine_config(arguments: argparse.Namespace) -> EngineConfig:
         guards=GuardConfig(enabled=not arguments.no_guards and random is None),
         step_seconds=arguments.step_seconds,
     )
+
+
+def _engine_kind(device: str, devices: tuple[str, ...]) -> EngineKind:
+    """A thread on a CPU, where torch computes outside of Python's lock; elsewhere a process."""
+    return "process" if devices or device.startswith("cuda") else "inline"
 
 
 def _keys_of_environment() -> list[str]:

@@ -15,7 +15,8 @@ from tts_scheduler import SchedulerConfig
 if TYPE_CHECKING:
     from realtime_tts.text.tokenizer import Qwen2Tokenizer
 
-EngineKind = Literal["inline", "fake"]
+EngineKind = Literal["inline", "process", "fake"]
+KINDS = ("inline", "process", "fake")
 DTYPES = ("float32", "bfloat16", "float16")
 RANDOM_SIZES = ("1.7B", "0.6B", "demo")
 RANDOM_FRAMES = 64
@@ -26,6 +27,9 @@ RANDOM_FRAMES = 64
 class EngineConfig:
     """What runs, where, and how much of it. Building one loads nothing.
 
+    `kind`: the model in a thread of this process (inline) or in a process of its own, or tones
+    instead of a model (fake). `devices`: one engine process for each, with `slots` of its own;
+    none: one engine on `device`.
     `model`: "demo", a local checkpoint folder or a Hub id. `slots`: turns that can hold state at
     once. `threads`: CPU threads of the model (None: all cores but one, eight at most).
     `max_frames`: frames of 80 ms after which a turn ends with `max_length` (None: the
@@ -40,6 +44,7 @@ class EngineConfig:
     model: str = demo_voice.NAME
     kind: EngineKind = "inline"
     device: str = "cpu"
+    devices: tuple[str, ...] = ()
     dtype: str = "float32"
     slots: int = 16
     threads: int | None = None
@@ -56,8 +61,10 @@ class EngineConfig:
     random_weights: str | None = None
 
     def __post_init__(self) -> None:
-        if self.kind not in ("inline", "fake"):
-            raise ConfigError(f"engine must be inline or fake, got {self.kind!r}")
+        if self.kind not in KINDS:
+            raise ConfigError(f"engine must be one of {', '.join(KINDS)}, got {self.kind!r}")
+        if self.devices and self.kind == "inline":
+            raise ConfigError("an inline engine has one device; several need one process each")
         if self.dtype not in DTYPES:
             raise ConfigError(f"dtype must be one of {', '.join(DTYPES)}, got {self.dtype!r}")
         if self.random_weights is not None:
@@ -95,6 +102,13 @@ class EngineConfig:
             raise ConfigError("random weights take the place of a model; give one of the two")
         if self.guards.enabled:
             raise ConfigError("random weights make noise, which the guards would end: disable them")
+
+    def processes(self) -> tuple[EngineConfig, ...]:
+        """The engine of each process; none if it runs in a thread of this one."""
+        if self.kind != "process" and not self.devices:
+            return ()
+        devices = self.devices or (self.device,)
+        return tuple(replace(self, device=device, devices=()) for device in devices)
 
     def scheduler(self) -> SchedulerConfig:
         """The scheduler's part of these settings."""

@@ -52,12 +52,30 @@ def test_keys_come_from_the_flags_or_else_from_the_environment(
         ["--lead-seconds", "0.25"],
         ["--utilisation", "-1"],
         ["--engine", "fake", "--model", "somewhere"],
+        ["--engine", "inline", "--devices", "cpu,cpu"],
     ],
     ids=" ".join,
 )
 def test_engine_flags_that_cannot_work_are_refused(words: list[str]) -> None:
     with pytest.raises(ConfigError):
         engine_config(flags(*words))
+
+
+@pytest.mark.parametrize(
+    ("words", "devices"),
+    [
+        ([], []),
+        (["--device", "mps"], []),
+        (["--engine", "fake"], []),
+        (["--engine", "process"], ["cpu"]),
+        (["--device", "cuda"], ["cuda"]),
+        (["--device", "cuda:1", "--engine", "inline"], []),
+        (["--devices", "cuda:0,cuda:1"], ["cuda:0", "cuda:1"]),
+        (["--engine", "fake", "--devices", "cpu,cpu"], ["cpu", "cpu"]),
+    ],
+)
+def test_a_gpu_gets_a_process_and_a_cpu_a_thread(words: list[str], devices: list[str]) -> None:
+    assert [one.device for one in engine_config(flags(*words)).processes()] == devices
 
 
 def test_a_folder_without_a_checkpoint_ends_the_server_with_one_line(tmp_path: Path) -> None:

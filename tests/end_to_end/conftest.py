@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from realtime_tts.config import ServerConfig
-from realtime_tts.engine.inline import InlineEngine
+from realtime_tts.engine.links import make_link
 from realtime_tts.engine.settings import EngineConfig
+from realtime_tts.metrics import Metrics
 from realtime_tts.server.run import RunningServer, running
 
 PARITY = Path(__file__).parents[1] / "data" / "parity"
@@ -21,8 +22,9 @@ Serve = Callable[[EngineConfig], AbstractAsyncContextManager[RunningServer]]
 
 @asynccontextmanager
 async def _serving(engine: EngineConfig) -> AsyncIterator[RunningServer]:
-    link = InlineEngine(engine.loader(), engine.scheduler(), guards=engine.guards)
-    async with running(ServerConfig(port=0), link, engine.load_tokenizer) as server:
+    metrics = Metrics()
+    link = make_link(engine, metrics, lambda *progress: None)
+    async with running(ServerConfig(port=0), link, engine.load_tokenizer, metrics) as server:
         yield server
 
 

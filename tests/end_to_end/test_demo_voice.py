@@ -6,12 +6,14 @@ import asyncio
 import random
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 
 import httpx2
 import pytest
 
 from realtime_tts import RealtimeTTS
 from realtime_tts.engine.settings import EngineConfig
+from realtime_tts.errors import RequestError
 from realtime_tts.server.run import RunningServer
 
 Serve = Callable[[EngineConfig], AbstractAsyncContextManager[RunningServer]]
@@ -111,6 +113,24 @@ async def test_every_voice_ends_by_itself_after_about_the_time_the_text_takes(
             ):
                 expected = 0.3 + len(text) / 14  # its speaking rate, characters a second
                 assert 0.6 * expected < took < 1.6 * expected, (text, took)
+
+
+async def test_an_engine_in_a_process_of_its_own_speaks_the_same_samples(serve: Serve) -> None:
+    options = {"voice": "ray", "seed": 7, "layout": "full_text"}
+    spoken = []
+    for config in (engine(20), replace(engine(20), kind="process")):
+        async with serve(config) as server:
+            one, two = await asyncio.gather(
+                packets_of(server, [TEXTS[0]], **options),
+                packets_of(server, [TEXTS[1]], **options),
+            )
+            with pytest.raises(RequestError, match="unknown voice"):
+                await packets_of(server, ["Hello."], voice="nobody")
+        spoken.append((b"".join(one), b"".join(two)))
+    inline, process = spoken
+    for ours, theirs in zip(inline, process, strict=True):
+        assert len(ours) == len(theirs) > 20_000
+        assert most_different(ours, theirs) <= 1
 
 
 async def metrics(http: httpx2.AsyncClient, server: RunningServer) -> str:

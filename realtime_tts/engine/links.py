@@ -1,0 +1,56 @@
+"""The link that a configuration asks for: a thread, a process, or a process for each device."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+from realtime_tts.engine.fleet import Fleet
+from realtime_tts.engine.inline import InlineEngine
+from realtime_tts.engine.interface import EngineLink, Progress
+from realtime_tts.engine.process import ProcessEngine
+from realtime_tts.engine.settings import EngineConfig
+from realtime_tts.metrics import Metrics
+
+
+def make_link(config: EngineConfig, metrics: Metrics, progress: Progress) -> EngineLink:
+    """Call it on the event loop that will use it. Nothing runs before the link's `start`."""
+    processes = _share_cores(config.processes())
+    if not processes:
+        return InlineEngine(
+            config.loader(),
+            config.scheduler(),
+            guards=config.guards,
+            observer=metrics,
+            progress=progress,
+        )
+    links = []
+    for number, one in enumerate(processes):
+        name = one.device if len(processes) == 1 else f"{number}-{one.device}"
+        shown = progress if len(processes) == 1 else _named(progress, name)
+        link = ProcessEngine(
+            one.loader(),
+            one.scheduler(),
+            guards=one.guards,
+            observer=metrics,
+            progress=shown,
+            name=name,
+        )
+        links.append(link)
+    return links[0] if len(links) == 1 else Fleet(links)
+
+
+def _named(progress: Progress, name: str) -> Progress:
+    return lambda what, done, total: progress(f"{what} ({name})", done, total)
+
+
+def _share_cores(processes: tuple[EngineConfig, ...]) -> tuple[EngineConfig, ...]:
+    """Several engines on one CPU get as many threads together as one alone would take."""
+    on_cpu = sum(one.device == "cpu" for one in processes)
+    if on_cpu < 2:
+        return processes
+    threads = max(1, ((os.cpu_count() or 1) - 1) // on_cpu)
+    return tuple(
+        replace(one, threads=threads) if one.device == "cpu" and one.threads is None else one
+        for one in processes
+    )

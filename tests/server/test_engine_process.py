@@ -1,0 +1,139 @@
+"""The whole server with engines in processes of their own: what listeners notice when one ends."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import psutil
+import pytest
+import websockets
+
+from realtime_tts.config import ServerConfig
+from realtime_tts.engine.links import make_link
+from realtime_tts.engine.process import ProcessEngine
+from realtime_tts.engine.settings import EngineConfig
+from realtime_tts.metrics import Metrics
+from realtime_tts.server.run import RunningServer, running
+
+
+@contextlib.asynccontextmanager
+async def serving(**options: Any) -> AsyncIterator[tuple[RunningServer, ProcessEngine]]:
+    config = EngineConfig(**{"kind": "fake", "devices": ("cpu",), "slots": 64} | options)
+    metrics = Metrics()
+    link = make_link(config, metrics, lambda *progress: None)
+    async with running(ServerConfig(port=0), link, config.load_tokenizer, metrics) as server:
+        yield server, link  # type: ignore[misc]
+
+
+async def say(socket: websockets.ClientConnection, text: str) -> list[dict[str, Any]]:
+    """The messages of a turn, up to its end; sound is counted in the last one."""
+    await socket.send(json.dumps({"type": "text", "text": text, "end": True}))
+    messages: list[dict[str, Any]] = []
+    heard = 0
+    while not messages or messages[-1]["type"] != "turn.done":
+        raw = await socket.recv()
+        if isinstance(raw, bytes):
+            heard += len(raw) // 2
+        else:
+            messages.append(json.loads(raw))
+    assert messages[-1]["samples"] == heard
+    return messages
+
+
+async def test_an_engine_killed_in_the_middle_of_turns_costs_those_turns_only() -> None:
+    async with serving() as (server, link), contextlib.AsyncExitStack() as stack:
+        sockets = [
+            await stack.enter_async_context(websockets.connect(server.websocket_url))
+            for _ in range(20)
+        ]
+        long = "A sentence that goes on and on, and on. " * 20
+        turns = [asyncio.create_task(say(socket, long)) for socket in sockets]
+        await asyncio.sleep(0.3)
+        os.kill(link.pid or 0, signal.SIGKILL)
+        async with asyncio.timeout(2):
+            ended = await asyncio.gather(*turns)
+        for messages in ended:
+            error = next(message for message in messages if message["type"] == "error")
+            assert (error["code"], error["retryable"]) == ("engine_restarted", True)
+            assert "send its text again" in error["message"]
+            assert messages[-1]["reason"] == "error"
+        assert server.front.engine.not_ready() == "the engine restarts"
+        assert server.front.engine.dead() is None
+        async with asyncio.timeout(20):
+            while True:
+                if server.front.engine.not_ready() is None:
+                    break
+                await asyncio.sleep(0.01)
+        again = await asyncio.gather(*(say(socket, "And now this.") for socket in sockets))
+        assert {messages[-1]["reason"] for messages in again} == {"complete"}
+        assert server.front.engine.open_utterances == 0
+
+
+async def test_two_engines_speak_the_turns_of_one_server() -> None:
+    async with serving(devices=("cpu", "cpu"), slots=1, max_queue=0, utilisation=9.0) as (server, _):
+        assert server.front.engine.info.slots == 2
+        async with contextlib.AsyncExitStack() as stack:
+            sockets = [
+                await stack.enter_async_context(websockets.connect(server.websocket_url))
+                for _ in range(3)
+            ]
+            text = "One, two, three, four, five."
+            ends = await asyncio.gather(*(say(socket, text) for socket in sockets))
+        reasons = sorted(messages[-1]["reason"] for messages in ends)
+        assert reasons == ["complete", "complete", "error"]
+
+
+@contextlib.asynccontextmanager
+async def command(*flags: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "realtime_tts", "serve", "--port", "0", *flags,
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        yield process
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.communicate()
+
+
+@pytest.mark.parametrize("signal_name", ["SIGTERM", "SIGINT"])
+async def test_the_command_stops_its_engines_after_the_last_turn(signal_name: str) -> None:
+    async with command("--engine", "fake", "--devices", "cpu,cpu") as process:
+        assert process.stdout is not None
+        async with asyncio.timeout(30):
+            welcome = (await process.stdout.readline()).decode()
+        url = "ws://" + welcome.split("http://")[1].strip() + "/v1/tts"
+        engines = psutil.Process(process.pid).children()
+        assert len(engines) == 2
+        async with websockets.connect(url) as socket:
+            turn = asyncio.create_task(say(socket, "One, two, three, four, five, six, seven."))
+            await asyncio.sleep(0.2)
+            begun = time.monotonic()
+            process.send_signal(getattr(signal, signal_name))
+            for engine in engines:  # as a terminal or a supervisor does, to the whole group
+                engine.send_signal(getattr(signal, signal_name))
+            assert (await turn)[-1]["reason"] == "complete"
+        async with asyncio.timeout(10):
+            _, errors = await process.communicate()
+        assert process.returncode == 0 and time.monotonic() - begun < 10
+        assert not any(engine.is_running() for engine in engines)
+        events = [json.loads(line)["event"] for line in errors.decode().splitlines()]
+        assert "engine.died" not in events and events[-1] == "server.stopped"
+
+
+async def test_a_device_that_is_not_there_ends_the_command_with_one_line() -> None:
+    async with command("--engine", "process", "--device", "nonsense") as process:
+        async with asyncio.timeout(60):
+            _, errors = await process.communicate()
+    assert process.returncode == 1
+    assert "torch cannot use the device 'nonsense'" in errors.decode()
+    assert "Traceback" not in errors.decode()

@@ -78,7 +78,8 @@ async def test_an_engine_killed_in_the_middle_of_turns_costs_those_turns_only() 
 
 
 async def test_two_engines_speak_the_turns_of_one_server() -> None:
-    async with serving(devices=("cpu", "cpu"), slots=1, max_queue=0, utilisation=9.0) as (server, _):
+    two = serving(devices=("cpu", "cpu"), slots=1, max_queue=0, utilisation=9.0)
+    async with two as (server, _):
         assert server.front.engine.info.slots == 2
         async with contextlib.AsyncExitStack() as stack:
             sockets = [

@@ -183,8 +183,9 @@ class ProcessEngine:
             if self._stopping.is_set():
                 process.kill()
             how = await process.ended()
-        except OSError as error:
-            how = f"its process could not be started: {error}"
+        except Exception as error:  # a machine that cannot start another process, or a bug of ours
+            log.exception("engine.not_run", extra={"fields": {"engine": self.name}})
+            how = f"its process could not be run: {error}"
         finally:
             self._vitals.ready = False
             watch.cancel()

@@ -49,6 +49,7 @@ class Process:
         self._down = self._context.socket(zmq.PUSH)
         self._down.sndhwm = 0  # a front never waits; an engine that takes nothing is soon killed
         # Connected, not bound, so that what is sent before the child listens waits for it.
+        self._down.reconnect_ivl = 10  # milliseconds
         self._down.connect(self._addresses.down)
 
     @property
@@ -56,7 +57,7 @@ class Process:
         return None if self._process is None else self._process.pid
 
     async def start(self) -> None:
-        """Start the interpreter; raises OSError if the machine cannot."""
+        """Start the interpreter. Raises OSError if the machine cannot."""
         code = f"import sys; sys.path[:] = {sys.path!r}; import realtime_tts.engine.child as child"
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-P", "-c", f"{code}; child.main()",

@@ -69,10 +69,13 @@ class SpeechPool:
 
 class CodecTrainer:
     """`rows` segments of `frames` frames a step. Steps touch nothing of the host: on a GPU each
-    kind is recorded once and replayed."""
+    kind is `recorded` once and replayed."""
 
-    def __init__(self, pool: SpeechPool, device: torch.device, rows: int, frames: int) -> None:
+    def __init__(
+        self, pool: SpeechPool, device: torch.device, rows: int, frames: int, *, recorded: bool
+    ) -> None:
         self.pool, self.device, self.rows, self.frames = pool, device, rows, frames
+        self._records = recorded
         self.codec = Codec(CODEC).to(device)
         self.phones = nn.Linear(CODEC.codebook_dim, LABELS * len(PHONES)).to(device)
         self.judge, self.listener = Discriminator().to(device), Listener().to(device)
@@ -115,6 +118,7 @@ class CodecTrainer:
         if self.device.type != "cuda":
             for optimizer in (self._joint, self._alone, self._judging):
                 optimizer.param_groups[0]["lr"] = rate
+        if not self._records:
             return kind()
         if kind not in self._recorded:
             self._recorded[kind] = _record(kind)

@@ -88,6 +88,7 @@ def main() -> None:
     parser.add_argument("--frames", type=int, default=20)
     parser.add_argument("--hours", type=float, default=60.0, help="speech to hold at most")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--eager", action="store_true", help="do not record steps as CUDA graphs")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     torch.manual_seed(given.seed)
@@ -99,7 +100,8 @@ def main() -> None:
     while pool.held < 300 * 16_000:
         pool.refresh()
         time.sleep(0.5)
-    trainer = CodecTrainer(pool, device, given.rows, given.frames)
+    recorded = device.type == "cuda" and not given.eager
+    trainer = CodecTrainer(pool, device, given.rows, given.frames, recorded=recorded)
     if given.out.exists():
         trainer.restore(given.out)
     train(trainer, Plan(given.joint_minutes, given.decoder_minutes), given.out)

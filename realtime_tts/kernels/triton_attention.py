@@ -164,7 +164,7 @@ def _decode(
     else:
         out = out * SPLITS + split
         tl.store(sums + out * DIM + at, acc, mask=mask)
-        weight = tl.where(total > 0, peak + tl.log2(total), float("-inf"))
+        weight = peak + tl.log2(tl.where(total > 0, total, 1.0))  # -inf of nothing
         tl.store(peaks + out, weight[:, None], mask=member < GROUP)
 
 

@@ -8,8 +8,10 @@ the kernels' plain twins run on the CPU.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -25,12 +27,41 @@ def pytest_configure(config: pytest.Config) -> None:
         before = os.environ.get(_SWITCH)
         os.environ[_SWITCH] = "1"
         try:
-            import triton.language  # noqa: F401  # its own functions are decorated here
+            _mend_interpreter()  # imports Triton, which decorates its own functions
         except ModuleNotFoundError:
             pass  # each test says so
         finally:
             if before is None:
                 del os.environ[_SWITCH]
+
+
+def _mend_interpreter() -> None:
+    """Two things the interpreter of Triton 3.6 does wrong.
+
+    It makes the bounds of a loop by int() of arrays [1], which numpy 2.4 refuses; and it keeps
+    bfloat16 as uint16, which a matrix product then takes for integers.
+    """
+    import triton.language as tl
+    from triton.runtime import interpreter
+
+    patch, builder = interpreter._patch_lang_tensor, interpreter.InterpreterBuilder
+    product = builder.create_dot
+
+    def mended_patch(tensor: Any, scope: Any) -> None:
+        patch(tensor, scope)
+        scope.set_attr(tensor, "__index__", lambda self: int(self.handle.data.item()))
+
+    def widened(handle: Any) -> Any:
+        if handle.dtype.scalar != tl.bfloat16:
+            return handle
+        bits = handle.data.astype(np.uint32) << 16
+        return interpreter.TensorHandle(bits.view(np.float32), tl.float32)
+
+    def mended_product(self: Any, a: Any, b: Any, *rest: Any) -> Any:
+        return product(self, widened(a), widened(b), *rest)
+
+    interpreter._patch_lang_tensor = mended_patch
+    builder.create_dot = mended_product
 
 
 @pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
@@ -99,5 +130,5 @@ class Layer:
 
 
 @pytest.fixture
-def make_layer(random: Callable[..., Tensor]) -> Iterator[Callable[..., Layer]]:
-    yield lambda capacities, **rest: Layer(random, capacities, **rest)
+def make_layer(random: Callable[..., Tensor]) -> Callable[..., Layer]:
+    return lambda capacities, **rest: Layer(random, capacities, **rest)

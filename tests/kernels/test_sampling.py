@@ -124,6 +124,7 @@ def test_numbers_next_to_0_and_1_draw_the_ends(kernel: Draw, random: Random) -> 
 
 
 @BOTH
+@pytest.mark.filterwarnings("ignore:invalid value", "ignore:All-NaN slice")  # the interpreter's
 def test_a_row_of_nonsense_gives_a_code_and_disturbs_no_other(
     kernel: Draw, random: Random
 ) -> None:

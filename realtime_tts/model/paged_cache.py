@@ -145,7 +145,7 @@ class PagedKVCache:
         """
         if not self._host.changed:
             return
-        slots, columns, numbers = self._to_device(list(zip(*self._host.take_changes())))
+        slots, columns, numbers = self._to_device(self._host.take_changes()).unbind(1)
         self.tables[slots, columns] = numbers.to(torch.int32)
 
     @torch.inference_mode()

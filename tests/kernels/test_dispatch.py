@@ -33,7 +33,9 @@ def test_a_tensor_on_the_cpu_goes_the_plain_way(monkeypatch: pytest.MonkeyPatch)
     assert made == ["plain"]
 
 
-def test_the_interpreter_can_be_asked_for(device: torch.device, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+def test_the_interpreter_and_a_gpu_go_the_other(
+    device: torch.device, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = calls(monkeypatch)
     rms_norm(torch.ones(1, 4, device=device), torch.ones(4, device=device), 1e-6)
     assert made == ["triton"]

@@ -125,9 +125,7 @@ def test_numbers_next_to_0_and_1_draw_the_ends(kernel: Draw, random: Random) -> 
 
 @BOTH
 @pytest.mark.filterwarnings("ignore:invalid value", "ignore:All-NaN slice")  # the interpreter's
-def test_a_row_of_nonsense_gives_a_code_and_disturbs_no_other(
-    kernel: Draw, random: Random
-) -> None:
+def test_a_row_of_nonsense_gives_a_code_and_disturbs_no_other(kernel: Draw, random: Random) -> None:
     logits = random(5, 100)
     settings = [(0.9, 50), (0.9, 0), (0.0, 0), (0.9, 50), (1.0, 50)]
     uniform = torch.full((5,), 0.4)

@@ -51,7 +51,7 @@ def close(found: Tensor, wanted: Tensor) -> None:
     torch.testing.assert_close(found, wanted, atol=1e-4, rtol=1e-4)
 
 
-# The talker on pages: what an engine captures -----------------------------------------------------
+# The talker on pages: what an engine captures ---------------------------------------------------
 
 
 @torch.inference_mode()
@@ -115,7 +115,7 @@ def prefill(
     return [row[:length] for row, length in zip(outputs, lengths, strict=True)]
 
 
-# Proofs ---------------------------------------------------------------------------------------------
+# Proofs ----------------------------------------------------------------------------------------
 
 
 def test_pages_and_slots_give_the_same_outputs_step_by_step(talker: Talker) -> None:
@@ -279,7 +279,7 @@ def test_a_captured_step_is_the_step(model: SpeechModel) -> None:
         torch.testing.assert_close(outputs[: len(rows)], wanted, atol=0, rtol=0)
 
 
-# Memory ---------------------------------------------------------------------------------------------
+# Memory ----------------------------------------------------------------------------------------
 
 
 def test_memory_is_what_was_asked_for(model: SpeechModel) -> None:

@@ -16,7 +16,7 @@ def _output_conv(
     active, weight, bias, samples, taps, side, slots, steps, slot_stride, side_stride,
     CHANNELS: tl.constexpr, COUNT: tl.constexpr, BLOCK_T: tl.constexpr, BLOCK_C: tl.constexpr,
 ):  # fmt: skip
-    """One output needs no matrix product: a tile is multiplied and summed for each tap."""
+    """One output needs no matrix product: a tile is multiplied for each tap, then summed."""
     PAST: tl.constexpr = COUNT - 1
     row = tl.program_id(1).to(tl.int64)
     step = tl.program_id(0) * BLOCK_T + tl.arange(0, BLOCK_T)
@@ -24,7 +24,7 @@ def _output_conv(
     known = (step < steps)[:, None] & (c < CHANNELS)
     old, new = present(taps, side, slots, row, slot_stride, side_stride)
     fresh = active + row * steps * CHANNELS
-    total = tl.zeros((BLOCK_T,), tl.float32)
+    products = tl.zeros((BLOCK_T, BLOCK_C), tl.float32)
     for tap in tl.static_range(COUNT):
         at = (step + tap - PAST)[:, None]
         source = tl.where(at < 0, old + (at + PAST) * CHANNELS + c, fresh + at * CHANNELS + c)
@@ -33,8 +33,8 @@ def _output_conv(
             place = at - (steps - PAST)
             tl.store(new + place * CHANNELS + c, value, mask=known & (place >= 0))
         factor = tl.load(weight + tap * CHANNELS + c, mask=c < CHANNELS, other=0.0)
-        total += tl.sum(value.to(tl.float32) * factor.to(tl.float32), 1)
-    total += tl.load(bias)
+        products += value.to(tl.float32) * factor.to(tl.float32)
+    total = tl.sum(products, 1) + tl.load(bias)
     total = tl.minimum(tl.maximum(total, -1.0), 1.0)
     tl.store(samples + row * steps + step, total, mask=step < steps)
 
@@ -45,7 +45,7 @@ def output_conv(active: Tensor, weight: Tensor, bias: Tensor, past: Past) -> Ten
     assert active.is_contiguous() and weight.is_contiguous()
     assert steps >= weight.shape[0] - 1, "the past must not be longer than the new steps"
     samples = torch.empty(rows, steps, dtype=torch.float32, device=active.device)
-    block_t = 64
+    block_t = 16
     _output_conv[(triton.cdiv(steps, block_t), rows)](
         active, weight, bias, samples, *past_arguments(active, past, steps),
         CHANNELS=channels, COUNT=weight.shape[0],

@@ -222,9 +222,11 @@ def residual_unit(
 
 
 def _tile(programs: int, steps: int, block_n: int) -> tuple[int, int]:
-    """Steps of a tile, the most that still give every multiprocessor work, and its warps."""
+    """Steps of a tile, the most that still give every multiprocessor work and fill their tiles to
+    four fifths, and its warps."""
     for block_t in (128, 64):
-        if programs * triton.cdiv(steps, block_t) >= _WAVES and block_t <= 2 * steps:
+        tiles = triton.cdiv(steps, block_t)
+        if programs * tiles >= _WAVES and 4 * tiles * block_t <= 5 * steps:
             return block_t, 8 if block_t * block_n >= 128 * 128 else 4
     return 32, 4
 

@@ -1,1 +1,38 @@
-"""Device kernels: Triton where it runs, and for each a plain PyTorch twin of the same signature."""
+"""Fused operations of a decode step, each written twice: in plain torch and as a Triton kernel.
+
+    total, x = add_rms_norm(x, residual, weight, eps)     # Triton on a GPU, plain torch elsewhere
+    add_rms_norm.plain(x, residual, weight, eps)          # either of them, by name
+    add_rms_norm.triton(x, residual, weight, eps)
+
+All take and return tensors and read nothing on the host, so that a CUDA graph can capture them:
+shapes and launch sizes follow from the shapes of the arguments, never from their values. Sums are
+float32 whatever the tensors are, and every result is rounded once, at its end. A first call
+compiles the kernel, which a capture does not allow: run everything once before capturing it.
+
+Triton need not be installed. Arguments named alike mean the same everywhere:
+
+    pages    [pages, 2, kv_heads, page_size, D]: one layer's keys (0) and values (1). Page 0 is
+             the scratch page: padding rows write there, and nobody reads it.
+    tables   [slots + 1, max_pages] int32: the pages of a slot, in order. The last row is zeros: it
+             belongs to the scratch slot, which is the slot of padding rows.
+    slots, positions, starts, lengths   [B], int32 or int64
+"""
+
+from realtime_tts.kernels.attention import decode_attention, prompt_attention
+from realtime_tts.kernels.dispatch import Kernel, triton_available
+from realtime_tts.kernels.elementwise import add_rms_norm, rms_norm, swiglu
+from realtime_tts.kernels.sampling import sample
+from realtime_tts.kernels.storing import rope_and_store, store_prompt
+
+__all__ = [
+    "Kernel",
+    "add_rms_norm",
+    "decode_attention",
+    "prompt_attention",
+    "rms_norm",
+    "rope_and_store",
+    "sample",
+    "store_prompt",
+    "swiglu",
+    "triton_available",
+]

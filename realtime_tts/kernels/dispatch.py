@@ -1,0 +1,63 @@
+"""Which of an operation's two forms runs: the Triton kernel or plain torch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import lru_cache, update_wrapper
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Generic, ParamSpec, TypeVar
+
+import torch
+from torch import Tensor
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@lru_cache(maxsize=1)
+def triton_available() -> bool:
+    """Whether Triton is installed. It comes with torch's builds for GPUs, not with those for CPUs."""
+    return find_spec("triton") is not None
+
+
+def _interpreted() -> bool:
+    """Triton's own switch to run kernels on the CPU, a value at a time: for tests."""
+    return os.environ.get("TRITON_INTERPRET") == "1"
+
+
+class Kernel(Generic[P, R]):
+    """A plain function that calls its Triton twin instead where its first argument is on a GPU.
+
+    The twin has the same name and signature, in the module that is called like the plain
+    function's with `triton_` before it. That one is imported when first needed, since it needs
+    Triton. The first argument must be a tensor, given by position.
+    """
+
+    def __init__(self, plain: Callable[P, R]) -> None:
+        update_wrapper(self, plain)
+        self.plain = plain
+        package, _, module = plain.__module__.rpartition(".")
+        self._twin = f"{package}.triton_{module}", plain.__name__
+        self._triton: Callable[P, R] | None = None
+
+    @property
+    def triton(self) -> Callable[P, R]:
+        """The Triton twin. Raises ImportError without Triton."""
+        if self._triton is None:
+            module, name = self._twin
+            self._triton = getattr(import_module(module), name)
+        assert self._triton is not None
+        return self._triton
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        first = args[0]
+        assert isinstance(first, Tensor), "the first argument is a tensor, given by position"
+        if not triton_available():
+            return self.plain(*args, **kwargs)
+        if first.is_cuda:
+            # Triton launches on the current device, which need not be the tensor's.
+            with torch.cuda.device(first.device):
+                return self.triton(*args, **kwargs)
+        return (self.triton if _interpreted() else self.plain)(*args, **kwargs)

@@ -1,0 +1,223 @@
+"""The Triton twins of `attention.py`: flash attention over pages.
+
+Dao et al.: "FlashAttention", 2022; split over the sequence as in "Flash-Decoding", 2023. Softmax
+runs in powers of two, so scores are scaled by log2(e) as well.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+_PROGRAMS = 256  # wanted at least: about two for each multiprocessor of a large GPU
+_MOST_SPLITS = 16
+_TILE = 16  # the fewest rows of a tensor core's product; a smaller group of heads is padded
+
+
+def decode_attention(
+    query: Tensor,
+    pages: Tensor,
+    tables: Tensor,
+    slots: Tensor,
+    lengths: Tensor,
+    own: int = 0,
+) -> Tensor:
+    rows, heads, dim = query.shape
+    kv_heads, page_size = pages.shape[2:4]
+    _check(query, pages, heads, kv_heads)
+    out = query.new_empty(rows, heads * dim)
+    if not rows:
+        return out
+    splits = split_count(rows * kv_heads)
+    sums, peaks = out, out
+    if splits > 1:
+        sums = query.new_empty(rows, heads, splits, dim, dtype=torch.float32)
+        peaks = query.new_empty(rows, heads, splits, dtype=torch.float32)
+    _decode[(rows, kv_heads, splits)](
+        query, pages, tables, slots, lengths, sums, peaks, _scale(dim), own,
+        query.stride(0), query.stride(1), pages.stride(0), tables.stride(0), page_size,
+        KEYS=kv_heads, GROUP=heads // kv_heads, DIM=dim, SPLITS=splits,
+        ROWS=max(_TILE, triton.next_power_of_2(heads // kv_heads)),
+        BLOCK=max(_TILE, triton.next_power_of_2(dim)), STEPS=64 if splits == 1 else 32,
+        num_warps=4, num_stages=3,
+    )  # fmt: skip
+    if splits > 1:
+        _combine[(rows, heads)](
+            sums, peaks, out, HEADS=heads, DIM=dim, SPLITS=splits,
+            BLOCK=triton.next_power_of_2(dim), num_warps=1,
+        )  # fmt: skip
+    return out
+
+
+def prompt_attention(
+    query: Tensor,
+    pages: Tensor,
+    tables: Tensor,
+    slots: Tensor,
+    starts: Tensor,
+    lengths: Tensor,
+) -> Tensor:
+    rows, length, heads, dim = query.shape
+    kv_heads, page_size = pages.shape[2:4]
+    _check(query, pages, heads, kv_heads)
+    out = query.new_empty(rows, length, heads * dim)
+    queries = min(64, max(_TILE, triton.next_power_of_2(length)))
+    if rows and length:
+        _prompt[(triton.cdiv(length, queries), heads, rows)](
+            query, pages, tables, slots, starts, lengths, out, _scale(dim), length,
+            query.stride(0), query.stride(1), query.stride(2),
+            pages.stride(0), tables.stride(0), page_size,
+            KEYS=kv_heads, GROUP=heads // kv_heads, DIM=dim, QUERIES=queries,
+            BLOCK=max(_TILE, triton.next_power_of_2(dim)), STEPS=32, num_warps=4, num_stages=2,
+        )  # fmt: skip
+    return out
+
+
+def split_count(programs: int) -> int:
+    """Into how many parts a sequence is split, where a row and key head make one program each.
+
+    A matter of shapes alone, since a captured graph keeps it. What a short sequence does not need
+    of them ends at once.
+    """
+    wanted = triton.cdiv(_PROGRAMS, programs)
+    return min(_MOST_SPLITS, triton.next_power_of_2(wanted))
+
+
+def _scale(dim: int) -> float:
+    return math.log2(math.e) / math.sqrt(dim)
+
+
+def _check(query: Tensor, pages: Tensor, heads: int, kv_heads: int) -> None:
+    assert heads % kv_heads == 0, f"{heads} heads in {kv_heads} groups"
+    assert query.dtype == pages.dtype, f"queries are {query.dtype}, pages {pages.dtype}"
+    assert query.stride(-1) == 1 and pages[0].is_contiguous()
+
+
+@triton.jit
+def _attend_block(
+    query, pages, table, first, last, limit, peak, total, acc,
+    scale, head, page_stride, page_size,
+    KEYS: tl.constexpr, DIM: tl.constexpr, BLOCK: tl.constexpr, STEPS: tl.constexpr,
+):  # fmt: skip
+    """Take in the positions [first, first + STEPS), those below `last`; query row i sees those
+    below limit[i]. `peak`, `total` [ROWS] and `acc` [ROWS, BLOCK] are the running softmax."""
+    at = tl.arange(0, BLOCK)[None, :]
+    position = first + tl.arange(0, STEPS)
+    exists = position < last
+    page = tl.load(table + position // page_size, mask=exists, other=0).to(tl.int64)
+    place = page * page_stride + (head * page_size + position % page_size) * DIM
+    mask = exists[:, None] & (at < DIM)
+    key = tl.load(pages + place[:, None] + at, mask=mask, other=0.0)
+    scores = tl.dot(query, tl.trans(key), input_precision="ieee") * scale
+    scores = tl.where(position[None, :] < limit[:, None], scores, float("-inf"))
+    new_peak = tl.maximum(peak, tl.max(scores, 1))
+    weights = tl.exp2(scores - new_peak[:, None])
+    fading = tl.exp2(peak - new_peak)
+    values = pages + KEYS * page_size * DIM  # of a page: they follow its keys
+    value = tl.load(values + place[:, None] + at, mask=mask, other=0.0)
+    total = total * fading + tl.sum(weights, 1)
+    acc = acc * fading[:, None]
+    acc += tl.dot(weights.to(value.dtype), value, input_precision="ieee")
+    return new_peak, total, acc
+
+
+@triton.jit
+def _decode(
+    queries, pages, tables, slots, lengths, sums, peaks, scale, own,
+    row_stride, head_stride, page_stride, table_stride, page_size,
+    KEYS: tl.constexpr, GROUP: tl.constexpr, DIM: tl.constexpr, SPLITS: tl.constexpr,
+    ROWS: tl.constexpr, BLOCK: tl.constexpr, STEPS: tl.constexpr,
+):  # fmt: skip
+    """A program for the query heads of one key head, and one split of the row's positions."""
+    row = tl.program_id(0).to(tl.int64)
+    head = tl.program_id(1)
+    split = tl.program_id(2)
+    length = tl.load(lengths + row).to(tl.int32) + own
+    table = tables + tl.load(slots + row).to(tl.int64) * table_stride
+    share = tl.cdiv(tl.cdiv(length, SPLITS), STEPS) * STEPS
+    start = split * share
+    last = tl.minimum(start + share, length)
+
+    member = tl.arange(0, ROWS)[:, None]
+    at = tl.arange(0, BLOCK)[None, :]
+    mask = (member < GROUP) & (at < DIM)
+    source = queries + row * row_stride + (head * GROUP + member) * head_stride + at
+    query = tl.load(source, mask=mask, other=0.0)
+    peak = tl.full([ROWS], float("-inf"), tl.float32)
+    total = tl.zeros([ROWS], tl.float32)
+    acc = tl.zeros([ROWS, BLOCK], tl.float32)
+    limit = tl.zeros([ROWS], tl.int32) + last
+    for first in range(start, last, STEPS):
+        peak, total, acc = _attend_block(
+            query, pages, table, first, last, limit, peak, total, acc,
+            scale, head, page_stride, page_size, KEYS, DIM, BLOCK, STEPS,
+        )  # fmt: skip
+    # Of nothing, the sum is 0 and so is the result.
+    acc = acc / tl.where(total > 0, total, 1.0)[:, None]
+    out = (row * KEYS + head) * GROUP + member
+    if SPLITS == 1:
+        tl.store(sums + out * DIM + at, acc.to(sums.dtype.element_ty), mask=mask)
+    else:
+        out = out * SPLITS + split
+        tl.store(sums + out * DIM + at, acc, mask=mask)
+        weight = peak + tl.log2(tl.where(total > 0, total, 1.0))  # -inf of nothing
+        tl.store(peaks + out, weight[:, None], mask=member < GROUP)
+
+
+@triton.jit
+def _combine(
+    sums, peaks, out,
+    HEADS: tl.constexpr, DIM: tl.constexpr, SPLITS: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """A program for one query head: the mean of its splits, weighted by their softmax sums."""
+    head = tl.program_id(0).to(tl.int64) * HEADS + tl.program_id(1)
+    split = tl.arange(0, SPLITS)
+    at = tl.arange(0, BLOCK)
+    weight = tl.load(peaks + head * SPLITS + split)
+    peak = tl.max(weight, 0)
+    # Every split of a padding row is empty: their weights are 0, not NaN.
+    weight = tl.exp2(weight - tl.where(peak > float("-inf"), peak, 0.0))
+    total = tl.sum(weight, 0)
+    source = sums + (head * SPLITS + split[:, None]) * DIM + at[None, :]
+    parts = tl.load(source, mask=at[None, :] < DIM, other=0.0)
+    mean = tl.sum(parts * weight[:, None], 0) / tl.where(total > 0, total, 1.0)
+    tl.store(out + head * DIM + at, mean.to(out.dtype.element_ty), mask=at < DIM)
+
+
+@triton.jit
+def _prompt(
+    queries, pages, tables, slots, starts, lengths, out, scale, width,
+    row_stride, step_stride, head_stride, page_stride, table_stride, page_size,
+    KEYS: tl.constexpr, GROUP: tl.constexpr, DIM: tl.constexpr, QUERIES: tl.constexpr,
+    BLOCK: tl.constexpr, STEPS: tl.constexpr,
+):  # fmt: skip
+    """A program for QUERIES positions of one query head."""
+    head = tl.program_id(1)
+    row = tl.program_id(2).to(tl.int64)
+    step = tl.program_id(0) * QUERIES + tl.arange(0, QUERIES)
+    start = tl.load(starts + row).to(tl.int32)
+    length = tl.load(lengths + row).to(tl.int32)
+    table = tables + tl.load(slots + row).to(tl.int64) * table_stride
+    at = tl.arange(0, BLOCK)[None, :]
+    mask = (step < length)[:, None] & (at < DIM)
+    source = queries + row * row_stride + step[:, None] * step_stride + head * head_stride + at
+    query = tl.load(source, mask=mask, other=0.0)
+    # Nothing is behind the last real query; a block of padding alone has nothing to do.
+    last = start + tl.minimum(length, (tl.program_id(0) + 1) * QUERIES)
+    last = tl.where(tl.program_id(0) * QUERIES < length, last, 0)
+    peak = tl.full([QUERIES], float("-inf"), tl.float32)
+    total = tl.zeros([QUERIES], tl.float32)
+    acc = tl.zeros([QUERIES, BLOCK], tl.float32)
+    for first in range(0, last, STEPS):
+        peak, total, acc = _attend_block(
+            query, pages, table, first, last, tl.minimum(start + step + 1, last),
+            peak, total, acc,
+            scale, head // GROUP, page_stride, page_size, KEYS, DIM, BLOCK, STEPS,
+        )  # fmt: skip
+    acc = tl.where((step < length)[:, None], acc / tl.where(total > 0, total, 1.0)[:, None], 0.0)
+    target = out + ((row * width + step[:, None]) * (KEYS * GROUP) + head) * DIM + at
+    tl.store(target, acc.to(out.dtype.element_ty), mask=(step < width)[:, None] & (at < DIM))

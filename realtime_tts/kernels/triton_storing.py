@@ -1,0 +1,123 @@
+"""The Triton twins of `storing.py`."""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+from torch import Tensor
+
+_HEADS = 8  # of a program: enough work for four warps, and enough programs for one row
+
+
+def rope_and_store(
+    qkv: Tensor,
+    norm: Tensor,
+    cos: Tensor,
+    sin: Tensor,
+    pages: Tensor,
+    tables: Tensor,
+    slots: Tensor,
+    positions: Tensor,
+    eps: float,
+) -> Tensor:
+    rows, total, dim = qkv.shape
+    kv_heads, page_size = pages.shape[2:4]
+    heads = total - 2 * kv_heads
+    assert qkv.stride(2) == 1 and norm.is_contiguous() and dim % 2 == 0
+    assert cos.is_contiguous() and sin.is_contiguous() and pages[0].is_contiguous()
+    query = qkv.new_empty(rows, heads, dim)
+    if rows:
+        _rope_and_store[(rows, triton.cdiv(total, _HEADS))](
+            qkv, norm, cos, sin, pages, tables, slots, positions, query, eps,
+            qkv.stride(0), qkv.stride(1), pages.stride(0), tables.stride(0), page_size,
+            QUERIES=heads, KEYS=kv_heads, HALF=dim // 2,
+            BLOCK=triton.next_power_of_2(dim // 2), HEADS=_HEADS, num_warps=4,
+        )  # fmt: skip
+    return query
+
+
+def store_prompt(
+    keys_values: Tensor,
+    pages: Tensor,
+    tables: Tensor,
+    slots: Tensor,
+    starts: Tensor,
+    lengths: Tensor,
+) -> None:
+    rows, length, _, kv_heads, dim = keys_values.shape
+    stride = keys_values.stride()
+    assert stride[4] == 1 and pages[0].is_contiguous()
+    if rows and length:
+        _store_prompt[(rows, length)](
+            keys_values, pages, tables, slots, starts, lengths,
+            stride[0], stride[1], stride[2], stride[3],
+            pages.stride(0), tables.stride(0), pages.shape[3],
+            KEYS=kv_heads, DIM=dim, BLOCK=triton.next_power_of_2(dim),
+            HEADS=triton.next_power_of_2(2 * kv_heads), num_warps=4,
+        )  # fmt: skip
+
+
+@triton.jit
+def _rope_and_store(
+    qkv, norm, cos, sin, pages, tables, slots, positions, query, eps,
+    row_stride, head_stride, page_stride, table_stride, page_size,
+    QUERIES: tl.constexpr, KEYS: tl.constexpr, HALF: tl.constexpr, BLOCK: tl.constexpr,
+    HEADS: tl.constexpr,
+):  # fmt: skip
+    """A program for HEADS heads of a row, each as its two halves [HEADS, BLOCK]."""
+    row = tl.program_id(0).to(tl.int64)
+    head = tl.program_id(1) * HEADS + tl.arange(0, HEADS)[:, None]
+    at = tl.arange(0, BLOCK)[None, :]
+    exists = (head < QUERIES + 2 * KEYS) & (at < HALF)
+    turning = (head < QUERIES + KEYS) & (at < HALF)
+    position = tl.maximum(tl.load(positions + row).to(tl.int64), 0)
+    slot = tl.load(slots + row).to(tl.int64)
+
+    source = qkv + row * row_stride + head * head_stride + at
+    first = tl.load(source, mask=exists, other=0.0).to(tl.float32)
+    second = tl.load(source + HALF, mask=exists, other=0.0).to(tl.float32)
+    weights = norm + head * (2 * HALF) + at
+    scale = tl.rsqrt(tl.sum(first * first + second * second, 1) / (2 * HALF) + eps)[:, None]
+    x = first * scale * tl.load(weights, mask=turning, other=0.0).to(tl.float32)
+    y = second * scale * tl.load(weights + HALF, mask=turning, other=0.0).to(tl.float32)
+    # The second half of the signed sine is the sine itself.
+    angle = position * (2 * HALF) + at
+    c = tl.load(cos + angle, mask=at < HALF, other=0.0).to(tl.float32)
+    s = tl.load(sin + angle + HALF, mask=at < HALF, other=0.0).to(tl.float32)
+    first = tl.where(turning, x * c - y * s, first)
+    second = tl.where(turning, y * c + x * s, second)
+
+    target = query + (row * QUERIES + head) * (2 * HALF) + at
+    tl.store(target, first.to(query.dtype.element_ty), mask=exists & (head < QUERIES))
+    tl.store(target + HALF, second.to(query.dtype.element_ty), mask=exists & (head < QUERIES))
+    # Keys, then values: as they lie in the product, so in a page.
+    page = tl.load(tables + slot * table_stride + position // page_size).to(tl.int64)
+    place = (head - QUERIES) * page_size + position % page_size
+    target = pages + page * page_stride + place * (2 * HALF) + at
+    stored = exists & (head >= QUERIES)
+    tl.store(target, first.to(pages.dtype.element_ty), mask=stored)
+    tl.store(target + HALF, second.to(pages.dtype.element_ty), mask=stored)
+
+
+@triton.jit
+def _store_prompt(
+    keys_values, pages, tables, slots, starts, lengths,
+    row_stride, step_stride, side_stride, head_stride, page_stride, table_stride, page_size,
+    KEYS: tl.constexpr, DIM: tl.constexpr, BLOCK: tl.constexpr, HEADS: tl.constexpr,
+):  # fmt: skip
+    """A program for all keys and values [HEADS, BLOCK] of a position."""
+    row = tl.program_id(0).to(tl.int64)
+    step = tl.program_id(1)
+    if step < tl.load(lengths + row):
+        position = tl.load(starts + row).to(tl.int64) + step
+        slot = tl.load(slots + row).to(tl.int64)
+        page = tl.load(tables + slot * table_stride + position // page_size).to(tl.int64)
+        head = tl.arange(0, HEADS)[:, None]
+        at = tl.arange(0, BLOCK)[None, :]
+        mask = (head < 2 * KEYS) & (at < DIM)
+        source = keys_values + row * row_stride + step * step_stride
+        source += (head // KEYS) * side_stride + (head % KEYS) * head_stride + at
+        values = tl.load(source, mask=mask, other=0.0)
+        place = head * page_size + position % page_size
+        target = pages + page * page_stride + place * DIM + at
+        tl.store(target, values.to(pages.dtype.element_ty), mask=mask)

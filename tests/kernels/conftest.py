@@ -1,0 +1,134 @@
+"""The same tests for both ways to run a kernel: interpreted on the CPU, compiled on a GPU.
+
+Triton decides when it is imported, so a process does one or the other: `-m gpu` compiles, all
+else interprets. The interpreter's switch is on for these tests only; elsewhere in the process
+the kernels' plain twins run on the CPU.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+_SWITCH = "TRITON_INTERPRET"
+_compiled = False
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    global _compiled
+    _compiled = config.getoption("-m") == "gpu"
+    if not _compiled:
+        before = os.environ.get(_SWITCH)
+        os.environ[_SWITCH] = "1"
+        try:
+            _mend_interpreter()  # imports Triton, which decorates its own functions
+        except ModuleNotFoundError:
+            pass  # each test says so
+        finally:
+            if before is None:
+                del os.environ[_SWITCH]
+
+
+def _mend_interpreter() -> None:
+    """Two things the interpreter of Triton 3.6 does wrong.
+
+    It makes the bounds of a loop by int() of arrays [1], which numpy 2.4 refuses; and it keeps
+    bfloat16 as uint16, which a matrix product then takes for integers.
+    """
+    import triton.language as tl
+    from triton.runtime import interpreter
+
+    patch, builder = interpreter._patch_lang_tensor, interpreter.InterpreterBuilder
+    product = builder.create_dot
+
+    def mended_patch(tensor: Any, scope: Any) -> None:
+        patch(tensor, scope)
+        scope.set_attr(tensor, "__index__", lambda self: int(self.handle.data.item()))
+
+    def widened(handle: Any) -> Any:
+        if handle.dtype.scalar != tl.bfloat16:
+            return handle
+        bits = handle.data.astype(np.uint32) << 16
+        return interpreter.TensorHandle(bits.view(np.float32), tl.float32)
+
+    def mended_product(self: Any, a: Any, b: Any, *rest: Any) -> Any:
+        return product(self, widened(a), widened(b), *rest)
+
+    interpreter._patch_lang_tensor = mended_patch
+    builder.create_dot = mended_product
+
+
+@pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> torch.device:
+    """Where a kernel runs: on the CPU it is interpreted."""
+    pytest.importorskip("triton", reason="Triton has no build for this platform")
+    if request.param == "cpu":
+        assert not _compiled, "the interpreter needs a process of its own: run without -m gpu"
+        monkeypatch.setenv(_SWITCH, "1")
+    else:
+        assert _compiled, "kernels are interpreted in this process: select with -m gpu alone"
+    return torch.device(request.param)
+
+
+@pytest.fixture
+def random(device: torch.device) -> Callable[..., Tensor]:
+    """Normal numbers of a shape, the same in every run and on every device."""
+    generator = torch.Generator().manual_seed(0)
+
+    def make(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+        return torch.randn(shape, generator=generator).to(device, dtype)
+
+    return make
+
+
+@pytest.fixture
+def close(device: torch.device) -> Callable[[Tensor, Tensor], None]:
+    """Asserts that two results differ by rounding only: of float32 sums, or of the last bits of
+    a narrower type."""
+    tolerances = {torch.float32: 1e-5, torch.float16: 2e-3, torch.bfloat16: 1.6e-2}
+
+    def check(found: Tensor, wanted: Tensor) -> None:
+        assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
+        bound = tolerances[wanted.dtype]
+        torch.testing.assert_close(found, wanted, atol=bound, rtol=bound)
+
+    return check
+
+
+class Layer:
+    """One layer's pages and the tables of some slots, filled with random positions."""
+
+    def __init__(
+        self,
+        random: Callable[..., Tensor],
+        capacities: list[int],
+        *,
+        kv_heads: int = 2,
+        dim: int = 16,
+        page_size: int = 4,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        counts = [-(-positions // page_size) for positions in capacities]
+        pages = 1 + sum(counts)
+        self.pages = random(pages, 2, kv_heads, page_size, dim, dtype=dtype)
+        self.scratch = len(capacities)
+        """The slot of padding rows."""
+        tables = torch.zeros(len(counts) + 1, max(counts), dtype=torch.int32)
+        free = torch.randperm(pages - 1, generator=torch.Generator().manual_seed(1)) + 1
+        for slot, taken in enumerate(free.split(counts)):
+            tables[slot, : len(taken)] = taken
+        self.tables = tables.to(self.pages.device)
+
+    def ints(self, *values: int) -> Tensor:
+        return torch.tensor(values, device=self.pages.device)
+
+
+@pytest.fixture
+def make_layer(random: Callable[..., Tensor]) -> Callable[..., Layer]:
+    return lambda capacities, **rest: Layer(random, capacities, **rest)

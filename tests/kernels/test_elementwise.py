@@ -1,0 +1,78 @@
+"""Norms and activations: each kernel against its plain twin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+
+from realtime_tts.kernels import add_rms_norm, rms_norm, swiglu
+from realtime_tts.model.layers import RMSNorm
+
+Random = Callable[..., Tensor]
+Check = Callable[[Tensor, Tensor], None]
+
+DTYPES = [torch.float32, torch.float16, torch.bfloat16]
+SHAPES = [(1, 128), (3, 96), (2, 3, 257), (5, 2048)]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_norm_equals_its_plain_twin(
+    shape: tuple[int, ...], dtype: torch.dtype, random: Random, close: Check
+) -> None:
+    x, weight = random(*shape, dtype=dtype), random(shape[-1], dtype=dtype)
+    close(rms_norm(x, weight, 1e-6), rms_norm.plain(x, weight, 1e-6))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_norm_after_a_sum_equals_its_plain_twin(
+    shape: tuple[int, ...], dtype: torch.dtype, random: Random, close: Check
+) -> None:
+    x, residual, weight = (
+        random(*size, dtype=dtype) for size in (shape, shape, shape[-1:])
+    )
+    before = x.clone(), residual.clone()
+    total, normed = add_rms_norm(x, residual, weight, 1e-5)
+    wanted, _ = add_rms_norm.plain(x, residual, weight, 1e-5)
+    close(total, wanted)
+    close(normed, add_rms_norm.plain(total, torch.zeros_like(total), weight, 1e-5)[1])
+    assert torch.equal(x, before[0]) and torch.equal(residual, before[1])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(1, 64), (3, 2, 96), (4, 2 * 1500)])
+def test_swiglu_equals_its_plain_twin(
+    shape: tuple[int, ...], dtype: torch.dtype, random: Random, close: Check
+) -> None:
+    gate_up = random(*shape, dtype=dtype)
+    close(swiglu(gate_up), swiglu.plain(gate_up))
+
+
+def test_rows_of_a_wider_tensor_are_read_where_they_lie(random: Random, close: Check) -> None:
+    wide, weight = random(4, 200), random(64)
+    x, residual = wide[:, :64], wide[:, 64:128]
+    close(rms_norm(x, weight, 1e-6), rms_norm.plain(x, weight, 1e-6))
+    close(add_rms_norm(x, residual, weight, 1e-6)[1], rms_norm.plain(x + residual, weight, 1e-6))
+    close(swiglu(wide[:, :100]), swiglu.plain(wide[:, :100]))
+
+
+def test_small_rows_keep_their_epsilon(random: Random, close: Check) -> None:
+    x, weight = random(2, 64) * 1e-4, random(64)
+    close(rms_norm(x, weight, 1e-5), rms_norm.plain(x, weight, 1e-5))
+    assert rms_norm(x, weight, 1e-5).abs().max() < 0.5  # by itself, x would be scaled to 1
+
+
+def test_the_norm_is_the_layers_norm(random: Random, close: Check) -> None:
+    x, weight = random(3, 128), random(128)
+    close(rms_norm(x, weight, 1e-6), RMSNorm(weight, 1e-6)(x))
+
+
+def test_no_rows_are_no_error(random: Random) -> None:
+    x, weight = random(0, 64), random(64)
+    assert rms_norm(x, weight, 1e-6).shape == (0, 64)
+    assert add_rms_norm(x, x, weight, 1e-6)[0].shape == (0, 64)
+    assert swiglu(x).shape == (0, 32)

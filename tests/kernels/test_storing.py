@@ -1,0 +1,114 @@
+"""Keys and values find their places in the pages, and nothing else is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from realtime_tts.kernels import rope_and_store, store_prompt
+from realtime_tts.model.config import TransformerConfig
+from realtime_tts.model.layers import RMSNorm, Rope, rotate
+
+Random = Callable[..., Tensor]
+Check = Callable[[Tensor, Tensor], None]
+Make = Callable[..., Any]  # conftest.Layer
+
+DTYPES = [torch.float32, torch.float16, torch.bfloat16]
+EPS = 1e-6
+
+
+def rope(dim: int, device: torch.device) -> Rope:
+    config = TransformerConfig(1, 64, 4, 2, dim, 64, 1e4, EPS, 512)
+    return Rope(config, 64, device)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("group", "kv_heads", "dim"), [(1, 1, 16), (2, 3, 24), (4, 2, 32), (8, 1, 128)])
+def test_rope_and_store_equals_its_plain_twin(
+    group: int, kv_heads: int, dim: int, dtype: torch.dtype, random: Random, make_layer: Make,
+    close: Check,
+) -> None:  # fmt: skip
+    layer = make_layer([9, 4, 13], kv_heads=kv_heads, dim=dim, dtype=dtype)
+    heads = group * kv_heads
+    qkv = random(4, heads + 2 * kv_heads, dim, dtype=dtype)
+    norm = random(heads + kv_heads, dim, dtype=dtype)
+    tables = rope(dim, qkv.device)
+    slots, positions = layer.ints(2, 0, 1, layer.scratch), layer.ints(12, 4, 3, 0)
+    pages = [layer.pages.clone(), layer.pages.clone()]
+    queries = [
+        kernel(qkv, norm, tables.cos, tables.sin, into, layer.tables, slots, positions, EPS)
+        for kernel, into in zip((rope_and_store, rope_and_store.plain), pages, strict=True)
+    ]
+    close(*queries)
+    close(*pages)
+
+
+@pytest.mark.parametrize("kernel", [rope_and_store, rope_and_store.plain])
+def test_it_does_what_a_decoder_layer_does(
+    kernel: Callable[..., Tensor], random: Random, make_layer: Make, close: Check
+) -> None:
+    layer = make_layer([9, 4])
+    qkv, norm = random(2, 8, 16), random(6, 16)
+    tables, positions = rope(16, qkv.device), layer.ints(7, 2)
+    fused = qkv.clone()
+    turning = fused[:, :6]
+    cos, sin = tables.cos[positions].unsqueeze(1), tables.sin[positions].unsqueeze(1)
+    rotate(RMSNorm(norm, EPS)(turning), cos, sin, out=turning)
+    query = kernel(
+        qkv, norm, tables.cos, tables.sin, layer.pages, layer.tables, layer.ints(0, 1), positions,
+        EPS,
+    )  # fmt: skip
+    close(query, fused[:, :4])
+    for row, (slot, page, offset) in enumerate([(0, 1, 3), (1, 0, 2)]):
+        place = layer.pages[layer.tables[slot, page], :, :, offset]
+        close(place, fused[row, 4:].view(2, 2, 16))
+
+
+@pytest.mark.parametrize("kernel", [rope_and_store, rope_and_store.plain])
+@pytest.mark.parametrize("position", [0, -1])
+def test_a_padding_row_writes_to_the_scratch_page_only(
+    kernel: Callable[..., Tensor], position: int, random: Random, make_layer: Make
+) -> None:
+    layer = make_layer([9, 4])
+    before, tables = layer.pages.clone(), rope(16, layer.pages.device)
+    rows = (layer.ints(*[layer.scratch] * 3), layer.ints(*[position] * 3))
+    query = kernel(
+        random(3, 8, 16), random(6, 16), tables.cos, tables.sin, layer.pages, layer.tables, *rows,
+        EPS,
+    )  # fmt: skip
+    assert torch.equal(layer.pages[1:], before[1:])
+    assert not torch.equal(layer.pages[0], before[0])
+    assert query.isfinite().all()
+
+
+@pytest.mark.parametrize("kernel", [store_prompt, store_prompt.plain])
+def test_prompts_are_stored_behind_what_their_slots_hold(
+    kernel: Callable[..., None], random: Random, make_layer: Make
+) -> None:
+    """Padding goes nowhere, also where it would reach beyond the table."""
+    layer = make_layer([12, 9])
+    rows = [(1, 3, 6), (0, 0, 5), (0, 10, 2), (layer.scratch, 0, 0)]  # slot, start, length
+    keys_values = random(4, 7, 2, 2, 16)
+    wanted = layer.pages.clone()
+    for row, (slot, start, length) in enumerate(rows):
+        for step in range(length):
+            page, offset = divmod(start + step, 4)
+            wanted[layer.tables[slot, page], :, :, offset] = keys_values[row, step]
+    kernel(keys_values, layer.pages, layer.tables, *(layer.ints(*c) for c in zip(*rows)))
+    assert torch.equal(layer.pages[1:], wanted[1:])
+
+
+def test_a_prompt_may_be_a_part_of_a_wider_tensor(random: Random, make_layer: Make) -> None:
+    """As the fused product is: keys and values are its last heads."""
+    layer = make_layer([12])
+    fused = random(1, 5, 8, 16)
+    keys_values = fused[:, :, 4:].unflatten(2, (2, 2))
+    rows = (layer.ints(0), layer.ints(2), layer.ints(5))
+    pages = [layer.pages.clone(), layer.pages.clone()]
+    for kernel, into in zip((store_prompt, store_prompt.plain), pages, strict=True):
+        kernel(keys_values, into, layer.tables, *rows)
+    assert torch.equal(pages[0][1:], pages[1][1:])

@@ -1,106 +1,26 @@
-"""Triton: what lies between the codec's products, one program for a row."""
+"""What lies between the codec's products, row by row."""
 
 from __future__ import annotations
 
 import torch
-import triton
-import triton.language as tl
+import torch.nn.functional as F
 from torch import Tensor
 
 from realtime_tts.kernels.codec_past import Past
-from realtime_tts.kernels.snake_unfold import past_arguments, present
+from realtime_tts.kernels.dispatch import Kernel
+from realtime_tts.kernels.snake_unfold import unfold
 
 
-@triton.jit
-def _add_norm(
-    x, y, scale, weight, out, eps, WIDTH: tl.constexpr, ADD: tl.constexpr, BLOCK: tl.constexpr
-):
-    row = tl.program_id(0).to(tl.int64)
-    i = tl.arange(0, BLOCK)
-    inside = i < WIDTH
-    value = tl.load(x + row * WIDTH + i, mask=inside, other=0.0).to(tl.float32)
-    if ADD:
-        more = tl.load(y + row * WIDTH + i, mask=inside, other=0.0).to(tl.float32)
-        value += more * tl.load(scale + i, mask=inside, other=0.0).to(tl.float32)
-        stored = value.to(x.dtype.element_ty)
-        tl.store(x + row * WIDTH + i, stored, mask=inside)
-        value = stored.to(tl.float32)
-    normed = value * tl.rsqrt(tl.sum(value * value, 0) / WIDTH + eps)
-    normed *= tl.load(weight + i, mask=inside, other=0.0).to(tl.float32)
-    tl.store(out + row * WIDTH + i, normed.to(out.dtype.element_ty), mask=inside)
+@Kernel
+def add_scaled_norm(x: Tensor, y: Tensor, scale: Tensor, weight: Tensor, eps: float) -> Tensor:
+    """x += scale * y, in place, then RMSNorm: x and y [M, H], scale and weight [H] -> [M, H]."""
+    x.copy_(x.float() + scale.float() * y.float())
+    wide = x.float()
+    normed = wide * (wide.square().mean(-1, keepdim=True) + eps).rsqrt()
+    return (normed * weight.float()).to(x.dtype)
 
 
-def add_norm(
-    x: Tensor, y: Tensor | None, scale: Tensor | None, weight: Tensor, eps: float
-) -> Tensor:
-    """See `codec_plain.add_norm`."""
-    rows, width = x.shape
-    assert x.is_contiguous() and (y is None or y.is_contiguous())
-    out = torch.empty_like(x)
-    _add_norm[(rows,)](
-        x, x if y is None else y, x if scale is None else scale, weight, out, eps,
-        WIDTH=width, ADD=y is not None, BLOCK=triton.next_power_of_2(width),
-    )  # fmt: skip
-    return out
-
-
-@triton.jit
-def _swiglu(gate_up, out, WIDTH: tl.constexpr, BLOCK: tl.constexpr):
-    row = tl.program_id(0).to(tl.int64)
-    i = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
-    inside = i < WIDTH
-    gate = tl.load(gate_up + row * 2 * WIDTH + i, mask=inside, other=0.0).to(tl.float32)
-    up = tl.load(gate_up + row * 2 * WIDTH + WIDTH + i, mask=inside, other=0.0).to(tl.float32)
-    value = gate / (1 + tl.exp(-gate)) * up
-    tl.store(out + row * WIDTH + i, value.to(out.dtype.element_ty), mask=inside)
-
-
-def swiglu(gate_up: Tensor) -> Tensor:
-    """See `codec_plain.swiglu`."""
-    rows, width = gate_up.shape[0], gate_up.shape[1] // 2
-    assert gate_up.is_contiguous()
-    out = gate_up.new_empty(rows, width)
-    block = min(1024, triton.next_power_of_2(width))
-    _swiglu[(rows, triton.cdiv(width, block))](gate_up, out, WIDTH=width, BLOCK=block)
-    return out
-
-
-@triton.jit
-def _depthwise_norm(
-    x, weight, bias, norm_weight, norm_bias, out, eps,
-    taps, side, slots, steps, slot_stride, side_stride,
-    CHANNELS: tl.constexpr, COUNT: tl.constexpr, BLOCK: tl.constexpr,
-):  # fmt: skip
-    """One program for a step of a row, with all its channels."""
-    PAST: tl.constexpr = COUNT - 1
-    step, row = tl.program_id(0), tl.program_id(1).to(tl.int64)
-    i = tl.arange(0, BLOCK)
-    inside = i < CHANNELS
-    old, new = present(taps, side, slots, row, slot_stride, side_stride)
-    fresh = x + row * steps * CHANNELS
-    total = tl.load(bias + i, mask=inside, other=0.0).to(tl.float32)
-    for tap in tl.static_range(COUNT):
-        at = step + tap - PAST
-        source = tl.where(at < 0, old + (at + PAST) * CHANNELS + i, fresh + at * CHANNELS + i)
-        value = tl.load(source, mask=inside, other=0.0)
-        # This call's steps at - steps + PAST are the next call's past; the program of step 0
-        # also hands on what is left of the old one, if there are fewer new steps than it has.
-        if tap == PAST:
-            tl.store(new + (at + PAST - steps) * CHANNELS + i, value,
-                     mask=inside & (at + PAST >= steps))  # fmt: skip
-        else:
-            tl.store(new + (tap - steps) * CHANNELS + i, value,
-                     mask=inside & (step == 0) & (tap >= steps))  # fmt: skip
-        factor = tl.load(weight + tap * CHANNELS + i, mask=inside, other=0.0)
-        total += value.to(tl.float32) * factor.to(tl.float32)
-    centred = tl.where(inside, total - tl.sum(tl.where(inside, total, 0.0), 0) / CHANNELS, 0.0)
-    normed = centred * tl.rsqrt(tl.sum(centred * centred, 0) / CHANNELS + eps)
-    normed *= tl.load(norm_weight + i, mask=inside, other=0.0).to(tl.float32)
-    normed += tl.load(norm_bias + i, mask=inside, other=0.0).to(tl.float32)
-    target = out + (row * steps + step) * CHANNELS + i
-    tl.store(target, normed.to(out.dtype.element_ty), mask=inside)
-
-
+@Kernel
 def depthwise_norm(
     x: Tensor,
     weight: Tensor,
@@ -109,57 +29,30 @@ def depthwise_norm(
     eps: float,
     past: Past,
 ) -> Tensor:
-    """See `codec_plain.depthwise_norm`."""
+    """Causal depthwise convolution, then LayerNorm: x [B, L, C], weight [count, C] -> [B, L, C]."""
     rows, steps, channels = x.shape
-    assert x.is_contiguous() and weight.is_contiguous()
-    out = torch.empty_like(x)
-    _depthwise_norm[(steps, rows)](
-        x, weight, bias, *norm, out, eps, *past_arguments(x, past, steps),
-        CHANNELS=channels, COUNT=weight.shape[0], BLOCK=triton.next_power_of_2(channels),
-    )  # fmt: skip
-    return out
+    matrix = unfold.plain(x, past, count=weight.shape[0]).view(rows, steps, -1, channels)
+    y = (matrix.float() * weight.float()).sum(2) + bias.float()
+    return F.layer_norm(y, (channels,), norm[0].float(), norm[1].float(), eps).to(x.dtype)
 
 
-@triton.jit
-def _codebook_sum(
-    codes, table, out,
-    BOOKS: tl.constexpr, ENTRIES: tl.constexpr, DIM: tl.constexpr, BLOCK: tl.constexpr,
-):  # fmt: skip
-    row = tl.program_id(0).to(tl.int64)
-    i = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
-    total = tl.zeros((BLOCK,), tl.float32)
-    for book in tl.static_range(BOOKS):
-        code = tl.load(codes + row * BOOKS + book)
-        code = tl.minimum(tl.maximum(code, 0), ENTRIES - 1) + book * ENTRIES
-        total += tl.load(table + code * DIM + i, mask=i < DIM, other=0.0).to(tl.float32)
-    tl.store(out + row * DIM + i, total.to(out.dtype.element_ty), mask=i < DIM)
-
-
+@Kernel
 def codebook_sum(codes: Tensor, table: Tensor) -> Tensor:
-    """See `codec_plain.codebook_sum`."""
-    rows, count, books = codes.shape
-    _, entries, dim = table.shape
-    assert codes.is_contiguous() and table.is_contiguous()
-    out = table.new_empty(rows, count, dim)
-    block = min(256, triton.next_power_of_2(dim))
-    _codebook_sum[(rows * count, triton.cdiv(dim, block))](
-        codes, table, out, BOOKS=books, ENTRIES=entries, DIM=dim, BLOCK=block
-    )
-    return out
+    """A frame's vector is the sum of its codes' entries: codes [B, T, books] int64, table
+    [books, entries, dim] -> [B, T, dim].
+
+    Codes outside the codebook count as its first or last entry: a row that has ended may carry
+    an id of the talker's, and must not read elsewhere.
+    """
+    books, entries, dim = table.shape
+    first = torch.arange(books, device=codes.device) * entries
+    chosen = (codes.clamp(0, entries - 1) + first).flatten()
+    found = table.view(-1, dim).index_select(0, chosen).view(*codes.shape, dim)
+    return found.float().sum(2).to(table.dtype)
 
 
-@triton.jit
-def _advance(frames, side, slots, rows, count, BLOCK: tl.constexpr):
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    known = i < rows
-    slot = tl.load(slots + i, mask=known, other=0)
-    had = tl.load(frames + slot, mask=known, other=0)
-    now = tl.load(side + slot, mask=known, other=0)
-    tl.store(frames + slot, had + count, mask=known)
-    tl.store(side + slot, 1 - now, mask=known)
-
-
+@Kernel
 def advance(frames: Tensor, side: Tensor, slots: Tensor, count: int) -> None:
-    """See `codec_plain.advance`."""
-    rows = slots.shape[0]
-    _advance[(triton.cdiv(rows, 256),)](frames, side, slots, rows, count, BLOCK=256)
+    """All layers are done: `count` frames more, and the taps just written are the present ones."""
+    frames[slots] = frames[slots] + count
+    side[slots] = 1 - side[slots]

@@ -1,94 +1,48 @@
-"""Triton: attention of new frames to a window of the past, kept in a ring."""
+"""Attention of the codec's new frames to a window of the past, kept in a ring."""
 
 from __future__ import annotations
 
 import math
 
 import torch
-import triton
-import triton.language as tl
 from torch import Tensor
 
-
-@triton.jit
-def _fold(
-    low, high, keys, values, age, seen, cos, sin, best, total, mixed,
-    HALF: tl.constexpr,
-):  # fmt: skip
-    """Some more keys [N], whose ages turn the query: a step of a softmax made in pieces."""
-    i = tl.arange(0, HALF)[None, :]
-    mask = seen[:, None]
-    c = tl.load(cos + age[:, None] * HALF + i, mask=mask, other=0.0)
-    s = tl.load(sin + age[:, None] * HALF + i, mask=mask, other=0.0)
-    key_low = tl.load(keys[:, None] + i, mask=mask, other=0.0).to(tl.float32)
-    key_high = tl.load(keys[:, None] + HALF + i, mask=mask, other=0.0).to(tl.float32)
-    products = (low * c - high * s) * key_low + (high * c + low * s) * key_high
-    scores = tl.where(seen, tl.sum(products, 1), float("-inf"))
-    top = tl.maximum(best, tl.max(scores, 0))
-    weights = tl.exp(scores - top)
-    fade = tl.exp(best - top)
-    d = tl.arange(0, 2 * HALF)[None, :]
-    value = tl.load(values[:, None] + d, mask=mask, other=0.0).to(tl.float32)
-    mixed = mixed * fade + tl.sum(weights[:, None] * value, 0)
-    return top, total * fade + tl.sum(weights, 0), mixed
+from realtime_tts.kernels.dispatch import Kernel
 
 
-@triton.jit
-def _attend(
-    qkv, ring, frames, slots, cos, sin, out, count, slot_stride, scale,
-    HEADS: tl.constexpr, WINDOW: tl.constexpr, RING: tl.constexpr, HALF: tl.constexpr,
-    BLOCK: tl.constexpr, NEW: tl.constexpr,
-):  # fmt: skip
-    """One program for a row, a head and a new frame."""
-    DIM: tl.constexpr = 2 * HALF
-    row, head, frame = tl.program_id(0).to(tl.int64), tl.program_id(1), tl.program_id(2)
-    slot = tl.load(slots + row)
-    had = tl.load(frames + slot)
-    tokens = qkv + row * count * (3 * HEADS * DIM) + head * DIM
-    token = tokens + frame * (3 * HEADS * DIM)
-    i = tl.arange(0, HALF)
-    low = (tl.load(token + i).to(tl.float32) * scale)[None, :]
-    high = (tl.load(token + HALF + i).to(tl.float32) * scale)[None, :]
-
-    # The new frames first: a frame sees itself, so that the largest score is finite from here on.
-    j = tl.arange(0, NEW)
-    fresh = tokens + j * (3 * HEADS * DIM) + HEADS * DIM
-    best, total, mixed = _fold(
-        low, high, fresh, fresh + HEADS * DIM, frame - j, j <= frame, cos, sin,
-        float("-inf"), 0.0, tl.zeros((DIM,), tl.float32), HALF,
-    )  # fmt: skip
-    old = ring + slot * slot_stride + head * (RING * DIM)
-    for first in range(0, RING, BLOCK):
-        place = first + tl.arange(0, BLOCK)
-        behind = (had + (RING - 1) - place) % RING  # the last old frame
-        age = behind + 1 + frame
-        seen = (place < RING) & (behind < had) & (age < WINDOW)
-        keys = old + place * DIM
-        best, total, mixed = _fold(
-            low, high, keys, keys + HEADS * RING * DIM, age, seen, cos, sin, best, total, mixed,
-            HALF,
-        )  # fmt: skip
-
-    d = tl.arange(0, DIM)
-    place = (had + frame) % RING
-    tl.store(old + place * DIM + d, tl.load(token + HEADS * DIM + d))
-    tl.store(old + (HEADS * RING + place) * DIM + d, tl.load(token + 2 * HEADS * DIM + d))
-    result = out + (row * count + frame) * (HEADS * DIM) + head * DIM
-    tl.store(result + d, (mixed / total).to(out.dtype.element_ty))
-
-
+@Kernel
 def window_attention(
     qkv: Tensor, ring: Tensor, frames: Tensor, slots: Tensor, cos: Tensor, sin: Tensor
 ) -> Tensor:
-    """See `codec_plain.window_attention`. D is a power of two."""
-    rows, count, _ = qkv.shape
+    """Attention of T new frames to a window of the past: qkv [B, T, 3 * heads * D] ->
+    [B, T, heads * D].
+
+    `ring` [slots + 1, 2, heads, R, D]: keys without rotation, and values, frame n at n modulo R;
+    the new ones are put there. R >= window + T - 1, so that none that is needed is overwritten.
+    `frames` [slots + 1]: those each slot has had. `cos`, `sin` [window, D / 2] float32 by age:
+    rotary embeddings depend on distance only, so that the queries are turned by each key's age,
+    and a stream has no longest length at which angles lose digits.
+    """
+    rows, new, _ = qkv.shape
     _, _, heads, size, dim = ring.shape
-    assert qkv.is_contiguous() and ring[0].is_contiguous() and qkv.dtype is ring.dtype
-    assert dim == triton.next_power_of_2(dim) and size >= cos.shape[0] + count - 1
-    out = qkv.new_empty(rows, count, heads * dim)
-    _attend[(rows, heads, count)](
-        qkv, ring, frames, slots, cos, sin, out, count, ring.stride(0), 1 / math.sqrt(dim),
-        HEADS=heads, WINDOW=cos.shape[0], RING=size, HALF=dim // 2,
-        BLOCK=16, NEW=max(2, triton.next_power_of_2(count)), num_warps=2,
-    )  # fmt: skip
-    return out
+    query, keys_values = qkv.view(rows, new, 3, heads, dim).split((1, 2), 2)
+    fresh = keys_values.permute(0, 2, 3, 1, 4)  # [B, 2, heads, T, D]
+    had, device = frames[slots], qkv.device
+    key, value = torch.cat((ring[slots], fresh), 3).float().unbind(1)  # [B, heads, R + T, D]
+    # How many frames a key lies behind the last old frame; the new ones lie before it.
+    old = (had.unsqueeze(1) - 1 - torch.arange(size, device=device)) % size
+    behind = torch.cat((old, -1 - torch.arange(new, device=device).expand(rows, new)), 1)
+    ages = behind.unsqueeze(1) + 1 + torch.arange(new, device=device).unsqueeze(1)  # [B, T, K]
+    seen = (ages >= 0) & (ages < cos.shape[0]) & (behind < had.unsqueeze(1)).unsqueeze(1)
+    within = ages.clamp(0, cos.shape[0] - 1)
+    c, s = cos[within].unsqueeze(3), sin[within].unsqueeze(3)  # [B, T, K, 1, D / 2]
+    low, high = query.float().chunk(2, -1)  # [B, T, 1, heads, D / 2]
+    turned = torch.cat((low * c - high * s, high * c + low * s), -1)  # [B, T, K, heads, D]
+    scores = torch.einsum("btkhd,bhkd->bthk", turned, key) / math.sqrt(dim)
+    weights = scores.masked_fill(~seen.unsqueeze(2), -math.inf).softmax(-1)
+    # A slot's ring may hold anything where nothing was written since its reset.
+    value = value.masked_fill(~seen.any(1)[:, None, :, None], 0.0)
+    attended = torch.einsum("bthk,bhkd->bthd", weights, value)
+    places = (had.unsqueeze(1) + torch.arange(new, device=device)) % size
+    ring[slots.unsqueeze(1), :, :, places] = fresh.permute(0, 3, 1, 2, 4)
+    return attended.reshape(rows, new, heads * dim).to(qkv.dtype)

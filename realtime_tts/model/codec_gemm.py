@@ -13,7 +13,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from realtime_tts.kernels.codec_kernels import codec_kernels
+from realtime_tts.kernels.codec_output import output_conv, pcm
+from realtime_tts.kernels.codec_rows import advance, codebook_sum
+from realtime_tts.kernels.snake_unfold import unfold
 from realtime_tts.model.codec import codebook_tables
 from realtime_tts.model.codec_gemm_layers import (
     LONGEST_PAST,
@@ -47,8 +49,8 @@ class GemmCodecDecoder:
         direct_channels: int = DIRECT_CHANNELS,
     ) -> None:
         self.config, self.device, self.dtype = config, device, dtype
-        self._kernels, self._layout = codec_kernels(device), AlignedLayout()
-        parts = Parts(weights, self._layout, self._kernels, dtype)
+        self._layout = AlignedLayout()
+        parts = Parts(weights, self._layout, dtype)
         latent, width = config.latent_dim, config.decoder_dim
         table = codebook_tables(config, weights).to(dtype)
         self._table = table.view(config.codebooks, config.codebook_size, config.codebook_dim)
@@ -73,7 +75,10 @@ class GemmCodecDecoder:
         self._direct: list[DirectBlock] = []
         steps = prod(config.upsampling_ratios)
         for index, rate in enumerate(rates):
-            name, channels = f"decoder.decoder.{index + 1}.block", (widths[index], widths[index + 1])
+            name, channels = (
+                f"decoder.decoder.{index + 1}.block",
+                (widths[index], widths[index + 1]),
+            )
             steps *= rate
             if channels[1] <= direct_channels and steps >= LONGEST_PAST:
                 self._direct.append(DirectBlock(parts, name, channels, rate, snakes[index + 1]))
@@ -101,25 +106,25 @@ class GemmCodecDecoder:
         """
         rows, frames, _ = codes.shape
         assert 0 < frames <= MAX_FRAMES, f"{frames} frames in a call, expected 1 to {MAX_FRAMES}"
-        kernels, call = self._kernels, Rows(state, slots)
-        x = kernels.codebook_sum(codes.contiguous(), self._table)
+        call = Rows(state, slots)
+        x = codebook_sum(codes.contiguous(), self._table)
         x = self._transformer(self._pre_conv(x, call), call)
         for stage in self._upsample:
             x = stage(x, call)
         x = self._conv(x, call)
         for wide in self._wide:
             x = wide(x, call)
-        x = kernels.unfold(x, None, snake=self._handover).view(x.shape)
+        x = unfold(x, None, snake=self._handover).view(x.shape)
         for direct in self._direct:
             x = direct(x, call)
-        samples = kernels.output_conv(x, *self._last, call.past(self._last_past))
-        kernels.advance(state.frames, state.side, slots, frames)
+        samples = output_conv(x, *self._last, call.past(self._last_past))
+        advance(state.frames, state.side, slots, frames)
         return samples.view(rows, -1)
 
     @torch.inference_mode()
     def decode_pcm(self, codes: Tensor, slots: Tensor, state: GemmCodecState) -> Tensor:
         """As `decode`, but int16 [B, T * 1920] as `audio/pcm.py` rounds: half as much to fetch."""
-        return self._kernels.pcm(self.decode(codes, slots, state))
+        return pcm(self.decode(codes, slots, state))
 
 
 def load_gemm_codec(

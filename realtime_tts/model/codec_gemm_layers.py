@@ -10,13 +10,15 @@ write what the next layer needs, raw, activated or both.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import ModuleType
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from realtime_tts.kernels.codec_past import Snake
+from realtime_tts.kernels.codec_rows import depthwise_norm
+from realtime_tts.kernels.snake_conv import conv, residual_unit
+from realtime_tts.kernels.snake_unfold import unfold
 from realtime_tts.model.codec_gemm_state import AlignedLayout, Rows
 from realtime_tts.model.weights import Weights
 
@@ -33,7 +35,6 @@ class Parts:
 
     weights: Weights
     layout: AlignedLayout
-    kernels: ModuleType
     dtype: torch.dtype
 
     def take(self, name: str, *shape: int) -> Tensor:
@@ -68,13 +69,13 @@ class GemmConv:
     """A causal convolution, wide form: x [B, L, in] -> [B, L, out]."""
 
     def __init__(self, parts: Parts, name: str, outputs: int, inputs: int, taps: int) -> None:
-        self._kernels, self._count, self._outputs = parts.kernels, taps, outputs
+        self._count, self._outputs = taps, outputs
         self._weight, bias = parts.conv(name, outputs, inputs, taps)
         self._bias = bias.to(parts.dtype)
         self._past = parts.layout.add(taps - 1, inputs)
 
     def __call__(self, x: Tensor, rows: Rows) -> Tensor:
-        matrix = self._kernels.unfold(x, rows.past(self._past), count=self._count)
+        matrix = unfold(x, rows.past(self._past), count=self._count)
         return F.linear(matrix, self._weight, self._bias).view(x.shape[0], -1, self._outputs)
 
 
@@ -83,7 +84,7 @@ class GemmConvNeXt:
 
     def __init__(self, parts: Parts, name: str, channels: int, ratio: int) -> None:
         take, wide = parts.take, 4 * channels
-        self._kernels, self._channels = parts.kernels, channels
+        self._channels = channels
         self._repeat, bias = parts.transposed(f"{name}.0.conv", channels, channels, ratio, ratio)
         self._repeat_bias = bias.to(parts.dtype)
         name = f"{name}.1"
@@ -105,9 +106,7 @@ class GemmConvNeXt:
     def __call__(self, x: Tensor, rows: Rows) -> Tensor:
         """x [B, L, C] -> [B, L * ratio, C]."""
         x = F.linear(x, self._repeat, self._repeat_bias).view(x.shape[0], -1, self._channels)
-        y = self._kernels.depthwise_norm(
-            x, self._taps, self._bias, self._norm, 1e-6, rows.past(self._past)
-        )
+        y = depthwise_norm(x, self._taps, self._bias, self._norm, 1e-6, rows.past(self._past))
         y = F.linear(F.gelu(F.linear(y, *self._up)), *self._down)
         return torch.addcmul(x, y, self._gamma)
 
@@ -116,7 +115,7 @@ class WideUnit:
     """x + k1(snake(k7(snake(x)))) of raw x [B, L, C], which is changed in place."""
 
     def __init__(self, parts: Parts, name: str, channels: int, dilation: int) -> None:
-        self._kernels, self._dilation = parts.kernels, dilation
+        self._dilation = dilation
         self._first = parts.snake(f"{name}.act1", channels)
         self._wide, bias = parts.conv(f"{name}.conv1.conv", channels, channels, _TAPS)
         self._wide_bias = bias.to(parts.dtype)
@@ -125,7 +124,6 @@ class WideUnit:
         self._past = parts.layout.add((_TAPS - 1) * dilation, channels)
 
     def __call__(self, x: Tensor, rows: Rows) -> Tensor:
-        unfold = self._kernels.unfold
         # The last bias goes to x while it is read anyway; the last product then adds itself to x.
         matrix = unfold(
             x, rows.past(self._past), count=_TAPS, dilation=self._dilation, snake=self._first,
@@ -144,16 +142,14 @@ class WideBlock:
         self, parts: Parts, name: str, channels: tuple[int, int], rate: int, snake: Snake
     ) -> None:
         inputs, self._outputs = channels
-        self._kernels, self._snake = parts.kernels, snake
-        self._up, bias = parts.transposed(
-            f"{name}.1.conv", inputs, self._outputs, 2 * rate, rate
-        )
+        self._snake = snake
+        self._up, bias = parts.transposed(f"{name}.1.conv", inputs, self._outputs, 2 * rate, rate)
         self._bias = bias.to(parts.dtype)
         self._past = parts.layout.add(1, inputs)
         self._units = [WideUnit(parts, f"{name}.{2 + i}", self._outputs, 3**i) for i in range(3)]
 
     def __call__(self, x: Tensor, rows: Rows) -> Tensor:
-        matrix = self._kernels.unfold(x, rows.past(self._past), count=2, snake=self._snake)
+        matrix = unfold(x, rows.past(self._past), count=2, snake=self._snake)
         x = F.linear(matrix, self._up, self._bias).view(x.shape[0], -1, self._outputs)
         for unit in self._units:
             x = unit(x, rows)
@@ -164,7 +160,7 @@ class DirectUnit:
     """A residual unit of raw x and activated x, both [B, L, C]."""
 
     def __init__(self, parts: Parts, name: str, channels: int, dilation: int) -> None:
-        self._kernels, self._dilation = parts.kernels, dilation
+        self._dilation = dilation
         self.first = parts.snake(f"{name}.act1", channels)
         """Whoever writes x applies it."""
         wide, wide_bias = parts.conv(f"{name}.conv1.conv", channels, channels, _TAPS)
@@ -178,17 +174,20 @@ class DirectUnit:
         self, x: Tensor, active: Tensor, rows: Rows, after: Snake, *, raw: bool
     ) -> tuple[Tensor | None, Tensor]:
         """The unit's output, if `raw`, and the same activated by `after`."""
-        kernels, past = self._kernels, rows.past(self._past)
+        past = rows.past(self._past)
         if x.shape[2] <= _FUSED:
-            return kernels.residual_unit(
+            return residual_unit(
                 x, active, self._wide, self._second, self._point, past,
                 dilation=self._dilation, after=after, raw=raw,
             )  # fmt: skip
-        _, hidden = kernels.conv(
+        _, hidden = conv(
             active, *self._wide, past, count=_TAPS, dilation=self._dilation,
             snake=self._second, raw=False,
         )  # fmt: skip
-        return kernels.conv(hidden, *self._point, None, residual=x, snake=after, raw=raw)
+        assert hidden is not None
+        y, activated = conv(hidden, *self._point, None, residual=x, snake=after, raw=raw)
+        assert activated is not None
+        return y, activated
 
 
 class DirectBlock:
@@ -199,21 +198,20 @@ class DirectBlock:
         self, parts: Parts, name: str, channels: tuple[int, int], rate: int, after: Snake
     ) -> None:
         inputs, self._outputs = channels
-        self._kernels, self._after = parts.kernels, after
+        self._after = after
         up, self._bias = parts.transposed(f"{name}.1.conv", inputs, self._outputs, 2 * rate, rate)
         self._up = up.t().contiguous()
         self._past = parts.layout.add(1, inputs)
-        self._units = [
-            DirectUnit(parts, f"{name}.{2 + i}", self._outputs, 3**i) for i in range(3)
-        ]
+        self._units = [DirectUnit(parts, f"{name}.{2 + i}", self._outputs, 3**i) for i in range(3)]
         first = self._units[0].first
         self._first = Snake(first.rate.repeat(rate), first.gain.repeat(rate))
 
     def __call__(self, active: Tensor, rows: Rows) -> Tensor:
         shape = active.shape[0], -1, self._outputs
-        raw, activated = self._kernels.conv(
+        raw, activated = conv(
             active, self._up, self._bias, rows.past(self._past), count=2, snake=self._first
         )
+        assert raw is not None and activated is not None
         x: Tensor | None = raw.view(shape)
         active = activated.view(shape)
         for unit, following in zip(self._units, (*self._units[1:], None), strict=True):

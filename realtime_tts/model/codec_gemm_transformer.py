@@ -6,6 +6,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from realtime_tts.kernels import rms_norm, swiglu
+from realtime_tts.kernels.codec_rows import add_scaled_norm
+from realtime_tts.kernels.window_attention import window_attention
 from realtime_tts.model.codec_gemm_layers import Parts
 from realtime_tts.model.codec_gemm_state import RingShape, Rows
 from realtime_tts.model.config import CodecConfig, TransformerConfig
@@ -22,15 +25,20 @@ class RingLayer:
         def take(part: str, *shape: int) -> Tensor:
             return parts.take(f"{name}.{part}", *shape)
 
-        self._kernels, self._eps = parts.kernels, config.norm_eps
+        self._eps = config.norm_eps
         self.input_norm = take("input_layernorm.weight", hidden)
         self._output_norm = take("post_attention_layernorm.weight", hidden)
-        self._qkv = torch.cat([take(f"self_attn.{part}_proj.weight", width, hidden) for part in "qkv"])
+        self._qkv = torch.cat(
+            [take(f"self_attn.{part}_proj.weight", width, hidden) for part in "qkv"]
+        )
         self._out = take("self_attn.o_proj.weight", hidden, width)
         self._out_scale = take("self_attn_layer_scale.scale", hidden)
         self._mlp_scale = take("mlp_layer_scale.scale", hidden)
         self._gate_up = torch.cat(
-            [take(f"mlp.{part}_proj.weight", config.intermediate, hidden) for part in ("gate", "up")]
+            [
+                take(f"mlp.{part}_proj.weight", config.intermediate, hidden)
+                for part in ("gate", "up")
+            ]
         )
         self._down = take("mlp.down_proj.weight", hidden, config.intermediate)
 
@@ -44,14 +52,14 @@ class RingLayer:
         turns: tuple[Tensor, Tensor],
     ) -> Tensor:
         """x [B * T, hidden], changed in place, and x after `input_norm` -> x after `next_norm`."""
-        kernels, state = self._kernels, rows.state
+        state = rows.state
         batch = rows.slots.shape[0]
         qkv = F.linear(normed, self._qkv).view(batch, normed.shape[0] // batch, -1)
-        attended = kernels.window_attention(qkv, ring, state.frames, rows.slots, *turns)
+        attended = window_attention(qkv, ring, state.frames, rows.slots, *turns)
         y = F.linear(attended.flatten(0, 1), self._out)
-        normed = kernels.add_norm(x, y, self._out_scale, self._output_norm, self._eps)
-        y = F.linear(kernels.swiglu(F.linear(normed, self._gate_up)), self._down)
-        return kernels.add_norm(x, y, self._mlp_scale, next_norm, self._eps)
+        normed = add_scaled_norm(x, y, self._out_scale, self._output_norm, self._eps)
+        y = F.linear(swiglu(F.linear(normed, self._gate_up)), self._down)
+        return add_scaled_norm(x, y, self._mlp_scale, next_norm, self._eps)
 
 
 class RingTransformer:
@@ -62,7 +70,7 @@ class RingTransformer:
         hidden, latent = shape.hidden, config.latent_dim
         take = parts.take
         self.ring = RingShape(shape.layers, shape.heads, shape.head_dim, config.window)
-        self._kernels, self._eps = parts.kernels, shape.norm_eps
+        self._eps = shape.norm_eps
         self._input = (
             take(f"{name}.input_proj.weight", hidden, latent),
             take(f"{name}.input_proj.bias", hidden),
@@ -88,7 +96,7 @@ class RingTransformer:
     def __call__(self, x: Tensor, rows: Rows) -> Tensor:
         shape = x.shape
         x = F.linear(x.flatten(0, 1), *self._input)
-        normed = self._kernels.add_norm(x, None, None, self._layers[0].input_norm, self._eps)
+        normed = rms_norm(x, self._layers[0].input_norm, self._eps)
         for index, (layer, norm) in enumerate(zip(self._layers, self._next_norms, strict=True)):
             ring = rows.state.ring[:, index]
             normed = layer(x, normed, norm, ring, rows, self._turns)

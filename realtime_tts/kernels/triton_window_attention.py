@@ -53,7 +53,7 @@ def _attend(
     j = tl.arange(0, NEW)
     fresh = tokens + j * (3 * HEADS * DIM) + HEADS * DIM
     best, total, mixed = _fold(
-        low, high, fresh, fresh + HEADS * DIM, frame - j, j <= frame, cos, sin,
+        low, high, fresh, fresh + HEADS * DIM, frame - j, (j <= frame) & (frame - j < WINDOW), cos, sin,
         float("-inf"), 0.0, tl.zeros((DIM,), tl.float32), HALF,
     )  # fmt: skip
     old = ring + slot * slot_stride + head * (RING * DIM)

@@ -40,7 +40,7 @@ DIRECT_CHANNELS = 192
 #     none (all wide)     144      4,029      15,485
 #     96                  134      2,676      10,074
 #     192                 127      1,874       6,866
-#     384                 120      1,475       5,268   the fewest bytes, but cuBLAS multiplies better
+#     384                 120      1,475       5,268   but cuBLAS multiplies better
 
 
 class GemmCodecDecoder:

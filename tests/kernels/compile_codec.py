@@ -24,6 +24,7 @@ from triton.runtime.jit import JITFunction
 
 from realtime_tts.kernels.dispatch import Kernel
 from realtime_tts.model.codec_gemm import GemmCodecDecoder
+from realtime_tts.model.config import TextIds
 from realtime_tts.model.random_weights import RandomWeights
 from realtime_tts.model.released import released_config
 
@@ -84,10 +85,11 @@ def registers(ptx: str) -> tuple[int, int]:
 
 def main(rows: int, frames: int) -> None:
     JITFunction.__getitem__ = record
-    Kernel.__call__ = lambda self, *args, **named: self.triton(*args, **named)  # type: ignore[method-assign]
+    Kernel.__call__ = lambda self, *args, **named: self.triton(*args, **named)
     meta = torch.device("meta")
     weights = RandomWeights(device=meta, dtype=torch.float32, stored=torch.float32)
-    decoder = GemmCodecDecoder(released_config("1.7B", None).codec, weights, meta)  # type: ignore[arg-type]
+    config = released_config("1.7B", TextIds(*range(6))).codec
+    decoder = GemmCodecDecoder(config, weights, meta)
     codes = torch.empty(rows, frames, 16, dtype=torch.long, device=meta)
     slots = torch.empty(rows, dtype=torch.long, device=meta)
     decoder.decode_pcm(codes, slots, decoder.new_state(rows))

@@ -18,7 +18,7 @@ R = TypeVar("R")
 
 @lru_cache(maxsize=1)
 def triton_available() -> bool:
-    """Whether Triton is installed. It comes with torch's builds for GPUs, not with those for CPUs."""
+    """Whether Triton is installed. It comes with builds of torch for GPUs, not for CPUs."""
     return find_spec("triton") is not None
 
 

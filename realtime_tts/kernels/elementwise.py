@@ -20,9 +20,7 @@ def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
 
 
 @Kernel
-def add_rms_norm(
-    x: Tensor, residual: Tensor, weight: Tensor, eps: float
-) -> tuple[Tensor, Tensor]:
+def add_rms_norm(x: Tensor, residual: Tensor, weight: Tensor, eps: float) -> tuple[Tensor, Tensor]:
     """x + residual, and the RMSNorm of that sum: x, residual [..., H], weight [H].
 
     The norm is that of the sum as returned, rounded to x's type: what the next layer adds to.

@@ -21,9 +21,7 @@ def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
     return out.view(x.shape)
 
 
-def add_rms_norm(
-    x: Tensor, residual: Tensor, weight: Tensor, eps: float
-) -> tuple[Tensor, Tensor]:
+def add_rms_norm(x: Tensor, residual: Tensor, weight: Tensor, eps: float) -> tuple[Tensor, Tensor]:
     rows, others = _as_rows(x), _as_rows(residual)
     width = rows.shape[1]
     total, out = rows.new_empty(rows.shape), rows.new_empty(rows.shape)

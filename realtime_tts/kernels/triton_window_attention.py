@@ -52,8 +52,9 @@ def _attend(
     # The new frames first: a frame sees itself, so that the largest score is finite from here on.
     j = tl.arange(0, NEW)
     fresh = tokens + j * (3 * HEADS * DIM) + HEADS * DIM
+    ahead = frame - j
     best, total, mixed = _fold(
-        low, high, fresh, fresh + HEADS * DIM, frame - j, (j <= frame) & (frame - j < WINDOW), cos, sin,
+        low, high, fresh, fresh + HEADS * DIM, ahead, (ahead >= 0) & (ahead < WINDOW), cos, sin,
         float("-inf"), 0.0, tl.zeros((DIM,), tl.float32), HALF,
     )  # fmt: skip
     old = ring + slot * slot_stride + head * (RING * DIM)

@@ -16,6 +16,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from realtime_tts import kernels
+
 _SWITCH = "TRITON_INTERPRET"
 _compiled = False
 
@@ -27,7 +29,10 @@ def pytest_configure(config: pytest.Config) -> None:
         before = os.environ.get(_SWITCH)
         os.environ[_SWITCH] = "1"
         try:
-            _mend_interpreter()  # imports Triton, which decorates its own functions
+            _mend_interpreter()  # imports Triton, which decorates its own functions,
+            for kernel in list(vars(kernels).values()):  # and these are ours
+                if isinstance(kernel, kernels.Kernel):
+                    assert kernel.triton
         except ModuleNotFoundError:
             pass  # each test says so
         finally:

@@ -32,9 +32,7 @@ def test_a_norm_equals_its_plain_twin(
 def test_a_norm_after_a_sum_equals_its_plain_twin(
     shape: tuple[int, ...], dtype: torch.dtype, random: Random, close: Check
 ) -> None:
-    x, residual, weight = (
-        random(*size, dtype=dtype) for size in (shape, shape, shape[-1:])
-    )
+    x, residual, weight = (random(*size, dtype=dtype) for size in (shape, shape, shape[-1:]))
     before = x.clone(), residual.clone()
     total, normed = add_rms_norm(x, residual, weight, 1e-5)
     wanted, _ = add_rms_norm.plain(x, residual, weight, 1e-5)

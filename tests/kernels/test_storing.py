@@ -27,7 +27,9 @@ def rope(dim: int, device: torch.device) -> Rope:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("group", "kv_heads", "dim"), [(1, 1, 16), (2, 3, 24), (4, 2, 32), (8, 1, 128)])
+@pytest.mark.parametrize(
+    ("group", "kv_heads", "dim"), [(1, 1, 16), (2, 3, 24), (4, 2, 32), (8, 1, 128)]
+)
 def test_rope_and_store_equals_its_plain_twin(
     group: int, kv_heads: int, dim: int, dtype: torch.dtype, random: Random, make_layer: Make,
     close: Check,
@@ -98,7 +100,9 @@ def test_prompts_are_stored_behind_what_their_slots_hold(
         for step in range(length):
             page, offset = divmod(start + step, 4)
             wanted[layer.tables[slot, page], :, :, offset] = keys_values[row, step]
-    kernel(keys_values, layer.pages, layer.tables, *(layer.ints(*c) for c in zip(*rows)))
+    kernel(
+        keys_values, layer.pages, layer.tables, *(layer.ints(*c) for c in zip(*rows, strict=True))
+    )
     assert torch.equal(layer.pages[1:], wanted[1:])
 
 

@@ -1,0 +1,229 @@
+"""The talker's keys and values in pages, for captured graphs.
+
+    cache = PagedKVCache(config, slots=64, pages=pages_for_memory(config, 8 << 30, dtype), ...)
+    cache.reserve(slot, positions)            # host; raises OutOfPages
+    (start,) = cache.begin([slot], 17)        # host: counts positions, reserves what is missing
+    cache.upload()                            # once before a step: the tables, as they are now
+    cache.attend_prompt(layer, ...)           # device only: may be captured, and replayed for ever
+    cache.attend_step(layer, ...)
+
+Host and device meet in `upload` alone. Device methods take tensors, read nothing on the host and
+find pages and tables at fixed addresses. Rows that a captured batch has too many stand in the
+scratch slot, number `slots`, at position 0: what they write goes to a page that nobody reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from realtime_tts.errors import ConfigError, OutOfPages
+from realtime_tts.kernels import decode_attention, prompt_attention, rope_and_store, store_prompt
+from realtime_tts.model.config import TransformerConfig
+from realtime_tts.model.pages import PageTables
+
+__all__ = ["PAGE_SIZE", "OutOfPages", "PagedKVCache", "page_bytes", "pages_for_memory"]
+
+PAGE_SIZE = 16
+"""Positions of a page: 1.3 s of speech, so a turn wastes 0.6 s of it on average."""
+
+
+def page_bytes(config: TransformerConfig, dtype: torch.dtype, page_size: int = PAGE_SIZE) -> int:
+    """Memory of one page, all layers together."""
+    position = 2 * config.layers * config.kv_heads * config.head_dim
+    return position * page_size * dtype.itemsize
+
+
+def pages_for_memory(
+    config: TransformerConfig, memory: int, dtype: torch.dtype, page_size: int = PAGE_SIZE
+) -> int:
+    """How many pages a cache of at most `memory` bytes has, its scratch page aside.
+
+    Raises ConfigError where there would be none.
+    """
+    one = page_bytes(config, dtype, page_size)
+    pages = memory // one - 1
+    if pages < 1:
+        raise ConfigError(
+            f"{memory} bytes for keys and values are too few: a page of {page_size} positions "
+            f"takes {one}, and two are the least"
+        )
+    return pages
+
+
+class PagedKVCache:
+    """Keys and values of `slots` slots in `pages` pages and a scratch page.
+
+    `positions`: the most that one slot may hold; without it, what the talker can take or all pages
+    hold, whichever is less. It sets the width of the tables, and on devices without Triton the
+    work of every step.
+    """
+
+    def __init__(
+        self,
+        config: TransformerConfig,
+        slots: int,
+        pages: int,
+        device: torch.device,
+        dtype: torch.dtype,
+        *,
+        page_size: int = PAGE_SIZE,
+        positions: int | None = None,
+    ) -> None:
+        positions = min(positions or config.max_positions, pages * page_size)
+        self.config, self.device, self.slots = config, device, slots
+        self.lengths = [0] * slots
+        """Positions stored, by slot; `begin` counts them."""
+        self._host = PageTables(slots, pages, page_size, -(-positions // page_size))
+        self.pages = torch.zeros(
+            (config.layers, pages + 1, 2, config.kv_heads, page_size, config.head_dim),
+            device=device,
+            dtype=dtype,
+        )
+        self.layers: list[Tensor] = list(self.pages.unbind(0))
+        """Of each layer: what the kernels call `pages`."""
+        self.tables = torch.zeros(
+            (slots + 1, self._host.max_pages), device=device, dtype=torch.int32
+        )
+
+    # Host ------------------------------------------------------------------------------------
+
+    @property
+    def scratch_slot(self) -> int:
+        """Where padding rows stand."""
+        return self.slots
+
+    @property
+    def bytes(self) -> int:
+        """Memory of the pages, used or not."""
+        return self.pages.numel() * self.pages.element_size()
+
+    @property
+    def free_pages(self) -> int:
+        return self._host.free
+
+    def pages_for(self, positions: int) -> int:
+        """Pages that so many positions of a slot take."""
+        return self._host.pages_for(positions)
+
+    def length(self, slot: int) -> int:
+        """Positions stored for a slot."""
+        return self.lengths[slot]
+
+    def reserve(self, slot: int, positions: int) -> None:
+        """Make sure of pages for the slot's first `positions` positions, those it holds included.
+
+        Raises OutOfPages, having changed nothing.
+        """
+        self._host.reserve(slot, positions)
+
+    def begin(self, slots: Sequence[int], count: int) -> list[int]:
+        """Count `count` further positions in each slot; the position of the first.
+
+        Reserves what is missing. Raises OutOfPages: no slot has grown then, though some may have
+        been given pages, which they keep.
+        """
+        starts = [self.lengths[slot] for slot in slots]
+        for slot, start in zip(slots, starts, strict=True):
+            self.reserve(slot, start + count)
+        for slot, start in zip(slots, starts, strict=True):
+            self.lengths[slot] = start + count
+        return starts
+
+    def clear(self, slot: int) -> None:
+        """Forget a slot's positions and take its pages back; may be repeated."""
+        self._host.clear(slot)
+        self.lengths[slot] = 0
+
+    @torch.inference_mode()
+    def upload(self) -> None:
+        """Bring the tables on the device up to date: one small copy, or nothing.
+
+        To be called on the stream that runs the steps, outside of a capture.
+        """
+        if not self._host.changed:
+            return
+        slots, columns, numbers = self._to_device(self._host.take_changes()).unbind(1)
+        self.tables[slots, columns] = numbers.to(torch.int32)
+
+    @torch.inference_mode()
+    def copy_prefix(self, slot: int, keys_values: Tensor) -> None:
+        """Fill an empty slot with the first positions of another, as `read` gave them.
+
+        keys_values [layers, 2, n, kv_heads, D]. The slot then holds n positions. Raises OutOfPages.
+        """
+        count, size = keys_values.shape[2], self._host.page_size
+        assert self.lengths[slot] == 0, f"slot {slot} holds positions; clear it first"
+        self.reserve(slot, count)
+        whole = self._to_device(self._host.table(slot)[: count // size])
+        filled = len(whole) * size
+        by_page = keys_values[:, :, :filled].unflatten(2, (len(whole), size))
+        self.pages[:, whole] = by_page.permute(0, 2, 1, 4, 3, 5)
+        if filled < count:
+            last = self.pages[:, self._host.table(slot)[len(whole)], :, :, : count - filled]
+            last.copy_(keys_values[:, :, filled:].transpose(2, 3))
+        self.lengths[slot] = count
+
+    @torch.inference_mode()
+    def read(self, slot: int, count: int) -> Tensor:
+        """A copy of a slot's first positions [layers, 2, count, kv_heads, D], for `copy_prefix`."""
+        assert count <= self.lengths[slot], f"slot {slot} holds {self.lengths[slot]} positions"
+        table = self._to_device(self._host.table(slot)[: self.pages_for(count)])
+        found = self.pages[:, table].permute(0, 2, 1, 4, 3, 5).flatten(2, 3)
+        return found[:, :, :count].contiguous()
+
+    def _to_device(self, numbers: Sequence[Sequence[int]] | Sequence[int]) -> Tensor:
+        """int64; from pinned memory, so that the copy to a GPU does not wait for its work."""
+        held = torch.tensor(numbers, dtype=torch.long, pin_memory=self.device.type == "cuda")
+        return held.to(self.device, non_blocking=True)
+
+    # Device ----------------------------------------------------------------------------------
+
+    def attend_step(
+        self,
+        layer: int,
+        qkv: Tensor,
+        slots: Tensor,
+        positions: Tensor,
+        norm: Tensor,
+        cos: Tensor,
+        sin: Tensor,
+    ) -> Tensor:
+        """Store one position for each row, whose query attends to all of its slot up to there.
+
+        qkv [B, heads + 2 * kv_heads, D], the fused product as it is: norm, rotation and storing
+        happen here, see `kernels.rope_and_store` for norm, cos and sin. slots, positions [B];
+        padding rows stand in the scratch slot at position 0. -> [B, heads * D].
+        """
+        self._check()
+        pages, tables = self.layers[layer], self.tables
+        query = rope_and_store(
+            qkv, norm, cos, sin, pages, tables, slots, positions, self.config.norm_eps
+        )
+        return decode_attention(query, pages, tables, slots, positions, 1)
+
+    def attend_prompt(
+        self,
+        layer: int,
+        query: Tensor,
+        keys_values: Tensor,
+        slots: Tensor,
+        starts: Tensor,
+        lengths: Tensor,
+    ) -> Tensor:
+        """Store prompts, and attend causally to them and to what their slots hold already.
+
+        query [B, L, heads, D] and keys_values [B, L, 2, kv_heads, D], rotated for the positions
+        starts[b] + 0, 1, ...; row b has lengths[b] positions, what is behind them is padding. A
+        padding row stands in the scratch slot with length 0. -> [B, L, heads * D], zeros where
+        padding is.
+        """
+        self._check()
+        pages, tables = self.layers[layer], self.tables
+        store_prompt(keys_values, pages, tables, slots, starts, lengths)
+        return prompt_attention(query, pages, tables, slots, starts, lengths)
+
+    def _check(self) -> None:
+        assert not self._host.changed, "the tables have changed: call upload() before a step"

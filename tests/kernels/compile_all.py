@@ -1,0 +1,85 @@
+"""Compiles every kernel as the launchers ask for it, for a GPU that need not be there.
+
+python compile_all.py 90    # compute capability, without the dot; prints the kernels' names
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import torch
+from triton.backends.compiler import GPUTarget
+from triton.runtime import driver, jit
+
+from realtime_tts import kernels
+
+BF16 = torch.bfloat16
+
+
+class NoDriver:
+    """As much of a driver as the compiler asks for."""
+
+    def __init__(self, architecture: int) -> None:
+        self._target = GPUTarget("cuda", architecture, 32)
+
+    def get_current_target(self) -> GPUTarget:
+        return self._target
+
+    def get_current_device(self) -> int:
+        return 0
+
+    def get_current_stream(self, device: int) -> int:
+        return 0
+
+
+def compile_instead_of_launching() -> None:
+    run = jit.JITFunction.run
+
+    def compiled(self: Any, *args: Any, **kwargs: Any) -> Any:
+        built = run(self, *args, **kwargs | {"warmup": True})
+        assert built.asm["cubin"]
+        sys.stdout.write(f"{self.__name__}\n")
+        return built
+
+    jit.JITFunction.run = compiled
+
+
+def elementwise() -> None:
+    x = torch.zeros(2, 2048, dtype=BF16)
+    kernels.rms_norm.triton(x, x[0], 1e-6)
+    kernels.add_rms_norm.triton(x, x, x[0], 1e-6)
+    kernels.swiglu.triton(x)
+
+
+def attention(rows: int, length: int) -> None:
+    """With the heads of the released checkpoints."""
+    heads, kv_heads, dim = 16, 8, 128
+    pages = torch.zeros(2, 2, kv_heads, 16, dim, dtype=BF16)
+    tables, zeros = torch.zeros(rows + 1, 4, dtype=torch.int32), torch.zeros(rows).long()
+    where = (pages, tables, zeros)
+    turns = torch.zeros(32, dim)
+    qkv = torch.zeros(rows, heads + 2 * kv_heads, dim, dtype=BF16)
+    norm = torch.zeros(heads + kv_heads, dim, dtype=BF16)
+    query = kernels.rope_and_store.triton(qkv, norm, turns, turns, *where, zeros, 1e-6)
+    kernels.decode_attention.triton(query, *where, zeros, 1)
+    prompt = torch.zeros(rows, length, 2, kv_heads, dim, dtype=BF16)
+    kernels.store_prompt.triton(prompt, *where, zeros, zeros)
+    query = torch.zeros(rows, length, heads, dim, dtype=BF16)
+    kernels.prompt_attention.triton(query, *where, zeros, zeros)
+
+
+def sampling(vocab: int) -> None:
+    ones = torch.ones(2)
+    logits = torch.zeros(2, vocab)
+    kernels.sample.triton(logits, ones, ones.int(), ones.bool(), torch.zeros(2, 16)[:, 3])
+
+
+if __name__ == "__main__":
+    driver.set_active(NoDriver(int(sys.argv[1])))
+    compile_instead_of_launching()
+    elementwise()
+    attention(rows=1, length=16)  # split
+    attention(rows=64, length=256)
+    sampling(2048)
+    sampling(3072)

@@ -1,0 +1,315 @@
+"""The paged cache against the slot cache: the same talker, the same outputs, pages or not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from realtime_tts.errors import ConfigError
+from realtime_tts.model import SpeechModel
+from realtime_tts.model.paged_cache import (
+    OutOfPages,
+    PagedKVCache,
+    page_bytes,
+    pages_for_memory,
+)
+from realtime_tts.model.random_weights import RandomWeights
+from realtime_tts.model.talker import Talker
+
+SIZE = 4
+"""Positions of a page: few, so that every test crosses borders."""
+
+
+@pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def talker(request: pytest.FixtureRequest, model: SpeechModel) -> Talker:
+    """A small random one, on the device under test."""
+    device = torch.device(request.param)
+    weights = RandomWeights(device=device, dtype=torch.float32, stored=torch.bfloat16)
+    return Talker(model.config.talker, weights, device, torch.float32)
+
+
+def new_cache(talker: Talker, slots: int = 4, pages: int = 40, positions: int = 48) -> PagedKVCache:
+    shape = talker.config.transformer
+    return PagedKVCache(
+        shape, slots, pages, talker.device, talker.dtype, page_size=SIZE, positions=positions
+    )
+
+
+def numbers(talker: Talker, *shape: int, seed: int = 0) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(*shape, talker.config.transformer.hidden, generator=generator).to(
+        talker.device
+    )
+
+
+def close(found: Tensor, wanted: Tensor) -> None:
+    torch.testing.assert_close(found, wanted, atol=1e-4, rtol=1e-4)
+
+
+# The talker on pages: what an engine captures ---------------------------------------------------
+
+
+@torch.inference_mode()
+def step(
+    talker: Talker, inputs: Tensor, slots: Tensor, positions: Tensor, cache: PagedKVCache
+) -> Tensor:
+    """inputs [B, H] -> outputs [B, H]; tensors only."""
+    x, rope = inputs, talker._rope
+    for index, layer in enumerate(talker.layers):
+        qkv = layer.qkv(layer.input_norm(x)).view(len(x), -1, layer.config.head_dim)
+        norm = layer.head_norm._weight
+        attended = cache.attend_step(index, qkv, slots, positions, norm, rope.cos, rope.sin)
+        x = layer.output(x, attended)
+    return talker.norm(x)
+
+
+@torch.inference_mode()
+def prompt(
+    talker: Talker, inputs: Tensor, slots: Tensor, starts: Tensor, lengths: Tensor,
+    cache: PagedKVCache,
+) -> Tensor:  # fmt: skip
+    """inputs [B, L, H] -> outputs [B, L, H]; tensors only."""
+    rows, length = inputs.shape[:2]
+    places = (starts.unsqueeze(1) + torch.arange(length, device=starts.device)).flatten()
+    cos, sin = (table[places].unsqueeze(1) for table in (talker._rope.cos, talker._rope.sin))
+    x = inputs.flatten(0, 1)
+    for index, layer in enumerate(talker.layers):
+        query, keys_values = layer.project(x, cos, sin)
+        attended = cache.attend_prompt(
+            index,
+            query.unflatten(0, (rows, length)),
+            keys_values.unflatten(0, (rows, length)),
+            slots, starts, lengths,
+        )  # fmt: skip
+        x = layer.output(x, attended.flatten(0, 1))
+    return talker.norm(x).view_as(inputs)
+
+
+def decode(
+    talker: Talker, inputs: Tensor, slots: Sequence[int], cache: PagedKVCache, padding: int = 0
+) -> Tensor:
+    """One step as an engine makes it, with rows of padding behind the real ones."""
+    positions = cache.begin(slots, 1) + [0] * padding
+    cache.upload()
+    rows = [*slots, *[cache.scratch_slot] * padding]
+    inputs = torch.cat((inputs, inputs.new_ones(padding, inputs.shape[1])))
+    where = torch.tensor([rows, positions], device=talker.device)
+    return step(talker, inputs, *where, cache)[: len(slots)]
+
+
+def prefill(
+    talker: Talker, prompts: Sequence[Tensor], slots: Sequence[int], cache: PagedKVCache
+) -> list[Tensor]:
+    """Prompts [n, H] behind what their slots hold: the outputs [n, H] of each."""
+    starts = [cache.begin([slot], len(x))[0] for slot, x in zip(slots, prompts, strict=True)]
+    cache.upload()
+    lengths = [len(x) for x in prompts]
+    padded = torch.nn.utils.rnn.pad_sequence(list(prompts), batch_first=True, padding_value=9.0)
+    where = torch.tensor([slots, starts, lengths], device=talker.device)
+    outputs = prompt(talker, padded, *where, cache)
+    return [row[:length] for row, length in zip(outputs, lengths, strict=True)]
+
+
+# Proofs ----------------------------------------------------------------------------------------
+
+
+def test_pages_and_slots_give_the_same_outputs_step_by_step(talker: Talker) -> None:
+    """Prompts of different lengths at once, then steps of interleaved slots and padding rows."""
+    paged, plain = new_cache(talker), talker.new_cache(4)
+    slots, prompts = [2, 0, 3], [numbers(talker, n, seed=n) for n in (5, 1, 12)]
+    for slot, inputs, found in zip(
+        slots, prompts, prefill(talker, prompts, slots, paged), strict=True
+    ):
+        close(found[-1], talker.prefill(inputs, slot, plain))
+    for turn, rows in enumerate([[2, 0, 3], [3, 2], [0], [0, 3], [2, 3, 0], [3, 0, 2]] * 3):
+        inputs = numbers(talker, len(rows), seed=100 + turn)
+        found = decode(talker, inputs, rows, paged, padding=turn % 3)
+        close(found, talker.decode(inputs, rows, plain))
+    assert [paged.length(slot) for slot in slots] == [plain.length(slot) for slot in slots]
+
+
+def test_a_prompt_in_two_parts_equals_the_whole(talker: Talker) -> None:
+    whole = numbers(talker, 11)
+    cache = new_cache(talker)
+    (wanted,) = prefill(talker, [whole], [0], cache)
+    for cut in (1, 4, 7, 10):
+        prefill(talker, [whole[:cut]], [1], cache)
+        found, _ = prefill(talker, [whole[cut:], whole[:3]], [1, 2], cache)
+        close(found, wanted[cut:])
+        cache.clear(1)
+        cache.clear(2)
+
+
+@pytest.mark.parametrize("count", [1, 3, 4, 8, 9])
+def test_a_copied_prefix_is_as_good_as_a_computed_one(talker: Talker, count: int) -> None:
+    whole, other = numbers(talker, 13), numbers(talker, 6, seed=1)
+    cache = new_cache(talker)
+    (wanted,) = prefill(talker, [whole], [0], cache)
+    prefix = cache.read(0, count)
+    shape = talker.config.transformer
+    assert prefix.shape == (shape.layers, 2, count, shape.kv_heads, shape.head_dim)
+    cache.clear(0)
+    prefill(talker, [other], [2], cache)  # in the pages the prefix came from
+    cache.copy_prefix(3, prefix)
+    assert cache.length(3) == count
+    assert torch.equal(cache.read(3, count), prefix)
+    (found,) = prefill(talker, [whole[count:]], [3], cache)
+    close(found, wanted[count:])
+    inputs = numbers(talker, 1, seed=5)
+    plain = talker.new_cache(1)
+    talker.prefill(whole, 0, plain)
+    close(decode(talker, inputs, [3], cache), talker.decode(inputs, [0], plain))
+
+
+def test_a_prefix_read_stays_as_it_was(talker: Talker) -> None:
+    cache = new_cache(talker)
+    prefill(talker, [numbers(talker, 8)], [0], cache)
+    prefix = cache.read(0, 8)
+    before = prefix.clone()
+    cache.clear(0)
+    prefill(talker, [numbers(talker, 8, seed=1)], [0], cache)
+    assert torch.equal(prefix, before)
+
+
+def test_pages_of_a_cleared_slot_serve_another_and_tell_nothing(talker: Talker) -> None:
+    """Not even what a row of NaN left in them."""
+    cache = new_cache(talker, pages=6)
+    fresh = new_cache(talker, pages=6)
+    prefill(talker, [torch.full_like(numbers(talker, 24), float("nan"))], [1], cache)
+    assert cache.free_pages == 0
+    with pytest.raises(OutOfPages, match="0 of 6 are free"):
+        cache.begin([0], 1)
+    assert cache.length(0) == 0
+    cache.clear(1)
+    assert (cache.free_pages, cache.length(1)) == (6, 0)
+    x = numbers(talker, 6)
+    close(prefill(talker, [x], [0], cache)[0], prefill(talker, [x], [0], fresh)[0])
+    inputs = numbers(talker, 1, seed=2)
+    close(decode(talker, inputs, [0], cache, padding=2), decode(talker, inputs, [0], fresh))
+
+
+def test_padding_rows_leave_all_other_pages_alone(talker: Talker) -> None:
+    cache = new_cache(talker)
+    prefill(talker, [numbers(talker, 6)], [0], cache)
+    before = cache.pages.clone()
+    nowhere = torch.full((3,), cache.scratch_slot, device=talker.device)
+    none = torch.zeros_like(nowhere)
+    step(talker, numbers(talker, 3), nowhere, none, cache)
+    assert torch.equal(cache.pages[:, 1:], before[:, 1:])
+    outputs = prompt(talker, numbers(talker, 3, 5), nowhere, none, none, cache)
+    assert torch.equal(cache.pages[:, 1:], before[:, 1:])
+    assert outputs.isfinite().all()
+
+
+def test_a_cleared_slot_points_at_the_scratch_page(talker: Talker) -> None:
+    """A row that an engine forgot to take out of a batch must not write into another's pages."""
+    cache = new_cache(talker)
+    prefill(talker, [numbers(talker, 6)], [0], cache)
+    assert cache.tables[0, :2].all()
+    cache.clear(0)
+    cache.upload()
+    assert not cache.tables.any()
+
+
+def test_tables_and_pages_keep_their_addresses(talker: Talker) -> None:
+    cache = new_cache(talker)
+    places = cache.tables.data_ptr(), [layer.data_ptr() for layer in cache.layers]
+    for turn in range(3):
+        prefill(talker, [numbers(talker, 9)], [turn], cache)
+        cache.clear(turn)
+    cache.copy_prefix(0, torch.zeros_like(cache.pages[:, :2, :, :, 0]).transpose(1, 2))
+    cache.upload()
+    assert places == (cache.tables.data_ptr(), [layer.data_ptr() for layer in cache.layers])
+
+
+def test_a_step_without_the_tables_it_needs_is_refused(talker: Talker) -> None:
+    cache = new_cache(talker)
+    cache.begin([0], 1)
+    zero = torch.zeros(1, dtype=torch.long, device=talker.device)
+    with pytest.raises(AssertionError, match="upload"):
+        step(talker, numbers(talker, 1), zero, zero, cache)
+
+
+def test_nothing_is_read_on_the_host(model: SpeechModel) -> None:
+    """Fake tensors have shapes and no values: whatever asks for a value fails here."""
+    with FakeTensorMode():
+        device = torch.device("cpu")
+        shape = model.config.talker.transformer
+        cache = PagedKVCache(shape, 4, 40, device, torch.float32, page_size=SIZE, positions=48)
+        heads, keys, dim = shape.heads, shape.kv_heads, shape.head_dim
+        rows = torch.zeros(3, dtype=torch.long)
+        turns, norm = torch.zeros(48, dim), torch.zeros(heads + keys, dim)
+        qkv = torch.zeros(3, heads + 2 * keys, dim)
+        found = cache.attend_step(0, qkv, rows, rows, norm, turns, turns)
+        assert found.shape == (3, heads * dim)
+        query, keys_values = torch.zeros(3, 7, heads, dim), torch.zeros(3, 7, 2, keys, dim)
+        found = cache.attend_prompt(0, query, keys_values, rows, rows, rows)
+        assert found.shape == (3, 7, heads * dim)
+
+
+@pytest.mark.gpu
+def test_a_captured_step_is_the_step(model: SpeechModel) -> None:
+    """Captured with padding rows alone; replayed with any slots, positions and tables."""
+    device = torch.device("cuda")
+    weights = RandomWeights(device=device, dtype=torch.bfloat16, stored=torch.bfloat16)
+    talker = Talker(model.config.talker, weights, device, torch.bfloat16)
+    captured, eager = new_cache(talker), new_cache(talker)
+    inputs = numbers(talker, 4).bfloat16()
+    slots = torch.full((4,), captured.scratch_slot, device=device)
+    positions = torch.zeros_like(slots)
+    step(talker, inputs, slots, positions, captured)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        outputs = step(talker, inputs, slots, positions, captured)
+    for turn, rows in enumerate([[1, 3, 0, 2], [2, 0], [0, 1, 2], [3]] * 6):
+        fresh = numbers(talker, len(rows), seed=turn).bfloat16()
+        wanted = decode(talker, fresh, rows, eager, padding=4 - len(rows))
+        starts = captured.begin(rows, 1)
+        captured.upload()
+        padding = 4 - len(rows)
+        slots.copy_(torch.tensor([*rows, *[captured.scratch_slot] * padding]))
+        positions.copy_(torch.tensor([*starts, *[0] * padding]))
+        inputs[: len(rows)] = fresh
+        graph.replay()
+        torch.testing.assert_close(outputs[: len(rows)], wanted, atol=0, rtol=0)
+
+
+# Memory ----------------------------------------------------------------------------------------
+
+
+def test_memory_is_what_was_asked_for(model: SpeechModel) -> None:
+    shape = replace(model.config.talker.transformer, layers=3, kv_heads=2, head_dim=8)
+    one = page_bytes(shape, torch.bfloat16, page_size=4)
+    assert one == 3 * 2 * 2 * 8 * 4 * 2
+    pages = pages_for_memory(shape, 10 * one + 5, torch.bfloat16, page_size=4)
+    cache = PagedKVCache(shape, 2, pages, torch.device("cpu"), torch.bfloat16, page_size=4)
+    assert (pages, cache.bytes, cache.free_pages) == (9, 10 * one, 9)
+    with pytest.raises(ConfigError, match=f"takes {one}, and two are the least"):
+        pages_for_memory(shape, 2 * one - 1, torch.bfloat16, page_size=4)
+
+
+def test_a_slot_can_have_all_pages_unless_told_otherwise(model: SpeechModel) -> None:
+    shape = model.config.talker.transformer
+    cache = PagedKVCache(shape, 2, 5, torch.device("cpu"), torch.float32, page_size=SIZE)
+    cache.reserve(1, 5 * SIZE)
+    cache.clear(1)
+    assert [cache.pages_for(count) for count in (0, 1, SIZE, SIZE + 1)] == [0, 1, 1, 2]
+    with pytest.raises(OutOfPages, match="at most 20"):
+        cache.reserve(1, 5 * SIZE + 1)
+
+
+def test_reserved_pages_are_there_when_they_are_needed(model: SpeechModel) -> None:
+    shape = model.config.talker.transformer
+    cache = PagedKVCache(shape, 2, 4, torch.device("cpu"), torch.float32, page_size=SIZE)
+    cache.reserve(0, 3 * SIZE)
+    assert (cache.free_pages, cache.length(0)) == (1, 0)
+    with pytest.raises(OutOfPages):
+        cache.begin([1], 2 * SIZE)
+    assert cache.begin([0], 5) == [0]
+    assert cache.begin([0], 3 * SIZE - 5) == [5]
+    assert cache.free_pages == 1

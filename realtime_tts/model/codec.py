@@ -31,7 +31,7 @@ class CodecDecoder:
         self._layout = layout = StateLayout()
         dim, latent, width = config.codebook_dim, config.latent_dim, config.decoder_dim
         take = weights.take
-        self._codebooks = _codebooks(config, weights)
+        self._codebooks = codebook_tables(config, weights)
         self._offsets = torch.arange(config.codebooks, device=device) * config.codebook_size
         self._pre_conv = CausalConv(
             take("decoder.pre_conv.conv.weight", latent, dim, 3),
@@ -115,7 +115,7 @@ def _upsample(
     return up, ConvNeXt(weights, f"{name}.1", channels, layout)
 
 
-def _codebooks(config: CodecConfig, weights: Weights) -> Tensor:
+def codebook_tables(config: CodecConfig, weights: Weights) -> Tensor:
     """One table [codebooks * entries, codebook_dim], through the quantizers' output projections.
 
     An entry is stored as a sum and a count; a frame's vector is the sum of its sixteen entries.

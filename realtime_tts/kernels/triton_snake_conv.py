@@ -1,0 +1,237 @@
+"""The Triton twins of `snake_conv.py`: convolutions without a left matrix in memory.
+
+A tile of outputs is a sum of small products over taps and channels; what follows it (bias,
+residual, the next layer's SnakeBeta, the pointwise convolution of a residual unit) happens before
+anything is written. Inputs are activated by whoever wrote them: a step is read once for each tap,
+mostly from the cache, and its sine is computed once.
+"""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from realtime_tts.kernels.codec_past import Past, Snake
+from realtime_tts.kernels.triton_snake_unfold import past_arguments, present, snake_beta
+
+_WAVES = 264  # programs worth having: two for each multiprocessor of an H200
+
+
+@triton.jit
+def _product(
+    x, weight, old, row, step, column, steps,
+    CHANNELS: tl.constexpr, OUTPUTS: tl.constexpr, COUNT: tl.constexpr, DILATION: tl.constexpr,
+    PRECISION: tl.constexpr,
+    BLOCK_T: tl.constexpr, BLOCK_K: tl.constexpr, BLOCK_N: tl.constexpr,
+):  # fmt: skip
+    """The convolution's sums [BLOCK_T, BLOCK_N] in float32, without bias."""
+    CHUNKS: tl.constexpr = (CHANNELS + BLOCK_K - 1) // BLOCK_K
+    PAST: tl.constexpr = (COUNT - 1) * DILATION
+    total = tl.zeros((BLOCK_T, BLOCK_N), tl.float32)
+    fresh = x + row * steps * CHANNELS
+    for piece in range(COUNT * CHUNKS):
+        tap = piece // CHUNKS
+        channel = (piece % CHUNKS) * BLOCK_K + tl.arange(0, BLOCK_K)
+        at = (step + tap * DILATION - PAST)[:, None]
+        c = channel[None, :]
+        # One load, wherever a step lies: two with a choice between them could not be prefetched.
+        source = fresh + at * CHANNELS + c
+        if COUNT > 1:
+            source = tl.where(at < 0, old + (at + PAST) * CHANNELS + c, source)
+        known = (step < steps)[:, None] & (c < CHANNELS)
+        left = tl.load(source, mask=known, other=0.0)
+        right = tl.load(
+            weight + (tap * CHANNELS + channel)[:, None] * OUTPUTS + column[None, :],
+            mask=(channel < CHANNELS)[:, None] & (column < OUTPUTS)[None, :],
+            other=0.0,
+        )
+        total = tl.dot(left, right, total, input_precision=PRECISION)
+    return total
+
+
+@triton.jit
+def _keep(
+    x, new, row, step, steps,
+    CHANNELS: tl.constexpr, PAST: tl.constexpr, BLOCK_K: tl.constexpr,
+):  # fmt: skip
+    """The last steps of x are the next call's past."""
+    place = (step - (steps - PAST))[:, None]
+    for first in range(0, CHANNELS, BLOCK_K):
+        c = (first + tl.arange(0, BLOCK_K))[None, :]
+        last = (place >= 0) & (step < steps)[:, None] & (c < CHANNELS)
+        value = tl.load(x + row * steps * CHANNELS + step[:, None] * CHANNELS + c, mask=last)
+        tl.store(new + place * CHANNELS + c, value, mask=last)
+
+
+@triton.jit
+def _conv(
+    x, weight, bias, residual, raw, active, rate, gain,
+    taps, side, slots, steps, slot_stride, side_stride,
+    CHANNELS: tl.constexpr, OUTPUTS: tl.constexpr, COUNT: tl.constexpr, DILATION: tl.constexpr,
+    RESIDUAL: tl.constexpr, RAW: tl.constexpr, ACTIVE: tl.constexpr, PRECISION: tl.constexpr,
+    BLOCK_T: tl.constexpr, BLOCK_K: tl.constexpr, BLOCK_N: tl.constexpr,
+):  # fmt: skip
+    row = tl.program_id(2).to(tl.int64)
+    step = tl.program_id(0) * BLOCK_T + tl.arange(0, BLOCK_T)
+    column = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
+    PAST: tl.constexpr = (COUNT - 1) * DILATION
+    old = taps
+    if COUNT > 1:
+        old, new = present(taps, side, slots, row, slot_stride, side_stride)
+        if tl.program_id(1) == 0:
+            if (tl.program_id(0) + 1) * BLOCK_T > steps - PAST:
+                _keep(x, new, row, step, steps, CHANNELS, PAST, BLOCK_K)
+    y = _product(
+        x, weight, old, row, step, column, steps,
+        CHANNELS, OUTPUTS, COUNT, DILATION, PRECISION, BLOCK_T, BLOCK_K, BLOCK_N,
+    )  # fmt: skip
+    n = column[None, :]
+    y += tl.load(bias + n, mask=n < OUTPUTS, other=0.0)
+    _write(
+        y, residual, raw, active, rate, gain, row, step, column, steps,
+        OUTPUTS, RESIDUAL, RAW, ACTIVE,
+    )  # fmt: skip
+
+
+@triton.jit
+def _write(
+    y, residual, raw, active, rate, gain, row, step, column, steps,
+    OUTPUTS: tl.constexpr, RESIDUAL: tl.constexpr, RAW: tl.constexpr, ACTIVE: tl.constexpr,
+):  # fmt: skip
+    """Add the residual to y and write it, and what SnakeBeta makes of it."""
+    n = column[None, :]
+    inside = (step < steps)[:, None] & (n < OUTPUTS)
+    offset = (row * steps + step)[:, None] * OUTPUTS + n
+    if RESIDUAL:
+        y += tl.load(residual + offset, mask=inside, other=0.0).to(tl.float32)
+    if RAW:
+        tl.store(raw + offset, y.to(raw.dtype.element_ty), mask=inside)
+    if ACTIVE:
+        rates = tl.load(rate + n, mask=n < OUTPUTS, other=0.0)
+        gains = tl.load(gain + n, mask=n < OUTPUTS, other=0.0)
+        y = snake_beta(y, rates, gains)
+        tl.store(active + offset, y.to(active.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def _residual_unit(
+    x, active, wide, wide_bias, middle_rate, middle_gain, point, point_bias,
+    raw, activated, rate, gain,
+    taps, side, slots, steps, slot_stride, side_stride,
+    CHANNELS: tl.constexpr, COUNT: tl.constexpr, DILATION: tl.constexpr, RAW: tl.constexpr,
+    PRECISION: tl.constexpr, BLOCK_T: tl.constexpr, BLOCK_K: tl.constexpr, BLOCK_N: tl.constexpr,
+):  # fmt: skip
+    """All channels of a tile of steps at once: the hidden ones never leave the multiprocessor."""
+    row = tl.program_id(1).to(tl.int64)
+    step = tl.program_id(0) * BLOCK_T + tl.arange(0, BLOCK_T)
+    column = tl.arange(0, BLOCK_N)
+    PAST: tl.constexpr = (COUNT - 1) * DILATION
+    old, new = present(taps, side, slots, row, slot_stride, side_stride)
+    if (tl.program_id(0) + 1) * BLOCK_T > steps - PAST:
+        _keep(active, new, row, step, steps, CHANNELS, PAST, BLOCK_K)
+    hidden = _product(
+        active, wide, old, row, step, column, steps,
+        CHANNELS, CHANNELS, COUNT, DILATION, PRECISION, BLOCK_T, BLOCK_K, BLOCK_N,
+    )  # fmt: skip
+    n, k = column[None, :], column[:, None]
+    hidden += tl.load(wide_bias + n, mask=n < CHANNELS, other=0.0)
+    hidden = snake_beta(
+        hidden,
+        tl.load(middle_rate + n, mask=n < CHANNELS, other=0.0),
+        tl.load(middle_gain + n, mask=n < CHANNELS, other=0.0),
+    ).to(active.dtype.element_ty)
+    matrix = tl.load(point + k * CHANNELS + n, mask=(k < CHANNELS) & (n < CHANNELS), other=0.0)
+    y = tl.dot(hidden, matrix, input_precision=PRECISION)
+    y += tl.load(point_bias + n, mask=n < CHANNELS, other=0.0)
+    _write(y, x, raw, activated, rate, gain, row, step, column, steps, CHANNELS, True, RAW, True)
+
+
+def conv(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    past: Past | None,
+    *,
+    count: int = 1,
+    dilation: int = 1,
+    residual: Tensor | None = None,
+    snake: Snake | None = None,
+    raw: bool = True,
+) -> tuple[Tensor | None, Tensor | None]:
+    rows, steps, channels = x.shape
+    outputs = weight.shape[1]
+    assert x.is_contiguous() and weight.is_contiguous()
+    assert past is not None or count == 1
+    assert steps >= (count - 1) * dilation, "the past must not be longer than the new steps"
+    block_n = 128 if outputs % 128 == 0 else min(64, max(16, triton.next_power_of_2(outputs)))
+    columns = triton.cdiv(outputs, block_n)
+    block_t, warps = _tile(rows * columns, steps, block_n)
+    y = x.new_empty(rows, steps, outputs) if raw else None
+    active = None if snake is None else x.new_empty(rows, steps, outputs)
+    _conv[(triton.cdiv(steps, block_t), columns, rows)](
+        x, weight, bias,
+        x if residual is None else residual,
+        x if y is None else y,
+        x if active is None else active,
+        x if snake is None else snake.rate,
+        x if snake is None else snake.gain,
+        *past_arguments(x, past, steps),
+        CHANNELS=channels, OUTPUTS=outputs, COUNT=count, DILATION=dilation,
+        RESIDUAL=residual is not None, RAW=raw, ACTIVE=snake is not None,
+        PRECISION=_precision(x), BLOCK_T=block_t, BLOCK_K=_depth(channels), BLOCK_N=block_n,
+        num_warps=warps,
+    )  # fmt: skip
+    return y, active
+
+
+def residual_unit(
+    x: Tensor,
+    active: Tensor,
+    wide: tuple[Tensor, Tensor],
+    middle: Snake,
+    point: tuple[Tensor, Tensor],
+    past: Past,
+    *,
+    dilation: int,
+    after: Snake,
+    raw: bool = True,
+) -> tuple[Tensor | None, Tensor]:
+    rows, steps, channels = x.shape
+    count = wide[0].shape[0] // channels
+    assert x.is_contiguous() and active.is_contiguous()
+    assert steps >= (count - 1) * dilation, "the past must not be longer than the new steps"
+    block_n = max(16, triton.next_power_of_2(channels))
+    block_t, warps = _tile(rows, steps, block_n)
+    y = torch.empty_like(x) if raw else None
+    activated = torch.empty_like(x)
+    _residual_unit[(triton.cdiv(steps, block_t), rows)](
+        x, active, *wide, *middle, *point,
+        x if y is None else y, activated, *after,
+        *past_arguments(x, past, steps),
+        CHANNELS=channels, COUNT=count, DILATION=dilation, RAW=raw,
+        PRECISION=_precision(x), BLOCK_T=block_t, BLOCK_K=_depth(channels), BLOCK_N=block_n,
+        num_warps=warps,
+    )  # fmt: skip
+    return y, activated
+
+
+def _tile(programs: int, steps: int, block_n: int) -> tuple[int, int]:
+    """Steps of a tile, the most that still give every multiprocessor work and fill their tiles to
+    four fifths, and its warps."""
+    for block_t in (128, 64):
+        tiles = triton.cdiv(steps, block_t)
+        if programs * tiles >= _WAVES and 4 * tiles * block_t <= 5 * steps:
+            return block_t, 8 if block_t * block_n >= 128 * 128 else 4
+    return 32, 4
+
+
+def _depth(channels: int) -> int:
+    """Channels summed at once: all of them without a remainder where that is possible."""
+    return next((depth for depth in (64, 32) if channels % depth == 0), 16)
+
+
+def _precision(x: Tensor) -> str:
+    """float32 is for tests and is computed as such; narrower types ignore it."""
+    return "ieee" if x.dtype is torch.float32 else "tf32"

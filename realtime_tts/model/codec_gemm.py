@@ -1,0 +1,152 @@
+"""The codec's decoder for GPUs: matrix products, Triton kernels, and state updated in place.
+
+The same weights and the same samples as `codec.py`, whose form is the CPU's. A call reads nothing
+on the host and takes no shape from data, so it can be captured in a CUDA graph: one for each number
+of rows and of frames.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from realtime_tts.kernels.codec_output import output_conv, pcm
+from realtime_tts.kernels.codec_rows import advance, codebook_sum
+from realtime_tts.kernels.snake_unfold import unfold
+from realtime_tts.model.codec import codebook_tables
+from realtime_tts.model.codec_gemm_layers import (
+    LONGEST_PAST,
+    DirectBlock,
+    GemmConv,
+    GemmConvNeXt,
+    Parts,
+    WideBlock,
+)
+from realtime_tts.model.codec_gemm_state import MAX_FRAMES, AlignedLayout, GemmCodecState, Rows
+from realtime_tts.model.codec_gemm_transformer import RingTransformer
+from realtime_tts.model.config import CodecConfig
+from realtime_tts.model.weights import Weights
+
+DIRECT_CHANNELS = 192
+# Megabytes that one frame of the released codec moves in bfloat16, no cache counted, and kernels,
+# cuBLAS's own helpers not counted. Weights are 211 MB of it, state 186 MB at 64 rows and 742 at
+# 256. All wide is what a left matrix for every convolution costs. Arithmetic is 0.32 and 1.27
+# TFLOP, which takes an H200 0.40 and 1.60 ms at best; at 4.27 TB/s, 1,874 MB take 0.44 ms.
+#
+#     direct up to    kernels    64 rows    256 rows
+#     none (all wide)     144      4,029      15,485
+#     96                  134      2,676      10,074
+#     192                 127      1,874       6,866
+#     384                 120      1,475       5,268   but cuBLAS multiplies better
+
+
+class GemmCodecDecoder:
+    """Takes its tensors from `weights` (names under `decoder.`), and computes in `dtype`.
+
+    Blocks of up to `direct_channels` outputs take the direct form (codec_gemm_layers.py).
+    """
+
+    def __init__(
+        self,
+        config: CodecConfig,
+        weights: Weights,
+        device: torch.device,
+        dtype: torch.dtype = torch.bfloat16,
+        *,
+        direct_channels: int = DIRECT_CHANNELS,
+    ) -> None:
+        self.config, self.device, self.dtype = config, device, dtype
+        self._layout = AlignedLayout()
+        parts = Parts(weights, self._layout, dtype)
+        latent, width = config.latent_dim, config.decoder_dim
+        table = codebook_tables(config, weights).to(dtype)
+        self._table = table.view(config.codebooks, config.codebook_size, config.codebook_dim)
+        self._pre_conv = GemmConv(parts, "decoder.pre_conv.conv", latent, config.codebook_dim, 3)
+        self._transformer = RingTransformer(parts, config, device)
+        self._upsample = [
+            GemmConvNeXt(parts, f"decoder.upsample.{index}", latent, ratio)
+            for index, ratio in enumerate(config.upsampling_ratios)
+        ]
+        self._conv = GemmConv(parts, "decoder.decoder.0.conv", width, latent, 7)
+        self._build_blocks(parts, direct_channels)
+
+    def _build_blocks(self, parts: Parts, direct_channels: int) -> None:
+        config = self.config
+        rates, count = config.upsample_rates, len(config.upsample_rates)
+        widths = [config.decoder_dim >> index for index in range(count + 1)]
+        # What activates the input of each block, and of the last convolution.
+        names = [f"decoder.decoder.{i + 1}.block.0" for i in range(count)]
+        names.append(f"decoder.decoder.{count + 1}")
+        snakes = [parts.snake(*pair) for pair in zip(names, widths, strict=True)]
+        self._wide: list[WideBlock] = []
+        self._direct: list[DirectBlock] = []
+        steps = prod(config.upsampling_ratios)
+        for index, rate in enumerate(rates):
+            name, channels = (
+                f"decoder.decoder.{index + 1}.block",
+                (widths[index], widths[index + 1]),
+            )
+            steps *= rate
+            if channels[1] <= direct_channels and steps >= LONGEST_PAST:
+                self._direct.append(DirectBlock(parts, name, channels, rate, snakes[index + 1]))
+            else:
+                self._wide.append(WideBlock(parts, name, channels, rate, snakes[index]))
+        self._handover = snakes[len(self._wide)]
+        last, bias = parts.conv(f"decoder.decoder.{count + 2}.conv", 1, widths[-1], 7)
+        self._last = last.view(7, widths[-1]), bias
+        self._last_past = parts.layout.add(6, widths[-1])
+
+    def new_state(self, slots: int) -> GemmCodecState:
+        """State of `slots` streams; its scratch slot has the number `slots`."""
+        return GemmCodecState(
+            slots, self._layout.size, self._transformer.ring, self.device, self.dtype
+        )
+
+    @torch.inference_mode()
+    def decode(self, codes: Tensor, slots: Tensor, state: GemmCodecState) -> Tensor:
+        """The next frames of some streams: codes [B, T, 16] int64 -> float32 samples
+        [B, T * 1920] in [-1, 1], all on the device.
+
+        `slots` [B] int64, each at most once but for the scratch slot, whose rows' samples mean
+        nothing. 1 <= T <= 8, the same for all rows. The state moves on by T frames. Frames fed in
+        any pieces give the samples of all of them at once, but for rounding.
+        """
+        rows, frames, _ = codes.shape
+        assert 0 < frames <= MAX_FRAMES, f"{frames} frames in a call, expected 1 to {MAX_FRAMES}"
+        call = Rows(state, slots)
+        x = codebook_sum(codes.contiguous(), self._table)
+        x = self._transformer(self._pre_conv(x, call), call)
+        for stage in self._upsample:
+            x = stage(x, call)
+        x = self._conv(x, call)
+        for wide in self._wide:
+            x = wide(x, call)
+        x = unfold(x, None, snake=self._handover).view(x.shape)
+        for direct in self._direct:
+            x = direct(x, call)
+        samples = output_conv(x, *self._last, call.past(self._last_past))
+        advance(state.frames, state.side, slots, frames)
+        return samples.view(rows, -1)
+
+    @torch.inference_mode()
+    def decode_pcm(self, codes: Tensor, slots: Tensor, state: GemmCodecState) -> Tensor:
+        """As `decode`, but int16 [B, T * 1920] as `audio/pcm.py` rounds: half as much to fetch."""
+        return pcm(self.decode(codes, slots, state))
+
+
+def load_gemm_codec(
+    folder: Path,
+    config: CodecConfig,
+    *,
+    device: torch.device,
+    dtype: torch.dtype = torch.bfloat16,
+) -> GemmCodecDecoder:
+    """The decoder of a checkpoint's `speech_tokenizer` folder. Raises CheckpointError."""
+    # In float32 first: the codebooks are quotients and products of what is stored.
+    with Weights(folder, device=device, dtype=torch.float32, ignored=("encoder.",)) as weights:
+        decoder = GemmCodecDecoder(config, weights, device, dtype)
+        weights.finish()
+    return decoder

@@ -1,0 +1,221 @@
+"""The codec's convolutions as matrix products, channels-last, with state by slot.
+
+Two forms. *Wide* layers write the left matrix (one kernel) and multiply with cuBLAS: their weights
+are large, and their steps few. *Direct* layers, of few channels and many steps, would move seven
+times their input that way; a Triton kernel multiplies them straight from the activations. Wide
+layers pass on raw activations and activate what they read; direct ones take activated input and
+write what the next layer needs, raw, activated or both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from realtime_tts.kernels.codec_past import Snake
+from realtime_tts.kernels.codec_rows import depthwise_norm
+from realtime_tts.kernels.snake_conv import conv, residual_unit
+from realtime_tts.kernels.snake_unfold import unfold
+from realtime_tts.model.codec_gemm_state import AlignedLayout, Rows
+from realtime_tts.model.weights import Weights
+
+_TAPS = 7
+LONGEST_PAST = (_TAPS - 1) * 9
+"""Steps that the last unit of a block remembers; direct layers need as many new ones."""
+_FUSED = 128
+"""Channels up to which a residual unit is one kernel: a tile of all of them fits registers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What layers are made from."""
+
+    weights: Weights
+    layout: AlignedLayout
+    dtype: torch.dtype
+
+    def take(self, name: str, *shape: int) -> Tensor:
+        return self.weights.take(name, *shape).to(self.dtype).contiguous()
+
+    def take_float(self, name: str, *shape: int) -> Tensor:
+        return self.weights.take(name, *shape).float()
+
+    def snake(self, name: str, channels: int) -> Snake:
+        rate = self.take_float(f"{name}.alpha", channels).exp()
+        gain = 1 / (self.take_float(f"{name}.beta", channels).exp() + 1e-9)
+        return Snake(rate, gain)
+
+    def conv(self, name: str, outputs: int, inputs: int, taps: int) -> tuple[Tensor, Tensor]:
+        """[out, in, taps] -> [out, taps * in], as `unfold` orders a row; bias float32."""
+        weight = self.take(f"{name}.weight", outputs, inputs, taps)
+        matrix = weight.permute(0, 2, 1).reshape(outputs, taps * inputs)
+        return matrix, self.take_float(f"{name}.bias", outputs)
+
+    def transposed(
+        self, name: str, inputs: int, outputs: int, taps: int, stride: int
+    ) -> tuple[Tensor, Tensor]:
+        """[in, out, blocks * stride] -> [stride * out, blocks * in], the block of the oldest input
+        first; bias float32, repeated. See `codec_layers.TransposedConv`."""
+        weight = self.take(f"{name}.weight", inputs, outputs, taps)
+        blocks = weight.view(inputs, outputs, taps // stride, stride).flip(2)
+        matrix = blocks.permute(3, 1, 2, 0).reshape(stride * outputs, -1)
+        return matrix, self.take_float(f"{name}.bias", outputs).repeat(stride)
+
+
+class GemmConv:
+    """A causal convolution, wide form: x [B, L, in] -> [B, L, out]."""
+
+    def __init__(self, parts: Parts, name: str, outputs: int, inputs: int, taps: int) -> None:
+        self._count, self._outputs = taps, outputs
+        self._weight, bias = parts.conv(name, outputs, inputs, taps)
+        self._bias = bias.to(parts.dtype)
+        self._past = parts.layout.add(taps - 1, inputs)
+
+    def __call__(self, x: Tensor, rows: Rows) -> Tensor:
+        matrix = unfold(x, rows.past(self._past), count=self._count)
+        return F.linear(matrix, self._weight, self._bias).view(x.shape[0], -1, self._outputs)
+
+
+class GemmConvNeXt:
+    """Upsampling by `ratio`, then x + gamma * mlp(norm(depthwise k7(x)))."""
+
+    def __init__(self, parts: Parts, name: str, channels: int, ratio: int) -> None:
+        take, wide = parts.take, 4 * channels
+        self._channels = channels
+        self._repeat, bias = parts.transposed(f"{name}.0.conv", channels, channels, ratio, ratio)
+        self._repeat_bias = bias.to(parts.dtype)
+        name = f"{name}.1"
+        taps = take(f"{name}.dwconv.conv.weight", channels, 1, _TAPS)
+        self._taps = taps.squeeze(1).t().contiguous()
+        self._bias = take(f"{name}.dwconv.conv.bias", channels)
+        self._norm = take(f"{name}.norm.weight", channels), take(f"{name}.norm.bias", channels)
+        self._up = (
+            take(f"{name}.pwconv1.weight", wide, channels),
+            take(f"{name}.pwconv1.bias", wide),
+        )
+        self._down = (
+            take(f"{name}.pwconv2.weight", channels, wide),
+            take(f"{name}.pwconv2.bias", channels),
+        )
+        self._gamma = take(f"{name}.gamma", channels)
+        self._past = parts.layout.add(_TAPS - 1, channels)
+
+    def __call__(self, x: Tensor, rows: Rows) -> Tensor:
+        """x [B, L, C] -> [B, L * ratio, C]."""
+        x = F.linear(x, self._repeat, self._repeat_bias).view(x.shape[0], -1, self._channels)
+        y = depthwise_norm(x, self._taps, self._bias, self._norm, 1e-6, rows.past(self._past))
+        y = F.linear(F.gelu(F.linear(y, *self._up)), *self._down)
+        return torch.addcmul(x, y, self._gamma)
+
+
+class WideUnit:
+    """x + k1(snake(k7(snake(x)))) of raw x [B, L, C], which is changed in place."""
+
+    def __init__(self, parts: Parts, name: str, channels: int, dilation: int) -> None:
+        self._dilation = dilation
+        self._first = parts.snake(f"{name}.act1", channels)
+        self._wide, bias = parts.conv(f"{name}.conv1.conv", channels, channels, _TAPS)
+        self._wide_bias = bias.to(parts.dtype)
+        self._second = parts.snake(f"{name}.act2", channels)
+        self._point, self._point_bias = parts.conv(f"{name}.conv2.conv", channels, channels, 1)
+        self._past = parts.layout.add((_TAPS - 1) * dilation, channels)
+
+    def __call__(self, x: Tensor, rows: Rows) -> Tensor:
+        # The last bias goes to x while it is read anyway; the last product then adds itself to x.
+        matrix = unfold(
+            x, rows.past(self._past), count=_TAPS, dilation=self._dilation, snake=self._first,
+            add=self._point_bias,
+        )  # fmt: skip
+        hidden = F.linear(matrix, self._wide, self._wide_bias).view(x.shape)
+        x.flatten(0, 1).addmm_(unfold(hidden, None, snake=self._second), self._point.t())
+        return x
+
+
+class WideBlock:
+    """SnakeBeta, transposed convolution by `rate`, three residual units (dilation 1, 3, 9):
+    raw x [B, L, in] -> raw [B, L * rate, out]."""
+
+    def __init__(
+        self, parts: Parts, name: str, channels: tuple[int, int], rate: int, snake: Snake
+    ) -> None:
+        inputs, self._outputs = channels
+        self._snake = snake
+        self._up, bias = parts.transposed(f"{name}.1.conv", inputs, self._outputs, 2 * rate, rate)
+        self._bias = bias.to(parts.dtype)
+        self._past = parts.layout.add(1, inputs)
+        self._units = [WideUnit(parts, f"{name}.{2 + i}", self._outputs, 3**i) for i in range(3)]
+
+    def __call__(self, x: Tensor, rows: Rows) -> Tensor:
+        matrix = unfold(x, rows.past(self._past), count=2, snake=self._snake)
+        x = F.linear(matrix, self._up, self._bias).view(x.shape[0], -1, self._outputs)
+        for unit in self._units:
+            x = unit(x, rows)
+        return x
+
+
+class DirectUnit:
+    """A residual unit of raw x and activated x, both [B, L, C]."""
+
+    def __init__(self, parts: Parts, name: str, channels: int, dilation: int) -> None:
+        self._dilation = dilation
+        self.first = parts.snake(f"{name}.act1", channels)
+        """Whoever writes x applies it."""
+        wide, wide_bias = parts.conv(f"{name}.conv1.conv", channels, channels, _TAPS)
+        point, point_bias = parts.conv(f"{name}.conv2.conv", channels, channels, 1)
+        self._wide = wide.t().contiguous(), wide_bias
+        self._point = point.t().contiguous(), point_bias
+        self._second = parts.snake(f"{name}.act2", channels)
+        self._past = parts.layout.add((_TAPS - 1) * dilation, channels)
+
+    def __call__(
+        self, x: Tensor, active: Tensor, rows: Rows, after: Snake, *, raw: bool
+    ) -> tuple[Tensor | None, Tensor]:
+        """The unit's output, if `raw`, and the same activated by `after`."""
+        past = rows.past(self._past)
+        if x.shape[2] <= _FUSED:
+            return residual_unit(
+                x, active, self._wide, self._second, self._point, past,
+                dilation=self._dilation, after=after, raw=raw,
+            )  # fmt: skip
+        _, hidden = conv(
+            active, *self._wide, past, count=_TAPS, dilation=self._dilation,
+            snake=self._second, raw=False,
+        )  # fmt: skip
+        assert hidden is not None
+        y, activated = conv(hidden, *self._point, None, residual=x, snake=after, raw=raw)
+        assert activated is not None
+        return y, activated
+
+
+class DirectBlock:
+    """A block in direct form: activated x [B, L, in] -> [B, L * rate, out], activated by `after`,
+    the SnakeBeta of what follows."""
+
+    def __init__(
+        self, parts: Parts, name: str, channels: tuple[int, int], rate: int, after: Snake
+    ) -> None:
+        inputs, self._outputs = channels
+        self._after = after
+        up, self._bias = parts.transposed(f"{name}.1.conv", inputs, self._outputs, 2 * rate, rate)
+        self._up = up.t().contiguous()
+        self._past = parts.layout.add(1, inputs)
+        self._units = [DirectUnit(parts, f"{name}.{2 + i}", self._outputs, 3**i) for i in range(3)]
+        first = self._units[0].first
+        self._first = Snake(first.rate.repeat(rate), first.gain.repeat(rate))
+
+    def __call__(self, active: Tensor, rows: Rows) -> Tensor:
+        shape = active.shape[0], -1, self._outputs
+        raw, activated = conv(
+            active, self._up, self._bias, rows.past(self._past), count=2, snake=self._first
+        )
+        assert raw is not None and activated is not None
+        x: Tensor | None = raw.view(shape)
+        active = activated.view(shape)
+        for unit, following in zip(self._units, (*self._units[1:], None), strict=True):
+            after = self._after if following is None else following.first
+            assert x is not None
+            x, active = unit(x, active, rows, after, raw=following is not None)
+        return active

@@ -26,7 +26,7 @@ from realtime_tts.errors import ConfigError, NumericsError, RequestError
 from realtime_tts.model import PromptSpec, Sampling, SpeechModel
 from realtime_tts.model.frame_step import RING, Start, decoded
 from realtime_tts.model.slot_sampling import is_wide
-from realtime_tts.model.slot_store import OutOfPages, new_store
+from realtime_tts.model.slot_store import PAGE, OutOfPages, new_store
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tts_scheduler import CodecRun, Decode, Layout, Prefill, StepPlan
 
@@ -85,6 +85,7 @@ class CapturedEngine(ModelEngine):
         super().__init__(model, tokenizer, name=name, slots=slots, max_frames=max_frames)
         self._device, shape = model.talker.device, model.config.talker.transformer
         self._captured = self._device.type == "cuda" if capture is None else capture
+        self._positions = min(self._positions, kv_positions // PAGE * PAGE)
         if kv_positions < (needed := min(self._max_frames + 64, shape.max_positions)):
             raise ConfigError(
                 f"the memory for keys and values holds {kv_positions} positions; one turn of "
@@ -92,13 +93,13 @@ class CapturedEngine(ModelEngine):
             )
         with self._on_device():
             dtype = model.talker.dtype
-            self._store = new_store(shape, slots, kv_positions, self._device, dtype)
+            self.store = new_store(shape, slots, kv_positions, self._device, dtype)
             self._steps = CapturedSteps(
-                model, self._prompts, slots, self._store, capture=self._captured
+                model, self._prompts, slots, self.store, capture=self._captured
             )
-        self._heads = PrefixCache(_HEAD_POSITIONS)
+        self.heads = PrefixCache(_HEAD_POSITIONS)
         self._wide: set[str] = set()
-        self._aside: dict[str, Tensor] = {}
+        self.aside: dict[str, Tensor] = {}
         """Keys and values of rows that had to give their memory up, on the host."""
 
     @property
@@ -112,7 +113,7 @@ class CapturedEngine(ModelEngine):
                 self._steps.capture(progress)
             for voice in self._model.config.speakers:
                 self._warm_head(PromptSpec(speaker=voice))
-            most = min(self._slots, self._store.free_positions // (64 + _ROOM_TO_SPEAK))
+            most = min(self._slots, self.store.free_positions // (64 + _ROOM_TO_SPEAK))
             rows = [*(count for count in _WARM_UP_ROWS if count < most), most]
             return warm_up(self, self.sample_ids, most, progress, rows)
 
@@ -120,10 +121,10 @@ class CapturedEngine(ModelEngine):
     def close(self, utterance_id: str) -> None:
         row = self._rows.pop(utterance_id, None)
         self._wide.discard(utterance_id)
-        self._aside.pop(utterance_id, None)
+        self.aside.pop(utterance_id, None)
         if row is not None and row.slot >= 0:
             with self._on_device():
-                self._store.clear(row.slot)
+                self.store.clear(row.slot)
 
     @torch.inference_mode()
     def step(self, plan: StepPlan) -> StepOutput:
@@ -141,7 +142,7 @@ class CapturedEngine(ModelEngine):
         going_or_new = {*going, *(opening.id for opening in openings)}
         planned = {p.id for p in plan.prefills} | {d.id for d in plan.decodes}
         flight.output.left_out = planned - going_or_new - flight.output.failed.keys()
-        self._store.upload()
+        self.store.upload()
         self._bring_back(going)
         self._open_all(openings)
         flight.ids = [*(opening.id for opening in openings), *going]
@@ -162,12 +163,12 @@ class CapturedEngine(ModelEngine):
         except RequestError as error:
             output.failed[plan.id] = RowError(error.code, str(error))
             return None
-        speaking = sum(other.slot >= 0 for other in self._rows.values()) - len(self._aside)
+        speaking = sum(other.slot >= 0 for other in self._rows.values()) - len(self.aside)
         needed = opening.head_length + len(opening.ids) + 1
-        if speaking and self._store.free_positions < needed + _ROOM_TO_SPEAK * speaking:
+        if speaking and self.store.free_positions < needed + _ROOM_TO_SPEAK * speaking:
             return None
         try:
-            self._store.reserve(plan.slot, needed)
+            self.store.reserve(plan.slot, needed)
         except OutOfPages:
             return None
         row.slot, row.prompt = plan.slot, needed - 1
@@ -190,16 +191,16 @@ class CapturedEngine(ModelEngine):
 
     def _warm_head(self, head: PromptSpec) -> None:
         """Keep a voice's head before anybody speaks; slot 0 is free."""
-        self._store.reserve(0, self._prompts.head_length(head))
-        self._store.upload()
-        self._heads.put(head, self._steps.fill_head(self._prompts.head(head), 0))
-        self._store.clear(0)
+        self.store.reserve(0, self._prompts.head_length(head))
+        self.store.upload()
+        self.heads.put(head, self._steps.fill_head(self._prompts.head(head), 0))
+        self.store.clear(0)
 
     def _make_room(self, plan: Decode) -> bool:
         """Memory for a row's next frame, and for all its positions if they were set aside."""
         row = self._rows[plan.id]
         try:
-            self._store.reserve(row.slot, row.prompt + row.frames + 1)
+            self.store.reserve(row.slot, row.prompt + row.frames + 1)
         except OutOfPages:
             return False
         return True
@@ -214,11 +215,11 @@ class CapturedEngine(ModelEngine):
         others = [id for id, row in self._rows.items() if row.slot >= 0 and id not in planned]
         others.sort(key=lambda id: -self._rows[id].prompt - self._rows[id].frames)
         for victim in (*others, *reversed(planned[1:])):
-            if victim in self._aside:
+            if victim in self.aside:
                 continue
             self._set_aside(victim)
             for decode in plan.decodes:
-                if decode.id not in self._aside and self._make_room(decode):
+                if decode.id not in self.aside and self._make_room(decode):
                     return [decode.id], []
             if not plan.decodes:
                 for prefill in plan.prefills:
@@ -228,28 +229,28 @@ class CapturedEngine(ModelEngine):
 
     def _set_aside(self, id: str) -> None:
         row = self._rows[id]
-        self._store.upload()
-        self._aside[id] = self._store.read(row.slot, row.prompt + row.frames).cpu()
-        self._store.clear(row.slot)
+        self.store.upload()
+        self.aside[id] = self.store.read(row.slot, row.prompt + row.frames).cpu()
+        self.store.clear(row.slot)
 
     def _bring_back(self, ids: Sequence[str]) -> None:
         """Rows that go on although they were set aside: they have their memory again."""
         for id in ids:
-            kv = self._aside.pop(id, None)
+            kv = self.aside.pop(id, None)
             if kv is not None:
-                self._store.copy_prefix(self._rows[id].slot, kv.to(self._device))
+                self.store.copy_prefix(self._rows[id].slot, kv.to(self._device))
 
     def _open_all(self, openings: Sequence[_Opening]) -> None:
         """Prompts into the store, all but their last positions."""
         if not openings:
             return
         for opening in openings:
-            kv = self._heads.get(opening.head)
+            kv = self.heads.get(opening.head)
             if kv is None:
                 head = self._prompts.head(opening.head)
-                self._heads.put(opening.head, self._steps.fill_head(head, opening.row.slot))
+                self.heads.put(opening.head, self._steps.fill_head(head, opening.row.slot))
             else:
-                self._store.copy_prefix(opening.row.slot, kv)
+                self.store.copy_prefix(opening.row.slot, kv)
         self._steps.fill(
             [Filling(o.row.slot, o.head_length, o.ids) for o in openings if o.ids],
         )

@@ -59,6 +59,8 @@ class ModelEngine:
         self._max_frames = model.max_frames if max_frames is None else max_frames
         self._name = name
         self._slots = slots
+        self._positions = model.config.talker.transformer.max_positions
+        """Most that one utterance may have."""
 
     @property
     def info(self) -> EngineInfo:
@@ -116,12 +118,12 @@ class ModelEngine:
         return control.tts_eos
 
     def _check_length(self, row: Row, prompt: int) -> None:
-        """Raise RequestError if `prompt` positions and the frames do not fit into the model."""
-        positions = self._model.config.talker.transformer.max_positions
+        """Raise RequestError if `prompt` positions and the frames do not fit into what there is."""
+        positions = self._positions
         if prompt + self._max_frames > positions:
             raise RequestError(
                 f"the text has {len(row.ids)} tokens; with its prompt and {self._max_frames} "
-                f"frames it does not fit into the model's {positions} positions: send less text"
+                f"frames it does not fit into the {positions} positions there are: send less text"
             )
 
     @property

@@ -15,18 +15,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
-from torch import Tensor
 
 from realtime_tts.engine.captured_steps import CapturedSteps, Filling, Sounding
 from realtime_tts.engine.interface import MeasuredStep, Progress, RowError, StepOutput
 from realtime_tts.engine.model_engine import ModelEngine, Row, to_sampling
 from realtime_tts.engine.prefixes import PrefixCache
+from realtime_tts.engine.room import Room
 from realtime_tts.engine.warm_up import warm_up
 from realtime_tts.errors import ConfigError, NumericsError, RequestError
 from realtime_tts.model import PromptSpec, Sampling, SpeechModel
 from realtime_tts.model.frame_step import RING, Start, decoded
 from realtime_tts.model.slot_sampling import is_wide
-from realtime_tts.model.slot_store import PAGE, OutOfPages, new_store
+from realtime_tts.model.slot_store import PAGE, new_store
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tts_scheduler import CodecRun, Decode, Layout, Prefill, StepPlan
 
@@ -93,14 +93,11 @@ class CapturedEngine(ModelEngine):
             )
         with self._on_device():
             dtype = model.talker.dtype
-            self.store = new_store(shape, slots, kv_positions, self._device, dtype)
-            self._steps = CapturedSteps(
-                model, self._prompts, slots, self.store, capture=self._captured
-            )
+            store = new_store(shape, slots, kv_positions, self._device, dtype)
+            self._steps = CapturedSteps(model, self._prompts, slots, store, capture=self._captured)
+        self.room = Room(store)
         self.heads = PrefixCache(_HEAD_POSITIONS)
         self._wide: set[str] = set()
-        self.aside: dict[str, Tensor] = {}
-        """Keys and values of rows that had to give their memory up, on the host."""
 
     @property
     def steps(self) -> CapturedSteps:
@@ -113,7 +110,7 @@ class CapturedEngine(ModelEngine):
                 self._steps.capture(progress)
             for voice in self._model.config.speakers:
                 self._warm_head(PromptSpec(speaker=voice))
-            most = min(self._slots, self.store.free_positions // (64 + _ROOM_TO_SPEAK))
+            most = min(self._slots, self.room.store.free_positions // (64 + _ROOM_TO_SPEAK))
             rows = [*(count for count in _WARM_UP_ROWS if count < most), most]
             return warm_up(self, self.sample_ids, most, progress, rows)
 
@@ -121,10 +118,9 @@ class CapturedEngine(ModelEngine):
     def close(self, utterance_id: str) -> None:
         row = self._rows.pop(utterance_id, None)
         self._wide.discard(utterance_id)
-        self.aside.pop(utterance_id, None)
-        if row is not None and row.slot >= 0:
+        if row is not None:
             with self._on_device():
-                self.store.clear(row.slot)
+                self.room.forget(utterance_id, row.slot)
 
     @torch.inference_mode()
     def step(self, plan: StepPlan) -> StepOutput:
@@ -142,8 +138,9 @@ class CapturedEngine(ModelEngine):
         going_or_new = {*going, *(opening.id for opening in openings)}
         planned = {p.id for p in plan.prefills} | {d.id for d in plan.decodes}
         flight.output.left_out = planned - going_or_new - flight.output.failed.keys()
-        self.store.upload()
-        self._bring_back(going)
+        self.room.store.upload()
+        for id in going:
+            self.room.bring_back(id, self._rows[id].slot)
         self._open_all(openings)
         flight.ids = [*(opening.id for opening in openings), *going]
         if flight.ids:
@@ -163,13 +160,11 @@ class CapturedEngine(ModelEngine):
         except RequestError as error:
             output.failed[plan.id] = RowError(error.code, str(error))
             return None
-        speaking = sum(other.slot >= 0 for other in self._rows.values()) - len(self.aside)
+        speaking = sum(other.slot >= 0 for other in self._rows.values()) - len(self.room.aside)
         needed = opening.head_length + len(opening.ids) + 1
-        if speaking and self.store.free_positions < needed + _ROOM_TO_SPEAK * speaking:
+        if speaking and self.room.store.free_positions < needed + _ROOM_TO_SPEAK * speaking:
             return None
-        try:
-            self.store.reserve(plan.slot, needed)
-        except OutOfPages:
+        if not self.room.take(plan.slot, needed):
             return None
         row.slot, row.prompt = plan.slot, needed - 1
         if plan.layout is Layout.FULL_TEXT:
@@ -191,19 +186,15 @@ class CapturedEngine(ModelEngine):
 
     def _warm_head(self, head: PromptSpec) -> None:
         """Keep a voice's head before anybody speaks; slot 0 is free."""
-        self.store.reserve(0, self._prompts.head_length(head))
-        self.store.upload()
+        self.room.store.reserve(0, self._prompts.head_length(head))
+        self.room.store.upload()
         self.heads.put(head, self._steps.fill_head(self._prompts.head(head), 0))
-        self.store.clear(0)
+        self.room.store.clear(0)
 
     def _make_room(self, plan: Decode) -> bool:
         """Memory for a row's next frame, and for all its positions if they were set aside."""
         row = self._rows[plan.id]
-        try:
-            self.store.reserve(row.slot, row.prompt + row.frames + 1)
-        except OutOfPages:
-            return False
-        return True
+        return self.room.take(row.slot, row.prompt + row.frames + 1)
 
     def _make_way(self, plan: StepPlan, output: StepOutput) -> tuple[list[str], list[_Opening]]:
         """Nobody planned has memory: set rows aside, until somebody has. Nobody is lost.
@@ -215,30 +206,18 @@ class CapturedEngine(ModelEngine):
         others = [id for id, row in self._rows.items() if row.slot >= 0 and id not in planned]
         others.sort(key=lambda id: -self._rows[id].prompt - self._rows[id].frames)
         for victim in (*others, *reversed(planned[1:])):
-            if victim in self.aside:
+            if victim in self.room.aside:
                 continue
-            self._set_aside(victim)
+            row = self._rows[victim]
+            self.room.set_aside(victim, row.slot, row.prompt + row.frames)
             for decode in plan.decodes:
-                if decode.id not in self.aside and self._make_room(decode):
+                if decode.id not in self.room.aside and self._make_room(decode):
                     return [decode.id], []
             if not plan.decodes:
                 for prefill in plan.prefills:
                     if prefill.id not in output.failed and (o := self._admit(prefill, output)):
                         return [], [o]
         return [], []
-
-    def _set_aside(self, id: str) -> None:
-        row = self._rows[id]
-        self.store.upload()
-        self.aside[id] = self.store.read(row.slot, row.prompt + row.frames).cpu()
-        self.store.clear(row.slot)
-
-    def _bring_back(self, ids: Sequence[str]) -> None:
-        """Rows that go on although they were set aside: they have their memory again."""
-        for id in ids:
-            kv = self.aside.pop(id, None)
-            if kv is not None:
-                self.store.copy_prefix(self._rows[id].slot, kv.to(self._device))
 
     def _open_all(self, openings: Sequence[_Opening]) -> None:
         """Prompts into the store, all but their last positions."""
@@ -250,7 +229,7 @@ class CapturedEngine(ModelEngine):
                 head = self._prompts.head(opening.head)
                 self.heads.put(opening.head, self._steps.fill_head(head, opening.row.slot))
             else:
-                self.store.copy_prefix(opening.row.slot, kv)
+                self.room.store.copy_prefix(opening.row.slot, kv)
         self._steps.fill(
             [Filling(o.row.slot, o.head_length, o.ids) for o in openings if o.ids],
         )

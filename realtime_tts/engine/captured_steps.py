@@ -5,6 +5,8 @@ Everything here is queued and nothing waits, but `wait`.
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,10 +17,13 @@ from torch import Tensor
 
 from realtime_tts.engine.graphs import Buckets, Graphs, Landing, Staging
 from realtime_tts.engine.interface import Progress
+from realtime_tts.logs import event
 from realtime_tts.model import CodecState, PromptBuilder, SpeechModel
 from realtime_tts.model.codec_step import CodecStep
 from realtime_tts.model.frame_step import FrameStep, PromptStep, Start
 from realtime_tts.model.slot_store import SlotStore
+
+log = logging.getLogger(__name__)
 
 _Item = TypeVar("_Item")
 
@@ -89,10 +94,15 @@ class CapturedSteps:
             work += [partial(self._ready_codec, n, frames) for n in reversed(rows.sizes)]
         for length in reversed(PROMPT_LENGTHS.sizes):
             work += [partial(self._ready_prompt, n, length) for n in reversed(PROMPT_ROWS.sizes)]
+        free, _ = torch.cuda.mem_get_info()
+        started = time.perf_counter()
         for done, ready in enumerate(work):
             progress("capture graphs", done, len(work))
             ready()
         progress("capture graphs", len(work), len(work))
+        taken = free - torch.cuda.mem_get_info()[0]
+        seconds = round(time.perf_counter() - started, 1)
+        event(log, logging.INFO, "engine.graphs", count=len(work), bytes=taken, seconds=seconds)
 
     # What a step is made of, in this order.
 
@@ -122,8 +132,7 @@ class CapturedSteps:
         """A frame of each slot, which eats its text id; results to `outputs`."""
         step, count = self.frame_step, len(slots)
         rows = self._frame_rows.fit(count)
-        if not self.graphs.has(("frame", rows, wide)):
-            self._ready_frame(rows, wide, late=True)
+        self._ready_frame(rows, wide, late=True)
         padding = [0] * (rows - count)
         self._staging.send([*slots, *(self._slots for _ in padding), *text, *padding], step.inputs)
         self.graphs.run(("frame", rows, wide), partial(step, rows, wide))
@@ -159,27 +168,31 @@ class CapturedSteps:
         """All results have been read."""
         self._landing.reset()
 
-    # Programs, made ready while their inputs name no utterance.
+    # Programs, captured once, while their inputs name no utterance.
 
     def _ready_frame(self, rows: int, wide: bool, late: bool = False) -> None:
-        step = self.frame_step
-        _put(step.inputs, step.idle(rows))
-        self.graphs.capture(("frame", rows, wide), partial(step, rows, wide), late)
+        key, step = ("frame", rows, wide), self.frame_step
+        if not self.graphs.has(key):
+            _put(step.inputs, step.idle(rows))
+            self.graphs.capture(key, partial(step, rows, wide), late)
 
-    def _ready_codec(self, rows: int, frames: int) -> None:
-        step = self.codec_step
-        _put(step.inputs, step.idle(rows))
-        self.graphs.capture(("codec", rows, frames), partial(step, rows, frames))
+    def _ready_codec(self, rows: int, frames: int, late: bool = False) -> None:
+        key, step = ("codec", rows, frames), self.codec_step
+        if not self.graphs.has(key):
+            _put(step.inputs, step.idle(rows))
+            self.graphs.capture(key, partial(step, rows, frames), late)
 
-    def _ready_prompt(self, rows: int, length: int) -> None:
-        step = self.prompt_step
-        _put(step.inputs, step.idle(rows, length))
-        self.graphs.capture(("prompt", rows, length), partial(step, rows, length))
+    def _ready_prompt(self, rows: int, length: int, late: bool = False) -> None:
+        key, step = ("prompt", rows, length), self.prompt_step
+        if not self.graphs.has(key):
+            _put(step.inputs, step.idle(rows, length))
+            self.graphs.capture(key, partial(step, rows, length), late)
 
     # Details.
 
     def _fill(self, fillings: Sequence[Filling], length: int) -> None:
         rows = PROMPT_ROWS.fit(len(fillings))
+        self._ready_prompt(rows, length, late=True)
         self._staging.send(self._prompt_numbers(fillings, rows, length), self.prompt_step.inputs)
         self.graphs.run(("prompt", rows, length), partial(self.prompt_step, rows, length))
 
@@ -208,6 +221,7 @@ class CapturedSteps:
     ) -> None:
         step, count = self.codec_step, len(slots)
         rows = self._codec_rows[frames].fit(count)
+        self._ready_codec(rows, frames, late=True)
         padding = [0] * (rows - count)
         self._staging.send([*slots, *(self._slots for _ in padding), *first, *padding], step.inputs)
         self.graphs.run(("codec", rows, frames), partial(step, rows, frames))

@@ -9,6 +9,7 @@ import torch
 from realtime_tts.engine.captured_engine import CapturedEngine
 from realtime_tts.engine.interface import Progress
 from realtime_tts.engine.memory import KVMemory
+from realtime_tts.engine.model_engine import ModelEngine
 from realtime_tts.engine.torch_engine import TorchEngine
 from realtime_tts.engine.torch_setup import prepare_torch
 from realtime_tts.logs import event
@@ -17,8 +18,6 @@ from realtime_tts.model.slot_store import position_bytes
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 
 log = logging.getLogger(__name__)
-
-ModelEngines = TorchEngine | CapturedEngine
 
 
 def load_engine(
@@ -32,7 +31,7 @@ def load_engine(
     max_frames: int | None,
     kv_memory: KVMemory | None,
     progress: Progress,
-) -> ModelEngines:
+) -> ModelEngine:
     """Find (and if need be download) a checkpoint and load it.
 
     Raises CheckpointError for what cannot be found, read or served, ConfigError for a device that
@@ -55,7 +54,7 @@ def make_engine(
     slots: int,
     max_frames: int | None = None,
     kv_memory: KVMemory | None = None,
-) -> ModelEngines:
+) -> ModelEngine:
     """The engine for the device that the model is on. Raises ConfigError."""
     device = model.talker.device
     if device.type != "cuda":

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from realtime_tts.engine.interface import (
     EngineInfo,
+    MeasuredStep,
+    Progress,
     SamplerSettings,
     SamplingSettings,
+    StepOutput,
     UtteranceSpec,
 )
 from realtime_tts.errors import RequestError
 from realtime_tts.model import PromptBuilder, PromptSpec, Sampling, SpeechModel
 from realtime_tts.model.config import Variant
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
+from tts_scheduler import StepPlan
 
 
 @dataclass(slots=True)
@@ -41,8 +46,8 @@ class Row:
         return self.frames - self.sounded
 
 
-class ModelEngine:
-    """The half of `Engine` that computes nothing; `step`, `close` and `warm_up` are missing."""
+class ModelEngine(ABC):
+    """The half of `Engine` that computes nothing."""
 
     def __init__(
         self,
@@ -86,6 +91,18 @@ class ModelEngine:
     def sample_ids(self) -> Sequence[int]:
         """Ids of a short text, for warming up and measuring."""
         return self._prompts.sample_ids
+
+    @abstractmethod
+    def warm_up(self, progress: Progress) -> list[MeasuredStep]:
+        """As `Engine.warm_up`."""
+
+    @abstractmethod
+    def step(self, plan: StepPlan) -> StepOutput:
+        """As `Engine.step`."""
+
+    @abstractmethod
+    def close(self, utterance_id: str) -> None:
+        """As `Engine.close`."""
 
     def check(self, spec: UtteranceSpec) -> None:
         self._prompts.check(self._prompt_spec(spec))

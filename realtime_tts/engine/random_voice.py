@@ -12,8 +12,9 @@ import torch
 
 from realtime_tts import demo_voice
 from realtime_tts.engine.interface import Progress
-from realtime_tts.engine.make import ModelEngines, make_engine
+from realtime_tts.engine.make import make_engine
 from realtime_tts.engine.memory import KVMemory
+from realtime_tts.engine.model_engine import ModelEngine
 from realtime_tts.engine.torch_setup import prepare_torch
 from realtime_tts.errors import ConfigError
 from realtime_tts.model.config import ModelConfig
@@ -45,7 +46,7 @@ def load_random(
     progress: Progress,
     kv_memory: KVMemory | None = None,
     dimensions: Dimensions = DIMENSIONS,
-) -> ModelEngines:
+) -> ModelEngine:
     """An engine of these dimensions whose turns have `frames` frames each.
 
     Raises ConfigError for an unknown size or a device that is not there or too small.

@@ -48,7 +48,6 @@ class FrameStep:
     def __init__(self, model: SpeechModel, slots: int, store: SlotStore, embedding: Tensor) -> None:
         """`embedding` [1, H]: what a new utterance begins with."""
         talker, device = model.talker, model.talker.device
-        shape = talker.config.transformer
         assert talker.config.vocab < _ENDED, "codes and flags share a number"
         self.model, self.slots, self.store = model, slots, store
         self.sampling = SlotSampling(model.config, slots, device)
@@ -60,7 +59,6 @@ class FrameStep:
         self.inputs = torch.zeros(2 * slots, dtype=torch.long, device=device)
         self.outputs = torch.zeros(slots, dtype=torch.int32, device=device)
         self._first, self._last_code = embedding, model.config.predictor.vocab - 1
-        self._last_position = shape.max_positions - 1
         # Held on to: captured steps write there, whatever makes the predictor take another place.
         self._scratch = model.predictor.reserve(slots)
 
@@ -83,16 +81,18 @@ class FrameStep:
 
     def __call__(self, rows: int, wide: bool) -> None:
         """Make a frame of the `rows` rows in `inputs`; `wide` as in `slot_sampling.py`."""
-        slots, text = self.inputs[: 2 * rows].view(2, rows).unbind(0)
-        hidden = self.talk(slots, text)
+        slots = self.inputs[:rows]
+        hidden = self.talk(rows)
         drawn = self.sampling.rows(slots, wide)
         frame = self.model.draw_frame(hidden, drawn.first_codes, drawn.other_codes)
         self._keep(slots, drawn, frame)
         flags = frame.ended * _ENDED + frame.failed * _FAILED
         self.outputs[:rows].copy_(frame.codes[:, 0] + flags)
 
-    def talk(self, slots: Tensor, text: Tensor) -> Tensor:
-        """The talker's next outputs [B, H] for slots [B] that eat text ids [B]."""
+    def talk(self, rows: int) -> Tensor:
+        """The talker's next outputs [B, H] for the `rows` rows in `inputs`. Their state stays as it
+        is, so that doing it again gives the same."""
+        slots, text = self.inputs[: 2 * rows].view(2, rows).unbind(0)
         talker = self.model.talker
         inputs = self.embeddings.index_select(0, slots) + talker.text_rows(text)
         positions = self.positions.index_select(0, slots)
@@ -104,7 +104,7 @@ class FrameStep:
         # A row that ended has no code there, but the codec may have been told of it already.
         self.codes.index_put_((slots, places), frame.codes.clamp(max=self._last_code))
         positions = self.positions.index_select(0, slots) + 1
-        positions = torch.where(slots == self.slots, 0, positions)  # padding stays where it is
+        positions = positions.masked_fill(slots == self.slots, 0)  # padding stays where it is
         self.positions.index_copy_(0, slots, positions)
 
 

@@ -76,7 +76,7 @@ class SlotStore(Protocol):
         """
 
     def copy_prefix(self, slot: int, kv: Tensor) -> None:
-        """Store kv [layers, 2, kv_heads, n, D] as the slot's first n positions."""
+        """Store kv [layers, 2, kv_heads, n, D], on any device, as the slot's first n positions."""
 
     def read(self, slot: int, n: int) -> Tensor:
         """A copy [layers, 2, kv_heads, n, D] of a slot's first n positions."""
@@ -152,9 +152,9 @@ class DenseSlotStore:
     ) -> Tensor:
         steps = torch.arange(query.shape[1], device=query.device)
         positions = starts.unsqueeze(1) + steps  # [B, L]
-        real = steps < lengths.unsqueeze(1)
-        where = torch.where(real, slots.unsqueeze(1), self._slots)
-        places = torch.where(real, positions, 0)
+        padding = steps >= lengths.unsqueeze(1)
+        where = slots.unsqueeze(1).expand_as(padding).masked_fill(padding, self._slots)
+        places = positions.masked_fill(padding, 0)
         self._put(layer, where.flatten(), places.flatten(), keys_values.flatten(0, 1))
         key, value = self._store[layer].index_select(0, slots).unbind(1)
         return _attend(query, key, value, self._places > positions.unsqueeze(2))

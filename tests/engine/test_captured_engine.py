@@ -1,4 +1,4 @@
-"""CapturedEngine, uncaptured on a CPU: the same speech as TorchEngine's, whatever happens beside."""
+"""CapturedEngine, uncaptured on a CPU: it says what TorchEngine says, whatever happens beside."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def test_who_is_interrupted_leaves_nothing_behind() -> None:
     assert all(u.end == "left" for u in first)
     for one, other in zip(wanted, second, strict=True):
         assert one.codes[:20] == other.codes[:20]
-    assert engine.store.free_positions == captured().store.free_positions
+    assert engine.room.store.free_positions == captured().room.store.free_positions
 
 
 def test_a_text_longer_than_the_captured_prompts_is_spoken() -> None:
@@ -217,7 +217,9 @@ def test_the_wide_program_runs_only_for_those_who_need_it(
 ) -> None:
     engine, ran = captured(), []
     run = engine.steps.graphs.run
-    monkeypatch.setattr(engine.steps.graphs, "run", lambda key, work: (ran.append(key), run(key, work)))
+    monkeypatch.setattr(
+        engine.steps.graphs, "run", lambda key, work: (ran.append(key), run(key, work))
+    )
     rows = [
         Utterance("usual", 0, [3, 4]),
         Utterance("wide", 1, [3, 4], UtteranceSpec(sampling=NUCLEUS), begins=2, leaves=4),
@@ -238,7 +240,7 @@ def test_warming_up_leaves_the_engine_as_it_was() -> None:
     engine, fresh = captured(slots=2), captured(slots=2)
     measured = engine.warm_up(lambda what, done, total: None)
     assert {step.plan.rows for step in measured} == {1, 2}
-    assert engine.store.free_positions == fresh.store.free_positions
+    assert engine.room.store.free_positions == fresh.room.store.free_positions
     told = []
     for each in (engine, fresh):
         told.append(crowd(each.info.voices, size=2))
@@ -270,7 +272,7 @@ def test_without_memory_nobody_is_lost_and_all_say_the_same() -> None:
             output = step(plan)
             if engine is little:
                 left_out.update(output.left_out)
-                aside.update(engine.aside)
+                aside.update(engine.room.aside)
             planned = {p.id for p in plan.prefills} | {d.id for d in plan.decodes}
             made = output.frames.keys() | output.ended.keys() | output.failed.keys()
             assert planned - made == output.left_out
@@ -281,7 +283,7 @@ def test_without_memory_nobody_is_lost_and_all_say_the_same() -> None:
     assert all(u.end in ("complete", "max_length") for u in told[1])
     assert left_out and aside
     same_speech(*told)
-    assert little.store.free_positions == little.store.positions // 16 * 16
+    assert little.room.store.free_positions == little.room.store.positions // 16 * 16
 
 
 def test_held_rows_make_way_for_those_who_speak() -> None:
@@ -293,7 +295,7 @@ def test_held_rows_make_way_for_those_who_speak() -> None:
         Utterance("c", 2, [5, 6], begins=25),
     ]
     seen: set[str] = set()
-    speak(engine, rows, steps=300, before=lambda step: seen.update(engine.aside))
+    speak(engine, rows, steps=300, before=lambda step: seen.update(engine.room.aside))
     assert seen & {"a", "b"}
     alone = [Utterance(u.id, u.slot, u.ids) for u in rows]
     for row in alone:

@@ -278,7 +278,7 @@ class CapturedEngine(ModelEngine):
             # Negative: the codec was given a frame that speech ended with.
             real = frames + min(0, self._rows[id].pending)
             if id not in output.failed and real > 0:
-                output.samples[id] = steps.sound(places)[: real * size].numpy()
+                output.samples[id] = steps.sound(places)[: real * size]
         steps.reset()
         return output
 

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from realtime_tts.engine.graphs import Buckets, Graphs, Landing, Staging
-from realtime_tts.engine.interface import Progress
+from realtime_tts.engine.interface import Progress, Samples
 from realtime_tts.logs import event
 from realtime_tts.model import CodecState, PromptBuilder, SpeechModel
 from realtime_tts.model.codec_step import CodecStep
@@ -160,9 +160,9 @@ class CapturedSteps:
         """Of `make_frames`, as `frame_step.decoded` reads them."""
         return self._landing.numbers(count)
 
-    def sound(self, places: Sequence[slice]) -> Tensor:
+    def sound(self, places: Sequence[slice]) -> Samples:
         """The samples that lie there, one after the other: a copy."""
-        return torch.cat([self._landing.sound(place) for place in places])
+        return self._landing.sound(places)
 
     def reset(self) -> None:
         """All results have been read."""

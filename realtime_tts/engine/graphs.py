@@ -11,9 +11,11 @@ import time
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from realtime_tts.engine.interface import Samples
 from realtime_tts.logs import event
 
 log = logging.getLogger(__name__)
@@ -151,9 +153,10 @@ class Landing:
         """The outputs that came."""
         return self._outputs[:count].tolist()
 
-    def sound(self, place: slice) -> Tensor:
-        """Samples that came; overwritten after the next `reset`."""
-        return self._samples[place]
+    def sound(self, places: Sequence[slice]) -> Samples:
+        """Samples that came, those of several places one after the other: a copy."""
+        samples = self._samples.numpy()
+        return np.concatenate([samples[place] for place in places])
 
     def reset(self) -> None:
         """All has been read."""

@@ -135,7 +135,7 @@ def _keep_top_p(scaled: Tensor, top_p: Tensor) -> Tensor:
     """-inf, in place, for the least likely entries that together have at most 1 - top_p."""
     ordered, order = scaled.sort(dim=-1)
     dropped = ordered.softmax(-1).cumsum(-1) <= 1 - top_p
-    dropped[:, -1] = False
+    dropped[:, -1].fill_(False)
     return scaled.masked_fill_(dropped.scatter(1, order, dropped), _NEVER)
 
 

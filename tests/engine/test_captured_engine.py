@@ -113,7 +113,7 @@ def test_a_mixed_crowd_speaks_as_with_the_torch_engine(folder: Path) -> None:
 def test_speech_ends_where_it_ends_with_the_torch_engine() -> None:
     """Without least numbers of frames, noise ends at once, or any time."""
     told: list[list[Utterance]] = []
-    for engine in (plain(min_frames=0), captured(min_frames=0)):
+    for engine in (plain(min_frames=0, slots=3), captured(min_frames=0, slots=5)):
         told.append(
             [
                 Utterance(f"u{n}", n % 3, [n, 2], UtteranceSpec(seed=n), begins=40 * (n // 3))
@@ -123,6 +123,9 @@ def test_speech_ends_where_it_ends_with_the_torch_engine() -> None:
         speak(engine, told[-1], steps=160)
     same_speech(*told)
     assert len({len(u.codes) for u in told[0]}) > 3
+    step = engine.steps.frame_step
+    assert step.codes.max() < engine.model.config.predictor.vocab, "end of speech is no code"
+    assert step.positions[-1] == 0, "padding stays where it is"
 
 
 def test_a_row_is_the_same_alone_and_in_every_size_of_batch() -> None:

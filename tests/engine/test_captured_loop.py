@@ -92,7 +92,7 @@ def spoken(engine: CapturedEngine) -> tuple[dict[str, bytes], set[str]]:
     assert not thread.is_alive()
     ended = {event.id: event.reason for event in events if isinstance(event, Ended)}
     assert set(ended.values()) == {"max_length"}
-    sound = {id: b"" for id in ended}
+    sound = dict.fromkeys(ended, b"")
     for event in events:
         if isinstance(event, Audio) and event.id in sound:
             sound[event.id] += event.pcm

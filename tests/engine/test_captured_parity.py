@@ -1,4 +1,4 @@
-"""The captured engine says what the official package says: on a CPU uncaptured, on CUDA captured."""
+"""The captured engine says what the official package says: uncaptured, and captured on CUDA."""
 
 from __future__ import annotations
 

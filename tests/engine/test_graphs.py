@@ -1,4 +1,4 @@
-"""Sizes, and the ways to and from a device. Captures themselves need one: `test_captured_gpu.py`."""
+"""Sizes, and the ways to and from a device; captures need one, see `test_captured_gpu.py`."""
 
 from __future__ import annotations
 
@@ -50,6 +50,8 @@ def test_samples_land_side_by_side_however_many_they_are() -> None:
     places = [landing.samples(torch.full((2, 2), float(value))) for value in range(5)]
     landing.wait()
     assert landing.numbers(2) == [4, 5]
-    assert [landing.sound(place).tolist() for place in places] == [[float(v)] * 4 for v in range(5)]
+    for value, place in enumerate(places):
+        assert landing.sound([place]).tolist() == [float(value)] * 4
+    assert landing.sound(places[1:3]).tolist() == [1.0] * 4 + [2.0] * 4
     landing.reset()
     assert landing.samples(torch.ones(1, 1)) == slice(0, 1)

@@ -49,16 +49,15 @@ def test_codes_are_those_of_the_plain_state(model: SpeechModel, settings: list[S
 
 
 def test_a_new_utterance_begins_afresh(model: SpeechModel) -> None:
-    state = SlotSampling(model.config, 2, CPU)
-    settings = state.settings([(Sampling(top_k=0, repetition_penalty=50.0), 3)])
+    """It penalises nothing that the last one said, and its frames count from 0."""
+    state, slot = SlotSampling(model.config, 2, CPU), torch.tensor([1])
+    settings = state.settings([(Sampling(temperature=0, repetition_penalty=1.5), 3)])
     logits = torch.zeros(1, model.config.talker.vocab)
-    told = []
+    logits[0, 5], logits[0, 6], logits[0, model.config.talker.eos_id] = 1.4, 1.0, 9.0
     for _ in range(2):
-        state.begin(torch.tensor([1]), settings)
-        rows = [state.rows(torch.tensor([1]), wide=False) for _ in range(1)]
-        told.append([int(rows[0].first_codes(logits)[0])])
-        told[-1] += [int(state.rows(torch.tensor([1]), False).first_codes(logits)[0])]
-    assert told[0] == told[1]
+        state.begin(slot, settings)
+        codes = [int(state.rows(slot, wide=False).first_codes(logits)[0]) for _ in range(3)]
+        assert codes == [5, 6, model.config.talker.eos_id]
 
 
 def test_rows_with_nan_are_named_and_give_some_code(model: SpeechModel) -> None:

@@ -14,10 +14,13 @@ from realtime_tts.model import load_model
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 
 ASKING = {
-    "aten._local_scalar_dense.default",  # item(), tolist(), bool(), int()
+    "aten._local_scalar_dense.default",  # tolist()
+    "aten.item.default",  # item(), bool(), int(): in inference mode seen as they are
+    "aten.is_nonzero.default",
     "aten.nonzero.default",
     "aten.masked_select.default",
     "aten.repeat_interleave.Tensor",
+    "aten.repeat_interleave.self_Tensor",
     "aten._unique2.default",
     "aten.lift_fresh.default",  # torch.tensor(...): made on the host
     "aten.lift_fresh_copy.default",
@@ -84,5 +87,5 @@ def test_a_codec_run_asks_nothing(engine: CapturedEngine, frames: int) -> None:
 def test_questions_are_noticed() -> None:
     x = torch.ones(30)
     assert asked(lambda: [part + 1 for part in x[x > 0]]) == {"aten.index.Tensor"}
-    assert asked(lambda: [part.item() for part in x]) == {"aten._local_scalar_dense.default"}
+    assert asked(lambda: [part.item() for part in x]) == {"aten.item.default"}
     assert asked(lambda: [torch.tensor([1.0]) + part for part in x]) == {"aten.lift_fresh.default"}

@@ -17,6 +17,7 @@ from speaking import (
     SAMPLINGS,
     USUAL,
     Utterance,
+    plan,
     same_speech,
     speak,
 )
@@ -28,7 +29,7 @@ from realtime_tts.engine.torch_engine import TorchEngine
 from realtime_tts.errors import ConfigError
 from realtime_tts.model import SpeechModel, load_model
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
-from tts_scheduler import Layout
+from tts_scheduler import Layout, StepPlan
 
 TINY = PARITY / "tiny-custom_voice"
 SLOTS = 6
@@ -287,6 +288,21 @@ def test_without_memory_nobody_is_lost_and_all_say_the_same() -> None:
     assert left_out and aside
     same_speech(*told)
     assert little.room.store.free_positions == little.room.store.positions // 16 * 16
+
+
+def test_steps_that_need_no_memory_set_nobody_aside() -> None:
+    """One that only runs the codec, and one whose only start is refused."""
+    engine = captured()
+    row, none = Utterance("held", 0, [1, 2]), Utterance("none", 1, [])
+    for utterance in (row, none):
+        engine.open(utterance.id, utterance.spec)
+        engine.append(utterance.id, utterance.ids)
+    made = plan(engine, [row])
+    engine.step(StepPlan(made.prefills))
+    output = engine.step(StepPlan(codec=made.codec))
+    assert len(output.samples["held"]) == 1920
+    assert "none" in engine.step(StepPlan(plan(engine, [none]).prefills)).failed
+    assert not engine.room.aside
 
 
 def test_held_rows_make_way_for_those_who_speak() -> None:

@@ -102,14 +102,14 @@ def _measure(
     import torch
 
     from realtime_tts.bench.machine import describe_machine
-    from realtime_tts.engine.torch_engine import TorchEngine
+    from realtime_tts.engine.model_engine import ModelEngine
     from realtime_tts.profiler.machine import measure_limits
     from realtime_tts.profiler.report import Profile, Widths, bucket
     from realtime_tts.profiler.stages import time_stages
 
     config = profile_config(arguments, rows)
     engine = config.loader()(lambda what, done, total: tell(what))
-    assert isinstance(engine, TorchEngine), "only the torch engine has stages"
+    assert isinstance(engine, ModelEngine), "only engines over a model have stages"
     model, dtype = engine.model, engine.model.talker.dtype
     tell("measuring the machine")
     limits = measure_limits(model.talker.device, tuple({dtype: None, torch.float32: None}))

@@ -79,6 +79,12 @@ def _add_model_arguments(group: argparse._ArgumentGroup) -> None:
         "--max-frames", type=int, help="longest turn, in frames of 80 ms (default: the model's)"
     )
     group.add_argument(
+        "--kv-memory",
+        metavar="SIZE",
+        help="what keys and values get of a CUDA device: 40GiB, or a share of what is free like "
+        "80%% (default: nearly all)",
+    )
+    group.add_argument(
         "--no-guards", action="store_true", help="do not end runaway speech (for parity checks)"
     )
     group.add_argument(
@@ -219,6 +225,7 @@ def engine_config(arguments: argparse.Namespace) -> EngineConfig:
         slots=arguments.slots,
         threads=arguments.threads,
         max_frames=arguments.max_frames,
+        kv_memory=arguments.kv_memory,
         lead_cap=arguments.lead_seconds,
         min_start_tokens=arguments.min_start_tokens,
         max_start_wait=arguments.max_start_wait,

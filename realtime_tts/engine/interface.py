@@ -91,12 +91,15 @@ class StepOutput:
     `ended`: rows whose speech is over, with the reason (`complete` or `max_length`).
     `failed`: rows that ended with an error of their own.
     Rows in `ended` and `failed` have had all their pending frames run through the codec.
+    `left_out`: planned rows that made no frame, because there was no memory for it; nothing
+    happened to them, and a later plan may name them again.
     """
 
     frames: dict[str, int] = field(default_factory=dict)
     samples: dict[str, Samples] = field(default_factory=dict)
     ended: dict[str, str] = field(default_factory=dict)
     failed: dict[str, RowError] = field(default_factory=dict)
+    left_out: set[str] = field(default_factory=set)
 
 
 class MeasuredStep(NamedTuple):

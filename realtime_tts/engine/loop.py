@@ -244,6 +244,7 @@ class EngineLoop:
             frames=frozenset(output.frames),
             samples={id: len(samples) for id, samples in output.samples.items()},
             ended=frozenset(ended) | frozenset(output.failed),
+            left_out=frozenset(output.left_out),
         )
         self.scheduler.commit(plan, result, self._clock())
         if self._observer is not None:

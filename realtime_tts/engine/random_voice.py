@@ -12,7 +12,9 @@ import torch
 
 from realtime_tts import demo_voice
 from realtime_tts.engine.interface import Progress
-from realtime_tts.engine.torch_engine import TorchEngine
+from realtime_tts.engine.make import make_engine
+from realtime_tts.engine.memory import KVMemory
+from realtime_tts.engine.model_engine import ModelEngine
 from realtime_tts.engine.torch_setup import prepare_torch
 from realtime_tts.errors import ConfigError
 from realtime_tts.model.config import ModelConfig
@@ -42,11 +44,12 @@ def load_random(
     threads: int | None,
     frames: int,
     progress: Progress,
+    kv_memory: KVMemory | None = None,
     dimensions: Dimensions = DIMENSIONS,
-) -> TorchEngine:
+) -> ModelEngine:
     """An engine of these dimensions whose turns have `frames` frames each.
 
-    Raises ConfigError for an unknown size or a device that is not there.
+    Raises ConfigError for an unknown size or a device that is not there or too small.
     """
     if size not in dimensions:
         raise ConfigError(f"random weights come as {', '.join(dimensions)}; got {size!r}")
@@ -61,4 +64,4 @@ def load_random(
         progress=progress,
     )
     tokenizer = Qwen2Tokenizer.from_folder(demo_voice.FOLDER)
-    return TorchEngine(model, tokenizer, name=name, slots=slots)
+    return make_engine(model, tokenizer, name=name, slots=slots, kv_memory=kv_memory)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from realtime_tts import demo_voice
 from realtime_tts.engine.guards import GuardConfig
 from realtime_tts.engine.interface import Engine, Progress
+from realtime_tts.engine.memory import KVMemory
 from realtime_tts.errors import ConfigError
 from tts_scheduler import SchedulerConfig
 
@@ -36,6 +37,8 @@ class EngineConfig:
     checkpoint's own limit). `utilisation`: share of a frame's 80 ms that a step may take before
     turns have to wait; `max_queue` of them wait, `queue_timeout` seconds at most.
     Above 1, turns are let in though they cannot all be spoken in real time.
+    `kv_memory`: what keys and values get of a CUDA device, as "40GiB", "80%" or "0.8" of what is
+    free (None: nearly all); on a CPU they take what the speech really made needs.
     `step_seconds` and `row_seconds` are the fake engine's speed. `random_weights` takes the place
     of `model`: the dimensions of a release ("1.7B", "0.6B") or of the demo voice ("demo") with
     weights nobody trained; every turn then has `max_frames` frames, and no guard ends it.
@@ -49,6 +52,7 @@ class EngineConfig:
     slots: int = 16
     threads: int | None = None
     max_frames: int | None = None
+    kv_memory: str | None = None
     lead_cap: float = 3.0
     min_start_tokens: int = 2
     max_start_wait: float = 0.15
@@ -69,6 +73,8 @@ class EngineConfig:
             raise ConfigError(f"dtype must be one of {', '.join(DTYPES)}, got {self.dtype!r}")
         if self.random_weights is not None:
             self._check_random(self.random_weights)
+        if self.kv_memory is not None:
+            self._check_kv_memory()
         for name in (
             "slots",
             "threads",
@@ -102,6 +108,15 @@ class EngineConfig:
             raise ConfigError("random weights take the place of a model; give one of the two")
         if self.guards.enabled:
             raise ConfigError("random weights make noise, which the guards would end: disable them")
+
+    def _check_kv_memory(self) -> None:
+        _ = self._kv_memory  # raises
+        if not all(name.startswith("cuda") for name in self.devices or (self.device,)):
+            raise ConfigError("kv_memory is a share of a CUDA device; a CPU takes what it needs")
+
+    @property
+    def _kv_memory(self) -> KVMemory | None:
+        return None if self.kv_memory is None else KVMemory.parse(self.kv_memory)
 
     def processes(self) -> tuple[EngineConfig, ...]:
         """The engine of each process; none if it runs in a thread of this one."""
@@ -152,9 +167,9 @@ class EngineConfig:
         return FakeEngine(config)
 
     def _load_torch(self, progress: Progress) -> Engine:
-        from realtime_tts.engine.torch_engine import TorchEngine
+        from realtime_tts.engine.make import load_engine
 
-        return TorchEngine.load(
+        return load_engine(
             self._checkpoint,
             name=self.model,
             slots=self.slots,
@@ -162,6 +177,7 @@ class EngineConfig:
             dtype=self.dtype,
             threads=self.threads,
             max_frames=self.max_frames,
+            kv_memory=self._kv_memory,
             progress=progress,
         )
 
@@ -177,6 +193,7 @@ class EngineConfig:
             dtype=self.dtype,
             threads=self.threads,
             frames=RANDOM_FRAMES if self.max_frames is None else self.max_frames,
+            kv_memory=self._kv_memory,
             progress=progress,
         )
 

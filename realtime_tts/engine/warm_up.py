@@ -13,13 +13,17 @@ _CODEC_FRAMES = (1, 2, 4)
 
 
 def warm_up(
-    engine: Engine, text: Sequence[int], slots: int, progress: Progress
+    engine: Engine,
+    text: Sequence[int],
+    slots: int,
+    progress: Progress,
+    rows: Sequence[int] = _ROWS,
 ) -> list[MeasuredStep]:
-    """Speak `text` (token ids) in 1, 2, 4 and 8 slots, twice each; returns the second times.
+    """Speak `text` (token ids) in each number of slots of `rows`, twice; returns the second times.
 
     Slots are used from 0 and are free again afterwards.
     """
-    counts = [count for count in _ROWS if count <= slots]
+    counts = [count for count in rows if count <= slots]
     measured: list[MeasuredStep] = []
     for done, count in enumerate(counts):
         progress("warm-up", done, len(counts))

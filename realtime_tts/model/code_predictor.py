@@ -100,6 +100,13 @@ class CodePredictor:
         others = torch.stack(chosen, 1)
         return torch.cat((first.unsqueeze(1), others), 1), self.embed(others).add_(first_embedding)
 
+    def reserve(self, rows: int) -> Tensor:
+        """Make room for batches of up to `rows`; what is kept there, to be held on to by whoever
+        captures smaller batches: a larger one later takes another place."""
+        if len(self._store) < rows:
+            self._views(rows)
+        return self._store
+
     @torch.inference_mode()
     def embed(self, others: Tensor) -> Tensor:
         """The embeddings [B, H] of codes 1..15 [B, 15], summed."""

@@ -71,13 +71,17 @@ class CodecDecoder:
         return CodecState(slots, self._layout.size, self.device)
 
     @torch.inference_mode()
-    def decode(self, codes: Tensor, slots: Sequence[int], state: CodecState) -> Tensor:
+    def decode(self, codes: Tensor, slots: Sequence[int] | Tensor, state: CodecState) -> Tensor:
         """The next frames of some streams: codes [B, T, 16] -> samples [B, T * 1920] in [-1, 1].
 
-        `slots` [B], each at most once; T >= 1 is the same for all rows. The state moves on by T
-        frames. Frames fed in any pieces give the samples of all of them at once.
+        `slots` [B], each at most once, on the host or the device; T >= 1 is the same for all
+        rows. The state moves on by T frames. Frames fed in any pieces give the samples of all of
+        them at once.
         """
-        rows = torch.tensor(slots, dtype=torch.long, device=self.device)
+        if isinstance(slots, Tensor):
+            rows = slots
+        else:
+            rows = torch.tensor(slots, dtype=torch.long, device=self.device)
         memory, start = state.memory.index_select(0, rows), state.frames[rows]
         assert codes.shape[1] > 0, "no frames to decode"
         pieces = []
@@ -85,7 +89,7 @@ class CodecDecoder:
             pieces.append(self._decode(piece, memory, start))
             start = start + piece.shape[1]
         state.memory.index_copy_(0, rows, memory)
-        state.frames[rows] = start
+        state.frames.index_copy_(0, rows, start)
         return pieces[0] if len(pieces) == 1 else torch.cat(pieces, 1)
 
     def _decode(self, codes: Tensor, memory: Tensor, start: Tensor) -> Tensor:

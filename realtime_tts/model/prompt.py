@@ -154,16 +154,17 @@ class PromptBuilder:
         if not ids:
             raise RequestError("there is no text to speak")
         assert layout in (STREAMING, FULL_TEXT), f"unknown layout {layout!r}"
-        head = self._head(spec)
+        head = self.head(spec)
         if spec.reference is not None and spec.reference.codes is not None:
             return self._in_context(head, spec.reference, ids, layout, finished)
         if layout == STREAMING:
-            return Prompt(torch.cat((head, self.text(ids[:1]) + self._bos)), 1, False)
-        tail = torch.cat((self._text_and_end(ids) + self._pad, self.tts_pad + self._bos))
+            return Prompt(torch.cat((head, self.text(ids[:1]) + self.bos)), 1, False)
+        tail = torch.cat((self._text_and_end(ids) + self.pad, self.tts_pad + self.bos))
         return Prompt(torch.cat((head, tail)), len(ids), True)
 
-    def _head(self, spec: PromptSpec) -> Tensor:
-        """Everything before the text."""
+    @torch.inference_mode()
+    def head(self, spec: PromptSpec) -> Tensor:
+        """Everything before the text [L, H]: the same for every utterance of this `spec`."""
         opening = self.text(self.instruction_ids(spec) + self._template)
         rows = [self._talker.codec(self._thinking(spec))]
         speaker = self._speaker_id(spec)
@@ -171,7 +172,7 @@ class PromptBuilder:
             rows.append(spec.reference.speaker.to(opening)[None])  # raw: it is an embedding
         elif speaker is not None:
             rows.append(self._talker.codec([speaker]))
-        control = torch.cat((*rows, self._pad))
+        control = torch.cat((*rows, self.pad))
         control[:-1] += self.tts_pad
         control[-1] += self._tts_bos
         return torch.cat((opening, control))
@@ -182,9 +183,9 @@ class PromptBuilder:
         """Transcript and text on the text channel, the reference's frames on the other."""
         assert reference.codes is not None
         known = [*reference.text_ids, *ids]
-        spoken = torch.cat((self._bos, self._frames(reference.codes)))
+        spoken = torch.cat((self.bos, self._frames(reference.codes)))
         if layout == FULL_TEXT:
-            tail = torch.cat((self._text_and_end(known) + self._pad, spoken + self.tts_pad))
+            tail = torch.cat((self._text_and_end(known) + self.pad, spoken + self.tts_pad))
             return Prompt(torch.cat((head, tail)), len(ids), True)
         length = len(spoken)
         assert finished or len(known) >= length, "too little text for this reference"
@@ -206,11 +207,13 @@ class PromptBuilder:
         return torch.cat((self.text(ids), self.tts_eos[None]))
 
     @cached_property
-    def _bos(self) -> Tensor:
+    def bos(self) -> Tensor:
+        """Codec vector [1, H] of the position that frame 0 is made from, in both layouts."""
         return self._talker.codec([self._config.talker.bos_id])
 
     @cached_property
-    def _pad(self) -> Tensor:
+    def pad(self) -> Tensor:
+        """Codec vector [1, H] under the full-text layout's text."""
         return self._talker.codec([self._config.talker.pad_id])
 
     def _thinking(self, spec: PromptSpec) -> list[int]:

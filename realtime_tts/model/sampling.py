@@ -135,8 +135,28 @@ def _keep_top_p(scaled: Tensor, top_p: Tensor) -> Tensor:
     """-inf, in place, for the least likely entries that together have at most 1 - top_p."""
     ordered, order = scaled.sort(dim=-1)
     dropped = ordered.softmax(-1).cumsum(-1) <= 1 - top_p
-    dropped[:, -1] = False
+    dropped[:, -1].fill_(False)
     return scaled.masked_fill_(dropped.scatter(1, order, dropped), _NEVER)
+
+
+def no_codes(config: ModelConfig, device: torch.device) -> Tensor:
+    """Which ids [vocab] of the talker are neither codes nor end of speech."""
+    mask = torch.arange(config.talker.vocab, device=device) >= config.predictor.vocab
+    mask[config.talker.eos_id] = False
+    return mask
+
+
+def penalised(logits: Tensor, seen: Tensor, penalty: Tensor) -> Tensor:
+    """Logits [B, V] with those of the codes `seen` [B, V] made less likely by `penalty` [B, 1]."""
+    lower = torch.where(logits > 0, logits / penalty, logits * penalty)
+    return torch.where(seen, lower, logits)
+
+
+def allowed(logits: Tensor, no_code: Tensor, eos: int, too_early: Tensor) -> Tensor:
+    """Logits [B, V] without what is no code, and without end of speech where `too_early` [B]."""
+    scores = logits.masked_fill(no_code, _NEVER)
+    scores[:, eos].masked_fill_(too_early, _NEVER)
+    return scores
 
 
 class SamplingState:
@@ -147,9 +167,7 @@ class SamplingState:
         self._device, self._eos = device, eos
         self._vocab, self._codes = vocab, config.predictor.vocab
         self._min_frames = config.generation.min_frames
-        no_code = torch.arange(vocab, device=device) >= self._codes
-        no_code[eos] = False
-        self._no_code = no_code
+        self._no_code = no_codes(config, device)
         self._codebooks = torch.arange(config.talker.code_groups, device=device)
         self._seen = torch.zeros(slots, vocab, dtype=torch.bool, device=device)
         self._drawn = torch.zeros(slots, dtype=torch.long, device=device)
@@ -176,9 +194,10 @@ class SamplingState:
         """
         rows = self._gather(slots)
         drawn = self._drawn[rows.slots]
-        scores = self._penalised(logits, rows)
-        scores = scores.masked_fill(self._no_code, _NEVER)
-        scores[:, self._eos].masked_fill_(drawn < rows.min_frames, _NEVER)
+        scores = logits
+        if rows.any_penalty:
+            scores = penalised(logits, self._seen[rows.slots], rows.penalty)
+        scores = allowed(scores, self._no_code, self._eos, drawn < rows.min_frames)
         if rows.talker.any_sampled or rows.predictor.any_sampled:
             rows.uniform = uniforms(rows.keys, drawn, self._codebooks).split(1, 1)
         codes = draw(scores, rows.talker, rows.uniform[0])
@@ -191,12 +210,6 @@ class SamplingState:
         last for the same slots."""
         rows = self._gather(slots)
         return draw(logits, rows.predictor, rows.uniform[codebook])
-
-    def _penalised(self, logits: Tensor, rows: _Rows) -> Tensor:
-        if not rows.any_penalty:
-            return logits
-        penalised = torch.where(logits > 0, logits / rows.penalty, logits * rows.penalty)
-        return torch.where(self._seen[rows.slots], penalised, logits)
 
     def _gather(self, slots: Sequence[int]) -> _Rows:
         """The settings of these rows; kept until the batch changes."""

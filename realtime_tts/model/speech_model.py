@@ -11,7 +11,7 @@ from torch import Tensor
 
 from realtime_tts.errors import CheckpointError
 from realtime_tts.model.checkpoint import Progress, find_checkpoint, ignore_progress
-from realtime_tts.model.code_predictor import CodePredictor
+from realtime_tts.model.code_predictor import Choose, CodePredictor
 from realtime_tts.model.codec import CodecDecoder
 from realtime_tts.model.codec_state import CodecState
 from realtime_tts.model.config import ModelConfig, Variant
@@ -21,6 +21,9 @@ from realtime_tts.model.sampling import Sampling, SamplingState, finite_rows
 from realtime_tts.model.state import KVCache
 from realtime_tts.model.talker import Talker
 from realtime_tts.model.weights import Weights
+
+FirstCodes = Callable[[Tensor], tuple[Tensor, Tensor]]
+"""From first-code logits [B, vocab] to codes [B] and which rows [B] had NaN or Inf."""
 
 SERVED = (Variant.CUSTOM_VOICE, Variant.VOICE_DESIGN)
 
@@ -112,13 +115,22 @@ class SpeechModel:
     @torch.inference_mode()
     def frame(self, hidden: Tensor, slots: Sequence[int], state: SpeechState) -> Frame:
         """The next frame of each slot, given the talker's outputs [B, H] for them."""
-        logits = self.talker.logits(hidden)
-        first, failed = state.sampling.first_codes(logits, slots)
+        sampling = state.sampling
+        return self.draw_frame(
+            hidden,
+            lambda logits: sampling.first_codes(logits, slots),
+            lambda logits, codebook: sampling.other_codes(logits, codebook, slots),
+        )
+
+    @torch.inference_mode()
+    def draw_frame(self, hidden: Tensor, first_codes: FirstCodes, other_codes: Choose) -> Frame:
+        """A frame of the talker's outputs [B, H], drawn by whoever keeps the rows' settings."""
+        first, failed = first_codes(self.talker.logits(hidden))
         seen: list[Tensor] = []
 
         def choose(scores: Tensor, codebook: int) -> Tensor:
             seen.append(scores)
-            return state.sampling.other_codes(scores, codebook, slots)
+            return other_codes(scores, codebook)
 
         embedding = self.talker.codec_embedding[first]
         codes, embedding = self.predictor.codes(hidden, first, embedding, choose)

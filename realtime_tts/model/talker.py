@@ -15,6 +15,7 @@ from torch import Tensor
 from realtime_tts.model.config import TalkerConfig
 from realtime_tts.model.layers import DecoderLayer, RMSNorm, Rope
 from realtime_tts.model.linear import Linear
+from realtime_tts.model.slot_store import SlotStore
 from realtime_tts.model.state import KVCache, SlotKVCache
 from realtime_tts.model.weights import Weights
 
@@ -56,7 +57,11 @@ class Talker:
     @torch.inference_mode()
     def text(self, ids: Sequence[int]) -> Tensor:
         """Text vectors [n, H] of text token ids."""
-        rows = F.embedding(self._indices(ids), self.text_embedding).to(self.dtype)
+        return self.text_rows(self._indices(ids))
+
+    def text_rows(self, ids: Tensor) -> Tensor:
+        """Text vectors [n, H] of text token ids [n] that are on the device already."""
+        rows = F.embedding(ids, self.text_embedding).to(self.dtype)
         return self.text_down(F.silu(self.text_up(rows)))
 
     @torch.inference_mode()
@@ -88,6 +93,54 @@ class Talker:
             query, keys_values = layer.project(x, cos, sin)
             x = layer.output(x, cache.attend_step(index, query, keys_values))
         return self.norm(x)
+
+    # Where slots and positions are tensors: nothing below asks the host, so it can be captured.
+
+    @torch.inference_mode()
+    def decode_at(
+        self, inputs: Tensor, slots: Tensor, positions: Tensor, store: SlotStore
+    ) -> Tensor:
+        """Position `positions` [B] of each slot [B]: inputs [B, H] -> outputs [B, H]."""
+        cos, sin = self._turns(positions)
+        x = inputs
+        for index, layer in enumerate(self.layers):
+            query, keys_values = layer.project(x, cos, sin)
+            x = layer.output(x, store.attend_step(index, query, keys_values, slots, positions))
+        return self.norm(x)
+
+    @torch.inference_mode()
+    def fill_at(
+        self, inputs: Tensor, slots: Tensor, starts: Tensor, lengths: Tensor, store: SlotStore
+    ) -> None:
+        """Keys and values of several positions: inputs [B, L, H] go to positions `starts` [B] and
+        following; of each row the first `lengths` [B], the rest is padding."""
+        rows, length, hidden = inputs.shape
+        steps = torch.arange(length, device=self.device)
+        # Padding may reach beyond the last position there is.
+        positions = (starts.unsqueeze(1) + steps).clamp_(
+            max=self.config.transformer.max_positions - 1
+        )
+        cos, sin = self._turns(positions.flatten())
+        x = inputs.reshape(-1, hidden)
+        for index, layer in enumerate(self.layers):
+            query, keys_values = layer.project(x, cos, sin)
+            attended = store.attend_prompt(
+                index,
+                query.view(rows, length, *query.shape[1:]),
+                keys_values.view(rows, length, *keys_values.shape[1:]),
+                slots,
+                starts,
+                lengths,
+            )
+            if index + 1 < len(self.layers):  # of the last one, only keys and values are wanted
+                x = layer.output(x, attended.view(rows * length, -1))
+
+    def _turns(self, positions: Tensor) -> tuple[Tensor, Tensor]:
+        """Rotation tables [n, 1, D] of positions [n]."""
+        return (
+            self._rope.cos.index_select(0, positions).unsqueeze(1).to(self.dtype),
+            self._rope.sin.index_select(0, positions).unsqueeze(1).to(self.dtype),
+        )
 
     @torch.inference_mode()
     def logits(self, hidden: Tensor) -> Tensor:

@@ -19,6 +19,7 @@ class SchedulerConfig:
         `reserve`: a row with less lead than this is pressing. `min_start_tokens`,
         `max_start_wait`: text to wait for before the first frame, and for how long.
         `codec_ramp`: frames per codec run, first run first; the last value repeats.
+        `memory_wait`: how long a row is left alone for which the engine had no memory.
     Admission
         `utilisation`: share of a frame's duration that a full step may take. `max_queue`: turns
         that may wait for capacity (None: an eighth of the slots, at least two).
@@ -36,6 +37,7 @@ class SchedulerConfig:
     min_start_tokens: int = 2
     max_start_wait: float = 0.15
     codec_ramp: tuple[int, ...] = (1, 1, 2, 4)
+    memory_wait: float = 0.02
     utilisation: float = 0.7
     max_queue: int | None = None
     queue_timeout: float = 2.0
@@ -48,7 +50,7 @@ class SchedulerConfig:
         _require(rows is None or rows >= 1, "max_rows must be None or at least 1", rows)
         queue = self.max_queue
         _require(queue is None or queue >= 0, "max_queue must be None or at least 0", queue)
-        for name in ("reserve", "max_start_wait", "queue_timeout"):
+        for name in ("reserve", "max_start_wait", "memory_wait", "queue_timeout"):
             _require(getattr(self, name) >= 0, f"{name} must not be negative", getattr(self, name))
         _require(
             self.lead_cap >= self.reserve, f"lead_cap below reserve {self.reserve}", self.lead_cap

@@ -67,6 +67,16 @@ class StepPlan:
     decodes: tuple[Decode, ...] = ()
     codec: tuple[CodecRun, ...] = ()
 
+    def without(self, ids: frozenset[str]) -> StepPlan:
+        """The plan with the frames of these utterances left out."""
+        if not ids:
+            return self
+        return StepPlan(
+            tuple(p for p in self.prefills if p.id not in ids),
+            tuple(d for d in self.decodes if d.id not in ids),
+            tuple(c for c in self.codec if c.id not in ids),
+        )
+
     @property
     def rows(self) -> int:
         """Utterances that make a frame in this step."""
@@ -101,9 +111,12 @@ class StepResult:
     `seconds`: how long it took. `frames`: utterances that made a frame. `samples`: how many
     samples left the codec, by utterance. `ended`: utterances that are over, whatever the reason
     (end of speech, a guard, a failure); all their pending frames went through the codec.
+    `left_out`: planned utterances for whose frame the engine had no memory; the codec turned what
+    they had.
     """
 
     seconds: float
     frames: frozenset[str] = frozenset()
     samples: Mapping[str, int] = field(default_factory=dict)
     ended: frozenset[str] = frozenset()
+    left_out: frozenset[str] = frozenset()

@@ -61,7 +61,9 @@ class Planner:
     ) -> StepPlan | None:
         """The next step, or None if there is nothing to do at `now`."""
         rows, starved, resting = _sort_out(speaking, now, self.config)
-        starts = [row for row in waiting if start_at(row, self.config) <= now]
+        starts = [
+            row for row in waiting if row.blocked_until <= now and start_at(row, self.config) <= now
+        ]
         if not (rows or starved or starts):
             return None
         draft = _Draft(self.config, self.cost.costs, self.cost.caution, now, len(rows))
@@ -77,12 +79,14 @@ class Planner:
 def _sort_out(
     speaking: Iterable[Utterance], now: float, config: SchedulerConfig
 ) -> tuple[list[Utterance], list[Utterance], list[Utterance]]:
-    """Rows that can make a frame; rows that cannot, with frames to flush; parked rows."""
+    """Rows that can make a frame; rows that cannot, for want of text or memory, with frames to
+    flush; parked rows."""
     rows: list[Utterance] = []
     starved: list[Utterance] = []
     resting: list[Utterance] = []
     for row in speaking:
-        if not (row.finished or row.frames < row.text_tokens):  # not row.can_go_on, but faster
+        # not row.can_go_on, but faster
+        if row.blocked_until > now or not (row.finished or row.frames < row.text_tokens):
             if row.codec_pending:
                 starved.append(row)
         elif row.parked and now < resume_at(row, config):

@@ -162,7 +162,13 @@ class Scheduler:
         """The step `plan` was done. What was cancelled in the meantime is passed over."""
         self._over.clear()
         self._steps += 1
-        self.cost.observe(Load.of(plan), result.seconds)
+        done = plan.without(result.left_out)
+        if done.rows or done.codec:
+            self.cost.observe(Load.of(done), result.seconds)
+        for id in result.left_out:
+            left_out = self._utterances.get(id)
+            if left_out is not None:
+                left_out.blocked_until = now + self.config.memory_wait
         for prefill in plan.prefills:
             self._start(prefill, result, now)
         for decode in plan.decodes:
@@ -192,11 +198,13 @@ class Scheduler:
         """When to plan (or expire) again if nothing comes in until then; None for never."""
         if self.plan(now) is not None:
             return now
-        times = [start_at(row, self.config) for row in self._waiting.values()]
+        times = [
+            max(start_at(row, self.config), row.blocked_until) for row in self._waiting.values()
+        ]
         times += [
-            resume_at(row, self.config)
+            max(resume_at(row, self.config) if row.parked else now, row.blocked_until)
             for row in self._speaking.values()
-            if row.parked and row.can_go_on
+            if row.can_go_on
         ]
         wake = min((at for at in times if at > now), default=inf)
         if self._queue:

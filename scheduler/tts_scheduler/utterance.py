@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from math import inf
 
 from tts_scheduler.plan import Layout
 from tts_scheduler.playback import Playback
@@ -77,6 +78,7 @@ class Utterance:
     codec_pending: int = 0  # frames made that have not been through the codec
     codec_runs: int = 0
     parked: bool = False
+    blocked_until: float = -inf  # the engine had no memory for it: not worth asking again before
     served: int = 0  # number of the last step that worked on it
     # waiting for text
     held_since: float | None = None

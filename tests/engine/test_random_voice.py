@@ -7,6 +7,7 @@ import pytest
 
 from realtime_tts.engine.guards import GuardConfig
 from realtime_tts.engine.interface import UtteranceSpec
+from realtime_tts.engine.model_engine import ModelEngine
 from realtime_tts.engine.random_voice import DIMENSIONS, load_random
 from realtime_tts.engine.settings import RANDOM_SIZES, EngineConfig
 from realtime_tts.engine.torch_engine import TorchEngine
@@ -25,7 +26,7 @@ def tiny(demo: ModelConfig) -> ModelConfig:
     return replace(found, text=demo.text, talker=talker)
 
 
-def load(size: str = "tiny", frames: int = 5) -> TorchEngine:
+def load(size: str = "tiny", frames: int = 5) -> ModelEngine:
     return load_random(
         size,
         name="random weights (tiny dimensions)",
@@ -39,7 +40,7 @@ def load(size: str = "tiny", frames: int = 5) -> TorchEngine:
     )
 
 
-def speak(engine: TorchEngine, id: str, slot: int) -> tuple[int, str]:
+def speak(engine: ModelEngine, id: str, slot: int) -> tuple[int, str]:
     """Frames and end of an utterance."""
     engine.open(id, UtteranceSpec(seed=slot))
     engine.append(id, [5, 6, 7])
@@ -62,6 +63,10 @@ def test_every_turn_has_the_same_length() -> None:
 def test_the_engine_says_that_its_weights_are_random() -> None:
     info = load().info
     assert info.random_weights and "random weights" in info.model
+
+
+def test_a_cpu_gets_the_plain_engine() -> None:
+    assert isinstance(load(), TorchEngine)
 
 
 def test_an_unknown_size_is_refused() -> None:

@@ -6,22 +6,25 @@ from pathlib import Path
 import pytest
 import torch
 
+from realtime_tts import demo_voice
 from realtime_tts.cli import main
 from realtime_tts.cli.profile import rows_of
+from realtime_tts.engine.captured_engine import CapturedEngine
+from realtime_tts.engine.model_engine import ModelEngine
 from realtime_tts.engine.random_voice import load_random
-from realtime_tts.engine.torch_engine import TorchEngine
 from realtime_tts.errors import ConfigError
 from realtime_tts.profiler.machine import Limits, fastest
 from realtime_tts.profiler.report import Stage, Widths, bucket
 from realtime_tts.profiler.stages import CODEC, PREDICTOR, TALKER, frames_needed, time_stages
 from realtime_tts.profiler.stages import StageTimes as Times
+from realtime_tts.text.tokenizer import Qwen2Tokenizer
 
 LIMITS = Limits("test", 1e9, {"float32": 1e9}, cache_bytes=0)
 REPEAT = 2
 
 
 @pytest.fixture(scope="module")
-def engine() -> TorchEngine:
+def engine() -> ModelEngine:
     return load_random(
         "demo",
         name="noise",
@@ -36,7 +39,7 @@ def engine() -> TorchEngine:
 
 @pytest.mark.parametrize("rows", [1, 2])
 def test_every_stage_is_seen_and_the_engine_is_left_as_it_was(
-    engine: TorchEngine, rows: int
+    engine: ModelEngine, rows: int
 ) -> None:
     times = time_stages(engine, rows, context=20, repeat=REPEAT)
     assert times.rows == rows and times.step > 0 and times.host > 0
@@ -46,7 +49,15 @@ def test_every_stage_is_seen_and_the_engine_is_left_as_it_was(
         assert not {"decode", "logits", "codes"} & set(vars(owner))
 
 
-def test_figures_are_exact(engine: TorchEngine) -> None:
+def test_a_captured_engine_is_timed_by_its_programs(engine: ModelEngine) -> None:
+    tokenizer = Qwen2Tokenizer.from_folder(demo_voice.FOLDER)
+    captured = CapturedEngine(engine.model, tokenizer, name="noise", slots=2, kv_positions=300)
+    times = time_stages(captured, 2, context=20, repeat=REPEAT)
+    assert all(times.stages[stage] > 0 for stage in (TALKER, PREDICTOR, CODEC))
+    assert times.host > 0 and "run" not in vars(captured.steps.graphs)
+
+
+def test_figures_are_exact(engine: ModelEngine) -> None:
     times = Times(2, 30, 0.016, {TALKER: 0.004, PREDICTOR: 0.006, CODEC: 0.005}, 0.001)
     found = bucket(engine.model.config, times, torch.float32, LIMITS, Widths(4, 4, 4))
     assert (found.rows, found.context, found.step_ms) == (2, 30, 16.0)
@@ -59,7 +70,7 @@ def test_figures_are_exact(engine: TorchEngine) -> None:
     assert host == Stage("host", 1.0, None, None, 0.0, 0.0)
 
 
-def test_packed_weights_are_counted_as_they_lie_in_memory(engine: TorchEngine) -> None:
+def test_packed_weights_are_counted_as_they_lie_in_memory(engine: ModelEngine) -> None:
     model = engine.model
     widths = Widths.of(model)
     assert widths.talker == min(layer.qkv.itemsize for layer in model.talker.layers)

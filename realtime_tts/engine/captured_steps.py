@@ -1,0 +1,240 @@
+"""The device's side of `CapturedEngine`: programs by size, their inputs and what they bring back.
+
+Everything here is queued and nothing waits, but `wait`.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+import torch
+from torch import Tensor
+
+from realtime_tts.engine.graphs import Buckets, Graphs, Landing, Staging
+from realtime_tts.engine.interface import Progress, Samples
+from realtime_tts.logs import event
+from realtime_tts.model import CodecState, PromptBuilder, SpeechModel
+from realtime_tts.model.codec_step import CodecStep
+from realtime_tts.model.frame_step import FrameStep, PromptStep, Start
+from realtime_tts.model.slot_store import SlotStore
+
+log = logging.getLogger(__name__)
+
+_Item = TypeVar("_Item")
+
+PROMPT_ROWS = Buckets((1, 2, 4, 8))
+PROMPT_LENGTHS = Buckets((16, 32, 64, 128, 256))
+"""Text positions of a full-text prompt; longer ones are not captured."""
+
+CODEC_FRAMES = (8, 4, 2, 1)
+"""Frames per row of a codec program; other numbers are made of these."""
+
+CODEC_MOST = 512
+"""Frames of all rows of a codec program: the codec's activations take megabytes for each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """Text ids [n] that go to positions `start` and following of `slot`."""
+
+    slot: int
+    start: int
+    ids: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Sounding:
+    """Frames number `first` and following of `slot`, for the codec."""
+
+    slot: int
+    first: int
+    frames: int
+
+
+class CapturedSteps:
+    """Programs over one model's slots. Use from one thread at a time, in inference mode."""
+
+    def __init__(
+        self,
+        model: SpeechModel,
+        prompts: PromptBuilder,
+        slots: int,
+        store: SlotStore,
+        *,
+        capture: bool,
+    ) -> None:
+        device, self._slots = model.talker.device, slots
+        samples = model.config.codec.samples_per_frame
+        self.frame_step = FrameStep(model, slots, store, prompts.bos)
+        most = (PROMPT_ROWS.sizes[-1], PROMPT_LENGTHS.sizes[-1])
+        self.prompt_step = PromptStep(model, slots, store, prompts.pad, most)
+        self.codec_step: CodecStep[CodecState] = CodecStep(
+            model.codec, slots, self.frame_step.codes, samples, CODEC_MOST
+        )
+        self.graphs = Graphs(device, capture=capture)
+        longest = model.config.talker.transformer.max_positions
+        self._staging = Staging(max(2 * slots, most[0] * (most[1] + 3), longest + 512), device)
+        self._landing = Landing(slots, 2 * slots * samples, device)
+        self._frame_rows = Buckets.of_rows(slots)
+        self._codec_rows = {
+            frames: Buckets.of_rows(min(slots, CODEC_MOST // frames)) for frames in CODEC_FRAMES
+        }
+        self._samples = samples
+
+    def capture(self, progress: Progress) -> None:
+        """All programs but the wide frames, largest first: smaller ones fit into their memory."""
+        work: list[Callable[[], None]] = []
+        work += [partial(self._ready_frame, n, False) for n in reversed(self._frame_rows.sizes)]
+        for frames, rows in self._codec_rows.items():
+            work += [partial(self._ready_codec, n, frames) for n in reversed(rows.sizes)]
+        for length in reversed(PROMPT_LENGTHS.sizes):
+            work += [partial(self._ready_prompt, n, length) for n in reversed(PROMPT_ROWS.sizes)]
+        free, _ = torch.cuda.mem_get_info()
+        started = time.perf_counter()
+        for done, ready in enumerate(work):
+            progress("capture graphs", done, len(work))
+            ready()
+        progress("capture graphs", len(work), len(work))
+        taken = free - torch.cuda.mem_get_info()[0]
+        seconds = round(time.perf_counter() - started, 1)
+        event(log, logging.INFO, "engine.graphs", count=len(work), bytes=taken, seconds=seconds)
+
+    # What a step is made of, in this order.
+
+    def fill_head(self, head: Tensor, slot: int) -> Tensor:
+        """Compute a prompt's head [L, H] in an empty slot; its keys and values, a copy."""
+        return self.prompt_step.fill_head(head, slot)
+
+    def fill(self, fillings: Sequence[Filling]) -> None:
+        """Text of full-text prompts, those of similar length together."""
+        longest = PROMPT_LENGTHS.sizes[-1]
+        by_length: dict[int, list[Filling]] = {}
+        for filling in fillings:
+            if len(filling.ids) > longest:
+                self._fill_long(filling)
+            else:
+                length = PROMPT_LENGTHS.fit(len(filling.ids))
+                by_length.setdefault(length, []).append(filling)
+        for length, group in by_length.items():
+            for part in _parts(group, PROMPT_ROWS.sizes[-1]):
+                self._fill(part, length)
+
+    def begin(self, starts: Sequence[Start]) -> None:
+        """New utterances, ready for their first frame."""
+        self.codec_step.begin(self.frame_step.begin(starts))
+
+    def make_frames(self, slots: Sequence[int], text: Sequence[int], wide: bool) -> None:
+        """A frame of each slot, which eats its text id; results to `outputs`."""
+        step, count = self.frame_step, len(slots)
+        rows = self._frame_rows.fit(count)
+        self._ready_frame(rows, wide, late=True)
+        padding = [0] * (rows - count)
+        self._staging.send([*slots, *(self._slots for _ in padding), *text, *padding], step.inputs)
+        self.graphs.run(("frame", rows, wide), partial(step, rows, wide))
+        self._landing.outputs(step.outputs[:count])
+
+    def make_sound(self, runs: Sequence[Sounding]) -> dict[int, list[slice]]:
+        """Frames to samples; by slot, where they will be (`sound`), in order."""
+        left = {run.slot: (run.first, run.frames) for run in runs}
+        places: dict[int, list[slice]] = {run.slot: [] for run in runs}
+        for frames in CODEC_FRAMES:
+            while slots := [slot for slot, (_, count) in left.items() if count >= frames]:
+                for part in _parts(slots, self._codec_rows[frames].sizes[-1]):
+                    self._run_codec(part, [left[slot][0] for slot in part], frames, places)
+                for slot in slots:
+                    first, count = left[slot]
+                    left[slot] = first + frames, count - frames
+        return places
+
+    def wait(self) -> None:
+        """Until everything queued has been done; then results can be read."""
+        self._landing.wait()
+        self._staging.reset()
+
+    def outputs(self, count: int) -> list[int]:
+        """Of `make_frames`, as `frame_step.decoded` reads them."""
+        return self._landing.numbers(count)
+
+    def sound(self, places: Sequence[slice]) -> Samples:
+        """The samples that lie there, one after the other: a copy."""
+        return self._landing.sound(places)
+
+    def reset(self) -> None:
+        """All results have been read."""
+        self._landing.reset()
+
+    # Programs, captured once, while their inputs name no utterance.
+
+    def _ready_frame(self, rows: int, wide: bool, late: bool = False) -> None:
+        key, step = ("frame", rows, wide), self.frame_step
+        if not self.graphs.has(key):
+            _put(step.inputs, step.idle(rows))
+            self.graphs.capture(key, partial(step, rows, wide), late)
+
+    def _ready_codec(self, rows: int, frames: int, late: bool = False) -> None:
+        key, step = ("codec", rows, frames), self.codec_step
+        if not self.graphs.has(key):
+            _put(step.inputs, step.idle(rows))
+            self.graphs.capture(key, partial(step, rows, frames), late)
+
+    def _ready_prompt(self, rows: int, length: int, late: bool = False) -> None:
+        key, step = ("prompt", rows, length), self.prompt_step
+        if not self.graphs.has(key):
+            _put(step.inputs, step.idle(rows, length))
+            self.graphs.capture(key, partial(step, rows, length), late)
+
+    # Details.
+
+    def _fill(self, fillings: Sequence[Filling], length: int) -> None:
+        rows = PROMPT_ROWS.fit(len(fillings))
+        self._ready_prompt(rows, length, late=True)
+        self._staging.send(self._prompt_numbers(fillings, rows, length), self.prompt_step.inputs)
+        self.graphs.run(("prompt", rows, length), partial(self.prompt_step, rows, length))
+
+    def _fill_long(self, filling: Filling) -> None:
+        length = len(filling.ids)
+        numbers = self._prompt_numbers([filling], 1, length)
+        inputs = self.prompt_step.inputs.new_zeros(len(numbers))
+        self._staging.send(numbers, inputs)
+        self.prompt_step.fill(inputs, 1, length)
+
+    def _prompt_numbers(self, fillings: Sequence[Filling], rows: int, length: int) -> list[int]:
+        padding = [0] * (rows - len(fillings))
+        numbers = [*(filling.slot for filling in fillings), *(self._slots for _ in padding)]
+        numbers += [*(filling.start for filling in fillings), *padding]
+        numbers += [*(len(filling.ids) for filling in fillings), *padding]
+        for filling in fillings:
+            numbers += [*filling.ids, *([0] * (length - len(filling.ids)))]
+        return numbers + [0] * (length * len(padding))
+
+    def _run_codec(
+        self,
+        slots: Sequence[int],
+        first: Sequence[int],
+        frames: int,
+        places: dict[int, list[slice]],
+    ) -> None:
+        step, count = self.codec_step, len(slots)
+        rows = self._codec_rows[frames].fit(count)
+        self._ready_codec(rows, frames, late=True)
+        padding = [0] * (rows - count)
+        self._staging.send([*slots, *(self._slots for _ in padding), *first, *padding], step.inputs)
+        self.graphs.run(("codec", rows, frames), partial(step, rows, frames))
+        place = self._landing.samples(step.sound(count, frames))
+        size = frames * self._samples
+        for slot, start in zip(slots, range(place.start, place.stop, size), strict=True):
+            places[slot].append(slice(start, start + size))
+
+
+def _put(target: Tensor, values: Tensor) -> None:
+    target[: len(values)].copy_(values)
+
+
+def _parts(items: Sequence[_Item], most: int) -> Iterator[Sequence[_Item]]:
+    for start in range(0, len(items), most):
+        yield items[start : start + most]

@@ -1,0 +1,169 @@
+"""Programs of fixed shapes, captured as CUDA graphs and replayed; elsewhere simply called.
+
+A program reads its inputs from one place and leaves its outputs in another, so that a replay finds
+them where the capture did. Sizes come in buckets, and a batch is padded to the next one.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from bisect import bisect_left
+from collections.abc import Callable, Hashable, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from realtime_tts.engine.interface import Samples
+from realtime_tts.logs import event
+
+log = logging.getLogger(__name__)
+
+ROW_BUCKETS = (1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 256, 384, 512)
+_BEYOND = 256  # step of the buckets after those
+_WARM_UP_RUNS = 2  # kernels are loaded and chosen, workspaces taken
+
+
+class Buckets:
+    """Sizes, ascending; the last one is the most there is."""
+
+    def __init__(self, sizes: Sequence[int]) -> None:
+        self.sizes = tuple(sorted(sizes))
+
+    @classmethod
+    def of_rows(cls, most: int) -> Buckets:
+        """From 1 to `most` rows."""
+        sizes = [*ROW_BUCKETS, *range(ROW_BUCKETS[-1] + _BEYOND, most, _BEYOND)]
+        return cls([*(size for size in sizes if size < most), most])
+
+    def fit(self, count: int) -> int:
+        """The smallest size for `count`."""
+        place = bisect_left(self.sizes, count)
+        assert place < len(self.sizes), f"{count} is beyond the largest size {self.sizes[-1]}"
+        return self.sizes[place]
+
+
+class Graphs:
+    """Programs by key. With `capture` they run as CUDA graphs, which share one memory pool."""
+
+    def __init__(self, device: torch.device, *, capture: bool) -> None:
+        assert not capture or device.type == "cuda", f"{device} has no graphs"
+        self._device, self._capture = device, capture
+        self._pool = torch.cuda.graph_pool_handle() if capture else None
+        self._graphs: dict[Hashable, torch.cuda.CUDAGraph] = {}
+        self.enabled = capture
+        """Set to False, programs are called instead of replayed: to time their parts."""
+
+    def capture(self, key: Hashable, program: Callable[[], None], late: bool = False) -> None:
+        """Capture `program`, once; its inputs must touch no utterance meanwhile.
+
+        Nothing happens where nothing is captured. `late`: say so, somebody is waiting.
+        """
+        if not self._capture or key in self._graphs:
+            return
+        started = time.perf_counter()
+        stream = torch.cuda.Stream(self._device)  # type: ignore[no-untyped-call]
+        stream.wait_stream(torch.cuda.current_stream(self._device))
+        with torch.cuda.stream(stream):
+            for _ in range(_WARM_UP_RUNS):
+                program()
+        torch.cuda.current_stream(self._device).wait_stream(stream)
+        torch.cuda.synchronize(self._device)
+        graph = torch.cuda.CUDAGraph()
+        # Other threads may use the device, for instance to ask for its memory.
+        with torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"):
+            program()
+        self._graphs[key] = graph
+        if late:
+            seconds = round(time.perf_counter() - started, 3)
+            event(log, logging.INFO, "engine.graph_captured", graph=str(key), seconds=seconds)
+
+    def has(self, key: Hashable) -> bool:
+        """Whether `run` needs no capture first."""
+        return not self._capture or key in self._graphs
+
+    def run(self, key: Hashable, program: Callable[[], None]) -> None:
+        """Replay the capture of `key`, or call the program."""
+        graph = self._graphs.get(key) if self.enabled else None
+        if graph is None:
+            assert not self.enabled, f"{key} was not captured"
+            program()
+        else:
+            graph.replay()
+
+
+class Staging:
+    """Numbers on their way to the device. What one step sends is kept until the next `reset`."""
+
+    def __init__(self, size: int, device: torch.device) -> None:
+        """`size`: the most numbers of one `send`."""
+        self._cuda = device.type == "cuda"
+        self._host = torch.zeros(2 * size, dtype=torch.long, pin_memory=self._cuda)
+        self._numbers = self._host.numpy()
+        self._used = 0
+
+    def reset(self) -> None:
+        """The device has read everything: its step is done."""
+        self._used = 0
+
+    def send(self, values: Sequence[int], target: Tensor) -> None:
+        """`values` to the beginning of `target`, int64."""
+        start, end = self._used, self._used + len(values)
+        if end > len(self._numbers):  # seldom: an unusual number of codec runs
+            if self._cuda:
+                torch.cuda.current_stream().synchronize()
+            start, end = 0, len(values)
+        self._numbers[start:end] = values
+        target[: len(values)].copy_(self._host[start:end], non_blocking=True)
+        self._used = end
+
+
+class Landing:
+    """Results on their way to the host, in page-locked memory; to be read once `wait` returns."""
+
+    def __init__(self, outputs: int, samples: int, device: torch.device) -> None:
+        """Room for `outputs` int32 and, at first, `samples` float32."""
+        self._cuda = device.type == "cuda"
+        self._outputs = torch.zeros(outputs, dtype=torch.int32, pin_memory=self._cuda)
+        self._samples = torch.zeros(samples, pin_memory=self._cuda)
+        self._done = torch.cuda.Event() if self._cuda else None  # type: ignore[no-untyped-call]
+        self._used = 0
+
+    def outputs(self, source: Tensor) -> None:
+        """Bring int32 [n] over."""
+        self._outputs[: len(source)].copy_(source, non_blocking=True)
+
+    def samples(self, source: Tensor) -> slice:
+        """Bring float32 [n, size] over; where it will lie, for `sound`."""
+        start, self._used = self._used, self._used + source.numel()
+        if self._used > len(self._samples):
+            self._grow()
+        place = slice(start, self._used)
+        self._samples[place].copy_(source.view(-1), non_blocking=True)
+        return place
+
+    def wait(self) -> None:
+        """Until all that was asked for is here."""
+        if self._done is not None:
+            self._done.record()
+            self._done.synchronize()
+
+    def numbers(self, count: int) -> list[int]:
+        """The outputs that came."""
+        return self._outputs[:count].tolist()
+
+    def sound(self, places: Sequence[slice]) -> Samples:
+        """Samples that came, those of several places one after the other: a copy."""
+        samples = self._samples.numpy()
+        return np.concatenate([samples[place] for place in places])
+
+    def reset(self) -> None:
+        """All has been read."""
+        self._used = 0
+
+    def _grow(self) -> None:
+        self.wait()  # copies under way end where they were begun
+        larger = torch.zeros(2 * self._used, pin_memory=self._cuda)
+        larger[: len(self._samples)] = self._samples
+        self._samples = larger

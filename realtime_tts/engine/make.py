@@ -1,0 +1,76 @@
+"""Which engine a model gets: captured programs on a GPU, plain modules on a CPU."""
+
+from __future__ import annotations
+
+import logging
+
+import torch
+
+from realtime_tts.engine.captured_engine import CapturedEngine
+from realtime_tts.engine.interface import Progress
+from realtime_tts.engine.memory import KVMemory
+from realtime_tts.engine.model_engine import ModelEngine
+from realtime_tts.engine.torch_engine import TorchEngine
+from realtime_tts.engine.torch_setup import prepare_torch
+from realtime_tts.logs import event
+from realtime_tts.model import SpeechModel, find_checkpoint, load_model
+from realtime_tts.model.slot_store import position_bytes
+from realtime_tts.text.tokenizer import Qwen2Tokenizer
+
+log = logging.getLogger(__name__)
+
+
+def load_engine(
+    checkpoint: str,
+    *,
+    name: str,
+    slots: int,
+    device: str,
+    dtype: str,
+    threads: int | None,
+    max_frames: int | None,
+    kv_memory: KVMemory | None,
+    progress: Progress,
+) -> ModelEngine:
+    """Find (and if need be download) a checkpoint and load it.
+
+    Raises CheckpointError for what cannot be found, read or served, ConfigError for a device that
+    is not there or has too little memory.
+    """
+    prepare_torch(device, threads)
+    folder = find_checkpoint(checkpoint, progress)
+    model = load_model(folder, device=device, dtype=getattr(torch, dtype), progress=progress)
+    tokenizer = Qwen2Tokenizer.from_folder(folder)
+    return make_engine(
+        model, tokenizer, name=name, slots=slots, max_frames=max_frames, kv_memory=kv_memory
+    )
+
+
+def make_engine(
+    model: SpeechModel,
+    tokenizer: Qwen2Tokenizer,
+    *,
+    name: str,
+    slots: int,
+    max_frames: int | None = None,
+    kv_memory: KVMemory | None = None,
+) -> ModelEngine:
+    """The engine for the device that the model is on. Raises ConfigError."""
+    device = model.talker.device
+    if device.type != "cuda":
+        return TorchEngine(model, tokenizer, name=name, slots=slots, max_frames=max_frames)
+    shape = model.config.talker.transformer
+    free, total = torch.cuda.mem_get_info(device)
+    size = (kv_memory or KVMemory()).bytes_of(free, total)
+    # More than every slot can fill is of no use.
+    most = slots * shape.max_positions
+    positions = min(most, size // position_bytes(shape, model.talker.dtype))
+    event(log, logging.INFO, "engine.kv_memory", bytes=size, positions=positions)
+    return CapturedEngine(
+        model,
+        tokenizer,
+        name=name,
+        slots=slots,
+        kv_positions=positions,
+        max_frames=max_frames,
+    )

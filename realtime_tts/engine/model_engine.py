@@ -1,0 +1,180 @@
+"""What the engines over a `SpeechModel` share: its description, its requests, its rows of text."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from realtime_tts.engine.interface import (
+    EngineInfo,
+    MeasuredStep,
+    Progress,
+    SamplerSettings,
+    SamplingSettings,
+    StepOutput,
+    UtteranceSpec,
+)
+from realtime_tts.errors import RequestError
+from realtime_tts.model import PromptBuilder, PromptSpec, Sampling, SpeechModel
+from realtime_tts.model.config import Variant
+from realtime_tts.text.tokenizer import Qwen2Tokenizer
+from tts_scheduler import StepPlan
+
+
+@dataclass(slots=True)
+class Row:
+    """One utterance: its text, where the talker is in it, and how far its sound is.
+
+    `frames` were made, the first `sounded` of them have been through the codec. `slot` is -1 until
+    its prefill; `prompt` positions come before that of frame 0.
+    """
+
+    spec: UtteranceSpec
+    ids: list[int] = field(default_factory=list)
+    finished: bool = False
+    slot: int = -1
+    prompt: int = 0
+    fed: int = 0
+    eos_fed: bool = False
+    frames: int = 0
+    sounded: int = 0
+
+    @property
+    def pending(self) -> int:
+        """Frames that have not been through the codec."""
+        return self.frames - self.sounded
+
+
+class ModelEngine(ABC):
+    """The half of `Engine` that computes nothing."""
+
+    def __init__(
+        self,
+        model: SpeechModel,
+        tokenizer: Qwen2Tokenizer,
+        *,
+        name: str,
+        slots: int,
+        max_frames: int | None = None,
+    ) -> None:
+        self._model = model
+        self._prompts: PromptBuilder = model.prompt_builder(tokenizer.encode)
+        self._rows: dict[str, Row] = {}
+        self._max_frames = model.max_frames if max_frames is None else max_frames
+        self._name = name
+        self._slots = slots
+        self._positions = model.config.talker.transformer.max_positions
+        """Most that one utterance may have."""
+
+    @property
+    def info(self) -> EngineInfo:
+        config = self._model.config
+        return EngineInfo(
+            model=self._name,
+            variant=config.variant.value,
+            voices=config.speakers,
+            languages=("auto", *config.languages),
+            default_voice=self._default_voice,
+            default_sampling=_sampling_settings(self._model.default_sampling),
+            slots=self._slots,
+            max_frames=self._max_frames,
+            samples_per_frame=config.codec.samples_per_frame,
+            random_weights=self._model.random_weights,
+        )
+
+    @property
+    def model(self) -> SpeechModel:
+        return self._model
+
+    @property
+    def sample_ids(self) -> Sequence[int]:
+        """Ids of a short text, for warming up and measuring."""
+        return self._prompts.sample_ids
+
+    @abstractmethod
+    def warm_up(self, progress: Progress) -> list[MeasuredStep]:
+        """As `Engine.warm_up`."""
+
+    @abstractmethod
+    def step(self, plan: StepPlan) -> StepOutput:
+        """As `Engine.step`."""
+
+    @abstractmethod
+    def close(self, utterance_id: str) -> None:
+        """As `Engine.close`."""
+
+    def check(self, spec: UtteranceSpec) -> None:
+        self._prompts.check(self._prompt_spec(spec))
+
+    def prompt_tokens(self, spec: UtteranceSpec) -> int:
+        return self._prompts.head_length(self._prompt_spec(spec))
+
+    def open(self, utterance_id: str, spec: UtteranceSpec) -> None:
+        assert utterance_id not in self._rows, f"utterance {utterance_id!r} is open already"
+        self._rows[utterance_id] = Row(spec)
+
+    def append(self, utterance_id: str, ids: Sequence[int]) -> None:
+        self._rows[utterance_id].ids.extend(ids)
+
+    def finish(self, utterance_id: str) -> None:
+        self._rows[utterance_id].finished = True
+
+    # For subclasses.
+
+    def _next_text_id(self, row: Row) -> int:
+        """The text id of a row's next frame: a token, end of text once, then padding."""
+        if row.fed < len(row.ids):
+            row.fed += 1
+            return row.ids[row.fed - 1]
+        assert row.finished, "a row without its next text token was planned"
+        control = self._model.config.text
+        if row.eos_fed:
+            return control.tts_pad
+        row.eos_fed = True
+        return control.tts_eos
+
+    def _check_length(self, row: Row, prompt: int) -> None:
+        """Raise RequestError if `prompt` positions and the frames do not fit into what there is."""
+        positions = self._positions
+        if prompt + self._max_frames > positions:
+            raise RequestError(
+                f"the text has {len(row.ids)} tokens; with its prompt and {self._max_frames} "
+                f"frames it does not fit into the {positions} positions there are: send less text"
+            )
+
+    @property
+    def _default_voice(self) -> str | None:
+        return next(iter(self._model.config.speakers), None)
+
+    def _prompt_spec(self, spec: UtteranceSpec) -> PromptSpec:
+        named = self._model.config.variant is Variant.CUSTOM_VOICE
+        return PromptSpec(
+            speaker=spec.voice or (self._default_voice if named else None),
+            language=spec.language,
+            instructions=spec.instructions,
+        )
+
+
+def to_sampling(settings: SamplingSettings) -> Sampling:
+    """The model's form of an utterance's settings. Raises RequestError."""
+    talker, predictor = settings.talker, settings.predictor
+    return Sampling(
+        temperature=talker.temperature,
+        top_k=talker.top_k,
+        top_p=talker.top_p,
+        repetition_penalty=settings.repetition_penalty,
+        predictor_temperature=predictor.temperature,
+        predictor_top_k=predictor.top_k,
+        predictor_top_p=predictor.top_p,
+    )
+
+
+def _sampling_settings(sampling: Sampling) -> SamplingSettings:
+    return SamplingSettings(
+        talker=SamplerSettings(sampling.temperature, sampling.top_k, sampling.top_p),
+        predictor=SamplerSettings(
+            sampling.predictor_temperature, sampling.predictor_top_k, sampling.predictor_top_p
+        ),
+        repetition_penalty=sampling.repetition_penalty,
+    )

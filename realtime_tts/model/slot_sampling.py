@@ -1,0 +1,135 @@
+"""Sampling whose settings, seeds and histories live on the device, by slot.
+
+It draws what `sampling.SamplingState` draws. There the host looks at the settings of a batch and
+skips what nobody asked for; here it may not look, so every row goes the same way, in one of two
+programs: the narrow one, for top_k up to `NARROW_K` and no top_p, and the wide one for anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from realtime_tts.model.config import ModelConfig
+from realtime_tts.model.sampling import (
+    Limits,
+    Sampling,
+    allowed,
+    draw,
+    finite_rows,
+    no_codes,
+    penalised,
+)
+from realtime_tts.model.uniform import seed_key, uniforms
+
+NARROW_K = 64
+"""Largest top_k of the narrow program: the checkpoints recommend 50."""
+
+SETTINGS = 13
+"""Numbers that say how a slot draws: key, min_frames, then for talker and predictor greedy, last_k
+and unlimited; then five float32: temperature and top_p of both, and the repetition penalty."""
+
+_INTEGERS = 8
+_CPU = torch.device("cpu")
+
+
+def is_wide(sampling: Sampling) -> bool:
+    """Whether a row needs the wide program."""
+    pairs = (
+        (sampling.temperature, sampling.top_k, sampling.top_p),
+        (sampling.predictor_temperature, sampling.predictor_top_k, sampling.predictor_top_p),
+    )
+    return any(t > 0 and (k > NARROW_K or p < 1) for t, k, p in pairs)
+
+
+class SlotSampling:
+    """State of `slots` slots and one for padding."""
+
+    def __init__(self, config: ModelConfig, slots: int, device: torch.device) -> None:
+        talker, codes = config.talker, config.predictor.vocab
+        self._eos, self._vocab, self._codes = talker.eos_id, talker.vocab, codes
+        self._min_frames = config.generation.min_frames
+        self._no_code = no_codes(config, device)
+        self._codebooks = torch.arange(talker.code_groups, device=device)
+        self._true = torch.ones((), dtype=torch.bool, device=device)
+        self._settings = self.settings([(Sampling(), 0)] * (slots + 1)).to(device)
+        self._seen = torch.zeros(slots + 1, talker.vocab, dtype=torch.bool, device=device)
+        self.drawn = torch.zeros(slots + 1, dtype=torch.long, device=device)
+        """First codes drawn so far, by slot: the number of the frame to come."""
+
+    def settings(self, rows: Sequence[tuple[Sampling, int]]) -> Tensor:
+        """[n, SETTINGS] int64 on the host, of (sampling, seed) per row; float32 as their bits."""
+        talker = Limits.of([(s.temperature, s.top_k, s.top_p) for s, _ in rows], self._vocab, _CPU)
+        predictor = Limits.of(
+            [(s.predictor_temperature, s.predictor_top_k, s.predictor_top_p) for s, _ in rows],
+            self._codes,
+            _CPU,
+        )
+        given = [[seed_key(seed), max(s.min_frames, self._min_frames)] for s, seed in rows]
+        integers = [torch.tensor(given)]
+        for limits in (talker, predictor):
+            integers += [limits.greedy.unsqueeze(1), limits.last_k, limits.unlimited]
+        penalty = torch.tensor([[s.repetition_penalty] for s, _ in rows])
+        floats = [talker.temperature, talker.top_p, predictor.temperature, predictor.top_p, penalty]
+        bits = torch.cat(floats, 1).view(torch.int32)
+        return torch.cat([part.long() for part in (*integers, bits)], 1)
+
+    def begin(self, slots: Tensor, settings: Tensor) -> None:
+        """New utterances in these slots [n], with settings [n, SETTINGS]."""
+        self._settings.index_copy_(0, slots, settings)
+        self._seen.index_fill_(0, slots, 0)
+        self.drawn.index_fill_(0, slots, 0)
+
+    def rows(self, slots: Tensor, wide: bool) -> DrawnRows:
+        """A batch about to make a frame: slots [B]."""
+        return DrawnRows(self, slots, wide)
+
+
+class DrawnRows:
+    """One frame of some rows: `first_codes` once, then `other_codes` for codebooks 1..15."""
+
+    def __init__(self, state: SlotSampling, slots: Tensor, wide: bool) -> None:
+        self._state, self._slots = state, slots
+        settings = state._settings.index_select(0, slots)
+        key, self._min_frames, *limits = settings[:, :_INTEGERS].unbind(1)
+        floats = settings[:, _INTEGERS:].int().view(torch.float32).split(1, 1)
+        self._talker = self._limits(limits[:3], floats[:2], state._vocab, wide)
+        self._predictor = self._limits(limits[3:], floats[2:4], state._codes, wide)
+        self._penalty = floats[4]
+        self.frames = state.drawn.index_select(0, slots)
+        """Number [B] of the frame under way."""
+        self._uniforms = uniforms(key, self.frames, state._codebooks).split(1, 1)
+
+    def first_codes(self, logits: Tensor) -> tuple[Tensor, Tensor]:
+        """As `SamplingState.first_codes`: codes [B] of logits [B, vocab], and which rows [B] had
+        NaN or Inf."""
+        state, slots = self._state, self._slots
+        scores = penalised(logits, state._seen.index_select(0, slots), self._penalty)
+        scores = allowed(scores, state._no_code, state._eos, self.frames < self._min_frames)
+        codes = draw(scores, self._talker, self._uniforms[0])
+        state._seen.index_put_((slots, codes), state._true)
+        state.drawn.index_copy_(0, slots, self.frames + 1)
+        return codes, ~finite_rows(logits)
+
+    def other_codes(self, logits: Tensor, codebook: int) -> Tensor:
+        """Codes [B] of one codebook from logits [B, codebook size]."""
+        return draw(logits, self._predictor, self._uniforms[codebook])
+
+    def _limits(
+        self, integers: Sequence[Tensor], floats: Sequence[Tensor], vocab: int, wide: bool
+    ) -> Limits:
+        greedy, last_k, unlimited = integers
+        return Limits(
+            temperature=floats[0],
+            top_p=floats[1],
+            last_k=last_k.unsqueeze(1),
+            unlimited=unlimited.bool().unsqueeze(1),
+            greedy=greedy.bool(),
+            any_sampled=True,
+            any_greedy=True,
+            any_top_p=wide,
+            widest_k=vocab if wide else min(NARROW_K, vocab),
+            all_limited=False,
+        )

@@ -1,0 +1,213 @@
+"""The talker's keys and values as captured steps need them: by slot, at fixed addresses.
+
+`SlotStore` is what the talker asks for where slots and positions are tensors. Room is reserved on
+the host before a step; inside it nothing is allocated and nothing is asked of the host. Slot
+number `slots` is one more, for the rows that pad a batch: it needs no reservation.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from realtime_tts.model.config import TransformerConfig
+
+PAGE = 16  # positions that are reserved together
+
+
+class OutOfPages(Exception):
+    """No memory for further positions now; rows that end give theirs back."""
+
+
+class SlotStore(Protocol):
+    """Keys and values by slot. B rows, of which those that pad name the slot `slots`."""
+
+    # On the host.
+
+    @property
+    def free_positions(self) -> int:
+        """Positions that could still be reserved, in one slot or in several."""
+
+    @property
+    def positions(self) -> int:
+        """Positions there are in all."""
+
+    def reserve(self, slot: int, positions: int) -> None:
+        """Make sure that a slot has room for so many positions in all.
+
+        Raises OutOfPages; the slot then has the room it had before.
+        """
+
+    def clear(self, slot: int) -> None:
+        """Give back all that a slot reserved; may be repeated."""
+
+    def upload(self) -> None:
+        """Tell the device what was reserved and cleared; before anything below is called."""
+
+    # On the device.
+
+    def attend_step(
+        self, layer: int, query: Tensor, keys_values: Tensor, slots: Tensor, positions: Tensor
+    ) -> Tensor:
+        """Store one position of each row; it attends to its slot's positions up to this one.
+
+        query [B, heads, D], keys_values [B, 2, kv_heads, D], slots [B], positions [B] int64 ->
+        [B, heads * D].
+        """
+
+    def attend_prompt(
+        self,
+        layer: int,
+        query: Tensor,
+        keys_values: Tensor,
+        slots: Tensor,
+        starts: Tensor,
+        lengths: Tensor,
+    ) -> Tensor:
+        """Store the first lengths[b] of L positions of each row, from starts[b] on; each attends
+        to its slot's positions up to itself.
+
+        query [B, L, heads, D], keys_values [B, L, 2, kv_heads, D], the others [B] int64 ->
+        [B, L, heads * D]. What the padding gives is finite where its input is, and is never seen.
+        """
+
+    def copy_prefix(self, slot: int, kv: Tensor) -> None:
+        """Store kv [layers, 2, kv_heads, n, D], on any device, as the slot's first n positions."""
+
+    def read(self, slot: int, n: int) -> Tensor:
+        """A copy [layers, 2, kv_heads, n, D] of a slot's first n positions."""
+
+
+class DenseSlotStore:
+    """The plain dense store: [layers, slots + 1, 2, kv_heads, capacity, D], attended to whole.
+
+    Simple enough to be right, and the same on every device; its time and memory follow the
+    capacity, not the speech really made. `positions` bounds what all slots reserve together.
+    """
+
+    def __init__(
+        self,
+        config: TransformerConfig,
+        slots: int,
+        capacity: int,
+        positions: int,
+        device: torch.device,
+        dtype: torch.dtype,
+    ) -> None:
+        self._slots, self._capacity, self._positions = slots, capacity, positions
+        self._pages = [0] * slots  # reserved by each slot
+        self._free = positions // PAGE
+        self._store = torch.zeros(
+            (config.layers, slots + 1, 2, config.kv_heads, capacity, config.head_dim),
+            device=device,
+            dtype=dtype,
+        )
+        self._places = torch.arange(capacity, device=device)
+
+    @property
+    def positions(self) -> int:
+        return self._positions
+
+    @property
+    def free_positions(self) -> int:
+        return self._free * PAGE
+
+    def reserve(self, slot: int, positions: int) -> None:
+        more = -(-positions // PAGE) - self._pages[slot]
+        if positions > self._capacity or more > self._free:
+            raise OutOfPages(f"slot {slot} needs {more} more pages; {self._free} are free")
+        if more > 0:
+            self._pages[slot] += more
+            self._free -= more
+
+    def clear(self, slot: int) -> None:
+        self._free += self._pages[slot]
+        self._pages[slot] = 0
+        # A NaN left behind would come through the mask: its weight is 0, and 0 * NaN is NaN.
+        self._store[:, slot] = 0
+
+    def upload(self) -> None:
+        """The device reads no tables."""
+
+    def attend_step(
+        self, layer: int, query: Tensor, keys_values: Tensor, slots: Tensor, positions: Tensor
+    ) -> Tensor:
+        self._put(layer, slots, positions, keys_values)
+        key, value = self._store[layer].index_select(0, slots).unbind(1)
+        masked = self._places > positions.unsqueeze(1)
+        return _attend(query.unsqueeze(1), key, value, masked.unsqueeze(1)).squeeze(1)
+
+    def attend_prompt(
+        self,
+        layer: int,
+        query: Tensor,
+        keys_values: Tensor,
+        slots: Tensor,
+        starts: Tensor,
+        lengths: Tensor,
+    ) -> Tensor:
+        steps = torch.arange(query.shape[1], device=query.device)
+        positions = starts.unsqueeze(1) + steps  # [B, L]
+        padding = steps >= lengths.unsqueeze(1)
+        where = slots.unsqueeze(1).expand_as(padding).masked_fill(padding, self._slots)
+        places = positions.masked_fill(padding, 0)
+        self._put(layer, where.flatten(), places.flatten(), keys_values.flatten(0, 1))
+        key, value = self._store[layer].index_select(0, slots).unbind(1)
+        return _attend(query, key, value, self._places > positions.unsqueeze(2))
+
+    def copy_prefix(self, slot: int, kv: Tensor) -> None:
+        self._store[:, slot, :, :, : kv.shape[3]] = kv
+
+    def read(self, slot: int, n: int) -> Tensor:
+        return self._store[:, slot, :, :, :n].clone()
+
+    def _put(self, layer: int, slots: Tensor, positions: Tensor, keys_values: Tensor) -> None:
+        """keys_values [n, 2, kv_heads, D] to (slot, position) pairs."""
+        self._store[layer].permute(0, 3, 1, 2, 4).index_put_((slots, positions), keys_values)
+
+
+def _attend(query: Tensor, key: Tensor, value: Tensor, masked: Tensor) -> Tensor:
+    """query [B, L, heads, D]; key, value [B, kv_heads, N, D]; masked [B, L, N] ->
+    [B, L, heads * D].
+
+    On a CPU plain products and sums, for which a row is the same in every batch (`attention.py`).
+    """
+    rows, length, heads, dim = query.shape
+    if query.device.type != "cpu":
+        out = F.scaled_dot_product_attention(
+            query.transpose(1, 2),
+            key,
+            value,
+            attn_mask=~masked.unsqueeze(1),
+            enable_gqa=heads != key.shape[1],
+        )
+        return out.transpose(1, 2).reshape(rows, length, heads * dim)
+    kv_heads = key.shape[1]
+    grouped = query.view(rows, length, kv_heads, heads // kv_heads, 1, dim)
+    scores = (grouped * key.view(rows, 1, kv_heads, 1, -1, dim)).sum(-1).mul_(1 / math.sqrt(dim))
+    weights = scores.masked_fill_(masked.view(rows, length, 1, 1, -1), -math.inf).softmax(-1)
+    attended = weights.unsqueeze(-1) * value.view(rows, 1, kv_heads, 1, -1, dim)
+    return attended.sum(-2).view(rows, length, heads * dim)
+
+
+def new_store(
+    config: TransformerConfig,
+    slots: int,
+    positions: int,
+    device: torch.device,
+    dtype: torch.dtype,
+) -> SlotStore:
+    """The store that captured steps use, for `positions` in all slots together."""
+    capacity = min(config.max_positions, positions)
+    if device.type != "cpu":  # dense memory is really taken there
+        capacity = min(capacity, positions // (slots + 1))
+    return DenseSlotStore(config, slots, capacity, positions, device, dtype)
+
+
+def position_bytes(config: TransformerConfig, dtype: torch.dtype) -> int:
+    """Bytes of one position's keys and values."""
+    return config.layers * 2 * config.kv_heads * config.head_dim * dtype.itemsize

@@ -1,0 +1,117 @@
+"""Scripts of utterances, and an engine speaking them: who begins when, waits, leaves, is heard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from realtime_tts.engine.interface import (
+    Engine,
+    SamplerSettings,
+    Samples,
+    SamplingSettings,
+    StepOutput,
+    UtteranceSpec,
+)
+from tts_scheduler import CodecRun, Decode, Layout, Prefill, StepPlan
+
+PARITY = Path(__file__).parents[1] / "data" / "parity"
+
+GREEDY = SamplingSettings(SamplerSettings(0.0), SamplerSettings(0.0))
+USUAL = SamplingSettings()
+HOT = SamplingSettings(SamplerSettings(1.3, 0), SamplerSettings(1.1, 7), 1.0)
+NUCLEUS = SamplingSettings(SamplerSettings(0.8, 0, 0.8), SamplerSettings(0.9, 100, 0.6), 1.2)
+HALF_GREEDY = SamplingSettings(SamplerSettings(0.0), SamplerSettings(0.8, 0), 1.3)
+SAMPLINGS = (USUAL, GREEDY, HOT, HALF_GREEDY, NUCLEUS)
+
+
+@dataclass
+class Utterance:
+    """`begins`: step of its prefill; `waits`: steps it is left out of; `leaves`: step before which
+    it is closed; `codec`: frames per codec run. What came of it: `codes` (first ones), `end`,
+    `sound`."""
+
+    id: str
+    slot: int
+    ids: Sequence[int]
+    spec: UtteranceSpec = UtteranceSpec()
+    layout: Layout = Layout.STREAMING
+    begins: int = 0
+    waits: Callable[[int], bool] = lambda step: False
+    leaves: int | None = None
+    codec: int = 1
+    codes: list[int] = field(default_factory=list)
+    end: str | None = None
+    pieces: list[Samples] = field(default_factory=list)
+    frames: int = 0
+    sounded: int = 0
+
+    @property
+    def sound(self) -> Samples:
+        return np.concatenate(self.pieces) if self.pieces else np.zeros(0, np.float32)
+
+
+def speak(
+    engine: Engine,
+    utterances: Sequence[Utterance],
+    steps: int,
+    before: Callable[[int], None] = lambda step: None,
+) -> None:
+    """Run up to `steps` steps; every utterance keeps what came of it."""
+    for utterance in utterances:
+        engine.open(utterance.id, utterance.spec)
+        engine.append(utterance.id, utterance.ids)
+        engine.finish(utterance.id)
+    for step in range(steps):
+        before(step)
+        for utterance in utterances:
+            if utterance.leaves == step and utterance.end is None:
+                engine.close(utterance.id)
+                utterance.end = "left"
+        live = [u for u in utterances if u.end is None and u.begins <= step and not u.waits(step)]
+        if live:
+            note(engine, engine.step(plan(engine, live)), live)
+    for utterance in utterances:
+        engine.close(utterance.id)
+
+
+def plan(engine: Engine, live: Sequence[Utterance]) -> StepPlan:
+    """A frame of everybody, and the codec for whoever then has enough frames."""
+    prefills = tuple(
+        Prefill(u.id, u.slot, engine.prompt_tokens(u.spec), len(u.ids), u.layout)
+        for u in live
+        if u.frames == 0
+    )
+    decodes = tuple(Decode(u.id, u.slot, u.frames) for u in live if u.frames)
+    runs = tuple(
+        CodecRun(u.id, u.slot, u.codec) for u in live if u.frames + 1 - u.sounded >= u.codec
+    )
+    return StepPlan(prefills, decodes, runs)
+
+
+def note(engine: Engine, output: StepOutput, live: Sequence[Utterance]) -> None:
+    for utterance in live:
+        id = utterance.id
+        if id in output.frames:
+            utterance.codes.append(output.frames[id])
+            utterance.frames += 1
+        if id in output.samples:
+            utterance.pieces.append(output.samples[id])
+            utterance.sounded += len(output.samples[id]) // engine.info.samples_per_frame
+        if id in output.failed:
+            utterance.end = output.failed[id].code
+        elif id in output.ended:
+            utterance.end = output.ended[id]
+        if utterance.end is not None:
+            engine.close(id)
+
+
+def same_speech(one: Sequence[Utterance], other: Sequence[Utterance]) -> None:
+    """Assert equal codes and ends, and the same sound but for rounding."""
+    for a, b in zip(one, other, strict=True):
+        assert (a.id, a.codes, a.end) == (b.id, b.codes, b.end)
+        assert a.sound.shape == b.sound.shape, a.id
+        np.testing.assert_allclose(a.sound, b.sound, atol=2e-4, rtol=0, err_msg=a.id)

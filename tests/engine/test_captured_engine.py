@@ -1,0 +1,322 @@
+"""CapturedEngine, uncaptured on a CPU: it says what TorchEngine says, whatever happens beside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import msgspec
+import pytest
+import torch
+from speaking import (
+    GREEDY,
+    NUCLEUS,
+    PARITY,
+    SAMPLINGS,
+    USUAL,
+    Utterance,
+    plan,
+    same_speech,
+    speak,
+)
+
+from realtime_tts import demo_voice
+from realtime_tts.engine.captured_engine import CapturedEngine
+from realtime_tts.engine.interface import UtteranceSpec
+from realtime_tts.engine.torch_engine import TorchEngine
+from realtime_tts.errors import ConfigError
+from realtime_tts.model import SpeechModel, load_model
+from realtime_tts.text.tokenizer import Qwen2Tokenizer
+from tts_scheduler import Layout, StepPlan
+
+TINY = PARITY / "tiny-custom_voice"
+SLOTS = 6
+TOO_LONG = 32_768
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@cache
+def loaded(folder: Path, min_frames: int) -> tuple[SpeechModel, Qwen2Tokenizer]:
+    model = load_model(folder)
+    model.config = replace(
+        model.config, generation=replace(model.config.generation, min_frames=min_frames)
+    )
+    return model, Qwen2Tokenizer.from_folder(folder)
+
+
+def captured(
+    folder: Path = TINY,
+    *,
+    min_frames: int = 24,
+    max_frames: int = 40,
+    slots: int = SLOTS,
+    kv_positions: int | None = None,
+) -> CapturedEngine:
+    model, tokenizer = loaded(folder, min_frames)
+    return CapturedEngine(
+        model,
+        tokenizer,
+        name="captured",
+        slots=slots,
+        kv_positions=600 if kv_positions is None else kv_positions,
+        max_frames=max_frames,
+    )
+
+
+def plain(
+    folder: Path = TINY, *, min_frames: int = 24, max_frames: int = 40, slots: int = SLOTS
+) -> TorchEngine:
+    model, tokenizer = loaded(folder, min_frames)
+    return TorchEngine(model, tokenizer, name="plain", slots=slots, max_frames=max_frames)
+
+
+def crowd(voices: tuple[str, ...], size: int = SLOTS) -> list[Utterance]:
+    """Utterances that differ in all that utterances can differ in, joining and leaving."""
+    return [
+        Utterance(
+            id=f"u{number}",
+            slot=number,
+            ids=[(37 * number + 11 * index) % 200 for index in range(3 + 5 * number)],
+            spec=UtteranceSpec(
+                voice=voices[number % len(voices)],
+                seed=number,
+                sampling=SAMPLINGS[number % len(SAMPLINGS)],
+            ),
+            layout=Layout.FULL_TEXT if number % 3 == 2 else Layout.STREAMING,
+            begins=(number * 2) % 5,
+            waits=lambda step, number=number: step % (3 + number) == 2,  # type: ignore[misc]
+            codec=(1, 2, 3, 4)[number % 4],
+        )
+        for number in range(size)
+    ]
+
+
+@pytest.mark.parametrize("folder", [TINY, demo_voice.FOLDER], ids=["random", "demo voice"])
+def test_a_mixed_crowd_speaks_as_with_the_torch_engine(folder: Path) -> None:
+    told: list[list[Utterance]] = []
+    for engine in (plain(folder, max_frames=30), captured(folder, max_frames=30)):
+        told.append(crowd(engine.info.voices))
+        speak(engine, told[-1], steps=60)
+    same_speech(*told)
+    assert all(len(u.codes) >= 24 for u in told[0])
+    assert {u.end for u in told[0]} == {"complete", "max_length"}
+
+
+def test_speech_ends_where_it_ends_with_the_torch_engine() -> None:
+    """Without least numbers of frames, noise ends at once, or any time."""
+    told: list[list[Utterance]] = []
+    for engine in (plain(min_frames=0, slots=3), captured(min_frames=0, slots=5)):
+        told.append(
+            [
+                Utterance(f"u{n}", n % 3, [n, 2], UtteranceSpec(seed=n), begins=40 * (n // 3))
+                for n in range(12)
+            ]
+        )
+        speak(engine, told[-1], steps=160)
+    same_speech(*told)
+    assert len({len(u.codes) for u in told[0]}) > 3
+    step = engine.steps.frame_step
+    assert step.codes.max() < engine.model.config.predictor.vocab, "end of speech is no code"
+    assert step.positions[-1] == 0, "padding stays where it is"
+
+
+def test_a_row_is_the_same_alone_and_in_every_size_of_batch() -> None:
+    engine = captured()
+    together = crowd(engine.info.voices)
+    speak(engine, together, steps=60)
+    alone = crowd(engine.info.voices)
+    for number, utterance in enumerate(alone):
+        utterance.slot = (number + 2) % SLOTS
+        speak(engine, [utterance], steps=60)
+    same_speech(together, alone)
+
+
+def test_another_seed_speaks_otherwise() -> None:
+    engine = captured()
+    rows = [Utterance(f"u{s}", s, [5, 6], UtteranceSpec(seed=s % 2)) for s in range(3)]
+    speak(engine, rows, steps=12)
+    assert rows[0].codes == rows[2].codes != rows[1].codes
+
+
+@pytest.mark.parametrize("poison", [float("nan"), float("inf")])
+def test_a_row_with_nan_fails_alone_and_its_slot_forgets_it(poison: float) -> None:
+    engine = captured()
+    healthy = crowd(engine.info.voices)
+    speak(engine, healthy, steps=60)
+    again = crowd(engine.info.voices)
+    ill = Utterance("ill", 0, again[0].ids, again[0].spec, begins=0)
+    again[0].begins += 12
+
+    def spoil(step: int) -> None:
+        if step == 10:
+            engine.steps.frame_step.embeddings[0] = poison
+
+    speak(engine, [ill, *again[1:], again[0]], steps=80, before=spoil)
+    assert ill.end == "numerics" and len(ill.codes) == 10
+    same_speech(healthy, again)
+
+
+def test_a_cached_head_speaks_like_a_computed_one() -> None:
+    engine = captured()
+    spec = UtteranceSpec(voice=engine.info.voices[1], language="english", seed=3)
+    rows = [
+        Utterance(f"{layout}-{turn}", turn, [7, 8, 9], spec, layout)
+        for layout in (Layout.STREAMING, Layout.FULL_TEXT)
+        for turn in range(2)
+    ]
+    for row in rows:
+        speak(engine, [row], steps=10)
+    assert (engine.heads.misses, engine.heads.hits) == (1, 3)
+    assert rows[0].codes == rows[1].codes
+    assert rows[2].codes == rows[3].codes != rows[0].codes
+
+
+def test_who_is_interrupted_leaves_nothing_behind() -> None:
+    engine = captured()
+    wanted = crowd(engine.info.voices)
+    speak(engine, wanted, steps=60)
+    first = [replace(u, id=f"first-{u.id}", leaves=6 + u.slot) for u in crowd(("serena",))]
+    second = crowd(engine.info.voices)
+    for utterance in second:
+        utterance.begins = 14
+    speak(engine, [*first, *second], steps=80)
+    assert all(u.end == "left" for u in first)
+    for one, other in zip(wanted, second, strict=True):
+        assert one.codes[:20] == other.codes[:20]
+    assert engine.room.store.free_positions == captured().room.store.free_positions
+
+
+def test_a_text_longer_than_the_captured_prompts_is_spoken() -> None:
+    told = []
+    for engine in (plain(), captured(kv_positions=700)):
+        long = [index % 150 for index in range(300)]
+        told.append([Utterance("long", 0, long, layout=Layout.FULL_TEXT)])
+        speak(engine, told[-1], steps=12)
+    assert len(told[1][0].codes) == 12
+    same_speech(*told)
+
+
+def test_requests_that_cannot_be_fail_alone() -> None:
+    for engine, most in ((plain(), TOO_LONG), (captured(), 600)):
+        good, none = Utterance("good", 0, [3, 4]), Utterance("none", 1, [])
+        long = Utterance("long", 2, [1] * most, layout=Layout.FULL_TEXT)
+        bad = msgspec.structs.replace(USUAL, repetition_penalty=-1.0)
+        odd = Utterance("odd", 3, [3, 4], UtteranceSpec(sampling=bad))
+        speak(engine, [good, none, long, odd], steps=5)
+        assert [u.end for u in (good, none, long, odd)] == [None] + ["bad_request"] * 3
+        assert len(good.codes) == 5
+
+
+def test_the_wide_program_runs_only_for_those_who_need_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    engine, ran = captured(), []
+    run = engine.steps.graphs.run
+    monkeypatch.setattr(
+        engine.steps.graphs, "run", lambda key, work: (ran.append(key), run(key, work))
+    )
+    rows = [
+        Utterance("usual", 0, [3, 4]),
+        Utterance("wide", 1, [3, 4], UtteranceSpec(sampling=NUCLEUS), begins=2, leaves=4),
+        Utterance("greedy", 2, [3, 4], UtteranceSpec(sampling=GREEDY)),
+    ]
+    speak(engine, rows, steps=6)
+    assert [key for key in ran if key[0] == "frame"] == [
+        ("frame", 2, False),
+        ("frame", 2, False),
+        ("frame", 4, True),
+        ("frame", 4, True),
+        ("frame", 2, False),
+        ("frame", 2, False),
+    ]
+
+
+def test_warming_up_leaves_the_engine_as_it_was() -> None:
+    engine, fresh = captured(slots=2), captured(slots=2)
+    measured = engine.warm_up(lambda what, done, total: None)
+    assert {step.plan.rows for step in measured} == {1, 2}
+    assert engine.room.store.free_positions == fresh.room.store.free_positions
+    told = []
+    for each in (engine, fresh):
+        told.append(crowd(each.info.voices, size=2))
+        speak(each, told[-1], steps=20)
+    same_speech(*told)
+    assert engine.heads.misses == 0  # every voice was kept
+
+
+# Memory ----------------------------------------------------------------------------------------
+
+
+def test_memory_for_less_than_one_turn_is_refused() -> None:
+    with pytest.raises(ConfigError, match="one turn of 40 frames takes 104"):
+        captured(kv_positions=100)
+
+
+def test_without_memory_nobody_is_lost_and_all_say_the_same() -> None:
+    """Room for two and a half turns, and six of them: rows wait, are set aside, and come back."""
+    plenty, little = captured(), captured(kv_positions=104)
+    told, left_out, aside = [], set(), set()
+    for engine in (plenty, little):
+        rows = crowd(engine.info.voices)
+        for row in rows:
+            row.begins, row.waits = 0, lambda step: False
+        told.append(rows)
+        step = engine.step
+
+        def watched(plan, engine=engine, step=step):  # type: ignore[no-untyped-def]
+            output = step(plan)
+            if engine is little:
+                left_out.update(output.left_out)
+                aside.update(engine.room.aside)
+            planned = {p.id for p in plan.prefills} | {d.id for d in plan.decodes}
+            made = output.frames.keys() | output.ended.keys() | output.failed.keys()
+            assert planned - made == output.left_out
+            return output
+
+        engine.step = watched  # type: ignore[method-assign]
+        speak(engine, rows, steps=400)
+    assert all(u.end in ("complete", "max_length") for u in told[1])
+    assert left_out and aside
+    same_speech(*told)
+    assert little.room.store.free_positions == little.room.store.positions // 16 * 16
+
+
+def test_steps_that_need_no_memory_set_nobody_aside() -> None:
+    """One that only runs the codec, and one whose only start is refused."""
+    engine = captured()
+    row, none = Utterance("held", 0, [1, 2]), Utterance("none", 1, [])
+    for utterance in (row, none):
+        engine.open(utterance.id, utterance.spec)
+        engine.append(utterance.id, utterance.ids)
+    made = plan(engine, [row])
+    engine.step(StepPlan(made.prefills))
+    output = engine.step(StepPlan(codec=made.codec))
+    assert len(output.samples["held"]) == 1920
+    assert "none" in engine.step(StepPlan(plan(engine, [none]).prefills)).failed
+    assert not engine.room.aside
+
+
+def test_held_rows_make_way_for_those_who_speak() -> None:
+    """Two rows that wait for text hold all the memory that the third needs."""
+    engine = captured(kv_positions=104, max_frames=40)
+    rows = [
+        Utterance("a", 0, [1, 2], waits=lambda step: 20 < step < 90),
+        Utterance("b", 1, [3, 4], waits=lambda step: 20 < step < 90),
+        Utterance("c", 2, [5, 6], begins=25),
+    ]
+    seen: set[str] = set()
+    speak(engine, rows, steps=300, before=lambda step: seen.update(engine.room.aside))
+    assert seen & {"a", "b"}
+    alone = [Utterance(u.id, u.slot, u.ids) for u in rows]
+    for row in alone:
+        speak(captured(), [row], steps=60)
+    same_speech(alone, rows)

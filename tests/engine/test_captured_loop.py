@@ -1,0 +1,107 @@
+"""The real loop and scheduler over a captured engine that has too little memory for all."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+import torch
+from speaking import PARITY
+
+from realtime_tts.engine.captured_engine import CapturedEngine
+from realtime_tts.engine.guards import GuardConfig
+from realtime_tts.engine.interface import (
+    Append,
+    Audio,
+    Cancel,
+    Ended,
+    Event,
+    Finish,
+    Open,
+    StepOutput,
+    UtteranceSpec,
+)
+from realtime_tts.engine.loop import EngineLoop
+from realtime_tts.model import load_model
+from realtime_tts.text.tokenizer import Qwen2Tokenizer
+from tts_scheduler import Scheduler, SchedulerConfig, StepPlan
+
+FRAMES = 30
+TURNS = 6
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def engine(kv_positions: int) -> CapturedEngine:
+    folder = PARITY / "tiny-custom_voice"
+    model = load_model(folder)
+    generation = replace(model.config.generation, min_frames=FRAMES + 1)
+    model.config = replace(model.config, generation=generation)
+    return CapturedEngine(
+        model,
+        Qwen2Tokenizer.from_folder(folder),
+        name="tiny",
+        slots=TURNS,
+        kv_positions=kv_positions,
+        max_frames=FRAMES,
+    )
+
+
+def spoken(engine: CapturedEngine) -> tuple[dict[str, bytes], set[str]]:
+    """PCM of every turn, and who was left out at some time; one turn holds memory until the others
+    are over, and is interrupted then."""
+    events: list[Event] = []
+    over = threading.Event()
+    left_out: set[str] = set()
+
+    def publish(new: list[Event]) -> None:
+        events.extend(new)
+        if sum(isinstance(event, Ended) for event in events) == TURNS - 1:
+            over.set()
+
+    step = engine.step
+
+    def watched(plan: StepPlan) -> StepOutput:
+        output = step(plan)
+        left_out.update(output.left_out)
+        return output
+
+    engine.step = watched  # type: ignore[method-assign]
+    config = SchedulerConfig(slots=TURNS, lead_cap=100.0, utilisation=100.0, max_queue=0)
+    guards = GuardConfig(enabled=False)
+    loop = EngineLoop(engine, Scheduler(config), publish, guards=guards)
+    thread = threading.Thread(target=loop.run)
+    thread.start()
+    loop.submit(Open("held", UtteranceSpec(seed=99)), Append("held", [5] * 12))
+    for number in range(TURNS - 1):
+        id = f"u{number}"
+        spec = UtteranceSpec(seed=number, layout="streaming")
+        loop.submit(Open(id, spec), Append(id, [3, 4, number]), Finish(id))
+    assert over.wait(60), [event for event in events if not isinstance(event, Audio)]
+    loop.submit(Cancel("held"))
+    loop.stop()
+    thread.join(20)
+    assert not thread.is_alive()
+    ended = {event.id: event.reason for event in events if isinstance(event, Ended)}
+    assert set(ended.values()) == {"max_length"}
+    sound = dict.fromkeys(ended, b"")
+    for event in events:
+        if isinstance(event, Audio) and event.id in sound:
+            sound[event.id] += event.pcm
+    return sound, left_out
+
+
+def test_turns_wait_for_memory_and_none_is_lost() -> None:
+    plenty, nobody = spoken(engine(700))
+    little, left_out = spoken(engine(96))
+    assert not nobody and left_out
+    assert {id: len(pcm) for id, pcm in plenty.items()} == dict.fromkeys(plenty, FRAMES * 3840)
+    assert little == plenty

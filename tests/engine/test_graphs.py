@@ -1,0 +1,57 @@
+"""Sizes, and the ways to and from a device; captures need one, see `test_captured_gpu.py`."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from realtime_tts.engine.graphs import Buckets, Graphs, Landing, Staging
+
+CPU = torch.device("cpu")
+
+
+def test_the_smallest_size_that_fits_is_chosen() -> None:
+    buckets = Buckets.of_rows(100)
+    assert buckets.sizes == (1, 2, 4, 8, 16, 32, 64, 96, 100)
+    assert [buckets.fit(n) for n in (1, 3, 8, 65, 97, 100)] == [1, 4, 8, 96, 100, 100]
+    with pytest.raises(AssertionError, match="beyond the largest"):
+        buckets.fit(101)
+
+
+def test_sizes_go_on_beyond_the_named_ones() -> None:
+    assert Buckets.of_rows(1000).sizes[-4:] == (384, 512, 768, 1000)
+    assert Buckets.of_rows(1).sizes == (1,)
+    assert Buckets.of_rows(64).sizes[-2:] == (32, 64)
+
+
+def test_without_captures_programs_are_simply_called() -> None:
+    graphs, ran = Graphs(CPU, capture=False), []
+    assert graphs.has("anything")
+    graphs.capture("a", lambda: ran.append("captured"))
+    graphs.run("a", lambda: ran.append("run"))
+    assert ran == ["run"]
+    with pytest.raises(AssertionError, match="no graphs"):
+        Graphs(CPU, capture=True)
+
+
+def test_numbers_arrive_and_what_was_sent_before_stays() -> None:
+    staging, target = Staging(4, CPU), torch.zeros(6, dtype=torch.long)
+    staging.send([1, 2, 3], target)
+    assert target.tolist() == [1, 2, 3, 0, 0, 0]
+    for value in range(10):  # more than there is room for without starting over
+        staging.send([value] * 4, target)
+        assert target.tolist()[:4] == [value] * 4
+    staging.reset()
+
+
+def test_samples_land_side_by_side_however_many_they_are() -> None:
+    landing = Landing(2, 3, CPU)
+    landing.outputs(torch.tensor([4, 5], dtype=torch.int32))
+    places = [landing.samples(torch.full((2, 2), float(value))) for value in range(5)]
+    landing.wait()
+    assert landing.numbers(2) == [4, 5]
+    for value, place in enumerate(places):
+        assert landing.sound([place]).tolist() == [float(value)] * 4
+    assert landing.sound(places[1:3]).tolist() == [1.0] * 4 + [2.0] * 4
+    landing.reset()
+    assert landing.samples(torch.ones(1, 1)) == slice(0, 1)

@@ -1,0 +1,76 @@
+"""The dense store of captured steps: what the talker computes with it, and what it can hold."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from realtime_tts.model import SpeechModel
+from realtime_tts.model.slot_store import PAGE, DenseSlotStore, OutOfPages, new_store
+
+SLOTS = 3
+
+
+@pytest.fixture
+def store(model: SpeechModel) -> DenseSlotStore:
+    shape = model.config.talker.transformer
+    return DenseSlotStore(shape, SLOTS, 64, 8 * PAGE, torch.device("cpu"), torch.float32)
+
+
+def test_a_prompt_in_pieces_and_steps_is_the_plain_talkers(
+    model: SpeechModel, store: DenseSlotStore
+) -> None:
+    """Twelve positions filled at once, then five on top of them beside a padded row, then two
+    decode steps in a padded batch: the outputs of the plain talker's prefill and steps."""
+    talker, hidden = model.talker, model.config.talker.transformer.hidden
+    inputs = torch.randn(20, hidden, generator=torch.Generator().manual_seed(0))
+    cache = talker.new_cache(1)
+    talker.prefill(inputs[:17], 0, cache)
+    wanted = [talker.decode(inputs[at : at + 1], [0], cache) for at in (17, 18)]
+
+    slots, starts = torch.tensor([1, SLOTS]), torch.tensor([0, 0])
+    talker.fill_at(inputs[None, :12], slots[:1], starts[:1], torch.tensor([12]), store)
+    more = torch.zeros(2, 16, hidden)
+    more[0, :5] = inputs[12:17]
+    talker.fill_at(more, slots, torch.tensor([12, 0]), torch.tensor([5, 0]), store)
+    for at, output in zip((17, 18), wanted, strict=True):
+        rows = torch.stack((inputs[at], torch.zeros(hidden)))
+        found = talker.decode_at(rows, slots, torch.tensor([at, 0]), store)
+        torch.testing.assert_close(found[:1], output, atol=1e-4, rtol=1e-4)
+
+
+def test_a_prefix_read_from_one_slot_serves_another(
+    model: SpeechModel, store: DenseSlotStore
+) -> None:
+    talker, hidden = model.talker, model.config.talker.transformer.hidden
+    inputs = torch.randn(1, 9, hidden, generator=torch.Generator().manual_seed(1))
+    talker.fill_at(inputs, torch.tensor([0]), torch.tensor([0]), torch.tensor([9]), store)
+    store.copy_prefix(2, store.read(0, 9))
+    query, where = torch.ones(2, hidden), torch.tensor([0, 2])
+    one, other = talker.decode_at(query, where, torch.tensor([9, 9]), store)
+    assert torch.equal(one, other)
+    store.clear(0)
+    assert not store.read(0, 9).any() and store.read(2, 9).any()
+
+
+def test_positions_are_reserved_by_the_page_and_given_back(store: DenseSlotStore) -> None:
+    store.reserve(0, 1)
+    assert store.free_positions == 7 * PAGE
+    store.reserve(0, PAGE)
+    store.reserve(1, 4 * PAGE)
+    assert store.free_positions == 3 * PAGE
+    with pytest.raises(OutOfPages, match="slot 2 needs 4 more pages; 3 are free"):
+        store.reserve(2, 3 * PAGE + 1)
+    assert store.free_positions == 3 * PAGE
+    store.clear(1)
+    store.clear(1)
+    assert store.free_positions == 7 * PAGE
+    with pytest.raises(OutOfPages):
+        store.reserve(2, 65)  # beyond one slot's capacity
+
+
+def test_on_a_cpu_one_slot_may_take_all_there_is(model: SpeechModel) -> None:
+    shape = model.config.talker.transformer
+    store = new_store(shape, SLOTS, 40, torch.device("cpu"), torch.float32)
+    store.reserve(1, 32)
+    assert store.free_positions == 0 and store.positions == 40

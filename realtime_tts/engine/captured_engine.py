@@ -25,8 +25,9 @@ from realtime_tts.engine.warm_up import warm_up
 from realtime_tts.errors import ConfigError, NumericsError, RequestError
 from realtime_tts.model import PromptSpec, Sampling, SpeechModel
 from realtime_tts.model.frame_step import RING, Start, decoded
+from realtime_tts.model.pages import PAGE_SIZE
 from realtime_tts.model.slot_sampling import is_wide
-from realtime_tts.model.slot_store import PAGE, new_store
+from realtime_tts.model.slot_store import new_store
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tts_scheduler import CodecRun, Decode, Layout, Prefill, StepPlan
 
@@ -85,7 +86,7 @@ class CapturedEngine(ModelEngine):
         super().__init__(model, tokenizer, name=name, slots=slots, max_frames=max_frames)
         self._device, shape = model.talker.device, model.config.talker.transformer
         self._captured = self._device.type == "cuda" if capture is None else capture
-        self._positions = min(self._positions, kv_positions // PAGE * PAGE)
+        self._positions = min(self._positions, kv_positions // PAGE_SIZE * PAGE_SIZE)
         if kv_positions < (needed := min(self._max_frames + 64, shape.max_positions)):
             raise ConfigError(
                 f"the memory for keys and values holds {kv_positions} positions; one turn of "

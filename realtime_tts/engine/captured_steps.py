@@ -18,7 +18,7 @@ from torch import Tensor
 from realtime_tts.engine.graphs import Buckets, Graphs, Landing, Staging
 from realtime_tts.engine.interface import Progress, Samples
 from realtime_tts.logs import event
-from realtime_tts.model import CodecState, PromptBuilder, SpeechModel
+from realtime_tts.model import PromptBuilder, SpeechModel
 from realtime_tts.model.codec_step import CodecStep
 from realtime_tts.model.frame_step import FrameStep, PromptStep, Start
 from realtime_tts.model.slot_store import SlotStore
@@ -73,8 +73,8 @@ class CapturedSteps:
         self.frame_step = FrameStep(model, slots, store, prompts.bos)
         most = (PROMPT_ROWS.sizes[-1], PROMPT_LENGTHS.sizes[-1])
         self.prompt_step = PromptStep(model, slots, store, prompts.pad, most)
-        self.codec_step: CodecStep[CodecState] = CodecStep(
-            model.codec, slots, self.frame_step.codes, samples, CODEC_MOST
+        self.codec_step = CodecStep(
+            model.slot_codec, slots, self.frame_step.codes, samples, CODEC_MOST
         )
         self.graphs = Graphs(device, capture=capture)
         longest = model.config.talker.transformer.max_positions

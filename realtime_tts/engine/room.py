@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from realtime_tts.model.slot_store import OutOfPages, SlotStore
+from realtime_tts.errors import OutOfPages
+from realtime_tts.model.slot_store import SlotStore
 
 
 class Room:

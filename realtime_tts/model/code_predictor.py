@@ -6,7 +6,7 @@ afresh for every frame: talker output, first code, second code, ... Pass j write
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import torch
@@ -20,8 +20,10 @@ from realtime_tts.model.linear import Linear
 from realtime_tts.model.weights import Weights
 
 Choose = Callable[[Tensor, int], Tensor]
-"""From float32 logits [B, codebook size] and the codebook (1..15) to codes [B]."""
+"""From logits [B, codebook size] and the codebook (1..15) to codes [B]."""
 
+Predict = Callable[[Tensor, Tensor, Tensor, Choose], tuple[Tensor, Tensor]]
+"""`CodePredictor.codes`, or another way to do the same."""
 
 _Views = tuple[Tensor, Tensor, Tensor]
 """Of one position and layer: where its keys and values go [B, 2, kv_heads, D], and the keys and the
@@ -75,7 +77,8 @@ class CodePredictor:
         self.norm = RMSNorm(take(f"{prefix}.model.norm.weight", hidden), shape.norm_eps)
         self._offsets = torch.arange(groups - 1, device=device) * config.vocab
         rope = Rope(shape, groups, device)
-        self._cos, self._sin = rope.cos.to(dtype), rope.sin.to(dtype)  # [16, D]
+        self.turns = rope.cos, rope.sin  # [16, D] float32
+        self._cos, self._sin = rope.cos.to(dtype), rope.sin.to(dtype)
         self._rope = list(zip(self._cos, self._sin, strict=True))  # by position
         self._store = self._cos.new_empty(0)
         self._views = lru_cache(maxsize=16)(self._make_views)  # a batch's size changes little
@@ -97,15 +100,18 @@ class CodePredictor:
                 inputs = F.embedding(chosen[-1], self.inputs[j - 1])
                 x = self._pass(inputs, *self._rope[j + 1], views[j + 1])
             chosen.append(choose(head(self.norm(x)).float(), j + 1))
-        others = torch.stack(chosen, 1)
-        return torch.cat((first.unsqueeze(1), others), 1), self.embed(others).add_(first_embedding)
+        return self.collect(first, first_embedding, chosen)
 
-    def reserve(self, rows: int) -> Tensor:
-        """Make room for batches of up to `rows`; what is kept there, to be held on to by whoever
-        captures smaller batches: a larger one later takes another place."""
-        if len(self._store) < rows:
-            self._views(rows)
-        return self._store
+    def collect(
+        self, first: Tensor, first_embedding: Tensor, others: Sequence[Tensor]
+    ) -> tuple[Tensor, Tensor]:
+        """A frame's codes [B, 16] and the sum of their embeddings [B, H]."""
+        codes = torch.stack((first, *others), 1)
+        return codes, self.embed(codes[:, 1:]).add_(first_embedding)
+
+    def project(self, x: Tensor) -> Tensor:
+        """Of the talker's width [M, H], to the predictor's own [M, h]."""
+        return x if self.projection is None else self.projection(x)
 
     @torch.inference_mode()
     def embed(self, others: Tensor) -> Tensor:
@@ -117,9 +123,7 @@ class CodePredictor:
     ) -> Tensor:
         """Positions 0 and 1 together, rows of 0 first; the output [B, h] of position 1."""
         rows, shape = hidden.shape[0], self.config.transformer
-        x = torch.cat((hidden, first_embedding))
-        if self.projection is not None:
-            x = self.projection(x)
+        x = self.project(torch.cat((hidden, first_embedding)))
         cos, sin = (
             table[:2].repeat_interleave(rows, 0).unsqueeze(1) for table in (self._cos, self._sin)
         )

@@ -70,6 +70,10 @@ class CodecDecoder:
     def new_state(self, slots: int) -> CodecState:
         return CodecState(slots, self._layout.size, self.device)
 
+    def new_slot_state(self, slots: int) -> CodecState:
+        """With one slot more, number `slots`, for the rows that pad a batch."""
+        return self.new_state(slots + 1)
+
     @torch.inference_mode()
     def decode(self, codes: Tensor, slots: Sequence[int] | Tensor, state: CodecState) -> Tensor:
         """The next frames of some streams: codes [B, T, 16] -> samples [B, T * 1920] in [-1, 1].

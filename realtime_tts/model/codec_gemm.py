@@ -99,7 +99,7 @@ class GemmCodecDecoder:
         self._last = last.view(7, widths[-1]), bias
         self._last_past = parts.layout.add(6, widths[-1])
 
-    def new_state(self, slots: int) -> GemmCodecState:
+    def new_slot_state(self, slots: int) -> GemmCodecState:
         """State of `slots` streams; its scratch slot has the number `slots`."""
         return GemmCodecState(
             slots, self._layout.size, self._transformer.ring, self.device, self.dtype

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import torch
 from torch import Tensor
@@ -13,21 +13,22 @@ _State = TypeVar("_State", bound="Resettable")
 class Resettable(Protocol):
     """A codec's state by slot, on the device."""
 
-    def reset(self, which: Tensor) -> None:
+    def reset(self, which: Tensor, /) -> None:
         """Back to the start in these slots [n] int64."""
 
 
 class SlotCodec(Protocol[_State]):
     """What a codec has to be for captured steps: `CodecDecoder`, or a faster one."""
 
-    def new_state(self, slots: int) -> _State: ...
+    def new_slot_state(self, slots: int) -> _State:
+        """State of `slots` slots, and of one more, number `slots`, for padding."""
 
     def decode(self, codes: Tensor, slots: Tensor, state: _State) -> Tensor:
         """codes [B, T, 16] of slots [B] -> samples [B, T * samples per frame] in [-1, 1]. Nothing
         is asked of the host."""
 
 
-class CodecStep(Generic[_State]):
+class CodecStep:
     """`inputs` [2 * rows] int64 is what a step of B rows reads: B slots, then the number of each
     one's first frame; `outputs` [rows, frames * samples per frame] what it leaves, see `sound`.
 
@@ -36,7 +37,7 @@ class CodecStep(Generic[_State]):
 
     def __init__(
         self,
-        codec: SlotCodec[_State],
+        codec: SlotCodec[Any],
         slots: int,
         ring: Tensor,
         samples_per_frame: int,
@@ -45,7 +46,7 @@ class CodecStep(Generic[_State]):
         """`ring` [slots + 1, places, 16]: codes of frame f in place f % places. `most_frames`: of
         all rows of a step together."""
         self._codec, self.slots, self._ring, self._size = codec, slots, ring, samples_per_frame
-        self.state = codec.new_state(slots + 1)
+        self.state = codec.new_slot_state(slots)
         self.inputs = torch.zeros(2 * most_frames, dtype=torch.long, device=ring.device)
         self._outputs = torch.zeros(most_frames * samples_per_frame, device=ring.device)
 

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from realtime_tts.model.fused import FusedPredictor
+from realtime_tts.model.paged_cache import PagedKVCache
 from realtime_tts.model.sampling import Sampling
 from realtime_tts.model.slot_sampling import DrawnRows, SlotSampling
 from realtime_tts.model.slot_store import SlotStore
@@ -59,8 +61,10 @@ class FrameStep:
         self.inputs = torch.zeros(2 * slots, dtype=torch.long, device=device)
         self.outputs = torch.zeros(slots, dtype=torch.int32, device=device)
         self._first, self._last_code = embedding, model.config.predictor.vocab - 1
-        # Held on to: captured steps write there, whatever makes the predictor take another place.
-        self._scratch = model.predictor.reserve(slots)
+        if isinstance(store, PagedKVCache):
+            self._predict = FusedPredictor(model.predictor, slots, device).codes
+        else:
+            self._predict = model.predictor.codes
 
     def begin(self, starts: Sequence[Start]) -> Tensor:
         """New utterances; what their slots held before is forgotten. Returns the slots [n]."""
@@ -84,7 +88,7 @@ class FrameStep:
         slots = self.inputs[:rows]
         hidden = self.talk(rows)
         drawn = self.sampling.rows(slots, wide)
-        frame = self.model.draw_frame(hidden, drawn.first_codes, drawn.other_codes)
+        frame = self.model.draw_frame(hidden, drawn.first_codes, drawn.other_codes, self._predict)
         self._keep(slots, drawn, frame)
         flags = frame.ended * _ENDED + frame.failed * _FAILED
         self.outputs[:rows].copy_(frame.codes[:, 0] + flags)

@@ -19,13 +19,14 @@ class RMSNorm:
     """x / rms(x) * weight over the last axis; the statistics are float32, the product is not."""
 
     def __init__(self, weight: Tensor, eps: float) -> None:
-        self._weight, self._eps = weight, torch.tensor([eps], device=weight.device)
+        self.weight, self.eps = weight, eps
+        self._eps = torch.tensor([eps], device=weight.device)
         self._mean = 1 / weight.shape[-1]
 
     def __call__(self, x: Tensor) -> Tensor:
         if x.dtype is not torch.float32:
-            return self._scaled(x.float()).to(x.dtype).mul_(self._weight)
-        return self._scaled(x).mul_(self._weight)
+            return self._scaled(x.float()).to(x.dtype).mul_(self.weight)
+        return self._scaled(x).mul_(self.weight)
 
     def _scaled(self, x: Tensor) -> Tensor:
         norm = torch.linalg.vector_norm(x, 2, -1, True)

@@ -2,10 +2,9 @@
 
     cache = PagedKVCache(config, slots=64, pages=pages_for_memory(config, 8 << 30, dtype), ...)
     cache.reserve(slot, positions)            # host; raises OutOfPages
-    (start,) = cache.begin([slot], 17)        # host: counts positions, reserves what is missing
     cache.upload()                            # once before a step: the tables, as they are now
     cache.attend_prompt(layer, ...)           # device only: may be captured, and replayed for ever
-    cache.attend_step(layer, ...)
+    cache.attend_fused(layer, ...)
 
 Host and device meet in `upload` alone. Device methods take tensors, read nothing on the host and
 find pages and tables at fixed addresses. Rows that a captured batch has too many stand in the
@@ -22,12 +21,9 @@ from torch import Tensor
 from realtime_tts.errors import ConfigError, OutOfPages
 from realtime_tts.kernels import decode_attention, prompt_attention, rope_and_store, store_prompt
 from realtime_tts.model.config import TransformerConfig
-from realtime_tts.model.pages import PageTables
+from realtime_tts.model.pages import PAGE_SIZE, PageTables
 
 __all__ = ["PAGE_SIZE", "OutOfPages", "PagedKVCache", "page_bytes", "pages_for_memory"]
-
-PAGE_SIZE = 16
-"""Positions of a page: 1.3 s of speech, so a turn wastes 0.6 s of it on average."""
 
 
 def page_bytes(config: TransformerConfig, dtype: torch.dtype, page_size: int = PAGE_SIZE) -> int:
@@ -74,8 +70,6 @@ class PagedKVCache:
     ) -> None:
         positions = min(positions or config.max_positions, pages * page_size)
         self.config, self.device, self.slots = config, device, slots
-        self.lengths = [0] * slots
-        """Positions stored, by slot; `begin` counts them."""
         self._host = PageTables(slots, pages, page_size, -(-positions // page_size))
         self.pages = torch.zeros(
             (config.layers, pages + 1, 2, config.kv_heads, page_size, config.head_dim),
@@ -104,13 +98,19 @@ class PagedKVCache:
     def free_pages(self) -> int:
         return self._host.free
 
+    @property
+    def positions(self) -> int:
+        """Positions there are in all."""
+        return self._host.pages * self._host.page_size
+
+    @property
+    def free_positions(self) -> int:
+        """Positions that could still be reserved, in one slot or in several."""
+        return self._host.free * self._host.page_size
+
     def pages_for(self, positions: int) -> int:
         """Pages that so many positions of a slot take."""
         return self._host.pages_for(positions)
-
-    def length(self, slot: int) -> int:
-        """Positions stored for a slot."""
-        return self.lengths[slot]
 
     def reserve(self, slot: int, positions: int) -> None:
         """Make sure of pages for the slot's first `positions` positions, those it holds included.
@@ -119,23 +119,9 @@ class PagedKVCache:
         """
         self._host.reserve(slot, positions)
 
-    def begin(self, slots: Sequence[int], count: int) -> list[int]:
-        """Count `count` further positions in each slot; the position of the first.
-
-        Reserves what is missing. Raises OutOfPages: no slot has grown then, though some may have
-        been given pages, which they keep.
-        """
-        starts = [self.lengths[slot] for slot in slots]
-        for slot, start in zip(slots, starts, strict=True):
-            self.reserve(slot, start + count)
-        for slot, start in zip(slots, starts, strict=True):
-            self.lengths[slot] = start + count
-        return starts
-
     def clear(self, slot: int) -> None:
-        """Forget a slot's positions and take its pages back; may be repeated."""
+        """Take a slot's pages back; may be repeated."""
         self._host.clear(slot)
-        self.lengths[slot] = 0
 
     @torch.inference_mode()
     def upload(self) -> None:
@@ -150,29 +136,28 @@ class PagedKVCache:
 
     @torch.inference_mode()
     def copy_prefix(self, slot: int, keys_values: Tensor) -> None:
-        """Fill an empty slot with the first positions of another, as `read` gave them.
+        """Fill a slot with the first positions of another, as `read` gave them.
 
-        keys_values [layers, 2, n, kv_heads, D]. The slot then holds n positions. Raises OutOfPages.
+        keys_values [layers, 2, kv_heads, n, D], on any device. Raises OutOfPages.
         """
-        count, size = keys_values.shape[2], self._host.page_size
-        assert self.lengths[slot] == 0, f"slot {slot} holds positions; clear it first"
+        count, size = keys_values.shape[3], self._host.page_size
         self.reserve(slot, count)
+        keys_values = keys_values.to(self.device, non_blocking=True)
         whole = self._to_device(self._host.table(slot)[: count // size])
         filled = len(whole) * size
-        by_page = keys_values[:, :, :filled].unflatten(2, (len(whole), size))
-        self.pages[:, whole] = by_page.permute(0, 2, 1, 4, 3, 5)
+        by_page = keys_values[:, :, :, :filled].unflatten(3, (len(whole), size))
+        self.pages[:, whole] = by_page.permute(0, 3, 1, 2, 4, 5)
         if filled < count:
             last = self.pages[:, self._host.table(slot)[len(whole)], :, :, : count - filled]
-            last.copy_(keys_values[:, :, filled:].transpose(2, 3))
-        self.lengths[slot] = count
+            last.copy_(keys_values[:, :, :, filled:])
 
     @torch.inference_mode()
     def read(self, slot: int, count: int) -> Tensor:
-        """A copy of a slot's first positions [layers, 2, count, kv_heads, D], for `copy_prefix`."""
-        assert count <= self.lengths[slot], f"slot {slot} holds {self.lengths[slot]} positions"
+        """A copy of a slot's first positions [layers, 2, kv_heads, count, D], for `copy_prefix`."""
+        assert count <= self._host.capacity(slot), f"slot {slot} has no {count} positions"
         table = self._to_device(self._host.table(slot)[: self.pages_for(count)])
-        found = self.pages[:, table].permute(0, 2, 1, 4, 3, 5).flatten(2, 3)
-        return found[:, :, :count].contiguous()
+        found = self.pages[:, table].permute(0, 2, 3, 1, 4, 5).flatten(3, 4)
+        return found[:, :, :, :count].contiguous()
 
     def _to_device(self, numbers: Sequence[Sequence[int]] | Sequence[int]) -> Tensor:
         """int64; from pinned memory, so that the copy to a GPU does not wait for its work."""
@@ -181,7 +166,7 @@ class PagedKVCache:
 
     # Device ----------------------------------------------------------------------------------
 
-    def attend_step(
+    def attend_fused(
         self,
         layer: int,
         qkv: Tensor,

@@ -17,6 +17,7 @@ from torch import Tensor
 from realtime_tts.model.checkpoint import Progress, ignore_progress
 from realtime_tts.model.code_predictor import CodePredictor
 from realtime_tts.model.codec import CodecDecoder
+from realtime_tts.model.codec_gemm import GemmCodecDecoder
 from realtime_tts.model.config import ModelConfig
 from realtime_tts.model.speech_model import SpeechModel
 from realtime_tts.model.talker import Talker
@@ -106,8 +107,13 @@ def random_model(
     progress("make codec", 1, 2)
     full = RandomWeights(device=place, dtype=torch.float32, stored=torch.float32, seed=seed)
     codec = CodecDecoder(config.codec, full, place)
+    fast = None
+    if place.type == "cuda":
+        fast = GemmCodecDecoder(config.codec, full, place, dtype)
     progress("make codec", 2, 2)
-    return SpeechModel(name, Path(), config, talker, predictor, codec, random_weights=True)
+    return SpeechModel(
+        name, Path(), config, talker, predictor, codec, slot_codec=fast, random_weights=True
+    )
 
 
 def parameter_counts(config: ModelConfig) -> tuple[int, int]:

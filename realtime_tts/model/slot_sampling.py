@@ -8,10 +8,13 @@ programs: the narrow one, for top_k up to `NARROW_K` and no top_p, and the wide 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from realtime_tts.kernels import sample
+from realtime_tts.kernels.sampling import MOST_CODES
 from realtime_tts.model.config import ModelConfig
 from realtime_tts.model.sampling import (
     Limits,
@@ -58,6 +61,8 @@ class SlotSampling:
         self._seen = torch.zeros(slots + 1, talker.vocab, dtype=torch.bool, device=device)
         self.drawn = torch.zeros(slots + 1, dtype=torch.long, device=device)
         """First codes drawn so far, by slot: the number of the frame to come."""
+        self.fused = device.type == "cuda" and talker.vocab <= MOST_CODES
+        """Whether narrow draws are one kernel each; on a CPU, bit for bit, `sampling.draw`."""
 
     def settings(self, rows: Sequence[tuple[Sampling, int]]) -> Tensor:
         """[n, SETTINGS] int64 on the host, of (sampling, seed) per row; float32 as their bits."""
@@ -87,6 +92,15 @@ class SlotSampling:
         return DrawnRows(self, slots, wide)
 
 
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    """Settings of a batch: for `sampling.draw`, and where the kernel draws, temperature, top_k and
+    greedy [B] as it takes them."""
+
+    plain: Limits
+    fused: tuple[Tensor, Tensor, Tensor] | None = None
+
+
 class DrawnRows:
     """One frame of some rows: `first_codes` once, then `other_codes` for codebooks 1..15."""
 
@@ -95,6 +109,7 @@ class DrawnRows:
         settings = state._settings.index_select(0, slots)
         key, self._min_frames, *limits = settings[:, :_INTEGERS].unbind(1)
         floats = settings[:, _INTEGERS:].int().view(torch.float32).split(1, 1)
+        self._fused = state.fused and not wide
         self._talker = self._limits(limits[:3], floats[:2], state._vocab, wide)
         self._predictor = self._limits(limits[3:], floats[2:4], state._codes, wide)
         self._penalty = floats[4]
@@ -108,20 +123,26 @@ class DrawnRows:
         state, slots = self._state, self._slots
         scores = penalised(logits, state._seen.index_select(0, slots), self._penalty)
         scores = allowed(scores, state._no_code, state._eos, self.frames < self._min_frames)
-        codes = draw(scores, self._talker, self._uniforms[0])
+        codes = self._draw(scores, self._talker, 0)
         state._seen.index_put_((slots, codes), state._true)
         state.drawn.index_copy_(0, slots, self.frames + 1)
         return codes, ~finite_rows(logits)
 
     def other_codes(self, logits: Tensor, codebook: int) -> Tensor:
         """Codes [B] of one codebook from logits [B, codebook size]."""
-        return draw(logits, self._predictor, self._uniforms[codebook])
+        return self._draw(logits, self._predictor, codebook)
+
+    def _draw(self, logits: Tensor, limits: _Limits, codebook: int) -> Tensor:
+        uniform = self._uniforms[codebook]
+        if limits.fused is None:
+            return draw(logits.float(), limits.plain, uniform)
+        return sample(logits, *limits.fused, uniform.squeeze(1))
 
     def _limits(
         self, integers: Sequence[Tensor], floats: Sequence[Tensor], vocab: int, wide: bool
-    ) -> Limits:
+    ) -> _Limits:
         greedy, last_k, unlimited = integers
-        return Limits(
+        plain = Limits(
             temperature=floats[0],
             top_p=floats[1],
             last_k=last_k.unsqueeze(1),
@@ -133,3 +154,8 @@ class DrawnRows:
             widest_k=vocab if wide else min(NARROW_K, vocab),
             all_limited=False,
         )
+        if not self._fused:
+            return _Limits(plain)
+        top_k = (last_k + 1).masked_fill(plain.unlimited.squeeze(1), 0).int()
+        temperature = floats[0].squeeze(1).contiguous()
+        return _Limits(plain, (temperature, top_k, plain.greedy.contiguous()))

@@ -1,8 +1,8 @@
 """The talker's keys and values as captured steps need them: by slot, at fixed addresses.
 
-`SlotStore` is what the talker asks for where slots and positions are tensors. Room is reserved on
-the host before a step; inside it nothing is allocated and nothing is asked of the host. Slot
-number `slots` is one more, for the rows that pad a batch: it needs no reservation.
+`SlotStore` is what both stores have in common; how a step attends is each one's own. Room is
+reserved on the host before a step; inside it nothing is allocated and nothing is asked of the
+host. Slot number `slots` is one more, for the rows that pad a batch: it needs no reservation.
 """
 
 from __future__ import annotations
@@ -14,13 +14,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from realtime_tts.errors import OutOfPages
 from realtime_tts.model.config import TransformerConfig
-
-PAGE = 16  # positions that are reserved together
-
-
-class OutOfPages(Exception):
-    """No memory for further positions now; rows that end give theirs back."""
+from realtime_tts.model.paged_cache import PagedKVCache
+from realtime_tts.model.pages import PAGE_SIZE
 
 
 class SlotStore(Protocol):
@@ -49,15 +46,6 @@ class SlotStore(Protocol):
         """Tell the device what was reserved and cleared; before anything below is called."""
 
     # On the device.
-
-    def attend_step(
-        self, layer: int, query: Tensor, keys_values: Tensor, slots: Tensor, positions: Tensor
-    ) -> Tensor:
-        """Store one position of each row; it attends to its slot's positions up to this one.
-
-        query [B, heads, D], keys_values [B, 2, kv_heads, D], slots [B], positions [B] int64 ->
-        [B, heads * D].
-        """
 
     def attend_prompt(
         self,
@@ -100,7 +88,7 @@ class DenseSlotStore:
     ) -> None:
         self._slots, self._capacity, self._positions = slots, capacity, positions
         self._pages = [0] * slots  # reserved by each slot
-        self._free = positions // PAGE
+        self._free = positions // PAGE_SIZE
         self._store = torch.zeros(
             (config.layers, slots + 1, 2, config.kv_heads, capacity, config.head_dim),
             device=device,
@@ -114,10 +102,10 @@ class DenseSlotStore:
 
     @property
     def free_positions(self) -> int:
-        return self._free * PAGE
+        return self._free * PAGE_SIZE
 
     def reserve(self, slot: int, positions: int) -> None:
-        more = -(-positions // PAGE) - self._pages[slot]
+        more = -(-positions // PAGE_SIZE) - self._pages[slot]
         if positions > self._capacity or more > self._free:
             raise OutOfPages(f"slot {slot} needs {more} more pages; {self._free} are free")
         if more > 0:
@@ -136,6 +124,11 @@ class DenseSlotStore:
     def attend_step(
         self, layer: int, query: Tensor, keys_values: Tensor, slots: Tensor, positions: Tensor
     ) -> Tensor:
+        """Store one position of each row; it attends to its slot's positions up to this one.
+
+        query [B, heads, D], keys_values [B, 2, kv_heads, D], slots [B], positions [B] int64 ->
+        [B, heads * D].
+        """
         self._put(layer, slots, positions, keys_values)
         key, value = self._store[layer].index_select(0, slots).unbind(1)
         masked = self._places > positions.unsqueeze(1)
@@ -201,11 +194,12 @@ def new_store(
     device: torch.device,
     dtype: torch.dtype,
 ) -> SlotStore:
-    """The store that captured steps use, for `positions` in all slots together."""
-    capacity = min(config.max_positions, positions)
-    if device.type != "cpu":  # dense memory is really taken there
-        capacity = min(capacity, positions // (slots + 1))
-    return DenseSlotStore(config, slots, capacity, positions, device, dtype)
+    """The store that captured steps use, for `positions` in all slots together: pages on a GPU; on
+    a CPU, where equal rows are to give equal bits, the dense one."""
+    if device.type == "cpu":
+        capacity = min(config.max_positions, positions)
+        return DenseSlotStore(config, slots, capacity, positions, device, dtype)
+    return PagedKVCache(config, slots, positions // PAGE_SIZE, device, dtype)
 
 
 def position_bytes(config: TransformerConfig, dtype: torch.dtype) -> int:

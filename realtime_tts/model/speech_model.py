@@ -11,8 +11,9 @@ from torch import Tensor
 
 from realtime_tts.errors import CheckpointError
 from realtime_tts.model.checkpoint import Progress, find_checkpoint, ignore_progress
-from realtime_tts.model.code_predictor import Choose, CodePredictor
+from realtime_tts.model.code_predictor import Choose, CodePredictor, Predict
 from realtime_tts.model.codec import CodecDecoder
+from realtime_tts.model.codec_gemm import GemmCodecDecoder, load_gemm_codec
 from realtime_tts.model.codec_state import CodecState
 from realtime_tts.model.config import ModelConfig, Variant
 from realtime_tts.model.config_files import read_config
@@ -75,10 +76,13 @@ class SpeechModel:
         predictor: CodePredictor,
         codec: CodecDecoder,
         *,
+        slot_codec: GemmCodecDecoder | None = None,
         random_weights: bool = False,
     ) -> None:
         self.name, self.folder, self.config = name, folder, config
         self.talker, self.predictor, self.codec = talker, predictor, codec
+        self.slot_codec: CodecDecoder | GemmCodecDecoder = slot_codec or codec
+        """What captured steps decode with: on a GPU the one made for it."""
         self.random_weights = random_weights
         """Nobody trained it: its speech is noise, and whatever shows it has to say so."""
 
@@ -123,8 +127,18 @@ class SpeechModel:
         )
 
     @torch.inference_mode()
-    def draw_frame(self, hidden: Tensor, first_codes: FirstCodes, other_codes: Choose) -> Frame:
-        """A frame of the talker's outputs [B, H], drawn by whoever keeps the rows' settings."""
+    def draw_frame(
+        self,
+        hidden: Tensor,
+        first_codes: FirstCodes,
+        other_codes: Choose,
+        predict: Predict | None = None,
+    ) -> Frame:
+        """A frame of the talker's outputs [B, H], drawn by whoever keeps the rows' settings.
+
+        `predict`: what runs the code predictor, if not its own `codes`.
+        """
+        predict = predict or self.predictor.codes
         first, failed = first_codes(self.talker.logits(hidden))
         seen: list[Tensor] = []
 
@@ -133,7 +147,7 @@ class SpeechModel:
             return other_codes(scores, codebook)
 
         embedding = self.talker.codec_embedding[first]
-        codes, embedding = self.predictor.codes(hidden, first, embedding, choose)
+        codes, embedding = predict(hidden, first, embedding, choose)
         return Frame(
             codes=codes,
             embedding=embedding,
@@ -152,8 +166,8 @@ def load_model(
 ) -> SpeechModel:
     """Load a checkpoint folder, or download one by its Hub id first.
 
-    Talker and predictor run in `dtype`, the codec always in float32. Set the number of CPU
-    threads before. Raises CheckpointError.
+    Talker, predictor and, on a GPU, `slot_codec` run in `dtype`, the plain codec in float32. Set
+    the number of CPU threads before. Raises CheckpointError.
     """
     folder = find_checkpoint(source, progress)
     config = read_config(folder)
@@ -178,8 +192,11 @@ def load_model(
         weights.finish()
     progress("load codec", 1, 2)
     codec = _load_codec(folder, config, place)
+    fast = None
+    if place.type == "cuda":
+        fast = load_gemm_codec(folder / "speech_tokenizer", config.codec, device=place, dtype=dtype)
     progress("load codec", 2, 2)
-    return SpeechModel(str(source), folder, config, talker, predictor, codec)
+    return SpeechModel(str(source), folder, config, talker, predictor, codec, slot_codec=fast)
 
 
 def _load_codec(folder: Path, config: ModelConfig, device: torch.device) -> CodecDecoder:

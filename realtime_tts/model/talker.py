@@ -13,9 +13,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from realtime_tts.model.config import TalkerConfig
+from realtime_tts.model.fused import fused_layers
 from realtime_tts.model.layers import DecoderLayer, RMSNorm, Rope
 from realtime_tts.model.linear import Linear
-from realtime_tts.model.slot_store import SlotStore
+from realtime_tts.model.paged_cache import PagedKVCache
+from realtime_tts.model.slot_store import DenseSlotStore, SlotStore
 from realtime_tts.model.state import KVCache, SlotKVCache
 from realtime_tts.model.weights import Weights
 
@@ -101,12 +103,25 @@ class Talker:
         self, inputs: Tensor, slots: Tensor, positions: Tensor, store: SlotStore
     ) -> Tensor:
         """Position `positions` [B] of each slot [B]: inputs [B, H] -> outputs [B, H]."""
+        if isinstance(store, PagedKVCache):
+            return self._decode_fused(inputs, slots, positions, store)
+        assert isinstance(store, DenseSlotStore), f"no way to attend to {type(store).__name__}"
         cos, sin = self._turns(positions)
         x = inputs
         for index, layer in enumerate(self.layers):
             query, keys_values = layer.project(x, cos, sin)
             x = layer.output(x, store.attend_step(index, query, keys_values, slots, positions))
         return self.norm(x)
+
+    def _decode_fused(
+        self, inputs: Tensor, slots: Tensor, positions: Tensor, cache: PagedKVCache
+    ) -> Tensor:
+        cos, sin = self._rope.cos, self._rope.sin
+
+        def attend(index: int, qkv: Tensor, norm: Tensor) -> Tensor:
+            return cache.attend_fused(index, qkv, slots, positions, norm, cos, sin)
+
+        return fused_layers(self.layers, self.norm, inputs, attend)
 
     @torch.inference_mode()
     def fill_at(

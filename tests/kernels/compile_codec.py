@@ -92,7 +92,7 @@ def main(rows: int, frames: int) -> None:
     decoder = GemmCodecDecoder(config, weights, meta)
     codes = torch.empty(rows, frames, 16, dtype=torch.long, device=meta)
     slots = torch.empty(rows, dtype=torch.long, device=meta)
-    decoder.decode_pcm(codes, slots, decoder.new_state(rows))
+    decoder.decode_pcm(codes, slots, decoder.new_slot_state(rows))
     done: set[str] = set()
     for kernel, values, options in _launches:
         description = described(kernel, values)

@@ -22,7 +22,7 @@ def test_a_frame_on_kernels_is_that_of_the_cpu(device: torch.device) -> None:
     codec = load_gemm_codec(place, model.config.codec, device=device, dtype=torch.float32)
     codes = torch.randint(0, 256, (1, 1, 16), generator=torch.Generator().manual_seed(3))
     wanted = model.codec.decode(codes, [0], model.codec.new_state(1))
-    state, row = codec.new_state(2), torch.tensor([1], device=device)
+    state, row = codec.new_slot_state(2), torch.tensor([1], device=device)
     found = codec.decode(codes.to(device), row, state)
     torch.testing.assert_close(found.cpu(), wanted, atol=1e-4, rtol=0)
 

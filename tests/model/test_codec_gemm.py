@@ -98,7 +98,7 @@ def assert_same(found: Tensor, wanted: Tensor) -> None:
 def test_frames_in_any_pieces_give_the_samples_of_the_cpus_codec(
     sizes: list[int], codec: GemmCodecDecoder, codes: Tensor, wanted: Tensor
 ) -> None:
-    state = codec.new_state(3)
+    state = codec.new_slot_state(3)
     assert_same(in_pieces(codec, codes[:2], [2, 0], state, sizes)[:, : FRAMES * FRAME], wanted[:2])
     assert state.frames[:3].tolist() == [FRAMES, 0, FRAMES]
 
@@ -109,7 +109,7 @@ def test_it_decodes_like_the_official_causal_pass(
     with np.load(parity / "tiny-custom_voice.npz") as stored:
         codes, samples = stored["codec/codes"], stored["codec/wav_full"]
     given = torch.from_numpy(codes).long()[None].to(device)
-    found = in_pieces(codec, given, [0], codec.new_state(1), [8, 4, 2, 1])
+    found = in_pieces(codec, given, [0], codec.new_slot_state(1), [8, 4, 2, 1])
     np.testing.assert_allclose(found[0].cpu().numpy(), samples, atol=1e-4, rtol=0)
 
 
@@ -117,7 +117,7 @@ def test_rows_depend_on_neither_neighbours_nor_padding(
     codec: GemmCodecDecoder, codes: Tensor, wanted: Tensor
 ) -> None:
     """Streams begin at different times, share some calls and not others, in shuffled slots."""
-    state = codec.new_state(9)
+    state = codec.new_slot_state(9)
     slots, fed, made = [7, 2, 0, 5], [0] * STREAMS, [[] for _ in range(STREAMS)]
     noise = torch.randint(0, 99, (3, 8, 16), device=codes.device)
     for step in range(200):
@@ -144,7 +144,7 @@ def test_rows_depend_on_neither_neighbours_nor_padding(
 def test_a_reset_slot_starts_anew_and_the_others_go_on(
     given: str, codec: GemmCodecDecoder, codes: Tensor, wanted: Tensor
 ) -> None:
-    state, half = codec.new_state(3), FRAMES // 2
+    state, half = codec.new_slot_state(3), FRAMES // 2
     in_pieces(codec, codes[:3, :half], [0, 1, 2], state, [1, 2])
     state.ring[1] = torch.nan  # a failed row may leave anything behind
     state.taps[1] = torch.nan
@@ -157,7 +157,7 @@ def test_a_reset_slot_starts_anew_and_the_others_go_on(
 def test_two_states_of_one_decoder_do_not_meet(
     codec: GemmCodecDecoder, codes: Tensor, wanted: Tensor
 ) -> None:
-    one, other = codec.new_state(1), codec.new_state(1)
+    one, other = codec.new_slot_state(1), codec.new_slot_state(1)
     row, found = torch.tensor([0], device=codes.device), []
     for at in range(0, FRAMES, 4):
         found.append(codec.decode(codes[:1, at : at + 4], row, one))
@@ -167,8 +167,8 @@ def test_two_states_of_one_decoder_do_not_meet(
 
 def test_pcm_is_what_the_host_makes_of_the_samples(codec: GemmCodecDecoder, codes: Tensor) -> None:
     rows = torch.arange(2, device=codes.device)
-    samples = codec.decode(codes[:2, :4], rows, codec.new_state(2)).cpu().numpy()
-    pcm = codec.decode_pcm(codes[:2, :4], rows, codec.new_state(2))
+    samples = codec.decode(codes[:2, :4], rows, codec.new_slot_state(2)).cpu().numpy()
+    pcm = codec.decode_pcm(codes[:2, :4], rows, codec.new_slot_state(2))
     assert pcm.dtype is torch.int16 and pcm.shape == (2, 4 * FRAME)
     assert pcm.cpu().numpy().tobytes() == to_s16le(samples.ravel())
 
@@ -179,7 +179,7 @@ def test_narrower_types_are_near(
     dtype: torch.dtype, error: float, model: SpeechModel, codes: Tensor, wanted: Tensor
 ) -> None:
     codec = decoder(model, codes.device, dtype)
-    found = in_pieces(codec, codes[:2], [0, 1], codec.new_state(2), [1, 2, 4, 8, 8, 1])
+    found = in_pieces(codec, codes[:2], [0, 1], codec.new_slot_state(2), [1, 2, 4, 8, 8, 1])
     assert found.dtype is torch.float32
     assert (found.cpu() - wanted[:2]).norm() < error * wanted[:2].norm()
 
@@ -189,7 +189,7 @@ def test_more_frames_than_the_ring_has_room_for_are_refused(
 ) -> None:
     row = torch.tensor([0], device=codes.device)
     with pytest.raises(AssertionError, match="9 frames in a call, expected 1 to 8"):
-        codec.decode(codes[:1, :9], row, codec.new_state(1))
+        codec.decode(codes[:1, :9], row, codec.new_slot_state(1))
 
 
 def test_a_folder_is_loaded_in_the_precision_asked_for(model: SpeechModel) -> None:
@@ -205,7 +205,7 @@ def test_a_captured_graph_goes_on_where_the_last_call_ended(
 ) -> None:
     """Only for the device: there are no graphs on a CPU."""
     codec = decoder(model, torch.device("cuda"))
-    state = codec.new_state(3)
+    state = codec.new_slot_state(3)
     given = torch.zeros(4, frames, 16, dtype=torch.long, device="cuda")
     slots = torch.full((4,), state.slots, device="cuda")
     graph = capture(lambda: codec.decode(given, slots, state))

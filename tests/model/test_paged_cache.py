@@ -26,11 +26,36 @@ def talker(request: pytest.FixtureRequest, model: SpeechModel) -> Talker:
     return Talker(model.config.talker, weights, device, torch.float32)
 
 
-def new_cache(talker: Talker, slots: int = 4, pages: int = 40, positions: int = 48) -> PagedKVCache:
+class Counted(PagedKVCache):
+    """A cache that knows how many positions each slot holds, as an engine's rows do."""
+
+    lengths: list[int]
+
+    def begin(self, slots: Sequence[int], count: int) -> list[int]:
+        """Room for `count` further positions in each slot; the position of the first."""
+        starts = [self.lengths[slot] for slot in slots]
+        for slot, start in zip(slots, starts, strict=True):
+            self.reserve(slot, start + count)
+        for slot, start in zip(slots, starts, strict=True):
+            self.lengths[slot] = start + count
+        return starts
+
+    def clear(self, slot: int) -> None:
+        super().clear(slot)
+        self.lengths[slot] = 0
+
+    def copy_prefix(self, slot: int, keys_values: Tensor) -> None:
+        super().copy_prefix(slot, keys_values)
+        self.lengths[slot] = keys_values.shape[3]
+
+
+def new_cache(talker: Talker, slots: int = 4, pages: int = 40, positions: int = 48) -> Counted:
     shape = talker.config.transformer
-    return PagedKVCache(
+    cache = Counted(
         shape, slots, pages, talker.device, talker.dtype, page_size=SIZE, positions=positions
     )
+    cache.lengths = [0] * slots
+    return cache
 
 
 def numbers(talker: Talker, *shape: int, seed: int = 0) -> Tensor:
@@ -55,8 +80,8 @@ def step(
     x, rope = inputs, talker._rope
     for index, layer in enumerate(talker.layers):
         qkv = layer.qkv(layer.input_norm(x)).view(len(x), -1, layer.config.head_dim)
-        norm = layer.head_norm._weight
-        attended = cache.attend_step(index, qkv, slots, positions, norm, rope.cos, rope.sin)
+        norm = layer.head_norm.weight
+        attended = cache.attend_fused(index, qkv, slots, positions, norm, rope.cos, rope.sin)
         x = layer.output(x, attended)
     return talker.norm(x)
 
@@ -84,7 +109,7 @@ def prompt(
 
 
 def decode(
-    talker: Talker, inputs: Tensor, slots: Sequence[int], cache: PagedKVCache, padding: int = 0
+    talker: Talker, inputs: Tensor, slots: Sequence[int], cache: Counted, padding: int = 0
 ) -> Tensor:
     """One step as an engine makes it, with rows of padding behind the real ones."""
     positions = cache.begin(slots, 1) + [0] * padding
@@ -96,7 +121,7 @@ def decode(
 
 
 def prefill(
-    talker: Talker, prompts: Sequence[Tensor], slots: Sequence[int], cache: PagedKVCache
+    talker: Talker, prompts: Sequence[Tensor], slots: Sequence[int], cache: Counted
 ) -> list[Tensor]:
     """Prompts [n, H] behind what their slots hold: the outputs [n, H] of each."""
     starts = [cache.begin([slot], len(x))[0] for slot, x in zip(slots, prompts, strict=True)]
@@ -123,7 +148,7 @@ def test_pages_and_slots_give_the_same_outputs_step_by_step(talker: Talker) -> N
         inputs = numbers(talker, len(rows), seed=100 + turn)
         found = decode(talker, inputs, rows, paged, padding=turn % 3)
         close(found, talker.decode(inputs, rows, plain))
-    assert [paged.length(slot) for slot in slots] == [plain.length(slot) for slot in slots]
+    assert [paged.lengths[slot] for slot in slots] == [plain.length(slot) for slot in slots]
 
 
 def test_a_prompt_in_two_parts_equals_the_whole(talker: Talker) -> None:
@@ -145,11 +170,11 @@ def test_a_copied_prefix_is_as_good_as_a_computed_one(talker: Talker, count: int
     (wanted,) = prefill(talker, [whole], [0], cache)
     prefix = cache.read(0, count)
     shape = talker.config.transformer
-    assert prefix.shape == (shape.layers, 2, count, shape.kv_heads, shape.head_dim)
+    assert prefix.shape == (shape.layers, 2, shape.kv_heads, count, shape.head_dim)
     cache.clear(0)
     prefill(talker, [other], [2], cache)  # in the pages the prefix came from
     cache.copy_prefix(3, prefix)
-    assert cache.length(3) == count
+    assert cache.lengths[3] == count
     assert torch.equal(cache.read(3, count), prefix)
     (found,) = prefill(talker, [whole[count:]], [3], cache)
     close(found, wanted[count:])
@@ -177,9 +202,9 @@ def test_pages_of_a_cleared_slot_serve_another_and_tell_nothing(talker: Talker) 
     assert cache.free_pages == 0
     with pytest.raises(OutOfPages, match="0 of 6 are free"):
         cache.begin([0], 1)
-    assert cache.length(0) == 0
+    assert cache.lengths[0] == 0
     cache.clear(1)
-    assert (cache.free_pages, cache.length(1)) == (6, 0)
+    assert (cache.free_pages, cache.lengths[1]) == (6, 0)
     x = numbers(talker, 6)
     close(prefill(talker, [x], [0], cache)[0], prefill(talker, [x], [0], fresh)[0])
     inputs = numbers(talker, 1, seed=2)
@@ -215,7 +240,7 @@ def test_tables_and_pages_keep_their_addresses(talker: Talker) -> None:
     for turn in range(3):
         prefill(talker, [numbers(talker, 9)], [turn], cache)
         cache.clear(turn)
-    cache.copy_prefix(0, torch.zeros_like(cache.pages[:, :2, :, :, 0]).transpose(1, 2))
+    cache.copy_prefix(0, torch.zeros_like(cache.pages[:, 0]))
     cache.upload()
     assert places == (cache.tables.data_ptr(), [layer.data_ptr() for layer in cache.layers])
 
@@ -238,7 +263,7 @@ def test_nothing_is_read_on_the_host(model: SpeechModel) -> None:
         rows = torch.zeros(3, dtype=torch.long)
         turns, norm = torch.zeros(48, dim), torch.zeros(heads + keys, dim)
         qkv = torch.zeros(3, heads + 2 * keys, dim)
-        found = cache.attend_step(0, qkv, rows, rows, norm, turns, turns)
+        found = cache.attend_fused(0, qkv, rows, rows, norm, turns, turns)
         assert found.shape == (3, heads * dim)
         query, keys_values = torch.zeros(3, 7, heads, dim), torch.zeros(3, 7, 2, keys, dim)
         found = cache.attend_prompt(0, query, keys_values, rows, rows, rows)

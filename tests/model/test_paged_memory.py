@@ -44,9 +44,9 @@ def test_reserved_pages_are_there_when_they_are_needed(model: SpeechModel) -> No
     shape = model.config.talker.transformer
     cache = PagedKVCache(shape, 2, 4, torch.device("cpu"), torch.float32, page_size=SIZE)
     cache.reserve(0, 3 * SIZE)
-    assert (cache.free_pages, cache.length(0)) == (1, 0)
+    assert (cache.positions, cache.free_positions) == (4 * SIZE, SIZE)
     with pytest.raises(OutOfPages):
-        cache.begin([1], 2 * SIZE)
-    assert cache.begin([0], 5) == [0]
-    assert cache.begin([0], 3 * SIZE - 5) == [5]
+        cache.reserve(1, 2 * SIZE)
+    cache.reserve(0, 5)
+    cache.reserve(0, 3 * SIZE)
     assert cache.free_pages == 1

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
+from realtime_tts.errors import OutOfPages
 from realtime_tts.model import SpeechModel
-from realtime_tts.model.slot_store import PAGE, DenseSlotStore, OutOfPages, new_store
+from realtime_tts.model.pages import PAGE_SIZE as PAGE
+from realtime_tts.model.slot_store import DenseSlotStore, new_store
 
 SLOTS = 3
 

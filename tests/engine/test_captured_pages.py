@@ -1,0 +1,70 @@
+"""What a GPU runs of the talker and the predictor, pages and fused operations, by their plain
+twins on a CPU: the best codes are those of the plain modules, whatever happens beside."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from speaking import GREEDY, HOT, PARITY, USUAL, Utterance, same_speech, speak
+
+from realtime_tts import demo_voice
+from realtime_tts.engine import captured_engine
+from realtime_tts.engine.captured_engine import CapturedEngine
+from realtime_tts.engine.interface import UtteranceSpec
+from realtime_tts.engine.torch_engine import TorchEngine
+from realtime_tts.model import load_model
+from realtime_tts.model.config import TransformerConfig
+from realtime_tts.model.paged_cache import PagedKVCache
+from realtime_tts.model.pages import PAGE_SIZE
+from realtime_tts.text.tokenizer import Qwen2Tokenizer
+from tts_scheduler import Layout
+
+SLOTS = 6
+
+
+def paged(
+    config: TransformerConfig, slots: int, positions: int, device: torch.device, dtype: torch.dtype
+) -> PagedKVCache:
+    return PagedKVCache(config, slots, positions // PAGE_SIZE, device, dtype, positions=256)
+
+
+@pytest.mark.parametrize(
+    "folder", [PARITY / "tiny-custom_voice", demo_voice.FOLDER], ids=["random", "demo voice"]
+)
+def test_pages_and_fused_operations_say_what_the_plain_modules_say(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(captured_engine, "new_store", paged)
+    model, tokenizer = load_model(folder), Qwen2Tokenizer.from_folder(folder)
+    one = TorchEngine(model, tokenizer, name="plain", slots=SLOTS, max_frames=30)
+    other = CapturedEngine(
+        model, tokenizer, name="pages", slots=SLOTS, kv_positions=1600, max_frames=30
+    )
+    assert isinstance(other.room.store, PagedKVCache)
+    other.steps.frame_step.sampling.fused = True
+    told = []
+    for engine in (one, other):
+        told.append(
+            [
+                Utterance(
+                    id=f"u{number}",
+                    slot=number,
+                    ids=[(37 * number + 11 * index) % 200 for index in range(3 + 5 * number)],
+                    spec=UtteranceSpec(
+                        voice=engine.info.voices[number % len(engine.info.voices)],
+                        seed=number,
+                        sampling=(GREEDY, USUAL, HOT)[number % 3],
+                    ),
+                    layout=Layout.FULL_TEXT if number % 3 == 2 else Layout.STREAMING,
+                    begins=(number * 2) % 5,
+                    waits=lambda step, number=number: step % (3 + number) == 2,  # type: ignore[misc]
+                    leaves=12 if number == 4 else None,
+                )
+                for number in range(SLOTS)
+            ]
+        )
+        speak(engine, told[-1], steps=60)
+    same_speech(*told)
+    assert all(u.codes for u in told[0])

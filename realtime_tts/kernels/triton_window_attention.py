@@ -12,11 +12,11 @@ from torch import Tensor
 @triton.jit
 def _fold(
     low, high, keys, values, age, seen, cos, sin, best, total, mixed,
-    HALF: tl.constexpr,
+    HALF: tl.constexpr, HALF_BLOCK: tl.constexpr, DIM_BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Some more keys [N], whose ages turn the query: a step of a softmax made in pieces."""
-    i = tl.arange(0, HALF)[None, :]
-    mask = seen[:, None]
+    i = tl.arange(0, HALF_BLOCK)[None, :]
+    mask = seen[:, None] & (i < HALF)
     c = tl.load(cos + age[:, None] * HALF + i, mask=mask, other=0.0)
     s = tl.load(sin + age[:, None] * HALF + i, mask=mask, other=0.0)
     key_low = tl.load(keys[:, None] + i, mask=mask, other=0.0).to(tl.float32)
@@ -26,8 +26,9 @@ def _fold(
     top = tl.maximum(best, tl.max(scores, 0))
     weights = tl.exp(scores - top)
     fade = tl.exp(best - top)
-    d = tl.arange(0, 2 * HALF)[None, :]
-    value = tl.load(values[:, None] + d, mask=mask, other=0.0).to(tl.float32)
+    d = tl.arange(0, DIM_BLOCK)[None, :]
+    inside = seen[:, None] & (d < 2 * HALF)
+    value = tl.load(values[:, None] + d, mask=inside, other=0.0).to(tl.float32)
     mixed = mixed * fade + tl.sum(weights[:, None] * value, 0)
     return top, total * fade + tl.sum(weights, 0), mixed
 
@@ -36,18 +37,18 @@ def _fold(
 def _attend(
     qkv, ring, frames, slots, cos, sin, out, count, slot_stride, scale,
     HEADS: tl.constexpr, WINDOW: tl.constexpr, RING: tl.constexpr, HALF: tl.constexpr,
-    BLOCK: tl.constexpr, NEW: tl.constexpr,
+    HALF_BLOCK: tl.constexpr, DIM_BLOCK: tl.constexpr, BLOCK: tl.constexpr, NEW: tl.constexpr,
 ):  # fmt: skip
-    """One program for a row, a head and a new frame."""
+    """One program for a row, a head and a new frame. Blocks are the next powers of two."""
     DIM: tl.constexpr = 2 * HALF
     row, head, frame = tl.program_id(0).to(tl.int64), tl.program_id(1), tl.program_id(2)
     slot = tl.load(slots + row)
     had = tl.load(frames + slot)
     tokens = qkv + row * count * (3 * HEADS * DIM) + head * DIM
     token = tokens + frame * (3 * HEADS * DIM)
-    i = tl.arange(0, HALF)
-    low = (tl.load(token + i).to(tl.float32) * scale)[None, :]
-    high = (tl.load(token + HALF + i).to(tl.float32) * scale)[None, :]
+    i = tl.arange(0, HALF_BLOCK)
+    low = (tl.load(token + i, mask=i < HALF, other=0.0).to(tl.float32) * scale)[None, :]
+    high = (tl.load(token + HALF + i, mask=i < HALF, other=0.0).to(tl.float32) * scale)[None, :]
 
     # The new frames first: a frame sees itself, so that the largest score is finite from here on.
     j = tl.arange(0, NEW)
@@ -55,7 +56,7 @@ def _attend(
     ahead = frame - j
     best, total, mixed = _fold(
         low, high, fresh, fresh + HEADS * DIM, ahead, (ahead >= 0) & (ahead < WINDOW), cos, sin,
-        float("-inf"), 0.0, tl.zeros((DIM,), tl.float32), HALF,
+        float("-inf"), 0.0, tl.zeros((DIM_BLOCK,), tl.float32), HALF, HALF_BLOCK, DIM_BLOCK,
     )  # fmt: skip
     old = ring + slot * slot_stride + head * (RING * DIM)
     for first in range(0, RING, BLOCK):
@@ -66,15 +67,18 @@ def _attend(
         keys = old + place * DIM
         best, total, mixed = _fold(
             low, high, keys, keys + HEADS * RING * DIM, age, seen, cos, sin, best, total, mixed,
-            HALF,
+            HALF, HALF_BLOCK, DIM_BLOCK,
         )  # fmt: skip
 
-    d = tl.arange(0, DIM)
+    d = tl.arange(0, DIM_BLOCK)
+    inside = d < DIM
     place = (had + frame) % RING
-    tl.store(old + place * DIM + d, tl.load(token + HEADS * DIM + d))
-    tl.store(old + (HEADS * RING + place) * DIM + d, tl.load(token + 2 * HEADS * DIM + d))
+    key = tl.load(token + HEADS * DIM + d, mask=inside)
+    value = tl.load(token + 2 * HEADS * DIM + d, mask=inside)
+    tl.store(old + place * DIM + d, key, mask=inside)
+    tl.store(old + (HEADS * RING + place) * DIM + d, value, mask=inside)
     result = out + (row * count + frame) * (HEADS * DIM) + head * DIM
-    tl.store(result + d, (mixed / total).to(out.dtype.element_ty))
+    tl.store(result + d, (mixed / total).to(out.dtype.element_ty), mask=inside)
 
 
 def window_attention(
@@ -83,11 +87,12 @@ def window_attention(
     rows, count, _ = qkv.shape
     _, _, heads, size, dim = ring.shape
     assert qkv.is_contiguous() and ring[0].is_contiguous() and qkv.dtype is ring.dtype
-    assert dim == triton.next_power_of_2(dim) and size >= cos.shape[0] + count - 1
+    assert dim % 2 == 0 and size >= cos.shape[0] + count - 1
     out = qkv.new_empty(rows, count, heads * dim)
     _attend[(rows, heads, count)](
         qkv, ring, frames, slots, cos, sin, out, count, ring.stride(0), 1 / math.sqrt(dim),
         HEADS=heads, WINDOW=cos.shape[0], RING=size, HALF=dim // 2,
+        HALF_BLOCK=triton.next_power_of_2(dim // 2), DIM_BLOCK=triton.next_power_of_2(dim),
         BLOCK=16, NEW=max(2, triton.next_power_of_2(count)), num_warps=2,
     )  # fmt: skip
     return out

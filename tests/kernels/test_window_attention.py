@@ -21,7 +21,7 @@ ROWS = len(SLOTS)
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(
-    ("frames", "dim", "window"), [(1, 16, 8), (2, 8, 8), (8, 16, 5), (5, 64, 72)]
+    ("frames", "dim", "window"), [(1, 16, 8), (2, 8, 8), (8, 16, 5), (2, 48, 16), (5, 64, 72)]
 )
 def test_attention_over_the_ring_equals_its_twin(
     frames: int, dim: int, window: int, dtype: torch.dtype, random: Random, close: Check

@@ -224,13 +224,16 @@ class CapturedEngine(ModelEngine):
         """Prompts into the store, all but their last positions."""
         if not openings:
             return
+        by_head: dict[PromptSpec, list[int]] = {}
         for opening in openings:
-            kv = self.heads.get(opening.head)
+            by_head.setdefault(opening.head, []).append(opening.row.slot)
+        for head, slots in by_head.items():
+            kv = self.heads.get(head)
             if kv is None:
-                head = self._prompts.head(opening.head)
-                self.heads.put(opening.head, self._steps.fill_head(head, opening.row.slot))
-            else:
-                self.room.store.copy_prefix(opening.row.slot, kv)
+                kv = self._steps.fill_head(self._prompts.head(head), slots.pop())
+                self.heads.put(head, kv)
+            if slots:
+                self.room.store.copy_prefix(slots, kv)
         self._steps.fill(
             [Filling(o.row.slot, o.head_length, o.ids) for o in openings if o.ids],
         )

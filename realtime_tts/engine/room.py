@@ -33,7 +33,7 @@ class Room:
         """Undo `set_aside`, if it was done; the slot has its memory again."""
         kv = self.aside.pop(id, None)
         if kv is not None:
-            self.store.copy_prefix(slot, kv)
+            self.store.copy_prefix([slot], kv)
 
     def forget(self, id: str, slot: int) -> None:
         """The utterance is over."""

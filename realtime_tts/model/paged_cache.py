@@ -135,21 +135,25 @@ class PagedKVCache:
         self.tables[slots, columns] = numbers.to(torch.int32)
 
     @torch.inference_mode()
-    def copy_prefix(self, slot: int, keys_values: Tensor) -> None:
-        """Fill a slot with the first positions of another, as `read` gave them.
+    def copy_prefix(self, slots: Sequence[int], keys_values: Tensor) -> None:
+        """Fill slots with the first positions of another, as `read` gave them.
 
         keys_values [layers, 2, kv_heads, n, D], on any device. Raises OutOfPages.
         """
         count, size = keys_values.shape[3], self._host.page_size
-        self.reserve(slot, count)
+        whole, rest = divmod(count, size)
+        for slot in slots:
+            self.reserve(slot, count)
+        tables = [self._host.table(slot)[: self.pages_for(count)] for slot in slots]
+        numbers = self._to_device(tables)  # [slots, pages]
         keys_values = keys_values.to(self.device, non_blocking=True)
-        whole = self._to_device(self._host.table(slot)[: count // size])
-        filled = len(whole) * size
-        by_page = keys_values[:, :, :, :filled].unflatten(3, (len(whole), size))
-        self.pages[:, whole] = by_page.permute(0, 3, 1, 2, 4, 5)
-        if filled < count:
-            last = self.pages[:, self._host.table(slot)[len(whole)], :, :, : count - filled]
-            last.copy_(keys_values[:, :, :, filled:])
+        if whole:
+            by_page = keys_values[:, :, :, : whole * size].unflatten(3, (whole, size))
+            filled = by_page.permute(0, 3, 1, 2, 4, 5).unsqueeze(1)
+            self.pages[:, numbers[:, :whole]] = filled.expand(-1, len(slots), -1, -1, -1, -1, -1)
+        if rest:
+            last = keys_values[:, :, :, whole * size :].unsqueeze(1)
+            self.pages[:, :, :, :, :rest][:, numbers[:, whole]] = last
 
     @torch.inference_mode()
     def read(self, slot: int, count: int) -> Tensor:

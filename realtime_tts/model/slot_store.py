@@ -8,6 +8,7 @@ host. Slot number `slots` is one more, for the rows that pad a batch: it needs n
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Protocol
 
 import torch
@@ -63,8 +64,8 @@ class SlotStore(Protocol):
         [B, L, heads * D]. What the padding gives is finite where its input is, and is never seen.
         """
 
-    def copy_prefix(self, slot: int, kv: Tensor) -> None:
-        """Store kv [layers, 2, kv_heads, n, D], on any device, as the slot's first n positions."""
+    def copy_prefix(self, slots: Sequence[int], kv: Tensor) -> None:
+        """Store kv [layers, 2, kv_heads, n, D], on any device, as the slots' first n positions."""
 
     def read(self, slot: int, n: int) -> Tensor:
         """A copy [layers, 2, kv_heads, n, D] of a slot's first n positions."""
@@ -152,8 +153,9 @@ class DenseSlotStore:
         key, value = self._store[layer].index_select(0, slots).unbind(1)
         return _attend(query, key, value, self._places > positions.unsqueeze(2))
 
-    def copy_prefix(self, slot: int, kv: Tensor) -> None:
-        self._store[:, slot, :, :, : kv.shape[3]] = kv
+    def copy_prefix(self, slots: Sequence[int], kv: Tensor) -> None:
+        for slot in slots:
+            self._store[:, slot, :, :, : kv.shape[3]] = kv
 
     def read(self, slot: int, n: int) -> Tensor:
         return self._store[:, slot, :, :, :n].clone()

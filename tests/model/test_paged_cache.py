@@ -44,9 +44,10 @@ class Counted(PagedKVCache):
         super().clear(slot)
         self.lengths[slot] = 0
 
-    def copy_prefix(self, slot: int, keys_values: Tensor) -> None:
-        super().copy_prefix(slot, keys_values)
-        self.lengths[slot] = keys_values.shape[3]
+    def copy_prefix(self, slots: Sequence[int], keys_values: Tensor) -> None:
+        super().copy_prefix(slots, keys_values)
+        for slot in slots:
+            self.lengths[slot] = keys_values.shape[3]
 
 
 def new_cache(talker: Talker, slots: int = 4, pages: int = 40, positions: int = 48) -> Counted:
@@ -173,7 +174,8 @@ def test_a_copied_prefix_is_as_good_as_a_computed_one(talker: Talker, count: int
     assert prefix.shape == (shape.layers, 2, shape.kv_heads, count, shape.head_dim)
     cache.clear(0)
     prefill(talker, [other], [2], cache)  # in the pages the prefix came from
-    cache.copy_prefix(3, prefix)
+    cache.copy_prefix([3, 1], prefix)
+    assert torch.equal(cache.read(1, count), prefix)
     assert cache.lengths[3] == count
     assert torch.equal(cache.read(3, count), prefix)
     (found,) = prefill(talker, [whole[count:]], [3], cache)
@@ -240,7 +242,7 @@ def test_tables_and_pages_keep_their_addresses(talker: Talker) -> None:
     for turn in range(3):
         prefill(talker, [numbers(talker, 9)], [turn], cache)
         cache.clear(turn)
-    cache.copy_prefix(0, torch.zeros_like(cache.pages[:, 0]))
+    cache.copy_prefix([0], torch.zeros_like(cache.pages[:, 0]))
     cache.upload()
     assert places == (cache.tables.data_ptr(), [layer.data_ptr() for layer in cache.layers])
 

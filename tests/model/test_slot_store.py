@@ -47,7 +47,7 @@ def test_a_prefix_read_from_one_slot_serves_another(
     talker, hidden = model.talker, model.config.talker.transformer.hidden
     inputs = torch.randn(1, 9, hidden, generator=torch.Generator().manual_seed(1))
     talker.fill_at(inputs, torch.tensor([0]), torch.tensor([0]), torch.tensor([9]), store)
-    store.copy_prefix(2, store.read(0, 9))
+    store.copy_prefix([2], store.read(0, 9))
     query, where = torch.ones(2, hidden), torch.tensor([0, 2])
     one, other = talker.decode_at(query, where, torch.tensor([9, 9]), store)
     assert torch.equal(one, other)

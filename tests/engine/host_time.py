@@ -26,17 +26,18 @@ import json
 import pstats
 import sys
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from statistics import median
 from typing import Any
 
 import numpy as np
 
+from realtime_tts.audio.pcm import quantised
 from realtime_tts.engine import wire
 from realtime_tts.engine.child import Recorder
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
-from realtime_tts.engine.interface import Append, Event, Open, StepOutput, UtteranceSpec
+from realtime_tts.engine.interface import Append, Event, Open, SoundBlock, StepOutput, UtteranceSpec
 from realtime_tts.engine.loop import EngineLoop
 from realtime_tts.garbage import calm_garbage_collector
 from tts_scheduler import Scheduler, SchedulerConfig, StepPlan
@@ -80,10 +81,12 @@ class Stopwatch:
 class NullEngine(FakeEngine):
     """Frames and sound for whatever was planned, without computing; it moves the clock."""
 
-    def __init__(self, rows: int) -> None:
+    def __init__(self, rows: int, kind: str) -> None:
         super().__init__(FakeEngineConfig(slots=rows, step_seconds=0.0))
         random = np.random.default_rng(1)
-        self._noise = random.uniform(-0.3, 0.3, (rows, 16 * FRAME_SAMPLES)).astype(np.float32)
+        noise = random.uniform(-0.3, 0.3, (rows, 16 * FRAME_SAMPLES)).astype(np.float32)
+        self._noise = quantised(noise) if kind == "pcm" else noise
+        self._kind = kind
         self.now = 0.0
         self.step_seconds = 0.004
         self.steps = 0
@@ -95,18 +98,28 @@ class NullEngine(FakeEngine):
         output = StepOutput()
         ids = [prefill.id for prefill in plan.prefills] + [decode.id for decode in plan.decodes]
         output.frames = {id: (self.steps * 7 + n) % 2_048 for n, id in enumerate(ids)}
-        for n, run in enumerate(plan.codec):
-            output.samples[run.id] = self._noise[n, : run.frames * FRAME_SAMPLES]
+        self._sound(plan, output)
         self.after_step(plan)
         return output
+
+    def _sound(self, plan: StepPlan, output: StepOutput) -> None:
+        groups: defaultdict[int, list[str]] = defaultdict(list)
+        for run in plan.codec:
+            groups[run.frames].append(run.id)
+        for frames, ids in groups.items():
+            samples = self._noise[: len(ids), : frames * FRAME_SAMPLES]
+            if self._kind == "rows":
+                output.samples.update(zip(ids, samples, strict=True))
+            else:
+                output.blocks.append(SoundBlock(ids, samples))
 
 
 class Host:
     """One loop with `rows` utterances on air."""
 
-    def __init__(self, rows: int) -> None:
+    def __init__(self, rows: int, kind: str) -> None:
         self.rows = rows
-        self.engine = NullEngine(rows)
+        self.engine = NullEngine(rows, kind)
         config = SchedulerConfig(slots=rows, utilisation=1e6)
         self.scheduler = Scheduler(config)
         self.recorder = Recorder()
@@ -157,9 +170,11 @@ class Host:
         self.engine.step_seconds = FRAME_SECONDS
 
 
-def measure(rows: int, steps: int, rounds: int, profile: str | None) -> dict[str, object]:
+def measure(
+    rows: int, kind: str, steps: int, rounds: int, profile: str | None
+) -> dict[str, object]:
     """Figures of one number of rows."""
-    host = Host(rows)
+    host = Host(rows, kind)
     host.settle()
     calm_garbage_collector()
     if profile is not None:
@@ -214,10 +229,16 @@ def main() -> None:
     parser.add_argument("--rows", default="1,64,256,512,1000")
     parser.add_argument("--steps", type=int, default=40, help="steps in a round")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument(
+        "--sound", choices=("rows", "float", "pcm"), default="float",
+        help="what the engine returns: an array a row, floats for many rows, PCM for many rows",
+    )  # fmt: skip
     parser.add_argument("--profile", metavar="FILE")
     arguments = parser.parse_args()
     for rows in arguments.rows.split(","):
-        figures = measure(int(rows), arguments.steps, arguments.rounds, arguments.profile)
+        figures = measure(
+            int(rows), arguments.sound, arguments.steps, arguments.rounds, arguments.profile
+        )
         sys.stdout.write(json.dumps(figures) + "\n")
         sys.stdout.flush()
         gc.unfreeze()

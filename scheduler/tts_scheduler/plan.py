@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class Layout(StrEnum):
@@ -23,8 +24,7 @@ class Layout(StrEnum):
     FULL_TEXT = "full_text"
 
 
-@dataclass(frozen=True, slots=True)
-class Prefill:
+class Prefill(NamedTuple):
     """First pass over the prompt of an utterance; makes frame 0 and takes `slot`.
 
     `text_tokens` go into this pass: all of them in FULL_TEXT, one in STREAMING. `layout` is never
@@ -38,8 +38,7 @@ class Prefill:
     layout: Layout
 
 
-@dataclass(frozen=True, slots=True)
-class Decode:
+class Decode(NamedTuple):
     """Make frame number `frame` (1 or more) of the utterance in `slot`."""
 
     id: str
@@ -47,8 +46,7 @@ class Decode:
     frame: int
 
 
-@dataclass(frozen=True, slots=True)
-class CodecRun:
+class CodecRun(NamedTuple):
     """After the prefills and decodes of this step, turn the oldest `frames` frames into samples.
 
     If the row's speech ended in this step, all its pending frames are turned instead.
@@ -91,7 +89,7 @@ class StepPlan:
     @property
     def codec_frames(self) -> int:
         """Frames that go through the codec in this step."""
-        return sum(c.frames for c in self.codec)
+        return sum([c.frames for c in self.codec])
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,13 +151,13 @@ class _Draft:
         pressing = 0
         for row in rows:
             deadline, further = next_packet(row, config)
-            row_due = deadline - further * step
+            row_due = deadline - further * step if further else deadline
             is_pressing = row_due < horizon
             pressing += is_pressing
             entry = _Row(row, deadline, further, row_due, is_pressing)
             keyed.append((key(row, row_due), row.order, entry))
         keyed.sort()
-        self._ranked = [entry[2] for entry in keyed]
+        self._ranked = [entry for _, _, entry in keyed]
         self._pace = step * max(1, -(-(pressing + 1) // self._rows_per_step))
 
     def choose(
@@ -166,22 +166,30 @@ class _Draft:
         """Take the first rows of the ranking, and leave out what a pressing row cannot afford."""
         for row in starved:
             self._add_codec(row, row.codec_pending)
-        ranked = self._ranked
-        if protects:
+        ranked, limit = self._ranked, self._rows_per_step
+        if protects and len(ranked) > limit:
             fresh = [r for r in ranked if r.pressing and not r.row.playback.on_air]
-            if fresh and len(ranked) > self._rows_per_step:
-                ranked = self._with_fresh(fresh)
-        chosen = self._chosen = ranked[: self._rows_per_step]
-        for entry in chosen:
-            row = entry.row
-            has_next = row.finished or row.frames + 1 < row.text_tokens
-            entry.codec = self._codec_frames(row, row.codec_pending + 1, has_next)
-            self._seconds += self._row_seconds(entry)
+            ranked = self._with_fresh(fresh) if fresh else ranked
+        self._take(ranked[:limit])
         if protects:
             self._latest = self._latest_end(ranked, starved, resting)
             self._leave_out()
         for entry in ranked[len(self._chosen) :]:
             self._add_codec(entry.row, self._codec_frames(entry.row, entry.row.codec_pending, True))
+
+    def _take(self, entries: list[_Row]) -> None:
+        """Rows that make a frame, with the codec runs that follow it."""
+        self._chosen = entries
+        now, config, turn, pace = self._now, self._config, self._turn, self._pace
+        seconds, cost_row, cost_frame = self._seconds, self._costs.row, self._costs.codec_frame
+        for entry in entries:
+            row = entry.row
+            has_next = row.finished or row.frames + 1 < row.text_tokens
+            wait = pace if row.playback.first_sent_at is None else turn
+            frames = codec_run(row, row.codec_pending + 1, has_next, now, wait, config)
+            entry.codec = frames
+            seconds += cost_row + cost_frame * frames
+        self._seconds = seconds
 
     def _with_fresh(self, fresh: list[_Row]) -> list[_Row]:
         """The ranking when not all rows fit: rows without sound first, where nobody pays for it."""
@@ -206,8 +214,9 @@ class _Draft:
         of too much work.
         """
         limit, step = self._rows_per_step, self._step
+        cost_row, cost_frame = self._costs.row, self._costs.codec_frame
         shortest = self._costs.base
-        shortest += sum([self._row_seconds(r) for r in self._chosen if r.pressing])
+        shortest += sum([cost_row + cost_frame * r.codec for r in self._chosen if r.pressing])
         earliest = self._now + shortest
         latest = inf
         for place, entry in enumerate(ranked):
@@ -215,13 +224,14 @@ class _Draft:
             end = entry.deadline - entry.further * shortest if entry.further else entry.deadline
             if place >= limit:
                 end -= (place // limit) * step
-            playback = entry.row.playback
-            if entry.row.codec_pending and (filled := playback.deadline()) is not None:
-                end = min(end, filled)  # frames made before may fill a packet of their own
-            if end < latest and playback.on_air:
+            row = entry.row
+            playback = row.playback
+            if row.codec_pending and (filled := playback.runs_out_at) is not None and filled < end:
+                end = filled  # frames made before may fill a packet of their own
+            if end < latest and playback.first_sent_at is not None:
                 if end >= earliest:
                     latest = end
-                elif not is_text_late(entry.row, self._config):
+                elif not is_text_late(row, self._config):
                     self._overloaded = True
         others = [due(row, step, self._config) - step for row in resting]
         deadlines = [row.playback.deadline() for row in starved]
@@ -292,7 +302,8 @@ class _Draft:
 
     def finished_plan(self) -> StepPlan | None:
         """The plan, or None if nothing was taken."""
-        decodes = tuple([Decode(r.row.id, r.row.slot, r.row.frames) for r in self._chosen])
+        rows = [entry.row for entry in self._chosen]
+        decodes = tuple([Decode(row.id, row.slot, row.frames) for row in rows])
         codec = [CodecRun(r.row.id, r.row.slot, r.codec) for r in self._chosen if r.codec]
         if not (decodes or self._prefills or self._codec):
             return None

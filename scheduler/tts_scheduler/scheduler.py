@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections import deque
+from collections.abc import Iterable
 from math import inf
 
 from tts_scheduler.admission import Admission, Admitted, Queued, Turnover, admit
@@ -163,16 +164,17 @@ class Scheduler:
         self._over.clear()
         self._steps += 1
         self.cost.observe(Load.of(plan), result.seconds)
+        speaking, made = self._speaking, result.frames
         for prefill in plan.prefills:
             self._start(prefill, result, now)
         for decode in plan.decodes:
-            row = self._speaking.get(decode.id)
-            if row is not None and decode.id in result.frames:
+            row = speaking.get(decode.id)
+            if row is not None and decode.id in made:
                 row.frames += 1
                 row.codec_pending += 1
                 row.served = self._steps
         for run in plan.codec:
-            row = self._speaking.get(run.id)
+            row = speaking.get(run.id)
             if row is not None:
                 row.codec_pending -= min(run.frames, row.codec_pending)
                 row.codec_runs += 1
@@ -182,10 +184,8 @@ class Scheduler:
             ended = self._utterances.get(id)
             if ended is not None:
                 self._end(ended, now)
-        for decode in plan.decodes:
-            self._settle(decode.id, now)
-        for prefill in plan.prefills:
-            self._settle(prefill.id, now)
+        self._settle([work.id for work in plan.decodes], now)
+        self._settle([work.id for work in plan.prefills], now)
         self._promote(now)
 
     def next_wake(self, now: float) -> float | None:
@@ -287,12 +287,14 @@ class Scheduler:
             # The step under way when the text came, and two frames for a packet.
             row.starved_underruns += row.resumed_at + 3.0 * seconds > deadline
 
-    def _settle(self, id: str, now: float) -> None:
-        """After a step: hold the row if its text is used up, park it if it is far ahead."""
-        row = self._speaking.get(id)
-        if row is not None:
-            row.note_text(now)
-            row.parked = is_ahead(row, now, self.config)
+    def _settle(self, ids: Iterable[str], now: float) -> None:
+        """After a step: hold rows whose text is used up, park those that are far ahead."""
+        speaking, config = self._speaking, self.config
+        for id in ids:
+            row = speaking.get(id)
+            if row is not None:
+                row.note_text(now)
+                row.parked = is_ahead(row, now, config)
 
     def _end(self, row: Utterance, now: float) -> None:
         """Every way an utterance ends comes through here, and each comes through once."""

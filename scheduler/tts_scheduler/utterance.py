@@ -96,13 +96,15 @@ class Utterance:
 
     def note_text(self, now: float) -> None:
         """After any change of text or frames: start or stop the clock of being held."""
-        held = self.phase is Phase.SPEAKING and not self.can_go_on
-        if held and self.held_since is None:
-            self.held_since = now
-        elif not held and self.held_since is not None:
+        goes_on = self.finished or self.frames < self.text_tokens  # can_go_on, but faster
+        if goes_on or self.phase is not Phase.SPEAKING:
+            if self.held_since is None:
+                return
             self.held_seconds += now - self.held_since
             self.held_since = None
             self.resumed_at = now
+        elif self.held_since is None:
+            self.held_since = now
 
     def stats(self, now: float | None = None) -> Stats:
         """Snapshot; the time of a hold that is not over counts up to `now`, if given."""

@@ -73,6 +73,9 @@ class EngineInfo(msgspec.Struct, frozen=True):
     samples_per_frame: int = 1_920
     random_weights: bool = False
     """Nobody trained the model: it is there to be measured, and its speech is noise."""
+    row_buckets: tuple[int, ...] = ()
+    """Numbers of rows whose step is captured, smallest first: a step of other numbers costs what
+    the next one costs. Empty: every number of rows has its own cost."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,8 @@ class Planner:
         starts = [row for row in waiting if start_at(row, self.config) <= now]
         if not (rows or starved or starts):
             return None
-        draft = _Draft(self.config, self.cost.costs, self.cost.caution, now, len(rows))
+        costs = self.cost.costs_at(min(len(rows), self.config.rows_per_step))
+        draft = _Draft(self.config, costs, self.cost.caution, now, len(rows))
         draft.rank(rows, self.policy)
         draft.choose(starved, resting, self.policy.protects)
         if starts and free_slots:

@@ -58,7 +58,7 @@ def trailing_silence(samples: BlockSamples, config: GuardConfig) -> list[int]:
         return [0] * len(samples)
     tail = samples[:, -_TAIL:]
     audible = (tail > level) | (tail < -level)
-    after = np.argmax(audible[:, ::-1], axis=1).tolist()
+    after: list[int] = np.argmax(audible[:, ::-1], axis=1).tolist()
     for row in np.flatnonzero(~audible.any(axis=1)).tolist():
         heard = np.flatnonzero((samples[row] > level) | (samples[row] < -level))
         after[row] = length - 1 - int(heard[-1]) if heard.size else length

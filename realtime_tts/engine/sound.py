@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from realtime_tts.audio.pcm import quantised
 from realtime_tts.engine.interface import SoundBlock, StepOutput
@@ -31,5 +32,9 @@ def all_sound(output: StepOutput) -> list[SoundBlock]:
 def pcm_rows(block: SoundBlock) -> Iterator[bytes]:
     """The rows of a block as s16le, in the order of its ids."""
     samples = block.samples
-    pcm = quantised(samples) if samples.dtype == np.float32 else samples.astype("<i2", copy=False)
+    pcm: NDArray[np.int16]
+    if samples.dtype == np.int16:
+        pcm = samples.astype("<i2", copy=False)
+    else:
+        pcm = quantised(samples.astype(np.float32, copy=False))
     return (row.tobytes() for row in pcm)

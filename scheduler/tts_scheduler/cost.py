@@ -227,7 +227,6 @@ class CostModel:
         With more rows than `rows_per_step` (None: no limit) that takes more than one step. Never 0:
         a machine too slow for one listener should show it by its speech.
         """
-        costs = self._costs
         full = at_most if rows_per_step is None else min(rows_per_step, at_most)
         step = self._full_step(full)
         if step > seconds:

@@ -67,7 +67,7 @@ class Planner:
         costs = self.cost.costs_at(min(len(rows), self.config.rows_per_step))
         draft = _Draft(self.config, costs, self.cost.caution, now, len(rows))
         draft.rank(rows, self.policy)
-        draft.choose(starved, resting, self.policy.protects)
+        draft.choose(starved, resting, self.policy.protects, bool(starts and free_slots))
         if starts and free_slots:
             starts.sort(key=start_key)
             live = len(rows) + len(resting)
@@ -162,21 +162,40 @@ class _Draft:
         self._pace = step * max(1, -(-(pressing + 1) // self._rows_per_step))
 
     def choose(
-        self, starved: Iterable[Utterance], resting: Iterable[Utterance], protects: bool
+        self,
+        starved: Iterable[Utterance],
+        resting: Iterable[Utterance],
+        protects: bool,
+        starting: bool,
     ) -> None:
-        """Take the first rows of the ranking, and leave out what a pressing row cannot afford."""
+        """Take the first rows of the ranking, and leave out what a pressing row cannot afford.
+
+        `starting`: somebody wants to start in this step.
+        """
         for row in starved:
             self._add_codec(row, row.codec_pending)
         ranked, limit = self._ranked, self._rows_per_step
-        if protects and len(ranked) > limit:
-            fresh = [r for r in ranked if r.pressing and not r.row.playback.on_air]
-            ranked = self._with_fresh(fresh) if fresh else ranked
-        self._take(ranked[:limit])
+        wanted = len(ranked)
+        if protects:
+            fresh = [r for r in ranked if r.pressing and r.row.playback.first_sent_at is None]
+            if fresh and len(ranked) > limit:
+                ranked = self._with_fresh(fresh)
+            if fresh or starting:
+                wanted = self._without_calm(ranked)
+        self._take(ranked[: min(limit, wanted)])
         if protects:
             self._latest = self._latest_end(ranked, starved, resting)
             self._leave_out()
         for entry in ranked[len(self._chosen) :]:
             self._add_codec(entry.row, self._codec_frames(entry.row, entry.row.codec_pending, True))
+
+    def _without_calm(self, ranked: list[_Row]) -> int:
+        """How many rows of the ranking have so little lead that they do not yield to a start."""
+        horizon = self._now + self._config.yield_lead
+        wanted = len(ranked)
+        while wanted and ranked[wanted - 1].due > horizon:
+            wanted -= 1
+        return wanted
 
     def _take(self, entries: list[_Row]) -> None:
         """Rows that make a frame, with the codec runs that follow it."""
@@ -259,7 +278,7 @@ class _Draft:
         `live` rows speak already and are not to pay for it; None: let them pay.
         """
         config, costs = self._config, self._costs
-        for row, slot in zip(starts, free_slots[: config.max_prefills], strict=False):
+        for row, slot in zip(starts, free_slots[: config.prefills_per_step], strict=False):
             full_text = row.finished and row.layout is not Layout.STREAMING
             layout = Layout.FULL_TEXT if full_text else Layout.STREAMING
             text_tokens = row.text_tokens if full_text else 1

@@ -96,9 +96,10 @@ class StepPlan:
 class StepResult:
     """What an engine step did.
 
-    `seconds`: how long it took. `frames`: utterances that made a frame. `samples`: how many
-    samples left the codec, by utterance. `ended`: utterances that are over, whatever the reason
-    (end of speech, a guard, a failure); all their pending frames went through the codec.
+    `seconds`: how long it took. `frames`: utterances that made a frame; a planned one that is
+    missing and did not end is planned again. `samples`: how many samples left the codec, by
+    utterance. `ended`: utterances that are over, whatever the reason (end of speech, a guard, a
+    failure); all their pending frames went through the codec.
     """
 
     seconds: float

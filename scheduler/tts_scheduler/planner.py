@@ -88,6 +88,8 @@ def _sort_out(
                 starved.append(row)
         elif row.parked and now < resume_at(row, config):
             resting.append(row)
+        elif now < row.retry_at:
+            continue  # the engine has no room for it just now
         else:
             rows.append(row)
     return rows, starved, resting
@@ -278,22 +280,29 @@ class _Draft:
         `live` rows speak already and are not to pay for it; None: let them pay.
         """
         config, costs = self._config, self._costs
+        entered = []
         for row, slot in zip(starts, free_slots[: config.prefills_per_step], strict=False):
             full_text = row.finished and row.layout is not Layout.STREAMING
             layout = Layout.FULL_TEXT if full_text else Layout.STREAMING
             text_tokens = row.text_tokens if full_text else 1
-            has_next = row.finished or row.text_tokens > 1
-            pace = self._turn if live is None else self._pace
-            frames = first_run(row, 1, self._now, pace, config) if has_next else 1
             seconds = costs.prefill_row + costs.prefill_token * (row.prompt_tokens + text_tokens)
-            seconds += costs.codec_frame * frames
+            seconds += costs.codec_frame
             seconds += 0.0 if self._prefills else costs.prefill
             if live and not self._fits(seconds, live + len(self._prefills) + 1, row.lead_cap):
-                return
+                break
             self._seconds += seconds
             self._prefills.append(Prefill(row.id, slot, row.prompt_tokens, text_tokens, layout))
+            entered.append(row)
+        self._first_runs(entered, self._turn if live is None else self._pace)
+
+    def _first_runs(self, entered: Sequence[Utterance], pace: float) -> None:
+        """First codec runs of rows that start now, in steps that are longer for all of them."""
+        pace += (self._costs.row + self._costs.codec_frame) * len(entered)
+        for row, prefill in zip(entered, self._prefills, strict=True):
+            has_next = row.finished or row.text_tokens > 1
+            frames = first_run(row, 1, self._now, pace, self._config) if has_next else 1
             if frames:
-                self._codec.append(CodecRun(row.id, slot, frames))
+                self._codec.append(CodecRun(row.id, prefill.slot, frames))
 
     def _fits(self, seconds: float, rows: int, lead_cap: float) -> bool:
         """Nobody on air pays for `seconds` more now, nor for being one of `rows` from now on."""
@@ -301,7 +310,9 @@ class _Draft:
         step = costs.base + (costs.row + costs.codec_frame) * min(rows, limit)
         if self._overloaded or step * max(1.0, rows / limit) > self._config.frame_seconds:
             return False
-        if self._now + self._seconds + seconds <= self._latest:
+        # Those who start now make the steps after this one longer, too.
+        joined = (costs.row + costs.codec_frame) * len(self._prefills)
+        if self._now + self._seconds + seconds + joined <= self._latest:
             return True
         # Longer than the lead that listeners are ever given: waiting would not make it fit.
         most = min([lead_cap, *(r.row.lead_cap for r in self._ranked)])

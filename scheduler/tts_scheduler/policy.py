@@ -97,7 +97,9 @@ def start_at(row: Utterance, config: SchedulerConfig) -> float:
     if not (row.finished or row.flushed or row.text_tokens >= row.min_start_tokens):
         at += config.max_start_wait
     free_at = row.listener_free_at
-    return at if free_at is None else max(at, free_at - row.lead_cap)
+    return (
+        max(at, row.retry_at) if free_at is None else max(at, row.retry_at, free_at - row.lead_cap)
+    )
 
 
 def start_key(row: Utterance) -> tuple[float, int]:

@@ -160,7 +160,11 @@ class Scheduler:
         )
 
     def commit(self, plan: StepPlan, result: StepResult, now: float) -> None:
-        """The step `plan` was done. What was cancelled in the meantime is passed over."""
+        """The step `plan` was done. What was cancelled in the meantime is passed over.
+
+        A row that was to make a frame, made none and did not end was left out by the engine, for
+        want of memory say: it loses nothing and is planned again, after a pause that grows.
+        """
         self._over.clear()
         self._steps += 1
         self.cost.observe(Load.of(plan), result.seconds)
@@ -169,17 +173,24 @@ class Scheduler:
             self._start(prefill, result, now)
         for decode in plan.decodes:
             row = speaking.get(decode.id)
-            if row is not None and decode.id in made:
+            if row is None:
+                continue
+            if decode.id in made:
                 row.frames += 1
                 row.codec_pending += 1
                 row.served = self._steps
+                row.left_out = 0
+            else:
+                row.note_left_out(now)
+        samples = result.samples
         for run in plan.codec:
             row = speaking.get(run.id)
-            if row is not None:
-                row.codec_pending -= min(run.frames, row.codec_pending)
+            if row is not None and run.id in samples:
+                ran = -(-samples[run.id] // self.config.frame_samples)
+                row.codec_pending -= min(ran, row.codec_pending)
                 row.codec_runs += 1
-        for id, samples in result.samples.items():
-            self._deliver(id, samples, id in result.ended, result.seconds, now)
+        for id, count in samples.items():
+            self._deliver(id, count, id in result.ended, result.seconds, now)
         for id in sorted(result.ended):  # in an order that does not depend on hashing
             ended = self._utterances.get(id)
             if ended is not None:
@@ -198,6 +209,7 @@ class Scheduler:
             for row in self._speaking.values()
             if row.parked and row.can_go_on
         ]
+        times += [row.retry_at for row in self._speaking.values() if row.can_go_on]
         wake = min((at for at in times if at > now), default=inf)
         if self._queue:
             wake = min(wake, max(now, self._queue_ends_at()))
@@ -263,8 +275,12 @@ class Scheduler:
 
     def _start(self, prefill: Prefill, result: StepResult, now: float) -> None:
         row = self._waiting.get(prefill.id)
-        if row is None or prefill.id not in result.frames:
+        if row is None:
             return
+        if prefill.id not in result.frames:
+            row.note_left_out(now)
+            return
+        row.left_out = 0
         del self._waiting[prefill.id]
         self._speaking[prefill.id] = row
         self._free_slots.remove(prefill.slot)

@@ -10,9 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from math import inf
 
 from tts_scheduler.plan import Layout
 from tts_scheduler.playback import Playback
+
+_FIRST_RETRY, _LONGEST_RETRY = 0.002, 0.04
+"""Seconds until a row that the engine left out is planned again."""
 
 
 class Phase(StrEnum):
@@ -78,6 +82,8 @@ class Utterance:
     codec_runs: int = 0
     parked: bool = False
     served: int = 0  # number of the last step that worked on it
+    left_out: int = 0  # times in a row that a step was to make its frame and did not
+    retry_at: float = -inf  # not planned before, after having been left out
     # waiting for text
     held_since: float | None = None
     held_seconds: float = 0.0
@@ -105,6 +111,11 @@ class Utterance:
             self.resumed_at = now
         elif self.held_since is None:
             self.held_since = now
+
+    def note_left_out(self, now: float) -> None:
+        """The engine had no room for its frame: try again soon, and less often if that goes on."""
+        self.retry_at = now + min(_LONGEST_RETRY, _FIRST_RETRY * 2.0**self.left_out)
+        self.left_out = min(self.left_out + 1, 10)
 
     def stats(self, now: float | None = None) -> Stats:
         """Snapshot; the time of a hold that is not over counts up to `now`, if given."""

@@ -1,0 +1,121 @@
+"""Rows that the engine leaves out of a step, for want of memory say, lose nothing but time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tts_scheduler import Scheduler, SchedulerConfig, StepPlan, StepResult
+
+FRAME = 1920
+MakeRig = Callable[..., Any]
+
+
+def without(result: StepResult, *ids: str) -> StepResult:
+    """What the engine reports when it has left these rows out."""
+    samples = {id: count for id, count in result.samples.items() if id not in ids}
+    return replace(result, frames=result.frames - set(ids), samples=samples)
+
+
+def test_a_start_without_room_keeps_waiting_and_comes_again(make_rig: MakeRig) -> None:
+    rig = make_rig(slots=2)
+    rig.open("a", 5)
+    scheduler = rig.scheduler
+    plan = rig.plan()
+    scheduler.commit(plan, StepResult(0.01), rig.now)
+    assert scheduler.plan(rig.now) is None, "a busy loop"
+    wake = scheduler.next_wake(rig.now)
+    assert wake is not None and rig.now < wake <= rig.now + 0.04
+    again = scheduler.plan(wake)
+    assert again is not None and again.prefills == plan.prefills
+
+
+def test_a_row_left_out_makes_the_same_frame_later(make_rig: MakeRig) -> None:
+    rig = make_rig(slots=2)
+    rig.open("a", 50)
+    rig.step()
+    plan = rig.plan()
+    rig.scheduler.commit(plan, StepResult(0.01), rig.now)
+    wake = rig.scheduler.next_wake(rig.now)
+    assert wake is not None and wake > rig.now
+    again = rig.scheduler.plan(wake)
+    assert again is not None and again.decodes == plan.decodes and again.codec == plan.codec
+
+
+def test_the_pause_grows_and_a_frame_ends_it(make_rig: MakeRig) -> None:
+    rig = make_rig(slots=2)
+    rig.open("a", 50)
+    rig.step()
+    pauses = []
+    for _ in range(8):
+        plan = rig.scheduler.plan(rig.now)
+        rig.scheduler.commit(plan, StepResult(0.0), rig.now)
+        wake = rig.scheduler.next_wake(rig.now)
+        pauses.append(wake - rig.now)
+        rig.now = wake
+    assert pauses == sorted(pauses) and pauses[-1] == pytest.approx(0.04)
+    rig.step()
+    assert rig.scheduler._speaking["a"].left_out == 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_whatever_is_left_out_all_speech_is_made_once_and_in_order(data: st.DataObject) -> None:
+    config = SchedulerConfig(slots=4)
+    scheduler = Scheduler(config)
+    length = dict.fromkeys("abcd", 6)
+    frames, pending, sound = (
+        dict.fromkeys(length, 0),
+        dict.fromkeys(length, 0),
+        dict.fromkeys(length, 0),
+    )
+    now = 0.0
+    for id in length:
+        scheduler.open(id, prompt_tokens=1, now=now)
+        scheduler.append(id, 3, now)
+        scheduler.finish(id, now)
+    for _ in range(400):
+        plan = scheduler.plan(now)
+        if plan is None:
+            wake = scheduler.next_wake(now)
+            if wake is None:
+                break
+            assert wake > now, "an alarm that rings at once and for nothing"
+            now = wake
+            continue
+        absent = data.draw(st.sets(st.sampled_from("abcd"))) if now < 1.0 else set()
+        now += 0.01
+        scheduler.commit(plan, _engine(plan, absent, length, frames, pending, sound), now)
+    assert scheduler.active == 0
+    assert frames == length and sound == dict.fromkeys(length, 6 * FRAME)
+
+
+def _engine(
+    plan: StepPlan,
+    absent: set[str],
+    length: dict[str, int],
+    frames: dict[str, int],
+    pending: dict[str, int],
+    sound: dict[str, int],
+) -> StepResult:
+    made, ended, samples = set(), set(), {}
+    for id in [p.id for p in plan.prefills] + [d.id for d in plan.decodes]:
+        if id not in absent:
+            frames[id] += 1
+            pending[id] += 1
+            made.add(id)
+            if frames[id] == length[id]:
+                ended.add(id)
+    runs = {run.id: run.frames for run in plan.codec if run.id not in absent}
+    runs.update((id, pending[id]) for id in ended)
+    for id, count in runs.items():
+        assert count <= pending[id], "frames that were never made"
+        pending[id] -= count
+        samples[id] = count * FRAME
+        sound[id] += samples[id]
+    return StepResult(0.01, frozenset(made), samples, frozenset(ended))

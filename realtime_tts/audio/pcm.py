@@ -15,10 +15,17 @@ FULL_SCALE = 32_767
 BYTES_PER_SAMPLE = 2
 
 
+def quantised(samples: NDArray[np.float32]) -> NDArray[np.int16]:
+    """Little-endian int16 of `samples` (any shape, finite, nominally in [-1, 1]; else clipped)."""
+    scaled = np.clip(samples, -1.0, 1.0)
+    scaled *= FULL_SCALE
+    np.rint(scaled, out=scaled)
+    return scaled.astype("<i2")
+
+
 def to_s16le(samples: NDArray[np.float32]) -> bytes:
     """PCM of `samples` (shape [n], finite, nominally in [-1, 1]; louder ones are clipped)."""
-    clipped = np.clip(samples, -1.0, 1.0)
-    return np.rint(clipped * FULL_SCALE).astype("<i2").tobytes()
+    return quantised(samples).tobytes()
 
 
 def from_s16le(pcm: bytes) -> NDArray[np.float32]:

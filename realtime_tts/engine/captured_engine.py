@@ -133,11 +133,8 @@ class CapturedEngine(ModelEngine):
         flight = _Flight(StepOutput())
         going = [decode.id for decode in plan.decodes if self._make_room(decode)]
         openings = [o for prefill in plan.prefills if (o := self._admit(prefill, flight.output))]
-        planned = {p.id for p in plan.prefills} | {d.id for d in plan.decodes}
-        planned -= flight.output.failed.keys()
-        if planned and not (going or openings):
+        if plan.rows > len(flight.output.failed) and not (going or openings):
             going, openings = self._make_way(plan, flight.output)
-        flight.output.left_out = planned - {*going, *(opening.id for opening in openings)}
         self.room.store.upload()
         for id in going:
             self.room.bring_back(id, self._rows[id].slot)

@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from realtime_tts.audio.pcm import to_s16le
-from realtime_tts.engine.guards import GuardConfig, Guards
+from realtime_tts.engine.guards import GuardConfig, Guards, trailing_silence
 from realtime_tts.engine.interface import (
     Append,
     Audio,
@@ -30,9 +29,11 @@ from realtime_tts.engine.interface import (
     Played,
     Refused,
     RowError,
+    SoundBlock,
     Started,
     StepOutput,
 )
+from realtime_tts.engine.sound import all_sound, pcm_rows
 from realtime_tts.errors import EngineError, NumericsError, RequestError
 from tts_scheduler import Layout, Scheduler, Stats, StepPlan, StepResult
 from tts_scheduler import Refused as RefusedAdmission
@@ -238,23 +239,26 @@ class EngineLoop:
         return StepOutput(failed=dict.fromkeys(plan.ids, failure))
 
     def _commit(self, plan: StepPlan, output: StepOutput, seconds: float) -> None:
-        ended = self._run_guards(output)
+        blocks = all_sound(output)
+        ended = self._run_guards(output, blocks)
         result = StepResult(
             seconds=seconds,
             frames=frozenset(output.frames),
-            samples={id: len(samples) for id, samples in output.samples.items()},
+            samples={id: block.samples.shape[1] for block in blocks for id in block.ids},
             ended=frozenset(ended) | frozenset(output.failed),
-            left_out=frozenset(output.left_out),
         )
-        self.scheduler.commit(plan, result, self._clock())
+        now = self._clock()
+        self.scheduler.commit(plan, result, now)
         if self._observer is not None:
             self._observer.step(seconds, plan)
         # In this order a listener hears of a turn: it starts, it sounds, it is over.
         self._events.extend(
             Started(p.id, p.layout.value) for p in plan.prefills if p.id in output.frames
         )
-        for id, samples in output.samples.items():
-            self._events.append(Audio(id, to_s16le(samples), self._stats(id).held_seconds))
+        held = self.scheduler.held_seconds
+        for block in blocks:
+            rows = zip(block.ids, pcm_rows(block), strict=True)
+            self._events.extend([Audio(id, pcm, held(id, now)) for id, pcm in rows])
         for id, reason in ended.items():
             stats = self._stats(id)
             self._events.append(Ended(id, reason, stats.frames, stats.held_seconds))
@@ -270,17 +274,25 @@ class EngineLoop:
         held = self._stats(id).held_seconds
         return Failed(id, failure.code, failure.message, retryable, held)
 
-    def _run_guards(self, output: StepOutput) -> dict[str, str]:
+    def _run_guards(self, output: StepOutput, blocks: list[SoundBlock]) -> dict[str, str]:
         """Reasons by id of all rows that end in this step: their own, and the guards'."""
         ended = dict(output.ended)
+        guards = self._guards
+        if not self._guard_config.enabled:
+            return ended
         for id, code in output.frames.items():
-            self._guarded(ended, id, self._guards[id].frame(code))
-        for id, samples in output.samples.items():
-            self._guarded(ended, id, self._guards[id].samples(samples))
+            if (reason := guards[id].frame(code)) is not None:
+                self._guarded(ended, id, reason)
+        for block in blocks:
+            length = block.samples.shape[1]
+            trailing = trailing_silence(block.samples, self._guard_config)
+            for id, silent in zip(block.ids, trailing, strict=True):
+                if (reason := guards[id].silence(silent, length)) is not None:
+                    self._guarded(ended, id, reason)
         return ended
 
-    def _guarded(self, ended: dict[str, str], id: str, reason: str | None) -> None:
-        if reason is None or id in ended:
+    def _guarded(self, ended: dict[str, str], id: str, reason: str) -> None:
+        if id in ended:
             return
         ended[id] = reason
         if self._observer is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections import deque
+from collections.abc import Iterable
 from math import inf
 
 from tts_scheduler.admission import Admission, Admitted, Queued, Turnover, admit
@@ -159,53 +160,57 @@ class Scheduler:
         )
 
     def commit(self, plan: StepPlan, result: StepResult, now: float) -> None:
-        """The step `plan` was done. What was cancelled in the meantime is passed over."""
+        """The step `plan` was done. What was cancelled in the meantime is passed over.
+
+        Rows that the engine left out lose nothing and are planned again, after a pause that grows.
+        """
         self._over.clear()
         self._steps += 1
-        done = plan.without(result.left_out)
-        if done.rows or done.codec:
-            self.cost.observe(Load.of(done), result.seconds)
-        for id in result.left_out:
-            left_out = self._utterances.get(id)
-            if left_out is not None:
-                left_out.blocked_until = now + self.config.memory_wait
+        speaking, made = self._speaking, result.frames
+        left_out = result.left_out(plan)
+        if not left_out:  # with less in it than was planned, a step teaches nothing
+            self.cost.observe(Load.of(plan), result.seconds)
+        for id in left_out:
+            alone = self._utterances.get(id)
+            if alone is not None:
+                alone.note_left_out(now)
         for prefill in plan.prefills:
             self._start(prefill, result, now)
         for decode in plan.decodes:
-            row = self._speaking.get(decode.id)
-            if row is not None and decode.id in result.frames:
+            row = speaking.get(decode.id)
+            if row is not None and decode.id in made:
                 row.frames += 1
                 row.codec_pending += 1
                 row.served = self._steps
+                row.left_out = 0
+        samples = result.samples
         for run in plan.codec:
-            row = self._speaking.get(run.id)
-            if row is not None:
-                row.codec_pending -= min(run.frames, row.codec_pending)
+            row = speaking.get(run.id)
+            if row is not None and run.id in samples:
+                ran = -(-samples[run.id] // self.config.frame_samples)
+                row.codec_pending -= min(ran, row.codec_pending)
                 row.codec_runs += 1
-        for id, samples in result.samples.items():
-            self._deliver(id, samples, id in result.ended, result.seconds, now)
+        for id, count in samples.items():
+            self._deliver(id, count, id in result.ended, result.seconds, now)
         for id in sorted(result.ended):  # in an order that does not depend on hashing
             ended = self._utterances.get(id)
             if ended is not None:
                 self._end(ended, now)
-        for decode in plan.decodes:
-            self._settle(decode.id, now)
-        for prefill in plan.prefills:
-            self._settle(prefill.id, now)
+        self._settle([work.id for work in plan.decodes], now)
+        self._settle([work.id for work in plan.prefills], now)
         self._promote(now)
 
     def next_wake(self, now: float) -> float | None:
         """When to plan (or expire) again if nothing comes in until then; None for never."""
         if self.plan(now) is not None:
             return now
-        times = [
-            max(start_at(row, self.config), row.blocked_until) for row in self._waiting.values()
-        ]
+        times = [start_at(row, self.config) for row in self._waiting.values()]
         times += [
-            max(resume_at(row, self.config) if row.parked else now, row.blocked_until)
+            resume_at(row, self.config)
             for row in self._speaking.values()
-            if row.can_go_on
+            if row.parked and row.can_go_on
         ]
+        times += [row.retry_at for row in self._speaking.values() if row.can_go_on]
         wake = min((at for at in times if at > now), default=inf)
         if self._queue:
             wake = min(wake, max(now, self._queue_ends_at()))
@@ -220,6 +225,14 @@ class Scheduler:
         """
         row = self._utterances.get(id)
         return self._over[id] if row is None else row.stats(now)
+
+    def held_seconds(self, id: str, now: float) -> float:
+        """`stats(id, now).held_seconds` without the rest, for every packet asks."""
+        row = self._utterances.get(id)
+        if row is None:
+            return self._over[id].held_seconds
+        since = row.held_since
+        return row.held_seconds if since is None else row.held_seconds + now - since
 
     @property
     def active(self) -> int:
@@ -265,6 +278,7 @@ class Scheduler:
         row = self._waiting.get(prefill.id)
         if row is None or prefill.id not in result.frames:
             return
+        row.left_out = 0
         del self._waiting[prefill.id]
         self._speaking[prefill.id] = row
         self._free_slots.remove(prefill.slot)
@@ -287,12 +301,14 @@ class Scheduler:
             # The step under way when the text came, and two frames for a packet.
             row.starved_underruns += row.resumed_at + 3.0 * seconds > deadline
 
-    def _settle(self, id: str, now: float) -> None:
-        """After a step: hold the row if its text is used up, park it if it is far ahead."""
-        row = self._speaking.get(id)
-        if row is not None:
-            row.note_text(now)
-            row.parked = is_ahead(row, now, self.config)
+    def _settle(self, ids: Iterable[str], now: float) -> None:
+        """After a step: hold rows whose text is used up, park those that are far ahead."""
+        speaking, config = self._speaking, self.config
+        for id in ids:
+            row = speaking.get(id)
+            if row is not None:
+                row.note_text(now)
+                row.parked = is_ahead(row, now, config)
 
     def _end(self, row: Utterance, now: float) -> None:
         """Every way an utterance ends comes through here, and each comes through once."""

@@ -109,6 +109,12 @@ def note(engine: Engine, output: StepOutput, live: Sequence[Utterance]) -> None:
             engine.close(id)
 
 
+def absent(plan: StepPlan, output: StepOutput) -> set[str]:
+    """Who was to make a frame, made none and did not end."""
+    planned = {p.id for p in plan.prefills} | {d.id for d in plan.decodes}
+    return planned - output.frames.keys() - output.ended.keys() - output.failed.keys()
+
+
 def same_speech(one: Sequence[Utterance], other: Sequence[Utterance]) -> None:
     """Assert equal codes and ends, and the same sound but for rounding."""
     for a, b in zip(one, other, strict=True):

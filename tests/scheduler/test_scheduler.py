@@ -90,6 +90,24 @@ def test_no_more_prefills_in_a_step_than_allowed(make_rig: MakeRig) -> None:
     assert [p.id for p in rig.step().prefills] == ["3", "4", "5"]
 
 
+@pytest.mark.parametrize(("slots", "together"), [(8, 4), (16, 4), (64, 16)])
+def test_more_slots_start_more_at_once(make_rig: MakeRig, slots: int, together: int) -> None:
+    rig = make_rig(slots=slots)
+    for i in range(slots):
+        rig.open(str(i), 5)
+    assert len(rig.step().prefills) == together
+
+
+def test_rows_with_a_long_lead_stay_out_of_a_step_that_starts_somebody(make_rig: MakeRig) -> None:
+    rig = make_rig(slots=8)
+    staggered(rig, {"calm": 2.5, "near": 1.5})
+    assert {d.id for d in rig.plan().decodes} == {"calm", "near"}
+    rig.open("new", 5)
+    plan = rig.plan()
+    assert [p.id for p in plan.prefills] == ["new"]
+    assert {d.id for d in plan.decodes} == {"near"}
+
+
 def test_finish_without_text_is_the_end_and_says_so(make_rig: MakeRig) -> None:
     rig = make_rig()
     rig.open("a")

@@ -1,9 +1,10 @@
-"""Float samples to signed 16-bit little-endian PCM, the only place where sound is quantised.
+"""Float samples to signed 16-bit little-endian PCM: the rule by which sound is quantised.
 
 The official package returns float32 and leaves quantisation to its caller, so the rule is ours:
 clip to [-1, 1], scale by 32,767 on both sides of zero, round half to even. A sample s read back as
 s / 32767 is within half a step (1.6e-5) of the float, and silence stays exactly zero. Writing the
 same floats with libsndfile gives values at most two steps away: it scales by 32,768 and floors.
+On a GPU, `kernels/codec_output.py` follows the same rule.
 """
 
 from __future__ import annotations

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 
 import torch
 
-from realtime_tts.engine.captured_steps import CapturedSteps, Filling, Sounding
+from realtime_tts.engine.captured_sound import StepSound
+from realtime_tts.engine.captured_steps import CapturedSteps, Filling
 from realtime_tts.engine.interface import MeasuredStep, Progress, RowError, StepOutput
 from realtime_tts.engine.model_engine import ModelEngine, Row, to_sampling
 from realtime_tts.engine.prefixes import PrefixCache
@@ -53,14 +54,11 @@ class _Opening:
 
 @dataclass(slots=True)
 class _Flight:
-    """A step that was queued: `ids` in the order of its rows, and where samples will be.
-
-    `sounding`: frames given to the codec, and their samples' places, by id.
-    """
+    """A step that was queued; `ids` in the order of its rows."""
 
     output: StepOutput
+    sound: StepSound
     ids: list[str] = field(default_factory=list)
-    sounding: dict[str, tuple[int, list[slice]]] = field(default_factory=dict)
 
 
 class CapturedEngine(ModelEngine):
@@ -130,7 +128,7 @@ class CapturedEngine(ModelEngine):
     # Queue a step.
 
     def _launch(self, plan: StepPlan) -> _Flight:
-        flight = _Flight(StepOutput())
+        flight = _Flight(StepOutput(), StepSound(self._steps, self._rows))
         going = [decode.id for decode in plan.decodes if self._make_room(decode)]
         openings = [o for prefill in plan.prefills if (o := self._admit(prefill, flight.output))]
         if plan.rows > len(flight.output.failed) and not (going or openings):
@@ -235,7 +233,6 @@ class CapturedEngine(ModelEngine):
         )
 
     def _launch_codec(self, runs: Sequence[CodecRun], flight: _Flight) -> None:
-        """As if every frame under way were one."""
         coming = frozenset(flight.ids)
         wanted: dict[str, int] = {}
         for run in runs:
@@ -243,39 +240,21 @@ class CapturedEngine(ModelEngine):
                 continue
             row = self._rows[run.id]
             wanted[run.id] = min(run.frames, row.pending + (run.id in coming))
-        self._sound(wanted, flight)
-
-    def _sound(self, wanted: dict[str, int], flight: _Flight) -> None:
-        """Queue so many frames of each row for the codec."""
-        runs = {
-            id: Sounding(self._rows[id].slot, self._rows[id].sounded, frames)
-            for id, frames in wanted.items()
-            if frames > 0
-        }
-        places = self._steps.make_sound(list(runs.values()))
-        for id, run in runs.items():
-            before, known = flight.sounding.get(id, (0, []))
-            flight.sounding[id] = before + run.frames, [*known, *places[run.slot]]
-            self._rows[id].sounded += run.frames
+        flight.sound.give(wanted)
 
     # Read it.
 
     def _read(self, flight: _Flight) -> StepOutput:
         output, steps = flight.output, self._steps
-        if flight.ids or flight.sounding:
+        if flight.ids or flight.sound:
             steps.wait()
         for id, number in zip(flight.ids, steps.outputs(len(flight.ids)), strict=True):
             self._note_frame(id, number, output)
         rest = {id: self._rows[id].pending for id in output.ended if self._rows[id].pending > 0}
         if rest:
-            self._sound(rest, flight)
+            flight.sound.give(rest)
             steps.wait()
-        size = self._model.config.codec.samples_per_frame
-        for id, (frames, places) in flight.sounding.items():
-            # Negative: the codec was given a frame that speech ended with.
-            real = frames + min(0, self._rows[id].pending)
-            if id not in output.failed and real > 0:
-                output.samples[id] = steps.sound(places)[: real * size]
+        flight.sound.take(output)
         steps.reset()
         return output
 

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from tts_scheduler import StepPlan
 
 Samples = NDArray[np.float32]
-BlockSamples = NDArray[np.float32] | NDArray[np.int16]
+Pcm = NDArray[np.int16]
+BlockSamples = Samples | Pcm
 Progress = Callable[[str, int, int], None]
 """Called with (what, done, total) while something takes longer than a second."""
 

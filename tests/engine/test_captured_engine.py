@@ -18,6 +18,7 @@ from speaking import (
     USUAL,
     Utterance,
     absent,
+    heard,
     plan,
     same_speech,
     speak,
@@ -300,7 +301,7 @@ def test_steps_that_need_no_memory_set_nobody_aside() -> None:
     made = plan(engine, [row])
     engine.step(StepPlan(made.prefills))
     output = engine.step(StepPlan(codec=made.codec))
-    assert len(output.samples["held"]) == 1920
+    assert len(heard(output)["held"]) == 1920
     assert "none" in engine.step(StepPlan(plan(engine, [none]).prefills)).failed
     assert not engine.room.aside
 

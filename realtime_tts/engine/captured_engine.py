@@ -34,8 +34,6 @@ from tts_scheduler import CodecRun, Decode, Layout, Prefill, StepPlan
 _HEAD_POSITIONS = 2048
 """Positions of prompt heads that are kept: about two hundred voices, or a few long instructions."""
 
-_WARM_UP_ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-
 _ROOM_TO_SPEAK = 25
 """Positions, for every row that speaks, that a start leaves free: two seconds."""
 
@@ -93,6 +91,7 @@ class CapturedEngine(ModelEngine):
             dtype = model.talker.dtype
             store = new_store(shape, slots, kv_positions, self._device, dtype)
             self._steps = CapturedSteps(model, self._prompts, slots, store, capture=self._captured)
+        self._row_buckets = self._steps.row_buckets
         self.room = Room(store)
         self.heads = PrefixCache(_HEAD_POSITIONS)
         self._wide: set[str] = set()
@@ -109,7 +108,7 @@ class CapturedEngine(ModelEngine):
             for voice in self._model.config.speakers:
                 self._warm_head(PromptSpec(speaker=voice))
             most = min(self._slots, self.room.store.free_positions // (64 + _ROOM_TO_SPEAK))
-            rows = [*(count for count in _WARM_UP_ROWS if count < most), most]
+            rows = [*(count for count in self._row_buckets if count < most), most]
             return warm_up(self, self.sample_ids, most, progress, rows)
 
     @torch.inference_mode()

@@ -92,6 +92,11 @@ class CapturedSteps:
         }
         self._samples = samples
 
+    @property
+    def row_buckets(self) -> tuple[int, ...]:
+        """Numbers of rows for which there is a program that makes a frame."""
+        return self._frame_rows.sizes
+
     def capture(self, progress: Progress) -> None:
         """All programs but the wide frames, largest first: smaller ones fit into their memory."""
         work: list[Callable[[], None]] = []

@@ -244,8 +244,7 @@ def test_the_wide_program_runs_only_for_those_who_need_it(
 
 def test_warming_up_leaves_the_engine_as_it_was() -> None:
     engine, fresh = captured(slots=2), captured(slots=2)
-    measured = engine.warm_up(lambda what, done, total: None)
-    assert {step.plan.rows for step in measured} == {1, 2}
+    engine.warm_up(lambda what, done, total: None)
     assert engine.room.store.free_positions == fresh.room.store.free_positions
     told = []
     for each in (engine, fresh):
@@ -253,6 +252,17 @@ def test_warming_up_leaves_the_engine_as_it_was() -> None:
         speak(each, told[-1], steps=20)
     same_speech(*told)
     assert engine.heads.misses == 0  # every voice was kept
+
+
+def test_warming_up_measures_every_size_of_batch_with_the_codec() -> None:
+    engine = captured(slots=3)
+    assert engine.info.row_buckets == (1, 2, 3)
+    measured = engine.warm_up(lambda what, done, total: None)
+    decoded = [step.plan for step in measured if step.plan.decodes]
+    assert {plan.rows for plan in decoded} == {1, 2, 3}
+    for rows in (1, 2, 3):
+        codec = {plan.codec_frames for plan in decoded if plan.rows == rows}
+        assert codec == {0, rows, 2 * rows, 4 * rows}
 
 
 # Memory ----------------------------------------------------------------------------------------

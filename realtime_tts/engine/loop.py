@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from realtime_tts.engine.guards import GuardConfig, Guards, trailing_silence
+from realtime_tts.engine.guards import GuardConfig
 from realtime_tts.engine.interface import (
     Append,
     Audio,
@@ -29,11 +29,11 @@ from realtime_tts.engine.interface import (
     Played,
     Refused,
     RowError,
-    SoundBlock,
     Started,
     StepOutput,
 )
 from realtime_tts.engine.sound import all_sound, pcm_rows
+from realtime_tts.engine.watch import Watch
 from realtime_tts.errors import EngineError, NumericsError, RequestError
 from tts_scheduler import Layout, Scheduler, Stats, StepPlan, StepResult
 from tts_scheduler import Refused as RefusedAdmission
@@ -82,11 +82,11 @@ class EngineLoop:
         self.scheduler = scheduler
         self.last_alive = clock()
         self._publish = publish
-        self._guard_config = guards or GuardConfig()
         self._observer = observer
         self._clock = clock
         self._commands: queue.SimpleQueue[tuple[Command, ...]] = queue.SimpleQueue()
-        self._guards: dict[str, Guards] = {}  # one per utterance that has not ended
+        told = None if observer is None else observer.guard
+        self._watch = Watch(guards or GuardConfig(), engine.info.sample_rate, told)
         self._events: list[Event] = []
         self._failures = 0
         self._stopping = False
@@ -142,7 +142,7 @@ class EngineLoop:
         if isinstance(command, Open):
             self._open(command, now)
             return
-        guards = self._guards.get(command.id)
+        guards = self._watch.guards.get(command.id)
         if guards is None:
             return  # it ended while the command was on its way
         match command:
@@ -186,7 +186,7 @@ class EngineLoop:
             )
             return
         self.engine.open(command.id, spec)
-        self._guards[command.id] = Guards(self._guard_config, self.engine.info.sample_rate)
+        self._watch.begin(command.id)
 
     def _expire(self) -> None:
         for id in self.scheduler.expire(self._clock()):
@@ -240,7 +240,7 @@ class EngineLoop:
 
     def _commit(self, plan: StepPlan, output: StepOutput, seconds: float) -> None:
         blocks = all_sound(output)
-        ended = self._run_guards(output, blocks)
+        ended = self._watch.reasons(output, blocks)
         result = StepResult(
             seconds=seconds,
             frames=frozenset(output.frames),
@@ -274,37 +274,13 @@ class EngineLoop:
         held = self._stats(id).held_seconds
         return Failed(id, failure.code, failure.message, retryable, held)
 
-    def _run_guards(self, output: StepOutput, blocks: list[SoundBlock]) -> dict[str, str]:
-        """Reasons by id of all rows that end in this step: their own, and the guards'."""
-        ended = dict(output.ended)
-        guards = self._guards
-        if not self._guard_config.enabled:
-            return ended
-        for id, code in output.frames.items():
-            if (reason := guards[id].frame(code)) is not None:
-                self._guarded(ended, id, reason)
-        for block in blocks:
-            length = block.samples.shape[1]
-            trailing = trailing_silence(block.samples, self._guard_config)
-            for id, silent in zip(block.ids, trailing, strict=True):
-                if (reason := guards[id].silence(silent, length)) is not None:
-                    self._guarded(ended, id, reason)
-        return ended
-
-    def _guarded(self, ended: dict[str, str], id: str, reason: str) -> None:
-        if id in ended:
-            return
-        ended[id] = reason
-        if self._observer is not None:
-            self._observer.guard(reason)
-
     def _flush_events(self) -> None:
         if self._events:
             events, self._events = self._events, []
             self._publish(events)
 
     def _forget(self, id: str) -> None:
-        self._guards.pop(id, None)
+        self._watch.end(id)
         self.engine.close(id)
 
     def _forget_all(self, ids: Iterable[str]) -> None:
@@ -313,7 +289,7 @@ class EngineLoop:
 
     def _end_all(self, code: str, message: str) -> None:
         now = self._clock()
-        for id in list(self._guards):
+        for id in list(self._watch.guards):
             self._events.append(Failed(id, code, message, retryable=True))
             self.scheduler.cancel(id, now)
             self._forget(id)

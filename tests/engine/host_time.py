@@ -162,7 +162,7 @@ class Host:
         """Until all rows speak and have their lead."""
 
         def settled(plan: StepPlan) -> bool:
-            speaking = self.scheduler._speaking.values()
+            speaking = self.scheduler._register.speaking.values()
             leads = [row.playback.lead(self.engine.now) for row in speaking]
             return len(leads) == self.rows and min(leads) > LEAD_SECONDS
 
@@ -185,7 +185,7 @@ def measure(
         watch.wrap(loop, name, "commands")
     watch.wrap(host.scheduler, "plan", "plan")
     watch.wrap(host.scheduler, "commit", "commit")
-    watch.wrap(loop, "_run_guards", "guards")
+    watch.wrap(loop._watch, "reasons", "guards")
     watch.wrap(loop, "_commit", "events")
     watch.wrap(loop, "_publish", "publish")
     watch.wrap(host.engine, "step", "engine")

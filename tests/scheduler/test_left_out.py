@@ -54,7 +54,7 @@ def test_the_pause_grows_and_a_frame_ends_it(make_rig: MakeRig) -> None:
         rig.now = wake
     assert pauses == sorted(pauses) and pauses[-1] == pytest.approx(0.04)
     rig.step()
-    assert rig.scheduler._speaking["a"].left_out == 0
+    assert rig.scheduler._register.speaking["a"].left_out == 0
 
 
 def test_others_go_on_and_the_row_resumes_where_it_was(make_rig: MakeRig) -> None:

@@ -203,7 +203,7 @@ def test_lead_stays_within_its_cap_and_one_codec_run(make_rig: MakeRig) -> None:
     for _ in range(200):
         rig.steps(1)
         for id in most:
-            row = rig.scheduler._speaking.get(id)
+            row = rig.scheduler._register.speaking.get(id)
             if row is not None:
                 most[id] = max(most[id], row.playback.lead(rig.now))
     assert 0.9 < most["a"] <= 1.0 + 0.32
@@ -235,14 +235,14 @@ def staggered(rig: Any, leads: dict[str, float]) -> None:
     """Rows on air with these leads at the present time; one frame makes their next packet."""
     for id in leads:
         rig.open(id, 500, finish=True)
-    while len(rig.scheduler._speaking) < len(leads):
+    while len(rig.scheduler._register.speaking) < len(leads):
         rig.step()
     for id, lead in leads.items():
         give_lead(rig, id, lead)
 
 
 def give_lead(rig: Any, id: str, lead: float) -> None:
-    row = rig.scheduler._speaking[id]
+    row = rig.scheduler._register.speaking[id]
     row.parked = False
     row.playback.played(row.playback.sent_seconds, rig.now)
     row.playback.sent(round(lead * 24_000), rig.now)
@@ -390,7 +390,7 @@ def test_a_cancel_while_the_step_is_under_way_is_passed_over(make_rig: MakeRig, 
     assert rig.scheduler.cancel("a", rig.now) is True
     rig.scheduler.commit(plan, result, rig.now + 0.01)
     assert rig.scheduler.active == 1
-    assert rig.scheduler._free_slots == [0]
+    assert rig.scheduler._register.free_slots == [0]
     assert rig.scheduler.plan(rig.now + 0.01).ids == {"b"}
 
 

@@ -1,9 +1,10 @@
-"""Float samples to signed 16-bit little-endian PCM, the only place where sound is quantised.
+"""Float samples to signed 16-bit little-endian PCM: the rule by which sound is quantised.
 
 The official package returns float32 and leaves quantisation to its caller, so the rule is ours:
 clip to [-1, 1], scale by 32,767 on both sides of zero, round half to even. A sample s read back as
 s / 32767 is within half a step (1.6e-5) of the float, and silence stays exactly zero. Writing the
 same floats with libsndfile gives values at most two steps away: it scales by 32,768 and floors.
+On a GPU, `kernels/codec_output.py` follows the same rule.
 """
 
 from __future__ import annotations
@@ -15,10 +16,17 @@ FULL_SCALE = 32_767
 BYTES_PER_SAMPLE = 2
 
 
+def quantised(samples: NDArray[np.float32]) -> NDArray[np.int16]:
+    """Little-endian int16 of `samples` (any shape, finite, nominally in [-1, 1]; else clipped)."""
+    scaled = np.clip(samples, -1.0, 1.0)
+    scaled *= FULL_SCALE
+    np.rint(scaled, out=scaled)
+    return scaled.astype("<i2")
+
+
 def to_s16le(samples: NDArray[np.float32]) -> bytes:
     """PCM of `samples` (shape [n], finite, nominally in [-1, 1]; louder ones are clipped)."""
-    clipped = np.clip(samples, -1.0, 1.0)
-    return np.rint(clipped * FULL_SCALE).astype("<i2").tobytes()
+    return quantised(samples).tobytes()
 
 
 def from_s16le(pcm: bytes) -> NDArray[np.float32]:

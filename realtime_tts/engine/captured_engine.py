@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 
 import torch
 
-from realtime_tts.engine.captured_steps import CapturedSteps, Filling, Sounding
+from realtime_tts.engine.captured_sound import StepSound
+from realtime_tts.engine.captured_steps import CapturedSteps, Filling
 from realtime_tts.engine.interface import MeasuredStep, Progress, RowError, StepOutput
 from realtime_tts.engine.model_engine import ModelEngine, Row, to_sampling
 from realtime_tts.engine.prefixes import PrefixCache
@@ -33,8 +34,6 @@ from tts_scheduler import CodecRun, Decode, Layout, Prefill, StepPlan
 
 _HEAD_POSITIONS = 2048
 """Positions of prompt heads that are kept: about two hundred voices, or a few long instructions."""
-
-_WARM_UP_ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 _ROOM_TO_SPEAK = 25
 """Positions, for every row that speaks, that a start leaves free: two seconds."""
@@ -54,14 +53,11 @@ class _Opening:
 
 @dataclass(slots=True)
 class _Flight:
-    """A step that was queued: `ids` in the order of its rows, and where samples will be.
-
-    `sounding`: frames given to the codec, and their samples' places, by id.
-    """
+    """A step that was queued; `ids` in the order of its rows."""
 
     output: StepOutput
+    sound: StepSound
     ids: list[str] = field(default_factory=list)
-    sounding: dict[str, tuple[int, list[slice]]] = field(default_factory=dict)
 
 
 class CapturedEngine(ModelEngine):
@@ -96,6 +92,7 @@ class CapturedEngine(ModelEngine):
             dtype = model.talker.dtype
             store = new_store(shape, slots, kv_positions, self._device, dtype)
             self._steps = CapturedSteps(model, self._prompts, slots, store, capture=self._captured)
+        self._row_buckets = self._steps.row_buckets
         self.room = Room(store)
         self.heads = PrefixCache(_HEAD_POSITIONS)
         self._wide: set[str] = set()
@@ -112,7 +109,7 @@ class CapturedEngine(ModelEngine):
             for voice in self._model.config.speakers:
                 self._warm_head(PromptSpec(speaker=voice))
             most = min(self._slots, self.room.store.free_positions // (64 + _ROOM_TO_SPEAK))
-            rows = [*(count for count in _WARM_UP_ROWS if count < most), most]
+            rows = [*(count for count in self._row_buckets if count < most), most]
             return warm_up(self, self.sample_ids, most, progress, rows)
 
     @torch.inference_mode()
@@ -131,14 +128,11 @@ class CapturedEngine(ModelEngine):
     # Queue a step.
 
     def _launch(self, plan: StepPlan) -> _Flight:
-        flight = _Flight(StepOutput())
+        flight = _Flight(StepOutput(), StepSound(self._steps, self._rows))
         going = [decode.id for decode in plan.decodes if self._make_room(decode)]
         openings = [o for prefill in plan.prefills if (o := self._admit(prefill, flight.output))]
-        planned = {p.id for p in plan.prefills} | {d.id for d in plan.decodes}
-        planned -= flight.output.failed.keys()
-        if planned and not (going or openings):
+        if plan.rows > len(flight.output.failed) and not (going or openings):
             going, openings = self._make_way(plan, flight.output)
-        flight.output.left_out = planned - {*going, *(opening.id for opening in openings)}
         self.room.store.upload()
         for id in going:
             self.room.bring_back(id, self._rows[id].slot)
@@ -242,7 +236,6 @@ class CapturedEngine(ModelEngine):
         )
 
     def _launch_codec(self, runs: Sequence[CodecRun], flight: _Flight) -> None:
-        """As if every frame under way were one."""
         coming = frozenset(flight.ids)
         wanted: dict[str, int] = {}
         for run in runs:
@@ -250,39 +243,21 @@ class CapturedEngine(ModelEngine):
                 continue
             row = self._rows[run.id]
             wanted[run.id] = min(run.frames, row.pending + (run.id in coming))
-        self._sound(wanted, flight)
-
-    def _sound(self, wanted: dict[str, int], flight: _Flight) -> None:
-        """Queue so many frames of each row for the codec."""
-        runs = {
-            id: Sounding(self._rows[id].slot, self._rows[id].sounded, frames)
-            for id, frames in wanted.items()
-            if frames > 0
-        }
-        places = self._steps.make_sound(list(runs.values()))
-        for id, run in runs.items():
-            before, known = flight.sounding.get(id, (0, []))
-            flight.sounding[id] = before + run.frames, [*known, *places[run.slot]]
-            self._rows[id].sounded += run.frames
+        flight.sound.give(wanted)
 
     # Read it.
 
     def _read(self, flight: _Flight) -> StepOutput:
         output, steps = flight.output, self._steps
-        if flight.ids or flight.sounding:
+        if flight.ids or flight.sound:
             steps.wait()
         for id, number in zip(flight.ids, steps.outputs(len(flight.ids)), strict=True):
             self._note_frame(id, number, output)
         rest = {id: self._rows[id].pending for id in output.ended if self._rows[id].pending > 0}
         if rest:
-            self._sound(rest, flight)
+            flight.sound.give(rest)
             steps.wait()
-        size = self._model.config.codec.samples_per_frame
-        for id, (frames, places) in flight.sounding.items():
-            # Negative: the codec was given a frame that speech ended with.
-            real = frames + min(0, self._rows[id].pending)
-            if id not in output.failed and real > 0:
-                output.samples[id] = steps.sound(places)[: real * size]
+        flight.sound.take(output)
         steps.reset()
         return output
 

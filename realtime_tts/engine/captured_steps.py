@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from realtime_tts.engine.graphs import Buckets, Graphs, Landing, Staging
-from realtime_tts.engine.interface import Progress, Samples
+from realtime_tts.engine.interface import Pcm, Progress
 from realtime_tts.logs import event
 from realtime_tts.model import PromptBuilder, SpeechModel
 from realtime_tts.model.codec_step import CodecStep
@@ -47,13 +47,19 @@ class Filling:
     ids: Sequence[int]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Sounding:
-    """Frames number `first` and following of `slot`, for the codec."""
+    """`frames` frames for the codec of each of some rows, by the number of its first one.
 
-    slot: int
-    first: int
+    `places`: where their samples will be, for `CapturedSteps.sound`.
+    """
+
+    ids: list[str]
+    slots: list[int]
+    first: list[int]
     frames: int
+    given: int = 0
+    places: list[slice] = field(default_factory=list)
 
 
 class CapturedSteps:
@@ -85,6 +91,11 @@ class CapturedSteps:
             frames: Buckets.of_rows(min(slots, CODEC_MOST // frames)) for frames in CODEC_FRAMES
         }
         self._samples = samples
+
+    @property
+    def row_buckets(self) -> tuple[int, ...]:
+        """Numbers of rows for which there is a program that makes a frame."""
+        return self._frame_rows.sizes
 
     def capture(self, progress: Progress) -> None:
         """All programs but the wide frames, largest first: smaller ones fit into their memory."""
@@ -138,18 +149,18 @@ class CapturedSteps:
         self.graphs.run(("frame", rows, wide), partial(step, rows, wide))
         self._landing.outputs(step.outputs[:count])
 
-    def make_sound(self, runs: Sequence[Sounding]) -> dict[int, list[slice]]:
-        """Frames to samples; by slot, where they will be (`sound`), in order."""
-        left = {run.slot: (run.first, run.frames) for run in runs}
-        places: dict[int, list[slice]] = {run.slot: [] for run in runs}
+    def make_sound(self, soundings: Sequence[Sounding]) -> None:
+        """Frames to samples; no slot twice. Rows of all soundings share calls of the codec."""
         for frames in CODEC_FRAMES:
-            while slots := [slot for slot, (_, count) in left.items() if count >= frames]:
-                for part in _parts(slots, self._codec_rows[frames].sizes[-1]):
-                    self._run_codec(part, [left[slot][0] for slot in part], frames, places)
-                for slot in slots:
-                    first, count = left[slot]
-                    left[slot] = first + frames, count - frames
-        return places
+            while taking := [each for each in soundings if each.frames - each.given >= frames]:
+                slots = [slot for each in taking for slot in each.slots]
+                first = [number + each.given for each in taking for number in each.first]
+                end = self._run_codec(slots, first, frames)
+                for each in reversed(taking):  # they lie one behind the other
+                    start = end - len(each.slots) * frames * self._samples
+                    each.places.append(slice(start, end))
+                    each.given += frames
+                    end = start
 
     def wait(self) -> None:
         """Until everything queued has been done; then results can be read."""
@@ -160,9 +171,9 @@ class CapturedSteps:
         """Of `make_frames`, as `frame_step.decoded` reads them."""
         return self._landing.numbers(count)
 
-    def sound(self, places: Sequence[slice]) -> Samples:
-        """The samples that lie there, one after the other: a copy."""
-        return self._landing.sound(places)
+    def sound(self, sounding: Sounding) -> Pcm:
+        """What the codec made of it [rows, samples]: a copy."""
+        return self._landing.block(len(sounding.slots), sounding.places)
 
     def reset(self) -> None:
         """All results have been read."""
@@ -212,23 +223,19 @@ class CapturedSteps:
             numbers += [*filling.ids, *([0] * (length - len(filling.ids)))]
         return numbers + [0] * (length * len(padding))
 
-    def _run_codec(
-        self,
-        slots: Sequence[int],
-        first: Sequence[int],
-        frames: int,
-        places: dict[int, list[slice]],
-    ) -> None:
-        step, count = self.codec_step, len(slots)
-        rows = self._codec_rows[frames].fit(count)
-        self._ready_codec(rows, frames, late=True)
-        padding = [0] * (rows - count)
-        self._staging.send([*slots, *(self._slots for _ in padding), *first, *padding], step.inputs)
-        self.graphs.run(("codec", rows, frames), partial(step, rows, frames))
-        place = self._landing.samples(step.sound(count, frames))
-        size = frames * self._samples
-        for slot, start in zip(slots, range(place.start, place.stop, size), strict=True):
-            places[slot].append(slice(start, start + size))
+    def _run_codec(self, slots: Sequence[int], first: Sequence[int], frames: int) -> int:
+        """`frames` frames of each slot, from its `first` on; where their samples will end."""
+        step, buckets, end = self.codec_step, self._codec_rows[frames], 0
+        for part in _parts(list(zip(slots, first, strict=True)), buckets.sizes[-1]):
+            rows = buckets.fit(len(part))
+            self._ready_codec(rows, frames, late=True)
+            part_slots, part_first = zip(*part, strict=True)
+            padding = [0] * (rows - len(part))
+            scratch = [self._slots] * len(padding)
+            self._staging.send([*part_slots, *scratch, *part_first, *padding], step.inputs)
+            self.graphs.run(("codec", rows, frames), partial(step, rows, frames))
+            end = self._landing.samples(step.sound(len(part), frames)).stop
+        return end
 
 
 def _put(target: Tensor, values: Tensor) -> None:

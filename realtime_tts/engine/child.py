@@ -28,9 +28,10 @@ from realtime_tts.engine import wire
 from realtime_tts.engine.guards import GuardConfig
 from realtime_tts.engine.interface import Engine, Event, Progress
 from realtime_tts.engine.loop import EngineLoop
+from realtime_tts.engine.warm_up import taught_scheduler
 from realtime_tts.errors import CheckpointError, ConfigError
 from realtime_tts.garbage import calm_garbage_collector
-from tts_scheduler import Load, Scheduler, SchedulerConfig, StepPlan
+from tts_scheduler import SchedulerConfig, StepPlan
 
 BEAT_SECONDS = 0.5
 _LINGER_MS = 2_000
@@ -166,9 +167,7 @@ class Child:
 
     def _serve(self, spec: ChildSpec) -> None:
         engine = spec.load(self._progress)
-        scheduler = Scheduler(spec.scheduler)
-        for plan, seconds in engine.warm_up(self._progress):
-            scheduler.cost.observe(Load.of(plan), seconds)
+        scheduler = taught_scheduler(engine, spec.scheduler, self._progress)
         recorder = Recorder()
         loop = EngineLoop(
             engine,

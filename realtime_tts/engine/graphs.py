@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from realtime_tts.engine.interface import Samples
+from realtime_tts.engine.interface import Pcm
 from realtime_tts.logs import event
 
 log = logging.getLogger(__name__)
@@ -123,10 +123,10 @@ class Landing:
     """Results on their way to the host, in page-locked memory; to be read once `wait` returns."""
 
     def __init__(self, outputs: int, samples: int, device: torch.device) -> None:
-        """Room for `outputs` int32 and, at first, `samples` float32."""
+        """Room for `outputs` int32 and, at first, `samples` int16."""
         self._cuda = device.type == "cuda"
         self._outputs = torch.zeros(outputs, dtype=torch.int32, pin_memory=self._cuda)
-        self._samples = torch.zeros(samples, pin_memory=self._cuda)
+        self._samples = torch.zeros(samples, dtype=torch.int16, pin_memory=self._cuda)
         self._done = torch.cuda.Event() if self._cuda else None  # type: ignore[no-untyped-call]
         self._used = 0
 
@@ -135,7 +135,8 @@ class Landing:
         self._outputs[: len(source)].copy_(source, non_blocking=True)
 
     def samples(self, source: Tensor) -> slice:
-        """Bring float32 [n, size] over; where it will lie, for `sound`."""
+        """Bring int16 [n, size] over; where it will lie, for `block`: right behind what came
+        before."""
         start, self._used = self._used, self._used + source.numel()
         if self._used > len(self._samples):
             self._grow()
@@ -153,10 +154,11 @@ class Landing:
         """The outputs that came."""
         return self._outputs[:count].tolist()
 
-    def sound(self, places: Sequence[slice]) -> Samples:
-        """Samples that came, those of several places one after the other: a copy."""
+    def block(self, rows: int, places: Sequence[slice]) -> Pcm:
+        """Samples that came for `rows` rows, what lies in several places joined row by row: a
+        copy [rows, n]."""
         samples = self._samples.numpy()
-        return np.concatenate([samples[place] for place in places])
+        return np.concatenate([samples[place].reshape(rows, -1) for place in places], axis=1)
 
     def reset(self) -> None:
         """All has been read."""
@@ -164,6 +166,6 @@ class Landing:
 
     def _grow(self) -> None:
         self.wait()  # copies under way end where they were begun
-        larger = torch.zeros(2 * self._used, pin_memory=self._cuda)
+        larger = torch.zeros(2 * self._used, dtype=torch.int16, pin_memory=self._cuda)
         larger[: len(self._samples)] = self._samples
         self._samples = larger

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from realtime_tts.engine.interface import Samples
+from realtime_tts.audio.pcm import FULL_SCALE
+from realtime_tts.engine.interface import BlockSamples
 
 BUDGET = "guard_budget"
 SILENCE = "guard_silence"
@@ -43,14 +44,47 @@ class GuardConfig:
     repetition_share: float = 0.8
 
 
+_TAIL = 64
+"""Samples at the end of a run that are looked at first: speech is nearly always audible there."""
+
+
+def trailing_silence(samples: BlockSamples, config: GuardConfig) -> list[int]:
+    """For each row of `samples` [rows, n], float or PCM: how many at its end are inaudible."""
+    level = 10 ** (config.silence_dbfs / 20)
+    if samples.dtype == np.int16:
+        level = int(level * FULL_SCALE)
+    length = samples.shape[1]
+    if length == 0:
+        return [0] * len(samples)
+    tail = samples[:, -_TAIL:]
+    audible = (tail > level) | (tail < -level)
+    after: list[int] = np.argmax(audible[:, ::-1], axis=1).tolist()
+    for row in np.flatnonzero(~audible.any(axis=1)).tolist():
+        heard = np.flatnonzero((samples[row] > level) | (samples[row] < -level))
+        after[row] = length - 1 - int(heard[-1]) if heard.size else length
+    return after
+
+
 class Guards:
     """Watches one utterance. Feed it what was made; it answers with a reason to stop, or None."""
+
+    __slots__ = (
+        "_codes",
+        "_config",
+        "_frames",
+        "_last",
+        "_run",
+        "_silence_limit",
+        "_silent_samples",
+        "text_finished",
+        "text_tokens",
+    )
 
     def __init__(self, config: GuardConfig, sample_rate: int) -> None:
         self._config = config
         self._silence_limit = round(config.silence_seconds * sample_rate)
-        self._silence_level = 10 ** (config.silence_dbfs / 20)
         self._codes: deque[int] = deque(maxlen=config.repetition_window)
+        self._last = -1
         self._run = 0
         self._frames = 0
         self._silent_samples = 0
@@ -59,36 +93,37 @@ class Guards:
 
     def frame(self, first_code: int) -> str | None:
         """A frame was made with this first code."""
-        if not self._config.enabled:
+        config = self._config
+        if not config.enabled:
             return None
-        self._run = self._run + 1 if self._codes and self._codes[-1] == first_code else 1
         self._codes.append(first_code)
         self._frames += 1
-        if self._over_budget():
-            return BUDGET
-        if self._repeats(first_code):
+        if first_code == self._last:
+            self._run += 1
+        else:
+            self._last, self._run = first_code, 1
+        if self.text_finished:
+            budget = config.budget_base + config.budget_per_token * self.text_tokens
+            if self._frames > budget:
+                return BUDGET
+        if self._run >= config.repetition_run and self._repeats(first_code):
             return REPETITION
         return None
 
-    def samples(self, samples: Samples) -> str | None:
-        """These samples (float32, [-1, 1]) left the codec."""
+    def samples(self, samples: BlockSamples) -> str | None:
+        """These samples (shape [n], float32 in [-1, 1] or PCM) left the codec."""
+        return self.silence(trailing_silence(samples[None], self._config)[0], len(samples))
+
+    def silence(self, trailing: int, length: int) -> str | None:
+        """`length` samples left the codec; the last `trailing` of them cannot be heard."""
         if not self._config.enabled:
             return None
-        audible = np.flatnonzero(np.abs(samples) > self._silence_level)
-        if audible.size:
-            self._silent_samples = len(samples) - 1 - int(audible[-1])
-        else:
-            self._silent_samples += len(samples)
+        self._silent_samples = trailing + (self._silent_samples if trailing == length else 0)
         # While text is still being fed (one token a frame) silence is a pause, not an end.
-        used_up = self.text_finished and self._frames > self.text_tokens
-        return SILENCE if used_up and self._silent_samples >= self._silence_limit else None
-
-    def _over_budget(self) -> bool:
-        budget = self._config.budget_base + self._config.budget_per_token * self.text_tokens
-        return self.text_finished and self._frames > budget
+        if self._silent_samples < self._silence_limit or not self.text_finished:
+            return None
+        return SILENCE if self._frames > self.text_tokens else None
 
     def _repeats(self, code: int) -> bool:
-        if self._run < self._config.repetition_run:
-            return False
         share = self._codes.count(code) / self._config.repetition_window
         return share >= self._config.repetition_share

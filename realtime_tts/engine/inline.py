@@ -26,8 +26,9 @@ from realtime_tts.engine.interface import (
     UtteranceSpec,
 )
 from realtime_tts.engine.loop import EngineLoop, LoopObserver
+from realtime_tts.engine.warm_up import taught_scheduler
 from realtime_tts.errors import CheckpointError, ConfigError
-from tts_scheduler import Load, Scheduler, SchedulerConfig
+from tts_scheduler import SchedulerConfig
 
 log = logging.getLogger(__name__)
 
@@ -119,9 +120,7 @@ class InlineEngine:
     def _run(self) -> None:
         try:
             self._engine = self._load(self._progress)
-            scheduler = Scheduler(self._config)
-            for plan, seconds in self._engine.warm_up(self._progress):
-                scheduler.cost.observe(Load.of(plan), seconds)
+            scheduler = taught_scheduler(self._engine, self._config, self._progress)
             loop = EngineLoop(
                 self._engine,
                 scheduler,

@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 from tts_scheduler import StepPlan
 
 Samples = NDArray[np.float32]
+Pcm = NDArray[np.int16]
+BlockSamples = Samples | Pcm
 Progress = Callable[[str, int, int], None]
 """Called with (what, done, total) while something takes longer than a second."""
 
@@ -72,6 +74,9 @@ class EngineInfo(msgspec.Struct, frozen=True):
     samples_per_frame: int = 1_920
     random_weights: bool = False
     """Nobody trained the model: it is there to be measured, and its speech is noise."""
+    row_buckets: tuple[int, ...] = ()
+    """Numbers of rows whose step is captured, smallest first: a step of other numbers costs what
+    the next one costs. Empty: every number of rows has its own cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,24 +87,36 @@ class RowError:
     message: str
 
 
+@dataclass(frozen=True, slots=True)
+class SoundBlock:
+    """What one call of the codec made: row i of `samples` [rows, n] is for `ids[i]`.
+
+    float32 in [-1, 1], or int16 that is PCM already, which a GPU quantises in passing.
+    """
+
+    ids: Sequence[str]
+    samples: BlockSamples
+
+
 @dataclass(slots=True)
 class StepOutput:
     """What one engine step made, by utterance id.
 
-    `frames`: first code of the frame made in this step (for the repetition guard).
-    `samples`: float32 in [-1, 1], the samples that left the codec in this step.
+    `frames`: first code of the frame made in this step (for the repetition guard). A planned row
+    that is missing here and did not end made nothing, for want of memory say; nothing happened to
+    it, and a later plan may name it again.
+    `samples`: float32 in [-1, 1], the samples that left the codec in this step; `blocks` is the
+    same for many rows at a time, which costs the host a fraction. An id is in one of them, once.
     `ended`: rows whose speech is over, with the reason (`complete` or `max_length`).
     `failed`: rows that ended with an error of their own.
     Rows in `ended` and `failed` have had all their pending frames run through the codec.
-    `left_out`: planned rows that made no frame, because there was no memory for it; nothing
-    happened to them, and a later plan may name them again.
     """
 
     frames: dict[str, int] = field(default_factory=dict)
     samples: dict[str, Samples] = field(default_factory=dict)
+    blocks: list[SoundBlock] = field(default_factory=list)
     ended: dict[str, str] = field(default_factory=dict)
     failed: dict[str, RowError] = field(default_factory=dict)
-    left_out: set[str] = field(default_factory=set)
 
 
 class MeasuredStep(NamedTuple):

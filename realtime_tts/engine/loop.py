@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from realtime_tts.audio.pcm import to_s16le
-from realtime_tts.engine.guards import GuardConfig, Guards
+from realtime_tts.engine.guards import GuardConfig
 from realtime_tts.engine.interface import (
     Append,
     Audio,
@@ -33,6 +32,8 @@ from realtime_tts.engine.interface import (
     Started,
     StepOutput,
 )
+from realtime_tts.engine.sound import all_sound, pcm_rows
+from realtime_tts.engine.watch import Watch
 from realtime_tts.errors import EngineError, NumericsError, RequestError
 from tts_scheduler import Layout, Scheduler, Stats, StepPlan, StepResult
 from tts_scheduler import Refused as RefusedAdmission
@@ -81,11 +82,11 @@ class EngineLoop:
         self.scheduler = scheduler
         self.last_alive = clock()
         self._publish = publish
-        self._guard_config = guards or GuardConfig()
         self._observer = observer
         self._clock = clock
         self._commands: queue.SimpleQueue[tuple[Command, ...]] = queue.SimpleQueue()
-        self._guards: dict[str, Guards] = {}  # one per utterance that has not ended
+        told = None if observer is None else observer.guard
+        self._watch = Watch(guards or GuardConfig(), engine.info.sample_rate, told)
         self._events: list[Event] = []
         self._failures = 0
         self._stopping = False
@@ -141,7 +142,7 @@ class EngineLoop:
         if isinstance(command, Open):
             self._open(command, now)
             return
-        guards = self._guards.get(command.id)
+        guards = self._watch.guards.get(command.id)
         if guards is None:
             return  # it ended while the command was on its way
         match command:
@@ -185,7 +186,7 @@ class EngineLoop:
             )
             return
         self.engine.open(command.id, spec)
-        self._guards[command.id] = Guards(self._guard_config, self.engine.info.sample_rate)
+        self._watch.begin(command.id)
 
     def _expire(self) -> None:
         for id in self.scheduler.expire(self._clock()):
@@ -238,23 +239,26 @@ class EngineLoop:
         return StepOutput(failed=dict.fromkeys(plan.ids, failure))
 
     def _commit(self, plan: StepPlan, output: StepOutput, seconds: float) -> None:
-        ended = self._run_guards(output)
+        blocks = all_sound(output)
+        ended = self._watch.reasons(output, blocks)
         result = StepResult(
             seconds=seconds,
             frames=frozenset(output.frames),
-            samples={id: len(samples) for id, samples in output.samples.items()},
+            samples={id: block.samples.shape[1] for block in blocks for id in block.ids},
             ended=frozenset(ended) | frozenset(output.failed),
-            left_out=frozenset(output.left_out),
         )
-        self.scheduler.commit(plan, result, self._clock())
+        now = self._clock()
+        self.scheduler.commit(plan, result, now)
         if self._observer is not None:
             self._observer.step(seconds, plan)
         # In this order a listener hears of a turn: it starts, it sounds, it is over.
         self._events.extend(
             Started(p.id, p.layout.value) for p in plan.prefills if p.id in output.frames
         )
-        for id, samples in output.samples.items():
-            self._events.append(Audio(id, to_s16le(samples), self._stats(id).held_seconds))
+        held = self.scheduler.held_seconds
+        for block in blocks:
+            rows = zip(block.ids, pcm_rows(block), strict=True)
+            self._events.extend([Audio(id, pcm, held(id, now)) for id, pcm in rows])
         for id, reason in ended.items():
             stats = self._stats(id)
             self._events.append(Ended(id, reason, stats.frames, stats.held_seconds))
@@ -270,29 +274,13 @@ class EngineLoop:
         held = self._stats(id).held_seconds
         return Failed(id, failure.code, failure.message, retryable, held)
 
-    def _run_guards(self, output: StepOutput) -> dict[str, str]:
-        """Reasons by id of all rows that end in this step: their own, and the guards'."""
-        ended = dict(output.ended)
-        for id, code in output.frames.items():
-            self._guarded(ended, id, self._guards[id].frame(code))
-        for id, samples in output.samples.items():
-            self._guarded(ended, id, self._guards[id].samples(samples))
-        return ended
-
-    def _guarded(self, ended: dict[str, str], id: str, reason: str | None) -> None:
-        if reason is None or id in ended:
-            return
-        ended[id] = reason
-        if self._observer is not None:
-            self._observer.guard(reason)
-
     def _flush_events(self) -> None:
         if self._events:
             events, self._events = self._events, []
             self._publish(events)
 
     def _forget(self, id: str) -> None:
-        self._guards.pop(id, None)
+        self._watch.end(id)
         self.engine.close(id)
 
     def _forget_all(self, ids: Iterable[str]) -> None:
@@ -301,7 +289,7 @@ class EngineLoop:
 
     def _end_all(self, code: str, message: str) -> None:
         now = self._clock()
-        for id in list(self._guards):
+        for id in list(self._watch.guards):
             self._events.append(Failed(id, code, message, retryable=True))
             self.scheduler.cancel(id, now)
             self._forget(id)

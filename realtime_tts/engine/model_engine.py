@@ -66,6 +66,8 @@ class ModelEngine(ABC):
         self._slots = slots
         self._positions = model.config.talker.transformer.max_positions
         """Most that one utterance may have."""
+        self._row_buckets: tuple[int, ...] = ()
+        """As in `EngineInfo`."""
 
     @property
     def info(self) -> EngineInfo:
@@ -81,6 +83,7 @@ class ModelEngine(ABC):
             max_frames=self._max_frames,
             samples_per_frame=config.codec.samples_per_frame,
             random_weights=self._model.random_weights,
+            row_buckets=self._row_buckets,
         )
 
     @property

@@ -6,7 +6,17 @@ import time
 from collections.abc import Sequence
 
 from realtime_tts.engine.interface import Engine, MeasuredStep, Progress, UtteranceSpec
-from tts_scheduler import CodecRun, Decode, Layout, Prefill, StepPlan
+from tts_scheduler import (
+    CodecRun,
+    CostModel,
+    Decode,
+    Layout,
+    Load,
+    Prefill,
+    Scheduler,
+    SchedulerConfig,
+    StepPlan,
+)
 
 _ROWS = (1, 2, 4, 8)
 _CODEC_FRAMES = (1, 2, 4)
@@ -31,6 +41,14 @@ def warm_up(
         measured += _speak(engine, text, count)
     progress("warm-up", len(counts), len(counts))
     return measured
+
+
+def taught_scheduler(engine: Engine, config: SchedulerConfig, progress: Progress) -> Scheduler:
+    """Warm `engine` up; a scheduler that knows from it what steps cost."""
+    scheduler = Scheduler(config, CostModel(row_buckets=engine.info.row_buckets))
+    for plan, seconds in engine.warm_up(progress):
+        scheduler.cost.observe(Load.of(plan), seconds)
+    return scheduler
 
 
 def _speak(engine: Engine, text: Sequence[int], count: int) -> list[MeasuredStep]:

@@ -1,4 +1,4 @@
-"""Frames to samples for a batch of slots, codes read where the talker left them."""
+"""Frames to PCM for a batch of slots, codes read where the talker left them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import Any, Protocol, TypeVar
 
 import torch
 from torch import Tensor
+
+from realtime_tts.kernels.codec_output import pcm
 
 _State = TypeVar("_State", bound="Resettable")
 
@@ -30,7 +32,7 @@ class SlotCodec(Protocol[_State]):
 
 class CodecStep:
     """`inputs` [2 * rows] int64 is what a step of B rows reads: B slots, then the number of each
-    one's first frame; `outputs` [rows, frames * samples per frame] what it leaves, see `sound`.
+    one's first frame; `sound` [rows, frames * samples per frame] int16 is what it leaves.
 
     Slot number `slots` is for padding.
     """
@@ -48,7 +50,8 @@ class CodecStep:
         self._codec, self.slots, self._ring, self._size = codec, slots, ring, samples_per_frame
         self.state = codec.new_slot_state(slots)
         self.inputs = torch.zeros(2 * most_frames, dtype=torch.long, device=ring.device)
-        self._outputs = torch.zeros(most_frames * samples_per_frame, device=ring.device)
+        most = most_frames * samples_per_frame
+        self._outputs = torch.zeros(most, dtype=torch.int16, device=ring.device)
 
     def begin(self, slots: Tensor) -> None:
         """New utterances in these slots [n]."""
@@ -66,9 +69,9 @@ class CodecStep:
         numbers = first.unsqueeze(1) + torch.arange(frames, device=first.device)
         codes = self._ring[slots.unsqueeze(1), numbers.remainder(self._ring.shape[1])]
         samples = self._codec.decode(codes, slots, self.state)
-        self._outputs[: samples.numel()].copy_(samples.view(-1))
+        self._outputs[: samples.numel()].copy_(pcm(samples.contiguous()).view(-1))
 
     def sound(self, rows: int, frames: int) -> Tensor:
-        """What the last step left for its first `rows` rows: [rows, frames * samples]."""
+        """What the last step left for its first `rows` rows: PCM [rows, frames * samples]."""
         size = frames * self._size
         return self._outputs[: rows * size].view(rows, size)

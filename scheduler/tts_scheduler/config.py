@@ -11,15 +11,15 @@ class SchedulerConfig:
 
     Machine
         `slots`: utterances the engine has room for. `max_rows`: rows decoded per step (None: all
-        slots). `max_prefills`: prefills per step.
+        slots). `max_prefills`: prefills per step (None: a quarter of the slots, at least four).
     Audio
         `frame_samples` per codec frame, `packet_samples` per full packet, both at `sample_rate`.
     Policy
         `lead_cap`: a listener who has this much unplayed audio needs no more for now.
-        `reserve`: a row with less lead than this is pressing. `min_start_tokens`,
+        `reserve`: a row with less lead than this is pressing. `yield_lead`: one with more than this
+        stays out of steps that somebody without sound waits for. `min_start_tokens`,
         `max_start_wait`: text to wait for before the first frame, and for how long.
         `codec_ramp`: frames per codec run, first run first; the last value repeats.
-        `memory_wait`: how long a row is left alone for which the engine had no memory.
     Admission
         `utilisation`: share of a frame's duration that a full step may take. `max_queue`: turns
         that may wait for capacity (None: an eighth of the slots, at least two).
@@ -28,29 +28,30 @@ class SchedulerConfig:
 
     slots: int = 8
     max_rows: int | None = None
-    max_prefills: int = 4
+    max_prefills: int | None = None
     frame_samples: int = 1920
     packet_samples: int = 2048
     sample_rate: int = 24_000
     lead_cap: float = 3.0
     reserve: float = 0.3
+    yield_lead: float = 2.0
     min_start_tokens: int = 2
     max_start_wait: float = 0.15
     codec_ramp: tuple[int, ...] = (1, 1, 2, 4)
-    memory_wait: float = 0.02
     utilisation: float = 0.7
     max_queue: int | None = None
     queue_timeout: float = 2.0
 
     def __post_init__(self) -> None:
-        counts = ("slots", "max_prefills", "frame_samples", "packet_samples", "sample_rate")
+        counts = ("slots", "frame_samples", "packet_samples", "sample_rate")
         for name in (*counts, "min_start_tokens"):
             _require(getattr(self, name) >= 1, f"{name} must be at least 1", getattr(self, name))
-        rows = self.max_rows
-        _require(rows is None or rows >= 1, "max_rows must be None or at least 1", rows)
+        for name in ("max_rows", "max_prefills"):
+            rows = getattr(self, name)
+            _require(rows is None or rows >= 1, f"{name} must be None or at least 1", rows)
         queue = self.max_queue
         _require(queue is None or queue >= 0, "max_queue must be None or at least 0", queue)
-        for name in ("reserve", "max_start_wait", "memory_wait", "queue_timeout"):
+        for name in ("reserve", "yield_lead", "max_start_wait", "queue_timeout"):
             _require(getattr(self, name) >= 0, f"{name} must not be negative", getattr(self, name))
         _require(
             self.lead_cap >= self.reserve, f"lead_cap below reserve {self.reserve}", self.lead_cap
@@ -72,6 +73,11 @@ class SchedulerConfig:
     def rows_per_step(self) -> int:
         """Rows decoded in one step at most."""
         return self.slots if self.max_rows is None else min(self.max_rows, self.slots)
+
+    @property
+    def prefills_per_step(self) -> int:
+        """Utterances started in one step at most."""
+        return max(4, self.slots // 4) if self.max_prefills is None else self.max_prefills
 
     @property
     def queue_length(self) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class Layout(StrEnum):
@@ -23,8 +24,7 @@ class Layout(StrEnum):
     FULL_TEXT = "full_text"
 
 
-@dataclass(frozen=True, slots=True)
-class Prefill:
+class Prefill(NamedTuple):
     """First pass over the prompt of an utterance; makes frame 0 and takes `slot`.
 
     `text_tokens` go into this pass: all of them in FULL_TEXT, one in STREAMING. `layout` is never
@@ -38,8 +38,7 @@ class Prefill:
     layout: Layout
 
 
-@dataclass(frozen=True, slots=True)
-class Decode:
+class Decode(NamedTuple):
     """Make frame number `frame` (1 or more) of the utterance in `slot`."""
 
     id: str
@@ -47,8 +46,7 @@ class Decode:
     frame: int
 
 
-@dataclass(frozen=True, slots=True)
-class CodecRun:
+class CodecRun(NamedTuple):
     """After the prefills and decodes of this step, turn the oldest `frames` frames into samples.
 
     If the row's speech ended in this step, all its pending frames are turned instead.
@@ -66,16 +64,6 @@ class StepPlan:
     prefills: tuple[Prefill, ...] = ()
     decodes: tuple[Decode, ...] = ()
     codec: tuple[CodecRun, ...] = ()
-
-    def without(self, ids: frozenset[str]) -> StepPlan:
-        """The plan with the frames of these utterances left out."""
-        if not ids:
-            return self
-        return StepPlan(
-            tuple(p for p in self.prefills if p.id not in ids),
-            tuple(d for d in self.decodes if d.id not in ids),
-            tuple(c for c in self.codec if c.id not in ids),
-        )
 
     @property
     def rows(self) -> int:
@@ -101,7 +89,7 @@ class StepPlan:
     @property
     def codec_frames(self) -> int:
         """Frames that go through the codec in this step."""
-        return sum(c.frames for c in self.codec)
+        return sum([c.frames for c in self.codec])
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +99,16 @@ class StepResult:
     `seconds`: how long it took. `frames`: utterances that made a frame. `samples`: how many
     samples left the codec, by utterance. `ended`: utterances that are over, whatever the reason
     (end of speech, a guard, a failure); all their pending frames went through the codec.
-    `left_out`: planned utterances for whose frame the engine had no memory; the codec turned what
-    they had.
     """
 
     seconds: float
     frames: frozenset[str] = frozenset()
     samples: Mapping[str, int] = field(default_factory=dict)
     ended: frozenset[str] = frozenset()
-    left_out: frozenset[str] = frozenset()
+
+    def left_out(self, plan: StepPlan) -> frozenset[str]:
+        """Who was to make a frame, made none and did not end: the engine had no room for it."""
+        if len(self.frames) == plan.rows:
+            return frozenset()
+        planned = [work.id for work in plan.prefills] + [work.id for work in plan.decodes]
+        return frozenset(planned) - self.frames - self.ended

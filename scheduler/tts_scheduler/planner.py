@@ -1,47 +1,19 @@
 """From the state of all utterances to one `StepPlan`: pure, nothing is changed here.
 
-    awake rows → in order → as many as the step may hold → starts that nobody on air pays for
-
-A listener's playback deadline is kept by arithmetic over predicted durations: `latest_end` says how
-long the coming step may last before it costs somebody a packet that could have been in time.
+awake rows → in order → as many as the step may hold → starts that nobody on air pays for
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import inf
 
 from tts_scheduler.config import SchedulerConfig
-from tts_scheduler.cost import CostModel, StepCosts
-from tts_scheduler.plan import CodecRun, Decode, Layout, Prefill, StepPlan
-from tts_scheduler.policy import (
-    Policy,
-    due,
-    is_text_late,
-    next_packet,
-    resume_at,
-    start_at,
-    start_key,
-)
-from tts_scheduler.ramp import codec_run, first_run
+from tts_scheduler.cost import CostModel
+from tts_scheduler.draft import Draft
+from tts_scheduler.plan import StepPlan
+from tts_scheduler.policy import Policy, resume_at, start_at, start_key
 from tts_scheduler.utterance import Utterance
-
-
-@dataclass(slots=True, eq=False)
-class _Row:
-    """A speaking row that can make its next frame. `codec`: frames to turn if it does.
-
-    `deadline` is that of the packet its frame is for, `further` the steps it needs after this one;
-    `due` is when this step must end at the latest, if those are usual ones.
-    """
-
-    row: Utterance
-    deadline: float
-    further: int
-    due: float
-    pressing: bool
-    codec: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +33,13 @@ class Planner:
     ) -> StepPlan | None:
         """The next step, or None if there is nothing to do at `now`."""
         rows, starved, resting = _sort_out(speaking, now, self.config)
-        starts = [
-            row for row in waiting if row.blocked_until <= now and start_at(row, self.config) <= now
-        ]
+        starts = [row for row in waiting if start_at(row, self.config) <= now]
         if not (rows or starved or starts):
             return None
-        draft = _Draft(self.config, self.cost.costs, self.cost.caution, now, len(rows))
+        costs = self.cost.costs_at(min(len(rows), self.config.rows_per_step))
+        draft = Draft(self.config, costs, self.cost.caution, now, len(rows))
         draft.rank(rows, self.policy)
-        draft.choose(starved, resting, self.policy.protects)
+        draft.choose(starved, resting, self.policy.protects, bool(starts and free_slots))
         if starts and free_slots:
             starts.sort(key=start_key)
             live = len(rows) + len(resting)
@@ -79,225 +50,21 @@ class Planner:
 def _sort_out(
     speaking: Iterable[Utterance], now: float, config: SchedulerConfig
 ) -> tuple[list[Utterance], list[Utterance], list[Utterance]]:
-    """Rows that can make a frame; rows that cannot, for want of text or memory, with frames to
-    flush; parked rows."""
+    """Rows that can make a frame; rows that cannot, for want of text or of room in the engine,
+    with frames to flush; parked rows."""
     rows: list[Utterance] = []
     starved: list[Utterance] = []
     resting: list[Utterance] = []
     for row in speaking:
         # not row.can_go_on, but faster
-        if row.blocked_until > now or not (row.finished or row.frames < row.text_tokens):
+        if not (row.finished or row.frames < row.text_tokens):
             if row.codec_pending:
                 starved.append(row)
         elif row.parked and now < resume_at(row, config):
             resting.append(row)
+        elif now < row.retry_at:  # the engine had no room for it just now
+            if row.codec_pending:
+                starved.append(row)
         else:
             rows.append(row)
     return rows, starved, resting
-
-
-class _Draft:
-    """A plan in the making. Predicted seconds are cautious ones throughout."""
-
-    __slots__ = (
-        "_chosen",
-        "_codec",
-        "_config",
-        "_costs",
-        "_latest",
-        "_now",
-        "_overloaded",
-        "_pace",
-        "_prefills",
-        "_ranked",
-        "_rows_per_step",
-        "_seconds",
-        "_step",
-        "_turn",
-    )
-
-    def __init__(
-        self, config: SchedulerConfig, costs: StepCosts, caution: float, now: float, rows: int
-    ) -> None:
-        self._config = config
-        self._costs = StepCosts(
-            costs.base * caution,
-            costs.row * caution,
-            costs.codec_frame * caution,
-            costs.prefill * caution,
-            costs.prefill_row * caution,
-            costs.prefill_token * caution,
-        )
-        self._now = now
-        limit = self._rows_per_step = config.rows_per_step
-        per_row = self._costs.row + self._costs.codec_frame
-        self._step = self._costs.base + per_row * min(rows, limit)
-        """Duration of a usual step."""
-        self._turn = self._step * max(1, -(-rows // limit))
-        """Duration until every row has had its step."""
-        self._pace = self._step
-        """Duration until every pressing row has had its step."""
-        self._ranked: list[_Row] = []
-        self._chosen: list[_Row] = []
-        self._codec: list[CodecRun] = []
-        self._prefills: list[Prefill] = []
-        self._seconds = self._costs.base
-        """Duration of the step as drafted so far."""
-        self._latest = inf
-        self._overloaded = False
-        """Somebody on air cannot be in time: no moment to start somebody else."""
-
-    def rank(self, rows: Iterable[Utterance], policy: Policy) -> None:
-        """Put the rows in order and mark those that cannot be left out without need."""
-        now, config, step, key = self._now, self._config, self._step, policy.key
-        horizon = now + config.reserve if policy.protects else inf
-        keyed = []
-        pressing = 0
-        for row in rows:
-            deadline, further = next_packet(row, config)
-            row_due = deadline - further * step
-            is_pressing = row_due < horizon
-            pressing += is_pressing
-            entry = _Row(row, deadline, further, row_due, is_pressing)
-            keyed.append((key(row, row_due), row.order, entry))
-        keyed.sort()
-        self._ranked = [entry[2] for entry in keyed]
-        self._pace = step * max(1, -(-(pressing + 1) // self._rows_per_step))
-
-    def choose(
-        self, starved: Iterable[Utterance], resting: Iterable[Utterance], protects: bool
-    ) -> None:
-        """Take the first rows of the ranking, and leave out what a pressing row cannot afford."""
-        for row in starved:
-            self._add_codec(row, row.codec_pending)
-        ranked = self._ranked
-        if protects:
-            fresh = [r for r in ranked if r.pressing and not r.row.playback.on_air]
-            if fresh and len(ranked) > self._rows_per_step:
-                ranked = self._with_fresh(fresh)
-        chosen = self._chosen = ranked[: self._rows_per_step]
-        for entry in chosen:
-            row = entry.row
-            has_next = row.finished or row.frames + 1 < row.text_tokens
-            entry.codec = self._codec_frames(row, row.codec_pending + 1, has_next)
-            self._seconds += self._row_seconds(entry)
-        if protects:
-            self._latest = self._latest_end(ranked, starved, resting)
-            self._leave_out()
-        for entry in ranked[len(self._chosen) :]:
-            self._add_codec(entry.row, self._codec_frames(entry.row, entry.row.codec_pending, True))
-
-    def _with_fresh(self, fresh: list[_Row]) -> list[_Row]:
-        """The ranking when not all rows fit: rows without sound first, where nobody pays for it."""
-        on_air = [r for r in self._ranked if r.row.playback.on_air or not r.pressing]
-        limit, step = self._rows_per_step, self._step
-        earliest = self._now + step
-        ends = [(place, r.due) for place, r in enumerate(on_air)]
-        kept = [(p, end) for p, end in ends if end - (p // limit) * step >= earliest]
-        first = len(fresh)
-        while first and any(e - ((p + first) // limit) * step < earliest for p, e in kept):
-            first -= 1
-        calm = next((i for i, r in enumerate(on_air) if not r.pressing), len(on_air))
-        return fresh[:first] + on_air[:calm] + fresh[first:] + on_air[calm:]
-
-    def _latest_end(
-        self, ranked: Iterable[_Row], starved: Iterable[Utterance], resting: Iterable[Utterance]
-    ) -> float:
-        """Until when this step may last: everyone who can still be in time will be.
-
-        Rows behind the first `rows_per_step` need a later step, and so do parked ones. Packets
-        that will be late whatever we do bind nobody; unless late text explains it, they are a sign
-        of too much work.
-        """
-        limit, step = self._rows_per_step, self._step
-        shortest = self._costs.base
-        shortest += sum([self._row_seconds(r) for r in self._chosen if r.pressing])
-        earliest = self._now + shortest
-        latest = inf
-        for place, entry in enumerate(ranked):
-            # A row in need is spared the rows that can wait in its further steps, too.
-            end = entry.deadline - entry.further * shortest if entry.further else entry.deadline
-            if place >= limit:
-                end -= (place // limit) * step
-            playback = entry.row.playback
-            if entry.row.codec_pending and (filled := playback.deadline()) is not None:
-                end = min(end, filled)  # frames made before may fill a packet of their own
-            if end < latest and playback.on_air:
-                if end >= earliest:
-                    latest = end
-                elif not is_text_late(entry.row, self._config):
-                    self._overloaded = True
-        others = [due(row, step, self._config) - step for row in resting]
-        deadlines = [row.playback.deadline() for row in starved]
-        others += [deadline for deadline in deadlines if deadline is not None]
-        return min((end for end in others if earliest <= end < latest), default=latest)
-
-    def _leave_out(self) -> None:
-        """Drop rows that can wait from the end, while that saves a row that cannot."""
-        chosen = self._chosen
-        while self._now + self._seconds > self._latest and chosen and not chosen[-1].pressing:
-            seconds = self._seconds - self._row_seconds(chosen[-1])
-            due_after = chosen[-1].due - self._step
-            if due_after < self._now + seconds:
-                break
-            self._seconds = seconds
-            self._latest = min(self._latest, due_after)
-            chosen.pop()
-
-    def add_starts(
-        self, starts: Iterable[Utterance], free_slots: Sequence[int], live: int | None
-    ) -> None:
-        """Prefills in order, as many as fit; the first that does not fit ends the list.
-
-        `live` rows speak already and are not to pay for it; None: let them pay.
-        """
-        config, costs = self._config, self._costs
-        for row, slot in zip(starts, free_slots[: config.max_prefills], strict=False):
-            full_text = row.finished and row.layout is not Layout.STREAMING
-            layout = Layout.FULL_TEXT if full_text else Layout.STREAMING
-            text_tokens = row.text_tokens if full_text else 1
-            has_next = row.finished or row.text_tokens > 1
-            pace = self._turn if live is None else self._pace
-            frames = first_run(row, 1, self._now, pace, config) if has_next else 1
-            seconds = costs.prefill_row + costs.prefill_token * (row.prompt_tokens + text_tokens)
-            seconds += costs.codec_frame * frames
-            seconds += 0.0 if self._prefills else costs.prefill
-            if live and not self._fits(seconds, live + len(self._prefills) + 1, row.lead_cap):
-                return
-            self._seconds += seconds
-            self._prefills.append(Prefill(row.id, slot, row.prompt_tokens, text_tokens, layout))
-            if frames:
-                self._codec.append(CodecRun(row.id, slot, frames))
-
-    def _fits(self, seconds: float, rows: int, lead_cap: float) -> bool:
-        """Nobody on air pays for `seconds` more now, nor for being one of `rows` from now on."""
-        costs, limit = self._costs, self._rows_per_step
-        step = costs.base + (costs.row + costs.codec_frame) * min(rows, limit)
-        if self._overloaded or step * max(1.0, rows / limit) > self._config.frame_seconds:
-            return False
-        if self._now + self._seconds + seconds <= self._latest:
-            return True
-        # Longer than the lead that listeners are ever given: waiting would not make it fit.
-        most = min([lead_cap, *(r.row.lead_cap for r in self._ranked)])
-        return self._costs.base + seconds + 2.0 * self._step > most
-
-    def _codec_frames(self, row: Utterance, pending: int, has_next: bool) -> int:
-        if row.playback.on_air:
-            return codec_run(row, pending, has_next, self._now, self._turn, self._config)
-        return codec_run(row, pending, has_next, self._now, self._pace, self._config)
-
-    def _row_seconds(self, entry: _Row) -> float:
-        return self._costs.row + self._costs.codec_frame * entry.codec
-
-    def _add_codec(self, row: Utterance, frames: int) -> None:
-        if frames:
-            self._seconds += self._costs.codec_frame * frames
-            self._codec.append(CodecRun(row.id, row.slot, frames))
-
-    def finished_plan(self) -> StepPlan | None:
-        """The plan, or None if nothing was taken."""
-        decodes = tuple([Decode(r.row.id, r.row.slot, r.row.frames) for r in self._chosen])
-        codec = [CodecRun(r.row.id, r.row.slot, r.codec) for r in self._chosen if r.codec]
-        if not (decodes or self._prefills or self._codec):
-            return None
-        return StepPlan(tuple(self._prefills), decodes, (*self._codec, *codec))

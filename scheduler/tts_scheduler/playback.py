@@ -21,13 +21,12 @@ class Playback:
     """
 
     __slots__ = (
-        "_deadline",
-        "_free_at",
         "_played",
         "first_sent_at",
         "late_seconds",
         "packet_samples",
         "packets",
+        "runs_out_at",
         "sample_rate",
         "sent_samples",
         "underruns",
@@ -52,34 +51,36 @@ class Playback:
         """Packets, after the first, that left after their playback deadline."""
         self.late_seconds = 0.0
         """Silence the listener heard in the middle of speech, in all."""
-        self._free_at = listener_free_at
         self._played = 0.0
-        self._deadline: float | None = None
+        self.runs_out_at = listener_free_at
+        """What `deadline()` answers; the planner's inner loops read it."""
 
     def sent(self, samples: int, now: float) -> float:
         """A packet left; returns its lateness in seconds."""
         seconds = samples / self.sample_rate
         self.packets += 1
         self.sent_samples += samples
-        if self._deadline is None:
+        runs_out_at = self.runs_out_at
+        if self.first_sent_at is None or runs_out_at is None:
             self.first_sent_at = now
-            free_at = self._free_at
-            self._deadline = (now if free_at is None or free_at < now else free_at) + seconds
+            starts_at = now if runs_out_at is None or runs_out_at < now else runs_out_at
+            self.runs_out_at = starts_at + seconds
             return 0.0
-        late = now - self._deadline
+        late = now - runs_out_at
         if late <= 0.0:
-            self._deadline += seconds
+            self.runs_out_at = runs_out_at + seconds
             return 0.0
         self.underruns += 1
         self.late_seconds += late
-        self._deadline = now + seconds  # the gap is over: playing resumes with this packet
+        # The gap is over: playing resumes with this packet.
+        self.runs_out_at = now + seconds
         return late
 
     def feed(self, samples: int, now: float) -> float:
         """Samples left the codec; returns the lateness of the first packet they complete."""
         self.unsent_samples += samples
         late = 0.0
-        if self._deadline is None and self.unsent_samples:
+        if self.first_sent_at is None and self.unsent_samples:
             late += self._send(min(self.unsent_samples, self.packet_samples), now)
         while self.unsent_samples >= self.packet_samples:
             late += self._send(self.packet_samples, now)
@@ -96,10 +97,10 @@ class Playback:
         ignored; more than was sent counts as all of it. A report that took a round trip to arrive
         makes the deadline late by that round trip: `SchedulerConfig.reserve` has to cover it.
         """
-        if self._deadline is None or seconds < self._played:
+        if self.first_sent_at is None or seconds < self._played:
             return
         self._played = min(seconds, self.sent_seconds)
-        self._deadline = now + self.sent_seconds - self._played
+        self.runs_out_at = now + self.sent_seconds - self._played
 
     @property
     def on_air(self) -> bool:
@@ -116,11 +117,11 @@ class Playback:
 
         Before the first packet: when the previous turn has been heard, None if there is none.
         """
-        return self._free_at if self._deadline is None else self._deadline
+        return self.runs_out_at
 
     def lead(self, now: float) -> float:
         """Seconds of audio the listener still has to hear; 0.0 in a gap."""
-        deadline = self.deadline()
+        deadline = self.runs_out_at
         return 0.0 if deadline is None or deadline < now else deadline - now
 
     def _send(self, samples: int, now: float) -> float:

@@ -52,9 +52,10 @@ def next_packet(row: Utterance, config: SchedulerConfig) -> tuple[float, int]:
     needs after the next one. Packets that the frames made so far will fill come before it: for
     those only the codec has to run.
     """
-    deadline = row.playback.deadline()
+    playback = row.playback
+    deadline = playback.runs_out_at
     size = config.packet_samples
-    made = row.playback.unsent_samples + row.codec_pending * config.frame_samples
+    made = playback.unsent_samples + row.codec_pending * config.frame_samples
     further = (size - made % size - 1) // config.frame_samples
     if deadline is None:
         return -inf, further
@@ -96,7 +97,9 @@ def start_at(row: Utterance, config: SchedulerConfig) -> float:
     if not (row.finished or row.flushed or row.text_tokens >= row.min_start_tokens):
         at += config.max_start_wait
     free_at = row.listener_free_at
-    return at if free_at is None else max(at, free_at - row.lead_cap)
+    return (
+        max(at, row.retry_at) if free_at is None else max(at, row.retry_at, free_at - row.lead_cap)
+    )
 
 
 def start_key(row: Utterance) -> tuple[float, int]:
@@ -117,8 +120,9 @@ def rest_seconds(config: SchedulerConfig) -> float:
 
 def is_ahead(row: Utterance, now: float, config: SchedulerConfig) -> bool:
     """More than the lead cap has been made and not been played: the row can rest."""
-    made = row.playback.unsent_samples + row.codec_pending * config.frame_samples
-    return row.playback.lead(now) + made / config.sample_rate > row.lead_cap
+    playback = row.playback
+    made = playback.unsent_samples + row.codec_pending * config.frame_samples
+    return playback.lead(now) + made / config.sample_rate > row.lead_cap
 
 
 def resume_at(row: Utterance, config: SchedulerConfig) -> float:

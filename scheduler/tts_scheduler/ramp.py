@@ -20,15 +20,16 @@ def codec_run(
     """
     if pending == 0 or not has_next:
         return pending
-    if not row.playback.on_air:
+    playback = row.playback
+    if playback.first_sent_at is None:
         return first_run(row, pending, now, step, config)
-    if row.playback.unsent_samples + pending * config.frame_samples < config.packet_samples:
+    if playback.unsent_samples + pending * config.frame_samples < config.packet_samples:
         return 0  # it would fill no packet: no listener has anything of it yet
     ramp = config.codec_ramp
-    target = ramp[min(row.codec_runs, len(ramp) - 1)]
+    target = ramp[row.codec_runs] if row.codec_runs < len(ramp) else ramp[-1]
     if pending >= target:
         return pending
-    deadline = row.playback.deadline()
+    deadline = playback.runs_out_at
     assert deadline is not None, f"{row.id} is on air without a deadline"
     ready = now + (1 + target - pending) * step + config.reserve
     return 0 if ready <= deadline else pending

@@ -6,8 +6,7 @@ Seconds are floats on one clock of the caller, which never runs backwards.
 
 from __future__ import annotations
 
-from bisect import insort
-from collections import deque
+from collections.abc import Iterable
 from math import inf
 
 from tts_scheduler.admission import Admission, Admitted, Queued, Turnover, admit
@@ -17,6 +16,7 @@ from tts_scheduler.plan import Layout, Prefill, StepPlan, StepResult
 from tts_scheduler.planner import Planner
 from tts_scheduler.playback import Playback
 from tts_scheduler.policy import DEADLINE_ORDER, Policy, is_ahead, resume_at, start_at
+from tts_scheduler.register import Register
 from tts_scheduler.utterance import Phase, Stats, Utterance
 
 
@@ -38,13 +38,8 @@ class Scheduler:
         self.config = config
         self.cost = CostModel() if cost is None else cost
         self._planner = Planner(config, self.cost, policy)
-        self._utterances: dict[str, Utterance] = {}
-        self._queue: deque[Utterance] = deque()
-        self._waiting: dict[str, Utterance] = {}
-        self._speaking: dict[str, Utterance] = {}
-        self._free_slots = list(range(config.slots))
+        self._register = Register(config.slots)
         self._turnover = Turnover(config.queue_timeout)
-        self._over: dict[str, Stats] = {}
         self._opened = 0
         self._steps = 0
 
@@ -68,14 +63,14 @@ class Scheduler:
         config's for this utterance; a cap below the reserve counts as the reserve. Raises
         ValueError for an id in use.
         """
-        if id in self._utterances:
+        if id in self._register.utterances:
             raise ValueError(f"utterance {id!r} is open already: an id names one utterance")
         admission = self._admission()
         if not isinstance(admission, Admitted | Queued):
             return admission
         config = self.config
         self._opened += 1
-        row = self._utterances[id] = Utterance(
+        row = Utterance(
             id=id,
             order=self._opened,
             prompt_tokens=prompt_tokens,
@@ -89,14 +84,14 @@ class Scheduler:
             playback=Playback(config.sample_rate, config.packet_samples, listener_free_at),
         )
         if isinstance(admission, Queued):
-            self._queue.append(row)
+            self._register.enqueue(row)
         else:
-            self._admit(row, now)
+            self._register.admit(row, now)
         return admission
 
     def append(self, id: str, text_tokens: int, now: float) -> None:
         """More text came. Raises ValueError after `finish` and for a negative count."""
-        row = self._utterances.get(id)
+        row = self._register.utterances.get(id)
         if row is None or text_tokens == 0:
             return
         if row.finished or text_tokens < 0:
@@ -109,7 +104,7 @@ class Scheduler:
 
     def finish(self, id: str, now: float) -> bool:
         """No more text will come. False: there is nothing to speak, the utterance is over."""
-        row = self._utterances.get(id)
+        row = self._register.utterances.get(id)
         if row is None:
             return False
         row.finished = True
@@ -122,13 +117,13 @@ class Scheduler:
 
     def flush(self, id: str, now: float) -> None:
         """Start speaking with the text there is, whatever the start policy says."""
-        row = self._utterances.get(id)
+        row = self._register.utterances.get(id)
         if row is not None:
             row.flushed = True
 
     def cancel(self, id: str, now: float) -> bool:
         """End it now; its slot is free at the next plan. False if it was over already."""
-        row = self._utterances.get(id)
+        row = self._register.utterances.get(id)
         if row is None:
             return False
         self._end(row, now)
@@ -137,7 +132,7 @@ class Scheduler:
 
     def played(self, id: str, seconds: float, now: float) -> None:
         """The listener has played `seconds` of this utterance."""
-        row = self._utterances.get(id)
+        row = self._register.utterances.get(id)
         if row is not None:
             row.playback.played(seconds, now)
             row.parked = row.phase is Phase.SPEAKING and is_ahead(row, now, self.config)
@@ -145,69 +140,71 @@ class Scheduler:
     def expire(self, now: float) -> tuple[str, ...]:
         """End those that have queued for too long; the caller tells them."""
         expired = []
-        while self._queue and self._queue_ends_at() <= now:
-            expired.append(self._queue[0].id)
-            self._end(self._queue[0], now)
+        while self._register.queue and self._queue_ends_at() <= now:
+            expired.append(self._register.queue[0].id)
+            self._end(self._register.queue[0], now)
         return tuple(expired)
 
     # The step -------------------------------------------------------------------------------
 
     def plan(self, now: float) -> StepPlan | None:
         """What the next step should do; None if there is nothing to do now. Changes nothing."""
-        return self._planner.plan(
-            self._speaking.values(), self._waiting.values(), self._free_slots, now
-        )
+        register = self._register
+        speaking, waiting = register.speaking.values(), register.waiting.values()
+        return self._planner.plan(speaking, waiting, register.free_slots, now)
 
     def commit(self, plan: StepPlan, result: StepResult, now: float) -> None:
-        """The step `plan` was done. What was cancelled in the meantime is passed over."""
-        self._over.clear()
+        """The step `plan` was done. What was cancelled in the meantime is passed over.
+
+        Rows that the engine left out lose nothing and are planned again, after a pause that grows.
+        """
+        register = self._register
+        register.forget()
         self._steps += 1
-        done = plan.without(result.left_out)
-        if done.rows or done.codec:
-            self.cost.observe(Load.of(done), result.seconds)
-        for id in result.left_out:
-            left_out = self._utterances.get(id)
-            if left_out is not None:
-                left_out.blocked_until = now + self.config.memory_wait
+        speaking, made = register.speaking, result.frames
+        left_out = result.left_out(plan)
+        if not left_out:  # with less in it than was planned, a step teaches nothing
+            self.cost.observe(Load.of(plan), result.seconds)
+        for id in left_out:
+            alone = register.utterances.get(id)
+            if alone is not None:
+                alone.note_left_out(now)
         for prefill in plan.prefills:
             self._start(prefill, result, now)
         for decode in plan.decodes:
-            row = self._speaking.get(decode.id)
-            if row is not None and decode.id in result.frames:
+            row = speaking.get(decode.id)
+            if row is not None and decode.id in made:
                 row.frames += 1
                 row.codec_pending += 1
                 row.served = self._steps
+                row.left_out = 0
+        samples = result.samples
         for run in plan.codec:
-            row = self._speaking.get(run.id)
-            if row is not None:
-                row.codec_pending -= min(run.frames, row.codec_pending)
+            row = speaking.get(run.id)
+            if row is not None and run.id in samples:
+                ran = -(-samples[run.id] // self.config.frame_samples)
+                row.codec_pending -= min(ran, row.codec_pending)
                 row.codec_runs += 1
-        for id, samples in result.samples.items():
-            self._deliver(id, samples, id in result.ended, result.seconds, now)
+        for id, count in samples.items():
+            self._deliver(id, count, id in result.ended, result.seconds, now)
         for id in sorted(result.ended):  # in an order that does not depend on hashing
-            ended = self._utterances.get(id)
+            ended = register.utterances.get(id)
             if ended is not None:
                 self._end(ended, now)
-        for decode in plan.decodes:
-            self._settle(decode.id, now)
-        for prefill in plan.prefills:
-            self._settle(prefill.id, now)
+        self._settle([work.id for work in plan.decodes], now)
+        self._settle([work.id for work in plan.prefills], now)
         self._promote(now)
 
     def next_wake(self, now: float) -> float | None:
         """When to plan (or expire) again if nothing comes in until then; None for never."""
         if self.plan(now) is not None:
             return now
-        times = [
-            max(start_at(row, self.config), row.blocked_until) for row in self._waiting.values()
-        ]
-        times += [
-            max(resume_at(row, self.config) if row.parked else now, row.blocked_until)
-            for row in self._speaking.values()
-            if row.can_go_on
-        ]
+        times = [start_at(row, self.config) for row in self._register.waiting.values()]
+        able = [row for row in self._register.speaking.values() if row.can_go_on]
+        times += [resume_at(row, self.config) for row in able if row.parked]
+        times += [row.retry_at for row in able]
         wake = min((at for at in times if at > now), default=inf)
-        if self._queue:
+        if self._register.queue:
             wake = min(wake, max(now, self._queue_ends_at()))
         return None if wake == inf else wake
 
@@ -218,23 +215,26 @@ class Scheduler:
 
         One that is over is known until the next commit. Raises KeyError for others.
         """
-        row = self._utterances.get(id)
-        return self._over[id] if row is None else row.stats(now)
+        return self._register.stats(id, now)
+
+    def held_seconds(self, id: str, now: float) -> float:
+        """`stats(id, now).held_seconds` without the rest, for every packet asks."""
+        return self._register.held_seconds(id, now)
 
     @property
     def active(self) -> int:
         """Admitted utterances that are not over."""
-        return len(self._waiting) + len(self._speaking)
+        return self._register.active
 
     @property
     def held(self) -> int:
         """Speaking utterances that wait for text."""
-        return sum(not row.can_go_on for row in self._speaking.values())
+        return sum(not row.can_go_on for row in self._register.speaking.values())
 
     @property
     def queued(self) -> int:
         """Utterances that wait for capacity."""
-        return len(self._queue)
+        return len(self._register.queue)
 
     @property
     def capacity(self) -> int:
@@ -249,34 +249,27 @@ class Scheduler:
         return admit(self.active, self.queued, self.capacity, self._turnover, self.config)
 
     def _queue_ends_at(self) -> float:
-        return self._queue[0].opened_at + self.config.queue_timeout
-
-    def _admit(self, row: Utterance, now: float) -> None:
-        row.move(Phase.WAITING)
-        row.admitted_at = now
-        self._waiting[row.id] = row
+        return self._register.queue[0].opened_at + self.config.queue_timeout
 
     def _promote(self, now: float) -> None:
         """Admit from the queue, oldest first, while there is capacity."""
-        while self._queue and self.active < self.capacity:
-            self._admit(self._queue.popleft(), now)
+        register = self._register
+        while register.queue and register.active < self.capacity:
+            register.admit(register.queue[0], now)
 
     def _start(self, prefill: Prefill, result: StepResult, now: float) -> None:
-        row = self._waiting.get(prefill.id)
+        row = self._register.waiting.get(prefill.id)
         if row is None or prefill.id not in result.frames:
             return
-        del self._waiting[prefill.id]
-        self._speaking[prefill.id] = row
-        self._free_slots.remove(prefill.slot)
-        row.move(Phase.SPEAKING)
-        row.slot = prefill.slot
+        row.left_out = 0
+        self._register.begin(row, prefill.slot)
         row.layout = prefill.layout
         row.frames = row.codec_pending = 1
         row.served = self._steps
 
     def _deliver(self, id: str, samples: int, last: bool, seconds: float, now: float) -> None:
         """Samples left the codec: let the mirror hear them."""
-        row = self._speaking.get(id)
+        row = self._register.speaking.get(id)
         if row is None:
             return
         deadline = row.playback.deadline()
@@ -287,23 +280,16 @@ class Scheduler:
             # The step under way when the text came, and two frames for a packet.
             row.starved_underruns += row.resumed_at + 3.0 * seconds > deadline
 
-    def _settle(self, id: str, now: float) -> None:
-        """After a step: hold the row if its text is used up, park it if it is far ahead."""
-        row = self._speaking.get(id)
-        if row is not None:
-            row.note_text(now)
-            row.parked = is_ahead(row, now, self.config)
+    def _settle(self, ids: Iterable[str], now: float) -> None:
+        """After a step: hold rows whose text is used up, park those that are far ahead."""
+        speaking, config = self._register.speaking, self.config
+        for id in ids:
+            row = speaking.get(id)
+            if row is not None:
+                row.note_text(now)
+                row.parked = is_ahead(row, now, config)
 
     def _end(self, row: Utterance, now: float) -> None:
-        """Every way an utterance ends comes through here, and each comes through once."""
-        if row.phase is Phase.QUEUED:
-            self._queue.remove(row)
-        else:
+        if row.phase is not Phase.QUEUED:
             self._turnover.note(now - row.admitted_at)
-            self._waiting.pop(row.id, None)
-            self._speaking.pop(row.id, None)
-        if row.slot >= 0:
-            insort(self._free_slots, row.slot)
-        row.move(Phase.ENDED)
-        del self._utterances[row.id]
-        self._over[row.id] = row.stats(now)
+        self._register.end(row, now)

@@ -14,8 +14,8 @@ from random import Random
 
 from tts_scheduler.admission import Refused
 from tts_scheduler.config import SchedulerConfig
-from tts_scheduler.cost import CostModel, Load
-from tts_scheduler.machine import Machine
+from tts_scheduler.cost import CostModel
+from tts_scheduler.machine import AnyMachine
 from tts_scheduler.plan import StepPlan, StepResult
 from tts_scheduler.playback import Playback
 from tts_scheduler.policy import DEADLINE_ORDER, Policy
@@ -101,7 +101,7 @@ class Simulation:
     def __init__(
         self,
         workload: Workload,
-        machine: Machine,
+        machine: AnyMachine,
         config: SchedulerConfig,
         *,
         seed: int = 0,
@@ -147,7 +147,7 @@ class Simulation:
         if plan is None:
             self._sleep()
             return
-        seconds = self.machine.seconds(Load.of(plan), self._machine_random)
+        seconds = self.machine.seconds(plan, self._machine_random)
         result = self._step(plan, seconds)
         self._hand_over(self.now + seconds)
         self.now += seconds

@@ -15,6 +15,9 @@ from math import inf
 from tts_scheduler.plan import Layout
 from tts_scheduler.playback import Playback
 
+_FIRST_RETRY, _LONGEST_RETRY = 0.002, 0.04
+"""Seconds until a row that the engine left out is planned again."""
+
 
 class Phase(StrEnum):
     """Where an utterance is in its life."""
@@ -78,8 +81,9 @@ class Utterance:
     codec_pending: int = 0  # frames made that have not been through the codec
     codec_runs: int = 0
     parked: bool = False
-    blocked_until: float = -inf  # the engine had no memory for it: not worth asking again before
     served: int = 0  # number of the last step that worked on it
+    left_out: int = 0  # times in a row that a step was to make its frame and did not
+    retry_at: float = -inf  # not planned before, after having been left out
     # waiting for text
     held_since: float | None = None
     held_seconds: float = 0.0
@@ -98,13 +102,20 @@ class Utterance:
 
     def note_text(self, now: float) -> None:
         """After any change of text or frames: start or stop the clock of being held."""
-        held = self.phase is Phase.SPEAKING and not self.can_go_on
-        if held and self.held_since is None:
-            self.held_since = now
-        elif not held and self.held_since is not None:
+        goes_on = self.finished or self.frames < self.text_tokens  # can_go_on, but faster
+        if goes_on or self.phase is not Phase.SPEAKING:
+            if self.held_since is None:
+                return
             self.held_seconds += now - self.held_since
             self.held_since = None
             self.resumed_at = now
+        elif self.held_since is None:
+            self.held_since = now
+
+    def note_left_out(self, now: float) -> None:
+        """The engine had no room for its frame: try again soon, and less often if that goes on."""
+        self.retry_at = now + min(_LONGEST_RETRY, _FIRST_RETRY * 2.0**self.left_out)
+        self.left_out = min(self.left_out + 1, 10)
 
     def stats(self, now: float | None = None) -> Stats:
         """Snapshot; the time of a hold that is not over counts up to `now`, if given."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from realtime_tts.audio.pcm import FULL_SCALE
 from realtime_tts.engine.interface import (
     Engine,
     SamplerSettings,
@@ -16,6 +17,7 @@ from realtime_tts.engine.interface import (
     StepOutput,
     UtteranceSpec,
 )
+from realtime_tts.engine.sound import all_sound
 from tts_scheduler import CodecRun, Decode, Layout, Prefill, StepPlan
 
 PARITY = Path(__file__).parents[1] / "data" / "parity"
@@ -93,20 +95,38 @@ def plan(engine: Engine, live: Sequence[Utterance]) -> StepPlan:
 
 
 def note(engine: Engine, output: StepOutput, live: Sequence[Utterance]) -> None:
+    sound = heard(output)
     for utterance in live:
         id = utterance.id
         if id in output.frames:
             utterance.codes.append(output.frames[id])
             utterance.frames += 1
-        if id in output.samples:
-            utterance.pieces.append(output.samples[id])
-            utterance.sounded += len(output.samples[id]) // engine.info.samples_per_frame
+        if id in sound:
+            utterance.pieces.append(sound[id])
+            utterance.sounded += len(sound[id]) // engine.info.samples_per_frame
         if id in output.failed:
             utterance.end = output.failed[id].code
         elif id in output.ended:
             utterance.end = output.ended[id]
         if utterance.end is not None:
             engine.close(id)
+
+
+def heard(output: StepOutput) -> dict[str, Samples]:
+    """Samples by id, PCM as floats."""
+    sound: dict[str, Samples] = {}
+    for block in all_sound(output):
+        assert sound.keys().isdisjoint(block.ids), "an id is in one block, once"
+        samples = block.samples
+        floats = samples / np.float32(FULL_SCALE) if samples.dtype == np.int16 else samples
+        sound.update(zip(block.ids, floats.astype(np.float32), strict=True))
+    return sound
+
+
+def absent(plan: StepPlan, output: StepOutput) -> set[str]:
+    """Who was to make a frame, made none and did not end."""
+    planned = {p.id for p in plan.prefills} | {d.id for d in plan.decodes}
+    return planned - output.frames.keys() - output.ended.keys() - output.failed.keys()
 
 
 def same_speech(one: Sequence[Utterance], other: Sequence[Utterance]) -> None:

@@ -17,6 +17,8 @@ from speaking import (
     SAMPLINGS,
     USUAL,
     Utterance,
+    absent,
+    heard,
     plan,
     same_speech,
     speak,
@@ -242,8 +244,7 @@ def test_the_wide_program_runs_only_for_those_who_need_it(
 
 def test_warming_up_leaves_the_engine_as_it_was() -> None:
     engine, fresh = captured(slots=2), captured(slots=2)
-    measured = engine.warm_up(lambda what, done, total: None)
-    assert {step.plan.rows for step in measured} == {1, 2}
+    engine.warm_up(lambda what, done, total: None)
     assert engine.room.store.free_positions == fresh.room.store.free_positions
     told = []
     for each in (engine, fresh):
@@ -251,6 +252,17 @@ def test_warming_up_leaves_the_engine_as_it_was() -> None:
         speak(each, told[-1], steps=20)
     same_speech(*told)
     assert engine.heads.misses == 0  # every voice was kept
+
+
+def test_warming_up_measures_every_size_of_batch_with_the_codec() -> None:
+    engine = captured(slots=3)
+    assert engine.info.row_buckets == (1, 2, 3)
+    measured = engine.warm_up(lambda what, done, total: None)
+    decoded = [step.plan for step in measured if step.plan.decodes]
+    assert {plan.rows for plan in decoded} == {1, 2, 3}
+    for rows in (1, 2, 3):
+        codec = {plan.codec_frames for plan in decoded if plan.rows == rows}
+        assert codec == {0, rows, 2 * rows, 4 * rows}
 
 
 # Memory ----------------------------------------------------------------------------------------
@@ -275,11 +287,10 @@ def test_without_memory_nobody_is_lost_and_all_say_the_same() -> None:
         def watched(plan, engine=engine, step=step):  # type: ignore[no-untyped-def]
             output = step(plan)
             if engine is little:
-                left_out.update(output.left_out)
                 aside.update(engine.room.aside)
-            planned = {p.id for p in plan.prefills} | {d.id for d in plan.decodes}
-            made = output.frames.keys() | output.ended.keys() | output.failed.keys()
-            assert planned - made == output.left_out
+                left_out.update(absent(plan, output))
+            else:
+                assert not absent(plan, output)
             return output
 
         engine.step = watched  # type: ignore[method-assign]
@@ -300,7 +311,7 @@ def test_steps_that_need_no_memory_set_nobody_aside() -> None:
     made = plan(engine, [row])
     engine.step(StepPlan(made.prefills))
     output = engine.step(StepPlan(codec=made.codec))
-    assert len(output.samples["held"]) == 1920
+    assert len(heard(output)["held"]) == 1920
     assert "none" in engine.step(StepPlan(plan(engine, [none]).prefills)).failed
     assert not engine.room.aside
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from speaking import PARITY
+from speaking import PARITY, absent
 
 from realtime_tts.engine.captured_engine import CapturedEngine
 from realtime_tts.engine.guards import GuardConfig
@@ -71,7 +71,7 @@ def spoken(engine: CapturedEngine) -> tuple[dict[str, bytes], set[str]]:
 
     def watched(plan: StepPlan) -> StepOutput:
         output = step(plan)
-        left_out.update(output.left_out)
+        left_out.update(absent(plan, output))
         return output
 
     engine.step = watched  # type: ignore[method-assign]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
@@ -47,11 +48,16 @@ def test_numbers_arrive_and_what_was_sent_before_stays() -> None:
 def test_samples_land_side_by_side_however_many_they_are() -> None:
     landing = Landing(2, 3, CPU)
     landing.outputs(torch.tensor([4, 5], dtype=torch.int32))
-    places = [landing.samples(torch.full((2, 2), float(value))) for value in range(5)]
+    places = [
+        landing.samples(torch.tensor([[value, value], [-value, -value]], dtype=torch.int16))
+        for value in range(5)
+    ]
     landing.wait()
     assert landing.numbers(2) == [4, 5]
     for value, place in enumerate(places):
-        assert landing.sound([place]).tolist() == [float(value)] * 4
-    assert landing.sound(places[1:3]).tolist() == [1.0] * 4 + [2.0] * 4
+        assert landing.block(2, [place]).tolist() == [[value] * 2, [-value] * 2]
+    both = landing.block(2, places[1:3])
+    assert both.tolist() == [[1, 1, 2, 2], [-1, -1, -2, -2]] and both.dtype == np.int16
     landing.reset()
-    assert landing.samples(torch.ones(1, 1)) == slice(0, 1)
+    assert landing.samples(torch.ones(1, 1, dtype=torch.int16)) == slice(0, 1)
+    assert both[0, 0] == 1, "a copy"

@@ -1,10 +1,12 @@
 import random
+from collections import Counter
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tts_scheduler import CostModel, Load, StepCosts
+from tts_scheduler.machine import GraphMachine
 
 CPU = StepCosts(0.012, 0.006, 0.002, 0.02, 0.02, 0.0002)
 GPU = StepCosts(0.0067, 0.00004, 0.00003, 0.0018, 0.0001, 0.000004)
@@ -138,3 +140,29 @@ def test_caution_shrinks_as_predictions_come_true() -> None:
 def test_a_negative_duration_is_refused() -> None:
     with pytest.raises(ValueError, match="at least 0"):
         CostModel().observe(Load(0, 0, 1, 1), -0.001)
+
+
+BUCKETED = GraphMachine()
+
+
+def bucket_seconds(rows: int) -> float:
+    return BUCKETED.step_ms(0, rows, Counter({1: rows})) / 1e3
+
+
+@pytest.mark.parametrize("rows", [1, 64, 65, 256, 257, 500, 513, 900, 1000])
+def test_a_machine_of_captured_steps_is_predicted_by_its_buckets(rows: int) -> None:
+    rng = random.Random(2)
+    cost = BUCKETED.lesson()
+    for _ in range(1_000):
+        number = rng.randint(1, 1_000)
+        cost.observe(Load(0, 0, number, number), bucket_seconds(number) * rng.uniform(0.97, 1.03))
+    predicted = cost.predict(Load(0, 0, rows, rows))
+    assert predicted == pytest.approx(bucket_seconds(rows), rel=0.08)
+    assert cost.costs_at(rows).seconds(Load(0, 0, rows, rows)) == pytest.approx(predicted)
+
+
+def test_capacity_ends_where_a_dearer_bucket_begins() -> None:
+    cost = CostModel(StepCosts(0.010, 0.001, 0.0, 0.0, 0.0, 0.0), row_buckets=(8, 16, 32))
+    assert cost.capacity(0.0265, 100) == 16  # the next row makes it 42 ms
+    assert cost.capacity(0.0425, 100) == 32
+    assert cost.capacity(0.050, 100) == 40  # beyond the last bucket every row counts

@@ -88,7 +88,7 @@ def serve(
     assert plan is not None
     scheduler.commit(plan, StepResult(step, frozenset(plan.ids), {}), 0.0)
     for i, listener in enumerate(listeners):
-        row = scheduler._speaking[str(i)]
+        row = scheduler._register.speaking[str(i)]
         row.playback = Playback()
         row.playback.sent(round(listener.lead * RATE), 0.0)
         row.playback.unsent_samples = listener.unsent
@@ -101,7 +101,7 @@ def serve(
             samples = {run.id: run.frames * FRAME for run in plan.codec}
             frames = frozenset(d.id for d in plan.decodes)
             scheduler.commit(plan, StepResult(step, frames, samples), now)
-    mirrors = [row.playback for row in scheduler._speaking.values()]
+    mirrors = [row.playback for row in scheduler._register.speaking.values()]
     return sum(
         playback.late_seconds > 1e-9 or (playback.deadline() or 0.0) < now - 1e-9
         for playback in mirrors
@@ -174,7 +174,7 @@ def witnessed(simulation: Simulation) -> tuple[list[Witness], dict[str, list[tup
     def plan(now: float) -> StepPlan | None:
         planned = plan_of(now)
         if planned is not None:
-            rows = [row for row in scheduler._speaking.values() if row.can_go_on]
+            rows = [row for row in scheduler._register.speaking.values() if row.can_go_on]
             number = min(len(rows), config.rows_per_step)
             usual = scheduler.cost.predict(Load(0, 0, number, number)) * scheduler.cost.caution
             dues = {row.id: due(row, usual, config) for row in rows}
@@ -184,7 +184,7 @@ def witnessed(simulation: Simulation) -> tuple[list[Witness], dict[str, list[tup
         return planned
 
     def note(id: str, samples: int, last: bool, seconds: float, now: float) -> None:
-        row = scheduler._speaking.get(id)
+        row = scheduler._register.speaking.get(id)
         if row is not None:
             deadline = row.playback.deadline() or inf
             before = (row.playback.underruns, row.starved_underruns)

@@ -55,11 +55,11 @@ def snapshot(scheduler: Scheduler) -> object:
         return (*own, *(getattr(playback, name) for name in playback.__slots__))
 
     return (
-        [row(utterance) for utterance in scheduler._utterances.values()],
-        list(scheduler._waiting),
-        list(scheduler._speaking),
-        [utterance.id for utterance in scheduler._queue],
-        list(scheduler._free_slots),
+        [row(utterance) for utterance in scheduler._register.utterances.values()],
+        list(scheduler._register.waiting),
+        list(scheduler._register.speaking),
+        [utterance.id for utterance in scheduler._register.queue],
+        list(scheduler._register.free_slots),
         scheduler.cost.costs,
         scheduler.cost.spread,
         scheduler.capacity,
@@ -149,7 +149,7 @@ class World(RuleBasedStateMachine):
     def report(self, data: st.DataObject, ahead: float) -> None:
         """A listener whose clock runs a little fast."""
         id = data.draw(st.sampled_from(sorted(self.live)))
-        playback = self.scheduler._utterances[id].playback
+        playback = self.scheduler._register.utterances[id].playback
         heard = playback.sent_seconds - playback.lead(self.now)
         self.scheduler.played(id, max(0.0, heard) + ahead, self.now)
 
@@ -239,7 +239,7 @@ class World(RuleBasedStateMachine):
 
     def _check_leads(self) -> None:
         run = max(2, self.config.codec_ramp[-1]) * self.config.frame_seconds
-        for id, row in self.scheduler._speaking.items():
+        for id, row in self.scheduler._register.speaking.items():
             busy = (row.listener_free_at or 0.0) - self.now  # the turn before counts as lead too
             limit = max(row.lead_cap, busy) + run
             assert row.playback.lead(self.now) <= limit + 1e-9, f"{id} is too far ahead"
@@ -249,7 +249,7 @@ class World(RuleBasedStateMachine):
         if not hasattr(self, "scheduler"):
             return
         assert all(times == 1 for times in self.ends.values())
-        assert set(self.live) == set(self.scheduler._utterances)
+        assert set(self.live) == set(self.scheduler._register.utterances)
         assert len(self.live) == self.scheduler.active + self.scheduler.queued
         assert self.opened == len(self.live) + len(self.ends)
 
@@ -257,8 +257,8 @@ class World(RuleBasedStateMachine):
     def every_slot_has_one_owner_or_none(self) -> None:
         if not hasattr(self, "scheduler"):
             return
-        owned = [row.slot for row in self.scheduler._speaking.values()]
-        assert sorted(owned + self.scheduler._free_slots) == list(range(self.config.slots))
+        owned = [row.slot for row in self.scheduler._register.speaking.values()]
+        assert sorted(owned + self.scheduler._register.free_slots) == list(range(self.config.slots))
         assert sorted(owned) == sorted(k.slot for k in self.live.values() if k.slot is not None)
 
     @invariant()
@@ -276,7 +276,7 @@ class World(RuleBasedStateMachine):
                 self._cancel(id)
             assert sorted(self.ends) == sorted(f"u{i}" for i in range(self.opened))
             assert all(times == 1 for times in self.ends.values())
-            assert self.scheduler._free_slots == list(range(self.config.slots))
+            assert self.scheduler._register.free_slots == list(range(self.config.slots))
             assert self.scheduler.plan(self.now) is None
             assert self.scheduler.next_wake(self.now) is None
 
@@ -303,7 +303,7 @@ class World(RuleBasedStateMachine):
         self.ends[id] += 1
 
     def _can_expire(self, now: float) -> bool:
-        queue = self.scheduler._queue
+        queue = self.scheduler._register.queue
         return bool(queue) and queue[0].opened_at + self.config.queue_timeout <= now
 
     def _expire(self) -> None:

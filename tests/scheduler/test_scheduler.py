@@ -90,6 +90,24 @@ def test_no_more_prefills_in_a_step_than_allowed(make_rig: MakeRig) -> None:
     assert [p.id for p in rig.step().prefills] == ["3", "4", "5"]
 
 
+@pytest.mark.parametrize(("slots", "together"), [(8, 4), (16, 4), (64, 16)])
+def test_more_slots_start_more_at_once(make_rig: MakeRig, slots: int, together: int) -> None:
+    rig = make_rig(slots=slots)
+    for i in range(slots):
+        rig.open(str(i), 5)
+    assert len(rig.step().prefills) == together
+
+
+def test_rows_with_a_long_lead_stay_out_of_a_step_that_starts_somebody(make_rig: MakeRig) -> None:
+    rig = make_rig(slots=8)
+    staggered(rig, {"calm": 2.5, "near": 1.5})
+    assert {d.id for d in rig.plan().decodes} == {"calm", "near"}
+    rig.open("new", 5)
+    plan = rig.plan()
+    assert [p.id for p in plan.prefills] == ["new"]
+    assert {d.id for d in plan.decodes} == {"near"}
+
+
 def test_finish_without_text_is_the_end_and_says_so(make_rig: MakeRig) -> None:
     rig = make_rig()
     rig.open("a")
@@ -185,7 +203,7 @@ def test_lead_stays_within_its_cap_and_one_codec_run(make_rig: MakeRig) -> None:
     for _ in range(200):
         rig.steps(1)
         for id in most:
-            row = rig.scheduler._speaking.get(id)
+            row = rig.scheduler._register.speaking.get(id)
             if row is not None:
                 most[id] = max(most[id], row.playback.lead(rig.now))
     assert 0.9 < most["a"] <= 1.0 + 0.32
@@ -217,14 +235,14 @@ def staggered(rig: Any, leads: dict[str, float]) -> None:
     """Rows on air with these leads at the present time; one frame makes their next packet."""
     for id in leads:
         rig.open(id, 500, finish=True)
-    while len(rig.scheduler._speaking) < len(leads):
+    while len(rig.scheduler._register.speaking) < len(leads):
         rig.step()
     for id, lead in leads.items():
         give_lead(rig, id, lead)
 
 
 def give_lead(rig: Any, id: str, lead: float) -> None:
-    row = rig.scheduler._speaking[id]
+    row = rig.scheduler._register.speaking[id]
     row.parked = False
     row.playback.played(row.playback.sent_seconds, rig.now)
     row.playback.sent(round(lead * 24_000), rig.now)
@@ -372,7 +390,7 @@ def test_a_cancel_while_the_step_is_under_way_is_passed_over(make_rig: MakeRig, 
     assert rig.scheduler.cancel("a", rig.now) is True
     rig.scheduler.commit(plan, result, rig.now + 0.01)
     assert rig.scheduler.active == 1
-    assert rig.scheduler._free_slots == [0]
+    assert rig.scheduler._register.free_slots == [0]
     assert rig.scheduler.plan(rig.now + 0.01).ids == {"b"}
 
 

@@ -1,0 +1,280 @@
+"""A plan in the making: who is in the step, and how long it may last.
+
+A listener's playback deadline is kept by arithmetic over predicted durations: `latest_end` says how
+long the coming step may last before it costs somebody a packet that could have been in time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import inf
+
+from tts_scheduler.config import SchedulerConfig
+from tts_scheduler.cost import StepCosts
+from tts_scheduler.plan import CodecRun, Decode, Layout, Prefill, StepPlan
+from tts_scheduler.policy import Policy, due, is_text_late, next_packet
+from tts_scheduler.ramp import codec_run, first_run
+from tts_scheduler.utterance import Utterance
+
+
+@dataclass(slots=True, eq=False)
+class _Row:
+    """A speaking row that can make its next frame. `codec`: frames to turn if it does.
+
+    `deadline` is that of the packet its frame is for, `further` the steps it needs after this one;
+    `due` is when this step must end at the latest, if those are usual ones.
+    """
+
+    row: Utterance
+    deadline: float
+    further: int
+    due: float
+    pressing: bool
+    codec: int = 0
+
+
+class Draft:
+    """A plan in the making. Predicted seconds are cautious ones throughout."""
+
+    __slots__ = (
+        "_chosen",
+        "_codec",
+        "_config",
+        "_costs",
+        "_latest",
+        "_now",
+        "_overloaded",
+        "_pace",
+        "_prefills",
+        "_ranked",
+        "_rows_per_step",
+        "_seconds",
+        "_step",
+        "_turn",
+    )
+
+    def __init__(
+        self, config: SchedulerConfig, costs: StepCosts, caution: float, now: float, rows: int
+    ) -> None:
+        self._config = config
+        self._costs = StepCosts(
+            costs.base * caution,
+            costs.row * caution,
+            costs.codec_frame * caution,
+            costs.prefill * caution,
+            costs.prefill_row * caution,
+            costs.prefill_token * caution,
+        )
+        self._now = now
+        limit = self._rows_per_step = config.rows_per_step
+        per_row = self._costs.row + self._costs.codec_frame
+        self._step = self._costs.base + per_row * min(rows, limit)
+        """Duration of a usual step."""
+        self._turn = self._step * max(1, -(-rows // limit))
+        """Duration until every row has had its step."""
+        self._pace = self._step
+        """Duration until every pressing row has had its step."""
+        self._ranked: list[_Row] = []
+        self._chosen: list[_Row] = []
+        self._codec: list[CodecRun] = []
+        self._prefills: list[Prefill] = []
+        self._seconds = self._costs.base
+        """Duration of the step as drafted so far."""
+        self._latest = inf
+        self._overloaded = False
+        """Somebody on air cannot be in time: no moment to start somebody else."""
+
+    def rank(self, rows: Iterable[Utterance], policy: Policy) -> None:
+        """Put the rows in order and mark those that cannot be left out without need."""
+        now, config, step, key = self._now, self._config, self._step, policy.key
+        horizon = now + config.reserve if policy.protects else inf
+        keyed = []
+        pressing = 0
+        for row in rows:
+            deadline, further = next_packet(row, config)
+            row_due = deadline - further * step if further else deadline
+            is_pressing = row_due < horizon
+            pressing += is_pressing
+            entry = _Row(row, deadline, further, row_due, is_pressing)
+            keyed.append((key(row, row_due), row.order, entry))
+        keyed.sort()
+        self._ranked = [entry for _, _, entry in keyed]
+        self._pace = step * max(1, -(-(pressing + 1) // self._rows_per_step))
+
+    def choose(
+        self,
+        starved: Iterable[Utterance],
+        resting: Iterable[Utterance],
+        protects: bool,
+        starting: bool,
+    ) -> None:
+        """Take the first rows of the ranking, and leave out what a pressing row cannot afford.
+
+        `starting`: somebody wants to start in this step.
+        """
+        for row in starved:
+            self._add_codec(row, row.codec_pending)
+        ranked, limit = self._ranked, self._rows_per_step
+        wanted = len(ranked)
+        if protects:
+            fresh = [r for r in ranked if r.pressing and r.row.playback.first_sent_at is None]
+            if fresh and len(ranked) > limit:
+                ranked = self._with_fresh(fresh)
+            if fresh or starting:
+                wanted = self._without_calm(ranked)
+        self._take(ranked[: min(limit, wanted)])
+        if protects:
+            self._latest = self._latest_end(ranked, starved, resting)
+            self._leave_out()
+        for entry in ranked[len(self._chosen) :]:
+            self._add_codec(entry.row, self._codec_frames(entry.row, entry.row.codec_pending, True))
+
+    def _without_calm(self, ranked: list[_Row]) -> int:
+        """How many rows of the ranking have so little lead that they do not yield to a start."""
+        horizon = self._now + self._config.yield_lead
+        wanted = len(ranked)
+        while wanted and ranked[wanted - 1].due > horizon:
+            wanted -= 1
+        return wanted
+
+    def _take(self, entries: list[_Row]) -> None:
+        """Rows that make a frame, with the codec runs that follow it."""
+        self._chosen = entries
+        now, config, turn, pace = self._now, self._config, self._turn, self._pace
+        seconds, cost_row, cost_frame = self._seconds, self._costs.row, self._costs.codec_frame
+        for entry in entries:
+            row = entry.row
+            has_next = row.finished or row.frames + 1 < row.text_tokens
+            wait = pace if row.playback.first_sent_at is None else turn
+            frames = codec_run(row, row.codec_pending + 1, has_next, now, wait, config)
+            entry.codec = frames
+            seconds += cost_row + cost_frame * frames
+        self._seconds = seconds
+
+    def _with_fresh(self, fresh: list[_Row]) -> list[_Row]:
+        """The ranking when not all rows fit: rows without sound first, where nobody pays for it."""
+        on_air = [r for r in self._ranked if r.row.playback.on_air or not r.pressing]
+        limit, step = self._rows_per_step, self._step
+        earliest = self._now + step
+        ends = [(place, r.due) for place, r in enumerate(on_air)]
+        kept = [(p, end) for p, end in ends if end - (p // limit) * step >= earliest]
+        first = len(fresh)
+        while first and any(e - ((p + first) // limit) * step < earliest for p, e in kept):
+            first -= 1
+        calm = next((i for i, r in enumerate(on_air) if not r.pressing), len(on_air))
+        return fresh[:first] + on_air[:calm] + fresh[first:] + on_air[calm:]
+
+    def _latest_end(
+        self, ranked: Iterable[_Row], starved: Iterable[Utterance], resting: Iterable[Utterance]
+    ) -> float:
+        """Until when this step may last: everyone who can still be in time will be.
+
+        Rows behind the first `rows_per_step` need a later step, and so do parked ones. Packets
+        that will be late whatever we do bind nobody; unless late text explains it, they are a sign
+        of too much work.
+        """
+        limit, step = self._rows_per_step, self._step
+        cost_row, cost_frame = self._costs.row, self._costs.codec_frame
+        shortest = self._costs.base
+        shortest += sum([cost_row + cost_frame * r.codec for r in self._chosen if r.pressing])
+        earliest = self._now + shortest
+        latest = inf
+        for place, entry in enumerate(ranked):
+            # A row in need is spared the rows that can wait in its further steps, too.
+            end = entry.deadline - entry.further * shortest if entry.further else entry.deadline
+            if place >= limit:
+                end -= (place // limit) * step
+            row = entry.row
+            playback = row.playback
+            if row.codec_pending and (filled := playback.runs_out_at) is not None and filled < end:
+                end = filled  # frames made before may fill a packet of their own
+            if end < latest and playback.first_sent_at is not None:
+                if end >= earliest:
+                    latest = end
+                elif not is_text_late(row, self._config):
+                    self._overloaded = True
+        others = [due(row, step, self._config) - step for row in resting]
+        deadlines = [row.playback.deadline() for row in starved]
+        others += [deadline for deadline in deadlines if deadline is not None]
+        return min((end for end in others if earliest <= end < latest), default=latest)
+
+    def _leave_out(self) -> None:
+        """Drop rows that can wait from the end, while that saves a row that cannot."""
+        chosen = self._chosen
+        while self._now + self._seconds > self._latest and chosen and not chosen[-1].pressing:
+            seconds = self._seconds - self._row_seconds(chosen[-1])
+            due_after = chosen[-1].due - self._step
+            if due_after < self._now + seconds:
+                break
+            self._seconds = seconds
+            self._latest = min(self._latest, due_after)
+            chosen.pop()
+
+    def add_starts(
+        self, starts: Iterable[Utterance], free_slots: Sequence[int], live: int | None
+    ) -> None:
+        """Prefills in order, as many as fit; the first that does not fit ends the list.
+
+        `live` rows speak already and are not to pay for it; None: let them pay.
+        """
+        config, costs = self._config, self._costs
+        entered = []
+        for row, slot in zip(starts, free_slots[: config.prefills_per_step], strict=False):
+            full_text = row.finished and row.layout is not Layout.STREAMING
+            layout = Layout.FULL_TEXT if full_text else Layout.STREAMING
+            text_tokens = row.text_tokens if full_text else 1
+            seconds = costs.prefill_row + costs.prefill_token * (row.prompt_tokens + text_tokens)
+            seconds += costs.codec_frame
+            seconds += 0.0 if self._prefills else costs.prefill
+            if live and not self._fits(seconds, live + len(self._prefills) + 1, row.lead_cap):
+                break
+            self._seconds += seconds
+            self._prefills.append(Prefill(row.id, slot, row.prompt_tokens, text_tokens, layout))
+            entered.append(row)
+        self._first_runs(entered, self._turn if live is None else self._pace)
+
+    def _first_runs(self, entered: Sequence[Utterance], pace: float) -> None:
+        """First codec runs of rows that start now, in steps that are longer for all of them."""
+        pace += (self._costs.row + self._costs.codec_frame) * len(entered)
+        for row, prefill in zip(entered, self._prefills, strict=True):
+            has_next = row.finished or row.text_tokens > 1
+            frames = first_run(row, 1, self._now, pace, self._config) if has_next else 1
+            if frames:
+                self._codec.append(CodecRun(row.id, prefill.slot, frames))
+
+    def _fits(self, seconds: float, rows: int, lead_cap: float) -> bool:
+        """Nobody on air pays for `seconds` more now, nor for being one of `rows` from now on."""
+        costs, limit = self._costs, self._rows_per_step
+        step = costs.base + (costs.row + costs.codec_frame) * min(rows, limit)
+        if self._overloaded or step * max(1.0, rows / limit) > self._config.frame_seconds:
+            return False
+        # Those who start now make the steps after this one longer, too.
+        joined = (costs.row + costs.codec_frame) * len(self._prefills)
+        if self._now + self._seconds + seconds + joined <= self._latest:
+            return True
+        # Longer than the lead that listeners are ever given: waiting would not make it fit.
+        most = min([lead_cap, *(r.row.lead_cap for r in self._ranked)])
+        return self._costs.base + seconds + 2.0 * self._step > most
+
+    def _codec_frames(self, row: Utterance, pending: int, has_next: bool) -> int:
+        if row.playback.on_air:
+            return codec_run(row, pending, has_next, self._now, self._turn, self._config)
+        return codec_run(row, pending, has_next, self._now, self._pace, self._config)
+
+    def _row_seconds(self, entry: _Row) -> float:
+        return self._costs.row + self._costs.codec_frame * entry.codec
+
+    def _add_codec(self, row: Utterance, frames: int) -> None:
+        if frames:
+            self._seconds += self._costs.codec_frame * frames
+            self._codec.append(CodecRun(row.id, row.slot, frames))
+
+    def finished_plan(self) -> StepPlan | None:
+        """The plan, or None if nothing was taken."""
+        rows = [entry.row for entry in self._chosen]
+        decodes = tuple([Decode(row.id, row.slot, row.frames) for row in rows])
+        codec = [CodecRun(r.row.id, r.row.slot, r.codec) for r in self._chosen if r.codec]
+        if not (decodes or self._prefills or self._codec):
+            return None
+        return StepPlan(tuple(self._prefills), decodes, (*self._codec, *codec))

@@ -11,7 +11,7 @@ which the official package pins, lets attention see the whole recording; version
 
 from __future__ import annotations
 
-from math import ceil
+from math import ceil, prod
 
 import torch
 import torch.nn.functional as F
@@ -21,6 +21,8 @@ from realtime_tts.model.encoder_config import SpeechEncoderConfig
 from realtime_tts.model.weights import Weights
 
 _LEAST_USAGE = 1e-5
+_BLOCK = 250
+"""Steps (10 s) that go through the convolutions at once: a minute in one piece took 1.7 GB."""
 
 
 class SpeechEncoder:
@@ -50,10 +52,7 @@ class SpeechEncoder:
     @torch.inference_mode()
     def encode(self, samples: Tensor) -> Tensor:
         """samples [n] at 24 kHz, n > 0 -> codes [ceil(n / 1920), 16] int64."""
-        x = samples[None, None]
-        for step in self._convolutions:
-            x = step(x)
-        x = x.transpose(1, 2)
+        x = self._convolve(samples).transpose(1, 2)
         cos, sin = _rotation(self.config, x.shape[1], x.device)
         for layer in self._transformer:
             x = layer(x, cos, sin)
@@ -61,11 +60,34 @@ class SpeechEncoder:
         frames = ceil(len(samples) / self.config.samples_per_frame)
         return torch.cat((self._first(x), self._rest(x)), 1)[:frames]
 
+    def _convolve(self, samples: Tensor) -> Tensor:
+        """samples [n] -> [1, hidden, ceil(n / 960)], in blocks that begin with what they hear of
+        the block before."""
+        size, context = prod(self.config.strides), self._context
+        blocks = []
+        for start in range(0, len(samples), _BLOCK * size):
+            begin = max(0, start - context * size)
+            x = samples[None, None, begin : start + _BLOCK * size]
+            for step in self._convolutions:
+                x = step(x)
+            blocks.append(x[:, :, (start - begin) // size :])
+        return torch.cat(blocks, 2)
+
+    @property
+    def _context(self) -> int:
+        """How many earlier steps a step's convolutions hear."""
+        reach, rate = 0, 1
+        for step in self._convolutions:
+            reach += step.reach * rate
+            rate *= step.stride
+        return ceil(reach / rate)
+
 
 class _Conv:
     """A causal convolution [B, in, T] -> [B, out, ceil(T / stride)].
 
-    The end is filled up to a whole stride, so that no sample is left out.
+    The end is filled up to a whole stride, so that no sample is left out. `reach`: how many earlier
+    inputs the last of its inputs is heard with.
     """
 
     def __init__(
@@ -83,13 +105,13 @@ class _Conv:
         inputs, outputs = channels
         self._weight = weights.take(f"{name}.conv.weight", outputs, inputs, kernel)
         self._bias = weights.take(f"{name}.conv.bias", outputs) if bias else None
-        self._stride, self._dilation, self._edge = stride, dilation, edge
-        self._before = (kernel - 1) * dilation + 1 - stride
+        self.stride, self.reach = stride, (kernel - 1) * dilation
+        self._dilation, self._edge = dilation, edge
 
     def __call__(self, x: Tensor) -> Tensor:
-        behind = -x.shape[2] % self._stride
-        x = F.pad(x, (self._before, behind), mode=self._edge)
-        return F.conv1d(x, self._weight, self._bias, self._stride, dilation=self._dilation)
+        edges = (self.reach + 1 - self.stride, -x.shape[2] % self.stride)
+        x = F.pad(x, edges, mode=self._edge)
+        return F.conv1d(x, self._weight, self._bias, self.stride, dilation=self._dilation)
 
 
 class _Residual:
@@ -99,10 +121,9 @@ class _Residual:
         self, config: SpeechEncoderConfig, weights: Weights, name: str, channels: int, dilation: int
     ) -> None:
         narrow, kernel = channels // config.compress, config.residual_kernel
-        self._in = _Conv(
-            weights, f"{name}.block.1", (channels, narrow), kernel, dilation=dilation
-        )
+        self._in = _Conv(weights, f"{name}.block.1", (channels, narrow), kernel, dilation=dilation)
         self._out = _Conv(weights, f"{name}.block.3", (narrow, channels), 1)
+        self.stride, self.reach = 1, self._in.reach
 
     def __call__(self, x: Tensor) -> Tensor:
         return x + self._out(F.elu(self._in(F.elu(x))))
@@ -113,6 +134,7 @@ class _Strided:
 
     def __init__(self, conv: _Conv) -> None:
         self._conv = conv
+        self.stride, self.reach = conv.stride, conv.reach
 
     def __call__(self, x: Tensor) -> Tensor:
         return self._conv(F.elu(x))

@@ -1,8 +1,8 @@
 """The speaker encoder: a recording to the embedding of who speaks in it.
 
-ECAPA-TDNN (Desplanques et al. 2020, arXiv:2005.07143) as the official package has it, on the log-mel
-spectrogram of `mel_front_end.py`. All convolutions keep the length, with reflected edges, so the
-whole recording is needed at once.
+ECAPA-TDNN (Desplanques et al. 2020, arXiv:2005.07143) as the official package has it, on the
+log-mel spectrogram of `mel_front_end.py`. All convolutions keep the length, with reflected edges,
+so the whole recording is needed at once.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@ The encoder half of Mimi (Kyutai; `transformers.MimiModel`), as the official pac
 convolutions to 25 steps a second, a causal transformer, one more step to 12.5, a split residual
 quantizer of which the first sixteen codebooks are used.
 
-A module of its own, because the codes of one file have to be the same everywhere: transformers 4.57,
-which the official package pins, lets attention see the whole recording; version 5 cuts it to the
-250 steps (10 s) its config names, renames the tensors, and so gives other codes.
+A module of its own, because the codes of one file have to be the same everywhere: transformers
+4.57, which the official package pins, lets attention see the whole recording; version 5 cuts it to
+the 250 steps (10 s) its config names, renames the tensors, and so gives other codes.
 """
 
 from __future__ import annotations

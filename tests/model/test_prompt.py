@@ -71,7 +71,7 @@ def test_a_dialect_speaker_speaks_other_languages_plainly(
         (PromptSpec(speaker="nobody"), "unknown voice 'nobody'; this checkpoint has: serena"),
         (PromptSpec(speaker="ryan", language="latin"), "'latin'; this checkpoint has: auto, ch"),
         (PromptSpec(speaker="ryan", language="beijing_dialect"), "unknown language"),
-        (PromptSpec(reference=Reference(torch.zeros(128))), "takes no reference recording"),
+        (PromptSpec(reference=Reference(torch.zeros(128))), "a Base checkpoint can"),
     ],
 )
 def test_what_a_custom_voice_checkpoint_cannot_do_is_refused(
@@ -95,7 +95,7 @@ def test_a_voice_design_checkpoint_has_no_named_voices(design: PromptBuilder) ->
 def test_a_base_checkpoint_needs_a_reference_and_takes_no_instructions(
     base: PromptBuilder,
 ) -> None:
-    with pytest.raises(RequestError, match="reference recording is needed"):
+    with pytest.raises(RequestError, match="CustomVoice checkpoint, which has"):
         base.check(PromptSpec())
     with pytest.raises(RequestError, match="no instructions"):
         base.check(PromptSpec(instructions="Sad.", reference=Reference(torch.zeros(128))))

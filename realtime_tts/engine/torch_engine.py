@@ -25,18 +25,20 @@ from realtime_tts.engine.interface import (
     StepOutput,
     UtteranceSpec,
 )
+from realtime_tts.engine.spoken_as import SpokenAs, no_voices
 from realtime_tts.engine.torch_setup import prepare_torch
 from realtime_tts.engine.warm_up import warm_up
 from realtime_tts.errors import NumericsError, RequestError
 from realtime_tts.model import (
     PromptBuilder,
     PromptSpec,
+    ReferenceSound,
     Sampling,
     SpeechModel,
+    VoiceLookup,
     find_checkpoint,
     load_model,
 )
-from realtime_tts.model.config import Variant
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tts_scheduler import CodecRun, Decode, Prefill, StepPlan
 
@@ -46,6 +48,7 @@ class _Row:
     """One utterance: its text, where the talker is in it, and frames not yet sound."""
 
     spec: UtteranceSpec
+    prompt: PromptSpec
     ids: list[int] = field(default_factory=list)
     finished: bool = False
     slot: int = -1
@@ -67,10 +70,13 @@ class TorchEngine:
         name: str,
         slots: int,
         max_frames: int | None = None,
+        voices: VoiceLookup = no_voices,
     ) -> None:
         self._model = model
         self._prompts: PromptBuilder = model.prompt_builder(tokenizer.encode)
+        self._spoken_as = SpokenAs(model.config, self._prompts, tokenizer.encode, voices)
         self._state = model.new_state(slots=slots)
+        self._references = ReferenceSound(model.codec, self._state.codec)
         hidden = model.config.talker.transformer.hidden
         talker = model.talker
         self._embeddings = torch.zeros(slots, hidden, device=talker.device, dtype=talker.dtype)
@@ -91,6 +97,7 @@ class TorchEngine:
         threads: int | None,
         max_frames: int | None,
         progress: Progress,
+        voices: VoiceLookup = no_voices,
     ) -> Self:
         """Find (and if need be download) a checkpoint and load it.
 
@@ -101,7 +108,7 @@ class TorchEngine:
         folder = find_checkpoint(checkpoint, progress)
         loaded = load_model(folder, device=device, dtype=getattr(torch, dtype), progress=progress)
         tokenizer = Qwen2Tokenizer.from_folder(folder)
-        return cls(loaded, tokenizer, name=name, slots=slots, max_frames=max_frames)
+        return cls(loaded, tokenizer, name=name, slots=slots, max_frames=max_frames, voices=voices)
 
     @property
     def info(self) -> EngineInfo:
@@ -111,7 +118,7 @@ class TorchEngine:
             variant=config.variant.value,
             voices=config.speakers,
             languages=("auto", *config.languages),
-            default_voice=self._default_voice,
+            default_voice=self._spoken_as.default_voice,
             default_sampling=_sampling_settings(self._model.default_sampling),
             slots=self._slots,
             max_frames=self._max_frames,
@@ -132,14 +139,18 @@ class TorchEngine:
         return warm_up(self, self.sample_ids, self._slots, progress)
 
     def check(self, spec: UtteranceSpec) -> None:
-        self._prompts.check(self._prompt_spec(spec))
+        self._spoken_as.check(spec)
 
     def prompt_tokens(self, spec: UtteranceSpec) -> int:
-        return self._prompts.head_length(self._prompt_spec(spec))
+        return self._prompts.prompt_length(self._spoken_as.prompt_spec(spec))
+
+    def text_needed(self, spec: UtteranceSpec) -> int:
+        return self._prompts.text_needed(self._spoken_as.prompt_spec(spec))
 
     def open(self, utterance_id: str, spec: UtteranceSpec) -> None:
         assert utterance_id not in self._rows, f"utterance {utterance_id!r} is open already"
-        self._rows[utterance_id] = _Row(spec)
+        # Now, and not at the prefill: the voice may be deleted while the utterance waits.
+        self._rows[utterance_id] = _Row(spec, self._spoken_as.prompt_spec(spec))
 
     def append(self, utterance_id: str, ids: Sequence[int]) -> None:
         self._rows[utterance_id].ids.extend(ids)
@@ -178,7 +189,7 @@ class TorchEngine:
         """Prompt and first text of a row -> hidden state [H] its frame 0 is made from."""
         row = self._rows[plan.id]
         layout = plan.layout.value
-        prompt = self._prompts.prompt(self._prompt_spec(row.spec), row.ids, layout)
+        prompt = self._prompts.prompt(row.prompt, row.ids, layout, finished=row.finished)
         positions = self._model.config.talker.transformer.max_positions
         if len(prompt.inputs) + self._max_frames > positions:
             raise RequestError(
@@ -186,7 +197,9 @@ class TorchEngine:
                 f"frames it does not fit into the model's {positions} positions: send less text"
             )
         row.slot, row.fed, row.eos_fed = plan.slot, prompt.text_used, prompt.eos_used
+        row.ids[:0] = prompt.carried
         self._state.begin(plan.slot, _sampling(row.spec.sampling), row.spec.seed)
+        self._references.begin(plan.slot, row.prompt.reference)
         return self._model.talker.prefill(prompt.inputs, plan.slot, self._state.kv)
 
     def _decode(self, plans: Sequence[Decode]) -> Tensor:
@@ -244,20 +257,6 @@ class TorchEngine:
             for row, id, row_samples in zip(rows, ids, samples, strict=True):
                 del row.pending[:frames]
                 output.samples[id] = row_samples
-
-    # Details.
-
-    @property
-    def _default_voice(self) -> str | None:
-        return next(iter(self._model.config.speakers), None)
-
-    def _prompt_spec(self, spec: UtteranceSpec) -> PromptSpec:
-        named = self._model.config.variant is Variant.CUSTOM_VOICE
-        return PromptSpec(
-            speaker=spec.voice or (self._default_voice if named else None),
-            language=spec.language,
-            instructions=spec.instructions,
-        )
 
 
 def _sampling(settings: SamplingSettings) -> Sampling:

@@ -269,7 +269,7 @@ class PromptBuilder:
         if not speakers:
             raise RequestError(
                 f"voice {spec.speaker!r} is unknown: a {self._config.variant} checkpoint has no "
-                "named voices"
+                "named voices, a CustomVoice checkpoint has some"
             )
         if spec.speaker.lower() not in speakers:
             known = ", ".join(speakers)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -52,6 +53,17 @@ class Voice:
             )
         if not self.transcript or not self.transcript.strip():
             raise VoiceError("a voice with a recording's codes needs the recording's transcript")
+
+
+class VoiceLookup(Protocol):
+    """Voices by name, as an engine asks for them; they may come and go while it runs."""
+
+    def __call__(self, name: str, /) -> Voice | None:
+        """The voice of that name (lower case), None if there is none.
+
+        Quick: it is called in the engine's loop. The same object for as long as the voice is the
+        same, since what an engine prepares for a voice is kept by identity.
+        """
 
 
 def blend(voices: Sequence[Voice], weights: Sequence[float]) -> Tensor:

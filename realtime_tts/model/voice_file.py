@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -54,9 +55,11 @@ def save_voice(voice: Voice, path: Path) -> None:
 def load_voice(path: Path) -> Voice:
     """Read a voice. Raises VoiceError for anything that is not a whole file of this format."""
     try:
-        size = path.stat().st_size
-        if size > MOST_BYTES:
-            raise VoiceError(f"{path} has {size} bytes, a voice has at most {MOST_BYTES}")
+        details = path.stat()
+        if not stat.S_ISREG(details.st_mode):  # opening a pipe would wait for its writer
+            raise VoiceError("it is no file")
+        if details.st_size > MOST_BYTES:
+            raise VoiceError(f"it has {details.st_size} bytes, a voice has at most {MOST_BYTES}")
         with safe_open(path, framework="pt") as file:
             return _read(file)
     except FileNotFoundError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -117,7 +118,10 @@ def test_a_large_file_is_refused_unread(tmp_path: Path) -> None:
         load_voice(tmp_path / "voice")
 
 
-def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
+def test_what_is_not_a_file_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(VoiceError, match="no file"):
+        load_voice(tmp_path / "pipe")
     with pytest.raises(VoiceError, match="no voice file"):
         load_voice(tmp_path / "voice")
     with pytest.raises(VoiceError):

@@ -94,7 +94,8 @@ class Conversation:
 
     def __init__(self, engine: TorchEngine) -> None:
         self._arrived: queue.SimpleQueue[list[Event]] = queue.SimpleQueue()
-        config = SchedulerConfig(slots=SLOTS, max_rows=SLOTS, lead_cap=60.0)
+        # Nobody listens: a machine with other work, too, is to let everybody in.
+        config = SchedulerConfig(slots=SLOTS, max_rows=SLOTS, lead_cap=60.0, utilisation=1000.0)
         self.loop = EngineLoop(
             engine, Scheduler(config), self._arrived.put, guards=GuardConfig(enabled=False)
         )

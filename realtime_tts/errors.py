@@ -3,6 +3,7 @@
     RealtimeTTSError
     ├── ConfigError            a setting that cannot work
     ├── CheckpointError        files that are not a checkpoint we can load
+    ├── VoiceError             a file or an embedding that is no voice
     ├── RequestError           a turn asked for something this server cannot do
     ├── OverloadedError        no capacity now; says when to try again
     ├── EngineError            the engine failed; the turn may be tried again
@@ -38,6 +39,12 @@ class CheckpointError(RealtimeTTSError):
     """A checkpoint folder is incomplete, inconsistent or of an unsupported kind."""
 
     code = "bad_checkpoint"
+
+
+class VoiceError(RealtimeTTSError):
+    """A voice file, an embedding or a recording is not what a voice can be made of."""
+
+    code = "bad_voice"
 
 
 class RequestError(RealtimeTTSError):

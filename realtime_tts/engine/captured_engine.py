@@ -19,36 +19,26 @@ import torch
 from realtime_tts.engine.captured_sound import StepSound
 from realtime_tts.engine.captured_steps import CapturedSteps, Filling
 from realtime_tts.engine.interface import MeasuredStep, Progress, RowError, StepOutput
-from realtime_tts.engine.model_engine import ModelEngine, Row, to_sampling
+from realtime_tts.engine.model_engine import ModelEngine
+from realtime_tts.engine.opening import Opening
 from realtime_tts.engine.prefixes import PrefixCache
 from realtime_tts.engine.room import Room
+from realtime_tts.engine.spoken_as import no_voices
 from realtime_tts.engine.warm_up import warm_up
 from realtime_tts.errors import ConfigError, NumericsError, RequestError
-from realtime_tts.model import PromptSpec, Sampling, SpeechModel
-from realtime_tts.model.frame_step import RING, Start, decoded
+from realtime_tts.model import PromptSpec, ReferenceSound, SpeechModel, VoiceLookup
+from realtime_tts.model.frame_step import RING, decoded
 from realtime_tts.model.pages import PAGE_SIZE
 from realtime_tts.model.slot_sampling import is_wide
 from realtime_tts.model.slot_store import new_store
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
-from tts_scheduler import CodecRun, Decode, Layout, Prefill, StepPlan
+from tts_scheduler import CodecRun, Decode, Prefill, StepPlan
 
 _HEAD_POSITIONS = 2048
 """Positions of prompt heads that are kept: about two hundred voices, or a few long instructions."""
 
 _ROOM_TO_SPEAK = 25
 """Positions, for every row that speaks, that a start leaves free: two seconds."""
-
-
-@dataclass(slots=True)
-class _Opening:
-    """A row that begins in this step: `ids` go into the store behind the head."""
-
-    id: str
-    row: Row
-    head: PromptSpec
-    head_length: int
-    ids: Sequence[int]
-    sampling: Sampling
 
 
 @dataclass(slots=True)
@@ -78,8 +68,11 @@ class CapturedEngine(ModelEngine):
         kv_positions: int,
         max_frames: int | None = None,
         capture: bool | None = None,
+        voices: VoiceLookup = no_voices,
     ) -> None:
-        super().__init__(model, tokenizer, name=name, slots=slots, max_frames=max_frames)
+        super().__init__(
+            model, tokenizer, name=name, slots=slots, max_frames=max_frames, voices=voices
+        )
         self._device, shape = model.talker.device, model.config.talker.transformer
         self._captured = self._device.type == "cuda" if capture is None else capture
         self._positions = min(self._positions, kv_positions // PAGE_SIZE * PAGE_SIZE)
@@ -92,6 +85,7 @@ class CapturedEngine(ModelEngine):
             dtype = model.talker.dtype
             store = new_store(shape, slots, kv_positions, self._device, dtype)
             self._steps = CapturedSteps(model, self._prompts, slots, store, capture=self._captured)
+        self._references = ReferenceSound(model.slot_codec, self._steps.codec_step.state)
         self._row_buckets = self._steps.row_buckets
         self.room = Room(store)
         self.heads = PrefixCache(_HEAD_POSITIONS)
@@ -147,37 +141,25 @@ class CapturedEngine(ModelEngine):
         self._launch_codec(plan.codec, flight)
         return flight
 
-    def _admit(self, plan: Prefill, output: StepOutput) -> _Opening | None:
+    def _admit(self, plan: Prefill, output: StepOutput) -> Opening | None:
         """Room for a row that begins; None if it cannot, or not now."""
         row = self._rows[plan.id]
         try:
-            opening = self._opening(plan, row)
+            opening = Opening.of(plan.id, row, plan.layout, self._prompts)
+            self._check_length(row, opening.positions)
         except RequestError as error:
             output.failed[plan.id] = RowError(error.code, str(error))
             return None
         speaking = sum(other.slot >= 0 for other in self._rows.values()) - len(self.room.aside)
-        needed = opening.head_length + len(opening.ids) + 1
+        needed = opening.positions
         if speaking and self.room.store.free_positions < needed + _ROOM_TO_SPEAK * speaking:
             return None
         if not self.room.take(plan.slot, needed):
             return None
-        row.slot, row.prompt = plan.slot, needed - 1
-        if plan.layout is Layout.FULL_TEXT:
-            row.fed, row.eos_fed = len(row.ids), True
+        opening.begin(plan.slot, self._prompts)
         if is_wide(opening.sampling):
             self._wide.add(plan.id)
         return opening
-
-    def _opening(self, plan: Prefill, row: Row) -> _Opening:
-        """What a row begins with. Raises RequestError."""
-        if not row.ids:
-            raise RequestError("there is no text to speak")
-        head = self._prompt_spec(row.spec)
-        length = self._prompts.head_length(head)
-        full = plan.layout is Layout.FULL_TEXT
-        ids = [*row.ids, self._model.config.text.tts_eos] if full else []
-        self._check_length(row, length + len(ids) + 1)
-        return _Opening(plan.id, row, head, length, ids, to_sampling(row.spec.sampling))
 
     def _warm_head(self, head: PromptSpec) -> None:
         """Keep a voice's head before anybody speaks; slot 0 is free."""
@@ -191,7 +173,7 @@ class CapturedEngine(ModelEngine):
         row = self._rows[plan.id]
         return self.room.take(row.slot, row.prompt + row.frames + 1)
 
-    def _make_way(self, plan: StepPlan, output: StepOutput) -> tuple[list[str], list[_Opening]]:
+    def _make_way(self, plan: StepPlan, output: StepOutput) -> tuple[list[str], list[Opening]]:
         """Nobody planned has memory: set rows aside, until somebody has. Nobody is lost.
 
         First those not in the plan, which are held or far ahead, the longest first; then planned
@@ -214,7 +196,7 @@ class CapturedEngine(ModelEngine):
                         return [], [o]
         return [], []
 
-    def _open_all(self, openings: Sequence[_Opening]) -> None:
+    def _open_all(self, openings: Sequence[Opening]) -> None:
         """Prompts into the store, all but their last positions."""
         if not openings:
             return
@@ -231,9 +213,12 @@ class CapturedEngine(ModelEngine):
         self._steps.fill(
             [Filling(o.row.slot, o.head_length, o.ids) for o in openings if o.ids],
         )
-        self._steps.begin(
-            [Start(o.row.slot, o.row.prompt, o.sampling, o.row.spec.seed) for o in openings]
-        )
+        for o in openings:
+            if o.vectors is not None:
+                self._steps.fill_vectors(o.vectors, o.row.slot, o.head_length)
+        self._steps.begin([opening.start for opening in openings])
+        for o in openings:
+            self._references.begin(o.row.slot, o.head.reference)
 
     def _launch_codec(self, runs: Sequence[CodecRun], flight: _Flight) -> None:
         coming = frozenset(flight.ids)

@@ -135,6 +135,10 @@ class CapturedSteps:
             for part in _parts(group, PROMPT_ROWS.sizes[-1]):
                 self._fill(part, length)
 
+    def fill_vectors(self, vectors: Tensor, slot: int, start: int) -> None:
+        """Inputs [L, H] that are not text alone to positions `start` and following of a slot."""
+        self.prompt_step.fill_vectors(vectors, slot, start)
+
     def begin(self, starts: Sequence[Start]) -> None:
         """New utterances, ready for their first frame."""
         self.codec_step.begin(self.frame_step.begin(starts))

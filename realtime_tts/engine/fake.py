@@ -119,6 +119,9 @@ class FakeEngine:
     def prompt_tokens(self, spec: UtteranceSpec) -> int:
         return 9
 
+    def text_needed(self, spec: UtteranceSpec) -> int:
+        return 1
+
     def open(self, utterance_id: str, spec: UtteranceSpec) -> None:
         frequency = VOICES[(spec.voice or _DEFAULT_VOICE).lower()]
         self._rows[utterance_id] = _Row(frequency)

@@ -144,8 +144,15 @@ class Engine(Protocol):
     def prompt_tokens(self, spec: UtteranceSpec) -> int:
         """Positions of the prompt before the text; the cost model's measure of a prefill."""
 
+    def text_needed(self, spec: UtteranceSpec) -> int:
+        """Text tokens its prompt takes with frame 0 in the streaming layout, if there are so many.
+
+        1 but for voices with a reference in context; 0 and less: so many further frames still have
+        text of the reference's.
+        """
+
     def open(self, utterance_id: str, spec: UtteranceSpec) -> None:
-        """Begin an utterance; it owns no slot until a plan prefills it."""
+        """Begin an utterance; it owns no slot until a plan prefills it. Raises RequestError."""
 
     def append(self, utterance_id: str, ids: Sequence[int]) -> None:
         """Add text token ids."""

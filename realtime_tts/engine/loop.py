@@ -169,6 +169,8 @@ class EngineLoop:
         spec = command.spec
         try:
             self.engine.check(spec)
+            # Before the admission: what it can still refuse must not be admitted.
+            self.engine.open(command.id, spec)
             admission = self.scheduler.open(
                 command.id,
                 prompt_tokens=self.engine.prompt_tokens(spec),
@@ -176,16 +178,18 @@ class EngineLoop:
                 layout=Layout(spec.layout),
                 listener_free_at=now + command.listener_free_after,
                 lead_cap=command.lead_cap,
+                text_needed=self.engine.text_needed(spec),
             )
         except RequestError as error:
+            self.engine.close(command.id)
             self._events.append(Failed(command.id, error.code, str(error), error.retryable))
             return
         if isinstance(admission, RefusedAdmission):
+            self.engine.close(command.id)
             self._events.append(
                 Refused(command.id, "overloaded", admission.reason, admission.retry_after)
             )
             return
-        self.engine.open(command.id, spec)
         self._watch.begin(command.id)
 
     def _expire(self) -> None:

@@ -15,9 +15,9 @@ from realtime_tts.engine.interface import (
     StepOutput,
     UtteranceSpec,
 )
+from realtime_tts.engine.spoken_as import SpokenAs, no_voices
 from realtime_tts.errors import RequestError
-from realtime_tts.model import PromptBuilder, PromptSpec, Sampling, SpeechModel
-from realtime_tts.model.config import Variant
+from realtime_tts.model import PromptBuilder, PromptSpec, Sampling, SpeechModel, VoiceLookup
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tts_scheduler import StepPlan
 
@@ -31,6 +31,7 @@ class Row:
     """
 
     spec: UtteranceSpec
+    prompt_spec: PromptSpec
     ids: list[int] = field(default_factory=list)
     finished: bool = False
     slot: int = -1
@@ -57,9 +58,11 @@ class ModelEngine(ABC):
         name: str,
         slots: int,
         max_frames: int | None = None,
+        voices: VoiceLookup = no_voices,
     ) -> None:
         self._model = model
         self._prompts: PromptBuilder = model.prompt_builder(tokenizer.encode)
+        self._spoken_as = SpokenAs(model.config, self._prompts, tokenizer.encode, voices)
         self._rows: dict[str, Row] = {}
         self._max_frames = model.max_frames if max_frames is None else max_frames
         self._name = name
@@ -77,7 +80,7 @@ class ModelEngine(ABC):
             variant=config.variant.value,
             voices=config.speakers,
             languages=("auto", *config.languages),
-            default_voice=self._default_voice,
+            default_voice=self._spoken_as.default_voice,
             default_sampling=_sampling_settings(self._model.default_sampling),
             slots=self._slots,
             max_frames=self._max_frames,
@@ -108,14 +111,18 @@ class ModelEngine(ABC):
         """As `Engine.close`."""
 
     def check(self, spec: UtteranceSpec) -> None:
-        self._prompts.check(self._prompt_spec(spec))
+        self._spoken_as.check(spec)
 
     def prompt_tokens(self, spec: UtteranceSpec) -> int:
-        return self._prompts.head_length(self._prompt_spec(spec))
+        return self._prompts.prompt_length(self._spoken_as.prompt_spec(spec))
+
+    def text_needed(self, spec: UtteranceSpec) -> int:
+        return self._prompts.text_needed(self._spoken_as.prompt_spec(spec))
 
     def open(self, utterance_id: str, spec: UtteranceSpec) -> None:
         assert utterance_id not in self._rows, f"utterance {utterance_id!r} is open already"
-        self._rows[utterance_id] = Row(spec)
+        # Now, and not at the prefill: the voice may be deleted while the utterance waits.
+        self._rows[utterance_id] = Row(spec, self._spoken_as.prompt_spec(spec))
 
     def append(self, utterance_id: str, ids: Sequence[int]) -> None:
         self._rows[utterance_id].ids.extend(ids)
@@ -145,18 +152,6 @@ class ModelEngine(ABC):
                 f"the text has {len(row.ids)} tokens; with its prompt and {self._max_frames} "
                 f"frames it does not fit into the {positions} positions there are: send less text"
             )
-
-    @property
-    def _default_voice(self) -> str | None:
-        return next(iter(self._model.config.speakers), None)
-
-    def _prompt_spec(self, spec: UtteranceSpec) -> PromptSpec:
-        named = self._model.config.variant is Variant.CUSTOM_VOICE
-        return PromptSpec(
-            speaker=spec.voice or (self._default_voice if named else None),
-            language=spec.language,
-            instructions=spec.instructions,
-        )
 
 
 def to_sampling(settings: SamplingSettings) -> Sampling:

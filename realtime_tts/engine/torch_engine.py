@@ -15,9 +15,10 @@ from torch import Tensor
 
 from realtime_tts.engine.interface import MeasuredStep, Progress, RowError, StepOutput
 from realtime_tts.engine.model_engine import ModelEngine, to_sampling
+from realtime_tts.engine.spoken_as import no_voices
 from realtime_tts.engine.warm_up import warm_up
 from realtime_tts.errors import NumericsError, RequestError
-from realtime_tts.model import SpeechModel
+from realtime_tts.model import ReferenceSound, SpeechModel, VoiceLookup
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tts_scheduler import CodecRun, Decode, Prefill, StepPlan
 
@@ -33,9 +34,13 @@ class TorchEngine(ModelEngine):
         name: str,
         slots: int,
         max_frames: int | None = None,
+        voices: VoiceLookup = no_voices,
     ) -> None:
-        super().__init__(model, tokenizer, name=name, slots=slots, max_frames=max_frames)
+        super().__init__(
+            model, tokenizer, name=name, slots=slots, max_frames=max_frames, voices=voices
+        )
         self._state = model.new_state(slots=slots)
+        self._references = ReferenceSound(model.codec, self._state.codec)
         hidden = model.config.talker.transformer.hidden
         talker = model.talker
         self._embeddings = torch.zeros(slots, hidden, device=talker.device, dtype=talker.dtype)
@@ -77,10 +82,12 @@ class TorchEngine(ModelEngine):
         """Prompt and first text of a row -> hidden state [H] its frame 0 is made from."""
         row = self._rows[plan.id]
         layout = plan.layout.value
-        prompt = self._prompts.prompt(self._prompt_spec(row.spec), row.ids, layout)
+        prompt = self._prompts.prompt(row.prompt_spec, row.ids, layout, finished=row.finished)
         self._check_length(row, len(prompt.inputs))
         row.slot, row.fed, row.eos_fed = plan.slot, prompt.text_used, prompt.eos_used
+        row.ids[:0] = prompt.carried
         self._state.begin(plan.slot, to_sampling(row.spec.sampling), row.spec.seed)
+        self._references.begin(plan.slot, row.prompt_spec.reference)
         return self._model.talker.prefill(prompt.inputs, plan.slot, self._state.kv)
 
     def _decode(self, plans: Sequence[Decode]) -> Tensor:

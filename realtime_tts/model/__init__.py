@@ -16,9 +16,13 @@ Everything a caller needs is here; how an utterance is made of it:
     samples = model.codec.decode(codes, slots, state.codec)       # [B,T,16] -> [B,T*1920] fp32
     state.clear(slot)
 
-The text vector added to frame f (f = 0, 1, ...): the text ids after `prompt.text_used`, one each,
-`prompts.text(ids) -> [n,H]`; then `prompts.tts_eos` [H] once unless `prompt.eos_used`; then
-`prompts.tts_pad` [H] for ever. In the full-text layout every frame gets `prompts.tts_pad`.
+The text vector added to frame f (f = 0, 1, ...): `prompt.carried` and the text ids after
+`prompt.text_used`, one each, `prompts.text(ids) -> [n,H]`; then `prompts.tts_eos` [H] once unless
+`prompt.eos_used`; then `prompts.tts_pad` [H] for ever. In the full-text layout every frame gets
+`prompts.tts_pad`.
+
+A Base checkpoint speaks a `Voice`: `PromptSpec(reference=to_reference(voice, config, encode))`, and
+`ReferenceSound.begin(slot, reference)` readies the codec. `VoiceEncoder` makes voices.
 
 Rows do not influence each other, and on the CPU in float32 their codes come from the same bits in
 any batch, slot and company. Samples do not depend on the pieces in which frames are decoded.
@@ -32,10 +36,15 @@ from realtime_tts.model.checkpoint import find_checkpoint
 from realtime_tts.model.codec import CodecDecoder
 from realtime_tts.model.codec_state import CodecState
 from realtime_tts.model.config import GenerationDefaults, ModelConfig, Variant
-from realtime_tts.model.prompt import Prompt, PromptBuilder, PromptSpec, Reference
+from realtime_tts.model.prompt import Prompt, PromptBuilder, PromptSpec
+from realtime_tts.model.reference import Reference, to_reference
+from realtime_tts.model.reference_sound import ReferenceSound
 from realtime_tts.model.sampling import Sampling, SamplingState
 from realtime_tts.model.speech_model import Frame, SpeechModel, SpeechState, load_model
 from realtime_tts.model.state import KVCache, SlotKVCache
+from realtime_tts.model.voice import Voice, VoiceLookup, blend
+from realtime_tts.model.voice_encoder import VoiceEncoder
+from realtime_tts.model.voice_file import load_voice, save_voice
 
 __all__ = [
     "CodecDecoder",
@@ -48,12 +57,20 @@ __all__ = [
     "PromptBuilder",
     "PromptSpec",
     "Reference",
+    "ReferenceSound",
     "Sampling",
     "SamplingState",
     "SlotKVCache",
     "SpeechModel",
     "SpeechState",
     "Variant",
+    "Voice",
+    "VoiceEncoder",
+    "VoiceLookup",
+    "blend",
     "find_checkpoint",
     "load_model",
+    "load_voice",
+    "save_voice",
+    "to_reference",
 ]

@@ -46,6 +46,16 @@ class RingShape:
         return needed + -needed % 16
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SavedGemmStream:
+    """One stream's part of each of the state's tensors."""
+
+    taps: Tensor
+    ring: Tensor
+    side: Tensor
+    frames: Tensor
+
+
 class GemmCodecState:
     """State of `slots` streams and of a scratch slot, number `slots`, for padding rows.
 
@@ -66,6 +76,18 @@ class GemmCodecState:
         self.side = torch.zeros(count, dtype=torch.long, device=device)
         self.frames = torch.zeros(count, dtype=torch.long, device=device)
         """Frames decoded so far, by slot."""
+
+    def save(self, slot: int) -> SavedGemmStream:
+        """A copy of one stream, which later decoding does not change."""
+        parts = (self.taps, self.ring, self.side, self.frames)
+        return SavedGemmStream(*(part[slot].clone() for part in parts))
+
+    def restore(self, slot: int, saved: SavedGemmStream) -> None:
+        """Go on in `slot` where the saved stream was."""
+        self.taps[slot].copy_(saved.taps)
+        self.ring[slot].copy_(saved.ring)
+        self.side[slot].copy_(saved.side)
+        self.frames[slot].copy_(saved.frames)
 
     def reset(self, slots: Sequence[int] | Tensor) -> None:
         """Back to the start: slot numbers, on the device already where nothing may wait for it.

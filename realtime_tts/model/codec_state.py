@@ -39,6 +39,14 @@ class StateLayout:
         return region
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SavedStream:
+    """A stream's memory [size], and how many frames it has decoded [1]."""
+
+    memory: Tensor
+    frames: Tensor
+
+
 class CodecState:
     """Memory of `slots` streams; zeros are the state before the first frame."""
 
@@ -56,3 +64,12 @@ class CodecState:
         chosen = which if isinstance(which, Tensor) else list(which)
         self.memory[chosen] = 0
         self.frames[chosen] = 0
+
+    def save(self, slot: int) -> SavedStream:
+        """A copy of one stream, which later decoding does not change."""
+        return SavedStream(self.memory[slot].clone(), self.frames[slot : slot + 1].clone())
+
+    def restore(self, slot: int, saved: SavedStream) -> None:
+        """Go on in `slot` where the saved stream was."""
+        self.memory[slot].copy_(saved.memory)
+        self.frames[slot : slot + 1].copy_(saved.frames)

@@ -9,18 +9,28 @@ from torch import Tensor
 
 from realtime_tts.kernels.codec_output import pcm
 
-_State = TypeVar("_State", bound="Resettable")
+_State = TypeVar("_State", bound="SlotState")
 
 
-class Resettable(Protocol):
+class SlotState(Protocol):
     """A codec's state by slot, on the device."""
 
     def reset(self, which: Tensor, /) -> None:
         """Back to the start in these slots [n] int64."""
 
+    def save(self, slot: int, /) -> Any:
+        """A copy of one slot's state."""
+
+    def restore(self, slot: int, saved: Any, /) -> None:
+        """Go on in `slot` where the saved one was."""
+
 
 class SlotCodec(Protocol[_State]):
     """What a codec has to be for captured steps: `CodecDecoder`, or a faster one."""
+
+    @property
+    def device(self) -> torch.device:
+        """Where its state is."""
 
     def new_slot_state(self, slots: int) -> _State:
         """State of `slots` slots, and of one more, number `slots`, for padding."""

@@ -130,6 +130,11 @@ class ModelConfig:
     generation: GenerationDefaults
 
     @property
+    def family(self) -> str:
+        """Which checkpoints share voices: those of one size."""
+        return f"qwen3-tts-12hz-{self.size}"
+
+    @property
     def languages(self) -> tuple[str, ...]:
         """Languages a caller may name, without dialects and "auto"."""
         return tuple(name for name in self.talker.languages if "dialect" not in name)

@@ -6,7 +6,7 @@ What this code cannot run is refused here, by name: other model types, codecs, a
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -31,7 +31,7 @@ CODEC_TYPE = "qwen3_tts_tokenizer_12hz"
 
 def read_config(folder: Path) -> ModelConfig:
     """Read and check the JSON files of a checkpoint. Raises CheckpointError."""
-    root = _Section.read(folder / "config.json")
+    root = Section.read(folder / "config.json")
     root.expect("model_type", MODEL_TYPE)
     root.expect("tokenizer_type", CODEC_TYPE)
     variant = root.get("tts_model_type", str)
@@ -46,7 +46,7 @@ def read_config(folder: Path) -> ModelConfig:
         size=root.get("tts_model_size", str),
         talker=_talker(talker),
         predictor=_predictor(talker.section("code_predictor_config")),
-        codec=_codec(_Section.read(folder / "speech_tokenizer" / "config.json")),
+        codec=_codec(Section.read(folder / "speech_tokenizer" / "config.json")),
         text=_text_ids(root),
         generation=_generation(folder / "generation_config.json"),
     )
@@ -54,7 +54,7 @@ def read_config(folder: Path) -> ModelConfig:
     return config
 
 
-class _Section:
+class Section:
     """A JSON object that remembers where it came from, for messages."""
 
     def __init__(self, path: str, values: Mapping[str, Any]) -> None:
@@ -62,7 +62,7 @@ class _Section:
         self._values = values
 
     @classmethod
-    def read(cls, path: Path) -> _Section:
+    def read(cls, path: Path) -> Section:
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -101,14 +101,14 @@ class _Section:
                 f"{self.path}: {key} is {self._values[key]!r}, which is not supported"
             )
 
-    def section(self, key: str) -> _Section:
+    def section(self, key: str) -> Section:
         value = self._values.get(key)
         if not isinstance(value, dict):
             raise CheckpointError(f"{self.path}: {key} must be an object, got {value!r}")
-        return _Section(f"{self.path}: {key}", value)
+        return Section(f"{self.path}: {key}", value)
 
-    def integers(self, key: str) -> tuple[int, ...]:
-        value = self._values.get(key)
+    def integers(self, key: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
+        value = self._values.get(key, None if default is None else list(default))
         if not isinstance(value, list) or not all(isinstance(item, int) for item in value):
             raise CheckpointError(f"{self.path}: {key} must be a list of integers, got {value!r}")
         return tuple(value)
@@ -117,7 +117,7 @@ class _Section:
         return {name.lower(): value for name, value in self.section(key)._values.items()}
 
 
-def _transformer(section: _Section, hidden_key: str = "hidden_size") -> TransformerConfig:
+def _transformer(section: Section, hidden_key: str = "hidden_size") -> TransformerConfig:
     section.expect("hidden_act", "silu")
     section.expect_unset("attention_bias")
     section.expect_unset("use_sliding_window")
@@ -141,7 +141,7 @@ def _transformer(section: _Section, hidden_key: str = "hidden_size") -> Transfor
     )
 
 
-def _talker(section: _Section) -> TalkerConfig:
+def _talker(section: Section) -> TalkerConfig:
     dialects = section.named("spk_is_dialect")
     return TalkerConfig(
         transformer=_transformer(section),
@@ -162,11 +162,11 @@ def _talker(section: _Section) -> TalkerConfig:
     )
 
 
-def _predictor(section: _Section) -> PredictorConfig:
+def _predictor(section: Section) -> PredictorConfig:
     return PredictorConfig(_transformer(section), vocab=section.get("vocab_size", int))
 
 
-def _codec(root: _Section) -> CodecConfig:
+def _codec(root: Section) -> CodecConfig:
     root.expect("model_type", CODEC_TYPE)
     root.expect("output_sample_rate", SAMPLE_RATE)
     section = root.section("decoder_config")
@@ -186,7 +186,7 @@ def _codec(root: _Section) -> CodecConfig:
     )
 
 
-def _text_ids(root: _Section) -> TextIds:
+def _text_ids(root: Section) -> TextIds:
     return TextIds(
         im_start=root.get("im_start_token_id", int),
         im_end=root.get("im_end_token_id", int),
@@ -200,7 +200,7 @@ def _text_ids(root: _Section) -> TextIds:
 def _generation(path: Path) -> GenerationDefaults:
     if not path.exists():
         return GenerationDefaults()
-    section, base = _Section.read(path), GenerationDefaults()
+    section, base = Section.read(path), GenerationDefaults()
     sample = section.get("do_sample", bool, True)
     sample_rest = section.get("subtalker_dosample", bool, True)
     rest_temperature = section.get("subtalker_temperature", float, base.predictor_temperature)

@@ -6,7 +6,7 @@ codec has not read yet. Slot number `slots` is for the rows that pad a batch.
 
 Every utterance begins as a row that has made a frame already: its prompt but for the last position
 is in the store, and the codec vector of that position is in place of the embedding sum. So its
-first frame is an ordinary row of an ordinary batch, in both text layouts.
+first frame is an ordinary row of an ordinary batch, in both text layouts and behind a reference.
 """
 
 from __future__ import annotations
@@ -32,12 +32,14 @@ _ENDED, _FAILED = 1 << 24, 1 << 25
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """An utterance about to begin in `slot`, whose first `position` positions are stored."""
+    """An utterance about to begin in `slot`, whose first `position` positions are stored.
+    `embedding` [H]: what it begins with, if not with what all begin with."""
 
     slot: int
     position: int
     sampling: Sampling
     seed: int
+    embedding: Tensor | None = None
 
 
 class FrameStep:
@@ -73,7 +75,11 @@ class FrameStep:
         packed = torch.cat((given, settings), 1).to(self.positions.device, non_blocking=True)
         slots = packed[:, 0]
         self.positions.index_copy_(0, slots, packed[:, 1])
-        self.embeddings.index_copy_(0, slots, self._first.expand(len(starts), -1))
+        first = self._first.expand(len(starts), -1)
+        if any(start.embedding is not None for start in starts):
+            rows = zip(starts, first, strict=True)
+            first = torch.stack([row if s.embedding is None else s.embedding for s, row in rows])
+        self.embeddings.index_copy_(0, slots, first)
         self.sampling.begin(slots, packed[:, 2:])
         return slots
 
@@ -152,7 +158,11 @@ class PromptStep:
 
     def fill_head(self, head: Tensor, slot: int) -> Tensor:
         """Run a prompt's head [L, H] into an empty slot; its keys and values, to be kept."""
-        length = len(head)
-        slots, starts, lengths = torch.tensor([[slot], [0], [length]], device=head.device)
-        self.model.talker.fill_at(head.unsqueeze(0), slots, starts, lengths, self.store)
-        return self.store.read(slot, length)
+        self.fill_vectors(head, slot, 0)
+        return self.store.read(slot, len(head))
+
+    def fill_vectors(self, vectors: Tensor, slot: int, start: int) -> None:
+        """The talker's inputs [L, H] of positions `start` and following."""
+        numbers = [[slot], [start], [len(vectors)]]
+        slots, starts, lengths = torch.tensor(numbers, device=vectors.device)
+        self.model.talker.fill_at(vectors.unsqueeze(0), slots, starts, lengths, self.store)

@@ -13,7 +13,7 @@ Token ids of text come from outside; so does the tokenizer, as a function.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import torch
@@ -22,21 +22,16 @@ from torch import Tensor
 from realtime_tts.errors import CheckpointError, RequestError
 from realtime_tts.model.code_predictor import CodePredictor
 from realtime_tts.model.config import ModelConfig, Variant
+from realtime_tts.model.recent import Recent
+from realtime_tts.model.reference import Reference
 from realtime_tts.model.talker import Talker
 
 STREAMING = "streaming"
 FULL_TEXT = "full_text"
 AUTO = "auto"
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Reference:
-    """A recording to clone: its speaker embedding [H] and, for in-context cloning, its codes
-    [m, 16] with the token ids of its transcript (both or neither)."""
-
-    speaker: Tensor
-    codes: Tensor | None = None
-    text_ids: tuple[int, ...] = ()
+_HEADS, _REFERENCES = 64, 16
+"""How many heads and references are kept ready: some kilobytes and some megabytes each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +50,23 @@ class PromptSpec:
 @dataclass(frozen=True, slots=True)
 class Prompt:
     """`inputs` [L, H] for the talker. `text_used` of the text ids are in it; `eos_used`: so is
-    end-of-text, and every later frame gets `tts_pad`."""
+    end-of-text, and every later frame gets `tts_pad`. `carried`: ids of a transcript longer than
+    its recording, which the next frames get before the text's. `last` [H]: the codec vector of the
+    last position, without its text vector."""
 
     inputs: Tensor
     text_used: int
     eos_used: bool
+    last: Tensor
+    carried: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A reference in context: `spoken` [m + 1, H], codec bos and its frames; `text` [k, H]."""
+
+    spoken: Tensor
+    text: Tensor
 
 
 class PromptBuilder:
@@ -92,6 +99,13 @@ class PromptBuilder:
         self.tts_eos: Tensor = eos
         """Text vector [H] that says, once, that the text is complete."""
         self._tts_bos = bos
+        self._heads: Recent[PromptSpec, Tensor] = Recent(_HEADS)
+        self._shown: Recent[Reference, _Shown] = Recent(_REFERENCES)
+
+    @property
+    def end_of_text(self) -> int:
+        """Text id of `tts_eos`."""
+        return self._config.text.tts_eos
 
     @cached_property
     def sample_ids(self) -> tuple[int, ...]:
@@ -104,11 +118,19 @@ class PromptBuilder:
         self._language_id(spec)
         self._speaker_id(spec)
         if spec.instructions and config.variant is Variant.BASE:
-            raise RequestError("this checkpoint clones voices and takes no instructions")
+            raise RequestError(
+                "a base checkpoint clones voices and takes no instructions; the 1.7B CustomVoice "
+                "and VoiceDesign checkpoints do"
+            )
         if spec.reference is not None and config.variant is not Variant.BASE:
-            raise RequestError(f"a {config.variant} checkpoint takes no reference recording")
+            raise RequestError(
+                f"a {config.variant} checkpoint cannot speak cloned voices; a Base checkpoint can"
+            )
         if spec.reference is None and config.variant is Variant.BASE:
-            raise RequestError("this checkpoint clones voices: a reference recording is needed")
+            raise RequestError(
+                "a base checkpoint speaks cloned voices: name one, or load a CustomVoice "
+                "checkpoint, which has voices of its own"
+            )
 
     def head_length(self, spec: PromptSpec) -> int:
         """Positions of the prompt before the text. Raises RequestError like `check`."""
@@ -122,12 +144,18 @@ class PromptBuilder:
             + 1
         )
 
-    def text_needed(self, spec: PromptSpec) -> int:
-        """Text ids a streaming-layout prompt needs, if there are that many, before frame 0."""
-        reference = spec.reference
+    def prompt_length(self, spec: PromptSpec) -> int:
+        """Positions of the prompt without the text; in the streaming layout, of which a reference
+        covers some, at most. Raises RequestError like `check`."""
+        reference, length = spec.reference, self.head_length(spec)
         if reference is None or reference.codes is None:
-            return 1
-        return max(1, len(reference.codes) + 1 - len(reference.text_ids))
+            return length
+        return length + len(reference.text_ids) + len(reference.codes) + 1
+
+    def text_needed(self, spec: PromptSpec) -> int:
+        """Text ids a streaming-layout prompt needs, if there are that many, before frame 0. Below
+        1: so many frames fewer need text (`Reference.text_ahead`)."""
+        return 1 if spec.reference is None else spec.reference.text_ahead
 
     def instruction_ids(self, spec: PromptSpec) -> list[int]:
         """Ids of the instruction in its template; none where the checkpoint ignores it."""
@@ -158,13 +186,19 @@ class PromptBuilder:
         if spec.reference is not None and spec.reference.codes is not None:
             return self._in_context(head, spec.reference, ids, layout, finished)
         if layout == STREAMING:
-            return Prompt(torch.cat((head, self.text(ids[:1]) + self.bos)), 1, False)
+            return Prompt(torch.cat((head, self.text(ids[:1]) + self.bos)), 1, False, self.bos[0])
         tail = torch.cat((self._text_and_end(ids) + self.pad, self.tts_pad + self.bos))
-        return Prompt(torch.cat((head, tail)), len(ids), True)
+        return Prompt(torch.cat((head, tail)), len(ids), True, self.bos[0])
 
     @torch.inference_mode()
     def head(self, spec: PromptSpec) -> Tensor:
-        """Everything before the text [L, H]: the same for every utterance of this `spec`."""
+        """Everything before the text [L, H]: the same for every utterance of this `spec`, for which
+        it is kept. Not to be written to."""
+        names = [name and name.lower() for name in (spec.speaker, spec.language)]
+        key = replace(spec, speaker=names[0], language=names[1])
+        return self._heads.get(key, lambda: self._make_head(spec))
+
+    def _make_head(self, spec: PromptSpec) -> Tensor:
         opening = self.text(self.instruction_ids(spec) + self._template)
         rows = [self._talker.codec(self._thinking(spec))]
         speaker = self._speaker_id(spec)
@@ -181,27 +215,28 @@ class PromptBuilder:
         self, head: Tensor, reference: Reference, ids: Sequence[int], layout: str, finished: bool
     ) -> Prompt:
         """Transcript and text on the text channel, the reference's frames on the other."""
-        assert reference.codes is not None
-        known = [*reference.text_ids, *ids]
-        spoken = torch.cat((self.bos, self._frames(reference.codes)))
+        shown = self._shown.get(reference, lambda: self._show(reference))
+        text = torch.cat((shown.text, self._text_and_end(ids)))
         if layout == FULL_TEXT:
-            tail = torch.cat((self._text_and_end(known) + self.pad, spoken + self.tts_pad))
-            return Prompt(torch.cat((head, tail)), len(ids), True)
-        length = len(spoken)
-        assert finished or len(known) >= length, "too little text for this reference"
-        text = (self._text_and_end(known) if finished else self.text(known))[:length]
-        padding = self.tts_pad.expand(length - len(text), -1)
+            tail = torch.cat((text + self.pad, shown.spoken + self.tts_pad))
+            return Prompt(torch.cat((head, tail)), len(ids), True, shown.spoken[-1])
+        length, known = len(shown.spoken), len(text) - 1
+        assert finished or known >= length, "too little text for this reference"
+        padding = self.tts_pad.expand(max(0, length - len(text)), -1)
         return Prompt(
-            inputs=torch.cat((head, torch.cat((text, padding)) + spoken)),
-            text_used=min(len(ids), max(0, length - len(reference.text_ids))),
-            eos_used=finished and len(known) < length,
+            inputs=torch.cat((head, torch.cat((text[:length], padding)) + shown.spoken)),
+            text_used=min(len(ids), max(0, reference.text_ahead)),
+            eos_used=known < length,
+            last=shown.spoken[-1],
+            carried=reference.text_ids[length:],
         )
 
-    def _frames(self, codes: Tensor) -> Tensor:
-        """Summed embeddings [m, H] of a reference's frames [m, 16]."""
-        codes = codes.to(self._talker.device, torch.long)
+    def _show(self, reference: Reference) -> _Shown:
+        assert reference.codes is not None, "only codes are shown in context"
+        codes = reference.codes.to(self._talker.device, torch.long)
         first = self._talker.codec_embedding[codes[:, 0]]
-        return self._predictor.embed(codes[:, 1:]).add_(first)
+        frames = self._predictor.embed(codes[:, 1:]).add_(first)
+        return _Shown(torch.cat((self.bos, frames)), self.text(reference.text_ids))
 
     def _text_and_end(self, ids: Sequence[int]) -> Tensor:
         return torch.cat((self.text(ids), self.tts_eos[None]))
@@ -242,7 +277,7 @@ class PromptBuilder:
         if not speakers:
             raise RequestError(
                 f"voice {spec.speaker!r} is unknown: a {self._config.variant} checkpoint has no "
-                "named voices"
+                "named voices, a CustomVoice checkpoint has some"
             )
         if spec.speaker.lower() not in speakers:
             known = ", ".join(speakers)

@@ -9,13 +9,12 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from realtime_tts.errors import CheckpointError
 from realtime_tts.model.checkpoint import Progress, find_checkpoint, ignore_progress
 from realtime_tts.model.code_predictor import Choose, CodePredictor, Predict
 from realtime_tts.model.codec import CodecDecoder
 from realtime_tts.model.codec_gemm import GemmCodecDecoder, load_gemm_codec
 from realtime_tts.model.codec_state import CodecState
-from realtime_tts.model.config import ModelConfig, Variant
+from realtime_tts.model.config import ModelConfig
 from realtime_tts.model.config_files import read_config
 from realtime_tts.model.prompt import PromptBuilder
 from realtime_tts.model.sampling import Sampling, SamplingState, finite_rows
@@ -25,8 +24,6 @@ from realtime_tts.model.weights import Weights
 
 FirstCodes = Callable[[Tensor], tuple[Tensor, Tensor]]
 """From first-code logits [B, vocab] to codes [B] and which rows [B] had NaN or Inf."""
-
-SERVED = (Variant.CUSTOM_VOICE, Variant.VOICE_DESIGN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,21 +159,15 @@ def load_model(
     device: str | torch.device = "cpu",
     dtype: torch.dtype = torch.float32,
     progress: Progress = ignore_progress,
-    variants: Sequence[Variant] = SERVED,
 ) -> SpeechModel:
-    """Load a checkpoint folder, or download one by its Hub id first.
+    """Load a checkpoint folder, or download one by its Hub id first. A Base checkpoint's encoders
+    are not loaded: `VoiceEncoder` is.
 
     Talker, predictor and, on a GPU, `slot_codec` run in `dtype`, the plain codec in float32. Set
     the number of CPU threads before. Raises CheckpointError.
     """
     folder = find_checkpoint(source, progress)
     config = read_config(folder)
-    if config.variant not in variants:
-        supported = ", ".join(variants)
-        raise CheckpointError(
-            f"{source} is a {config.variant} checkpoint, which cannot be served yet; "
-            f"supported: {supported}"
-        )
     place = torch.device(device)
     progress("load talker", 0, 2)
     with Weights(folder, device=place, dtype=dtype, ignored=("speaker_encoder.",)) as weights:

@@ -223,7 +223,7 @@ class Draft:
         for row, slot in zip(starts, free_slots[: config.prefills_per_step], strict=False):
             full_text = row.finished and row.layout is not Layout.STREAMING
             layout = Layout.FULL_TEXT if full_text else Layout.STREAMING
-            text_tokens = row.text_tokens if full_text else 1
+            text_tokens = row.received if full_text else 1
             seconds = costs.prefill_row + costs.prefill_token * (row.prompt_tokens + text_tokens)
             seconds += costs.codec_frame
             seconds += 0.0 if self._prefills else costs.prefill

@@ -55,13 +55,15 @@ class Scheduler:
         listener_free_at: float | None = None,
         lead_cap: float | None = None,
         min_start_tokens: int | None = None,
+        text_needed: int = 1,
     ) -> Admission:
         """A new utterance. Refused means that nothing is kept of it.
 
         `prompt_tokens`: length of its prompt without text. `listener_free_at`: until then the
         listener still hears the previous turn. `lead_cap` and `min_start_tokens` replace the
-        config's for this utterance; a cap below the reserve counts as the reserve. Raises
-        ValueError for an id in use.
+        config's for this utterance; a cap below the reserve counts as the reserve. `text_needed`:
+        text tokens that the prompt takes with frame 0, if there are so many; 0 and less: so many
+        further frames need no text of the caller's. Raises ValueError for an id in use.
         """
         if id in self._register.utterances:
             raise ValueError(f"utterance {id!r} is open already: an id names one utterance")
@@ -82,6 +84,7 @@ class Scheduler:
             ),
             listener_free_at=listener_free_at,
             playback=Playback(config.sample_rate, config.packet_samples, listener_free_at),
+            text_needed=text_needed,
         )
         if isinstance(admission, Queued):
             self._register.enqueue(row)
@@ -97,10 +100,7 @@ class Scheduler:
         if row.finished or text_tokens < 0:
             what = "after its text was finished" if row.finished else "less than nothing"
             raise ValueError(f"{text_tokens} text tokens for utterance {id!r}: {what}")
-        row.text_tokens += text_tokens
-        if row.first_text_at is None:
-            row.first_text_at = now
-        row.note_text(now)
+        row.receive(text_tokens, now)
 
     def finish(self, id: str, now: float) -> bool:
         """No more text will come. False: there is nothing to speak, the utterance is over."""
@@ -108,8 +108,8 @@ class Scheduler:
         if row is None:
             return False
         row.finished = True
-        row.note_text(now)
-        if row.text_tokens == 0:
+        row.receive(0, now)
+        if row.received == 0:
             self._end(row, now)
             self._promote(now)
             return False

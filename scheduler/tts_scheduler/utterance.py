@@ -57,7 +57,11 @@ class Stats:
 
 @dataclass(slots=True, eq=False)
 class Utterance:
-    """State of one utterance. `order` counts openings; `lead_cap` is its own, already checked."""
+    """State of one utterance. `order` counts openings; `lead_cap` is its own, already checked.
+
+    `text_needed` as in `Scheduler.open`. `text_tokens` counts frames that have their text: what was
+    `received`, less what goes into the prompt beyond the token of frame 0.
+    """
 
     id: str
     order: int
@@ -68,9 +72,11 @@ class Utterance:
     min_start_tokens: int
     listener_free_at: float | None
     playback: Playback
+    text_needed: int = 1
     phase: Phase = Phase.QUEUED
     admitted_at: float = 0.0
     # text
+    received: int = 0
     text_tokens: int = 0
     first_text_at: float | None = None
     finished: bool = False
@@ -99,6 +105,18 @@ class Utterance:
     def can_go_on(self) -> bool:
         """The next frame has its text: token k for frame k, or nothing more will come."""
         return self.finished or self.frames < self.text_tokens
+
+    def receive(self, tokens: int, now: float) -> None:
+        """Text came, or (0 tokens) the word that none will come any more.
+
+        The utterance can start once frame 0 has its text, or has all the text there is.
+        """
+        self.received += tokens
+        self.text_tokens = max(0, self.received - self.text_needed + 1) if self.received else 0
+        ready = self.text_tokens > 0 or (self.finished and self.received > 0)
+        if ready and self.first_text_at is None:
+            self.first_text_at = now
+        self.note_text(now)
 
     def note_text(self, now: float) -> None:
         """After any change of text or frames: start or stop the clock of being held."""

@@ -1,4 +1,4 @@
-"""Makes `faulty` importable: here, and in engine processes, which get our sys.path."""
+"""Makes `faulty` and `cloning` importable: here, and in engine processes, which get our path."""
 
 import sys
 from pathlib import Path

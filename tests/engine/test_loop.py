@@ -194,13 +194,16 @@ async def test_the_longest_turn_ends_with_max_length() -> None:
 
 
 async def test_beyond_capacity_a_turn_is_refused_at_once_with_a_time_to_retry() -> None:
-    async with running(fake(step_seconds=0.005), slots=1, max_queue=0) as (link, listener):
+    """And nothing of it stays open."""
+    engine = fake(step_seconds=0.005)
+    async with running(engine, slots=1, max_queue=0) as (link, listener):
         speak(link, "a", tokens=50)
         await listener.until(lambda: listener.frames("a") > 0)
         speak(link, "b", tokens=1)
         refused = await listener.over("b")
         assert isinstance(refused, Refused)
         assert refused.code == "overloaded" and refused.retry_after > 0
+        assert engine.open_utterances == 1
 
 
 async def test_a_turn_that_waited_too_long_for_a_slot_is_refused() -> None:

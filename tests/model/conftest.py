@@ -20,7 +20,6 @@ from realtime_tts.model import (
     PromptSpec,
     Sampling,
     SpeechModel,
-    Variant,
     load_model,
 )
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
@@ -46,7 +45,7 @@ def parity() -> Path:
 
 @cache
 def _load(folder: Path) -> SpeechModel:
-    return load_model(folder, variants=tuple(Variant))
+    return load_model(folder)
 
 
 @pytest.fixture(scope="session")

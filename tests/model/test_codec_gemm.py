@@ -113,6 +113,26 @@ def test_it_decodes_like_the_official_causal_pass(
     np.testing.assert_allclose(found[0].cpu().numpy(), samples, atol=1e-4, rtol=0)
 
 
+def test_a_saved_stream_goes_on_in_any_slot(
+    codec: GemmCodecDecoder, codes: Tensor, wanted: Tensor
+) -> None:
+    """Saved on either side of its taps, restored over another stream's, and not written to."""
+    one = codec.new_slot_state(1)
+    in_pieces(codec, codes[:1, :12], [0], one, [8, 4])
+    even = one.save(0)
+    in_pieces(codec, codes[:1, 12:13], [0], one, [1])
+    odd = one.save(0)
+    state = codec.new_slot_state(3)
+    for slots in ([2, 0], [0, 1]):
+        in_pieces(codec, codes[2:4], slots, state, [5])
+        state.restore(slots[0], even)
+        found = in_pieces(codec, codes[[0, 3]][:, 12:14], [slots[0], 2 - slots[0] or 1], state, [2])
+        assert_same(found[:1], wanted[:1, 12 * FRAME : 14 * FRAME])
+        state.restore(slots[1], odd)
+        found = in_pieces(codec, codes[:1, 13:], [slots[1]], state, [8, 2, 1])
+        assert_same(found, wanted[:1, 13 * FRAME :])
+
+
 def test_rows_depend_on_neither_neighbours_nor_padding(
     codec: GemmCodecDecoder, codes: Tensor, wanted: Tensor
 ) -> None:

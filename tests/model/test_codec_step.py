@@ -15,11 +15,19 @@ class Nothing:
     def reset(self, which: Tensor) -> None:
         pass
 
+    def save(self, slot: int) -> None:
+        pass
+
+    def restore(self, slot: int, saved: None) -> None:
+        pass
+
 
 class Loud:
     """Each code's number of fourteen-thousandths, rising from -1.5 to 1.5 times."""
 
-    def new_state(self, slots: int) -> Nothing:
+    device = torch.device("cpu")
+
+    def new_slot_state(self, slots: int) -> Nothing:
         return Nothing()
 
     def decode(self, codes: Tensor, slots: Tensor, state: Nothing) -> Tensor:

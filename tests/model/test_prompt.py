@@ -71,7 +71,7 @@ def test_a_dialect_speaker_speaks_other_languages_plainly(
         (PromptSpec(speaker="nobody"), "unknown voice 'nobody'; this checkpoint has: serena"),
         (PromptSpec(speaker="ryan", language="latin"), "'latin'; this checkpoint has: auto, ch"),
         (PromptSpec(speaker="ryan", language="beijing_dialect"), "unknown language"),
-        (PromptSpec(reference=Reference(torch.zeros(128))), "takes no reference recording"),
+        (PromptSpec(reference=Reference(torch.zeros(128))), "a Base checkpoint can"),
     ],
 )
 def test_what_a_custom_voice_checkpoint_cannot_do_is_refused(
@@ -95,10 +95,65 @@ def test_a_voice_design_checkpoint_has_no_named_voices(design: PromptBuilder) ->
 def test_a_base_checkpoint_needs_a_reference_and_takes_no_instructions(
     base: PromptBuilder,
 ) -> None:
-    with pytest.raises(RequestError, match="reference recording is needed"):
+    with pytest.raises(RequestError, match="CustomVoice checkpoint, which has"):
         base.check(PromptSpec())
     with pytest.raises(RequestError, match="no instructions"):
         base.check(PromptSpec(instructions="Sad.", reference=Reference(torch.zeros(128))))
+
+
+def shown(frames: int, transcript: int) -> Reference:
+    """A reference of so many frames and transcript tokens."""
+    codes = torch.arange(frames * 16).view(frames, 16) % 256
+    return Reference(torch.ones(128), codes, tuple(range(100, 100 + transcript)))
+
+
+def test_a_transcript_longer_than_its_recording_goes_on_after_the_prompt(
+    base: PromptBuilder,
+) -> None:
+    """Three frames and codec bos take four of the six ids; the other two come before the text."""
+    spec = PromptSpec(reference=shown(3, 6))
+    assert base.text_needed(spec) == -2
+    early = base.prompt(spec, IDS[:1], "streaming", finished=False)
+    whole = base.prompt(spec, IDS, "streaming")
+    assert torch.equal(early.inputs, whole.inputs)
+    for prompt in (early, whole):
+        assert (prompt.carried, prompt.text_used, prompt.eos_used) == ((104, 105), 0, False)
+    full = base.prompt(spec, IDS, "full_text")
+    assert (full.carried, full.text_used, full.eos_used) == ((), len(IDS), True)
+
+
+@pytest.mark.parametrize("transcript", [1, 4, 9])
+def test_prompt_length_is_that_of_the_longer_layout_without_text(
+    transcript: int, base: PromptBuilder
+) -> None:
+    spec = PromptSpec(reference=shown(5, transcript))
+    full = base.prompt(spec, IDS, "full_text").inputs
+    assert base.prompt_length(spec) == len(full) - len(IDS) - 1
+    alone = PromptSpec(reference=Reference(torch.ones(128)))
+    assert base.prompt_length(alone) == base.head_length(alone)
+
+
+def test_what_was_prepared_for_one_voice_is_not_used_for_another(base: PromptBuilder) -> None:
+    """Equal in everything that is written down, and still two."""
+    one, other = Reference(torch.ones(128)), Reference(torch.zeros(128))
+    found = [inputs(base, reference=reference) for reference in (one, other, one)]
+    assert torch.equal(found[0], found[2]) and not torch.equal(found[0], found[1])
+    first, second = shown(5, 3), Reference(torch.ones(128), torch.zeros(5, 16).long(), (7, 8, 9))
+    found = [inputs(base, reference=reference) for reference in (first, second, first)]
+    assert torch.equal(found[0], found[2]) and not torch.equal(found[0], found[1])
+
+
+def test_a_head_is_made_once(
+    prompts: Callable[[str], PromptBuilder], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    builder, made = prompts("custom_voice"), []
+    make = builder._make_head
+    monkeypatch.setattr(builder, "_make_head", lambda spec: made.append(spec) or make(spec))
+    for speaker in ("ryan", "Ryan", "ryan"):
+        inputs(builder, speaker=speaker, language="italian", instructions="As if in a hurry.")
+    assert len(made) == 1
+    inputs(builder, speaker="ryan", language="german", instructions="As if in a hurry.")
+    assert len(made) == 2
 
 
 @pytest.mark.parametrize("layout", ["streaming", "full_text"])

@@ -9,16 +9,12 @@ from typing import Any
 import pytest
 import torch
 
-from realtime_tts.errors import CheckpointError
 from realtime_tts.model import SpeechModel, Variant, load_model
 
 
-def test_a_base_checkpoint_is_not_served_and_told_so(parity: Path) -> None:
-    with pytest.raises(
-        CheckpointError, match="is a base checkpoint, .* supported: custom_voice, voice_design"
-    ):
-        load_model(parity / "tiny-base")
-    assert load_model(parity / "tiny-base", variants=[Variant.BASE]).config.variant == "base"
+@pytest.mark.parametrize("variant", Variant)
+def test_every_variant_is_loaded(variant: Variant, parity: Path) -> None:
+    assert load_model(parity / f"tiny-{variant}").config.variant is variant
 
 
 def test_progress_is_told(parity: Path) -> None:

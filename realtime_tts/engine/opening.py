@@ -1,0 +1,86 @@
+"""What an utterance of `CapturedEngine` begins with: the positions before its first frame.
+
+All but the last of them go into the store; the last one is made like that of any frame, from an
+embedding sum (codec bos, or the last frame of a reference in context) and a text id. So a row
+whose opening is stored eats its text like every other, and its first frame is nothing special.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from realtime_tts.engine.model_engine import Row, to_sampling
+from realtime_tts.errors import RequestError
+from realtime_tts.model import PromptBuilder, PromptSpec, Sampling
+from realtime_tts.model.frame_step import Start
+from tts_scheduler import Layout
+
+
+@dataclass(slots=True)
+class Opening:
+    """A row that begins. Behind the head's positions `stored` more go into the store: text `ids`,
+    or, once it has room, `vectors` [stored, H]; `last` [H]: the embedding sum it begins with, if
+    that is not codec bos."""
+
+    id: str
+    row: Row
+    layout: Layout
+    head_length: int
+    stored: int
+    sampling: Sampling
+    ids: Sequence[int] = ()
+    vectors: Tensor | None = None
+    last: Tensor | None = None
+
+    @classmethod
+    def of(cls, id: str, row: Row, layout: Layout, prompts: PromptBuilder) -> Opening:
+        """Changes nothing. Raises RequestError."""
+        if not row.ids:
+            raise RequestError("there is no text to speak")
+        sampling, full = to_sampling(row.spec.sampling), layout is Layout.FULL_TEXT
+        length, codes = prompts.head_length(row.prompt_spec), _codes(row.prompt_spec)
+        if codes is None:
+            ids = [*row.ids, prompts.end_of_text] if full else []
+            return cls(id, row, layout, length, len(ids), sampling, ids)
+        stored = len(codes)
+        if full:
+            stored += len(_transcript(row.prompt_spec)) + len(row.ids) + 1
+        return cls(id, row, layout, length, stored, sampling)
+
+    @property
+    def head(self) -> PromptSpec:
+        return self.row.prompt_spec
+
+    @property
+    def positions(self) -> int:
+        """Of the whole prompt, that of frame 0 included."""
+        return self.head_length + self.stored + 1
+
+    @property
+    def start(self) -> Start:
+        row = self.row
+        return Start(row.slot, row.prompt, self.sampling, row.spec.seed, self.last)
+
+    def begin(self, slot: int, prompts: PromptBuilder) -> None:
+        """The row has room and a slot: it goes on behind what will be stored."""
+        row = self.row
+        if _codes(self.head) is not None:
+            prompt = prompts.prompt(self.head, row.ids, self.layout.value, finished=row.finished)
+            self.vectors, self.last = prompt.inputs[self.head_length : -1], prompt.last
+            assert len(self.vectors) == self.stored, "a prompt of another length than was said"
+            row.ids[:0] = _transcript(self.head)
+            row.fed, row.eos_fed = min(self.stored, len(row.ids)), self.stored > len(row.ids)
+        elif self.layout is Layout.FULL_TEXT:
+            row.fed, row.eos_fed = len(row.ids), True
+        row.slot, row.prompt = slot, self.positions - 1
+
+
+def _codes(head: PromptSpec) -> Tensor | None:
+    return None if head.reference is None else head.reference.codes
+
+
+def _transcript(head: PromptSpec) -> tuple[int, ...]:
+    return () if head.reference is None else head.reference.text_ids

@@ -1,0 +1,107 @@
+"""What an utterance asks for, in the model's terms: a speaker, or a cloned voice."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+
+import torch
+
+from realtime_tts.engine.interface import UtteranceSpec
+from realtime_tts.errors import RequestError
+from realtime_tts.model import (
+    PromptBuilder,
+    PromptSpec,
+    Reference,
+    Variant,
+    Voice,
+    VoiceLookup,
+    to_reference,
+)
+from realtime_tts.model.config import ModelConfig
+from realtime_tts.model.recent import Recent
+
+_KEPT = 64
+"""Voices whose transcripts are kept tokenised."""
+
+
+def no_voices(name: str, /) -> Voice | None:
+    """A `VoiceLookup` for engines without registered voices."""
+    return None
+
+
+class SpokenAs:
+    """Turns utterances' settings into prompt specs. From any thread: an engine in a thread of the
+    server's is asked by the event loop, too.
+
+    `encode`: token ids of plain text. Equal settings give equal specs while a voice stays the same.
+    """
+
+    def __init__(
+        self,
+        config: ModelConfig,
+        prompts: PromptBuilder,
+        encode: Callable[[str], Sequence[int]],
+        voices: VoiceLookup,
+    ) -> None:
+        self._config, self._prompts = config, prompts
+        self._encode, self._voices = encode, voices
+        self._references: Recent[Voice, Reference] = Recent(_KEPT)
+        self._lock = threading.Lock()
+        hidden = config.talker.transformer.hidden
+        self._nobody = Reference(torch.zeros(hidden))
+
+    @property
+    def default_voice(self) -> str | None:
+        """Who speaks if nobody is named; None where instructions or a cloned voice say it."""
+        return next(iter(self._config.speakers), None)
+
+    def check(self, spec: UtteranceSpec) -> None:
+        """Raise RequestError, which says what checkpoint can, if this one cannot do it."""
+        if self._config.variant is Variant.BASE and not spec.voice:
+            raise RequestError(
+                "a base checkpoint speaks cloned voices: name one of /v1/voices, or load a "
+                "CustomVoice checkpoint, which has voices of its own"
+            )
+        self._prompts.check(self.prompt_spec(spec))
+
+    def prompt_spec(self, spec: UtteranceSpec) -> PromptSpec:
+        """The prompt's part of an utterance's settings. Raises RequestError for unknown voices.
+
+        Without a voice a Base checkpoint speaks as nobody, which is for warming up: `check` refuses
+        it.
+        """
+        reference = None
+        speaker = spec.voice or self.default_voice
+        if self._config.variant is Variant.BASE:
+            reference, speaker = self._reference(spec.voice), None
+        elif spec.voice and spec.voice.lower() not in self._config.speakers:
+            self._refuse_cloned(spec.voice)
+        return PromptSpec(
+            speaker=speaker,
+            language=spec.language,
+            instructions=spec.instructions,
+            reference=reference,
+        )
+
+    def _reference(self, name: str | None) -> Reference:
+        if not name:
+            return self._nobody
+        voice = self._voices(name.lower())
+        if voice is None:
+            raise RequestError(
+                f"unknown voice {name!r}: no voice of that name was cloned. A base checkpoint "
+                "speaks cloned voices; a CustomVoice checkpoint has voices of its own"
+            )
+        with self._lock:
+            return self._references.get(
+                voice, lambda: to_reference(voice, self._config, self._encode)
+            )
+
+    def _refuse_cloned(self, name: str) -> None:
+        voice = self._voices(name.lower())
+        if voice is not None:
+            raise RequestError(
+                f"voice {name!r} is a cloned one, which a {self._config.variant} checkpoint cannot "
+                f"speak: load the Base checkpoint of its size ({voice.model})"
+            )

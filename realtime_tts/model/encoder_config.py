@@ -1,0 +1,133 @@
+"""Dimensions of the two encoders that turn a reference recording into a voice.
+
+Released files name only some of them; the others are defaults of the official package's code (the
+speaker encoder) and of `MimiConfig` (the speech encoder).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from realtime_tts.errors import CheckpointError
+from realtime_tts.model.config import SAMPLE_RATE
+from realtime_tts.model.config_files import CODEC_TYPE, Section
+
+
+@dataclass(frozen=True, slots=True)
+class SpeakerEncoderConfig:
+    """The speaker encoder. `channels`, `kernels` and `dilations` are those of the first layer, of
+    each SE-Res2Net block, and of the aggregation."""
+
+    width: int
+    bands: int
+    channels: tuple[int, ...]
+    kernels: tuple[int, ...]
+    dilations: tuple[int, ...]
+    attention_channels: int
+    squeezed_channels: int
+    scale: int
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechEncoderConfig:
+    """The speech encoder. `codebooks` of its `quantizers` are used; `strides` come in the order in
+    which they are applied, the last step to the frame rate not among them."""
+
+    filters: int
+    strides: tuple[int, ...]
+    residual_layers: int
+    kernel: int
+    last_kernel: int
+    residual_kernel: int
+    dilation_growth: int
+    compress: int
+    hidden: int
+    layers: int
+    heads: int
+    head_dim: int
+    intermediate: int
+    rope_theta: float
+    norm_eps: float
+    quantizers: int
+    codebooks: int
+    codebook_size: int
+    codebook_dim: int
+    samples_per_frame: int
+
+
+def read_speaker_encoder(folder: Path) -> SpeakerEncoderConfig:
+    """From a Base checkpoint's config.json. Raises CheckpointError."""
+    section = Section.read(folder / "config.json").section("speaker_encoder_config")
+    if section.get("sample_rate", int, SAMPLE_RATE) != SAMPLE_RATE:
+        section.expect("sample_rate", SAMPLE_RATE)
+    config = SpeakerEncoderConfig(
+        width=section.get("enc_dim", int),
+        bands=section.get("mel_dim", int, 128),
+        channels=section.integers("enc_channels", (512, 512, 512, 512, 1536)),
+        kernels=section.integers("enc_kernel_sizes", (5, 3, 3, 3, 1)),
+        dilations=section.integers("enc_dilations", (1, 2, 3, 4, 1)),
+        attention_channels=section.get("enc_attention_channels", int, 128),
+        squeezed_channels=section.get("enc_se_channels", int, 128),
+        scale=section.get("enc_res2net_scale", int, 8),
+    )
+    if not 2 < len(config.channels) == len(config.kernels) == len(config.dilations):
+        raise CheckpointError(
+            f"{section.path}: enc_channels, enc_kernel_sizes and enc_dilations must be lists of "
+            f"one length, three at least; got {config.channels}, {config.kernels} and "
+            f"{config.dilations}"
+        )
+    return config
+
+
+def read_speech_encoder(folder: Path) -> SpeechEncoderConfig:
+    """From speech_tokenizer/config.json of a checkpoint folder. Raises CheckpointError."""
+    root = Section.read(folder / "speech_tokenizer" / "config.json")
+    root.expect("model_type", CODEC_TYPE)
+    root.expect("input_sample_rate", SAMPLE_RATE)
+    section = root.section("encoder_config")
+    _check_kind(section)
+    hidden = section.get("hidden_size", int, 512)
+    heads = section.get("num_attention_heads", int, 8)
+    return SpeechEncoderConfig(
+        filters=section.get("num_filters", int, 64),
+        strides=section.integers("upsampling_ratios", (8, 6, 5, 4))[::-1],
+        residual_layers=section.get("num_residual_layers", int, 1),
+        kernel=section.get("kernel_size", int, 7),
+        last_kernel=section.get("last_kernel_size", int, 3),
+        residual_kernel=section.get("residual_kernel_size", int, 3),
+        dilation_growth=section.get("dilation_growth_rate", int, 2),
+        compress=section.get("compress", int, 2),
+        hidden=hidden,
+        layers=section.get("num_hidden_layers", int, 8),
+        heads=heads,
+        head_dim=section.get("head_dim", int, hidden // heads),
+        intermediate=section.get("intermediate_size", int, 2048),
+        rope_theta=section.get("rope_theta", float, 10_000.0),
+        norm_eps=section.get("norm_eps", float, 1e-5),
+        quantizers=section.get("num_quantizers", int, 32),
+        codebooks=root.get("encoder_valid_num_quantizers", int),
+        codebook_size=section.get("codebook_size", int, 2048),
+        codebook_dim=section.get("codebook_dim", int, 256),
+        samples_per_frame=root.get("encode_downsample_rate", int),
+    )
+
+
+def _check_kind(section: Section) -> None:
+    """Refuse by name what the speech encoder does not do; a key left out has its default."""
+    heads = section.get("num_attention_heads", int, 8)
+    for key, wanted in {
+        "audio_channels": 1,
+        "hidden_act": "gelu",
+        "pad_mode": "constant",
+        "use_causal_conv": True,
+        "num_semantic_quantizers": 1,
+        "num_key_value_heads": heads,
+    }.items():
+        if section.optional(key) is not None:
+            section.expect(key, wanted)
+    section.expect_unset("use_conv_shortcut")
+    section.expect_unset("attention_bias")
+    width = section.get("codebook_dim", int, 256)
+    if section.get("vector_quantization_hidden_dimension", int, 256) != width:
+        section.expect("vector_quantization_hidden_dimension", width)

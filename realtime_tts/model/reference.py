@@ -1,0 +1,64 @@
+"""A recording to clone, in the form in which a prompt contains it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from realtime_tts.errors import RequestError
+from realtime_tts.model.config import ModelConfig
+from realtime_tts.model.voice import Voice
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reference:
+    """A recording to clone: its speaker embedding [H] and, for in-context cloning, its codes
+    [m, 16] with the token ids of its transcript (both or neither).
+
+    Equal only to itself, because what is prepared for a reference is kept by identity.
+    """
+
+    speaker: Tensor
+    codes: Tensor | None = None
+    text_ids: tuple[int, ...] = ()
+
+    @property
+    def text_ahead(self) -> int:
+        """Text ids that an utterance's prompt takes in the streaming layout, if there are so many.
+
+        One lies over codec bos and one over each frame, and the transcript's come first. Where it
+        has more than that, the rest of them (the negative of this, less one) go to the next frames.
+        """
+        return 1 if self.codes is None else len(self.codes) + 1 - len(self.text_ids)
+
+
+def to_reference(
+    voice: Voice, config: ModelConfig, encode: Callable[[str], Sequence[int]]
+) -> Reference:
+    """A voice in the form a prompt takes. `encode`: ids of plain text, no special tokens.
+
+    Raises RequestError if the checkpoint cannot speak it.
+    """
+    hidden, speaker = config.talker.transformer.hidden, voice.embedding
+    if len(speaker) != hidden:
+        raise RequestError(
+            f"voice {voice.name!r} was made for {voice.model}: its embedding has {len(speaker)} "
+            f"numbers, this checkpoint ({config.family}) takes {hidden}. A Base checkpoint of the "
+            "voice's own size can speak it, or clone it again with this one"
+        )
+    if voice.codes is None:
+        return Reference(speaker)
+    groups, size = config.talker.code_groups, config.predictor.vocab
+    found, highest = voice.codes.shape[1], int(voice.codes.max())
+    if found != groups or highest >= size or int(voice.codes.min()) < 0:
+        raise RequestError(
+            f"voice {voice.name!r} has {found} codes per frame, the highest {highest}; this "
+            f"checkpoint has {groups}, below {size}: clone the voice again with it"
+        )
+    assert voice.transcript is not None, "codes come with a transcript"
+    opening = len(encode("assistant\n"))
+    # Behind the template's line end, which would swallow further ones.
+    ids = encode("assistant\n" + voice.transcript.strip())[opening:]
+    return Reference(speaker, voice.codes, tuple(ids))

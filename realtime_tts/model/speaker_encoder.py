@@ -1,0 +1,142 @@
+"""The speaker encoder: a recording to the embedding of who speaks in it.
+
+ECAPA-TDNN (Desplanques et al. 2020, arXiv:2005.07143) as the official package has it, on the
+log-mel spectrogram of `mel_front_end.py`. All convolutions keep the length, with reflected edges,
+so the whole recording is needed at once.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from realtime_tts.model.encoder_config import SpeakerEncoderConfig
+from realtime_tts.model.mel_front_end import HOP, log_mel
+from realtime_tts.model.weights import Weights
+
+_LEAST_VARIANCE = 1e-12
+
+
+class SpeakerEncoder:
+    """Takes its tensors from `weights` (names under `speaker_encoder.`); always float32."""
+
+    def __init__(self, config: SpeakerEncoderConfig, weights: Weights) -> None:
+        self.config = config
+        name, channels = "speaker_encoder", config.channels
+        self._first = _Conv(
+            weights, f"{name}.blocks.0.conv", (config.bands, channels[0]),
+            config.kernels[0], config.dilations[0],
+        )  # fmt: skip
+        self._blocks = [
+            _Block(config, weights, f"{name}.blocks.{index}", index)
+            for index in range(1, len(channels) - 1)
+        ]
+        wide = channels[-1]
+        joined = sum(channels[1:-1])
+        self._aggregate = _Conv(
+            weights, f"{name}.mfa.conv", (joined, wide), config.kernels[-1], config.dilations[-1]
+        )
+        self._pool = _StatisticsPooling(config, weights, f"{name}.asp")
+        self._last = _Conv(weights, f"{name}.fc", (2 * wide, config.width))
+
+    @property
+    def least_samples(self) -> int:
+        """Fewer samples than this are too few to be reflected at their edges."""
+        reach = max(
+            (kernel - 1) * dilation // 2 + 1
+            for kernel, dilation in zip(self.config.kernels, self.config.dilations, strict=True)
+        )
+        return (reach + 1) * HOP
+
+    @torch.inference_mode()
+    def embed(self, samples: Tensor) -> Tensor:
+        """samples [n] at 24 kHz, at least `least_samples` -> embedding [width]."""
+        assert len(samples) >= self.least_samples, "too short to be embedded"
+        x = self._first(log_mel(samples, self.config.bands)[None]).relu_()
+        seen = []
+        for block in self._blocks:
+            x = block(x)
+            seen.append(x)
+        x = self._aggregate(torch.cat(seen, 1)).relu_()
+        return self._last(self._pool(x))[0, :, 0]
+
+
+class _Conv:
+    """A convolution [B, in, T] -> [B, out, T] over reflected edges."""
+
+    def __init__(
+        self,
+        weights: Weights,
+        name: str,
+        channels: tuple[int, int],
+        kernel: int = 1,
+        dilation: int = 1,
+    ) -> None:
+        inputs, outputs = channels
+        self._weight = weights.take(f"{name}.weight", outputs, inputs, kernel)
+        self._bias = weights.take(f"{name}.bias", outputs)
+        reach = (kernel - 1) * dilation
+        self._dilation, self._padding = dilation, (reach // 2, reach - reach // 2)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        if any(self._padding):
+            x = F.pad(x, self._padding, mode="reflect")
+        return F.conv1d(x, self._weight, self._bias, dilation=self._dilation)
+
+
+class _Block:
+    """SE-Res2Net: channels in groups that hear each other in turn, then gated by their mean."""
+
+    def __init__(
+        self, config: SpeakerEncoderConfig, weights: Weights, name: str, index: int
+    ) -> None:
+        inputs, outputs = config.channels[index - 1], config.channels[index]
+        group, squeezed = outputs // config.scale, config.squeezed_channels
+        self._scale = config.scale
+        self._before = _Conv(weights, f"{name}.tdnn1.conv", (inputs, outputs))
+        self._groups = [
+            _Conv(
+                weights, f"{name}.res2net_block.blocks.{step}.conv", (group, group),
+                config.kernels[index], config.dilations[index],
+            )
+            for step in range(config.scale - 1)
+        ]  # fmt: skip
+        self._after = _Conv(weights, f"{name}.tdnn2.conv", (outputs, outputs))
+        self._squeeze = _Conv(weights, f"{name}.se_block.conv1", (outputs, squeezed))
+        self._excite = _Conv(weights, f"{name}.se_block.conv2", (squeezed, outputs))
+
+    def __call__(self, x: Tensor) -> Tensor:
+        y = self._after(self._mix(self._before(x).relu_())).relu_()
+        gate = self._excite(self._squeeze(y.mean(2, keepdim=True)).relu_()).sigmoid_()
+        return y * gate + x
+
+    def _mix(self, x: Tensor) -> Tensor:
+        parts = list(x.chunk(self._scale, 1))
+        for index, conv in enumerate(self._groups, 1):
+            heard = parts[index] if index == 1 else parts[index] + parts[index - 1]
+            parts[index] = conv(heard).relu_()
+        return torch.cat(parts, 1)
+
+
+class _StatisticsPooling:
+    """Mean and deviation over time [B, C, T] -> [B, 2 C, 1], each moment weighted by attention."""
+
+    def __init__(self, config: SpeakerEncoderConfig, weights: Weights, name: str) -> None:
+        wide, narrow = config.channels[-1], config.attention_channels
+        self._look = _Conv(weights, f"{name}.tdnn.conv", (3 * wide, narrow))
+        self._weigh = _Conv(weights, f"{name}.conv", (narrow, wide))
+
+    def __call__(self, x: Tensor) -> Tensor:
+        length = x.shape[2]
+        even = torch.full_like(x[:, :1], 1 / length)
+        around = [value.expand_as(x) for value in _statistics(x, even)]
+        attention = self._weigh(self._look(torch.cat((x, *around), 1)).relu_().tanh_())
+        return torch.cat(_statistics(x, attention.softmax(2)), 1)
+
+
+def _statistics(x: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    """Weighted mean and standard deviation over time, each [B, C, 1]."""
+    mean = (weight * x).sum(2, keepdim=True)
+    variance = (weight * (x - mean).square()).sum(2, keepdim=True)
+    return mean, variance.clamp(_LEAST_VARIANCE).sqrt()

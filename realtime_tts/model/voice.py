@@ -1,0 +1,85 @@
+"""A voice: what a Base checkpoint keeps of a recording, or of several.
+
+The speaker embedding is enough to speak in it. With the recording's codes and transcript the model
+is also shown how the speaker talks (in-context cloning). `voice_file.py` stores voices,
+`voice_encoder.py` makes them from recordings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from realtime_tts.errors import VoiceError
+
+
+@dataclass(frozen=True, eq=False)
+class Voice:
+    """embedding [H] float32; codes [m, 16] int64 and transcript: both or neither, or the recording
+    is not used in context. `model`: the family of checkpoints that can speak it
+    (`ModelConfig.family`). `language`: the one it was recorded in, if known. `metadata` is the
+    owner's own.
+
+    Equal only to itself: prepared prompts are kept by identity. Raises VoiceError.
+    """
+
+    name: str
+    embedding: Tensor
+    codes: Tensor | None
+    transcript: str | None
+    model: str
+    language: str | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        embedding, codes = self.embedding, self.codes
+        if embedding.dim() != 1 or not len(embedding) or not embedding.is_floating_point():
+            raise VoiceError(
+                "a speaker embedding is one row of floating-point numbers, got "
+                f"{list(embedding.shape)} of {embedding.dtype}"
+            )
+        if not bool(embedding.isfinite().all()):
+            raise VoiceError("the speaker embedding has numbers that are NaN or infinite")
+        if codes is None:
+            return
+        if codes.dim() != 2 or not codes.numel() or codes.is_floating_point():
+            raise VoiceError(
+                f"a reference's codes are integers [frames, codebooks], got {list(codes.shape)} "
+                f"of {codes.dtype}"
+            )
+        if not self.transcript or not self.transcript.strip():
+            raise VoiceError("a voice with a recording's codes needs the recording's transcript")
+
+
+class VoiceLookup(Protocol):
+    """Voices by name, as an engine asks for them; they may come and go while it runs."""
+
+    def __call__(self, name: str, /) -> Voice | None:
+        """The voice of that name (lower case), None if there is none.
+
+        Quick: it is called in the engine's loop. The same object for as long as the voice is the
+        same, since what an engine prepares for a voice is kept by identity.
+        """
+
+
+def blend(voices: Sequence[Voice], weights: Sequence[float]) -> Tensor:
+    """The embedding [H] float32 between some voices: their weighted mean, weights made to sum to 1.
+
+    Raises VoiceError if the voices do not belong together or the weights cannot be weights.
+    """
+    if not voices or len(voices) != len(weights):
+        raise VoiceError(f"{len(voices)} voices need as many weights, got {len(weights)}")
+    kinds = {(voice.model, len(voice.embedding)) for voice in voices}
+    if len(kinds) > 1:
+        shown = ", ".join(f"{voice.name} ({voice.model})" for voice in voices)
+        raise VoiceError(f"voices of different checkpoints cannot be blended: {shown}")
+    shares = torch.tensor(weights, dtype=torch.float64)
+    total = shares.sum()
+    if not bool((shares >= 0).all()) or not 0 < float(total) < float("inf"):
+        raise VoiceError(f"weights must not be negative and not all be zero, got {list(weights)}")
+    embeddings = torch.stack([voice.embedding.double().cpu() for voice in voices])
+    return ((shares / total) @ embeddings).float()

@@ -1,0 +1,122 @@
+"""Makes voices from recordings, with nothing but the two encoders of a Base checkpoint."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from realtime_tts.errors import CheckpointError, VoiceError
+from realtime_tts.model.config import SAMPLE_RATE, Variant
+from realtime_tts.model.config_files import read_config
+from realtime_tts.model.encoder_config import read_speaker_encoder, read_speech_encoder
+from realtime_tts.model.resampling import resampled
+from realtime_tts.model.speaker_encoder import SpeakerEncoder
+from realtime_tts.model.speech_encoder import SpeechEncoder
+from realtime_tts.model.voice import Voice
+from realtime_tts.model.weights import Weights
+
+LEAST_SECONDS = 0.5
+MOST_SECONDS = 60.0
+RATES = (4_000, 384_000)
+SILENCE = 0.5
+"""Seconds of silence behind a reference used in context: without it, speech may begin with the
+reference's last sound."""
+
+_QUIET = 1e-4
+
+
+class VoiceEncoder:
+    """Speaker and speech encoder, in float32. Use from one thread at a time."""
+
+    def __init__(
+        self, speaker: SpeakerEncoder, speech: SpeechEncoder, family: str, device: torch.device
+    ) -> None:
+        self.family = family
+        self._speaker, self._speech, self._device = speaker, speech, device
+
+    @classmethod
+    def load(cls, folder: Path, device: str | torch.device = "cpu") -> Self:
+        """From a Base checkpoint's folder; talker, predictor and decoder are not read.
+
+        Raises CheckpointError.
+        """
+        config, place = read_config(folder), torch.device(device)
+        if config.variant is not Variant.BASE:
+            raise CheckpointError(
+                f"{folder} is a {config.variant} checkpoint, which has no speaker encoder: voices "
+                "are cloned with a Base checkpoint, like Qwen/Qwen3-TTS-12Hz-1.7B-Base"
+            )
+        with Weights(folder, device=place, dtype=torch.float32, ignored=("talker.",)) as weights:
+            speaker = SpeakerEncoder(read_speaker_encoder(folder), weights)
+            weights.finish()
+        tokenizer = folder / "speech_tokenizer"
+        with Weights(
+            tokenizer, device=place, dtype=torch.float32, ignored=("decoder.",)
+        ) as weights:
+            speech = SpeechEncoder(read_speech_encoder(folder), weights)
+            weights.finish()
+        width, hidden = speaker.config.width, config.talker.transformer.hidden
+        if width != hidden:
+            raise CheckpointError(
+                f"{folder}: speaker embeddings have {width} numbers, the talker takes {hidden}"
+            )
+        return cls(speaker, speech, config.family, place)
+
+    def encode(
+        self,
+        samples: NDArray[np.float32],
+        sample_rate: int,
+        *,
+        transcript: str | None,
+        silence: float = SILENCE,
+        name: str = "",
+        language: str | None = None,
+    ) -> Voice:
+        """The voice of a recording: samples [n] float32, one channel, in [-1, 1].
+
+        With a transcript, what the recording says word for word, the voice gets its codes, of the
+        recording and `silence` seconds behind it; the embedding is of the recording alone. Other
+        rates than 24 kHz are resampled (`resampling.py`). Raises VoiceError for a recording that
+        no voice can be made of.
+        """
+        _check(samples, sample_rate, silence)
+        at_rate = resampled(samples.astype(np.float32, copy=False), sample_rate)
+        sound = torch.from_numpy(np.ascontiguousarray(at_rate)).to(self._device)
+        said = (transcript or "").strip() or None
+        codes = None
+        if said is not None:
+            quiet = sound.new_zeros(round(silence * SAMPLE_RATE))
+            codes = self._speech.encode(torch.cat((sound, quiet))).cpu()
+        return Voice(
+            name=name,
+            embedding=self._speaker.embed(sound).cpu(),
+            codes=codes,
+            transcript=said,
+            model=self.family,
+            language=language,
+        )
+
+
+def _check(samples: NDArray[np.float32], rate: int, silence: float) -> None:
+    """Raise VoiceError, saying what is wrong with a recording."""
+    low, high = RATES
+    if not low <= rate <= high:
+        raise VoiceError(f"the sample rate must be {low} to {high} Hz, got {rate}")
+    if samples.ndim != 1:
+        raise VoiceError(f"the recording must have one channel, got an array {samples.shape}")
+    seconds = len(samples) / rate
+    if not LEAST_SECONDS <= seconds <= MOST_SECONDS:
+        raise VoiceError(
+            f"the recording must have {LEAST_SECONDS:g} to {MOST_SECONDS:g} seconds, got "
+            f"{seconds:.2f}; a few seconds of one person speaking are best"
+        )
+    if not np.isfinite(samples).all():
+        raise VoiceError("the recording has samples that are NaN or infinite")
+    if np.abs(samples).max() < _QUIET:
+        raise VoiceError("the recording is silent")
+    if not 0 <= silence <= 5:
+        raise VoiceError(f"0 to 5 seconds of silence can be appended, got {silence}")

@@ -1,0 +1,139 @@
+"""Cloned voices on the captured engine, uncaptured on a CPU: what TorchEngine says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from cloning import DOING, FRAMES, SLOTS, engine, tokenizer, voice_of
+from speaking import SAMPLINGS, Utterance, absent, note, plan, same_speech, speak
+
+from realtime_tts.engine.captured_engine import CapturedEngine
+from realtime_tts.engine.interface import UtteranceSpec
+from realtime_tts.model import Voice
+from tts_scheduler import Layout, StepPlan
+
+
+@pytest.fixture(scope="module")
+def voices() -> dict[str, Voice]:
+    """By embedding, in context, and in context with a transcript longer than the recording."""
+    return {
+        "alone": voice_of("xvec_st"),
+        "shown": voice_of("icl_ns"),
+        "wordy": replace(voice_of("icl_textlong_st"), transcript=DOING * 3),
+    }
+
+
+def captured(voices: dict[str, Voice]) -> CapturedEngine:
+    found = engine(voices, captured=True)
+    assert isinstance(found, CapturedEngine)
+    return found
+
+
+def crowd(voices: dict[str, Voice]) -> list[Utterance]:
+    """Each voice in both layouts, with texts that are shorter, as long and longer than a reference
+    takes, some of them waiting."""
+    names = list(voices)
+    return [
+        Utterance(
+            f"u{number}",
+            number % SLOTS,
+            [(37 * number + 11 * index) % 200 for index in range((2, 19, 18, 30)[number % 4])],
+            UtteranceSpec(
+                voice=names[number % 3], seed=number, sampling=SAMPLINGS[number % len(SAMPLINGS)]
+            ),
+            Layout.FULL_TEXT if number // 3 % 2 else Layout.STREAMING,
+            begins=(2 * number) % 5 + 70 * (number // SLOTS),
+            waits=lambda step, number=number: step % (3 + number) == 2,  # type: ignore[misc]
+            codec=(1, 2, 3, 4)[number % 4],
+        )
+        for number in range(2 * SLOTS)
+    ]
+
+
+def test_cloned_voices_speak_as_with_the_torch_engine(voices: dict[str, Voice]) -> None:
+    """Slots are used twice, by different voices."""
+    told = []
+    for each in (engine(voices), captured(voices)):
+        told.append(crowd(voices))
+        speak(each, told[-1], steps=160)
+    same_speech(*told)
+    assert all(len(u.codes) == FRAMES for u in told[0])
+
+
+def test_a_clone_is_the_same_alone_and_among_others(voices: dict[str, Voice]) -> None:
+    each, together = captured(voices), crowd(voices)
+    speak(each, together, steps=160)
+    alone = crowd(voices)
+    for number, utterance in enumerate(alone):
+        utterance.slot = (number + 3) % SLOTS
+        speak(each, [utterance], steps=160)
+    for one, other in zip(together, alone, strict=True):
+        assert one.codes == other.codes, one.id
+
+
+def test_text_that_arrives_step_by_step_changes_nothing(voices: dict[str, Voice]) -> None:
+    """A streaming prompt takes the text it needs; the rest comes one token before each frame."""
+    ids = [(7 * index) % 200 for index in range(40)]
+    for name in voices:
+        each = captured(voices)
+        spec = UtteranceSpec(voice=name, seed=3)
+        whole = Utterance("whole", 0, ids, spec)
+        speak(each, [whole], steps=60)
+        pieces, fed = Utterance("pieces", 1, ids, spec), max(1, each.text_needed(spec))
+        each.open(pieces.id, spec)
+        each.append(pieces.id, ids[:fed])
+        for _ in range(FRAMES):
+            output = each.step(plan(each, [pieces]))
+            pieces.codes.append(output.frames[pieces.id])
+            pieces.frames += 1
+            pieces.sounded += 1
+            each.append(pieces.id, ids[fed : fed + 1])
+            fed += 1
+            if fed == len(ids):
+                each.finish(pieces.id)
+        each.close(pieces.id)
+        assert pieces.codes == whole.codes, name
+
+
+def test_the_head_of_a_voice_is_computed_once(voices: dict[str, Voice]) -> None:
+    each = captured(voices)
+    for number, name in enumerate(("alone", "shown", "alone", "shown", "alone")):
+        speak(each, [Utterance(f"u{number}", number, [5, 6], UtteranceSpec(voice=name))], steps=2)
+    assert (each.heads.misses, each.heads.hits) == (2, 3)
+
+
+def test_a_clone_that_was_set_aside_goes_on_where_it_was(voices: dict[str, Voice]) -> None:
+    """Memory for less than two such turns: one has to give way, and says the same later."""
+    told = []
+    for positions in (256 * SLOTS, 128):
+        found = engine(voices)
+        each = CapturedEngine(
+            found.model, tokenizer(), name="base", slots=2, kv_positions=positions,
+            max_frames=FRAMES, voices=voices.get,
+        )  # fmt: skip
+        rows = [
+            Utterance(f"u{n}", n, [5] * 20, UtteranceSpec(voice="shown", seed=n)) for n in range(2)
+        ]
+        told.append(rows)
+        late = _speak_with_patience(each, rows)
+        assert bool(late) == (positions == 128)
+    same_speech(*told)
+
+
+def _speak_with_patience(each: CapturedEngine, rows: list[Utterance]) -> int:
+    """How often somebody was left out of a step."""
+    late = 0
+    for row in rows:
+        each.open(row.id, row.spec)
+        each.append(row.id, row.ids)
+        each.finish(row.id)
+    for _ in range(300):
+        live = [row for row in rows if row.end is None]
+        if not live:
+            break
+        wanted: StepPlan = plan(each, live)
+        output = each.step(wanted)
+        late += len(absent(wanted, output))
+        note(each, output, live)
+    return late

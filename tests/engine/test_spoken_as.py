@@ -1,0 +1,59 @@
+"""What each kind of checkpoint can be asked for, and which one a refusal names."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from cloning import engine, voice_of
+
+from realtime_tts.engine.check import check_spec
+from realtime_tts.engine.interface import UtteranceSpec
+from realtime_tts.errors import RequestError
+from realtime_tts.model import Voice
+
+
+@pytest.mark.parametrize(
+    ("variant", "spec", "message"),
+    [
+        ("base", {}, "name one of /v1/voices, or load a CustomVoice"),
+        ("base", {"voice": "ryan"}, "unknown voice 'ryan': .*CustomVoice"),
+        ("base", {"voice": "anna", "instructions": "Sad."}, "CustomVoice and VoiceDesign"),
+        ("base", {"voice": "small"}, r"'small' was made for .*-0b6: .* Base checkpoint of the"),
+        ("base", {"voice": "anna", "language": "latin"}, "unknown language 'latin'"),
+        ("custom_voice", {"voice": "anna"}, r"'anna' is a cloned .*Base checkpoint .*-1b7"),
+        ("custom_voice", {"voice": "nobody"}, "unknown voice 'nobody'; this checkpoint has"),
+        ("voice_design", {"voice": "anna"}, r"'anna' is a cloned .*Base checkpoint .*-1b7"),
+        ("voice_design", {"voice": "ryan"}, "a CustomVoice checkpoint has some"),
+    ],
+)
+def test_what_a_checkpoint_cannot_do_is_refused_with_the_one_that_can(
+    variant: str, spec: dict[str, str], message: str
+) -> None:
+    anna = voice_of("xvec_st")
+    small = Voice("small", torch.ones(64), None, None, "qwen3-tts-12hz-0b6")
+    found = engine({"anna": anna, "small": small}, variant)
+    with pytest.raises(RequestError, match=message):
+        found.check(UtteranceSpec(**spec))
+
+
+@pytest.mark.parametrize(
+    ("variant", "spec"),
+    [
+        ("base", {"voice": "Anna", "language": "German"}),
+        ("custom_voice", {"voice": "Ryan", "instructions": "Sad."}),
+        ("custom_voice", {}),
+        ("voice_design", {"instructions": "An old man with a deep voice."}),
+        ("voice_design", {}),
+    ],
+)
+def test_what_a_checkpoint_can_do_passes_front_and_engine(
+    variant: str, spec: dict[str, str]
+) -> None:
+    found = engine({"anna": voice_of("xvec_st")}, variant)
+    found.check(UtteranceSpec(**spec))
+    check_spec(found.info, UtteranceSpec(**spec))
+
+
+def test_a_base_checkpoint_warms_up_without_any_voice() -> None:
+    steps = engine({}).warm_up(lambda what, done, total: None)
+    assert [step.plan.rows for step in steps if step.plan.prefills] == [1, 2, 4, 8]

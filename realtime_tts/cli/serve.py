@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from rich.console import Console
 
@@ -43,6 +43,12 @@ def _add_model_arguments(group: argparse._ArgumentGroup) -> None:
         "--model",
         default="demo",
         help="a Hub id, a checkpoint folder, or demo: the embedded voice (default)",
+    )
+    group.add_argument(
+        "--voices-dir",
+        metavar="FOLDER",
+        help="where registered voices are kept; several servers may share it (default: the user's "
+        "data folder, such as ~/.local/share/realtime-tts/voices; with --engine fake: nowhere)",
     )
     group.add_argument(
         "--engine",
@@ -162,6 +168,7 @@ def run(arguments: argparse.Namespace) -> int:
     from realtime_tts.logs import configure_logging
     from realtime_tts.metrics import Metrics
     from realtime_tts.server.run import serve
+    from realtime_tts.voices.library import VoiceLibrary
 
     console = Console(stderr=True)
     config = server_config(arguments, terminal=console.is_terminal)
@@ -173,13 +180,24 @@ def run(arguments: argparse.Namespace) -> int:
     def link() -> EngineLink:
         return make_link(engine, metrics, progress.update)
 
+    def library() -> VoiceLibrary:
+        assert engine.voices_dir is not None
+        return VoiceLibrary(engine.voices_dir, engine.voice_maker_loader())
+
     def ready(port: int) -> None:
         progress.close()
         # Where nobody watches, standard error is the log: JSON lines and nothing else.
         _welcome(console if console.is_terminal else Console(), config, engine, port)
 
     with progress:
-        return serve(config, link, engine.load_tokenizer, metrics, on_ready=ready)
+        return serve(
+            config,
+            link,
+            engine.load_tokenizer,
+            metrics,
+            make_voices=library if engine.voices_dir else None,
+            on_ready=ready,
+        )
 
 
 def server_config(arguments: argparse.Namespace, *, terminal: bool) -> ServerConfig:
@@ -227,7 +245,17 @@ def engine_config(arguments: argparse.Namespace) -> EngineConfig:
         queue_timeout=arguments.queue_seconds,
         guards=GuardConfig(enabled=not arguments.no_guards and random is None),
         step_seconds=arguments.step_seconds,
+        voices_dir=_voices_dir(arguments),
     )
+
+
+def _voices_dir(arguments: argparse.Namespace) -> str | None:
+    """The fake engine's voices are worth nothing, so they stay out of the user's own folder."""
+    if arguments.voices_dir is not None or arguments.engine == "fake":
+        return cast("str | None", arguments.voices_dir)
+    from realtime_tts.voices.registry import default_folder
+
+    return str(default_folder())
 
 
 def _engine_kind(device: str, devices: tuple[str, ...]) -> EngineKind:

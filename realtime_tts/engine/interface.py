@@ -56,6 +56,10 @@ class UtteranceSpec(msgspec.Struct, frozen=True):
     layout: str = "auto"
 
 
+CLONING_VARIANTS = ("base", "fake")
+"""What `EngineInfo.variant` is where registered voices can be spoken with."""
+
+
 class EngineInfo(msgspec.Struct, frozen=True):
     """What an engine can do; the server shows it in `ready` and `/v1/voices`."""
 
@@ -72,6 +76,14 @@ class EngineInfo(msgspec.Struct, frozen=True):
     samples_per_frame: int = 1_920
     random_weights: bool = False
     """Nobody trained the model: it is there to be measured, and its speech is noise."""
+
+    voice_family: str = ""
+    """`model` of the registered voices that it can speak with; empty: it does not say."""
+
+    @property
+    def clones(self) -> bool:
+        """Whether it speaks with registered voices."""
+        return self.variant in CLONING_VARIANTS
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,7 @@ def make_link(config: EngineConfig, metrics: Metrics, progress: Progress) -> Eng
             guards=one.guards,
             observer=metrics,
             progress=shown,
+            registered=one.registered,
             name=name,
         )
         links.append(link)

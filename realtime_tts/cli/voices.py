@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
         Console().print(f"deleted {arguments.delete}", highlight=False, markup=False)
         return ExitStatus.OK
     ready = asyncio.run(_ready(arguments.url, arguments.api_key))
-    registered = [voice for voice in client.voices()["voices"] if voice["kind"] == "registered"]
+    registered = [voice for voice in client.voices()["details"] if voice["kind"] == "registered"]
     if arguments.json:
         fields = msgspec.to_builtins(ready)
         shown = {name: fields[name] for name in ("model", "voices", "languages", "settings")}

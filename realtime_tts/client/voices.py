@@ -39,7 +39,7 @@ class VoiceClient:
         self._timeout = timeout
 
     def voices(self) -> dict[str, Any]:
-        """What the server speaks with: `model`, `voices` (each with `id` and `kind`), …"""
+        """What the server speaks with: `model`, `voices` (names), `details` (of each), …"""
         return self._json("GET", "")
 
     def clone(

@@ -99,14 +99,15 @@ def _error_response(error: VoiceRequestError) -> Response:
 
 async def _list(front: Front, request: Request) -> Response:
     info = front.engine.info
-    records = await _records(front)
+    details = [*_speakers(info), *map(_registered, await _records(front))]
     return JSONResponse(
         {
             "server": SERVER_NAME,
             "model": info.model,
             "variant": info.variant,
             "random_weights": info.random_weights,
-            "voices": [*_speakers(info), *map(_registered, records)],
+            "voices": [voice["id"] for voice in details],
+            "details": details,
             "default_voice": info.default_voice,
             "languages": info.languages,
             "sample_rate": info.sample_rate,

@@ -46,7 +46,9 @@ class Voices:
 
     async def ids(self) -> list[str]:
         answer = await self.http.get("/v1/voices")
-        return [voice["id"] for voice in answer.json()["voices"]]
+        found = answer.json()
+        assert found["voices"] == [voice["id"] for voice in found["details"]]
+        return list(found["voices"])
 
 
 Serve = Callable[..., AbstractAsyncContextManager[Voices]]

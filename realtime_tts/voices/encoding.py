@@ -30,6 +30,10 @@ log = logging.getLogger(__name__)
 
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 _STDERR_BYTES = 16_384
+_LAST_WORDS_SECONDS = 0.5
+
+_Heard = wire.Reply | str
+"""What the worker said, or why it says nothing more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,9 @@ class VoiceWorker:
         self._taken = 0
         self._turn = asyncio.Lock()
         self._process: asyncio.subprocess.Process | None = None
-        self._log_task: asyncio.Task[None] | None = None
+        self._replies: asyncio.Queue[_Heard] = asyncio.Queue()
+        self._readers: list[asyncio.Task[None]] = []
+        self._endings: set[asyncio.Task[None]] = set()
         self._stopped = False
 
     @property
@@ -124,10 +130,16 @@ class VoiceWorker:
         except OSError as error:
             raise EncoderFailed(f"the worker could not be started: {error}") from None
         self._process = process
-        assert process.stdin is not None and process.stderr is not None
-        self._log_task = asyncio.create_task(_log_output(process.stderr), name="voice-worker-log")
+        assert process.stdin and process.stdout and process.stderr
+        self._replies = asyncio.Queue()
+        self._readers = [
+            asyncio.create_task(_read_replies(process.stdout, self._replies)),
+            asyncio.create_task(_log_output(process.stderr)),
+        ]
+        if self._stopped:
+            raise EncoderFailed("the server is shutting down")
         process.stdin.write(self._load)
-        started = await self._reply(process, self._limits.start, "did not start")
+        started = await self._reply(self._limits.start, "did not start")
         assert isinstance(started, wire.Started), started
         event(log, logging.INFO, "voice.worker_started", pid=process.pid)
         return process
@@ -139,51 +151,67 @@ class VoiceWorker:
         assert process.stdin is not None
         process.stdin.write(wire.framed(job))
         try:
-            reply = await self._reply(process, self._limits.read, "could not read the recording")
+            reply = await self._reply(self._limits.read, "could not read the recording")
         except EncoderFailed as error:
             # So far it had only the upload to work on, so that is what was too much for it.
             raise BadAudio(f"{error}: send another file, 16-bit WAV is the safest") from None
         if not isinstance(reply, wire.Read):
             return 0.0, reply
         seconds = reply.seconds
-        reply = await self._reply(process, self._limits.load, "could not load its model")
+        reply = await self._reply(self._limits.load, "could not load its model")
         if isinstance(reply, wire.Loaded):
-            reply = await self._reply(process, self._limits.encode, "could not encode")
+            reply = await self._reply(self._limits.encode, "could not encode")
         return seconds, reply
 
-    async def _reply(
-        self, process: asyncio.subprocess.Process, patience: float, failed: str
-    ) -> wire.Reply:
+    async def _reply(self, patience: float, failed: str) -> wire.Reply:
         """The worker's next words. Raises EncoderFailed if it ends, is late or talks nonsense."""
-        assert process.stdout is not None
         try:
             async with asyncio.timeout(patience):
-                (size,) = wire.LENGTH.unpack(await process.stdout.readexactly(wire.LENGTH.size))
-                if size > wire.MAX_REPLY_BYTES:
-                    raise EncoderFailed(f"the worker {failed}: a reply of {size} bytes")
-                return wire.decode_reply(await process.stdout.readexactly(size))
+                found = await self._replies.get()
         except TimeoutError:
-            why = f"within {patience:g} s"
-        except asyncio.IncompleteReadError:
-            why = "and ended"
-        except msgspec.DecodeError as error:
-            why = f"and said {error}"
-        event(log, logging.ERROR, "voice.worker_failed", pid=process.pid, why=f"{failed} {why}")
-        raise EncoderFailed(f"the worker {failed} {why}")
+            found = f"within {patience:g} s"
+        if not isinstance(found, str):
+            return found
+        event(log, logging.ERROR, "voice.worker_failed", pid=self.pid, why=f"{failed} {found}")
+        raise EncoderFailed(f"the worker {failed} {found}")
 
     async def _end(self) -> None:
-        """Leave no process behind. Idempotent."""
+        """Leave no process behind, even if whoever waits for it is cancelled. Idempotent."""
         process, self._process = self._process, None
-        if process is None:
-            return
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
-        assert process.stdin is not None
-        process.stdin.close()
-        if self._log_task is not None:
-            self._log_task.cancel()
-            await asyncio.gather(self._log_task, return_exceptions=True)
+        if process is not None:
+            ending = asyncio.create_task(_bury(process, self._readers), name="voice-worker-end")
+            self._endings.add(ending)
+            ending.add_done_callback(self._endings.discard)
+        if self._endings:
+            await asyncio.shield(asyncio.gather(*self._endings))
+
+
+async def _bury(process: asyncio.subprocess.Process, readers: list[asyncio.Task[None]]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        process.kill()
+    await process.wait()
+    assert process.stdin is not None
+    process.stdin.close()
+    # Both pipes have ended, but for a grandchild that holds them.
+    await asyncio.wait(readers, timeout=_LAST_WORDS_SECONDS)
+    for reader in readers:
+        reader.cancel()
+    await asyncio.gather(*readers, return_exceptions=True)
+
+
+async def _read_replies(output: asyncio.StreamReader, replies: asyncio.Queue[_Heard]) -> None:
+    """Message by message, and why there are no more."""
+    try:
+        while True:
+            (size,) = wire.LENGTH.unpack(await output.readexactly(wire.LENGTH.size))
+            if size > wire.MAX_REPLY_BYTES:
+                break
+            replies.put_nowait(wire.decode_reply(await output.readexactly(size)))
+        replies.put_nowait(f"and said {size} bytes")
+    except asyncio.IncompleteReadError:
+        replies.put_nowait("and ended")
+    except msgspec.DecodeError as error:
+        replies.put_nowait(f"and said what is no answer: {error}")
 
 
 async def _log_output(output: asyncio.StreamReader) -> None:

@@ -44,10 +44,12 @@ class UtteranceSpec(msgspec.Struct, frozen=True):
     """Everything about an utterance that is known before its text.
 
     `voice`, `language` and `instructions` are as the client gave them; `Engine.check` refuses what
-    the checkpoint cannot do. `seed` makes an utterance reproducible. `layout` is one of
+    the checkpoint cannot do. `model` picks one of several checkpoints (`models.py`); an engine
+    has one and ignores it. `seed` makes an utterance reproducible. `layout` is one of
     `tts_scheduler.Layout`.
     """
 
+    model: str | None = None
     voice: str | None = None
     language: str | None = None
     instructions: str | None = None
@@ -80,10 +82,14 @@ class EngineInfo(msgspec.Struct, frozen=True):
     voice_family: str = ""
     """`model` of the registered voices that it can speak with; empty: it does not say."""
 
+    models: tuple[EngineInfo, ...] = ()
+    """Of every checkpoint, where there are several: the first is the default."""
+
     @property
     def clones(self) -> bool:
-        """Whether it speaks with registered voices."""
-        return self.variant in CLONING_VARIANTS
+        """Whether it, or one of its models, speaks with registered voices."""
+        infos = self.models or (self,)
+        return any(info.variant in CLONING_VARIANTS for info in infos)
 
 
 @dataclass(frozen=True, slots=True)

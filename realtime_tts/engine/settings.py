@@ -11,6 +11,7 @@ from realtime_tts import demo_voice
 from realtime_tts.engine.check import no_voice
 from realtime_tts.engine.guards import GuardConfig
 from realtime_tts.engine.interface import Engine, Progress
+from realtime_tts.engine.models import no_family
 from realtime_tts.errors import ConfigError
 from tts_scheduler import SchedulerConfig
 
@@ -145,15 +146,31 @@ class EngineConfig:
 
         return Registry(self.voices_dir).has
 
-    def voice_maker_loader(self) -> Callable[[], VoiceMaker]:
-        """A function for the voice worker that loads what encodes recordings for this engine."""
+    @property
+    def family_of(self) -> Callable[[str], str | None]:
+        """Which checkpoints can speak a registered voice, by its name; None: no such voice."""
+        if self.voices_dir is None:
+            return no_family
+        from realtime_tts.voices.registry import Registry
+
+        registry = Registry(self.voices_dir)
+
+        def family(name: str) -> str | None:
+            record = registry.find(name)
+            return None if record is None else record.model
+
+        return family
+
+    def voice_maker_loader(self, *others: EngineConfig) -> Callable[[], VoiceMaker]:
+        """A function for the voice worker that loads what encodes recordings: the encoder of the
+        first Base checkpoint of these engines."""
         if self.kind == "fake":
             from realtime_tts.voices.maker import load_fake
 
             return load_fake
         from realtime_tts.engine.voice_maker import load_voice_maker
 
-        return partial(load_voice_maker, self._checkpoint)
+        return partial(load_voice_maker, *(one._checkpoint for one in (self, *others)))
 
     @property
     def _checkpoint(self) -> str:

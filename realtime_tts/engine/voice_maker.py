@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from realtime_tts.errors import CheckpointError
 from realtime_tts.voices.audio import Recording
 from realtime_tts.voices.file import now
 from realtime_tts.voices.form import NewVoice
@@ -35,8 +36,8 @@ class ModelVoiceMaker:
         save_voice(replace(voice, metadata={"created": now()}), path)
 
 
-def load_voice_maker(checkpoint: str, device: str = "cpu", threads: int = 1) -> VoiceMaker:
-    """Find (and if need be download) a Base checkpoint and load its encoders.
+def load_voice_maker(*checkpoints: str) -> VoiceMaker:
+    """Load the encoders of the first of these that is a Base checkpoint, in one CPU thread.
 
     Raises CheckpointError.
     """
@@ -45,5 +46,11 @@ def load_voice_maker(checkpoint: str, device: str = "cpu", threads: int = 1) -> 
     from realtime_tts.model import find_checkpoint
     from realtime_tts.model.voice_encoder import VoiceEncoder
 
-    torch.set_num_threads(threads)
-    return ModelVoiceMaker(VoiceEncoder.load(Path(find_checkpoint(checkpoint)), device))
+    torch.set_num_threads(1)
+    reasons = []
+    for checkpoint in checkpoints:
+        try:
+            return ModelVoiceMaker(VoiceEncoder.load(Path(find_checkpoint(checkpoint))))
+        except CheckpointError as error:  # another variant, which has no encoders
+            reasons.append(str(error))
+    raise CheckpointError("; ".join(reasons))

@@ -139,7 +139,14 @@ class Front:
     def _connect(self, websocket: WebSocket, session_id: str) -> Connection:
         info = self.engine.info
         session = Session(
-            ServerInfo(session_id, SERVER_NAME, info.model, self._voice_names(), info.languages),
+            ServerInfo(
+                session_id,
+                SERVER_NAME,
+                info.model,
+                self._voice_names(),
+                info.languages,
+                tuple(model.model for model in info.models),
+            ),
             defaults=session_defaults(info, self.config.lead_seconds),
             limits=wire_limits(self.config, info),
             check=lambda settings: self.engine.check(utterance_spec(settings)),

@@ -21,12 +21,11 @@ from realtime_tts.logs import event
 from realtime_tts.metrics import Metrics
 from realtime_tts.protocol.settings import Limits
 from realtime_tts.server.app import create_app
-from realtime_tts.server.engine_host import EngineHost
+from realtime_tts.server.engine_host import EngineHost, LoadTokenizer
 from realtime_tts.server.front import Front
 from realtime_tts.server.http import http_protocol
 from realtime_tts.server.lifecycle import DrainingServer
 from realtime_tts.server.websocket import websocket_protocol
-from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from realtime_tts.voices.library import VoiceLibrary
 
 log = logging.getLogger(__name__)
@@ -35,7 +34,7 @@ log = logging.getLogger(__name__)
 def serve(
     config: ServerConfig,
     make_link: Callable[[], EngineLink],
-    load_tokenizer: Callable[[], Qwen2Tokenizer],
+    load_tokenizer: LoadTokenizer,
     metrics: Metrics,
     *,
     make_voices: Callable[[], VoiceLibrary] | None = None,
@@ -93,7 +92,7 @@ class RunningServer:
 async def running(
     config: ServerConfig,
     link: EngineLink,
-    load_tokenizer: Callable[[], Qwen2Tokenizer],
+    load_tokenizer: LoadTokenizer,
     metrics: Metrics | None = None,
     *,
     voices: VoiceLibrary | None = None,
@@ -180,7 +179,7 @@ def _listen(config: ServerConfig, family: int, host: str, port: int) -> socket.s
 def _front(
     config: ServerConfig,
     link: EngineLink,
-    load_tokenizer: Callable[[], Qwen2Tokenizer],
+    load_tokenizer: LoadTokenizer,
     metrics: Metrics,
     voices: VoiceLibrary | None,
 ) -> Front:

@@ -105,8 +105,9 @@ async def _list(front: Front, request: Request) -> Response:
             "server": SERVER_NAME,
             "model": info.model,
             "variant": info.variant,
+            "models": [{"model": one.model, "variant": one.variant} for one in _models(info)],
             "random_weights": info.random_weights,
-            "voices": [voice["id"] for voice in details],
+            "voices": list(dict.fromkeys(voice["id"] for voice in details)),
             "details": details,
             "default_voice": info.default_voice,
             "languages": info.languages,
@@ -225,9 +226,15 @@ def _refuse_speaker(front: Front, id: str, why: str) -> None:
 
 def _speakers(info: EngineInfo) -> list[dict[str, Any]]:
     return [
-        {"id": name, "kind": "speaker", "model": info.model, "language": None, "created": None}
-        for name in info.voices
+        {"id": name, "kind": "speaker", "model": one.model, "language": None, "created": None}
+        for one in _models(info)
+        for name in one.voices
     ]
+
+
+def _models(info: EngineInfo) -> tuple[EngineInfo, ...]:
+    """Of each loaded checkpoint."""
+    return info.models or (info,)
 
 
 def _registered(record: VoiceRecord) -> dict[str, Any]:

@@ -57,6 +57,10 @@ class Models(Fleet):
         """The name of the model that speaks this. Raises RequestError for one that is not there."""
         return self._names[self._chosen(spec)]
 
+    def info_for(self, spec: UtteranceSpec) -> EngineInfo:
+        """What the model that speaks this can do. Raises RequestError as `model_for`."""
+        return self._links[self._chosen(spec)].info
+
     def _pick(self, command: Open) -> int:
         try:
             return self._chosen(command.spec)

@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 
+from realtime_tts.engine.check import check_spec
 from realtime_tts.engine.interface import (
     Cancel,
     Command,
@@ -123,8 +124,17 @@ class EngineHost:
         return self._tokenizers[name]
 
     def check(self, spec: UtteranceSpec) -> None:
-        """Raise RequestError if the engine cannot do what `spec` asks."""
-        self._link.check(spec)
+        """Raise RequestError if the engine cannot do what `spec` asks.
+
+        A Base checkpoint without a voice passes: a session may begin before it names one. A turn
+        without one is refused by the engine.
+        """
+        link = self._link
+        info = link.info_for(spec) if isinstance(link, Models) else link.info
+        if spec.voice is None and info.variant == "base":
+            check_spec(info, spec)
+        else:
+            link.check(spec)
 
     @property
     def open_utterances(self) -> int:

@@ -46,6 +46,11 @@ class Base(FakeEngine):
     def info(self) -> EngineInfo:
         return replace(super().info, model="base", variant="base", voices=(), default_voice=None)
 
+    def check(self, spec: UtteranceSpec) -> None:
+        if not spec.voice:
+            raise RequestError("name a voice")
+        super().check(spec)
+
 
 def tokenizer(first: int) -> Qwen2Tokenizer:
     """One token a byte, counted from `first`, so that a test can tell whose ids they are."""
@@ -111,9 +116,18 @@ async def test_a_session_s_voice_or_model_picks_the_checkpoint(both: Both) -> No
     await both.speak("?voice=alto")
     assert not both.given["base"] and max(both.given["custom"]) < 1000
     both.given["custom"].clear()
-    ready = await both.speak("?model=base")
+    ready = await both.speak("?model=base&voice=anna")
     assert not both.given["custom"] and both.given["base"]
-    assert (ready["settings"]["model"], ready["settings"]["voice"]) == ("base", None)
+    assert (ready["settings"]["model"], ready["settings"]["voice"]) == ("base", "anna")
+
+
+async def test_a_session_may_name_its_voice_later_but_a_turn_needs_one(both: Both) -> None:
+    async with websockets.connect(both.server.websocket_url + "?model=base") as socket:
+        assert json.loads(await socket.recv())["type"] == "ready"
+        await socket.send('{"type": "text", "text": "Hi.", "end": true}')
+        error, done = json.loads(await socket.recv()), json.loads(await socket.recv())
+        assert (error["code"], error["message"]) == ("bad_request", "name a voice")
+        assert (done["type"], done["reason"]) == ("turn.done", "error")
 
 
 async def test_what_the_checkpoint_cannot_do_is_a_bad_setting(both: Both) -> None:

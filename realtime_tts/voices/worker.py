@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from realtime_tts.errors import CheckpointError, ConfigError, RealtimeTTSError
+from realtime_tts.errors import ConfigError, RealtimeTTSError
 from realtime_tts.voices import wire
 from realtime_tts.voices.audio import decode
 from realtime_tts.voices.errors import BadAudio, EncoderFailed, VoiceRequestError, speaker_exists
@@ -51,8 +51,8 @@ class Worker:
             self._make(job)
         except VoiceRequestError as error:
             self._reply(wire.Refused(error.code, str(error)))
-        except (CheckpointError, ConfigError) as error:
-            self._reply(wire.Refused(EncoderFailed.code, f"the encoder cannot be loaded: {error}"))
+        except ConfigError as error:  # something is missing on this machine
+            self._reply(wire.Refused(EncoderFailed.code, str(error)))
         except RealtimeTTSError as error:  # the model's own word on a recording
             self._reply(wire.Refused(BadAudio.code, str(error)))
         except Exception as error:
@@ -72,7 +72,10 @@ class Worker:
             recording = decode(wanted.audio)
         self._reply(wire.Read(recording.seconds))
         if self._maker is None:
-            self._maker = self._load()
+            try:
+                self._maker = self._load()
+            except RealtimeTTSError as error:
+                raise EncoderFailed(f"the encoder cannot be loaded: {error}") from None
         self._reply(wire.Loaded())
         self._maker.make(wanted, recording, Path(job.path))
 

@@ -22,8 +22,9 @@ def check_spec(
     when the turn opens, and knows more: its word is the last one.
     """
     voice = spec.voice
-    if voice and voice.lower() not in info.voices and not (info.clones and registered(voice)):
-        if registered(voice):
+    there = voice is not None and registered(voice.lower())
+    if voice and voice.lower() not in info.voices and not (info.clones and there):
+        if there:
             raise RequestError(
                 f"{voice!r} is a registered voice, which a Base checkpoint speaks with; "
                 f"{info.model} is a {info.variant} checkpoint and has voices of its own only"

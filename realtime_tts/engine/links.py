@@ -48,10 +48,10 @@ def make_links(configs: Sequence[EngineConfig], metrics: Metrics, progress: Prog
     """The same for several checkpoints; those on one CPU share its cores."""
     if len(configs) == 1:
         return make_link(configs[0], metrics, progress)
-    links = {
-        one.model: make_link(one, metrics, _named(progress, one.model))
-        for one in _share_cores(tuple(configs))
-    }
+    # Engines on devices of their own share no cores.
+    alike = tuple(configs)
+    alike = alike if any(one.devices for one in alike) else _share_cores(alike)
+    links = {one.model: make_link(one, metrics, _named(progress, one.model)) for one in alike}
     return Models(links, configs[0].family_of)
 
 

@@ -67,9 +67,9 @@ class ProcessEngine:
     """An `EngineLink` whose loop runs in a child process. `name` is the engine's in the log.
 
     `load` builds the engine over there: it is pickled, as are its arguments. `registered` tells
-    whether a name is that of a registered voice. The first start must
-    succeed, as with the inline engine; later ends are followed by a restart. Turns that an ending
-    engine was speaking fail with `engine_restarted`; while none runs, new ones are refused.
+    whether a name is that of a registered voice. The first start must succeed, as with the inline
+    engine; later ends are followed by a restart. Turns that an ending engine was speaking fail with
+    `engine_restarted`; while none runs, new ones are refused.
     """
 
     def __init__(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
@@ -18,20 +19,26 @@ _KEPT = 256
 
 
 class LoadedVoices(Generic[V]):
-    """Look up a name: what `load` made of its file, or None. For one thread at a time.
+    """Look up a name: what `load` made of its file, or None.
 
-    The latest 256 are kept; a voice is 100 kB at most.
+    Thread-safe: an engine in a thread is asked by the server's thread, too. The latest 256 are
+    kept; a voice is 100 kB at most.
     """
 
     def __init__(self, registry: Registry, load: Callable[[Path], V]) -> None:
         self._registry = registry
         self._load = load
+        self._lock = threading.Lock()
         self._loaded: OrderedDict[str, tuple[object, V]] = OrderedDict()
 
-    def __call__(self, name: str) -> V | None:
-        record = self._registry.find(name.lower())
+    def __call__(self, name: str, /) -> V | None:
+        with self._lock:
+            return self._found(name.lower())
+
+    def _found(self, name: str) -> V | None:
+        record = self._registry.find(name)
         if record is None:
-            self._loaded.pop(name.lower(), None)
+            self._loaded.pop(name, None)
             return None
         found = self._loaded.get(record.id)
         # A record is made anew when its file is: the same one means the same file.

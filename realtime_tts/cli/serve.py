@@ -37,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The flags of `serve`."""
     parser.epilog = EXAMPLES
     _add_model_arguments(parser.add_argument_group("model"))
+    _add_voices_arguments(parser.add_argument_group("voices"))
     _add_scheduler_arguments(parser.add_argument_group("scheduling"))
     _add_server_arguments(parser.add_argument_group("server"))
 
@@ -47,12 +48,6 @@ def _add_model_arguments(group: argparse._ArgumentGroup) -> None:
         action="append",
         help="a Hub id, a checkpoint folder, or demo: the embedded voice (default); repeatable: an "
         "engine for each, and the session's `model` or `voice` picks",
-    )
-    group.add_argument(
-        "--voices-dir",
-        metavar="FOLDER",
-        help="where registered voices are kept; several servers may share it (default: the user's "
-        "data folder, such as ~/.local/share/realtime-tts/voices; with --engine fake: nowhere)",
     )
     group.add_argument(
         "--engine",
@@ -93,6 +88,15 @@ def _add_model_arguments(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument(
         "--step-seconds", type=float, default=0.002, help="the fake engine's step (default: 0.002)"
+    )
+
+
+def _add_voices_arguments(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--voices-dir",
+        metavar="FOLDER",
+        help="where registered voices are kept; several servers may share it (default: the user's "
+        "data folder, such as ~/.local/share/realtime-tts/voices; with --engine fake: nowhere)",
     )
 
 

@@ -158,7 +158,7 @@ async def _create(front: Front, request: Request) -> Response:
             body = await _body(request, MAX_BODY_BYTES)
             record = await library.clone(worker, body, content_type, info.voices)
     elif kind == "application/json":
-        asked, embedding = parse_embedding(await _body(request, MAX_JSON_BYTES))
+        asked, embedding = parse_embedding(b"".join(await _body(request, MAX_JSON_BYTES)))
         record = await library.register(
             asked.name,
             embedding,
@@ -182,8 +182,8 @@ async def _delete(front: Front, request: Request) -> Response:
     return Response(status_code=204)
 
 
-async def _body(request: Request, limit: int) -> bytes:
-    """The whole body. Raises UploadTooLarge as soon as it is known to have more bytes."""
+async def _body(request: Request, limit: int) -> list[bytes]:
+    """The whole body, in pieces. Raises UploadTooLarge as soon as it has, or claims, more bytes."""
     claimed = request.headers.get("content-length", "")
     if claimed.isdecimal() and int(claimed) > limit:
         raise _too_large(limit, int(claimed))
@@ -193,7 +193,7 @@ async def _body(request: Request, limit: int) -> bytes:
         if size > limit:
             raise _too_large(limit, None)
         pieces.append(piece)
-    return b"".join(pieces)
+    return pieces
 
 
 def _too_large(limit: int, size: int | None) -> UploadTooLarge:

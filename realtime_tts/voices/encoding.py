@@ -13,7 +13,7 @@ import logging
 import os
 import pickle
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -84,8 +84,11 @@ class VoiceWorker:
         finally:
             self._taken -= 1
 
-    async def make(self, job: wire.Job) -> float:
+    async def make(self, job: wire.Job, body: Sequence[bytes]) -> float:
         """Have the job done, after those before it; returns the seconds of audio.
+
+        `body` are the pieces of the form, which are never joined here: every copy of ten megabytes
+        would hold up the event loop.
 
         Raises the VoiceRequestError that the worker found, or EncoderFailed. What then lies at the
         job's path is no voice.
@@ -95,7 +98,7 @@ class VoiceWorker:
                 if self._process is not None and self._process.returncode is not None:
                     await self._end()  # it died while it had nothing to do
                 process = self._process or await self._start()
-                seconds, reply = await self._converse(process, job)
+                seconds, reply = await self._converse(process, job, body)
             except BaseException:
                 # Late, dead, or nobody waits any more: what this worker says next would not
                 # answer the next job.
@@ -145,12 +148,12 @@ class VoiceWorker:
         return process
 
     async def _converse(
-        self, process: asyncio.subprocess.Process, job: wire.Job
+        self, process: asyncio.subprocess.Process, job: wire.Job, body: Sequence[bytes]
     ) -> tuple[float, wire.Reply]:
         """The seconds of audio, and the answer: Made or Refused."""
         assert process.stdin is not None
-        process.stdin.write(wire.framed(job))
         try:
+            await self._send(process.stdin, (wire.framed(job), *body))
             reply = await self._reply(self._limits.read, "could not read the recording")
         except EncoderFailed as error:
             # So far it had only the upload to work on, so that is what was too much for it.
@@ -162,6 +165,18 @@ class VoiceWorker:
         if isinstance(reply, wire.Loaded):
             reply = await self._reply(self._limits.encode, "could not encode")
         return seconds, reply
+
+    async def _send(self, stream: asyncio.StreamWriter, pieces: Sequence[bytes]) -> None:
+        """Raises EncoderFailed for a worker that takes nothing; one that ended says so later."""
+        try:
+            async with asyncio.timeout(self._limits.read):
+                for piece in pieces:
+                    stream.write(piece)
+                    await stream.drain()
+        except TimeoutError:
+            raise EncoderFailed("the worker took no recording") from None
+        except ConnectionError:
+            return
 
     async def _reply(self, patience: float, failed: str) -> wire.Reply:
         """The worker's next words. Raises EncoderFailed if it ends, is late or talks nonsense."""

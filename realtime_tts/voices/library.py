@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,13 +46,18 @@ class VoiceLibrary:
             yield self.worker
 
     async def clone(
-        self, worker: VoiceWorker, body: bytes, content_type: str, reserved: Collection[str]
+        self,
+        worker: VoiceWorker,
+        body: Sequence[bytes],
+        content_type: str,
+        reserved: Collection[str],
     ) -> VoiceRecord:
-        """Make a voice from a form, in a place. `reserved`: names that no voice may take."""
+        """Make a voice from the pieces of a form, in a place. `reserved`: names that are taken."""
         async with self._unfinished() as path:
             folder = str(self.registry.folder)
-            job = wire.Job(body, content_type, folder, str(path), tuple(reserved))
-            await worker.make(job)
+            size = sum(map(len, body))
+            job = wire.Job(size, content_type, folder, str(path), tuple(reserved))
+            await worker.make(job, body)
             return await asyncio.to_thread(self._add, path)
 
     async def register(

@@ -16,10 +16,11 @@ MAX_REPLY_BYTES = 64 * 1024
 class Job(msgspec.Struct, frozen=True, tag=True):
     """A form to be made into a voice: its file is written at `path`, for who sent the job to add.
 
-    `folder` is the registry's; `reserved` are names that no voice may have.
+    The form itself, `size` bytes, follows the message. `folder` is the registry's; `reserved` are
+    names that no voice may have.
     """
 
-    body: bytes
+    size: int
     content_type: str
     folder: str
     path: str

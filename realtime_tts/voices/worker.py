@@ -45,10 +45,10 @@ class Worker:
         self._reply = reply
         self._maker: VoiceMaker | None = None
 
-    def work(self, job: wire.Job) -> None:
+    def work(self, job: wire.Job, body: bytes) -> None:
         """Answers with Made or Refused, after Read and Loaded."""
         try:
-            self._make(job)
+            self._make(job, body)
         except VoiceRequestError as error:
             self._reply(wire.Refused(error.code, str(error)))
         except ConfigError as error:  # something is missing on this machine
@@ -62,9 +62,9 @@ class Worker:
         else:
             self._reply(wire.Made())
 
-    def _make(self, job: wire.Job) -> None:
+    def _make(self, job: wire.Job, body: bytes) -> None:
         with _bounded_memory(_DECODING_BYTES):
-            wanted = parse_form(job.body, job.content_type)
+            wanted = parse_form(body, job.content_type)
             # Asked here and not only when the voice is added: encoding is what costs.
             if wanted.name in job.reserved:
                 raise speaker_exists(wanted.name)
@@ -90,7 +90,7 @@ def main() -> None:
     os.dup2(2, 1)  # whatever libraries print is for the log
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
     load: Callable[[], VoiceMaker] = pickle.load(sys.stdin.buffer)
-    jobs: queue.SimpleQueue[wire.Job] = queue.SimpleQueue()
+    jobs: queue.SimpleQueue[tuple[wire.Job, bytes]] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(sys.stdin.buffer, jobs), daemon=True).start()
 
     def reply(message: wire.Reply) -> None:
@@ -100,17 +100,18 @@ def main() -> None:
     worker = Worker(load, reply)
     reply(wire.Started())
     while True:
-        worker.work(jobs.get())
+        worker.work(*jobs.get())
 
 
-def _receive(stream: BinaryIO, jobs: queue.SimpleQueue[wire.Job]) -> None:
+def _receive(stream: BinaryIO, jobs: queue.SimpleQueue[tuple[wire.Job, bytes]]) -> None:
     """In a thread, so that the server's end is noticed in the middle of a job, too."""
     while True:
         head = stream.read(wire.LENGTH.size)
         if len(head) < wire.LENGTH.size:
             os._exit(0)
         (size,) = wire.LENGTH.unpack(head)
-        jobs.put(wire.decode_job(stream.read(size)))
+        job = wire.decode_job(stream.read(size))
+        jobs.put((job, stream.read(job.size)))
 
 
 @contextlib.contextmanager

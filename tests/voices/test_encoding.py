@@ -59,7 +59,7 @@ async def clone(
     request = httpx2.Request("POST", "http://x", data={"name": name, "text": text}, files=files)
     body, kind = request.read(), request.headers["content-type"]
     async with library.place() as worker:
-        return await library.clone(worker, body, kind, ("alto",))
+        return await library.clone(worker, [body], kind, ("alto",))
 
 
 def wait_for(file: Path) -> None:

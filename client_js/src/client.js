@@ -25,6 +25,7 @@ import { Turn } from "./turn.js";
  * what each takes.
  *
  * @typedef {object} SessionOptions
+ * @property {string} [model] one of `ready.models`, if there are several; else the voice picks
  * @property {string} [voice]
  * @property {string} [language]
  * @property {string} [instructions] how to speak, in words, for models that can
@@ -168,6 +169,7 @@ function subprotocols(apiKey) {
 
 /** @type {Record<string, string>} */
 const NAMES = {
+  model: "model",
   voice: "voice",
   language: "language",
   instructions: "instructions",

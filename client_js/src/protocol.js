@@ -32,6 +32,7 @@ export const CloseCode = Object.freeze({
 /**
  * @typedef {object} SessionStart
  * @property {"session.start"} type
+ * @property {string} [model]
  * @property {string} [voice]
  * @property {string} [language]
  * @property {string} [instructions]
@@ -72,6 +73,7 @@ export const CloseCode = Object.freeze({
  * @property {string} protocol
  * @property {string} server
  * @property {string} model
+ * @property {string[]} [models]
  * @property {string[]} voices
  * @property {string[]} languages
  * @property {Record<string, unknown>} settings
@@ -180,6 +182,7 @@ const position = { played_ms: optional(amount), played_samples: optional(count) 
 /** @type {Record<ClientMessage["type"], Fields>} */
 export const CLIENT_FIELDS = {
   "session.start": {
+    model: optional(name),
     voice: optional(name),
     language: optional(name),
     instructions: optional(string),

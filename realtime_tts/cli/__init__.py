@@ -1,4 +1,4 @@
-"""The command line: `realtime-tts serve | say | voices | bench | profile`.
+"""The command line: `realtime-tts serve | say | voices | clone | bench | profile`.
 
 Each command is a module of this package with `add_arguments(parser)` and `run(arguments)`, which
 returns the exit status. Only the module of the command that was asked for is imported, so that
@@ -19,7 +19,8 @@ from realtime_tts.cli.failures import ExitStatus, explain
 _COMMANDS = {
     "serve": "start a server",
     "say": "speak a text: play it, or write it to a WAV file",
-    "voices": "list the voices and languages of a server",
+    "voices": "list the voices and languages of a server, or delete a registered voice",
+    "clone": "register a voice from a recording",
     "bench": "measure a server under load",
     "profile": "measure the stages of one frame against what the machine could do",
 }

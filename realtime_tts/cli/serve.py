@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
 
 from rich.console import Console
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from realtime_tts.config import ServerConfig
     from realtime_tts.engine.interface import EngineLink
     from realtime_tts.engine.settings import EngineConfig, EngineKind
+    from realtime_tts.server.engine_host import LoadTokenizer
 
 KEYS_VARIABLE = "REALTIME_TTS_API_KEYS"
 
@@ -26,6 +28,7 @@ examples:
   realtime-tts serve --model ./my-checkpoint --port 9000 --api-key "$(openssl rand -hex 24)"
   realtime-tts serve --random-weights 1.7B --device cuda  noise at the release's speed, to measure
   realtime-tts serve --devices cuda:0,cuda:1              an engine process for each
+  realtime-tts serve --model demo --model ./my-base       both: a session's voice or model picks
   realtime-tts serve --engine fake                        tones instead of speech, no torch
 """
 
@@ -34,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The flags of `serve`."""
     parser.epilog = EXAMPLES
     _add_model_arguments(parser.add_argument_group("model"))
+    _add_voices_arguments(parser.add_argument_group("voices"))
     _add_scheduler_arguments(parser.add_argument_group("scheduling"))
     _add_server_arguments(parser.add_argument_group("server"))
 
@@ -41,8 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_model_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--model",
-        default="demo",
-        help="a Hub id, a checkpoint folder, or demo: the embedded voice (default)",
+        action="append",
+        help="a Hub id, a checkpoint folder, or demo: the embedded voice (default); repeatable: an "
+        "engine for each, and the session's `model` or `voice` picks",
     )
     group.add_argument(
         "--engine",
@@ -89,6 +94,15 @@ def _add_model_arguments(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument(
         "--step-seconds", type=float, default=0.002, help="the fake engine's step (default: 0.002)"
+    )
+
+
+def _add_voices_arguments(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--voices-dir",
+        metavar="FOLDER",
+        help="where registered voices are kept; several servers may share it (default: the user's "
+        "data folder, such as ~/.local/share/realtime-tts/voices; with --engine fake: nowhere)",
     )
 
 
@@ -164,28 +178,41 @@ def _add_server_arguments(group: argparse._ArgumentGroup) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve until SIGTERM or Ctrl-C. Returns the exit status."""
-    from realtime_tts.engine.links import make_link
+    from realtime_tts.engine.links import make_links
     from realtime_tts.logs import configure_logging
     from realtime_tts.metrics import Metrics
     from realtime_tts.server.run import serve
+    from realtime_tts.voices.library import VoiceLibrary
 
     console = Console(stderr=True)
     config = server_config(arguments, terminal=console.is_terminal)
-    engine = engine_config(arguments)
+    engines = engine_configs(arguments)
+    voices_dir = engines[0].voices_dir
     configure_logging(config.log_format, config.log_level, access_log=config.access_log)
     metrics = Metrics()
     progress = LoadingProgress(console)
 
     def link() -> EngineLink:
-        return make_link(engine, metrics, progress.update)
+        return make_links(engines, metrics, progress.update)
+
+    def library() -> VoiceLibrary:
+        assert voices_dir is not None
+        return VoiceLibrary(voices_dir, engines[0].voice_maker_loader(*engines[1:]))
 
     def ready(port: int) -> None:
         progress.close()
         # Where nobody watches, standard error is the log: JSON lines and nothing else.
-        _welcome(console if console.is_terminal else Console(), config, engine, port)
+        _welcome(console if console.is_terminal else Console(), config, engines, port)
 
     with progress:
-        return serve(config, link, engine.load_tokenizer, metrics, on_ready=ready)
+        return serve(
+            config,
+            link,
+            _tokenizers(engines),
+            metrics,
+            make_voices=library if voices_dir else None,
+            on_ready=ready,
+        )
 
 
 def server_config(arguments: argparse.Namespace, *, terminal: bool) -> ServerConfig:
@@ -205,18 +232,33 @@ def server_config(arguments: argparse.Namespace, *, terminal: bool) -> ServerCon
     )
 
 
+def engine_configs(arguments: argparse.Namespace) -> tuple[EngineConfig, ...]:
+    """The settings of an engine for each --model. Raises ConfigError."""
+    models = arguments.model or ["demo"]
+    if len(set(models)) < len(models):
+        raise ConfigError(f"a --model is given twice: {', '.join(models)}")
+    return tuple(_engine_config(arguments, model) for model in models)
+
+
 def engine_config(arguments: argparse.Namespace) -> EngineConfig:
-    """The engine's settings. Raises ConfigError."""
+    """The settings of the one engine, where there cannot be several. Raises ConfigError."""
+    found = engine_configs(arguments)
+    if len(found) > 1:
+        raise ConfigError("only `serve` takes several --model")
+    return found[0]
+
+
+def _engine_config(arguments: argparse.Namespace, model: str) -> EngineConfig:
     from realtime_tts.engine.guards import GuardConfig
     from realtime_tts.engine.settings import EngineConfig
 
-    if arguments.engine == "fake" and arguments.model != "demo":
+    if arguments.engine == "fake" and model != "demo":
         raise ConfigError("--engine fake makes tones and takes no --model; give one of the two")
     random = arguments.random_weights
     devices = tuple(filter(None, (arguments.devices or "").split(",")))
     on_cuda = (devices or (arguments.device,))[0].startswith("cuda")
     return EngineConfig(
-        model=arguments.model,
+        model=model,
         kind=arguments.engine or _engine_kind(arguments.device, devices),
         random_weights=random,
         device=arguments.device,
@@ -234,7 +276,17 @@ def engine_config(arguments: argparse.Namespace) -> EngineConfig:
         queue_timeout=arguments.queue_seconds,
         guards=GuardConfig(enabled=not arguments.no_guards and random is None),
         step_seconds=arguments.step_seconds,
+        voices_dir=_voices_dir(arguments),
     )
+
+
+def _voices_dir(arguments: argparse.Namespace) -> str | None:
+    """The fake engine's voices are worth nothing, so they stay out of the user's own folder."""
+    if arguments.voices_dir is not None or arguments.engine == "fake":
+        return cast("str | None", arguments.voices_dir)
+    from realtime_tts.voices.registry import default_folder
+
+    return str(default_folder())
 
 
 def _engine_kind(device: str, devices: tuple[str, ...]) -> EngineKind:
@@ -242,18 +294,27 @@ def _engine_kind(device: str, devices: tuple[str, ...]) -> EngineKind:
     return "process" if devices or device.startswith("cuda") else "inline"
 
 
+def _tokenizers(engines: Sequence[EngineConfig]) -> LoadTokenizer:
+    if len(engines) == 1:
+        return engines[0].load_tokenizer
+    return {engine.model: engine.load_tokenizer for engine in engines}
+
+
 def _keys_of_environment() -> list[str]:
     keys = os.environ.get(KEYS_VARIABLE) or os.environ.get(KEY_VARIABLE) or ""
     return [key.strip() for key in keys.split(",") if key.strip()]
 
 
-def _welcome(console: Console, config: ServerConfig, engine: EngineConfig, port: int) -> None:
+def _welcome(
+    console: Console, config: ServerConfig, engines: Sequence[EngineConfig], port: int
+) -> None:
     """Where the server is, and three ways to talk to it."""
     host = "127.0.0.1" if config.host in ("0.0.0.0", "::") else config.host
     authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     flags = "" if port == 8000 and host == "127.0.0.1" else f" --url ws://{authority}"
+    names = ", ".join(engine.name for engine in engines)
     lines = (
-        f"[bold]realtime-tts[/bold] speaks with {engine.name} on [bold]http://{authority}[/bold]",
+        f"[bold]realtime-tts[/bold] speaks with {names} on [bold]http://{authority}[/bold]",
         f'  realtime-tts say{flags} "Hello there."',
         f"  echo 'Text that is still arriving' | realtime-tts say{flags} --stdin",
         f"  curl http://{authority}/v1/voices        # the WebSocket is ws://{authority}/v1/tts",

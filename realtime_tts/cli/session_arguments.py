@@ -1,4 +1,4 @@
-"""The flags that `say`, `voices` and `bench` share: which server, which voice."""
+"""The flags that `say`, `voices`, `clone` and `bench` share: which server, which voice."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ def add_server_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("server")
     group.add_argument(
         "--url",
+        "--server",
         default=os.environ.get(URL_VARIABLE, DEFAULT_SERVER),
         help=f"its address (default: {DEFAULT_SERVER}, or the environment's {URL_VARIABLE})",
     )

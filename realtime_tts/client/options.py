@@ -35,11 +35,13 @@ class SamplingOptions(TypedDict, total=False):
 class SessionOptions(TypedDict, total=False):
     """What a session can set; what is left out is the server's choice.
 
-    `seed` makes speech repeatable. `instructions` describe the manner, where the checkpoint takes
+    `model` is one of `ready.models`, if there are several; else the voice picks. `seed` makes
+    speech repeatable. `instructions` describe the manner, where the checkpoint takes
     any. `text_filter`: whether markdown, emoji and URLs are left unspoken. `lead_ms`: how far ahead
     of the listener the server may send.
     """
 
+    model: str
     voice: str
     language: str
     instructions: str

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from realtime_tts.engine.interface import EngineInfo, UtteranceSpec
 from realtime_tts.errors import RequestError
 
 
-def check_spec(info: EngineInfo, spec: UtteranceSpec) -> None:
+def no_voice(name: str) -> bool:
+    """Where no voices are registered."""
+    return False
+
+
+def check_spec(
+    info: EngineInfo, spec: UtteranceSpec, registered: Callable[[str], bool] = no_voice
+) -> None:
     """Raise RequestError if the engine's checkpoint cannot do what `spec` asks.
 
-    The engine checks again when the turn opens, and knows more: its word is the last one.
+    `registered` tells whether there is a registered voice of that name. The engine checks again
+    when the turn opens, and knows more: its word is the last one.
     """
     voice = spec.voice
-    # Which voices were cloned, and may be cloned meanwhile, is not in the engine's description.
-    if voice and info.variant != "base" and voice.lower() not in info.voices:
+    there = voice is not None and registered(voice.lower())
+    if voice and voice.lower() not in info.voices and not (info.clones and there):
+        if there:
+            raise RequestError(
+                f"{voice!r} is a registered voice, which a Base checkpoint speaks with; "
+                f"{info.model} is a {info.variant} checkpoint and has voices of its own only"
+            )
         if not info.voices:
-            raise RequestError(f"voice {voice!r} is unknown: this checkpoint has no named voices")
+            raise RequestError(f"unknown voice {voice!r}: GET /v1/voices lists those there are")
         known = ", ".join(info.voices)
         raise RequestError(f"unknown voice {voice!r}; this checkpoint has: {known}")
     language = (spec.language or "auto").lower()

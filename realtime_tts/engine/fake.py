@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from realtime_tts.engine.check import no_voice
 from realtime_tts.engine.interface import (
     EngineInfo,
     MeasuredStep,
@@ -75,9 +76,13 @@ class FakeEngine:
     """An `Engine` that makes tones. The frequency tells the voice; the phase is continuous."""
 
     def __init__(
-        self, config: FakeEngineConfig | None = None, faults: Faults | None = None
+        self,
+        config: FakeEngineConfig | None = None,
+        faults: Faults | None = None,
+        registered: Callable[[str], bool] = no_voice,
     ) -> None:
         self.config = config or FakeEngineConfig()
+        self._registered = registered
         self.faults = faults or Faults()
         self._rows: dict[str, _Row] = {}
 
@@ -94,6 +99,7 @@ class FakeEngine:
             max_frames=self.config.max_frames,
             sample_rate=self.config.sample_rate,
             samples_per_frame=self.config.samples_per_frame,
+            voice_family="fake",
         )
 
     @property
@@ -107,7 +113,7 @@ class FakeEngine:
 
     def check(self, spec: UtteranceSpec) -> None:
         voice = (spec.voice or _DEFAULT_VOICE).lower()
-        if voice not in VOICES:
+        if voice not in VOICES and not self._registered(voice):
             known = ", ".join(sorted(VOICES))
             raise RequestError(f"unknown voice {spec.voice!r}; this engine has: {known}")
         language = (spec.language or "auto").lower()
@@ -123,8 +129,9 @@ class FakeEngine:
         return 1
 
     def open(self, utterance_id: str, spec: UtteranceSpec) -> None:
-        frequency = VOICES[(spec.voice or _DEFAULT_VOICE).lower()]
-        self._rows[utterance_id] = _Row(frequency)
+        voice = (spec.voice or _DEFAULT_VOICE).lower()
+        # A registered voice has a tone of its own, too: between 700 and 999 Hz.
+        self._rows[utterance_id] = _Row(VOICES.get(voice, 700.0 + zlib.crc32(voice.encode()) % 300))
 
     def append(self, utterance_id: str, ids: Sequence[int]) -> None:
         self._rows[utterance_id].tokens += len(ids)

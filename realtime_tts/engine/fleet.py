@@ -88,7 +88,7 @@ class Fleet:
 
     def _engine_for(self, command: Command) -> int | None:
         if isinstance(command, Open):
-            engine = self._most_free()
+            engine = self._pick(command)
             self._engine_of[command.id] = engine
             self._open[engine] += 1
             return engine
@@ -96,8 +96,9 @@ class Fleet:
             return self._over(command.id)
         return self._engine_of.get(command.id)  # None: it ended while the command was on its way
 
-    def _most_free(self) -> int:
-        """Free capacity by our own count: what an engine reports is half a second old."""
+    def _pick(self, command: Open) -> int:
+        """The engine for a new turn: the one with most free capacity, by our own count, because
+        what an engine reports is half a second old."""
         statuses = [link.status() for link in self._links]
 
         def free(engine: int) -> tuple[bool, int]:

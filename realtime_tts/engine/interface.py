@@ -46,16 +46,22 @@ class UtteranceSpec(msgspec.Struct, frozen=True):
     """Everything about an utterance that is known before its text.
 
     `voice`, `language` and `instructions` are as the client gave them; `Engine.check` refuses what
-    the checkpoint cannot do. `seed` makes an utterance reproducible. `layout` is one of
+    the checkpoint cannot do. `model` picks one of several checkpoints (`models.py`); an engine
+    has one and ignores it. `seed` makes an utterance reproducible. `layout` is one of
     `tts_scheduler.Layout`.
     """
 
+    model: str | None = None
     voice: str | None = None
     language: str | None = None
     instructions: str | None = None
     seed: int = 0
     sampling: SamplingSettings = SamplingSettings()
     layout: str = "auto"
+
+
+CLONING_VARIANTS = ("base", "fake")
+"""What `EngineInfo.variant` is where registered voices can be spoken with."""
 
 
 class EngineInfo(msgspec.Struct, frozen=True):
@@ -77,6 +83,18 @@ class EngineInfo(msgspec.Struct, frozen=True):
     row_buckets: tuple[int, ...] = ()
     """Numbers of rows whose step is captured, smallest first: a step of other numbers costs what
     the next one costs. Empty: every number of rows has its own cost."""
+
+    voice_family: str = ""
+    """`model` of the registered voices that it can speak with; empty: it does not say."""
+
+    models: tuple[EngineInfo, ...] = ()
+    """Of every checkpoint, where there are several: the first is the default."""
+
+    @property
+    def clones(self) -> bool:
+        """Whether it, or one of its models, speaks with registered voices."""
+        infos = self.models or (self,)
+        return any(info.variant in CLONING_VARIANTS for info in infos)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,16 @@
-"""The link that a configuration asks for: a thread, a process, or a process for each device."""
+"""The link that a configuration asks for: a thread, a process, or a process for each device; and
+of these one for each checkpoint."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 
 from realtime_tts.engine.fleet import Fleet
 from realtime_tts.engine.inline import InlineEngine
 from realtime_tts.engine.interface import EngineLink, Progress
+from realtime_tts.engine.models import Models
 from realtime_tts.engine.process import ProcessEngine
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.metrics import Metrics
@@ -34,10 +37,22 @@ def make_link(config: EngineConfig, metrics: Metrics, progress: Progress) -> Eng
             guards=one.guards,
             observer=metrics,
             progress=shown,
+            registered=one.registered,
             name=name,
         )
         links.append(link)
     return links[0] if len(links) == 1 else Fleet(links)
+
+
+def make_links(configs: Sequence[EngineConfig], metrics: Metrics, progress: Progress) -> EngineLink:
+    """The same for several checkpoints; those on one CPU share its cores."""
+    if len(configs) == 1:
+        return make_link(configs[0], metrics, progress)
+    # Engines on devices of their own share no cores.
+    alike = tuple(configs)
+    alike = alike if any(one.devices for one in alike) else _share_cores(alike)
+    links = {one.model: make_link(one, metrics, _named(progress, one.model)) for one in alike}
+    return Models(links, configs[0].family_of)
 
 
 def _named(progress: Progress, name: str) -> Progress:

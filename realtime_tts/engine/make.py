@@ -10,12 +10,15 @@ from realtime_tts.engine.captured_engine import CapturedEngine
 from realtime_tts.engine.interface import Progress
 from realtime_tts.engine.memory import KVMemory
 from realtime_tts.engine.model_engine import ModelEngine
+from realtime_tts.engine.spoken_as import no_voices
 from realtime_tts.engine.torch_engine import TorchEngine
 from realtime_tts.engine.torch_setup import prepare_torch
 from realtime_tts.logs import event
-from realtime_tts.model import SpeechModel, find_checkpoint, load_model
+from realtime_tts.model import SpeechModel, VoiceLookup, find_checkpoint, load_model, load_voice
 from realtime_tts.model.slot_store import position_bytes
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
+from realtime_tts.voices.loaded import LoadedVoices
+from realtime_tts.voices.registry import Registry
 
 log = logging.getLogger(__name__)
 
@@ -31,8 +34,10 @@ def load_engine(
     max_frames: int | None,
     kv_memory: KVMemory | None,
     progress: Progress,
+    voices_dir: str | None = None,
 ) -> ModelEngine:
-    """Find (and if need be download) a checkpoint and load it.
+    """Find (and if need be download) a checkpoint and load it. `voices_dir`: the folder of voices
+    that clients register while it runs.
 
     Raises CheckpointError for what cannot be found, read or served, ConfigError for a device that
     is not there or has too little memory.
@@ -41,8 +46,15 @@ def load_engine(
     folder = find_checkpoint(checkpoint, progress)
     model = load_model(folder, device=device, dtype=getattr(torch, dtype), progress=progress)
     tokenizer = Qwen2Tokenizer.from_folder(folder)
+    voices = no_voices if voices_dir is None else LoadedVoices(Registry(voices_dir), load_voice)
     return make_engine(
-        model, tokenizer, name=name, slots=slots, max_frames=max_frames, kv_memory=kv_memory
+        model,
+        tokenizer,
+        name=name,
+        slots=slots,
+        max_frames=max_frames,
+        kv_memory=kv_memory,
+        voices=voices,
     )
 
 
@@ -54,11 +66,14 @@ def make_engine(
     slots: int,
     max_frames: int | None = None,
     kv_memory: KVMemory | None = None,
+    voices: VoiceLookup = no_voices,
 ) -> ModelEngine:
     """The engine for the device that the model is on. Raises ConfigError."""
     device = model.talker.device
     if device.type != "cuda":
-        return TorchEngine(model, tokenizer, name=name, slots=slots, max_frames=max_frames)
+        return TorchEngine(
+            model, tokenizer, name=name, slots=slots, max_frames=max_frames, voices=voices
+        )
     shape = model.config.talker.transformer
     free, total = torch.cuda.mem_get_info(device)
     size = (kv_memory or KVMemory()).bytes_of(free, total)
@@ -72,5 +87,6 @@ def make_engine(
         name=name,
         slots=slots,
         kv_positions=positions,
+        voices=voices,
         max_frames=max_frames,
     )

@@ -87,6 +87,7 @@ class ModelEngine(ABC):
             samples_per_frame=config.codec.samples_per_frame,
             random_weights=self._model.random_weights,
             row_buckets=self._row_buckets,
+            voice_family=config.family,
         )
 
     @property

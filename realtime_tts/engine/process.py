@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from realtime_tts.engine import wire
-from realtime_tts.engine.check import check_spec
+from realtime_tts.engine.check import check_spec, no_voice
 from realtime_tts.engine.child import ChildSpec
 from realtime_tts.engine.guards import GuardConfig
 from realtime_tts.engine.interface import (
@@ -66,9 +66,10 @@ class Supervision:
 class ProcessEngine:
     """An `EngineLink` whose loop runs in a child process. `name` is the engine's in the log.
 
-    `load` builds the engine over there: it is pickled, as are its arguments. The first start must
-    succeed, as with the inline engine; later ends are followed by a restart. Turns that an ending
-    engine was speaking fail with `engine_restarted`; while none runs, new ones are refused.
+    `load` builds the engine over there: it is pickled, as are its arguments. `registered` tells
+    whether a name is that of a registered voice. The first start must succeed, as with the inline
+    engine; later ends are followed by a restart. Turns that an ending engine was speaking fail with
+    `engine_restarted`; while none runs, new ones are refused.
     """
 
     def __init__(
@@ -80,9 +81,11 @@ class ProcessEngine:
         observer: ProcessObserver | None = None,
         progress: Progress | None = None,
         supervision: Supervision | None = None,
+        registered: Callable[[str], bool] = no_voice,
         name: str = "engine",
     ) -> None:
         self.name = name
+        self._registered = registered
         self._spec = pickle.dumps(ChildSpec(load, config, guards))
         self._supervision = supervision or Supervision()
         self._vitals = Vitals(observer, progress)
@@ -130,7 +133,7 @@ class ProcessEngine:
         self._process.send(wire.Commands(list(commands)))
 
     def check(self, spec: UtteranceSpec) -> None:
-        check_spec(self.info, spec)
+        check_spec(self.info, spec, self._registered)
 
     def status(self) -> EngineStatus:
         return self._vitals.status(self._failure)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from realtime_tts import demo_voice
+from realtime_tts.engine.check import no_voice
 from realtime_tts.engine.guards import GuardConfig
 from realtime_tts.engine.interface import Engine, Progress
 from realtime_tts.engine.memory import KVMemory
+from realtime_tts.engine.models import no_family
 from realtime_tts.errors import ConfigError
 from tts_scheduler import SchedulerConfig
 
 if TYPE_CHECKING:
     from realtime_tts.text.tokenizer import Qwen2Tokenizer
+    from realtime_tts.voices.maker import VoiceMaker
 
 EngineKind = Literal["inline", "process", "fake"]
 KINDS = ("inline", "process", "fake")
@@ -42,6 +46,7 @@ class EngineConfig:
     `step_seconds` and `row_seconds` are the fake engine's speed. `random_weights` takes the place
     of `model`: the dimensions of a release ("1.7B", "0.6B") or of the demo voice ("demo") with
     weights nobody trained; every turn then has `max_frames` frames, and no guard ends it.
+    `voices_dir`: the folder of registered voices (None: there are none).
     """
 
     model: str = demo_voice.NAME
@@ -63,6 +68,7 @@ class EngineConfig:
     step_seconds: float = 0.002
     row_seconds: float = 0.0
     random_weights: str | None = None
+    voices_dir: str | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -147,6 +153,41 @@ class EngineConfig:
         return self.model
 
     @property
+    def registered(self) -> Callable[[str], bool]:
+        """Tells whether a name is that of a registered voice; look-ups are cheap."""
+        if self.voices_dir is None:
+            return no_voice
+        from realtime_tts.voices.registry import Registry
+
+        return Registry(self.voices_dir).has
+
+    @property
+    def family_of(self) -> Callable[[str], str | None]:
+        """Which checkpoints can speak a registered voice, by its name; None: no such voice."""
+        if self.voices_dir is None:
+            return no_family
+        from realtime_tts.voices.registry import Registry
+
+        registry = Registry(self.voices_dir)
+
+        def family(name: str) -> str | None:
+            record = registry.find(name)
+            return None if record is None else record.model
+
+        return family
+
+    def voice_maker_loader(self, *others: EngineConfig) -> Callable[[], VoiceMaker]:
+        """A function for the voice worker that loads what encodes recordings: the encoder of the
+        first Base checkpoint of these engines."""
+        if self.kind == "fake":
+            from realtime_tts.voices.maker import load_fake
+
+            return load_fake
+        from realtime_tts.engine.voice_maker import load_voice_maker
+
+        return partial(load_voice_maker, *(one._checkpoint for one in (self, *others)))
+
+    @property
     def _checkpoint(self) -> str:
         return str(demo_voice.FOLDER) if self.model == demo_voice.NAME else self.model
 
@@ -164,7 +205,7 @@ class EngineConfig:
         )
         if self.max_frames is not None:
             config = replace(config, max_frames=self.max_frames)
-        return FakeEngine(config)
+        return FakeEngine(config, registered=self.registered)
 
     def _load_torch(self, progress: Progress) -> Engine:
         from realtime_tts.engine.make import load_engine
@@ -179,6 +220,7 @@ class EngineConfig:
             max_frames=self.max_frames,
             kv_memory=self._kv_memory,
             progress=progress,
+            voices_dir=self.voices_dir,
         )
 
     def _load_random(self, progress: Progress) -> Engine:

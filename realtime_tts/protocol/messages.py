@@ -92,6 +92,7 @@ class SamplingStart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 class SessionStart(Message, frozen=True, kw_only=True, tag="session.start"):
     """Change settings for later turns; what is left out, or null, stays. Answered by Ready."""
 
+    model: Name | None = None
     voice: Name | None = None
     language: Name | None = None
     instructions: str | None = None
@@ -177,6 +178,8 @@ class Ready(Message, frozen=True, kw_only=True, tag="ready"):
     encoding: str
     packet_bytes: int
     limits: Limits
+    models: tuple[str, ...] = ()
+    """All loaded checkpoints, where there are several."""
 
 
 class TurnStarted(Message, frozen=True, kw_only=True, tag="turn.started"):

@@ -46,6 +46,7 @@ EXPECTED = {
     "end": "true or false",
     "played_ms": "a number of milliseconds, 0 or more",
     "played_samples": "a whole number of samples, 0 or more",
+    "model": "a string of 1 to 128 characters",
     "voice": "a string of 1 to 128 characters",
     "language": "a string of 1 to 128 characters",
     "instructions": "a string",

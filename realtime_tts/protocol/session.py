@@ -40,6 +40,7 @@ class ServerInfo:
     model: str
     voices: tuple[str, ...]
     languages: tuple[str, ...]
+    models: tuple[str, ...] = ()
 
 
 class Phase(Enum):
@@ -249,6 +250,7 @@ class Session:
             encoding=m.ENCODING,
             packet_bytes=m.PACKET_BYTES,
             limits=self.limits,
+            models=info.models,
         )
 
     def _bad_message(self, error: ProtocolError, now: float) -> list[Effect]:

@@ -47,9 +47,11 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The effective settings of a session; a turn keeps those it was begun with.
 
     `seed` None draws another seed for every turn. `voice` and `language` None leave the choice to
-    the checkpoint. `lead_ms` is how far ahead of the listener audio may be sent.
+    the checkpoint; `model` None leaves that one to the voice. `lead_ms` is how far ahead of
+    the listener audio may be sent.
     """
 
+    model: Name | None = None
     voice: Name | None = None
     language: Name | None = None
     instructions: str | None = None

@@ -11,14 +11,15 @@ from importlib import resources
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from realtime_tts.metrics import CONTENT_TYPE, Metrics
 from realtime_tts.server.auth import Gate, is_loopback, send_denial
 from realtime_tts.server.engine_host import EngineHost
-from realtime_tts.server.front import SERVER_NAME, Front
+from realtime_tts.server.front import Front
+from realtime_tts.server.voices import voice_routes
 
 _LAG_PROBE_SECONDS = 0.1
 _PAGE_HEADERS = {
@@ -33,7 +34,7 @@ def create_app(front: Front) -> Starlette:
         Route("/", _landing_page),
         WebSocketRoute("/v1/tts", front.serve),
         Route("/v1/tts", _upgrade_required),
-        Route("/v1/voices", _voices),
+        *voice_routes(),
         Route("/livez", _livez),
         Route("/readyz", _readyz),
         Route("/metrics", _metrics),
@@ -55,12 +56,16 @@ def create_app(front: Front) -> Starlette:
 @contextlib.asynccontextmanager
 async def _lifespan(app: Starlette) -> AsyncIterator[None]:
     front: Front = app.state.front
+    if front.voices is not None:
+        await asyncio.to_thread(front.voices.registry.voices)  # reads every file: once, and here
     await front.engine.start()
     probe = asyncio.create_task(_probe_lag(front.metrics), name="lag-probe")
     try:
         yield
     finally:
         probe.cancel()
+        if front.voices is not None:
+            await front.voices.stop()
         await front.engine.stop()
 
 
@@ -85,26 +90,6 @@ async def _upgrade_required(request: Request) -> Response:
 async def _no_such_socket(websocket: WebSocket) -> None:
     message = "there is no WebSocket at this path; speech is at /v1/tts"
     await send_denial(websocket.scope, websocket.send, 404, "not_found", message)
-
-
-async def _voices(request: Request) -> Response:
-    front: Front = request.app.state.front
-    reason = front.engine.not_ready()
-    if reason is not None:
-        return JSONResponse({"error": reason}, status_code=503, headers={"retry-after": "2"})
-    info = front.engine.info
-    return JSONResponse(
-        {
-            "server": SERVER_NAME,
-            "model": info.model,
-            "variant": info.variant,
-            "random_weights": info.random_weights,
-            "voices": info.voices,
-            "default_voice": info.default_voice,
-            "languages": info.languages,
-            "sample_rate": info.sample_rate,
-        }
-    )
 
 
 async def _livez(request: Request) -> Response:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+from realtime_tts.engine.check import check_spec
 from realtime_tts.engine.interface import (
     Cancel,
     Command,
@@ -18,6 +19,7 @@ from realtime_tts.engine.interface import (
     Event,
     UtteranceSpec,
 )
+from realtime_tts.engine.models import Models
 from realtime_tts.errors import EngineError, RealtimeTTSError
 from realtime_tts.logs import event as log_event
 from realtime_tts.metrics import Metrics
@@ -26,13 +28,16 @@ from realtime_tts.text.tokenizer import Qwen2Tokenizer
 log = logging.getLogger(__name__)
 
 EventHandler = Callable[[Event], None]
+LoadTokenizer = Callable[[], Qwen2Tokenizer] | Mapping[str, Callable[[], Qwen2Tokenizer]]
+"""For a mapping: by the names of the models."""
+_ONLY = ""
 _POLL_SECONDS = 0.05
 _STOP_SECONDS = 5.0
 _STOP_LOADING_SECONDS = 0.5
 
 
 class EngineHost:
-    """One engine link and the tokenizer that belongs to it.
+    """One engine link and the tokenizer that belongs to it; for `Models`, one for each model.
 
     `load_tokenizer` is called in a thread once the engine is ready (a checkpoint may have to be
     downloaded first). Until both are there, `not_ready` says why.
@@ -41,7 +46,7 @@ class EngineHost:
     def __init__(
         self,
         link: EngineLink,
-        load_tokenizer: Callable[[], Qwen2Tokenizer],
+        load_tokenizer: LoadTokenizer,
         metrics: Metrics,
         *,
         stall_seconds: float,
@@ -50,7 +55,7 @@ class EngineHost:
         self._load_tokenizer = load_tokenizer
         self._metrics = metrics
         self._stall_seconds = stall_seconds
-        self._tokenizer: Qwen2Tokenizer | None = None
+        self._tokenizers: dict[str, Qwen2Tokenizer] = {}
         self._handlers: dict[str, EventHandler] = {}
         self._outgoing: list[Command] = []
         self._loading: asyncio.Task[None] | None = None
@@ -89,7 +94,7 @@ class EngineHost:
         """None if turns can be taken, else the reason why not."""
         if self.load_failure is not None:
             return f"the engine failed to load: {self.load_failure}"
-        if self._tokenizer is None:
+        if not self._tokenizers:
             return "the engine is loading"
         reason = self.dead()
         if reason is None and not self._link.status().ready:
@@ -110,15 +115,26 @@ class EngineHost:
         """What the engine can do; only once it is ready."""
         return self._link.info
 
-    @property
-    def tokenizer(self) -> Qwen2Tokenizer:
-        """The checkpoint's tokenizer; only once the engine is ready."""
-        assert self._tokenizer is not None, "the engine is not ready: ask not_ready() first"
-        return self._tokenizer
+    def tokenizer_for(self, model: str | None, voice: str | None) -> Qwen2Tokenizer:
+        """The tokenizer of the checkpoint that speaks with these; only once the engine is ready."""
+        assert self._tokenizers, "the engine is not ready: ask not_ready() first"
+        link = self._link
+        spec = UtteranceSpec(model=model, voice=voice)
+        name = link.model_for(spec) if isinstance(link, Models) else _ONLY
+        return self._tokenizers[name]
 
     def check(self, spec: UtteranceSpec) -> None:
-        """Raise RequestError if the engine cannot do what `spec` asks."""
-        self._link.check(spec)
+        """Raise RequestError if the engine cannot do what `spec` asks.
+
+        A Base checkpoint without a voice passes: a session may begin before it names one. A turn
+        without one is refused by the engine.
+        """
+        link = self._link
+        info = link.info_for(spec) if isinstance(link, Models) else link.info
+        if spec.voice is None and info.variant == "base":
+            check_spec(info, spec)
+        else:
+            link.check(spec)
 
     @property
     def open_utterances(self) -> int:
@@ -168,7 +184,7 @@ class EngineHost:
     async def _load(self) -> None:
         try:
             await self._until_ready()
-            self._tokenizer = await asyncio.to_thread(self._load_tokenizer)
+            self._tokenizers = await asyncio.to_thread(_loaded, self._load_tokenizer)
         except RealtimeTTSError as error:
             self._load_failed(str(error))
             return
@@ -194,3 +210,9 @@ class EngineHost:
             if status.ready:
                 return
             await asyncio.sleep(_POLL_SECONDS)
+
+
+def _loaded(load: LoadTokenizer) -> dict[str, Qwen2Tokenizer]:
+    if isinstance(load, Mapping):
+        return {name: load_one() for name, load_one in load.items()}
+    return {_ONLY: load()}

@@ -38,6 +38,7 @@ from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.reporter import SessionReporter
 from realtime_tts.server.turn import utterance_spec
 from realtime_tts.version import __version__
+from realtime_tts.voices.library import VoiceLibrary
 
 log = logging.getLogger(__name__)
 
@@ -56,12 +57,20 @@ class Refusal:
 
 
 class Front:
-    """One server's shared state. All of it lives on the event loop."""
+    """One server's shared state. All of it lives on the event loop. `voices` None: it keeps none
+    but its checkpoint's own."""
 
-    def __init__(self, config: ServerConfig, engine: EngineHost, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        config: ServerConfig,
+        engine: EngineHost,
+        metrics: Metrics,
+        voices: VoiceLibrary | None = None,
+    ) -> None:
         self.config = config
         self.engine = engine
         self.metrics = metrics
+        self.voices = voices
         self.draining = False
         self._connections: set[Connection] = set()
         metrics.sessions.set_function(lambda: len(self._connections))
@@ -130,7 +139,14 @@ class Front:
     def _connect(self, websocket: WebSocket, session_id: str) -> Connection:
         info = self.engine.info
         session = Session(
-            ServerInfo(session_id, SERVER_NAME, info.model, info.voices, info.languages),
+            ServerInfo(
+                session_id,
+                SERVER_NAME,
+                info.model,
+                self._voice_names(),
+                info.languages,
+                tuple(model.model for model in info.models),
+            ),
             defaults=session_defaults(info, self.config.lead_seconds),
             limits=wire_limits(self.config, info),
             check=lambda settings: self.engine.check(utterance_spec(settings)),
@@ -146,6 +162,13 @@ class Front:
             SessionReporter(session_id, _address(websocket), self.metrics),
             round(max_outbox),
         )
+
+    def _voice_names(self) -> tuple[str, ...]:
+        """What a session can ask for now: speakers, then registered voices."""
+        info = self.engine.info
+        if self.voices is None or not info.clones:
+            return info.voices
+        return *info.voices, *(record.id for record in self.voices.registry.voices())
 
     def _open_turns(self) -> int:
         sessions = [connection.session for connection in self._connections]

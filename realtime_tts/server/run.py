@@ -21,12 +21,12 @@ from realtime_tts.logs import event
 from realtime_tts.metrics import Metrics
 from realtime_tts.protocol.settings import Limits
 from realtime_tts.server.app import create_app
-from realtime_tts.server.engine_host import EngineHost
+from realtime_tts.server.engine_host import EngineHost, LoadTokenizer
 from realtime_tts.server.front import Front
 from realtime_tts.server.http import http_protocol
 from realtime_tts.server.lifecycle import DrainingServer
 from realtime_tts.server.websocket import websocket_protocol
-from realtime_tts.text.tokenizer import Qwen2Tokenizer
+from realtime_tts.voices.library import VoiceLibrary
 
 log = logging.getLogger(__name__)
 
@@ -34,21 +34,23 @@ log = logging.getLogger(__name__)
 def serve(
     config: ServerConfig,
     make_link: Callable[[], EngineLink],
-    load_tokenizer: Callable[[], Qwen2Tokenizer],
+    load_tokenizer: LoadTokenizer,
     metrics: Metrics,
     *,
+    make_voices: Callable[[], VoiceLibrary] | None = None,
     on_ready: Callable[[int], None] | None = None,
 ) -> int:
     """Listen, load the engine, serve until SIGTERM or SIGINT. Returns the process's exit code.
 
-    `make_link` is called on the running event loop. `on_ready` gets the port once turns can be
-    taken. Raises ConfigError if the address cannot be listened on.
+    `make_link` and `make_voices` are called on the running event loop. `on_ready` gets the port
+    once turns can be taken. Raises ConfigError if the address cannot be listened on.
     """
     sockets = bind(config)
     port = int(sockets[0].getsockname()[1])
 
     async def main() -> int:
-        front = _front(config, make_link(), load_tokenizer, metrics)
+        voices = None if make_voices is None else make_voices()
+        front = _front(config, make_link(), load_tokenizer, metrics, voices)
 
         def ready() -> None:
             calm_garbage_collector()
@@ -90,16 +92,17 @@ class RunningServer:
 async def running(
     config: ServerConfig,
     link: EngineLink,
-    load_tokenizer: Callable[[], Qwen2Tokenizer],
+    load_tokenizer: LoadTokenizer,
     metrics: Metrics | None = None,
     *,
+    voices: VoiceLibrary | None = None,
     wait_ready: bool = True,
 ) -> AsyncIterator[RunningServer]:
     """A server in this event loop, for tests and for embedding; `port=0` picks a free port.
 
     Leaves signal handlers alone. Ends the sessions at once when the block is left.
     """
-    front = _front(config, link, load_tokenizer, metrics or Metrics())
+    front = _front(config, link, load_tokenizer, metrics or Metrics(), voices)
     server = DrainingServer(uvicorn_config(front), front, handle_signals=False)
     sockets = bind(config)
     host, port = sockets[0].getsockname()[:2]
@@ -176,8 +179,9 @@ def _listen(config: ServerConfig, family: int, host: str, port: int) -> socket.s
 def _front(
     config: ServerConfig,
     link: EngineLink,
-    load_tokenizer: Callable[[], Qwen2Tokenizer],
+    load_tokenizer: LoadTokenizer,
     metrics: Metrics,
+    voices: VoiceLibrary | None,
 ) -> Front:
     engine = EngineHost(link, load_tokenizer, metrics, stall_seconds=config.engine_stall_seconds)
-    return Front(config, engine, metrics)
+    return Front(config, engine, metrics, voices)

@@ -66,7 +66,8 @@ class OnAirTurn:
         self._waiting: list[int] = []  # ids that the engine has not been given
         self._silenced = False
         self._listener_free_at = listener_free_at
-        self._text = TextPipeline(engine.tokenizer, filtered=settings.text_filter == "on")
+        tokenizer = engine.tokenizer_for(settings.model, settings.voice)
+        self._text = TextPipeline(tokenizer, filtered=settings.text_filter == "on")
         self._framer = PcmFramer()
         self._playback = Playback(listener_free_at=listener_free_at)
 
@@ -200,6 +201,7 @@ class OnAirTurn:
 def utterance_spec(settings: SessionSettings) -> UtteranceSpec:
     """What the engine is told about a turn with these settings; without a seed, a fresh one."""
     return UtteranceSpec(
+        model=settings.model,
         voice=settings.voice,
         language=settings.language,
         instructions=settings.instructions,

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "voices"))  # for `recordings`
+
 KEY = "a-key-for-the-tests"
 
 
@@ -33,6 +35,7 @@ def fake_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     log = Path(tmp_path_factory.mktemp("server")) / "log"
     command = [sys.executable, "-m", "realtime_tts", "serve", "--engine", "fake"]
     command += ["--port", str(port), "--api-key", KEY]
+    command += ["--voices-dir", str(tmp_path_factory.mktemp("voices"))]
     with log.open("wb") as out:
         server = subprocess.Popen(command, stdout=out, stderr=out)
     try:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from realtime_tts.cli import command_parser
-from realtime_tts.cli.serve import engine_config, server_config
+from realtime_tts.cli.serve import engine_config, engine_configs, server_config
 from realtime_tts.errors import ConfigError
 
 
@@ -78,6 +78,28 @@ def test_engine_flags_that_cannot_work_are_refused(words: list[str]) -> None:
 )
 def test_a_gpu_gets_a_process_and_a_cpu_a_thread(words: list[str], devices: list[str]) -> None:
     assert [one.device for one in engine_config(flags(*words)).processes()] == devices
+
+
+def test_a_repeated_model_is_an_engine_each_with_the_same_settings() -> None:
+    arguments = flags("--model", "demo", "--model", "elsewhere", "--slots", "3")
+    assert [(one.model, one.slots) for one in engine_configs(arguments)] == [
+        ("demo", 3),
+        ("elsewhere", 3),
+    ]
+    with pytest.raises(ConfigError, match="twice"):
+        engine_configs(flags("--model", "demo", "--model", "demo"))
+    with pytest.raises(ConfigError, match="only `serve`"):
+        engine_config(arguments)
+
+
+def test_voices_are_kept_where_the_flag_says_and_never_the_fake_engine_s_unless_it_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", "/data")
+    assert engine_config(flags()).voices_dir == "/data/realtime-tts/voices"
+    assert engine_config(flags("--engine", "fake")).voices_dir is None
+    given = flags("--engine", "fake", "--voices-dir", "here")
+    assert engine_config(given).voices_dir == "here"
 
 
 def test_a_folder_without_a_checkpoint_ends_the_server_with_one_line(tmp_path: Path) -> None:

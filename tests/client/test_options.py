@@ -26,7 +26,7 @@ def test_no_options_change_nothing() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"voise": "ava"}, "unknown option 'voise'; a session has: voice"),
+        ({"voise": "ava"}, "unknown option 'voise'; a session has: model"),
         ({"seed": -1}, "seed"),
         ({"sampling": {"temperature": 9}}, "temperature"),
         ({"layout": "sideways"}, "layout"),

@@ -8,9 +8,11 @@ import inspect
 import json
 import socket
 import struct
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +20,7 @@ import uvicorn
 import websockets
 
 from realtime_tts.config import ServerConfig, SocketConfig
+from realtime_tts.engine.check import no_voice
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig, Faults
 from realtime_tts.engine.inline import InlineEngine
 from realtime_tts.metrics import Metrics
@@ -26,7 +29,10 @@ from realtime_tts.server.run import RunningServer, running
 from realtime_tts.server.websocket import websocket_protocol
 from realtime_tts.text.stable_bpe import ALPHABET
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
+from realtime_tts.voices.library import VoiceLibrary
 from tts_scheduler import SchedulerConfig
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "voices"))  # for `recordings` and `makers`
 
 TEXT, BINARY, CLOSE, PING, PONG, CONT = 0x1, 0x2, 0x8, 0x9, 0xA, 0x0
 
@@ -342,8 +348,10 @@ def speech() -> Callable[..., AbstractAsyncContextManager[Speech]]:
         wait_ready: bool = True,
         load: Callable[..., FakeEngine] | None = None,
         load_tokenizer: Callable[[], Qwen2Tokenizer] = byte_tokenizer,
+        voices: VoiceLibrary | None = None,
     ) -> AsyncIterator[Speech]:
-        fake = FakeEngine(engine or FakeEngineConfig(frames_per_token=1), faults)
+        registered = no_voice if voices is None else voices.registry.has
+        fake = FakeEngine(engine or FakeEngineConfig(frames_per_token=1), faults, registered)
         metrics = Metrics()
         link = InlineEngine(
             load or (lambda progress: fake),
@@ -351,7 +359,9 @@ def speech() -> Callable[..., AbstractAsyncContextManager[Speech]]:
             observer=metrics,
         )
         settings = config or ServerConfig(port=0)
-        async with running(settings, link, load_tokenizer, metrics, wait_ready=wait_ready) as one:
+        async with running(
+            settings, link, load_tokenizer, metrics, voices=voices, wait_ready=wait_ready
+        ) as one:
             yield Speech(one, fake, link)
 
     return serve

@@ -1,0 +1,29 @@
+"""Blend two registered voices into a new one, by weight.
+
+python examples/blend_voices.py anna ben 0.3 annaben [ws://127.0.0.1:8000]
+
+0.3 is Ben's share; Anna has the rest. Only the sound is blended: the new voice has an embedding and
+no recording, so it speaks in the model's own manner.
+"""
+
+import sys
+
+from realtime_tts.client.voices import VoiceClient
+
+
+def main(
+    first: str, second: str, share: str, name: str, server: str = "ws://127.0.0.1:8000"
+) -> None:
+    voices = VoiceClient(server)
+    one, other = voices.embedding(first), voices.embedding(second)
+    if one.get("model") != other.get("model"):
+        sys.exit(f"{first} and {second} belong to different checkpoints")
+    weight = float(share)
+    pairs = zip(one["embedding"], other["embedding"], strict=True)
+    blend = [(1 - weight) * a + weight * b for a, b in pairs]
+    made = voices.register(name, blend, model=one.get("model"))
+    print(f"registered {made['id']}, {1 - weight:.0%} {first} and {weight:.0%} {second}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

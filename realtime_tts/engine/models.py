@@ -1,0 +1,94 @@
+"""Several checkpoints in one server: an engine (or a fleet) for each, seen as one.
+
+The session picks with `model`, or its voice does: a speaker belongs to the checkpoint that has it,
+a registered voice to a Base checkpoint of its family. Otherwise the first checkpoint speaks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from msgspec.structs import replace
+
+from realtime_tts.engine.fleet import Fleet
+from realtime_tts.engine.interface import EngineInfo, EngineLink, Open, UtteranceSpec
+from realtime_tts.errors import RequestError
+
+FamilyOf = Callable[[str], str | None]
+"""The `model` of a registered voice, by its name; None: there is no such voice."""
+
+
+def no_family(name: str) -> str | None:
+    """Where no voices are registered."""
+    return None
+
+
+class Models(Fleet):
+    """An `EngineLink` over links by the name of their model, the first one being the default.
+
+    Ready when all have been, and from then on as long as one of them is; turns for one that is not
+    are refused by it.
+    """
+
+    def __init__(self, links: Mapping[str, EngineLink], family_of: FamilyOf = no_family) -> None:
+        super().__init__(tuple(links.values()))
+        self._names = tuple(links)
+        self._family_of = family_of
+
+    @property
+    def info(self) -> EngineInfo:
+        """The default's, with the voices and languages of all; `models` has each."""
+        models = tuple(link.info for link in self._links)
+        return replace(
+            models[0],
+            voices=_union(info.voices for info in models),
+            languages=_union(info.languages for info in models),
+            default_voice=None,  # a session that picks a model gets that model's own
+            slots=sum(info.slots for info in models),
+            max_frames=max(info.max_frames for info in models),
+            voice_family=next((info.voice_family for info in models if info.clones), ""),
+            models=models,
+        )
+
+    def check(self, spec: UtteranceSpec) -> None:
+        self._links[self._chosen(spec)].check(spec)
+
+    def model_for(self, spec: UtteranceSpec) -> str:
+        """The name of the model that speaks this. Raises RequestError for one that is not there."""
+        return self._names[self._chosen(spec)]
+
+    def info_for(self, spec: UtteranceSpec) -> EngineInfo:
+        """What the model that speaks this can do. Raises RequestError as `model_for`."""
+        return self._links[self._chosen(spec)].info
+
+    def _pick(self, command: Open) -> int:
+        try:
+            return self._chosen(command.spec)
+        except RequestError:  # the session was checked: its model does not go away
+            return 0
+
+    def _chosen(self, spec: UtteranceSpec) -> int:
+        if spec.model is not None:
+            if spec.model not in self._names:
+                loaded = ", ".join(self._names)
+                raise RequestError(
+                    f"unknown model {spec.model!r}; this server has loaded: {loaded}"
+                )
+            return self._names.index(spec.model)
+        return 0 if spec.voice is None else self._with_voice(spec.voice.lower())
+
+    def _with_voice(self, voice: str) -> int:
+        infos = [link.info for link in self._links]
+        for number, info in enumerate(infos):
+            if voice in info.voices:
+                return number
+        family = self._family_of(voice)
+        if family is None:
+            return 0
+        bases = [number for number, info in enumerate(infos) if info.clones]
+        same = [number for number in bases if infos[number].voice_family == family]
+        return next(iter(same + bases), 0)
+
+
+def _union(parts: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for part in parts for name in part))

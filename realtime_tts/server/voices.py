@@ -1,0 +1,249 @@
+"""`/v1/voices`: what the server can speak with, and voices that clients bring.
+
+Bodies are counted while they are read. What is in a form is looked at by the voice worker, in a
+process of its own; here it is bytes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from realtime_tts.engine.interface import EngineInfo
+from realtime_tts.logs import event
+from realtime_tts.protocol.messages import ErrorMessage
+from realtime_tts.protocol.parsing import encode
+from realtime_tts.server.front import SERVER_NAME, Front
+from realtime_tts.voices.errors import (
+    BuiltInVoice,
+    CannotClone,
+    UnknownVoice,
+    UnsupportedMedia,
+    UploadTooLarge,
+    VoiceRequestError,
+)
+from realtime_tts.voices.file import VoiceRecord
+from realtime_tts.voices.form import MAX_BODY_BYTES, MAX_JSON_BYTES, parse_embedding, too_large
+from realtime_tts.voices.library import VoiceLibrary
+
+log = logging.getLogger(__name__)
+
+_BASE = "a Base checkpoint, such as --model Qwen/Qwen3-TTS-12Hz-1.7B-Base"
+
+
+Handler = Callable[[Front, Request], Awaitable[Response]]
+
+
+def voice_routes() -> list[BaseRoute]:
+    """The routes; the application's state has the front."""
+    one, embedding = "/v1/voices/{id}", "/v1/voices/{id}/embedding"
+    return [
+        Route("/v1/voices", _answered(_list), methods=["GET"]),
+        Route("/v1/voices", _answered(_create), methods=["POST"]),
+        Route(one, _answered(_show), methods=["GET"]),
+        Route(one, _answered(_delete), methods=["DELETE"]),
+        Route(embedding, _answered(_export), methods=["GET"]),
+    ]
+
+
+class NotReadyError(VoiceRequestError):
+    """No engine to ask, or none that takes anything new."""
+
+    code = "not_ready"
+    status = 503
+    retryable = True
+    retry_after = 2
+
+
+def _answered(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+    """`handler` as an endpoint: with the front, once that is ready, and errors as answers."""
+
+    async def endpoint(request: Request) -> Response:
+        front: Front = request.app.state.front
+        try:
+            reason = front.engine.not_ready()
+            if reason is not None:
+                raise NotReadyError(reason)
+            return await handler(front, request)
+        except VoiceRequestError as error:
+            path, client = request.url.path, request.client
+            event(log, logging.WARNING, "voices.refused", code=error.code, path=path, client=client)
+            return _error_response(error)
+        except ClientDisconnect:
+            return Response(status_code=400)  # nobody reads it
+
+    return endpoint
+
+
+def _error_response(error: VoiceRequestError) -> Response:
+    message = ErrorMessage(
+        code=error.code,
+        message=str(error),
+        fatal=False,
+        retryable=error.retryable,
+        retry_after_ms=error.retry_after * 1000 or None,
+    )
+    headers = {"retry-after": str(error.retry_after)} if error.retry_after else {}
+    body = encode(message)
+    return Response(body, error.status, headers, media_type="application/json")
+
+
+# Reading.
+
+
+async def _list(front: Front, request: Request) -> Response:
+    info = front.engine.info
+    details = [*_speakers(info), *map(_registered, await _records(front))]
+    return JSONResponse(
+        {
+            "server": SERVER_NAME,
+            "model": info.model,
+            "variant": info.variant,
+            "models": [{"model": one.model, "variant": one.variant} for one in _models(info)],
+            "random_weights": info.random_weights,
+            "voices": list(dict.fromkeys(voice["id"] for voice in details)),
+            "details": details,
+            "default_voice": info.default_voice,
+            "languages": info.languages,
+            "sample_rate": info.sample_rate,
+        }
+    )
+
+
+async def _show(front: Front, request: Request) -> Response:
+    id = request.path_params["id"]
+    for speaker in _speakers(front.engine.info):
+        if speaker["id"] == id:
+            return JSONResponse(speaker)
+    record = await asyncio.to_thread(_library(front, id).registry.get, id)
+    return JSONResponse(_registered(record) | {"text": record.transcript})
+
+
+async def _export(front: Front, request: Request) -> Response:
+    """JSON that POST takes as it is."""
+    id = request.path_params["id"]
+    _refuse_speaker(front, id, "has no embedding of its own to export")
+    registry = _library(front, id).registry
+    record = await asyncio.to_thread(registry.get, id)
+    embedding = await asyncio.to_thread(registry.embedding, id)
+    given = {"model": record.model, "language": record.language}
+    known = {name: value for name, value in given.items() if value}
+    return JSONResponse({"name": id, **known, "embedding": embedding.tolist()})
+
+
+# Writing.
+
+
+async def _create(front: Front, request: Request) -> Response:
+    library, info = front.voices, front.engine.info
+    if library is None:
+        raise CannotClone("this server keeps no voices: start it with --voices-dir FOLDER")
+    if front.draining:
+        raise NotReadyError("the server is shutting down; try another")
+    if not info.clones:
+        raise CannotClone(
+            f"{info.model} is a {info.variant} checkpoint, which has no voices but its own; "
+            f"cloning needs {_BASE}"
+        )
+    content_type = request.headers.get("content-type", "")
+    kind = content_type.partition(";")[0].strip().lower()
+    if kind == "multipart/form-data":
+        async with library.place() as worker:
+            body = await _body(request, MAX_BODY_BYTES)
+            record = await library.clone(worker, body, content_type, info.voices)
+    elif kind == "application/json":
+        asked, embedding = parse_embedding(b"".join(await _body(request, MAX_JSON_BYTES)))
+        record = await library.register(
+            asked.name,
+            embedding,
+            model=asked.model or info.voice_family or info.model,
+            language=asked.language,
+            reserved=info.voices,
+        )
+    else:
+        raise UnsupportedMedia(
+            "send multipart/form-data with a recording, or application/json with an embedding; "
+            f"found {kind[:80] or 'no Content-Type'!r}"
+        )
+    location = {"location": f"/v1/voices/{record.id}"}
+    return JSONResponse(_registered(record), status_code=201, headers=location)
+
+
+async def _delete(front: Front, request: Request) -> Response:
+    id = request.path_params["id"]
+    _refuse_speaker(front, id, "belongs to the checkpoint and cannot be deleted")
+    await asyncio.to_thread(_library(front, id).registry.delete, id)
+    return Response(status_code=204)
+
+
+async def _body(request: Request, limit: int) -> list[bytes]:
+    """The whole body, in pieces. Raises UploadTooLarge as soon as it has, or claims, more bytes."""
+    claimed = request.headers.get("content-length", "")
+    if claimed.isdecimal() and int(claimed) > limit:
+        raise _too_large(limit, int(claimed))
+    pieces, size = [], 0
+    async for piece in request.stream():
+        size += len(piece)
+        if size > limit:
+            raise _too_large(limit, None)
+        pieces.append(piece)
+    return pieces
+
+
+def _too_large(limit: int, size: int | None) -> UploadTooLarge:
+    if limit == MAX_BODY_BYTES:
+        return UploadTooLarge(too_large(size))
+    found = "more" if size is None else f"{size} bytes"
+    return UploadTooLarge(f"an embedding as JSON may have {limit} bytes, found {found}")
+
+
+# What is there.
+
+
+def _library(front: Front, id: str) -> VoiceLibrary:
+    if front.voices is None:
+        raise UnknownVoice(f"no voice {id[:80]!r}; GET /v1/voices lists those there are")
+    return front.voices
+
+
+async def _records(front: Front) -> list[VoiceRecord]:
+    """The registered voices that a loaded checkpoint may speak with."""
+    if front.voices is None or not front.engine.info.clones:
+        return []
+    return await asyncio.to_thread(front.voices.registry.voices)
+
+
+def _refuse_speaker(front: Front, id: str, why: str) -> None:
+    if id in front.engine.info.voices:
+        raise BuiltInVoice(f"the speaker {id!r} {why}")
+
+
+def _speakers(info: EngineInfo) -> list[dict[str, Any]]:
+    return [
+        {"id": name, "kind": "speaker", "model": one.model, "language": None, "created": None}
+        for one in _models(info)
+        for name in one.voices
+    ]
+
+
+def _models(info: EngineInfo) -> tuple[EngineInfo, ...]:
+    """Of each loaded checkpoint."""
+    return info.models or (info,)
+
+
+def _registered(record: VoiceRecord) -> dict[str, Any]:
+    return {
+        "id": record.id,
+        "kind": "registered",
+        "model": record.model,
+        "language": record.language,
+        "created": record.created,
+        "in_context": record.in_context,
+        "dimensions": record.dimensions,
+    }

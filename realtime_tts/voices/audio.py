@@ -1,0 +1,148 @@
+"""A recording as samples, within bounds whatever the file claims of itself.
+
+What a header says (length, duration) is never believed: samples are counted while they are decoded,
+one block at a time, so memory is bounded by what is allowed and not by what is claimed.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+from dataclasses import dataclass
+
+import numpy as np
+import soundfile
+from numpy.typing import NDArray
+
+from realtime_tts.voices.errors import BadAudio, UnsupportedMedia
+
+MIN_SECONDS, MAX_SECONDS = 1.0, 60.0
+MIN_RATE, MAX_RATE = 8_000, 192_000
+MAX_CHANNELS = 8
+SILENT_PEAK = 1e-3
+"""-60 dBFS: a recording that never gets louder has no speech in it."""
+
+_FORMATS = {"WAV", "WAVEX", "RF64", "FLAC", "OGG", "MP3"}
+_BLOCK = 16_384
+_COMPLETE = 0.98
+"""Share of the promised samples that must be there; encoders round and pad a little."""
+_UNKNOWN_SIZES = (0, 0x7FFFFFFF, 0xFFFFFFFF)
+"""What programs that write a WAV into a pipe put in the place of its length."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """Mono float32 in [-1, 1] at the file's own rate."""
+
+    samples: NDArray[np.float32]
+    sample_rate: int
+
+    @property
+    def seconds(self) -> float:
+        return len(self.samples) / self.sample_rate
+
+
+def decode(data: bytes) -> Recording:
+    """Decode WAV, FLAC, OGG or MP3. Raises BadAudio, or UnsupportedMedia for anything else."""
+    _check_kind(data)
+    try:
+        with soundfile.SoundFile(io.BytesIO(data)) as file:
+            _check_header(file)
+            samples, promised = _read(file), file.frames
+            rate = file.samplerate
+    except soundfile.SoundFileError as error:
+        raise BadAudio(
+            f"the recording cannot be decoded, it may be truncated or damaged: {error}"
+        ) from None
+    except MemoryError:
+        raise BadAudio("the recording needs too much memory to be decoded") from None
+    _check_whole(data, len(samples), promised)
+    return _checked(samples, rate)
+
+
+def _check_kind(data: bytes) -> None:
+    """By the first bytes, so that libsndfile's rarer readers see no uploads at all."""
+    if not data:
+        raise BadAudio("the recording is empty: 0 bytes")
+    wav = data[:4] in (b"RIFF", b"RF64") and data[8:12] == b"WAVE"
+    mp3 = data[:3] == b"ID3" or (len(data) > 1 and data[0] == 0xFF and data[1] & 0xE0 == 0xE0)
+    if not (wav or mp3 or data[:4] in (b"fLaC", b"OggS")):
+        raise UnsupportedMedia(
+            "the recording must be WAV, FLAC, OGG or MP3; "
+            f"this file begins with {data[:8].hex(' ')}, which is none of them"
+        )
+
+
+def _check_header(file: soundfile.SoundFile) -> None:
+    if file.format not in _FORMATS:
+        raise UnsupportedMedia(f"the recording must be WAV, FLAC, OGG or MP3, found {file.format}")
+    if not MIN_RATE <= file.samplerate <= MAX_RATE:
+        raise BadAudio(
+            f"the recording's sample rate must be {MIN_RATE} to {MAX_RATE} Hz, "
+            f"found {file.samplerate}: convert it, 24000 Hz is best"
+        )
+    if not 1 <= file.channels <= MAX_CHANNELS:
+        raise BadAudio(
+            f"the recording must have 1 to {MAX_CHANNELS} channels, found {file.channels}: "
+            "mix it to mono"
+        )
+
+
+def _read(file: soundfile.SoundFile) -> NDArray[np.float32]:
+    """All samples, mixed to mono; raises as soon as they are too many or not finite."""
+    limit = int(MAX_SECONDS * file.samplerate)
+    blocks, count = [], 0
+    while True:
+        block = file.read(_BLOCK, dtype="float32", always_2d=True)
+        if len(block) == 0:
+            break
+        with np.errstate(invalid="ignore"):  # infinity in one channel, minus infinity in another
+            mono = block.mean(axis=1, dtype=np.float64)
+        if not (np.abs(mono) < 1e6).all():  # false for NaN, too
+            raise BadAudio(
+                "the recording has samples that are NaN, infinite or far beyond full scale: "
+                "export it again as 16-bit PCM"
+            )
+        count += len(block)
+        if count > limit:
+            raise BadAudio(
+                f"the recording is longer than {MAX_SECONDS:g} s: "
+                "10 to 20 s of clean speech are enough"
+            )
+        blocks.append(mono.astype(np.float32))
+    return np.concatenate(blocks) if blocks else np.zeros(0, np.float32)
+
+
+def _check_whole(data: bytes, count: int, promised: int) -> None:
+    cut = count < promised * _COMPLETE
+    if data[:4] == b"RIFF":
+        cut = cut or _wav_is_cut(data)
+    elif data[:4] == b"OggS":
+        last = data.rfind(b"OggS")
+        cut = cut or not data[last + 5 : last + 6] or not data[last + 5] & 0x04  # end of stream
+    if cut:
+        raise BadAudio("the recording is truncated: its end is missing; send the whole file")
+
+
+def _wav_is_cut(data: bytes) -> bool:
+    """Whether the chunk of samples is longer than the file; libsndfile overlooks that."""
+    position = 12
+    while position + 8 <= len(data):
+        name, size = struct.unpack_from("<4sI", data, position)
+        if name == b"data":
+            return size not in _UNKNOWN_SIZES and position + 8 + size > len(data)
+        position += 8 + size + size % 2
+    return True
+
+
+def _checked(samples: NDArray[np.float32], rate: int) -> Recording:
+    seconds = len(samples) / rate
+    if seconds < MIN_SECONDS:
+        raise BadAudio(
+            f"the recording must be at least {MIN_SECONDS:g} s long, found {seconds:.2f} s: "
+            "3 s or more of speech make a good voice"
+        )
+    peak = float(np.abs(samples).max())
+    if peak < SILENT_PEAK:
+        raise BadAudio("the recording is silent: it never gets louder than -60 dBFS")
+    return Recording(samples / np.float32(peak) if peak > 1 else samples, rate)

@@ -1,0 +1,150 @@
+"""One voice as one safetensors file, read and written without torch.
+
+Tensors: `speaker_embedding` float32 [H], and for a voice that is used in context `codes` int16
+[frames, 16]. Metadata, all strings: `format`, `version`, `name`, `model` (the family of checkpoints
+that can speak it); where known `language` and `transcript`; `extra`, a JSON object of strings, of
+which `created` (ISO 8601, UTC) is ours. `realtime_tts/model/voice_file.py` reads the same.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from realtime_tts.voices.errors import BadVoiceRequest
+
+FORMAT = "realtime-tts voice"
+VERSION = "1"
+_EMBEDDING = "speaker_embedding"
+SUFFIX = ".safetensors"
+MAX_DIMENSIONS = 8_192
+_MAX_FILE_BYTES = 1 << 20
+"""A minute of codes takes 24 kB, an embedding 8; what is much larger is no voice."""
+
+_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+
+
+class CorruptVoiceError(ValueError):
+    """The file is not a voice; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceRecord:
+    """What is known about a registered voice without loading it. `id` is its `name`.
+
+    `model`: the family of checkpoints that can speak it. `in_context`: it has codes and a
+    transcript, and speaks in the manner of the recording; else only the embedding counts.
+    """
+
+    id: str
+    model: str
+    dimensions: int
+    in_context: bool
+    language: str | None
+    transcript: str | None
+    created: str | None
+    path: Path
+
+
+def check_id(id: str) -> str:
+    """`id` itself. Raises BadVoiceRequest if it cannot name a voice."""
+    if not _ID.fullmatch(id):
+        shown = id if len(id) <= 80 else id[:80] + "…"
+        raise BadVoiceRequest(
+            "a voice's name has 1 to 64 characters out of a-z, 0-9, _ and -, and begins with a "
+            f"letter or a digit; found {shown!r}"
+        )
+    return id
+
+
+def now() -> str:
+    """For `created`."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def read_record(path: Path) -> VoiceRecord:
+    """Raises CorruptVoiceError; OSError if the file is gone."""
+    details = path.stat()
+    if not stat.S_ISREG(details.st_mode):  # opening a pipe would wait for its writer
+        raise CorruptVoiceError("not a file")
+    if details.st_size > _MAX_FILE_BYTES:
+        raise CorruptVoiceError(f"{details.st_size} bytes; a voice has {_MAX_FILE_BYTES} at most")
+    try:
+        with safe_open(path, "numpy") as file:
+            metadata = file.metadata() or {}
+            shapes = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}
+    except SafetensorError as error:
+        raise CorruptVoiceError(f"not a safetensors file: {error}") from None
+    return _record(path, metadata, shapes)
+
+
+def _record(
+    path: Path, metadata: Mapping[str, str], shapes: Mapping[str, tuple[int, ...]]
+) -> VoiceRecord:
+    name, embedding = metadata.get("name", ""), shapes.get(_EMBEDDING, ())
+    if (metadata.get("format"), metadata.get("version")) != (FORMAT, VERSION):
+        raise CorruptVoiceError(f"it does not say that it is a {FORMAT!r} of version {VERSION}")
+    if not _ID.fullmatch(name):
+        raise CorruptVoiceError(f"its name {name[:80]!r} is not that of a voice")
+    if len(embedding) != 1 or not 0 < embedding[0] <= MAX_DIMENSIONS:
+        raise CorruptVoiceError(f"no {_EMBEDDING} of one dimension, found shape {embedding}")
+    return VoiceRecord(
+        id=name,
+        model=metadata.get("model", ""),
+        dimensions=embedding[0],
+        in_context="codes" in shapes and bool(metadata.get("transcript")),
+        language=metadata.get("language") or None,
+        transcript=metadata.get("transcript") or None,
+        created=_created(metadata.get("extra", "{}")),
+        path=path,
+    )
+
+
+def _created(extra: str) -> str | None:
+    try:
+        found = json.loads(extra)
+    except ValueError:
+        raise CorruptVoiceError("its extra metadata is not JSON") from None
+    created = found.get("created") if isinstance(found, dict) else None
+    return created if isinstance(created, str) else None
+
+
+def read_embedding(path: Path) -> NDArray[np.float32]:
+    """The speaker embedding [H]. Raises CorruptVoiceError; OSError if the file is gone."""
+    try:
+        with safe_open(path, "numpy") as file:
+            found = np.asarray(file.get_tensor(_EMBEDDING))
+    except SafetensorError as error:
+        raise CorruptVoiceError(f"not a safetensors file: {error}") from None
+    return found.astype(np.float32)
+
+
+def write_voice(
+    path: Path,
+    embedding: NDArray[np.float32],
+    *,
+    name: str,
+    model: str,
+    codes: NDArray[np.int16] | None = None,
+    language: str | None = None,
+    transcript: str | None = None,
+) -> None:
+    """Write a whole file at `path`, where nobody looks yet. Raises OSError."""
+    tensors: dict[str, NDArray[np.float32] | NDArray[np.int16]] = {_EMBEDDING: embedding}
+    if codes is not None:
+        tensors["codes"] = codes
+    extra = json.dumps({"created": now()})
+    metadata = {"format": FORMAT, "version": VERSION, "name": name, "model": model, "extra": extra}
+    metadata |= {"language": language} if language else {}
+    metadata |= {"transcript": transcript} if transcript else {}
+    save_file(tensors, path, metadata)

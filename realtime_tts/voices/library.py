@@ -1,0 +1,104 @@
+"""VoiceLibrary: the registry and the worker together, as the server's routes use them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from realtime_tts.voices import wire
+from realtime_tts.voices.encoding import VoiceWorker, WorkerLimits
+from realtime_tts.voices.errors import CannotClone, CannotStore, EncoderFailed, speaker_exists
+from realtime_tts.voices.file import CorruptVoiceError, VoiceRecord, write_voice
+from realtime_tts.voices.registry import Registry
+
+if TYPE_CHECKING:
+    from realtime_tts.voices.maker import VoiceMaker
+
+
+class VoiceLibrary:
+    """One server's registered voices. `load_maker` is pickled and called in the worker; None: this
+    server can keep embeddings, but encode no recordings.
+
+    Files are read and written in threads. Every method raises VoiceRequestError.
+    """
+
+    def __init__(
+        self,
+        folder: Path | str,
+        load_maker: Callable[[], VoiceMaker] | None = None,
+        limits: WorkerLimits | None = None,
+    ) -> None:
+        self.registry = Registry(folder)
+        self.worker = None if load_maker is None else VoiceWorker(load_maker, limits)
+
+    @contextlib.asynccontextmanager
+    async def place(self) -> AsyncIterator[VoiceWorker]:
+        """Room for one recording; take it before reading the body. Raises EncoderBusy."""
+        if self.worker is None:
+            raise CannotClone("this server has no encoder for recordings; send an embedding")
+        async with self.worker.place():
+            yield self.worker
+
+    async def clone(
+        self,
+        worker: VoiceWorker,
+        body: Sequence[bytes],
+        content_type: str,
+        reserved: Collection[str],
+    ) -> VoiceRecord:
+        """Make a voice from the pieces of a form, in a place. `reserved`: names that are taken."""
+        async with self._unfinished() as path:
+            folder = str(self.registry.folder)
+            size = sum(map(len, body))
+            job = wire.Job(size, content_type, folder, str(path), tuple(reserved))
+            await worker.make(job, body)
+            return await asyncio.to_thread(self._add, path)
+
+    async def register(
+        self,
+        name: str,
+        embedding: NDArray[np.float32],
+        *,
+        model: str,
+        language: str | None,
+        reserved: Collection[str],
+    ) -> VoiceRecord:
+        """Make a voice from a speaker embedding [H]."""
+        if name in reserved:
+            raise speaker_exists(name)
+        await asyncio.to_thread(self.registry.check_free, name)
+        async with self._unfinished() as path:
+
+            def write() -> VoiceRecord:
+                try:
+                    write_voice(path, embedding, name=name, model=model, language=language)
+                except OSError as error:
+                    raise CannotStore(f"the voice cannot be written: {error}") from None
+                return self._add(path)
+
+            return await asyncio.to_thread(write)
+
+    async def stop(self) -> None:
+        """End the worker, if there is one."""
+        if self.worker is not None:
+            await self.worker.stop()
+
+    @contextlib.asynccontextmanager
+    async def _unfinished(self) -> AsyncIterator[Path]:
+        path = await asyncio.to_thread(self.registry.unfinished)
+        try:
+            yield path
+        finally:
+            await asyncio.to_thread(path.unlink, missing_ok=True)
+
+    def _add(self, path: Path) -> VoiceRecord:
+        try:
+            return self.registry.add(path)
+        except CorruptVoiceError as error:
+            raise EncoderFailed(f"the encoder wrote what is no voice: {error}") from None

@@ -1,0 +1,56 @@
+"""Registered voices as an engine wants them: loaded once, and again when their file is another."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from realtime_tts.logs import event
+from realtime_tts.voices.registry import Registry
+
+log = logging.getLogger(__name__)
+
+V = TypeVar("V")
+_KEPT = 256
+
+
+class LoadedVoices(Generic[V]):
+    """Look up a name: what `load` made of its file, or None.
+
+    Thread-safe: an engine in a thread is asked by the server's thread, too. The latest 256 are
+    kept; a voice is 100 kB at most.
+    """
+
+    def __init__(self, registry: Registry, load: Callable[[Path], V]) -> None:
+        self._registry = registry
+        self._load = load
+        self._lock = threading.Lock()
+        self._loaded: OrderedDict[str, tuple[object, V]] = OrderedDict()
+
+    def __call__(self, name: str, /) -> V | None:
+        with self._lock:
+            return self._found(name.lower())
+
+    def _found(self, name: str) -> V | None:
+        record = self._registry.find(name)
+        if record is None:
+            self._loaded.pop(name, None)
+            return None
+        found = self._loaded.get(record.id)
+        # A record is made anew when its file is: the same one means the same file.
+        if found is None or found[0] is not record:
+            try:
+                found = (record, self._load(record.path))
+            except Exception as error:
+                # One unreadable file must not end the engine that speaks for everybody else.
+                event(log, logging.WARNING, "voice.not_loaded", voice=record.id, why=str(error))
+                return None
+            self._loaded[record.id] = found
+        self._loaded.move_to_end(record.id)
+        if len(self._loaded) > _KEPT:
+            self._loaded.popitem(last=False)
+        return found[1]

@@ -1,0 +1,239 @@
+"""The folder of registered voices, shared by several servers and their engines.
+
+Every look-up goes through an index made from what the files say of themselves; an id is never part
+of a path. Files appear and go in one step (link, rename, unlink), so that nobody ever sees half of
+one, and the index is made again when the folder has changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import secrets
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from realtime_tts.logs import event
+from realtime_tts.voices.errors import CannotStore, UnknownVoice, VoiceExists
+from realtime_tts.voices.file import (
+    SUFFIX,
+    CorruptVoiceError,
+    VoiceRecord,
+    check_id,
+    read_embedding,
+    read_record,
+)
+
+log = logging.getLogger(__name__)
+
+_UNFINISHED = ".unfinished-"
+_ABANDONED_SECONDS = 3600.0
+_SETTLED_SECONDS = 2.0
+"""A folder that changed less long ago may change again without another time stamp."""
+
+_Identity = tuple[int, int, int]
+
+
+def default_folder() -> Path:
+    """Where voices are kept if nobody says: the user's data folder. Creates nothing."""
+    base = os.environ.get("XDG_DATA_HOME")
+    if base:
+        return Path(base) / "realtime-tts" / "voices"
+    if os.name == "nt" and os.environ.get("LOCALAPPDATA"):
+        return Path(os.environ["LOCALAPPDATA"]) / "realtime-tts" / "voices"
+    return Path.home() / ".local" / "share" / "realtime-tts" / "voices"
+
+
+class Registry:
+    """The voices in one folder, which need not exist until one is added. Thread-safe."""
+
+    def __init__(self, folder: Path | str) -> None:
+        self.folder = Path(folder)
+        self._lock = threading.Lock()
+        self._index: dict[str, VoiceRecord] = {}
+        self._seen: dict[str, tuple[_Identity, VoiceRecord | None]] = {}
+        self._stamp: int | None = None  # the folder's, when the index was made
+
+    def voices(self) -> list[VoiceRecord]:
+        """All of them, by id."""
+        with self._lock:
+            self._refresh()
+            return sorted(self._index.values(), key=lambda record: record.id)
+
+    def find(self, id: str) -> VoiceRecord | None:
+        """The voice of that id, whatever string `id` is."""
+        with self._lock:
+            self._refresh()
+            return self._index.get(id)
+
+    def has(self, id: str) -> bool:
+        """Whether there is a voice of that id."""
+        return self.find(id) is not None
+
+    def get(self, id: str) -> VoiceRecord:
+        """The same. Raises UnknownVoice."""
+        found = self.find(id)
+        if found is None:
+            raise UnknownVoice(
+                f"no registered voice {id[:80]!r}; GET /v1/voices lists those there are"
+            )
+        return found
+
+    def embedding(self, id: str) -> NDArray[np.float32]:
+        """Its speaker embedding [H]. Raises UnknownVoice, also if it has just been removed."""
+        record = self.get(id)
+        try:
+            return read_embedding(record.path)
+        except (OSError, CorruptVoiceError) as error:
+            event(log, logging.WARNING, "voice.unreadable", file=record.path.name, why=str(error))
+            raise UnknownVoice(f"voice {id!r} cannot be read any more: {error}") from None
+
+    def unfinished(self) -> Path:
+        """Where to write the file of a voice before it is added. Raises CannotStore."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._sweep()
+        except OSError as error:
+            raise _cannot_store(self.folder, error) from None
+        return self.folder / f"{_UNFINISHED}{secrets.token_hex(8)}"
+
+    def check_free(self, id: str) -> None:
+        """Raises BadVoiceRequest for what is no id, VoiceExists for one that is taken."""
+        if self.find(check_id(id)) is not None:
+            raise _exists(id)
+
+    def add(self, unfinished: Path) -> VoiceRecord:
+        """Register the finished file at `unfinished`, which is gone afterwards.
+
+        Raises BadVoiceRequest, VoiceExists, CannotStore, or CorruptVoiceError for a file that is
+        no voice.
+        """
+        try:
+            record = read_record(unfinished)
+            self.check_free(record.id)
+            # Named by a digest: what a caller chose stays out of file names for good.
+            digest = hashlib.sha256(record.id.encode()).hexdigest()[:32]
+            place = self.folder / (digest + SUFFIX)
+            _sync(unfinished)
+            try:
+                _publish(unfinished, place)
+            except FileExistsError:
+                self.check_free(record.id)  # another server was faster
+                os.replace(unfinished, place)  # or what lies there is corrupt
+        except OSError as error:
+            raise _cannot_store(self.folder, error) from None
+        finally:
+            unfinished.unlink(missing_ok=True)
+        event(log, logging.INFO, "voice.added", voice=record.id, in_context=record.in_context)
+        return self.get(record.id)
+
+    def delete(self, id: str) -> None:
+        """Remove a voice; turns that speak with it go on. Raises UnknownVoice, CannotStore."""
+        record = self.get(id)
+        try:
+            record.path.unlink(missing_ok=True)
+        except OSError as error:
+            raise _cannot_store(self.folder, error) from None
+        event(log, logging.INFO, "voice.deleted", voice=id)
+
+    # The index.
+
+    def _refresh(self) -> None:
+        try:
+            stamp = self.folder.stat().st_mtime_ns
+            if stamp == self._stamp:
+                return
+            entries = sorted(self.folder.glob("*" + SUFFIX))
+        except FileNotFoundError:
+            self._index, self._seen, self._stamp = {}, {}, None
+            return
+        except OSError as error:
+            # Known voices stay usable through a failing disk; the next look-up tries again.
+            event(log, logging.WARNING, "voices.unreadable", folder=str(self.folder), why=error)
+            return
+        self._index = self._scan(entries)
+        self._stamp = stamp if time.time_ns() - stamp > _SETTLED_SECONDS * 1e9 else None
+
+    def _scan(self, entries: list[Path]) -> dict[str, VoiceRecord]:
+        index: dict[str, VoiceRecord] = {}
+        seen: dict[str, tuple[_Identity, VoiceRecord | None]] = {}
+        for path in entries:
+            try:
+                details = path.stat()
+                identity = (details.st_ino, details.st_mtime_ns, details.st_size)
+            except OSError:
+                continue  # removed since the folder was listed
+            known = self._seen.get(path.name)
+            fresh = known is None or known[0] != identity
+            try:
+                record = _read(path) if fresh or known is None else known[1]
+            except OSError as error:  # too many open files, for example: not the file's fault
+                _skipped(path, str(error))
+                continue
+            seen[path.name] = (identity, record)
+            if record is not None and index.setdefault(record.id, record) is not record and fresh:
+                _skipped(path, f"the voice {record.id} is in another file, too")
+        self._seen = seen
+        return index
+
+    def _sweep(self) -> None:
+        """Remove what a server that died left unfinished."""
+        for path in self.folder.glob(_UNFINISHED + "*"):
+            try:
+                if time.time() - path.stat().st_mtime > _ABANDONED_SECONDS:
+                    path.unlink()
+            except FileNotFoundError:
+                continue  # another server sweeps, too
+
+
+def _read(path: Path) -> VoiceRecord | None:
+    """None for a corrupt file, which is said once. Raises OSError."""
+    try:
+        return read_record(path)
+    except CorruptVoiceError as error:
+        _skipped(path, str(error))
+        return None
+
+
+def _publish(unfinished: Path, place: Path) -> None:
+    """Make a finished file appear at `place` in one step. Raises FileExistsError, OSError."""
+    try:
+        os.link(unfinished, place)  # unlike a rename it replaces nothing
+    except FileExistsError:
+        raise
+    except OSError:
+        # A file system without hard links: the index was asked, and two servers adding the same
+        # name in the same millisecond end with one whole file.
+        if place.exists():
+            raise FileExistsError(place) from None
+        os.rename(unfinished, place)
+
+
+def _sync(path: Path) -> None:
+    """A voice that was acknowledged is there after a power cut."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _skipped(path: Path, why: str) -> None:
+    event(log, logging.WARNING, "voice.skipped", file=path.name, why=why)
+
+
+def _exists(id: str) -> VoiceExists:
+    return VoiceExists(f"there is a voice {id!r} already: delete it first, or choose another name")
+
+
+def _cannot_store(folder: Path, error: OSError) -> CannotStore:
+    event(log, logging.ERROR, "voices.not_stored", folder=str(folder), why=str(error))
+    return CannotStore(
+        f"the server cannot write its folder of voices ({error.strerror or error}): "
+        "its operator has to look at --voices-dir"
+    )

@@ -1,0 +1,76 @@
+"""What a server and its voice worker say to each other: length-prefixed msgpack over two pipes.
+
+Nothing that the worker says is unpickled: it has read what strangers sent.
+"""
+
+from __future__ import annotations
+
+import struct
+
+import msgspec
+
+LENGTH = struct.Struct("!I")
+MAX_REPLY_BYTES = 64 * 1024
+
+
+class Job(msgspec.Struct, frozen=True, tag=True):
+    """A form to be made into a voice: its file is written at `path`, for who sent the job to add.
+
+    The form itself, `size` bytes, follows the message. `folder` is the registry's; `reserved` are
+    names that no voice may have.
+    """
+
+    size: int
+    content_type: str
+    folder: str
+    path: str
+    reserved: tuple[str, ...] = ()
+
+
+class Started(msgspec.Struct, frozen=True, tag=True):
+    """The worker waits for its first job."""
+
+
+class Read(msgspec.Struct, frozen=True, tag=True):
+    """Form and recording are good; the model is needed next. `seconds` of audio."""
+
+    seconds: float
+
+
+class Loaded(msgspec.Struct, frozen=True, tag=True):
+    """The model is there; encoding begins."""
+
+
+class Made(msgspec.Struct, frozen=True, tag=True):
+    """The voice lies at the job's `path`."""
+
+
+class Refused(msgspec.Struct, frozen=True, tag=True):
+    """A VoiceRequestError, by its code; the worker waits for the next job."""
+
+    code: str
+    message: str
+
+
+Reply = Started | Read | Loaded | Made | Refused
+
+_encoder = msgspec.msgpack.Encoder()
+_job_decoder = msgspec.msgpack.Decoder(Job)
+_reply_decoder = msgspec.msgpack.Decoder(Reply)
+
+
+def framed(message: Job | Reply) -> bytes:
+    """The message with its length before it."""
+    data = _encoder.encode(message)
+    return LENGTH.pack(len(data)) + data
+
+
+def decode_job(data: bytes) -> Job:
+    found: Job = _job_decoder.decode(data)
+    return found
+
+
+def decode_reply(data: bytes) -> Reply:
+    """Raises msgspec.DecodeError."""
+    found: Reply = _reply_decoder.decode(data)
+    return found

@@ -1,0 +1,155 @@
+"""Several checkpoints behind one link: a session's model or its voice says which engine speaks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from faulty import until
+from msgspec.structs import replace
+
+from realtime_tts.engine.fake import FakeEngine
+from realtime_tts.engine.inline import InlineEngine
+from realtime_tts.engine.interface import (
+    Append,
+    Audio,
+    Ended,
+    EngineInfo,
+    EngineStatus,
+    Event,
+    Finish,
+    Open,
+    UtteranceSpec,
+)
+from realtime_tts.engine.links import make_links
+from realtime_tts.engine.models import Models
+from realtime_tts.engine.settings import EngineConfig
+from realtime_tts.errors import RequestError
+from realtime_tts.metrics import Metrics
+from realtime_tts.voices.file import write_voice
+from realtime_tts.voices.registry import Registry
+from tts_scheduler import SchedulerConfig
+
+
+class Noted:
+    """A link that only notes what it is given."""
+
+    def __init__(self, model: str, voices: tuple[str, ...], variant: str, family: str = "") -> None:
+        self.given: list[Any] = []
+        self._info = replace(
+            FakeEngine().info,
+            model=model,
+            voices=voices,
+            variant=variant,
+            voice_family=family,
+            default_voice=next(iter(voices), None),
+            languages=("auto", model),
+        )
+
+    @property
+    def info(self) -> EngineInfo:
+        return self._info
+
+    def start(self, deliver: Callable[[list[Event]], None]) -> None: ...
+
+    def submit(self, *commands: object) -> None:
+        self.given += commands
+
+    def check(self, spec: UtteranceSpec) -> None:
+        self.given.append(spec)
+
+    def status(self) -> EngineStatus:
+        return EngineStatus(True, 0, 0, 0, 4, 0.0)
+
+    async def stop(self) -> None: ...
+
+
+def three() -> tuple[Models, dict[str, Noted]]:
+    links = {
+        "custom": Noted("custom", ("ava", "ben"), "custom_voice"),
+        "small": Noted("small", (), "base", "0b6"),
+        "large": Noted("large", (), "base", "1b7"),
+    }
+    families = {"anna": "1b7", "carl": "0b6", "eve": "another"}
+    made = Models(links, families.get)  # type: ignore[arg-type]
+    made.start(lambda events: None)
+    return made, links
+
+
+@pytest.mark.parametrize(
+    ("spec", "model"),
+    [
+        (UtteranceSpec(), "custom"),
+        (UtteranceSpec(voice="Ben"), "custom"),
+        (UtteranceSpec(voice="anna"), "large"),
+        (UtteranceSpec(voice="carl"), "small"),
+        (UtteranceSpec(voice="eve"), "small"),
+        (UtteranceSpec(voice="nobody"), "custom"),
+        (UtteranceSpec(model="large"), "large"),
+        (UtteranceSpec(model="large", voice="ava"), "large"),
+    ],
+)
+def test_a_turn_goes_where_its_model_or_its_voice_is(spec: UtteranceSpec, model: str) -> None:
+    link, links = three()
+    assert link.model_for(spec) == model
+    link.check(spec)
+    link.submit(Open("a", spec), Append("a", [1]), Finish("a"))
+    assert [len(one.given) for one in links.values()] == [
+        4 if name == model else 0 for name in links
+    ]
+
+
+def test_a_model_that_is_not_loaded_is_refused_with_those_that_are() -> None:
+    link, _ = three()
+    with pytest.raises(RequestError, match="unknown model 'huge'.*custom, small, large"):
+        link.check(UtteranceSpec(model="huge"))
+
+
+def test_together_they_have_the_voices_and_languages_of_all() -> None:
+    info = three()[0].info
+    assert (info.model, info.voices, info.default_voice) == ("custom", ("ava", "ben"), None)
+    assert info.languages == ("auto", "custom", "small", "large")
+    assert [one.model for one in info.models] == ["custom", "small", "large"]
+    assert info.clones and info.voice_family == "0b6"
+
+
+async def test_the_family_of_a_registered_voice_is_read_from_the_folder(tmp_path: Path) -> None:
+    registry = Registry(tmp_path)
+    path = registry.unfinished()
+    write_voice(path, np.ones(8, np.float32), name="anna", model="1b7")
+    registry.add(path)
+    family_of = EngineConfig(voices_dir=str(tmp_path)).family_of
+    assert (family_of("anna"), family_of("ben")) == ("1b7", None)
+    assert EngineConfig().family_of("anna") is None
+
+
+async def test_two_engines_speak_side_by_side() -> None:
+    config = SchedulerConfig(slots=4)
+    engines = {"one": FakeEngine(), "other": FakeEngine()}
+    links = {name: InlineEngine(lambda _, e=e: e, config) for name, e in engines.items()}
+    link, events = Models(links), []  # type: ignore[var-annotated, arg-type]
+    link.start(events.extend)
+    try:
+        await until(lambda: link.status().ready)
+        for name in links:
+            spec = UtteranceSpec(model=name, voice="bass" if name == "one" else "soprano")
+            link.submit(Open(name, spec), Append(name, [1, 2, 3]), Finish(name))
+        await until(lambda: sum(isinstance(event, Ended) for event in events) == 2)
+    finally:
+        await link.stop()
+    pcm = {
+        name: b"".join(e.pcm for e in events if isinstance(e, Audio) and e.id == name)
+        for name in links
+    }
+    assert len(pcm["one"]) == len(pcm["other"]) > 0 and pcm["one"] != pcm["other"]
+
+
+def test_each_checkpoint_gets_its_link_and_its_share_of_the_cores() -> None:
+    configs = [EngineConfig(), EngineConfig(model="elsewhere")]
+    link = make_links(configs, Metrics(), lambda what, done, total: None)
+    assert isinstance(link, Models)
+    alone = make_links(configs[:1], Metrics(), lambda what, done, total: None)
+    assert isinstance(alone, InlineEngine)

@@ -1,0 +1,235 @@
+"""The voice worker: one job at a time, killed when late, started again, gone with the server."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import makers
+import psutil
+import pytest
+import recordings
+
+from realtime_tts.voices.encoding import WorkerLimits
+from realtime_tts.voices.errors import (
+    BadAudio,
+    BadVoiceRequest,
+    CannotClone,
+    EncoderBusy,
+    EncoderFailed,
+    VoiceExists,
+)
+from realtime_tts.voices.file import VoiceRecord
+from realtime_tts.voices.library import VoiceLibrary
+
+Made = Callable[..., VoiceLibrary]
+
+
+@pytest.fixture
+async def library(tmp_path: Path) -> AsyncIterator[Made]:
+    made: list[VoiceLibrary] = []
+
+    def make(maker: Any = None, **limits: Any) -> VoiceLibrary:
+        maker = maker or makers.faulty(tmp_path / "started")
+        made.append(VoiceLibrary(tmp_path / "voices", maker, WorkerLimits(**limits)))
+        return made[-1]
+
+    yield make
+    for one in made:
+        await one.stop()
+        folder = one.registry.folder
+        assert not folder.exists() or not [
+            path for path in folder.iterdir() if path.suffix != ".safetensors"
+        ], "unfinished files are left"
+
+
+async def clone(
+    library: VoiceLibrary, name: str = "anna", text: str = "", audio: bytes | None = None
+) -> VoiceRecord:
+    files = {"audio": ("ref", recordings.encoded(recordings.voice()) if audio is None else audio)}
+    request = httpx2.Request("POST", "http://x", data={"name": name, "text": text}, files=files)
+    body, kind = request.read(), request.headers["content-type"]
+    async with library.place() as worker:
+        return await library.clone(worker, [body], kind, ("alto",))
+
+
+def wait_for(file: Path) -> None:
+    """Until a worker has written something into it."""
+    deadline = time.monotonic() + 30
+    while not (file.exists() and file.read_text().endswith("\n")):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def workers(tmp_path: Path) -> list[str]:
+    return (tmp_path / "started").read_text().splitlines()
+
+
+async def test_a_recording_becomes_a_voice_in_a_process_of_the_lowest_priority(
+    library: Made, tmp_path: Path
+) -> None:
+    one = library()
+    assert one.worker is not None and one.worker.pid is None, "nothing runs before the first job"
+    record = await clone(one, text="print")
+    assert record.id == "anna" and record.in_context
+    await clone(one, "ben")
+    assert [voice.id for voice in one.registry.voices()] == ["anna", "ben"]
+    assert workers(tmp_path) == [f"{one.worker.pid} 19"], "one worker, which loads once"
+
+
+async def test_what_the_worker_refuses_is_raised_here_and_it_goes_on(library: Made) -> None:
+    one = library()
+    await clone(one)
+    assert one.worker is not None
+    pid = one.worker.pid
+    with pytest.raises(VoiceExists, match="delete it first"):
+        await clone(one)
+    with pytest.raises(VoiceExists, match="speaker of a loaded checkpoint"):
+        await clone(one, "alto")
+    with pytest.raises(BadVoiceRequest, match="a-z"):
+        await clone(one, "../up")
+    with pytest.raises(BadAudio, match="empty"):
+        await clone(one, "ben", audio=b"")
+    with pytest.raises(BadAudio, match="the model does not like it"):
+        await clone(one, "ben", "refuse")
+    with pytest.raises(EncoderFailed, match="ZeroDivisionError"):
+        await clone(one, "ben", "raise")
+    with pytest.raises(EncoderFailed, match="no voice"):
+        await clone(one, "ben", "litter")
+    await clone(one, "ben")
+    assert one.worker.pid == pid
+
+
+@pytest.mark.parametrize("text", ["die", "hang"])
+async def test_a_worker_that_dies_or_hangs_is_started_again(
+    library: Made, tmp_path: Path, text: str
+) -> None:
+    one = library(encode=0.5)
+    with pytest.raises(EncoderFailed, match="could not encode") as failed:
+        await clone(one, text=text)
+    assert failed.value.retryable
+    first = int(workers(tmp_path)[0].split()[0])
+    assert not psutil.pid_exists(first)
+    assert (await clone(one)).id == "anna"
+
+
+async def test_a_worker_that_died_between_jobs_costs_nobody_a_recording(
+    library: Made, tmp_path: Path
+) -> None:
+    one = library()
+    await clone(one)
+    assert one.worker is not None and one.worker.pid is not None
+    os.kill(one.worker.pid, signal.SIGKILL)
+    await asyncio.sleep(0.1)
+    await clone(one, "ben")
+    assert len(workers(tmp_path)) == 2
+
+
+async def test_an_upload_that_is_too_much_for_the_reader_is_the_client_s_fault(
+    library: Made,
+) -> None:
+    one = library(read=0.0001)
+    with pytest.raises(BadAudio, match="within 0.0001 s"):
+        await clone(one, audio=recordings.long_flac())
+    assert one.worker is not None and one.worker.pid is None
+
+
+async def test_a_checkpoint_that_is_missing_or_never_loads_is_said(library: Made) -> None:
+    with pytest.raises(EncoderFailed, match="no such checkpoint"):
+        await clone(library(makers.missing))
+    with pytest.raises(EncoderFailed, match="could not load"):
+        await clone(library(makers.endless, load=0.3))
+
+
+async def test_jobs_wait_for_each_other_and_places_are_few(library: Made) -> None:
+    one = library(places=2)
+    jobs = [asyncio.create_task(clone(one, f"v{number}", "slow")) for number in range(2)]
+    await asyncio.sleep(0.05)
+    with pytest.raises(EncoderBusy) as busy:
+        await clone(one, "v2")
+    assert busy.value.retryable and busy.value.retry_after > 0
+    assert [record.id for record in await asyncio.gather(*jobs)] == ["v0", "v1"]
+    await clone(one, "v2")
+
+
+async def test_a_job_that_is_cancelled_takes_its_worker_with_it(library: Made) -> None:
+    one = library()
+    await clone(one)
+    assert one.worker is not None
+    job = asyncio.create_task(clone(one, "ben", "hang"))
+    await asyncio.sleep(0.3)
+    job.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await job
+    assert one.worker.pid is None
+    assert (await clone(one, "carl")).id == "carl"
+    assert not one.registry.has("ben")
+
+
+async def test_stopping_kills_the_worker_and_fails_its_job(library: Made, tmp_path: Path) -> None:
+    one = library()
+    job = asyncio.create_task(clone(one, text="hang"))
+    await asyncio.to_thread(wait_for, tmp_path / "started")
+    began = time.monotonic()
+    await one.stop()
+    with pytest.raises(EncoderFailed):
+        await job
+    assert time.monotonic() - began < 2
+    assert not psutil.pid_exists(int(workers(tmp_path)[0].split()[0]))
+    with pytest.raises(EncoderFailed, match="shutting down"):
+        await clone(one)
+
+
+async def test_without_an_encoder_embeddings_can_be_kept_all_the_same(tmp_path: Path) -> None:
+    one = VoiceLibrary(tmp_path)
+    with pytest.raises(CannotClone):
+        await clone(one)
+
+
+SERVER = """
+import asyncio, sys
+sys.path[:] = {path!r}
+import makers
+from pathlib import Path
+from test_encoding import clone
+from realtime_tts.voices.library import VoiceLibrary
+
+folder = Path(sys.argv[1])
+asyncio.run(clone(VoiceLibrary(folder / "voices", makers.faulty(folder / "started")), text="hang"))
+"""
+
+
+def test_the_worker_ends_whatever_its_server_dies_of_even_in_a_job(tmp_path: Path) -> None:
+    here = str(Path(__file__).parent)
+    command = [sys.executable, "-c", SERVER.format(path=[here, *sys.path]), str(tmp_path)]
+    with subprocess.Popen(command) as server:
+        wait_for(tmp_path / "started")
+        worker = psutil.Process(int(workers(tmp_path)[0].split()[0]))
+        server.kill()
+    with contextlib.suppress(psutil.NoSuchProcess):
+        worker.wait(timeout=5)
+
+
+def test_memory_is_bounded_while_a_recording_is_decoded() -> None:
+    code = (
+        "from realtime_tts.voices.worker import _bounded_memory\n"
+        "import numpy as np\n"
+        "with _bounded_memory(64 << 20):\n"
+        "    try:\n"
+        "        np.ones(200 << 20, np.uint8)\n"
+        "    except MemoryError:\n"
+        "        print('refused')\n"
+        "print(len(np.ones(200 << 20, np.uint8)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    expected = ["refused"] if sys.platform == "linux" else []
+    assert done.stdout.split() == [*expected, str(200 << 20)], done.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -14,6 +15,9 @@ from realtime_tts.engine.links import make_link
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.metrics import Metrics
 from realtime_tts.server.run import RunningServer, running
+from realtime_tts.voices.library import VoiceLibrary
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "voices"))  # for `recordings`
 
 PARITY = Path(__file__).parents[1] / "data" / "parity"
 
@@ -24,7 +28,12 @@ Serve = Callable[[EngineConfig], AbstractAsyncContextManager[RunningServer]]
 async def _serving(engine: EngineConfig) -> AsyncIterator[RunningServer]:
     metrics = Metrics()
     link = make_link(engine, metrics, lambda *progress: None)
-    async with running(ServerConfig(port=0), link, engine.load_tokenizer, metrics) as server:
+    voices = None
+    if engine.voices_dir is not None:
+        voices = VoiceLibrary(engine.voices_dir, engine.voice_maker_loader())
+    async with running(
+        ServerConfig(port=0), link, engine.load_tokenizer, metrics, voices=voices
+    ) as server:
         yield server
 
 

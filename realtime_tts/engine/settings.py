@@ -117,8 +117,13 @@ class EngineConfig:
 
     def _check_kv_memory(self) -> None:
         _ = self._kv_memory  # raises
-        if not all(name.startswith("cuda") for name in self.devices or (self.device,)):
+        if not self.on_cuda:
             raise ConfigError("kv_memory is a share of a CUDA device; a CPU takes what it needs")
+
+    @property
+    def on_cuda(self) -> bool:
+        """Whether all its devices are CUDA's."""
+        return all(name.startswith("cuda") for name in self.devices or (self.device,))
 
     @property
     def _kv_memory(self) -> KVMemory | None:

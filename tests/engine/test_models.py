@@ -11,6 +11,7 @@ import pytest
 from faulty import until
 from msgspec.structs import replace
 
+from realtime_tts.engine import links
 from realtime_tts.engine.fake import FakeEngine
 from realtime_tts.engine.inline import InlineEngine
 from realtime_tts.engine.interface import (
@@ -153,3 +154,17 @@ def test_each_checkpoint_gets_its_link_and_its_share_of_the_cores() -> None:
     assert isinstance(link, Models)
     alone = make_links(configs[:1], Metrics(), lambda what, done, total: None)
     assert isinstance(alone, InlineEngine)
+
+
+def test_checkpoints_on_one_gpu_share_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each alone would take nearly all of it; a size that was asked for stays."""
+    made = []
+    monkeypatch.setattr(links, "make_link", lambda config, *rest: made.append(config))
+    for memory in (None, "20GiB"):
+        configs = [
+            EngineConfig(model=name, kind="process", device="cuda", kv_memory=memory)
+            for name in ("demo", "elsewhere")
+        ]
+        make_links(configs, Metrics(), lambda what, done, total: None)
+    make_links([EngineConfig(), EngineConfig(model="b")], Metrics(), lambda *progress: None)
+    assert [one.kv_memory for one in made] == ["45%", "45%", "20GiB", "20GiB", None, None]

@@ -1,0 +1,71 @@
+"""A voice is cloned from a WAV over HTTP on a small Base checkpoint, and speaks as text streams."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from realtime_tts import RealtimeTTS
+from realtime_tts.bench.local_server import local_server
+from realtime_tts.client.voices import VoiceClient
+from realtime_tts.errors import RequestError, TurnError
+
+TESTS = Path(__file__).parents[1]
+CHECKPOINT = TESTS / "data" / "parity" / "tiny-base"
+
+sys.path.insert(0, str(TESTS / "voices"))
+import recordings  # noqa: E402
+
+
+@pytest.fixture(params=["inline", "process"])
+async def url(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[str]:
+    """A server with the engine in a thread of it, and with one in a process of its own."""
+    words = ["--model", str(CHECKPOINT), "--voices-dir", str(tmp_path), "--no-guards"]
+    words += ["--engine", request.param]
+    async with local_server([*words, "--max-frames", "12", "--slots", "2"]) as address:
+        yield address
+
+
+async def spoken(url: str, voice: str, **options: Any) -> bytes:
+    async def deltas() -> AsyncIterator[str]:
+        for piece in ("How are", " you do", "ing today", "?"):
+            yield piece
+            await asyncio.sleep(0.01)
+
+    async with RealtimeTTS(url, voice=voice, seed=5, **options) as tts:
+        return b"".join([packet async for packet in tts.speak(deltas())])
+
+
+async def test_a_recording_becomes_a_voice_that_speaks_in_both_modes(url: str) -> None:
+    client = VoiceClient(url)
+    wav = recordings.encoded(recordings.voice(2.5, 16_000), 16_000)
+    sound = await asyncio.to_thread(client.clone, "sound", wav)
+    manner = await asyncio.to_thread(client.clone, "manner", wav, text="How are you doing today?")
+    assert (sound["in_context"], manner["in_context"]) == (False, True)
+    assert sound["model"] == manner["model"] == client.voices()["details"][0]["model"]
+    for layout in ("streaming", "full_text"):
+        heard = {v: await spoken(url, v, layout=layout) for v in ("sound", "manner")}
+        assert min(map(len, heard.values())) > 10_000
+        assert heard["sound"] != heard["manner"]
+        assert await spoken(url, "sound", layout=layout) == heard["sound"]
+    exported = client.embedding("sound")
+    client.register("copy", exported["embedding"], model=exported["model"])
+    assert await spoken(url, "copy", layout=layout) == heard["sound"]
+    client.register("foreign", [0.5, -0.5, 0.25])
+    with pytest.raises((RequestError, TurnError), match="embedding has 3 numbers"):
+        await spoken(url, "foreign")
+    client.delete("sound")
+    with pytest.raises(RequestError, match="sound"):
+        await spoken(url, "sound")
+
+
+async def test_a_turn_without_a_voice_is_told_to_name_one(url: str) -> None:
+    async with RealtimeTTS(url) as tts:
+        with pytest.raises((TurnError, RequestError), match="name one of /v1/voices"):
+            async for _ in tts.speak("Hello."):
+                raise AssertionError("nobody spoke")

@@ -10,18 +10,19 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from cloning import voice_of
 from numpy.typing import NDArray
 from speaking import GREEDY, PARITY, Utterance, note, plan
 
 from realtime_tts.engine.captured_engine import CapturedEngine
 from realtime_tts.engine.interface import SamplingSettings, UtteranceSpec
-from realtime_tts.model import load_model
+from realtime_tts.model import Voice, load_model
 from realtime_tts.model.frame_step import RING
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tts_scheduler import Layout
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
-VARIANTS = ["custom_voice", "voice_design"]
+VARIANTS = ["custom_voice", "voice_design", "base"]
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +36,9 @@ def exact() -> Iterator[None]:
     torch.backends.cudnn.allow_tf32 = rough
 
 
-def load(variant: str, device: str, slots: int, min_frames: int) -> CapturedEngine:
+def load(
+    variant: str, device: str, slots: int, min_frames: int, voices: dict[str, Voice]
+) -> CapturedEngine:
     folder = PARITY / f"tiny-{variant}"
     model = load_model(folder, device=device)
     generation = replace(model.config.generation, min_frames=min_frames)
@@ -48,6 +51,7 @@ def load(variant: str, device: str, slots: int, min_frames: int) -> CapturedEngi
         slots=slots,
         kv_positions=512 + (64 if device == "cpu" else 256) * (slots + 1),
         max_frames=100,
+        voices=voices.get,
     )
 
 
@@ -62,11 +66,13 @@ def rows_of(stored: dict[str, NDArray[Any]]) -> Iterator[tuple[str, dict[str, An
             yield f"{name}.{row}", one
 
 
-def utterance(name: str, slot: int, given: dict[str, Any], ids: list[int]) -> Utterance:
+def utterance(
+    variant: str, name: str, slot: int, given: dict[str, Any], ids: list[int]
+) -> Utterance:
     penalty = given.get("repetition_penalty", 1.05)
     sampling = SamplingSettings(GREEDY.talker, GREEDY.predictor, penalty)
     spec = UtteranceSpec(
-        voice=given.get("speaker"),
+        voice=name if variant == "base" else given.get("speaker"),
         language=given.get("language"),
         instructions=given.get("instruct"),
         sampling=sampling,
@@ -84,13 +90,14 @@ def test_every_stored_case_is_spoken(variant: str, to_the_end: bool, device: str
         stored = dict(file)
     cases = [c for c in rows_of(stored) if c[0].endswith("_eos") == to_the_end]
     if not cases:
-        assert variant == "voice_design" and to_the_end  # the only set without such a case
+        assert variant != "custom_voice" and to_the_end  # the only set with such cases
         return
     rows = [
-        utterance(name, slot, given, stored[f"{name}/input_ids"][3:-5].tolist())
+        utterance(variant, name, slot, given, stored[f"{name}/input_ids"][3:-5].tolist())
         for slot, (name, given) in enumerate(cases)
     ]
-    engine = load(variant, device, len(rows), 0 if to_the_end else 10**6)
+    voices = {name: voice_of(name) for name, _ in cases} if variant == "base" else {}
+    engine = load(variant, device, len(rows), 0 if to_the_end else 10**6, voices)
     for row in rows:
         engine.open(row.id, row.spec)
         engine.append(row.id, row.ids)

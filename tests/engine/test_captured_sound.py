@@ -15,7 +15,7 @@ from realtime_tts.engine.captured_sound import StepSound
 from realtime_tts.engine.graphs import Buckets
 from realtime_tts.engine.interface import RowError, StepOutput, UtteranceSpec
 from realtime_tts.engine.model_engine import Row
-from realtime_tts.model import load_model
+from realtime_tts.model import PromptSpec, load_model
 from realtime_tts.model.frame_step import RING
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 
@@ -52,7 +52,7 @@ def calls(engine: CapturedEngine, monkeypatch: pytest.MonkeyPatch) -> list[tuple
 def rows(**frames: int) -> dict[str, Row]:
     """Rows with so many frames; slots in the order of the alphabet."""
     return {
-        id: Row(UtteranceSpec(), slot=ord(id) - ord("a"), frames=count)
+        id: Row(UtteranceSpec(), PromptSpec(), slot=ord(id) - ord("a"), frames=count)
         for id, count in frames.items()
     }
 

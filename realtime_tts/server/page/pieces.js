@@ -1,0 +1,45 @@
+/** A text as a language model would write it: in pieces, at a pace, with stalls. */
+
+// Words keep the space before them, as tokens do; long ones come in parts.
+const PIECE = /\s*[\p{L}\p{N}\p{M}]{1,5}|\s*[^\p{L}\p{N}\p{M}\s]|\s+/gu;
+const STALL_EVERY = 14;
+const STALL_MS = 1800;
+
+/** The pieces of a text, about as long as tokens are; joined they are the text. @param {string} text */
+export function pieces(text) {
+  return text.match(PIECE) ?? [];
+}
+
+/**
+ * @param {string} text
+ * @param {{tokensPerSecond: () => number, stalls: () => boolean, signal?: AbortSignal}} options
+ *   asked before every piece, so that a slider works while the text streams
+ */
+export async function* paced(text, { tokensPerSecond, stalls, signal }) {
+  let due = performance.now();
+  let number = 0;
+  for (const piece of pieces(text)) {
+    if (signal?.aborted) return;
+    yield piece;
+    number += 1;
+    // From when it was due, not from now: timers are late, and the pace would drift.
+    due += 1000 / tokensPerSecond();
+    if (stalls() && number % STALL_EVERY === 0) due += STALL_MS;
+    const now = performance.now();
+    if (due < now - 250) due = now; // a tab that slept does not catch up in a burst
+    if (due > now) await pause(due - now, signal);
+  }
+}
+
+/** @param {number} ms @param {AbortSignal} [signal] @returns {Promise<void>} */
+export function pause(ms, signal) {
+  return new Promise((resolve) => {
+    const timer = setTimeout(done, ms);
+    function done() {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", done);
+      resolve();
+    }
+    signal?.addEventListener("abort", done);
+  });
+}

@@ -17,6 +17,7 @@ from starlette.websockets import WebSocket
 
 from realtime_tts.metrics import CONTENT_TYPE, Metrics
 from realtime_tts.server.auth import OPEN_PATHS, Gate, is_loopback, send_denial
+from realtime_tts.server.client_files import client_files
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.front import SERVER_NAME, Front
 from realtime_tts.server.static import file_route, static_routes
@@ -72,9 +73,13 @@ async def _probe_lag(metrics: Metrics) -> None:
 
 
 def _page_routes() -> list[Route]:
-    """The demo page at `/`, and the files it is made of."""
+    """The demo page at `/`, the files it is made of, and the client, which other pages may use."""
     page = resources.files("realtime_tts.server").joinpath("page")
-    return [file_route("/", page.joinpath("index.html")), *static_routes(page, "/page/")]
+    return [
+        file_route("/", page.joinpath("index.html")),
+        *static_routes(page, "/page/"),
+        *static_routes(client_files(), "/client/"),
+    ]
 
 
 async def _upgrade_required(request: Request) -> Response:

@@ -5,8 +5,6 @@ import { Turn } from "./turn.js";
 /** @import { ConnectOptions, SessionOptions, SessionStart } from "../types/messages.js" */
 /** @import { Defaulted, TextSource } from "../types/messages.js" */
 
-// What RFC 9110 allows in a token, which each subprotocol is.
-const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 8_000;
 
@@ -59,9 +57,7 @@ export class RealtimeTTS {
       ...given
     } = options;
     if (!Socket) {
-      throw new ClientError(
-        'there is no WebSocket here: pass one, as in `import WebSocket from "ws"`',
-      );
+      throw new ClientError('no WebSocket here: pass one, `import WebSocket from "ws"`');
     }
     const start = sessionStart(given); // throws before anything is opened
     const url = websocketUrl(server);
@@ -175,7 +171,8 @@ export class RealtimeTTS {
     let error = this.#connection.lost;
     for (let ms = FIRST_WAIT_MS; error.retryable && performance.now() < giveUpAt; ms *= 2) {
       // Half of it by chance, so that a restarted server's clients do not come all at once.
-      await this.#sleep(Math.max(error.retryAfterMs, Math.min(ms, LONGEST_WAIT_MS) * random()));
+      const wait = (Math.min(ms, LONGEST_WAIT_MS) * (1 + Math.random())) / 2;
+      await this.#sleep(Math.max(error.retryAfterMs, wait));
       const connection = await this.#open(settings).catch((caught) => void (error = caught));
       if (connection) return this.#reconnected(connection);
     }
@@ -205,8 +202,6 @@ export class RealtimeTTS {
   }
 }
 
-const random = () => (1 + Math.random()) / 2;
-
 /**
  * The WebSocket URL of a server: a ws(s) or http(s) URL, or just `host:port`. Without a path
  * `/v1/tts` is meant.
@@ -224,8 +219,8 @@ export function websocketUrl(server) {
     // said below
   }
   throw new ClientError(
-    `cannot use ${JSON.stringify(text)} as the server's address; expected a ws, wss, http or ` +
-      "https URL or host:port, such as ws://127.0.0.1:8000",
+    `cannot use ${JSON.stringify(text)} as the server's address; expected a ws(s) or http(s) ` +
+      "URL or host:port",
   );
 }
 
@@ -233,7 +228,7 @@ export function websocketUrl(server) {
 function subprotocols(apiKey) {
   if (apiKey === undefined) return [SUBPROTOCOL];
   // The key itself stays out of the message: messages end up in logs.
-  if (!TOKEN.test(apiKey)) {
+  if (!/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(apiKey)) {
     throw new ClientError(
       "an API key for use here consists of letters, digits and !#$%&'*+-.^_`|~",
     );

@@ -5,7 +5,6 @@ import {
   OverloadedError,
   ProtocolError,
   RequestError,
-  SUBPROTOCOL,
   TurnError,
   deferred,
   parseServerMessage,
@@ -162,8 +161,8 @@ export class Connection {
     const detail = this.#socketError?.message;
     if (!this.ready && !this.#fatal) {
       const says =
-        `no session at ${this.#url}${detail ? `: ${detail}` : ""}; is the server running, is the ` +
-        `API key right, is this origin allowed, does it speak ${SUBPROTOCOL}?`;
+        `no session at ${this.#url}${detail ? `: ${detail}` : ""}; is the server running, the API ` +
+        `key right, this origin allowed?`;
       this.#refuse(new HandshakeRefused(says, { code: "handshake_refused", retryable: true }));
     }
     const why = this.#fatal ? `${this.#fatal.code}: ${this.#fatal.message}` : `${code} ${reason}`;

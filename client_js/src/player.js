@@ -11,8 +11,8 @@ const CLEAR_MS = 100;
 class Playback {
   /** @type {Deferred<TurnResult>} */
   #done = deferred();
-  /** @type {Omit<WorkletReport, "id">} */
-  #at = { state: "waiting", played: 0, underruns: 0, buffered: 0, time: 0 };
+  /** @type {WorkletReport} */
+  #at = { id: 0, state: "waiting", played: 0, underruns: 0, buffered: 0, time: 0 };
   #toldAt = 0;
   #player;
 
@@ -48,11 +48,6 @@ class Playback {
     };
   }
 
-  /** Samples given to the device; those are heard, whatever happens. */
-  get playedSamples() {
-    return Math.round(this.stats().playedSeconds * SAMPLE_RATE);
-  }
-
   /** @internal @param {WorkletReport} report */
   update(report) {
     const before = this.#at;
@@ -65,9 +60,9 @@ class Playback {
     this.turn.played({ playedSamples: played });
   }
 
-  /** @internal @param {Promise<never>} [failed] */
-  finish(failed) {
-    if (this.#at.state !== "done") this.update({ ...this.#at, id: 0, state: "done", buffered: 0 });
+  /** @internal @param {number} [played] samples @param {Promise<never>} [failed] */
+  finish(played = this.#at.played, failed) {
+    if (this.#at.state !== "done") this.update({ ...this.#at, played, state: "done", buffered: 0 });
     this.#done.resolve(failed ?? this.turn.done);
   }
 }
@@ -145,7 +140,7 @@ export class Player extends EventTarget {
     this.#playbacks.set(id, playback);
     this.#pump(id, playback).catch((error) => {
       turn.interrupt();
-      this.#finish(id, Promise.reject(error));
+      this.#finish(id, 0, Promise.reject(error));
     });
     return playback;
   }
@@ -233,9 +228,9 @@ export class Player extends EventTarget {
       playback.cleared = resolve;
       node?.port.postMessage({ id, clear: true });
       // A context that does not run may not answer.
-      setTimeout(() => resolve(playback.playedSamples), CLEAR_MS);
+      setTimeout(() => resolve(playback.stats().playedSeconds * SAMPLE_RATE), CLEAR_MS);
     });
-    this.#finish(id);
+    this.#finish(id, played);
     return played;
   }
 
@@ -247,9 +242,9 @@ export class Player extends EventTarget {
     if (report.state === "done") this.#finish(report.id);
   }
 
-  /** @param {number} id @param {Promise<never>} [failed] */
-  #finish(id, failed) {
-    this.#playbacks.get(id)?.finish(failed);
+  /** @param {number} id @param {number} [played] @param {Promise<never>} [failed] */
+  #finish(id, played, failed) {
+    this.#playbacks.get(id)?.finish(played, failed);
     this.#playbacks.delete(id);
   }
 }

@@ -1,4 +1,4 @@
-/** @import { Deferred, ServerMessage } from "../types/messages.js" */
+/** @import { Deferred, Played, Position, ServerMessage } from "../types/messages.js" */
 
 export const SUBPROTOCOL = "realtime-tts.v1";
 /** Before an API key: a browser cannot set headers, it can only offer subprotocols. */
@@ -28,14 +28,7 @@ export const SHAPES = {
     text_spoken: "",
     text_remaining: "",
   },
-  "turn.done": {
-    turn_id: "",
-    reason: "",
-    samples: 0,
-    underruns: 0,
-    held_ms: 0,
-    text_chars: 0,
-  },
+  "turn.done": { turn_id: "", reason: "", samples: 0, underruns: 0, held_ms: 0, text_chars: 0 },
   warning: { code: "", message: "" },
   error: { code: "", message: "", fatal: false, retryable: false },
 };
@@ -123,4 +116,36 @@ export function deferred() {
   made.promise = new Promise((resolve, reject) => Object.assign(made, { resolve, reject }));
   made.promise.catch(() => {}); // nobody may be waiting, and that is no unhandled rejection
   return made;
+}
+
+/* Positions */
+
+export const SAMPLES_PER_MS = SAMPLE_RATE / 1000;
+// 15 characters a second; fewer in most other scripts, so that rather too much counts as heard.
+const CHARACTERS_PER_SAMPLE = 15 / SAMPLE_RATE;
+
+/** @param {Played} position @returns {Position} */
+export function onWire({ playedMs, playedSamples }) {
+  for (const value of [playedMs, playedSamples]) {
+    if (value !== undefined && !(value >= 0 && value < Infinity)) {
+      throw new ClientError(`a position is a number, 0 or more; found ${value}`);
+    }
+  }
+  return {
+    ...(playedMs !== undefined && { played_ms: playedMs }),
+    ...(playedSamples !== undefined && { played_samples: Math.round(playedSamples) }),
+  };
+}
+
+/**
+ * Where in a text so many samples end: an estimate, back to the end of a word.
+ *
+ * @param {string} text
+ * @param {number} samples
+ * @param {number} all those of the whole text; 0: not known
+ */
+export function split(text, samples, all) {
+  const heard = Math.ceil(samples * (all ? text.length / all : CHARACTERS_PER_SAMPLE));
+  const cut = heard < text.length ? text.slice(0, heard).search(/\S*$/) : text.length;
+  return { textSpoken: text.slice(0, cut), textRemaining: text.slice(cut) };
 }

@@ -1,5 +1,13 @@
-import { SAMPLES_PER_MS, onWire, split } from "./position.js";
-import { ClientError, ConnectionLost, RealtimeTTSError, TurnError, deferred } from "./protocol.js";
+import {
+  ClientError,
+  ConnectionLost,
+  RealtimeTTSError,
+  SAMPLES_PER_MS,
+  TurnError,
+  deferred,
+  onWire,
+  split,
+} from "./protocol.js";
 
 /** @import { Connection } from "./connection.js" */
 /** @import { Deferred, Interrupted, Played, Position, TextSource, TurnDone } from "../types/messages.js" */
@@ -86,14 +94,14 @@ export class Turn {
 
   /** Speak what was sent so far without waiting for more, and stay in the turn. */
   flush() {
-    if (!this.#ended) this.#say("flush");
+    if (!this.#ended) this.#send("flush");
   }
 
   /** No more text. A turn without any is over at once. Idempotent. */
   end() {
     if (this.#ended) return;
     this.#ended = true;
-    if (this.text) this.#say("turn.end");
+    if (this.text) this.#send("turn.end");
     else this.#finishHere("complete");
   }
 
@@ -102,7 +110,7 @@ export class Turn {
     const at = onWire(position);
     if (Object.keys(at).length === 0)
       throw new ClientError("played: expected a position, found none");
-    if (!this.#interrupting) this.#send("played", at);
+    this.#send("played", at);
   }
 
   /**
@@ -126,14 +134,11 @@ export class Turn {
     this.end();
   }
 
-  /** @param {"flush" | "turn.end"} type */
-  #say(type) {
-    if (!this.#stopped) this.#send(type);
-  }
-
   /** @param {"flush" | "turn.end" | "played"} type @param {Position} [at] */
   #send(type, at) {
-    if (this.text) this.#connection?.outbox.send({ type, turn_id: this.turnId, ...at });
+    // What is played may still be told when no more comes.
+    if (!this.text || this.#interrupting || (this.over && !at)) return;
+    this.#connection?.outbox.send({ type, turn_id: this.turnId, ...at });
   }
 
   get #stopped() {
@@ -183,7 +188,12 @@ export class Turn {
       connection.outbox.sendNow({ type: "interrupt", turn_id: turnId, ...at });
       const report = await connection.within(this.#replyMs, this.#report.promise, "no answer");
       if (this.over) connection.turns.delete(turnId);
-      else await connection.within(this.#replyMs, settled(this.done), "no `turn.done`");
+      else
+        await connection.within(
+          this.#replyMs,
+          this.done.catch(() => {}),
+          "no `turn.done`",
+        );
       if (report) return { ...report, textRemaining: report.textRemaining + unsent };
     }
     this.#finishHere("interrupted");
@@ -295,6 +305,3 @@ export class Turn {
     this.#finish({ turnId, reason, samples, ttfaMs, underruns, heldMs, textChars });
   }
 }
-
-/** @param {Promise<unknown>} promise @returns {Promise<unknown>} */
-const settled = (promise) => promise.catch(() => {});

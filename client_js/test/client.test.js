@@ -73,7 +73,7 @@ for (const [options, error, says] of [
   [{ voise: "ava" }, ClientError, "there is no option `voise`"],
   [{ sampling: { top_k: 5 } }, ClientError, "there is no option `top_k`"],
   [{ constructor: 1 }, ClientError, "there is no option `constructor`"],
-  [{ WebSocket: null }, ClientError, "there is no WebSocket here"],
+  [{ WebSocket: null }, ClientError, "no WebSocket here"],
 ]) {
   test(`${JSON.stringify(options)} is refused before a socket is opened`, async () => {
     FakeSocket.last = undefined;

@@ -236,9 +236,10 @@ function subprotocols(apiKey) {
   return [SUBPROTOCOL, KEY_SUBPROTOCOL_PREFIX + apiKey];
 }
 
-const NAMES =
+const NAMES = (
   "voice language instructions seed sampling predictor temperature topK topP repetitionPenalty " +
-  "textFilter layout leadMs";
+  "textFilter layout leadMs"
+).split(" ");
 
 /** @param {SessionOptions} options @returns {SessionStart} */
 const sessionStart = (options) => ({ type: "session.start", ...renamed(options) });
@@ -248,7 +249,7 @@ function renamed(options) {
   const given = Object.entries(options).filter(([, value]) => value !== undefined);
   return Object.fromEntries(
     given.map(([name, value]) => {
-      if (!NAMES.split(" ").includes(name)) throw new ClientError(`there is no option \`${name}\``);
+      if (!NAMES.includes(name)) throw new ClientError(`there is no option \`${name}\``);
       const wire = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
       return [wire, value?.constructor === Object ? renamed(value) : value];
     }),

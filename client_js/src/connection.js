@@ -161,8 +161,8 @@ export class Connection {
     const detail = this.#socketError?.message;
     if (!this.ready && !this.#fatal) {
       const says =
-        `no session at ${this.#url}${detail ? `: ${detail}` : ""}; is the server running, the API ` +
-        `key right, this origin allowed?`;
+        `no session at ${this.#url}${detail ? `: ${detail}` : ""}; is the server running, the key right, this ` +
+        `origin allowed?`;
       this.#refuse(new HandshakeRefused(says, { code: "handshake_refused", retryable: true }));
     }
     const why = this.#fatal ? `${this.#fatal.code}: ${this.#fatal.message}` : `${code} ${reason}`;

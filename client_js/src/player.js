@@ -190,7 +190,7 @@ export class Player extends EventTarget {
   async #make() {
     const { context } = this;
     if (!context.audioWorklet) {
-      throw new ClientError("there is no AudioWorklet here: it needs https, or http on localhost");
+      throw new ClientError("no AudioWorklet here: it needs https or localhost");
     }
     await context.audioWorklet.addModule(this.#workletUrl);
     const options = { numberOfInputs: 0, outputChannelCount: [1] };

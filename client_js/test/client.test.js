@@ -97,7 +97,7 @@ test("a server that is not there, or says no, is one error with advice", async (
   FakeSocket.last.fail("Unexpected server response: 401");
   await assert.rejects(opening, (error) => {
     assert.ok(error instanceof HandshakeRefused && error.code === "handshake_refused");
-    return /401/.test(error.message) && /API key/.test(error.message);
+    return /401/.test(error.message) && /the key right/.test(error.message);
   });
 });
 

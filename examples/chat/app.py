@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 from collections.abc import AsyncIterator
+from urllib.parse import quote
 
 import uvicorn
 from llm import LLMError, Model, add_model_arguments, model_of
@@ -30,9 +31,6 @@ MAX_BODY_BYTES = 200_000
 def create_app(model: Model, speech: SpeechServer, *, loopback: bool = True) -> Starlette:
     """The application. No other site's page gets in: a chat costs its owner money."""
 
-    async def about(request: Request) -> Response:
-        return JSONResponse({"model": model.name})
-
     async def chat(request: Request) -> Response:
         try:
             messages = conversation(await body_of(request))
@@ -50,7 +48,6 @@ def create_app(model: Model, speech: SpeechServer, *, loopback: bool = True) -> 
         Gate, api_keys=(), allowed_origins=(), loopback=loopback, metrics=Metrics(), open_paths=()
     )
     routes = [
-        Route("/chat", about, methods=["GET"]),
         Route("/chat", chat, methods=["POST"]),
         WebSocketRoute("/v1/tts", speech.speak),
         Route("/{path:path}", speech.get, methods=["GET"]),
@@ -91,6 +88,11 @@ def conversation(body: bytes) -> list[dict[str, str]]:
     return [{"role": message["role"], "content": message["content"]} for message in messages]
 
 
+def headers_for_the_page(model: str) -> dict[str, str]:
+    """What tells the page that there is somebody to chat with."""
+    return {"x-chat-model": quote(model)}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="A chatbot that talks, in the browser.")
     parser.add_argument("--tts", default="http://127.0.0.1:8000", help="the speech server")
@@ -98,7 +100,8 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=8001)
     add_model_arguments(parser)
     arguments = parser.parse_args()
-    speech = SpeechServer(arguments.tts, os.environ.get("REALTIME_TTS_API_KEY"))
+    key = os.environ.get("REALTIME_TTS_API_KEY")
+    speech = SpeechServer(arguments.tts, key, headers_for_the_page(arguments.llm_model))
     app = create_app(model_of(arguments), speech, loopback=is_loopback(arguments.host))
     print(f"Open http://{arguments.host}:{arguments.port}/#chat", flush=True)
     uvicorn.run(app, host=arguments.host, port=arguments.port, log_level="warning")

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 import httpx2
@@ -18,9 +19,13 @@ PASSED_ON = ("cache-control", "content-security-policy", "content-type", "etag",
 class SpeechServer:
     """The server that speaks, as it is seen through this one."""
 
-    def __init__(self, url: str, key: str | None = None) -> None:
+    def __init__(
+        self, url: str, key: str | None = None, headers: Mapping[str, str] | None = None
+    ) -> None:
+        """`headers` are added to every answer."""
         self.url = url.rstrip("/").replace("ws://", "http://", 1).replace("wss://", "https://", 1)
         self._key = key
+        self._headers = dict(headers or {})
         self._http = httpx2.AsyncClient(base_url=self.url)
 
     async def close(self) -> None:
@@ -35,7 +40,7 @@ class SpeechServer:
         except httpx2.HTTPError:
             return JSONResponse({"error": self._absent()}, status_code=503)
         passed = {name: found.headers[name] for name in PASSED_ON if name in found.headers}
-        return Response(found.content, found.status_code, headers=passed)
+        return Response(found.content, found.status_code, headers=passed | self._headers)
 
     async def speak(self, websocket: WebSocket) -> None:
         """One session: every message of either side to the other, as it is."""

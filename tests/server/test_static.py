@@ -13,7 +13,16 @@ import pytest
 import realtime_tts.server
 
 PAGE = Path(realtime_tts.server.__file__).parent / "page"
-TYPES = {".css": "text/css", ".html": "text/html", ".js": "text/javascript"}
+TYPES = {
+    ".svg": "image/svg+xml",
+    ".css": "text/css",
+    ".html": "text/html",
+    ".js": "text/javascript",
+}
+
+
+def served() -> list[Path]:
+    return [path for path in PAGE.iterdir() if path.suffix in TYPES]
 
 
 class Answer(NamedTuple):
@@ -37,7 +46,7 @@ async def get(server: Any, path: str, headers: dict[str, str] | None = None) -> 
 
 async def test_every_file_of_the_page_is_served(speech: Any) -> None:
     async with speech() as server:
-        for path in PAGE.iterdir():
+        for path in served():
             answer = await get(server, f"/page/{path.name}")
             assert answer.status == 200, path.name
             assert answer.body == path.read_bytes()
@@ -54,7 +63,8 @@ async def test_a_file_that_has_not_changed_is_not_sent_again(speech: Any) -> Non
 
 
 @pytest.mark.parametrize(
-    "path", ["/page/", "/page/../app.py", "/page/%2e%2e/app.py", "/page//main.js", "/page/none.js"]
+    "path",
+    ["/page/", "/page/../app.py", "/page/%2e%2e/app.py", "/page//main.js", "/page/package.json"],
 )
 async def test_nothing_beside_the_files_is_served(speech: Any, path: str) -> None:
     async with speech() as server:
@@ -63,9 +73,9 @@ async def test_nothing_beside_the_files_is_served(speech: Any, path: str) -> Non
 
 def test_the_page_needs_nothing_that_its_policy_forbids() -> None:
     """No inline script or style, no other host: the page works offline and under its own policy."""
-    for path in PAGE.iterdir():
+    for path in served():
         text = path.read_text(encoding="utf-8")
-        assert not re.search(r"(src|href|url\()\s*=?\s*[\"'(]?(https?:)?//", text), path.name
+        assert not re.search(r"(src|href|url\(|from)\s*=?\s*[\"'(]?(https?:)?//", text), path.name
     page = (PAGE / "index.html").read_text(encoding="utf-8")
     assert not re.search(r"<style|\sstyle=|\son[a-z]+=", page)
     assert all("src=" in tag for tag in re.findall(r"<script[^>]*>", page))

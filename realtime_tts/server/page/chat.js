@@ -14,7 +14,11 @@ import { microphone } from "./microphone.js";
 /** @import { Speech } from "./speech.js" */
 
 const COMMAND = (/** @type {string} */ origin) =>
-  `pip install 'realtime-tts-server[chat]'\npython examples/chat/app.py --tts ${origin} \\\n  --llm-url https://…/v1 --llm-model …`;
+  `pip install 'realtime-tts-server[chat]'
+python examples/chat/app.py \\
+  --tts ${origin} \\
+  --llm-url https://…/v1 \\
+  --llm-model …`;
 
 export class Chat {
   history = new History();

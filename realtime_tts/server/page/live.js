@@ -66,7 +66,7 @@ export class Live {
     say(lead, trace ? `${(speech?.lead ?? 0).toFixed(1)} s` : "–");
     say(packets, trace ? String(trace.packetCount) : "–");
     say(held, trace ? `${trace.heldSeconds(speech?.endedAt ?? now).toFixed(1)} s` : "–");
-    const gaps = trace?.underrunsAt.length ?? 0;
+    const gaps = trace?.underruns.length ?? 0;
     say(underruns, trace ? String(gaps) : "–");
     underruns.classList.toggle("wrong", gaps > 0);
   }

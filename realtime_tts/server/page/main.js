@@ -75,11 +75,12 @@ async function meet() {
     say(byId("server"), `${about.model} on ${location.host}${noise}`);
     byId("key-form").hidden = true;
     complain("");
-    chat.offer(await server.chatModel());
+    chat.offer(server.chatModel);
   } catch (error) {
     const trouble = await server.explained(error);
     say(byId("server"), trouble.code === "key" ? "Waiting for a key" : "No server");
-    complain(trouble);
+    if (trouble.code === "key" && !server.key) askForKey();
+    else complain(trouble);
     if (trouble.code === "gone" || trouble.code === "not_ready") setTimeout(meet, RETRY_MS);
   }
 }
@@ -155,15 +156,22 @@ function picture(now) {
   downloadButton.disabled = tab === "several" || !speaker.current?.packets.length;
 }
 
+/** On a phone, what happens is below the fold: go there. */
+function look() {
+  if (!matchMedia("(max-width: 900px)").matches) return;
+  const behavior = calm.matches ? "auto" : "smooth";
+  document.querySelector(".stage")?.scrollIntoView({ behavior, block: "start" });
+}
+
 typing(speak);
 streaming(speak);
+for (const id of ["stream-speak", "several-speak"]) byId(id).addEventListener("click", look);
 const choose = tabs(/** @type {HTMLElement} */ (document.querySelector("[role=tablist]")), (name) => {
   if ((name === "several") !== (tab === "several")) interrupt(); // one stage at a time
   tab = name;
   byId("one").hidden = name === "several";
   byId("several").hidden = name !== "several";
-  byId("state").hidden = name === "several";
-  byId("result").hidden = name === "several";
+  byId("head").hidden = name === "several";
   history.replaceState(null, "", `#${name}`);
 });
 choose(document.getElementById(`tab-${location.hash.slice(1)}`) ? location.hash.slice(1) : "type");

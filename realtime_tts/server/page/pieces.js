@@ -11,6 +11,15 @@ export function pieces(text) {
 }
 
 /**
+ * About how many tokens a text has, rather too few: most words are one.
+ *
+ * @param {string} text
+ */
+export function fewestTokens(text) {
+  return text.match(/[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[\p{L}\p{N}\p{M}]+|[^\s]/gu)?.length ?? 0;
+}
+
+/**
  * @param {string} text
  * @param {{tokensPerSecond: () => number, stalls: () => boolean, signal?: AbortSignal}} options
  *   asked before every piece, so that a slider works while the text streams

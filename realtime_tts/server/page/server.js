@@ -20,7 +20,8 @@ export class Server {
   origin = location.origin;
   /** The key that the server accepted or may accept; empty without. */
   key = sessionStorage.getItem(KEY) ?? "";
-  wantsKey = false;
+  /** The language model to chat with, where the chat example serves this page. @type {string | null} */
+  chatModel = null;
 
   /** @param {string} key */
   use(key) {
@@ -31,18 +32,12 @@ export class Server {
   /** Model, voices, languages. @returns {Promise<About>} @throws {Trouble} */
   async about() {
     const answer = await this.#get("/v1/voices");
-    if (answer.ok) return answer.json();
+    if (answer.ok) {
+      const model = answer.headers.get("x-chat-model");
+      this.chatModel = model && decodeURIComponent(model);
+      return answer.json();
+    }
     throw await this.#refusal(answer);
-  }
-
-  /** The chat example's model, if it serves this page. @returns {Promise<string | null>} */
-  async chatModel() {
-    const answer = await this.#get("/chat").catch(() => null);
-    if (!answer?.ok) return null;
-    return answer.json().then(
-      (about) => about.model ?? null,
-      () => null,
-    );
   }
 
   /**
@@ -74,7 +69,7 @@ export class Server {
     if (code === "overloaded" || code === "too_many_sessions" || code === "queue_full") {
       const wait = /** @type {any} */ (error).retryAfterMs;
       const when = wait ? `in ${Math.max(1, Math.ceil(wait / 1000))} s` : "in a moment";
-      return new Trouble("overloaded", `The server is full: ${message}. Try again ${when}.`, error);
+      return new Trouble("overloaded", `The server is full: ${message.replace(/^\w+: /, "")}. Try again ${when}.`, error);
     }
     if (code === "client_error" && /API key/.test(message)) {
       return new Trouble("key", `This cannot be a key of the server: ${message}.`, error);
@@ -95,7 +90,6 @@ export class Server {
   /** @param {Response} answer */
   async #refusal(answer) {
     if (answer.status === 401) {
-      this.wantsKey = true;
       const wrong = "The server does not know this API key.";
       return new Trouble("key", this.key ? wrong : "The server wants an API key.");
     }

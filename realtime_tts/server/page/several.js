@@ -94,9 +94,9 @@ class Row {
 /** @param {import("./speech.js").Speech} speech */
 function words(speech) {
   const { trace, state, lead } = speech;
-  if (speech.trouble) return speech.trouble.message;
+  if (speech.trouble) return "refused,\nsee above";
   const first = trace.ttfaMs === null ? "waiting" : `TTFA ${Math.round(trace.ttfaMs)} ms`;
-  const gaps = trace.underrunsAt.length;
+  const gaps = trace.underruns.length;
   const then = speech.over ? state : state === "held" ? "held" : `lead ${lead.toFixed(1)} s`;
   return `${first}\n${then}${gaps ? `, ${gaps} underrun${gaps > 1 ? "s" : ""}` : ""}`;
 }
@@ -166,7 +166,7 @@ export class Several {
   #fit() {
     while (this.rows.length > this.#count()) {
       const row = this.rows.pop();
-      void row?.speaker.interrupt();
+      void row?.speaker.close();
       row?.item.remove();
     }
     while (this.rows.length < this.#count() && this.#voices.length > 0) {

@@ -26,7 +26,8 @@ export class Speaker extends EventTarget {
     this.#server = server;
     this.player = player;
     this.player.addEventListener("underrun", () => {
-      if (this.speaking) this.current?.trace.gap(performance.now());
+      const speech = this.current;
+      if (speech && !speech.over) speech.trace.gap(performance.now(), speech.textOpen);
     });
   }
 
@@ -58,7 +59,7 @@ export class Speaker extends EventTarget {
     speech.addEventListener("over", () => this.#learn(speech));
     const unlocked = this.player.unlock();
     this.#start(speech, before, unlocked).catch(async (error) => {
-      speech.fail(await this.#server.explained(error));
+      speech.fail(await this.#server.explained(error), error);
     });
     this.dispatchEvent(new CustomEvent("speech", { detail: speech }));
     return speech;
@@ -74,6 +75,13 @@ export class Speaker extends EventTarget {
     } catch (error) {
       speech.fail(await this.#server.explained(error));
     }
+  }
+
+  /** Stop, and leave the server. */
+  async close() {
+    await this.interrupt();
+    (await this.#session?.catch(() => null))?.close();
+    await this.player.close();
   }
 
   /** The loudest sample of the last moment, 0 to 1. */
@@ -97,7 +105,10 @@ export class Speaker extends EventTarget {
     const open = await this.#session?.catch(() => null);
     if (open?.connected && this.#inForce === wanted) return open;
     if (open?.connected) await open.configure(settings);
-    else this.#session = this.#server.connect({ ...settings });
+    else {
+      open?.close(); // it would go on trying by itself
+      this.#session = this.#server.connect({ ...settings });
+    }
     this.#inForce = wanted;
     return /** @type {Promise<RealtimeTTS>} */ (this.#session);
   }

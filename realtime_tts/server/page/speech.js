@@ -1,18 +1,17 @@
 /** One turn on the page: its text on the way in, its sound on the way out, and what was seen of it. */
 
 import { SAMPLE_RATE } from "/client/index.js";
+import { fewestTokens } from "./pieces.js";
 import { Trace } from "./trace.js";
 
 /** @import { Interrupted, Turn } from "/client/index.js" */
-
-const LEAD_CAP = 3; // seconds: the server's own default, which this page does not change
 
 export class Speech extends EventTarget {
   /** All text given to it, sent or about to be. */
   text = "";
   /** Text that will be given to it, where that is known; for the eye. */
   coming = "";
-  trace = new Trace(LEAD_CAP);
+  trace = new Trace();
   /** @type {Uint8Array[]} */
   packets = [];
   /** @type {Interrupted | null} what was heard, after an interrupt */
@@ -46,7 +45,7 @@ export class Speech extends EventTarget {
   send(delta) {
     if (!delta || this.over || !this.textOpen) return;
     this.text += delta;
-    this.trace.text(performance.now());
+    this.trace.text(performance.now(), fewestTokens(this.text));
     this.#turn?.send(delta);
   }
 
@@ -131,10 +130,17 @@ export class Speech extends EventTarget {
     this.finish();
   }
 
-  /** @param {Error} trouble */
-  fail(trouble) {
+  /**
+   * @param {Error} trouble in words
+   * @param {{textSpoken?: string, textRemaining?: string}} [error] what the client threw: of a lost
+   *   turn it knows about how much was heard
+   */
+  fail(trouble, { textSpoken = "", textRemaining = "" } = {}) {
     if (this.over) return;
     this.trouble = trouble;
+    if (textSpoken || textRemaining) {
+      this.report = { turnId: "", samplesSent: 0, playedMs: 0, textSpoken, textRemaining };
+    }
     this.finish();
   }
 

@@ -125,7 +125,7 @@ function drawHeld(pen, trace, x, height, now, colour, compact) {
 function drawSound(pen, trace, x, lane, colour) {
   const centre = middle(lane);
   const half = (lane.bottom - lane.top) / 2;
-  const points = trace.samples.map(({ at, peak }) => ({ x: x(at), y: Math.sqrt(peak) * half }));
+  const points = trace.samples.map(({ at, peak }) => ({ x: x(at), y: Math.min(1, peak * 1.15) * half }));
   pen.fillStyle = colour.accent;
   area(
     pen,
@@ -159,7 +159,7 @@ function drawPackets(pen, trace, x, lane, colour) {
 /** @param {CanvasRenderingContext2D} pen @param {Trace} trace @param {(at: number) => number} x @param {number} height @param {Colours} colour */
 function drawGaps(pen, trace, x, height, colour) {
   pen.fillStyle = colour.wrong;
-  for (const at of trace.underrunsAt) pen.fillRect(x(at) - 1, 0, 2, height);
+  for (const at of trace.underruns) pen.fillRect(x(at) - 1, 0, 2, height);
 }
 
 /** @param {CanvasRenderingContext2D} pen @param {{x: number, y: number}[]} over @param {{x: number, y: number}[]} under */

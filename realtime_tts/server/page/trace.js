@@ -2,10 +2,13 @@
  * What happened in a turn, as the listener saw it: packets, lead, sound, held periods, gaps.
  *
  * Times are milliseconds of one clock. The server does not announce that it holds a turn; it shows:
- * the text is still open, nothing comes, and yet the listener is not far behind.
+ * the model takes one token of text for each frame of sound, so a turn with a frame for every token it
+ * has been given waits for the next.
  */
 
-const HELD_AFTER_MS = 300;
+const HELD_AFTER_MS = 150;
+const FRAMES_PER_SECOND = 12.5;
+const NOT_YET_FED = 3; // tokens that may still change, or are on their way
 const KEEP_MS = 14_000; // a little more than the chart shows
 
 /** @typedef {{at: number, lead: number, peak: number}} Sample */
@@ -27,18 +30,14 @@ export class Trace {
   /** @type {Span[]} */
   held = [];
   /** @type {number[]} */
-  gaps = [];
+  underruns = [];
+  #tokens = 0;
   #heldMs = 0;
-  #leadCap;
 
-  /** @param {number} leadCap seconds that the server may be ahead */
-  constructor(leadCap) {
-    this.#leadCap = leadCap;
-  }
-
-  /** @param {number} now */
-  text(now) {
+  /** More text was sent. @param {number} now @param {number} tokens of all of it */
+  text(now, tokens) {
     this.firstTextAt ??= now;
+    this.#tokens = tokens;
   }
 
   /** @param {number} now @param {number} seconds of sound */
@@ -51,9 +50,9 @@ export class Trace {
     this.packets.push(now);
   }
 
-  /** The listener ran out of sound. @param {number} now */
-  gap(now) {
-    this.gaps.push(now);
+  /** The listener ran out of sound: an underrun, unless it is for want of text. @param {number} now @param {boolean} textOpen */
+  gap(now, textOpen) {
+    if (!textOpen || !this.#caughtUp) this.underruns.push(now);
   }
 
   /**
@@ -63,9 +62,8 @@ export class Trace {
   sample(now, { lead, peak, textOpen }) {
     this.samples.push({ at: now, lead, peak });
     const last = this.lastPacketAt;
-    const waiting = last !== null && textOpen && now - last > HELD_AFTER_MS;
-    if (!waiting) this.#release(now);
-    else if (!this.isHeld && lead < this.#leadCap - 0.6) this.held.push({ from: last, to: null });
+    if (last === null || !textOpen || !this.#caughtUp) this.#release(now);
+    else if (!this.isHeld && now - last > HELD_AFTER_MS) this.held.push({ from: last, to: null });
     this.#forget(now - KEEP_MS);
   }
 
@@ -90,9 +88,8 @@ export class Trace {
     return this.firstPacketAt - this.firstTextAt;
   }
 
-  /** When there were gaps that late text does not explain. */
-  get underrunsAt() {
-    return this.gaps.filter((at) => !this.held.some((span) => covers(span, at)));
+  get #caughtUp() {
+    return this.seconds * FRAMES_PER_SECOND >= this.#tokens - NOT_YET_FED;
   }
 
   /** @param {number} now */
@@ -109,9 +106,4 @@ export class Trace {
     while ((this.samples[0]?.at ?? Infinity) < before) this.samples.shift();
     while ((this.packets[0] ?? Infinity) < before) this.packets.shift();
   }
-}
-
-/** @param {Span} span @param {number} at */
-function covers({ from, to }, at) {
-  return from <= at && (to === null || at <= to + 100); // the refill after it, too
 }

@@ -36,11 +36,13 @@ export async function open(t, url, body = "<body>", path = "/blank") {
   t.after(() => browser.close());
   const page = await browser.newPage();
   const errors = [];
+  const logged = [];
   page.on("pageerror", (error) => errors.push(error));
+  page.on("console", (message) => logged.push(message.text()));
   const html = `<!doctype html>${body}`;
   await page.route(url + path, (route) => route.fulfill({ contentType: "text/html", body: html }));
   await page.goto(url + path);
-  return Object.assign(page, { errors });
+  return Object.assign(page, { errors, logged });
 }
 
 /** A page with a session, a player and an ear behind the player's loudspeaker. */

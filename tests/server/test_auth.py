@@ -61,7 +61,7 @@ async def status(app: Gate, scope: dict[str, Any]) -> int:
 
 
 def is_open(path: str) -> bool:
-    """The probes, the demo page and what the page is made of; nothing that tells or does anything."""
+    """The probes, the demo page and what it is made of; nothing that tells or does anything."""
     return path in OPEN_PATHS or path == "/" or path.startswith(("/page/", "/client/"))
 
 

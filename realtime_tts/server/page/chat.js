@@ -143,7 +143,7 @@ async function* lines(body) {
   for (;;) {
     const { done, value } = await reader.read();
     const parts = (rest + (value ?? "")).split("\n");
-    rest = parts.pop() ?? "";
+    rest = done ? "" : (parts.pop() ?? "");
     yield* parts.filter((part) => part.trim() !== "");
     if (done) return;
   }

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 import websockets
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import JSONResponse, Response
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
@@ -26,17 +26,16 @@ class SpeechServer:
         self.url = url.rstrip("/").replace("ws://", "http://", 1).replace("wss://", "https://", 1)
         self._key = key
         self._headers = dict(headers or {})
-        self._http = httpx2.AsyncClient(base_url=self.url)
+        self._http = httpx2.AsyncClient(base_url=self.url, trust_env=False)  # it is near
 
     async def close(self) -> None:
         await self._http.aclose()
 
     async def get(self, request: Request) -> Response:
         """The page, what it imports, the voices, health."""
-        names = ("accept", "authorization", "if-none-match")
-        headers = {name: request.headers[name] for name in names if name in request.headers}
+        headers = _given(request, "accept", "authorization", "if-none-match") | self._key_header()
         try:
-            found = await self._http.get(request.url.path, headers=headers | self._key_header())
+            found = await self._http.get(request.url.path, headers=headers)
         except httpx2.HTTPError:
             return JSONResponse({"error": self._absent()}, status_code=503)
         passed = {name: found.headers[name] for name in PASSED_ON if name in found.headers}
@@ -50,8 +49,9 @@ class SpeechServer:
             upstream = await websockets.connect(
                 url,
                 subprotocols=websocket.scope["subprotocols"],
-                additional_headers=self._key_header(),
+                additional_headers=_given(websocket, "authorization") | self._key_header(),
                 compression=None,
+                proxy=None,
                 max_size=None,
             )
         except websockets.InvalidStatus as refused:
@@ -68,6 +68,11 @@ class SpeechServer:
 
     def _key_header(self) -> dict[str, str]:
         return {"authorization": f"Bearer {self._key}"} if self._key else {}
+
+
+def _given(connection: HTTPConnection, *names: str) -> dict[str, str]:
+    """Those headers that the browser sent."""
+    return {name: connection.headers[name] for name in names if name in connection.headers}
 
 
 async def _join(websocket: WebSocket, upstream: websockets.ClientConnection) -> None:
@@ -107,6 +112,7 @@ async def _refuse(websocket: WebSocket, body: bytes | None, absent: str = "") ->
     error |= {"retryable": True, "retry_after_ms": 2000}
     with contextlib.suppress(ValueError):
         error |= json.loads(body or b"{}")
-    await websocket.accept(None)
+    offered = websocket.scope["subprotocols"]
+    await websocket.accept(offered[0] if offered else None)  # a browser wants one of its own
     await websocket.send_text(json.dumps(error))
     await websocket.close(TRY_AGAIN)

@@ -45,9 +45,13 @@ test("a turn whose text has ended is not held, and neither is one that is ahead"
   trace.packet(50, 3);
   trace.sample(900, { lead: 2.5, peak: 0, textOpen: false });
   assert.equal(trace.isHeld, false);
-  trace.text(901, 60);
-  trace.sample(1200, { lead: 2.2, peak: 0, textOpen: true });
-  assert.equal(trace.isHeld, false);
+  trace.sample(1200, { lead: 2.8, peak: 0, textOpen: true });
+  assert.equal(trace.isHeld, false, "it rests, for it is far ahead");
+  trace.sample(1800, { lead: 2.2, peak: 0, textOpen: true });
+  assert.equal(trace.isHeld, true, "by now more would have come");
+  trace.text(1801, 60);
+  trace.sample(1820, { lead: 2.2, peak: 0, textOpen: true });
+  assert.equal(trace.isHeld, false, "there is text to speak");
 });
 
 test("only what the chart shows is kept", () => {

@@ -138,7 +138,8 @@ async function* replyOf(messages, signal) {
 
 /** @param {ReadableStream<Uint8Array>} body */
 async function* lines(body) {
-  const reader = body.pipeThrough(new TextDecoderStream()).getReader(); // Safari has no `for await`
+  const decoder = /** @type {any} */ (new TextDecoderStream());
+  const reader = body.pipeThrough(decoder).getReader(); // Safari has no `for await`
   let rest = "";
   for (;;) {
     const { done, value } = await reader.read();

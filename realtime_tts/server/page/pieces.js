@@ -2,8 +2,8 @@
 
 // Words keep the space before them, as tokens do; long ones come in parts.
 const PIECE = /\s*[\p{L}\p{N}\p{M}]{1,5}|\s*[^\p{L}\p{N}\p{M}\s]|\s+/gu;
-const STALL_EVERY = 14;
-const STALL_MS = 1800;
+const STALL_EVERY = 26;
+const STALL_MS = 2200;
 
 /** The pieces of a text, about as long as tokens are; joined they are the text. @param {string} text */
 export function pieces(text) {

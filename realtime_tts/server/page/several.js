@@ -26,7 +26,7 @@ class Tap extends AudioContext {
   /** @type {GainNode | undefined} */
   #gain;
 
-  /** @override */
+  /** @override @returns {AudioDestinationNode} */
   get destination() {
     if (!this.#gain) {
       this.#gain = new GainNode(this);

@@ -51,4 +51,4 @@ const shell = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 const script = (text) => JSON.stringify(text);
 
 /** @param {string} text */
-const python = (text) => JSON.stringify(text.toWellFormed?.() ?? text);
+const python = (text) => JSON.stringify(/** @type {any} */ (text).toWellFormed?.() ?? text);

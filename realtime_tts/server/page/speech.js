@@ -4,7 +4,9 @@ import { SAMPLE_RATE } from "/client/index.js";
 import { fewestTokens } from "./pieces.js";
 import { Trace } from "./trace.js";
 
-/** @import { Interrupted, Turn } from "/client/index.js" */
+/** @import { Turn } from "/client/index.js" */
+
+/** @typedef {{textSpoken: string, textRemaining: string, playedMs: number}} Heard after an interrupt */
 
 export class Speech extends EventTarget {
   /** All text given to it, sent or about to be. */
@@ -14,7 +16,7 @@ export class Speech extends EventTarget {
   trace = new Trace();
   /** @type {Uint8Array[]} */
   packets = [];
-  /** @type {Interrupted | null} what was heard, after an interrupt */
+  /** @type {Heard | null} */
   report = null;
   /** @type {Error | null} */
   trouble = null;
@@ -68,21 +70,16 @@ export class Speech extends EventTarget {
 
   /** The turn, with every packet kept for a file. @param {Turn} turn */
   joined(turn) {
-    const packets = turn[Symbol.asyncIterator].bind(turn);
+    const packets = { [Symbol.asyncIterator]: turn[Symbol.asyncIterator].bind(turn) };
     const keep = (/** @type {Uint8Array} */ packet) => {
-      this.packets.push(packet.slice()); // the player may give the memory away
+      this.packets.push(packet.slice()); // the player gives the memory away
       this.trace.packet(performance.now(), packet.length / 2 / SAMPLE_RATE);
     };
-    turn[Symbol.asyncIterator] = () => {
-      const inner = packets();
-      return {
-        next: async () => {
-          const step = await inner.next();
-          if (!step.done) keep(step.value);
-          return step;
-        },
-        return: async () => inner.return?.() ?? { done: true, value: undefined },
-      };
+    turn[Symbol.asyncIterator] = async function* () {
+      for await (const packet of packets) {
+        keep(packet);
+        yield packet;
+      }
     };
     this.#turn = turn;
     if (this.text) turn.send(this.text, { end: !this.textOpen });
@@ -117,15 +114,9 @@ export class Speech extends EventTarget {
     this.stop.abort();
   }
 
-  /** @param {Interrupted | null} report */
+  /** @param {Heard | null} report */
   interrupted(report) {
-    this.report = report ?? {
-      turnId: "",
-      samplesSent: 0,
-      playedMs: 0,
-      textSpoken: "",
-      textRemaining: this.text,
-    };
+    this.report = report ?? { textSpoken: "", textRemaining: this.text, playedMs: 0 };
     this.heard = this.report.playedMs / 1000;
     this.finish();
   }
@@ -139,7 +130,7 @@ export class Speech extends EventTarget {
     if (this.over) return;
     this.trouble = trouble;
     if (textSpoken || textRemaining) {
-      this.report = { turnId: "", samplesSent: 0, playedMs: 0, textSpoken, textRemaining };
+      this.report = { textSpoken, textRemaining, playedMs: 0 };
     }
     this.finish();
   }

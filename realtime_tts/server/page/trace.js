@@ -8,6 +8,7 @@
 
 const HELD_AFTER_MS = 150;
 const FRAMES_PER_SECOND = 12.5;
+const AHEAD_SECONDS = 2.5; // who is this far ahead rests for that: the server's limit is 3
 const NOT_YET_FED = 3; // tokens that may still change, or are on their way
 const KEEP_MS = 14_000; // a little more than the chart shows
 
@@ -63,7 +64,9 @@ export class Trace {
     this.samples.push({ at: now, lead, peak });
     const last = this.lastPacketAt;
     if (last === null || !textOpen || !this.#caughtUp) this.#release(now);
-    else if (!this.isHeld && now - last > HELD_AFTER_MS) this.held.push({ from: last, to: null });
+    else if (!this.isHeld && now - last > HELD_AFTER_MS && lead < AHEAD_SECONDS) {
+      this.held.push({ from: last, to: null });
+    }
     this.#forget(now - KEEP_MS);
   }
 

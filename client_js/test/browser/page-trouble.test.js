@@ -12,7 +12,7 @@ const trouble = async (page, about) => {
   assert.ok(await page.isVisible("#trouble[role=alert]"));
 };
 
-test("a server that is gone is missed, and so is what was not heard", { skip }, async (t) => {
+test("a server that is gone is missed, with what was not heard, until it is back", { skip }, async (t) => {
   const { url, kill } = await serve(t, "--engine", "fake");
   const page = await visit(t, url);
   await met(page);
@@ -25,6 +25,14 @@ test("a server that is gone is missed, and so is what was not heard", { skip }, 
   assert.ok((await words(page, "missed")).length > 0);
   await page.click("#trouble-close");
   assert.ok(await page.isHidden("#trouble"));
+  assert.equal(await page.textContent("#server"), "No server");
+
+  await page.selectOption("#voice", "bass");
+  await serve(t, "--engine", "fake", "--port", new URL(url).port);
+  await page.waitForFunction(() => /^fake on/.test(document.querySelector("#server").textContent));
+  assert.equal(await page.inputValue("#voice"), "bass");
+  await stream(page, "One two.");
+  await until(page, "done");
 });
 
 test("a server that wants a key is given one", { skip }, async (t) => {

@@ -39,8 +39,15 @@ export function say(target, text) {
   if (target.textContent !== text) target.textContent = text;
 }
 
-/** @param {HTMLSelectElement} select @param {string[]} names @param {string} chosen */
-export function fill(select, names, chosen) {
+/**
+ * Give a select its options. What was chosen stays so, if it is still there.
+ *
+ * @param {HTMLSelectElement} select
+ * @param {string[]} names
+ * @param {string} first chosen otherwise
+ */
+export function fill(select, names, first) {
+  const chosen = names.includes(select.value) ? select.value : first;
   select.replaceChildren(...names.map((name) => element("option", { value: name }, name)));
   select.value = chosen;
 }

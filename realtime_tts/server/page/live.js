@@ -71,7 +71,11 @@ export class Live {
     underruns.classList.toggle("wrong", gaps > 0);
   }
 
-  /** For who listens to the page: how it ended, once; not every time it is held. @param {Speech} speech */
+  /**
+   * For who listens to the page: how it ended, once; not every time it is held.
+   *
+   * @param {Speech} speech
+   */
   #say(speech) {
     if (!speech.over) return say(this.#announce, "");
     if (this.#announced === speech) return;

@@ -36,6 +36,7 @@ function speak() {
   const speech = speaker.speak(settings());
   speech.addEventListener("over", () => {
     if (speech.trouble) complain(speech.trouble);
+    if (speech.trouble instanceof Trouble && speech.trouble.code === "gone") missed();
   });
   return speech;
 }
@@ -67,22 +68,43 @@ byId("key-form").addEventListener("submit", (event) => {
 
 async function meet() {
   try {
-    const about = await server.about();
-    fill(voice, about.voices, about.default_voice ?? about.voices[0] ?? "");
-    fill(language, about.languages, "auto");
-    several.voices(about.voices);
-    const noise = about.random_weights ? ", random weights: noise, not speech" : "";
-    say(byId("server"), `${about.model} on ${location.host}${noise}`);
+    show(await server.about());
     byId("key-form").hidden = true;
     complain("");
-    chat.offer(server.chatModel);
   } catch (error) {
     const trouble = await server.explained(error);
-    say(byId("server"), trouble.code === "key" ? "Waiting for a key" : "No server");
+    if (trouble.code === "key") say(byId("server"), "Waiting for a key");
     if (trouble.code === "key" && !server.key) askForKey();
     else complain(trouble);
-    if (trouble.code === "gone" || trouble.code === "not_ready") setTimeout(meet, RETRY_MS);
+    if (trouble.code === "gone" || trouble.code === "not_ready") missed();
   }
+}
+
+/** @param {import("./server.js").About} about */
+function show(about) {
+  fill(voice, about.voices, about.default_voice ?? about.voices[0] ?? "");
+  fill(language, about.languages, "auto");
+  several.voices(about.voices);
+  const noise = about.random_weights ? ", random weights: noise, not speech" : "";
+  say(byId("server"), `${about.model} on ${location.host}${noise}`);
+  chat.offer(server.chatModel);
+}
+
+let missing = false;
+/** Look for the server until it is there again; said once, for the message can be dismissed. */
+async function missed() {
+  if (missing) return;
+  missing = true;
+  say(byId("server"), "No server");
+  for (let found = false; !found; ) {
+    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+    found = await server.about().then(
+      () => true,
+      (trouble) => trouble.code === "key",
+    );
+  }
+  missing = false;
+  void meet();
 }
 
 /* Interrupting. */
@@ -104,7 +126,8 @@ document.addEventListener("keydown", (event) => {
 
 downloadButton.addEventListener("click", () => {
   const packets = speaker.current?.packets ?? [];
-  const url = URL.createObjectURL(new Blob(/** @type {BlobPart[]} */ (wav(packets, SAMPLE_RATE)), { type: "audio/wav" }));
+  const parts = /** @type {BlobPart[]} */ (wav(packets, SAMPLE_RATE));
+  const url = URL.createObjectURL(new Blob(parts, { type: "audio/wav" }));
   const link = document.createElement("a");
   link.href = url;
   link.download = "speech.wav";

@@ -2,6 +2,8 @@
 
 // Words keep the space before them, as tokens do; long ones come in parts.
 const PIECE = /\s*[\p{L}\p{N}\p{M}]{1,5}|\s*[^\p{L}\p{N}\p{M}\s]|\s+/gu;
+// A sign of a script without spaces, a word, or a mark.
+const TOKEN = /[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[\p{L}\p{N}\p{M}]+|\S/gu;
 const STALL_EVERY = 26;
 const STALL_MS = 2200;
 
@@ -16,7 +18,7 @@ export function pieces(text) {
  * @param {string} text
  */
 export function fewestTokens(text) {
-  return text.match(/[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[\p{L}\p{N}\p{M}]+|[^\s]/gu)?.length ?? 0;
+  return text.match(TOKEN)?.length ?? 0;
 }
 
 /**

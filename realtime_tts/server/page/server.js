@@ -14,7 +14,16 @@ export class Trouble extends Error {
   }
 }
 
-/** @typedef {{server: string, model: string, random_weights: boolean, voices: string[], default_voice: string, languages: string[]}} About */
+/**
+ * What /v1/voices says.
+ *
+ * @typedef {object} About
+ * @property {string} model
+ * @property {boolean} random_weights
+ * @property {string[]} voices
+ * @property {string} default_voice
+ * @property {string[]} languages
+ */
 
 export class Server {
   origin = location.origin;
@@ -55,7 +64,11 @@ export class Server {
     }
   }
 
-  /** Any error, in words. A failed handshake tells a page nothing, so HTTP is asked. @param {unknown} error */
+  /**
+   * Any error, in words. A failed handshake tells a page nothing, so HTTP is asked.
+   *
+   * @param {unknown} error
+   */
   async explained(error) {
     if (error instanceof Trouble) return error;
     const { code = "other", message = String(error) } = /** @type {any} */ (error ?? {});
@@ -69,7 +82,8 @@ export class Server {
     if (code === "overloaded" || code === "too_many_sessions" || code === "queue_full") {
       const wait = /** @type {any} */ (error).retryAfterMs;
       const when = wait ? `in ${Math.max(1, Math.ceil(wait / 1000))} s` : "in a moment";
-      return new Trouble("overloaded", `The server is full: ${message.replace(/^\w+: /, "")}. Try again ${when}.`, error);
+      const why = message.replace(/^\w+: /, ""); // without the code
+      return new Trouble("overloaded", `The server is full: ${why}. Try again ${when}.`, error);
     }
     if (code === "client_error" && /API key/.test(message)) {
       return new Trouble("key", `This cannot be a key of the server: ${message}.`, error);

@@ -52,11 +52,8 @@ class Row {
     fill(this.voice, voices, voice);
     this.canvas = element("canvas", { role: "img", "aria-label": "Lead and packets of this voice" });
     this.says = element("p", { class: "says" }, "ready");
-    this.sound = element(
-      "button",
-      { type: "button", "aria-pressed": "true", "aria-label": `Listen to row ${number + 1}`, title: "Listen" },
-      "♪",
-    );
+    const named = { "aria-label": `Listen to row ${number + 1}`, title: "Listen" };
+    this.sound = element("button", { type: "button", "aria-pressed": "true", ...named }, "♪");
     this.sound.addEventListener("click", () => this.listen(!this.listened));
     const chart = element("div", { class: "chart" }, this.canvas);
     this.item = element("li", {}, this.voice, chart, this.says, this.sound);

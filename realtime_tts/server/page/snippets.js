@@ -47,8 +47,8 @@ tts.close();
 /** @param {string} text */
 const shell = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 
-/** JSON is a JavaScript literal, and a Python one but for halves of surrogate pairs. @param {string} text */
+/** @param {string} text */
 const script = (text) => JSON.stringify(text);
 
-/** @param {string} text */
+/** JSON is a Python literal, too, but for halves of surrogate pairs. @param {string} text */
 const python = (text) => JSON.stringify(/** @type {any} */ (text).toWellFormed?.() ?? text);

@@ -23,6 +23,9 @@ export function colours() {
   };
 }
 
+/** @typedef {{top: number, bottom: number}} Lane */
+/** @typedef {{sound: Lane | null, lead: Lane, packets: Lane}} Lanes */
+
 /**
  * @param {HTMLCanvasElement} canvas
  * @param {Trace | null} trace
@@ -31,24 +34,149 @@ export function colours() {
  * @param {{compact?: boolean}} [options] compact: lead and packets, without words
  */
 export function draw(canvas, trace, now, colour, { compact = false } = {}) {
-  const frame = prepared(canvas);
-  if (!frame) return;
-  const { pen, width, height } = frame;
-  const x = (/** @type {number} */ at) => width - ((now - at) / WINDOW_MS) * width;
-  const lanes = compact ? compactLanes(height) : fullLanes(height);
-  if (trace) drawHeld(pen, trace, x, height, now, colour, compact);
-  grid(pen, lanes, width, colour, compact);
-  if (trace) {
-    if (lanes.sound) drawSound(pen, trace, x, lanes.sound, colour);
-    drawLead(pen, trace, x, lanes.lead, colour);
-    drawPackets(pen, trace, x, lanes.packets, colour);
-    drawGaps(pen, trace, x, height, colour);
-  }
-  if (!compact) labels(pen, lanes, width, colour);
+  const pen = prepared(canvas);
+  if (pen) new Picture(pen, canvas, now, colour, compact).draw(trace);
 }
 
-/** @typedef {{top: number, bottom: number}} Lane */
-/** @typedef {{sound: Lane | null, lead: Lane, packets: Lane}} Lanes */
+/** A pen on an empty canvas, in CSS pixels. @param {HTMLCanvasElement} canvas */
+function prepared(canvas) {
+  const { clientWidth: width, clientHeight: height } = canvas;
+  const pen = canvas.getContext("2d");
+  if (!pen || width === 0) return null;
+  const scale = devicePixelRatio || 1;
+  if (canvas.width !== Math.round(width * scale) || canvas.height !== Math.round(height * scale)) {
+    canvas.width = Math.round(width * scale);
+    canvas.height = Math.round(height * scale);
+  }
+  pen.setTransform(scale, 0, 0, scale, 0, 0);
+  pen.clearRect(0, 0, width, height);
+  return pen;
+}
+
+class Picture {
+  /**
+   * @param {CanvasRenderingContext2D} pen
+   * @param {HTMLCanvasElement} canvas
+   * @param {number} now
+   * @param {Colours} colour
+   * @param {boolean} compact
+   */
+  constructor(pen, canvas, now, colour, compact) {
+    this.pen = pen;
+    this.width = canvas.clientWidth;
+    this.height = canvas.clientHeight;
+    this.now = now;
+    this.colour = colour;
+    this.compact = compact;
+    this.lanes = compact ? compactLanes(this.height) : fullLanes(this.height);
+  }
+
+  /** @param {Trace | null} trace */
+  draw(trace) {
+    if (trace) this.#held(trace);
+    this.#grid();
+    if (trace) {
+      if (this.lanes.sound) this.#sound(trace, this.lanes.sound);
+      this.#lead(trace);
+      this.#packets(trace);
+      this.#underruns(trace);
+    }
+    if (!this.compact) this.#labels();
+  }
+
+  /** @param {number} at */
+  #x(at) {
+    return this.width - ((this.now - at) / WINDOW_MS) * this.width;
+  }
+
+  /** @param {number} lead */
+  #leadY(lead) {
+    const { top, bottom } = this.lanes.lead;
+    return bottom - Math.min(1, Math.max(0, lead) / TOP_LEAD) * (bottom - top);
+  }
+
+  #grid() {
+    const { sound, lead } = this.lanes;
+    this.pen.fillStyle = this.colour.line;
+    this.pen.fillRect(0, lead.bottom, this.width, 1);
+    if (!this.compact) this.pen.fillRect(0, this.#leadY(3), this.width, 1);
+    if (sound) this.pen.fillRect(0, middle(sound), this.width, 1);
+  }
+
+  #labels() {
+    const { pen, width, lanes } = this;
+    pen.font = FONT;
+    pen.fillStyle = this.colour.soft;
+    pen.textAlign = "left";
+    if (lanes.sound) pen.fillText("sound", 0, lanes.sound.top - 5);
+    pen.fillText("lead", 0, lanes.lead.top - 5);
+    pen.fillText("packets", 0, lanes.packets.top - 4);
+    pen.textAlign = "right";
+    pen.fillText("3 s", width, this.#leadY(3) - 4);
+    pen.fillText("now", width, lanes.packets.top - 4);
+  }
+
+  /** @param {Trace} trace */
+  #held(trace) {
+    const { pen } = this;
+    pen.font = FONT;
+    pen.textAlign = "left";
+    for (const { from, to } of trace.held) {
+      const left = this.#x(from);
+      const wide = this.#x(to ?? this.now) - left;
+      pen.fillStyle = this.colour.held;
+      pen.fillRect(left, 0, wide, this.height);
+      pen.fillStyle = this.colour.soft;
+      if (!this.compact && wide > 34) pen.fillText("held", Math.max(left, 42) + 5, 11);
+    }
+  }
+
+  /** @param {Trace} trace @param {Lane} lane */
+  #sound(trace, lane) {
+    const half = (lane.bottom - lane.top) / 2;
+    const line = trace.samples.map(({ at, peak }) => [this.#x(at), Math.min(1, peak * 1.15) * half]);
+    this.pen.fillStyle = this.colour.accent;
+    this.#between(
+      line.map(([x = 0, y = 0]) => [x, middle(lane) - y]),
+      line.map(([x = 0, y = 0]) => [x, middle(lane) + y]),
+    );
+  }
+
+  /** @param {Trace} trace */
+  #lead(trace) {
+    const line = trace.samples.map(({ at, lead }) => [this.#x(at), this.#leadY(lead)]);
+    this.pen.fillStyle = this.colour.wash;
+    this.#between(
+      line,
+      line.map(([x = 0]) => [x, this.lanes.lead.bottom]),
+    );
+    this.pen.strokeStyle = this.colour.accent;
+    this.pen.lineWidth = 1.5;
+    this.pen.beginPath();
+    for (const [x = 0, y = 0] of line) this.pen.lineTo(x, y);
+    this.pen.stroke();
+  }
+
+  /** @param {Trace} trace */
+  #packets(trace) {
+    const { top, bottom } = this.lanes.packets;
+    this.pen.fillStyle = this.colour.accent;
+    for (const at of trace.packets) this.pen.fillRect(this.#x(at) - 1, top, 1.5, bottom - top);
+  }
+
+  /** @param {Trace} trace */
+  #underruns(trace) {
+    this.pen.fillStyle = this.colour.wrong;
+    for (const at of trace.underruns) this.pen.fillRect(this.#x(at) - 1, 0, 2, this.height);
+  }
+
+  /** Fill the area between two lines. @param {number[][]} over @param {number[][]} under */
+  #between(over, under) {
+    this.pen.beginPath();
+    for (const [x = 0, y = 0] of [...over, ...under.reverse()]) this.pen.lineTo(x, y);
+    this.pen.fill();
+  }
+}
 
 /** @param {number} height @returns {Lanes} */
 function fullLanes(height) {
@@ -68,113 +196,5 @@ function compactLanes(height) {
   };
 }
 
-/** @param {HTMLCanvasElement} canvas */
-function prepared(canvas) {
-  const { clientWidth: width, clientHeight: height } = canvas;
-  const pen = canvas.getContext("2d");
-  if (!pen || width === 0) return null;
-  const scale = devicePixelRatio || 1;
-  if (canvas.width !== Math.round(width * scale) || canvas.height !== Math.round(height * scale)) {
-    canvas.width = Math.round(width * scale);
-    canvas.height = Math.round(height * scale);
-  }
-  pen.setTransform(scale, 0, 0, scale, 0, 0);
-  pen.clearRect(0, 0, width, height);
-  return { pen, width, height };
-}
-
-/** @param {CanvasRenderingContext2D} pen @param {Lanes} lanes @param {number} width @param {Colours} colour @param {boolean} compact */
-function grid(pen, lanes, width, colour, compact) {
-  pen.fillStyle = colour.line;
-  pen.fillRect(0, lanes.lead.bottom, width, 1);
-  if (!compact) pen.fillRect(0, leadY(lanes.lead, 3), width, 1);
-  if (lanes.sound) pen.fillRect(0, middle(lanes.sound), width, 1);
-}
-
-/** @param {CanvasRenderingContext2D} pen @param {Lanes} lanes @param {number} width @param {Colours} colour */
-function labels(pen, lanes, width, colour) {
-  pen.font = FONT;
-  pen.fillStyle = colour.soft;
-  pen.textBaseline = "alphabetic";
-  pen.textAlign = "left";
-  if (lanes.sound) pen.fillText("sound", 0, lanes.sound.top - 5);
-  pen.fillText("lead", 0, lanes.lead.top - 5);
-  pen.fillText("packets", 0, lanes.packets.top - 4);
-  pen.textAlign = "right";
-  pen.fillText("3 s", width, leadY(lanes.lead, 3) - 4);
-  pen.fillText("now", width, lanes.packets.top - 4);
-}
-
-/** @param {CanvasRenderingContext2D} pen @param {Trace} trace @param {(at: number) => number} x @param {number} height @param {number} now @param {Colours} colour @param {boolean} compact */
-function drawHeld(pen, trace, x, height, now, colour, compact) {
-  for (const { from, to } of trace.held) {
-    const left = x(from);
-    const wide = x(to ?? now) - left;
-    if (left + wide < 0) continue;
-    pen.fillStyle = colour.held;
-    pen.fillRect(left, 0, wide, height);
-    if (compact || wide < 34) continue;
-    pen.fillStyle = colour.soft;
-    pen.font = FONT;
-    pen.textAlign = "left";
-    pen.fillText("held", Math.max(left, 42) + 5, 11);
-  }
-}
-
-/** @param {CanvasRenderingContext2D} pen @param {Trace} trace @param {(at: number) => number} x @param {Lane} lane @param {Colours} colour */
-function drawSound(pen, trace, x, lane, colour) {
-  const centre = middle(lane);
-  const half = (lane.bottom - lane.top) / 2;
-  const points = trace.samples.map(({ at, peak }) => ({ x: x(at), y: Math.min(1, peak * 1.15) * half }));
-  pen.fillStyle = colour.accent;
-  area(
-    pen,
-    points.map((point) => ({ x: point.x, y: centre - point.y })),
-    points.map((point) => ({ x: point.x, y: centre + point.y })),
-  );
-}
-
-/** @param {CanvasRenderingContext2D} pen @param {Trace} trace @param {(at: number) => number} x @param {Lane} lane @param {Colours} colour */
-function drawLead(pen, trace, x, lane, colour) {
-  const line = trace.samples.map(({ at, lead }) => ({ x: x(at), y: leadY(lane, lead) }));
-  pen.fillStyle = colour.wash;
-  area(
-    pen,
-    line,
-    line.map((point) => ({ x: point.x, y: lane.bottom })),
-  );
-  pen.strokeStyle = colour.accent;
-  pen.lineWidth = 1.5;
-  pen.beginPath();
-  for (const point of line) pen.lineTo(point.x, point.y);
-  pen.stroke();
-}
-
-/** @param {CanvasRenderingContext2D} pen @param {Trace} trace @param {(at: number) => number} x @param {Lane} lane @param {Colours} colour */
-function drawPackets(pen, trace, x, lane, colour) {
-  pen.fillStyle = colour.accent;
-  for (const at of trace.packets) pen.fillRect(x(at) - 1, lane.top, 1.5, lane.bottom - lane.top);
-}
-
-/** @param {CanvasRenderingContext2D} pen @param {Trace} trace @param {(at: number) => number} x @param {number} height @param {Colours} colour */
-function drawGaps(pen, trace, x, height, colour) {
-  pen.fillStyle = colour.wrong;
-  for (const at of trace.underruns) pen.fillRect(x(at) - 1, 0, 2, height);
-}
-
-/** @param {CanvasRenderingContext2D} pen @param {{x: number, y: number}[]} over @param {{x: number, y: number}[]} under */
-function area(pen, over, under) {
-  pen.beginPath();
-  for (const point of over) pen.lineTo(point.x, point.y);
-  for (const point of under.reverse()) pen.lineTo(point.x, point.y);
-  pen.fill();
-}
-
-/** @param {Lane} lane @param {number} lead */
-function leadY(lane, lead) {
-  const share = Math.min(1, Math.max(0, lead) / TOP_LEAD);
-  return lane.bottom - share * (lane.bottom - lane.top);
-}
-
 /** @param {Lane} lane */
-const middle = (lane) => (lane.top + lane.bottom) / 2;
+const middle = ({ top, bottom }) => (top + bottom) / 2;

@@ -51,7 +51,12 @@ export class Trace {
     this.packets.push(now);
   }
 
-  /** The listener ran out of sound: an underrun, unless it is for want of text. @param {number} now @param {boolean} textOpen */
+  /**
+   * The listener ran out of sound: an underrun, unless it is for want of text.
+   *
+   * @param {number} now
+   * @param {boolean} textOpen
+   */
   gap(now, textOpen) {
     if (!textOpen || !this.#caughtUp) this.underruns.push(now);
   }

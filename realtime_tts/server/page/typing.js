@@ -39,7 +39,8 @@ export function typing(speak) {
   /** A new turn after one that is over: only what was typed since belongs to it. @param {Speech} old */
   function restart(old) {
     const before = typed.sent;
-    field.value = field.value.startsWith(before) ? field.value.slice(before.length).trimStart() : field.value;
+    const { value } = field;
+    if (value.startsWith(before)) field.value = value.slice(before.length).trimStart();
     if (old.textOpen) old.end();
     typed = new TypedText();
     speech = null;

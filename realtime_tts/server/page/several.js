@@ -7,6 +7,7 @@ import { paced } from "./pieces.js";
 import { Speaker } from "./speaker.js";
 import { slider } from "./streaming.js";
 import { colours, draw } from "./timeline.js";
+import { Transcript } from "./transcript.js";
 
 /** @import { Server } from "./server.js" */
 
@@ -56,7 +57,13 @@ class Row {
     this.sound = element("button", { type: "button", "aria-pressed": "true", ...named }, "♪");
     this.sound.addEventListener("click", () => this.listen(!this.listened));
     const chart = element("div", { class: "chart" }, this.canvas);
-    this.item = element("li", {}, this.voice, chart, this.says, this.sound);
+    const line = element("p", { class: "transcript line" }, this.#text);
+    this.transcript = new Transcript(line);
+    this.item = element("li", {}, this.voice, chart, this.says, this.sound, line);
+  }
+
+  get #text() {
+    return TEXTS[this.number % TEXTS.length] ?? "";
   }
 
   get listened() {
@@ -71,7 +78,7 @@ class Row {
 
   /** @param {string} language @param {boolean} stalls */
   speak(language, stalls) {
-    const text = TEXTS[this.number % TEXTS.length] ?? "";
+    const text = this.#text;
     const speech = this.speaker.speak({ voice: this.voice.value, language });
     speech.coming = text;
     const options = { tokensPerSecond: () => 30, stalls: () => stalls, signal: speech.stop.signal };
@@ -85,6 +92,7 @@ class Row {
     speech?.sample(now, 0);
     draw(this.canvas, speech?.trace ?? null, speech?.endedAt ?? now, colour, { compact: true });
     say(this.says, speech ? words(speech) : "ready");
+    if (speech) this.transcript.show(speech, this.speaker.pace(speech.settings.voice));
   }
 }
 

@@ -2,7 +2,7 @@
 
 import argparse
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,7 +54,7 @@ class Model:
         # Servers of one's own want no key, but the client insists on one.
         self._client = openai.AsyncOpenAI(base_url=url, api_key=key or "none", max_retries=1)
 
-    async def deltas(self, messages: Sequence[dict[str, str]]) -> AsyncIterator[str]:
+    async def deltas(self, messages: Sequence[dict[str, str]]) -> AsyncGenerator[str, None]:
         """The reply as the model writes it. Raises LLMError.
 
         To stop the model, close the generator: that closes the response, and the model notices.

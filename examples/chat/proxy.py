@@ -55,9 +55,9 @@ class SpeechServer:
                 max_size=None,
             )
         except websockets.InvalidStatus as refused:
-            await _refuse(websocket, refused.response.body)
+            await _refuse(websocket, bytes(refused.response.body or b""))
         except (OSError, websockets.WebSocketException, TimeoutError):
-            await _refuse(websocket, None, self._absent())
+            await _refuse(websocket, b"", self._absent())
         else:
             async with upstream:
                 await websocket.accept(upstream.subprotocol)
@@ -106,12 +106,12 @@ async def _down(upstream: websockets.ClientConnection, websocket: WebSocket) -> 
             await websocket.send_bytes(message)
 
 
-async def _refuse(websocket: WebSocket, body: bytes | None, absent: str = "") -> None:
+async def _refuse(websocket: WebSocket, body: bytes, absent: str = "") -> None:
     """A page sees no HTTP status of a WebSocket: it is told by a message."""
     error = {"type": "error", "code": "not_ready", "message": absent, "fatal": True}
     error |= {"retryable": True, "retry_after_ms": 2000}
     with contextlib.suppress(ValueError):
-        error |= json.loads(body or b"{}")
+        error |= json.loads(body)
     offered = websocket.scope["subprotocols"]
     await websocket.accept(offered[0] if offered else None)  # a browser wants one of its own
     await websocket.send_text(json.dumps(error))

@@ -29,7 +29,7 @@ class Chat:
         self._output = output
         self.conversation = Conversation()
 
-    async def answer(self, text: str, interrupted: "asyncio.Event") -> None:
+    async def answer(self, text: str, interrupted: asyncio.Event) -> None:
         """Say the reply to `text`, unless `interrupted` is set before it ends."""
         self.conversation.user(text)
         message = self.conversation.reply()

@@ -127,6 +127,27 @@ test("what the model could not say is said in words, and what it said is heard",
   assert.equal(await words(page, "heard"), "One moment.");
 });
 
+test("a reply that could not be spoken is none that was heard", { skip }, async (t) => {
+  const { page, asked } = await chat(t, "One moment.");
+  let refuse = true;
+  await page.routeWebSocket(/\/v1\/tts/, (socket) => {
+    if (!refuse) return socket.connectToServer();
+    const says = { code: "too_many_sessions", message: "all sessions are taken" };
+    const error = { type: "error", ...says, fatal: true, retryable: true, retry_after_ms: 1000 };
+    socket.send(JSON.stringify(error));
+    socket.close({ code: 1013 });
+  });
+  await page.press("#chat-say", "H");
+  await page.press("#chat-say", "Enter");
+  await trouble(page, "The server is full");
+  refuse = false;
+  await page.press("#chat-say", "A");
+  await page.press("#chat-say", "Enter");
+  await until(page, "done");
+  const user = (content) => ({ role: "user", content });
+  assert.deepEqual(asked.at(-1), [user("H"), user("A")]);
+});
+
 test("a refused microphone is said in words", { skip }, async (t) => {
   const { page } = await chat(t, "Hello.");
   await page.evaluate(() => {

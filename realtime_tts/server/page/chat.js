@@ -94,6 +94,7 @@ export class Chat {
     speech.end();
     if (!speech.over) await over;
     if (speech.report) this.history.cut(message, speech.report.textSpoken);
+    else if (speech.trouble) this.history.cut(message, ""); // nothing was spoken
     line.lastChild?.replaceWith(shown(message, speech));
   }
 
@@ -108,6 +109,7 @@ export class Chat {
 
 /** @param {Message} message @param {Speech} speech */
 function shown(message, speech) {
+  if (speech.trouble) return message.content || "(not spoken)";
   if (!speech.report) return message.content || "(no reply)";
   return message.content ? `${message.content} — (interrupted)` : "(interrupted before a word)";
 }

@@ -20,7 +20,12 @@ from realtime_tts.server.run import running
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 DOCUMENTS = sorted(
-    [*ROOT.glob("*.md"), ROOT / "scheduler" / "README.md", *ROOT.glob("client_js/*.md")]
+    [
+        *ROOT.glob("*.md"),
+        ROOT / "scheduler" / "README.md",
+        *ROOT.glob("client_js/*.md"),
+        *ROOT.glob("examples/*/*.md"),
+    ]
 )
 
 

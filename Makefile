@@ -23,8 +23,11 @@ check: $(VENV)/.dev
 unit: $(VENV)/.dev
 	$(BIN)/pytest $(ARGS)
 
-js: client_js/node_modules/.installed
-	cd client_js && npm run --silent types && npm test --silent
+js: client_js/node_modules/.installed $(VENV)/.dev  ## what needs Chromium is skipped, and says so, without one
+	cd client_js && npm run --silent types && \
+		REALTIME_TTS_PYTHON="$(abspath $(BIN)/python)" npm test --silent
+	client_js/node_modules/.bin/tsc -p tests/page/tsconfig.json
+	node --test tests/page/*.test.js
 
 bench: $(VENV)/.dev  ## the figures of the README, on this machine
 	$(BIN)/realtime-tts bench --start $(ARGS)

@@ -1,68 +1,62 @@
 """A language model's deltas in, speech out, while the model is still writing.
 
-    python examples/llm_to_speech.py [--server ws://127.0.0.1:8000] [--interrupt-after 1.5]
+    python examples/llm_to_speech.py --llm-url http://127.0.0.1:8002/v1 --llm-model any "Good day!"
 
-The model is simulated: a fixed reply in uneven pieces. In your program `reply()` is the stream of a
-language model; anything that yields strings will do. With --interrupt-after somebody starts to talk
-while the reply is heard, and the program learns which part of it they had heard.
+Any OpenAI-compatible model will do; examples/chat/stand_in.py is one that thinks nothing. With
+--interrupt-after somebody starts to talk while the reply is heard, and the program learns which
+part of it they had heard. A conversation, with a history that knows: examples/chat/terminal.py.
 """
 
 import argparse
 import asyncio
-import random
-import time
+import os
 from collections.abc import AsyncIterator
 
-from realtime_tts import Interrupted, RealtimeTTS, Speech
+from openai import AsyncOpenAI
+
+from realtime_tts import RealtimeTTS, Speech
 from realtime_tts.client import wav_writer
 
-REPLY = (
-    "Of course. There are two trains this evening: one at ten past six that goes straight through, "
-    "and one at seven where you change once. The first is a little dearer, but you would be home "
-    "before nine. Shall I book it?"
-)
+
+async def reply(url: str, model: str, question: str) -> AsyncIterator[str]:
+    """What the model answers, a few characters at a time."""
+    llm = AsyncOpenAI(base_url=url, api_key=os.environ.get("LLM_API_KEY", "none"))
+    stream = await llm.chat.completions.create(
+        model=model, messages=[{"role": "user", "content": question}], stream=True
+    )
+    async with stream:
+        async for chunk in stream:
+            if chunk.choices and chunk.choices[0].delta.content:
+                yield chunk.choices[0].delta.content
 
 
-async def reply() -> AsyncIterator[str]:
-    """The deltas of a language model: a few characters at a time, 40 to 100 times a second."""
-    position = 0
-    while position < len(REPLY):
-        size = random.randint(1, 8)
-        yield REPLY[position : position + size]
-        position += size
-        await asyncio.sleep(random.uniform(0.01, 0.025))
-
-
-async def main(server: str, path: str, interrupt_after: float | None) -> None:
-    async with RealtimeTTS(server) as tts:
-        began = time.monotonic()
-        speech = tts.speak(reply())
-        seconds, interrupting = 0.0, None
-        with wav_writer(path) as wav:
+async def main(arguments: argparse.Namespace) -> None:
+    async with RealtimeTTS(arguments.server) as tts:
+        deltas = reply(arguments.llm_url, arguments.llm_model, arguments.question)
+        speech, barge = tts.speak(deltas), None
+        with wav_writer(arguments.output) as wav:
             async for packet in speech:
-                if seconds == 0.0:
-                    print(f"first packet after {(time.monotonic() - began) * 1000:.0f} ms")
-                    if interrupt_after is not None:
-                        interrupting = asyncio.create_task(barge_in(speech, interrupt_after))
-                seconds += len(packet) / 48_000
                 wav.writeframes(packet)
-        print(f"{seconds:.2f} s of speech in {path}")
-        if interrupting is not None:
-            report = await interrupting
-            print(f"heard:     {report.text_spoken!r}")
-            print(f"not heard: {report.text_remaining!r}")
+                if arguments.interrupt_after is not None and barge is None:
+                    barge = asyncio.create_task(barge_in(speech, arguments.interrupt_after))
+        if barge is not None:
+            await barge
 
 
-async def barge_in(speech: Speech, after: float) -> Interrupted:
+async def barge_in(speech: Speech, after: float) -> None:
     """Interrupt when the listener has heard `after` seconds."""
     await asyncio.sleep(after)
-    return await speech.interrupt(played_ms=after * 1000)
+    report = await speech.interrupt(played_ms=after * 1000)
+    print(f"heard:     {report.text_spoken!r}")
+    print(f"not heard: {report.text_remaining!r}")
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="A language model's deltas in, speech out.")
+    parser.add_argument("question")
     parser.add_argument("--server", default="ws://127.0.0.1:8000")
+    parser.add_argument("--llm-url", required=True)
+    parser.add_argument("--llm-model", required=True)
     parser.add_argument("--output", default="reply.wav")
     parser.add_argument("--interrupt-after", type=float, metavar="SECONDS")
-    arguments = parser.parse_args()
-    asyncio.run(main(arguments.server, arguments.output, arguments.interrupt_after))
+    asyncio.run(main(parser.parse_args()))

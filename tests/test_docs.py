@@ -25,6 +25,7 @@ DOCUMENTS = sorted(
         ROOT / "scheduler" / "README.md",
         *ROOT.glob("client_js/*.md"),
         *ROOT.glob("docs/*.md"),
+        *ROOT.glob("examples/*/*.md"),
     ]
 )
 

@@ -1,69 +1,37 @@
-import { websocketUrl } from "./address.js";
 import { Connection } from "./connection.js";
-import { ClientError } from "./errors.js";
-import { KEY_SUBPROTOCOL_PREFIX, SUBPROTOCOL, encode } from "./protocol.js";
+import { ClientError, ConnectionLost, KEY_SUBPROTOCOL_PREFIX, SUBPROTOCOL } from "./protocol.js";
 import { Turn } from "./turn.js";
 
-/** @import { Socket } from "./connection.js" */
-/** @import { ServerError, SessionStart, Warning } from "./protocol.js" */
-/** @import { TextSource } from "./turn.js" */
+/** @import { ConnectOptions, SessionOptions, SessionStart } from "../types/messages.js" */
+/** @import { Defaulted, TextSource } from "../types/messages.js" */
 
-/**
- * temperature 0 is greedy; topK 0 and topP 1 mean no limit.
- *
- * @typedef {{temperature?: number, topK?: number, topP?: number}} PredictorOptions
- */
-/**
- * @typedef {object} TalkerOptions
- * @property {number} [repetitionPenalty]
- * @property {PredictorOptions} [predictor]
- *
- * @typedef {PredictorOptions & TalkerOptions} SamplingOptions
- */
-/**
- * Settings of a session; what is left out is the server's choice. PROTOCOL.md, `session.start`, says
- * what each takes.
- *
- * @typedef {object} SessionOptions
- * @property {string} [model] one of `ready.models`, if there are several; else the voice picks
- * @property {string} [voice]
- * @property {string} [language]
- * @property {string} [instructions] how to speak, in words, for models that can
- * @property {number} [seed] same seed, text and settings: same audio
- * @property {SamplingOptions} [sampling]
- * @property {"on" | "off"} [textFilter] leave out markup, code, emoji, bare URLs (on)
- * @property {"auto" | "streaming" | "full_text"} [layout]
- * @property {number} [leadMs] how much audio may be sent ahead of the listener (3000)
- */
-/**
- * @typedef {object} ConnectOptions
- * @property {string} [apiKey]
- * @property {new (url: string, protocols: string[]) => Socket} [WebSocket] by default the global
- *   one, which Node has since version 22; before, pass the one of the package `ws`
- * @property {number} [connectTimeoutMs] until the server is ready (10,000)
- * @property {number} [replyTimeoutMs] until it answers settings or an interrupt (10,000)
- * @property {(notice: Warning | ServerError) => void} [onWarning] hears every warning, and errors
- *   that are about nothing in particular
- */
+const FIRST_WAIT_MS = 250;
+const LONGEST_WAIT_MS = 8_000;
 
-// What RFC 9110 allows in a token, which each subprotocol is.
-const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-
-/** A session with a server. */
+/** A session with a server; after a loss, the next one with the same settings. */
 export class RealtimeTTS {
+  #open;
+  #options;
   #connection;
-  #replyTimeoutMs;
   #turns = 0;
+  /** @type {Set<Turn>} turns made while there is no connection */
+  #waiting = new Set();
+  #reconnecting = false;
+  #closed = false;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
 
   /**
    * Use `RealtimeTTS.connect`.
    *
+   * @param {(start: SessionStart) => Promise<Connection>} open
    * @param {Connection} connection
-   * @param {number} replyTimeoutMs
+   * @param {Defaulted} options
    */
-  constructor(connection, replyTimeoutMs) {
-    this.#connection = connection;
-    this.#replyTimeoutMs = replyTimeoutMs;
+  constructor(open, connection, options) {
+    this.#open = open;
+    this.#options = options;
+    this.#connection = this.#use(connection);
   }
 
   /**
@@ -76,34 +44,38 @@ export class RealtimeTTS {
    * @throws {OverloadedError} if the server says when to try again
    * @throws {RequestError} for settings that the server cannot do
    * @throws {ClientError} for an address, key or option that cannot be used
-   * @throws {ProtocolError} for a setting out of range
    */
   static async connect(server, options = {}) {
     const {
       apiKey,
-      WebSocket: WebSocketClass = /** @type {any} */ (globalThis).WebSocket,
+      WebSocket: Socket = /** @type {any} */ (globalThis).WebSocket,
       connectTimeoutMs = 10_000,
       replyTimeoutMs = 10_000,
+      giveUpAfterMs = 30_000,
       onWarning = () => {},
-      ...settings
+      onConnected = () => {},
+      ...given
     } = options;
-    if (!WebSocketClass) {
-      throw new ClientError(
-        'there is no WebSocket here: pass one, such as `import WebSocket from "ws"`',
-      );
+    if (!Socket) {
+      throw new ClientError('no WebSocket here: pass one, `import WebSocket from "ws"`');
     }
-    const start = sessionStart(settings);
+    const start = sessionStart(given); // throws before anything is opened
     const url = websocketUrl(server);
-    const socket = new WebSocketClass(url, subprotocols(apiKey));
-    const connection = new Connection(socket, url, onWarning);
-    try {
-      await connection.nextReady(connectTimeoutMs);
-      if (Object.keys(start).length > 1) await connection.configure(start, replyTimeoutMs);
-    } catch (error) {
-      connection.close();
-      throw error;
-    }
-    return new RealtimeTTS(connection, replyTimeoutMs);
+    const protocols = subprotocols(apiKey);
+    /** @param {SessionStart} settings */
+    const open = async (settings) => {
+      const connection = new Connection(new Socket(url, protocols), url, onWarning);
+      try {
+        await connection.nextReady(connectTimeoutMs);
+        if (Object.keys(settings).length > 1) await connection.configure(settings, replyTimeoutMs);
+      } catch (error) {
+        connection.close();
+        throw error;
+      }
+      return connection;
+    };
+    const first = await open(start);
+    return new RealtimeTTS(open, first, { replyTimeoutMs, giveUpAfterMs, onConnected });
   }
 
   /** The server's latest `ready`: voices, languages, effective settings, limits. */
@@ -121,22 +93,28 @@ export class RealtimeTTS {
    *
    * @param {SessionOptions} options
    * @throws {RequestError}
+   * @throws {ConnectionLost}
    */
   async configure(options) {
-    await this.#connection.configure(sessionStart(options), this.#replyTimeoutMs);
+    await this.#connection.configure(sessionStart(options), this.#options.replyTimeoutMs);
   }
 
   /**
-   * A new turn. It is spoken after those before it.
+   * A new turn. It is spoken after those before it. If the connection is lost, it waits for the
+   * next one.
    *
    * @param {{turnId?: string}} [options] `turnId`: 1 to 64 printable ASCII characters, new to this
    *   session
-   * @throws {ConnectionLost}
+   * @throws {ConnectionLost} if there will be no other
    */
-  turn({ turnId } = {}) {
-    if (this.#connection.lost) throw this.#connection.lost;
-    this.#turns += 1;
-    return new Turn(this.#connection, turnId ?? `turn-${this.#turns}`, this.#replyTimeoutMs);
+  turn({ turnId = `turn-${++this.#turns}` } = {}) {
+    if (!/^[!-~]{1,64}$/.test(turnId)) {
+      throw new ClientError(`turnId must be 1 to 64 printable ASCII characters, found ${turnId}`);
+    }
+    const turn = new Turn(turnId, this.#options.replyTimeoutMs, (waits) => this.#wait(waits));
+    if (!this.#connection.lost) turn.attach(this.#connection);
+    else if (!this.#wait(turn)) throw this.#connection.lost;
+    return turn;
   }
 
   /**
@@ -144,7 +122,7 @@ export class RealtimeTTS {
    * throws, so does the turn.
    *
    * @param {TextSource} text
-   * @throws {ConnectionLost}
+   * @throws {ConnectionLost} if there will be no other connection
    */
   speak(text) {
     return this.turn().feed(text);
@@ -152,55 +130,128 @@ export class RealtimeTTS {
 
   /** Close the socket; turns still running end with ConnectionLost. Idempotent. */
   close() {
+    this.#closed = true;
+    clearTimeout(this.#timer);
     this.#connection.close();
+    this.#giveUp(this.#connection.lost);
   }
+
+  /* Connecting again */
+
+  /** @param {Connection} connection */
+  #use(connection) {
+    connection.onLost = () => {
+      this.#options.onConnected(false);
+      this.#reconnect();
+    };
+    return connection;
+  }
+
+  /** @param {Turn} turn @returns {boolean} false: there will be no other connection */
+  #wait(turn) {
+    if (this.#final) return false;
+    this.#waiting.add(turn);
+    this.#reconnect();
+    return true;
+  }
+
+  get #final() {
+    return this.#closed || !this.#connection.lost?.retryable || !this.#options.giveUpAfterMs;
+  }
+
+  async #reconnect() {
+    if (this.#reconnecting || this.#final) return;
+    this.#reconnecting = true;
+    const settings = /** @type {SessionStart} */ ({
+      ...this.ready.settings,
+      type: "session.start",
+    });
+    const giveUpAt = performance.now() + this.#options.giveUpAfterMs;
+    /** @type {any} */
+    let error = this.#connection.lost;
+    for (let ms = FIRST_WAIT_MS; error.retryable && performance.now() < giveUpAt; ms *= 2) {
+      // Half of it by chance, so that a restarted server's clients do not come all at once.
+      const wait = (Math.min(ms, LONGEST_WAIT_MS) * (1 + Math.random())) / 2;
+      await this.#sleep(Math.max(error.retryAfterMs, wait));
+      const connection = await this.#open(settings).catch((caught) => void (error = caught));
+      if (connection) return this.#reconnected(connection);
+    }
+    this.#giveUp(error);
+  }
+
+  /** @param {Connection} connection */
+  #reconnected(connection) {
+    this.#reconnecting = false;
+    if (this.#closed) return connection.close();
+    this.#connection = this.#use(connection);
+    for (const turn of this.#waiting) turn.attach(connection);
+    this.#waiting.clear();
+    this.#options.onConnected(true);
+  }
+
+  /** @param {any} error */
+  #giveUp(error) {
+    this.#reconnecting = false;
+    for (const turn of this.#waiting) turn.fail(new ConnectionLost(error.message, error));
+    this.#waiting.clear();
+  }
+
+  /** @param {number} ms */
+  #sleep(ms) {
+    return new Promise((resolve) => (this.#timer = setTimeout(resolve, ms)));
+  }
+}
+
+/**
+ * The WebSocket URL of a server: a ws(s) or http(s) URL, or just `host:port`. Without a path
+ * `/v1/tts` is meant.
+ *
+ * @param {string | URL} server
+ */
+export function websocketUrl(server) {
+  const text = String(server).trim();
+  try {
+    const url = new URL(text.includes("://") ? text : `ws://${text}`);
+    const scheme = url.protocol.replace("http", "ws");
+    const path = url.pathname === "/" ? "/v1/tts" : url.pathname;
+    if (/^wss?:$/.test(scheme)) return `${scheme}//${url.host}${path}${url.search}`;
+  } catch {
+    // said below
+  }
+  throw new ClientError(
+    `cannot use ${JSON.stringify(text)} as the server's address; expected a ws(s) or http(s) ` +
+      "URL or host:port",
+  );
 }
 
 /** @param {string | undefined} apiKey */
 function subprotocols(apiKey) {
   if (apiKey === undefined) return [SUBPROTOCOL];
-  if (!TOKEN.test(apiKey)) {
-    // The key itself stays out of the message: messages end up in logs.
-    const says = "an API key for use here consists of letters, digits and !#$%&'*+-.^_`|~";
-    throw new ClientError(says);
+  // The key itself stays out of the message: messages end up in logs.
+  if (!/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(apiKey)) {
+    throw new ClientError(
+      "an API key for use here consists of letters, digits and !#$%&'*+-.^_`|~",
+    );
   }
   return [SUBPROTOCOL, KEY_SUBPROTOCOL_PREFIX + apiKey];
 }
 
-/** @type {Record<string, string>} */
-const NAMES = {
-  model: "model",
-  voice: "voice",
-  language: "language",
-  instructions: "instructions",
-  seed: "seed",
-  sampling: "sampling",
-  predictor: "predictor",
-  temperature: "temperature",
-  topK: "top_k",
-  topP: "top_p",
-  repetitionPenalty: "repetition_penalty",
-  textFilter: "text_filter",
-  layout: "layout",
-  leadMs: "lead_ms",
-};
+const NAMES = (
+  "predictor language voice seed sampling instructions temperature topK topP " +
+  "repetitionPenalty model textFilter layout leadMs"
+).split(" ");
 
 /** @param {SessionOptions} options @returns {SessionStart} */
-function sessionStart(options) {
-  /** @type {SessionStart} */
-  const start = { type: "session.start", ...renamed(options) };
-  encode(start); // so that a value out of range is heard of before anything is sent
-  return start;
-}
+const sessionStart = (options) => ({ type: "session.start", ...renamed(options) });
 
 /** @param {object} options @returns {Record<string, unknown>} */
 function renamed(options) {
   const given = Object.entries(options).filter(([, value]) => value !== undefined);
   return Object.fromEntries(
-    given.flatMap(([name, value]) => {
-      const wire = Object.hasOwn(NAMES, name) ? NAMES[name] : undefined;
-      if (!wire) throw new ClientError(`there is no option \`${name}\``);
-      return [[wire, value?.constructor === Object ? renamed(value) : value]];
+    given.map(([name, value]) => {
+      if (!NAMES.includes(name)) throw new ClientError(`there is no option \`${name}\``);
+      const wire = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+      return [wire, value?.constructor === Object ? renamed(value) : value];
     }),
   );
 }

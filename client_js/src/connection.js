@@ -1,3 +1,4 @@
+import { Outbox } from "./outbox.js";
 import {
   ConnectionLost,
   HandshakeRefused,
@@ -5,42 +6,33 @@ import {
   ProtocolError,
   RequestError,
   TurnError,
-} from "./errors.js";
-import { deferred } from "./inbox.js";
-import { Outbox } from "./outbox.js";
-import { SUBPROTOCOL, parseServerMessage } from "./protocol.js";
+  deferred,
+  parseServerMessage,
+} from "./protocol.js";
 
-/** @import { Deferred, Inbox } from "./inbox.js" */
-/** @import { Ready, ServerError, SessionStart, TurnDone, Warning } from "./protocol.js" */
-
-/**
- * The part of the WebSocket interface that is used; browsers, Node 22 and the package `ws` have it.
- *
- * @typedef {object} Socket
- * @property {string} binaryType
- * @property {string} protocol
- * @property {(data: string) => void} send
- * @property {(code?: number, reason?: string) => void} close
- * @property {(type: any, listener: (event: any) => void) => void} addEventListener
- */
+/** @import { Turn } from "./turn.js" */
+/** @import { Deferred, Ready, ServerError, ServerMessage } from "../types/messages.js" */
+/** @import { SessionStart, Socket, Warning } from "../types/messages.js" */
 
 /** One socket with one session: hands everything that comes to the turn it belongs to. */
 export class Connection {
   /** @type {ConnectionLost | null} */
   lost = null;
-  /** @type {Ready | null} */
-  #ready = null;
-  /** @type {Outbox | null} */
-  #outbox = null;
+  /** @type {() => void} */
+  onLost = () => {};
+  /** The server's latest word on voices, settings and limits. @type {Ready} */
+  ready = /** @type {any} */ (null);
+  /** @type {Outbox} */
+  outbox = /** @type {any} */ (null);
   /** @type {Deferred<Ready>[]} */
-  #readyWaiters = [];
-  /** @type {Map<string, Inbox>} */
-  #inboxes = new Map();
-  /** @type {Inbox | null} */
+  #waiters = [];
+  /** Who hears what comes for a turn, until it is done. @type {Map<string | undefined, Turn>} */
+  turns = new Map();
+  /** @type {Turn | null} */
   #onAir = null;
   /** @type {ServerError | null} */
   #fatal = null;
-  /** @type {unknown} */
+  /** @type {any} */
   #socketError;
   #socket;
   #url;
@@ -61,27 +53,15 @@ export class Connection {
     socket.addEventListener("error", (event) => (this.#socketError ??= event));
   }
 
-  /** The server's latest word on voices, settings and limits. */
-  get ready() {
-    if (!this.#ready) throw new TypeError("used before the first `ready`");
-    return this.#ready;
-  }
-
-  get outbox() {
-    if (!this.#outbox) throw new TypeError("used before the first `ready`");
-    return this.#outbox;
-  }
-
   /**
    * The server's next `ready`; rejects if it refuses instead, or says nothing for too long.
    *
    * @param {number} timeoutMs
    */
   async nextReady(timeoutMs) {
-    if (this.lost) throw this.lost;
     /** @type {Deferred<Ready>} */
     const waiter = deferred();
-    this.#readyWaiters.push(waiter);
+    this.#waiters.push(waiter);
     return this.within(timeoutMs, waiter.promise, "no `ready`");
   }
 
@@ -92,16 +72,6 @@ export class Connection {
     await this.nextReady(timeoutMs);
   }
 
-  /** Hand what comes for this turn to `inbox`, until it is done. @param {Inbox} inbox */
-  join(inbox) {
-    this.#inboxes.set(inbox.turnId, inbox);
-  }
-
-  /** @param {Inbox} inbox */
-  leave(inbox) {
-    this.#inboxes.delete(inbox.turnId);
-  }
-
   /**
    * Wait for an answer; a server that gives none in time is given up.
    *
@@ -109,13 +79,9 @@ export class Connection {
    * @param {number} timeoutMs
    * @param {Promise<T>} answer
    * @param {string} missing
-   * @returns {Promise<T>}
    */
   async within(timeoutMs, answer, missing) {
-    const timer = setTimeout(() => {
-      this.#end(new ConnectionLost(`${this.#url}: ${missing} within ${timeoutMs} ms`));
-      this.#socket.close();
-    }, timeoutMs);
+    const timer = setTimeout(() => this.#end(`${missing} within ${timeoutMs} ms`), timeoutMs);
     try {
       return await answer;
     } finally {
@@ -124,116 +90,96 @@ export class Connection {
   }
 
   close() {
-    this.#end(new ConnectionLost(`the connection to ${this.#url} was closed by this client`));
-    this.#socket.close(1000);
+    this.#end("closed by this client", false, 1000);
   }
 
-  /** @param {unknown} data */
+  /** @param {string | ArrayBuffer} data */
   #received(data) {
     if (this.lost) return;
-    if (typeof data !== "string") {
-      // Between turns there is no audio; a server that sends some has nobody to play it to.
-      this.#onAir?.packet(/** @type {ArrayBuffer} */ (data));
-      return;
-    }
+    // Between turns there is no audio; a server that sends some has nobody to play it to.
+    if (typeof data !== "string") return this.#onAir?.packet(data);
     try {
-      this.#dispatch(parseServerMessage(data));
+      const message = parseServerMessage(data);
+      if (message) this.#dispatch(message);
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
-      if (error.code === "unknown_type") return; // the server is newer
-      const says = `${this.#url} sent what no realtime-tts server sends: ${error.message}`;
-      this.#end(new ConnectionLost(says));
-      this.#socket.close();
+      this.#end(`this is no realtime-tts server: ${error.message}`, false);
     }
   }
 
-  /** @param {import("./protocol.js").ServerMessage} message */
+  /** @param {ServerMessage} message */
   #dispatch(message) {
-    const inbox = "turn_id" in message ? this.#inboxes.get(message.turn_id ?? "") : undefined;
+    const turn = "turn_id" in message ? this.turns.get(message.turn_id) : undefined;
     switch (message.type) {
       case "ready":
-        this.#becameReady(message);
+        this.ready = message;
+        this.outbox ??= new Outbox((text) => this.#socket.send(text), message.limits);
+        for (const waiter of this.#waiters.splice(0)) waiter.resolve(message);
         break;
       case "turn.started":
-        this.#onAir = inbox ?? null;
-        if (inbox) inbox.layout = message.layout;
+        this.#onAir = turn ?? null;
+        if (turn) turn.layout = message.layout;
         break;
       case "turn.interrupted":
-        inbox?.interrupted(message);
+        turn?.interrupted(message);
         break;
       case "turn.done":
-        this.#turnDone(message, inbox);
+        if (this.#onAir?.turnId === message.turn_id) this.#onAir = null;
+        this.turns.delete(message.turn_id);
+        turn?.finished(message);
         break;
       case "warning":
-        inbox?.warn(message);
+        turn?.warn(message);
         this.#onWarning(message);
         break;
       case "error":
-        this.#error(message, inbox);
+        this.#error(message, turn);
     }
   }
 
-  /** @param {Ready} message */
-  #becameReady(message) {
-    this.#ready = message;
-    this.#outbox ??= new Outbox((data) => this.#write(data), message.limits);
-    for (const waiter of this.#readyWaiters.splice(0)) waiter.resolve(message);
-  }
-
-  /** @param {TurnDone} message @param {Inbox | undefined} inbox */
-  #turnDone(message, inbox) {
-    if (this.#onAir?.turnId === message.turn_id) this.#onAir = null;
-    this.#inboxes.delete(message.turn_id);
-    inbox?.done(message);
-  }
-
-  /** @param {ServerError} message @param {Inbox | undefined} inbox */
-  #error(message, inbox) {
+  /** @param {ServerError} message @param {Turn | undefined} turn */
+  #error(message, turn) {
     const { code, fatal, retryable, retry_after_ms: retryAfterMs } = message;
-    const says = `${code}: ${message.message}`;
-    const overloaded =
-      typeof retryAfterMs === "number" ? new OverloadedError(says, code, retryAfterMs) : null;
     if (fatal) this.#fatal = message;
-    if (inbox) inbox.refuse(overloaded ?? new TurnError(says, { code, retryable }));
+    const Kind = retryAfterMs ? OverloadedError : message.turn_id ? TurnError : RequestError;
+    const details = { code, retryable, ...(retryAfterMs && { retryAfterMs }) };
+    const error = new Kind(`${code}: ${message.message}`, details);
+    turn?.refuse(error);
     if (message.turn_id) return;
-    const waiters = this.#readyWaiters.splice(0);
-    const error = overloaded ?? new RequestError(says, { code, retryable });
-    for (const waiter of waiters) waiter.reject(error);
-    if (waiters.length === 0 && !fatal) this.#onWarning(message);
+    if (!this.#refuse(error) && !fatal) this.#onWarning(message);
   }
 
-  /** @param {string} data */
-  #write(data) {
-    this.#socket.send(data);
+  /** Whether anybody waited for `ready`. @param {Error} error */
+  #refuse(error) {
+    const waiters = this.#waiters.splice(0);
+    for (const waiter of waiters) waiter.reject(error);
+    return waiters.length > 0;
   }
 
   /** @param {number} code @param {string} reason */
   #closed(code, reason) {
-    if (!this.#ready && !this.#fatal) this.#refuseWaiters();
-    const said = this.#fatal ? `${this.#fatal.code}: ${this.#fatal.message}` : `${code} ${reason}`;
-    this.#end(new ConnectionLost(`${this.#url}: the connection was closed: ${said.trim()}`));
-  }
-
-  #refuseWaiters() {
-    const detail = /** @type {any} */ (this.#socketError)?.message;
-    const says =
-      `no session at ${this.#url}${detail ? `: ${detail}` : ""}; is the server running, is the ` +
-      `API key right, is this origin allowed, does it speak ${SUBPROTOCOL}?`;
-    const error = new HandshakeRefused(says, this.#socketError);
-    for (const waiter of this.#readyWaiters.splice(0)) waiter.reject(error);
-  }
-
-  /** @param {ConnectionLost} error */
-  #end(error) {
-    if (this.lost) return;
-    this.lost = error;
-    this.#outbox?.close();
-    for (const waiter of this.#readyWaiters.splice(0)) waiter.reject(error);
-    for (const inbox of this.#inboxes.values()) {
-      inbox.fail(error);
-      inbox.report.reject(error);
+    const detail = this.#socketError?.message;
+    if (!this.ready && !this.#fatal) {
+      const says =
+        `no session at ${this.#url}${detail ? `: ${detail}` : ""}; is the server running, the key right, this ` +
+        `origin allowed?`;
+      this.#refuse(new HandshakeRefused(says, { code: "handshake_refused", retryable: true }));
     }
-    this.#inboxes.clear();
+    const why = this.#fatal ? `${this.#fatal.code}: ${this.#fatal.message}` : `${code} ${reason}`;
+    this.#end(`closed: ${why}`, this.#fatal?.retryable ?? code !== 1008);
+  }
+
+  /** @param {string} why @param {boolean} [retryable] @param {number} [code] */
+  #end(why, retryable = true, code) {
+    this.#socket.close(code);
+    if (this.lost) return;
+    const details = { code: "connection_lost", retryable };
+    this.lost = new ConnectionLost(`connection to ${this.#url}: ${why}`, details);
+    this.outbox?.close();
+    this.#refuse(this.lost);
+    for (const turn of this.turns.values()) turn.lost(this.lost);
+    this.turns.clear();
     this.#onAir = null;
+    this.onLost();
   }
 }

@@ -4,10 +4,11 @@ export {
   ConnectionLost,
   HandshakeRefused,
   OverloadedError,
+  PACKET_BYTES,
   ProtocolError,
   RealtimeTTSError,
   RequestError,
+  SAMPLE_RATE,
   TurnError,
-} from "./errors.js";
-export { PACKET_BYTES, SAMPLE_RATE } from "./protocol.js";
+} from "./protocol.js";
 export { Turn } from "./turn.js";

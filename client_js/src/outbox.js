@@ -1,6 +1,4 @@
-import { encode } from "./protocol.js";
-
-/** @import { ClientMessage, Limits } from "./protocol.js" */
+/** @import { ClientMessage, Limits } from "../types/messages.js" */
 
 // A server ends a session that sends too fast. Messages bunch up on the way, so stay below.
 const RATE_SHARE = 0.9;
@@ -35,8 +33,7 @@ export class Outbox {
     this.#write = write;
     this.#now = now;
     this.#rate = (limits.messages_per_second * RATE_SHARE) / 1000;
-    this.#burst = Math.max(1, limits.message_burst * BURST_SHARE);
-    this.#tokens = this.#burst;
+    this.#burst = this.#tokens = Math.max(1, limits.message_burst * BURST_SHARE);
     this.#refilledAt = now();
     const fits = Math.floor(limits.max_message_bytes / BYTES_PER_UNIT);
     this.#maxUnits = Math.max(1, Math.min(limits.max_text_chars, fits));
@@ -45,25 +42,21 @@ export class Outbox {
   /**
    * Send a text of any length, in as many messages as it takes.
    *
-   * @param {string} turnId
+   * @param {string} turn_id
    * @param {string} text
    * @param {boolean} end
    */
-  text(turnId, text, end) {
+  text(turn_id, text, end) {
     for (let start = 0; start < text.length; start += this.#maxUnits) {
       const piece = text.slice(start, start + this.#maxUnits);
       const last = start + this.#maxUnits >= text.length;
-      this.send({ type: "text", turn_id: turnId, text: piece, ...(end && last && { end: true }) });
+      this.send({ type: "text", turn_id, text: piece, ...(end && last && { end }) });
     }
   }
 
   /** Send in turn. @param {ClientMessage} message */
   send(message) {
-    const data = encode(message); // a bad message is the caller's to hear of, now
-    if (this.#queue.length === 0 && this.#take()) {
-      this.#write(data);
-      return;
-    }
+    if (this.#queue.length === 0 && this.#take()) return this.#write(JSON.stringify(message));
     if (!this.#join(message)) this.#queue.push({ ...message });
     this.#arm();
   }
@@ -71,7 +64,7 @@ export class Outbox {
   /** Send at once, past everything that waits. @param {ClientMessage} message */
   sendNow(message) {
     this.#tokens -= 1;
-    this.#write(encode(message));
+    this.#write(JSON.stringify(message));
   }
 
   /**
@@ -92,6 +85,7 @@ export class Outbox {
   close() {
     clearTimeout(this.#timer);
     this.#queue = [];
+    this.#write = () => {};
   }
 
   /** @param {ClientMessage} message */
@@ -109,9 +103,7 @@ export class Outbox {
     const now = this.#now();
     this.#tokens = Math.min(this.#burst, this.#tokens + (now - this.#refilledAt) * this.#rate);
     this.#refilledAt = now;
-    if (this.#tokens < 1) return false;
-    this.#tokens -= 1;
-    return true;
+    return this.#tokens >= 1 && this.#tokens-- >= 1;
   }
 
   #arm() {
@@ -120,10 +112,9 @@ export class Outbox {
 
   #drain() {
     this.#timer = undefined;
-    while (this.#queue.length > 0 && this.#take()) {
-      const message = this.#queue.shift();
-      if (message) this.#write(encode(message));
-    }
+    let message;
+    while (this.#queue.length > 0 && this.#take())
+      if ((message = this.#queue.shift())) this.#write(JSON.stringify(message));
     if (this.#queue.length > 0) this.#arm();
   }
 }

@@ -1,83 +1,77 @@
-import { ClientError } from "./errors.js";
-import { Inbox } from "./inbox.js";
-import { SAMPLE_RATE } from "./protocol.js";
+import {
+  ClientError,
+  ConnectionLost,
+  RealtimeTTSError,
+  SAMPLES_PER_MS,
+  TurnError,
+  deferred,
+  onWire,
+  split,
+} from "./protocol.js";
 
 /** @import { Connection } from "./connection.js" */
-/** @import { Interrupted, TurnResult } from "./inbox.js" */
-/** @import { Position } from "./protocol.js" */
-
-/** @typedef {{playedMs?: number, playedSamples?: number}} Played how much the listener has heard */
-/** @typedef {string | Iterable<string> | AsyncIterable<string>} TextSource */
+/** @import { Deferred, Interrupted, Played, Position, TextSource, TurnDone } from "../types/messages.js" */
+/** @import { TurnInterrupted, TurnResult, Warning } from "../types/messages.js" */
 
 /**
  * One stream of text in and of packets out. Made by `RealtimeTTS.turn()`; it reaches the server
  * with its first text.
  *
- * Iterating gives the packets (`Uint8Array`: 24 kHz, mono, 16 bit little-endian, at most 4,096
- * bytes) until the turn is over, then throws what ended it early: `TurnError`, `OverloadedError` or
- * `ConnectionLost`; nothing after an interrupt. Leaving the loop early interrupts the turn.
- *
- * @implements {AsyncIterable<Uint8Array>}
+ * Iterating gives the packets until the turn is over, then throws what ended it early: `TurnError`,
+ * `OverloadedError` or `ConnectionLost`. Leaving the loop early interrupts the turn.
  */
 export class Turn {
-  #connection;
-  #inbox;
-  #replyTimeoutMs;
-  #text = "";
-  #begun = false;
+  /** All text sent so far. */
+  text = "";
+  /** Nothing more will come. */
+  over = false;
+  /** `streaming` or `full_text`, once audio began. @type {string | null} */
+  layout = null;
+  /** Samples that came, whether or not they were read. */
+  samplesReceived = 0;
+  /** What the server warned about. @type {Warning[]} */
+  warnings = [];
+  /** @type {Deferred<TurnResult>} */
+  #result = deferred();
+  /** @type {Deferred<Interrupted | null>} null: the server cannot say */
+  #report = deferred();
+  /** @type {Connection | null} */
+  #connection = null;
   #ended = false;
   /** @type {Promise<Interrupted> | null} */
   #interrupting = null;
+  /** @type {Uint8Array<ArrayBuffer>[]} */
+  #packets = [];
+  /** @type {Error | null} */
+  #failure = null;
+  /** @type {RealtimeTTSError | null} */
+  #refused = null;
+  #wake = () => {};
+  #replyMs;
+  #wait;
 
-  /** @param {Connection} connection @param {string} turnId @param {number} replyTimeoutMs */
-  constructor(connection, turnId, replyTimeoutMs) {
-    this.#connection = connection;
-    this.#inbox = new Inbox(turnId);
-    this.#replyTimeoutMs = replyTimeoutMs;
-    connection.join(this.#inbox);
-  }
-
-  /** The turn's name on the wire and in the server's log. */
-  get turnId() {
-    return this.#inbox.turnId;
-  }
-
-  /** All text sent so far. */
-  get text() {
-    return this.#text;
-  }
-
-  /** Nothing more will come. */
-  get over() {
-    return this.#inbox.over;
+  /**
+   * @param {string} turnId
+   * @param {number} replyMs
+   * @param {(turn: Turn) => boolean} wait for a connection; false: there will be none
+   */
+  constructor(turnId, replyMs, wait) {
+    /** The turn's name on the wire and in the server's log. */
+    this.turnId = turnId;
+    this.#replyMs = replyMs;
+    this.#wait = wait;
   }
 
   /** How the turn ended. Rejects with what iterating would throw. @returns {Promise<TurnResult>} */
   get done() {
-    return this.#inbox.result.promise;
-  }
-
-  /** `streaming` or `full_text`, once audio began. */
-  get layout() {
-    return this.#inbox.layout;
-  }
-
-  /** Samples that came, whether or not they were read. */
-  get samplesReceived() {
-    return this.#inbox.samplesReceived;
-  }
-
-  /** What the server warned about, such as text with nothing to speak. */
-  get warnings() {
-    return this.#inbox.warnings;
+    return this.#result.promise;
   }
 
   /* Text in */
 
   /**
    * Send a text delta as it came from the language model: no trimming, no joining. `end` ends the
-   * text with it, so that the server sees a short text whole. Does nothing once the turn is over or
-   * interrupted, for a sender cannot know that in time.
+   * text with it. Does nothing once the turn is over: a sender cannot know that in time.
    *
    * @param {string} delta
    * @param {{end?: boolean}} [options]
@@ -87,110 +81,45 @@ export class Turn {
     if (typeof delta !== "string") {
       throw new ClientError(`a text delta is a string, found ${typeof delta}`);
     }
-    if (this.over || this.#interrupting) return;
+    if (this.#stopped) return;
     if (this.#ended) {
       throw new ClientError(`turn ${this.turnId}: text after its end; open the next turn`);
     }
-    if (delta !== "") {
-      this.#begun = true;
-      this.#text += delta;
+    if (delta) {
+      this.text += delta;
       this.#ended = end;
-      this.#connection.outbox.text(this.turnId, delta, end);
+      this.#connection?.outbox.text(this.turnId, delta, end);
     } else if (end) this.end();
   }
 
   /** Speak what was sent so far without waiting for more, and stay in the turn. */
   flush() {
-    if (this.#live) this.#connection.outbox.send({ type: "flush", turn_id: this.turnId });
+    if (!this.#ended) this.#send("flush");
   }
 
   /** No more text. A turn without any is over at once. Idempotent. */
   end() {
     if (this.#ended) return;
-    if (this.#live) this.#connection.outbox.send({ type: "turn.end", turn_id: this.turnId });
-    else if (!this.#begun) this.#finishHere("complete");
     this.#ended = true;
+    if (this.text) this.#send("turn.end");
+    else this.#finishHere("complete");
   }
 
-  /**
-   * Report how much the listener has heard, for the server's schedule and `textSpoken`.
-   *
-   * @param {Played} position
-   */
+  /** Report how much the listener has heard. @param {Played} position */
   played(position) {
-    if (this.#begun && !this.#interrupting && !this.#connection.lost) {
-      const message = { type: /** @type {const} */ ("played"), turn_id: this.turnId };
-      this.#connection.outbox.send({ ...message, ...onWire(position) });
-    }
-  }
-
-  /* Packets out */
-
-  /** @returns {AsyncIterator<Uint8Array, undefined>} */
-  [Symbol.asyncIterator]() {
-    return {
-      next: async () => {
-        const value = await this.#inbox.next();
-        return value ? { done: false, value } : { done: true, value: undefined };
-      },
-      return: async () => {
-        if (!this.over) this.#abandon();
-        return { done: true, value: undefined };
-      },
-    };
-  }
-
-  /* Stopping */
-
-  /**
-   * Stop speaking. From this call on not one more packet comes out of the turn. Without a position
-   * the server estimates what was heard. Works on a turn that is done, too, while its listener still
-   * hears it. Called again it gives the first answer.
-   *
-   * @param {Played} [position]
-   * @returns {Promise<Interrupted>} rejects with ConnectionLost
-   */
-  interrupt(position = {}) {
-    this.#inbox.silence();
-    this.#interrupting ??= this.#interrupt(position);
-    return this.#interrupting;
-  }
-
-  /** @param {Played} position @returns {Promise<Interrupted>} */
-  async #interrupt(position) {
-    if (!this.#begun) {
-      this.#finishHere("interrupted");
-      return this.#heard({ playedMs: 0 });
-    }
-    if (this.#connection.lost) throw this.#connection.lost;
-    const inbox = this.#inbox;
-    const unsent = this.#connection.outbox.drop(this.turnId);
-    const message = { type: /** @type {const} */ ("interrupt"), turn_id: this.turnId };
-    this.#connection.join(inbox); // a turn that is done had left
-    this.#connection.outbox.sendNow({ ...message, ...onWire(position) });
-    const answer = inbox.report.promise;
-    const report = await this.#connection.within(this.#replyTimeoutMs, answer, "no answer");
-    if (!report) this.#finishHere("interrupted");
-    if (inbox.over) this.#connection.leave(inbox);
-    else await this.#connection.within(this.#replyTimeoutMs, settled(this.done), "no `turn.done`");
-    const heard = report ?? this.#heard(position);
-    return { ...heard, textRemaining: heard.textRemaining + unsent };
-  }
-
-  #abandon() {
-    this.interrupt().catch(() => {}); // a lost connection has stopped it as well
+    const at = onWire(position);
+    if (Object.keys(at).length === 0)
+      throw new ClientError("played: expected a position, found none");
+    this.#send("played", at);
   }
 
   /**
-   * Feed the turn from `source` in the background, and end it.
-   *
-   * @param {TextSource} source
-   * @returns {this}
+   * Feed the turn in the background, and end it. @param {TextSource} source
    */
   feed(source) {
     this.#feed(source).catch((error) => {
-      this.#inbox.fail(error);
-      this.#abandon();
+      this.fail(error);
+      this.interrupt();
     });
     return this;
   }
@@ -199,54 +128,180 @@ export class Turn {
   async #feed(source) {
     if (typeof source === "string") return this.send(source, { end: true });
     for await (const delta of source) {
-      if (this.over || this.#interrupting) return;
+      if (this.#stopped) return;
       this.send(delta);
     }
     this.end();
   }
 
-  /** The server knows the turn and still takes text for it. */
-  get #live() {
-    return this.#begun && !this.#ended && !this.#interrupting && !this.over;
+  /** @param {"flush" | "turn.end" | "played"} type @param {Position} [at] */
+  #send(type, at) {
+    // What is played may still be told when no more comes.
+    if (!this.text || this.#interrupting || (this.over && !at)) return;
+    this.#connection?.outbox.send({ type, turn_id: this.turnId, ...at });
   }
 
-  /** The turn is over without word from the server. @param {string} reason */
+  get #stopped() {
+    return this.over || this.#interrupting !== null;
+  }
+
+  /* Packets out */
+
+  /** @returns {AsyncGenerator<Uint8Array<ArrayBuffer>, void>} 24 kHz, mono, s16le, <= 4,096 bytes */
+  async *[Symbol.asyncIterator]() {
+    try {
+      for (;;) {
+        const packet = this.#packets.shift();
+        if (packet) yield packet;
+        else if (this.#failure) throw this.#failure;
+        else if (this.#stopped) return;
+        else await new Promise((resolve) => (this.#wake = () => resolve(null)));
+      }
+    } finally {
+      if (!this.over) this.interrupt();
+    }
+  }
+
+  /* Stopping */
+
+  /**
+   * Stop speaking. From this call on not one more packet comes out of the turn. Without a position
+   * the server estimates what was heard; without the server the client does. Works on a turn that is
+   * done, too, while its listener still hears it. Called again it gives the first answer.
+   *
+   * @param {Played} [position]
+   * @returns {Promise<Interrupted>}
+   */
+  interrupt(position = {}) {
+    this.#interrupting ??= this.#interrupt(onWire(position));
+    this.#silence();
+    return this.#interrupting;
+  }
+
+  /** @param {Position} at @returns {Promise<Interrupted>} */
+  async #interrupt(at) {
+    const { turnId, samplesReceived: samplesSent } = this;
+    const connection = this.#connection;
+    const unsent = connection?.outbox.drop(turnId) ?? this.text;
+    if (connection && !connection.lost && unsent !== this.text) {
+      connection.turns.set(turnId, this); // a turn that is done had left
+      connection.outbox.sendNow({ type: "interrupt", turn_id: turnId, ...at });
+      const report = await connection.within(this.#replyMs, this.#report.promise, "no answer");
+      if (this.over) connection.turns.delete(turnId);
+      else
+        await connection.within(
+          this.#replyMs,
+          this.done.catch(() => {}),
+          "no `turn.done`",
+        );
+      if (report) return { ...report, textRemaining: report.textRemaining + unsent };
+    }
+    this.#finishHere("interrupted");
+    const playedMs = at.played_ms ?? (at.played_samples ?? samplesSent) / SAMPLES_PER_MS;
+    return { turnId, samplesSent, playedMs, ...this.#split(playedMs * SAMPLES_PER_MS) };
+  }
+
+  #silence() {
+    this.#packets = [];
+    this.#wake();
+  }
+
+  /** Over without word from the server. @param {string} reason */
   #finishHere(reason) {
     if (this.over) return;
-    this.#connection.leave(this.#inbox);
-    const counts = { samples: 0, ttfaMs: null, underruns: 0, heldMs: 0, textChars: 0 };
-    this.#inbox.finish({ turnId: this.turnId, reason, ...counts });
+    const { turnId } = this;
+    this.#connection?.turns.delete(turnId);
+    this.#finish({
+      turnId,
+      reason,
+      samples: 0,
+      ttfaMs: null,
+      underruns: 0,
+      heldMs: 0,
+      textChars: 0,
+    });
+  }
+
+  /** @param {TurnResult} result */
+  #finish(result) {
+    this.over = true;
+    this.#result.resolve(result);
+    this.#wake();
+  }
+
+  /** What was heard, by estimate. @param {number} samples */
+  #split(samples) {
+    return split(this.text, samples, this.over && !this.#failure ? this.samplesReceived : 0);
+  }
+
+  /* From the connection */
+
+  /** There is one: what was sent goes out. @internal @param {Connection} connection */
+  attach(connection) {
+    if (this.over) return;
+    this.#connection = connection;
+    connection.turns.set(this.turnId, this);
+    connection.outbox.text(this.turnId, this.text, this.#ended);
   }
 
   /**
-   * About a turn that the server does not know any more, or never knew: all of it was heard.
+   * It is lost. A turn without text can wait for another; what was sent is never sent again.
    *
-   * @param {Played} position
+   * @internal @param {RealtimeTTSError} error
    */
-  #heard({ playedMs, playedSamples }) {
-    const samplesSent = this.samplesReceived;
-    const ms = ((playedSamples ?? samplesSent) / SAMPLE_RATE) * 1000;
-    return {
-      turnId: this.turnId,
-      samplesSent,
-      playedMs: playedMs ?? ms,
-      textSpoken: this.#text,
-      textRemaining: "",
-    };
+  lost(error) {
+    if (this.text || !this.#wait(this)) this.fail(new ConnectionLost(error.message, error));
+    this.#report.resolve(null);
   }
-}
 
-/** @param {Promise<unknown>} promise @returns {Promise<void>} */
-const settled = (promise) =>
-  promise.then(
-    () => {},
-    () => {},
-  );
+  /** Over with an error, unless it was over before. @internal @param {Error} error */
+  fail(error) {
+    if (this.over) return;
+    this.#failure = error;
+    if (error instanceof RealtimeTTSError) Object.assign(error, this.#split(this.samplesReceived));
+    this.over = true;
+    this.#result.reject(error);
+    this.#wake();
+  }
 
-/** @param {Played} position @returns {Position} */
-function onWire({ playedMs, playedSamples }) {
-  return {
-    ...(playedMs !== undefined && { played_ms: playedMs }),
-    ...(playedSamples !== undefined && { played_samples: playedSamples }),
-  };
+  /** @internal @param {ArrayBuffer} data */
+  packet(data) {
+    this.samplesReceived += data.byteLength / 2;
+    if (!this.#interrupting) this.#packets.push(new Uint8Array(data));
+    this.#wake();
+  }
+
+  /** @internal @param {TurnInterrupted} message */
+  interrupted(message) {
+    this.#silence();
+    this.#report.resolve({
+      turnId: message.turn_id,
+      samplesSent: message.samples_sent,
+      playedMs: message.played_ms,
+      textSpoken: message.text_spoken,
+      textRemaining: message.text_remaining,
+    });
+  }
+
+  /** @internal @param {Warning} message */
+  warn(message) {
+    this.warnings.push(message);
+    if (message.code === "turn_already_done") this.#report.resolve(null);
+  }
+
+  /** An error; the turn goes on until `turn.done`. @internal @param {RealtimeTTSError} error */
+  refuse(error) {
+    if (error.code === "unknown_turn") this.#report.resolve(null);
+    else this.#refused ??= error;
+  }
+
+  /** @internal @param {TurnDone} message */
+  finished({ turn_id: turnId, reason, samples, ttfa_ms, underruns, held_ms, text_chars }) {
+    if (reason === "closed" || reason === "error" || (this.#refused && reason !== "interrupted")) {
+      const says = `${reason}: the server ended the turn before it was spoken`;
+      this.fail(this.#refused ?? new TurnError(says, { code: reason, retryable: true }));
+    }
+    const [ttfaMs, heldMs, textChars] = [ttfa_ms, held_ms, text_chars];
+    this.#finish({ turnId, reason, samples, ttfaMs, underruns, heldMs, textChars });
+  }
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { websocketUrl } from "../src/address.js";
+import { websocketUrl } from "../src/client.js";
 import { ClientError } from "../src/index.js";
 
 for (const [given, url] of [

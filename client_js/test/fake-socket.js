@@ -1,5 +1,7 @@
 import { readFileSync } from "node:fs";
 
+import { RealtimeTTS } from "../src/index.js";
+
 /** The examples and conversations of PROTOCOL.md, which the Python tests read as well. */
 export const fixtures = JSON.parse(
   readFileSync(new URL("../../tests/protocol/messages.json", import.meta.url), "utf8"),
@@ -64,6 +66,21 @@ export class FakeSocket extends EventTarget {
   take() {
     return this.sent.splice(0);
   }
+}
+
+/** A client and the server's end of its socket, until the test is over. */
+export async function connect(t, options = {}, ready = READY) {
+  const opening = RealtimeTTS.connect("ws://server", { WebSocket: FakeSocket, ...options });
+  FakeSocket.last.say(ready);
+  const tts = await opening;
+  t.after(() => tts.close());
+  return { tts, socket: FakeSocket.last };
+}
+
+export async function collect(turn) {
+  const packets = [];
+  for await (const packet of turn) packets.push(packet);
+  return packets;
 }
 
 /** The messages about a turn, with what does not matter filled in. */

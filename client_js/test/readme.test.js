@@ -6,7 +6,7 @@ import * as everything from "../src/index.js";
 import { FakeSocket, READY, done, interrupted, started } from "./fake-socket.js";
 
 const README = readFileSync(new URL("../README.md", import.meta.url), "utf8");
-const [browser, node, turns, bargeIn] = [...README.matchAll(/^```js\n(.*?)^```/gms)].map(
+const [browser, node, turns, bargeIn, again] = [...README.matchAll(/^```js\n(.*?)^```/gms)].map(
   (m) => m[1],
 );
 
@@ -78,13 +78,27 @@ test("the example of a turn plays, and that of an interrupt reports", async () =
   const turn = tts.turn();
   turn.send("a");
   const report = `${bargeIn} return [textSpoken, textRemaining];`;
-  assert.deepEqual(await run(report, { turn, player: { playedMs: 80 } }), ["heard", "not heard"]);
+  assert.deepEqual(await run(report, { turn }), ["heard", "not heard"]);
+});
+
+test("the example of a lost connection speaks the rest", async () => {
+  const lost = Object.assign(new everything.ConnectionLost("gone"), { textRemaining: "the rest" });
+  const said = [];
+  const given = {
+    ConnectionLost: everything.ConnectionLost,
+    playback: { done: Promise.reject(lost) },
+    player: { play: (text) => said.push(text) },
+    tts: { speak: (text) => text },
+  };
+  await run(again, given);
+  assert.deepEqual(said, ["the rest"]);
 });
 
 test("every method and error that the tables name exists", () => {
   const { RealtimeTTS: Client, Turn, ...rest } = everything;
   for (const [, of, name] of README.matchAll(/`(tts|turn)\.(\w+)/g)) {
-    assert.ok(name in (of === "tts" ? Client : Turn).prototype, `${of}.${name}`);
+    const made = of === "tts" ? Client.prototype : new Turn("a", 0, () => false);
+    assert.ok(name in made, `${of}.${name}`);
   }
   const errors = Object.keys(rest).filter((name) => /Error$|Lost$|Refused$/.test(name));
   for (const name of errors) assert.match(README, new RegExp(`\`${name}`), name);

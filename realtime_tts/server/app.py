@@ -11,27 +11,26 @@ from importlib import resources
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from realtime_tts.metrics import CONTENT_TYPE, Metrics
-from realtime_tts.server.auth import Gate, is_loopback, send_denial
+from realtime_tts.server.auth import OPEN_PATHS, Gate, is_loopback, send_denial
+from realtime_tts.server.client_files import client_files
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.front import Front
+from realtime_tts.server.static import file_route, static_routes
 from realtime_tts.server.voices import voice_routes
 
 _LAG_PROBE_SECONDS = 0.1
-_PAGE_HEADERS = {
-    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'",
-    "x-content-type-options": "nosniff",
-}
 
 
 def create_app(front: Front) -> Starlette:
     """The application for `front`. Its lifespan starts and stops the engine."""
+    page = _page_routes()
     routes = [
-        Route("/", _landing_page),
+        *page,
         WebSocketRoute("/v1/tts", front.serve),
         Route("/v1/tts", _upgrade_required),
         *voice_routes(),
@@ -46,6 +45,7 @@ def create_app(front: Front) -> Starlette:
         api_keys=config.api_keys,
         allowed_origins=config.allowed_origins,
         loopback=is_loopback(config.host),
+        open_paths=OPEN_PATHS | {route.path for route in page},
         metrics=front.metrics,
     )
     app = Starlette(routes=routes, middleware=[gate], lifespan=_lifespan)
@@ -77,9 +77,14 @@ async def _probe_lag(metrics: Metrics) -> None:
         metrics.loop_lag.observe(max(0.0, time.monotonic() - due))
 
 
-async def _landing_page(request: Request) -> Response:
-    page = resources.files("realtime_tts.server").joinpath("landing.html").read_text("utf-8")
-    return HTMLResponse(page, headers=_PAGE_HEADERS)
+def _page_routes() -> list[Route]:
+    """The demo page at `/`, the files it is made of, and the client, which other pages may use."""
+    page = resources.files("realtime_tts.server").joinpath("page")
+    return [
+        file_route("/", page.joinpath("index.html")),
+        *static_routes(page, "/page/"),
+        *static_routes(client_files(), "/client/"),
+    ]
 
 
 async def _upgrade_required(request: Request) -> Response:

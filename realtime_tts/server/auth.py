@@ -1,7 +1,8 @@
 """Who may talk to the server: API keys and origins, checked before any route sees the request.
 
 Pure ASGI on purpose: Starlette's `BaseHTTPMiddleware` never sees a WebSocket. `/livez` and
-`/readyz` are exempt, because probes carry no key and learn nothing but a word from them.
+`/readyz` are exempt, because probes carry no key and learn nothing but a word from them; so are the
+files of the demo page, which are no secret and have the field to put a key into.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import hmac
 import ipaddress
 import json
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -28,6 +29,7 @@ OPEN_PATHS = frozenset({"/livez", "/readyz"})
 class Gate:
     """ASGI middleware in front of every route.
 
+    - `open_paths` are open to all.
     - No key configured: open. Otherwise one of `Authorization: Bearer|Token KEY`, `X-API-Key: KEY`
       or the subprotocol `realtime-tts.key.KEY`, else 401.
     - An `Origin` header (browsers send it, and nothing else stops one page from using another's
@@ -42,15 +44,17 @@ class Gate:
         allowed_origins: Iterable[str],
         loopback: bool,
         metrics: Metrics,
+        open_paths: Collection[str] = OPEN_PATHS,
     ) -> None:
         self._app = app
+        self._open_paths = frozenset(open_paths)
         self._keys = [_digest(key.encode()) for key in api_keys]
         self._origins = frozenset(origin.lower() for origin in allowed_origins)
         self._loopback = loopback
         self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] in ("http", "websocket") and scope["path"] not in OPEN_PATHS:
+        if scope["type"] in ("http", "websocket") and scope["path"] not in self._open_paths:
             denial = self._denial(scope)
             if denial is not None:
                 await self._deny(scope, send, *denial)

@@ -1,4 +1,4 @@
-"""The examples run as they stand, against the fake engine."""
+"""The short example runs as it stands, against the fake engine; tests/examples has the others."""
 
 import asyncio
 import subprocess
@@ -37,15 +37,3 @@ def seconds(path: Path) -> float:
 async def test_say_writes_a_wav_file(url: str, tmp_path: Path) -> None:
     await run("say.py", "Hello there.", str(tmp_path / "hello.wav"), url)
     assert seconds(tmp_path / "hello.wav") > 0.5
-
-
-async def test_llm_to_speech_reports_what_an_interrupted_listener_heard(
-    url: str, tmp_path: Path
-) -> None:
-    path = tmp_path / "reply.wav"
-    words = ("--server", url, "--output", str(path), "--interrupt-after", "0.5")
-    told = await run("llm_to_speech.py", *words)
-    assert "first packet after" in told
-    assert "heard:     'Of" in told
-    assert "not heard: " in told
-    assert seconds(path) > 0.5

@@ -60,14 +60,21 @@ async def status(app: Gate, scope: dict[str, Any]) -> int:
     return answer
 
 
-async def test_every_route_of_the_app_needs_a_key_but_the_probes(speech: Any) -> None:
+def is_open(path: str) -> bool:
+    """The probes, the demo page and what it is made of; nothing that tells or does anything."""
+    return path in OPEN_PATHS or path == "/" or path.startswith(("/page/", "/client/"))
+
+
+async def test_every_route_of_the_app_needs_a_key_but_probes_and_page(speech: Any) -> None:
     async with speech(config=ServerConfig(port=0, api_keys=(KEY,))) as server:
         routes = server.app_routes()
         assert {route.path for route in routes} > OPEN_PATHS
         for route in routes:
             assert isinstance(route, Route | WebSocketRoute), f"decide about {route}"
             kind = "websocket" if isinstance(route, WebSocketRoute) else "http"
-            expected = {200} if route.path in OPEN_PATHS else {401}
+            expected = {200} if is_open(route.path) else {401}
+            if kind == "http" and is_open(route.path) and route.path not in OPEN_PATHS:
+                assert route.methods == {"GET", "HEAD"}
             assert await server.status(kind, route.path) in expected, route.path
             with_key = await server.status(kind, route.path, {"Authorization": f"Bearer {KEY}"})
             speech_path = route.path == "/v1/tts"

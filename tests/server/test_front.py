@@ -37,7 +37,7 @@ async def test_the_routes_answer(speech: Any) -> None:
     async with speech() as server:
         status, headers, body = await get(server, "/")
         assert status == 200
-        assert b"/v1/tts" in body
+        assert b"/page/main.js" in body
         assert "default-src 'none'" in headers["content-security-policy"]
         assert "server" not in headers
         status, _, body = await get(server, "/v1/voices")

@@ -176,6 +176,20 @@ def test_an_address_that_is_taken_is_a_config_error() -> None:
             bind(ServerConfig(port=port))
 
 
+async def test_no_packet_waits_for_an_acknowledgement_of_the_one_before() -> None:
+    """Nagle's algorithm is off for accepted connections; with it a first packet is 40 ms late."""
+    (listener,) = bind(ServerConfig(host="127.0.0.1", port=0))
+    accepted: asyncio.Queue[asyncio.StreamWriter] = asyncio.Queue()
+    server = await asyncio.start_server(lambda _, writer: accepted.put(writer), sock=listener)
+    async with server:
+        _, client = await asyncio.open_connection(*listener.getsockname())
+        writer = await accepted.get()
+        connection = writer.get_extra_info("socket")
+        assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+        client.close()
+        writer.close()
+
+
 def test_all_addresses_of_a_host_share_one_port_and_the_kernels_timeout() -> None:
     listeners = bind(ServerConfig(host="localhost", port=0))
     try:

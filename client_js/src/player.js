@@ -1,0 +1,250 @@
+import { ClientError, SAMPLE_RATE, deferred } from "./protocol.js";
+
+/** @import { Turn } from "./turn.js" */
+/** @import { Deferred, Interrupted, PlaybackStats, PlayerOptions } from "../types/messages.js" */
+/** @import { TurnResult, WorkletReport } from "../types/messages.js" */
+
+const TELL_SECONDS = 0.25;
+const CLEAR_MS = 100;
+
+/** One turn in the player. Made by `Player.play()`. */
+class Playback {
+  /** @type {Deferred<TurnResult>} */
+  #done = deferred();
+  /** @type {WorkletReport} */
+  #at = { id: 0, state: "waiting", played: 0, underruns: 0, buffered: 0, time: 0 };
+  #toldAt = 0;
+  #player;
+
+  /** @param {Player} player @param {Turn} turn */
+  constructor(player, turn) {
+    this.#player = player;
+    this.turn = turn;
+    /** @internal @type {(samples: number) => void} */
+    this.cleared = () => {};
+  }
+
+  /** When all was played or cleared; rejects with what ended the turn early. */
+  get done() {
+    return this.#done.promise;
+  }
+
+  /** @returns {PlaybackStats} */
+  stats() {
+    const { state, played, underruns, buffered, time } = this.#at;
+    const { currentTime, outputLatency = 0, baseLatency = 0 } = this.#player.context;
+    const since = state === "waiting" && !played ? 0 : currentTime - time;
+    const before = played / SAMPLE_RATE;
+    const moved = state === "playing" ? Math.min(since, buffered / SAMPLE_RATE) : 0;
+    const playedSeconds = before + moved;
+    const heard = before + since - outputLatency - baseLatency;
+    return {
+      state,
+      underruns,
+      playedSeconds,
+      heardSeconds: Math.max(0, Math.min(heard, playedSeconds)),
+      leadSeconds: Math.max(0, this.turn.samplesReceived / SAMPLE_RATE - playedSeconds),
+      bufferedSeconds: buffered / SAMPLE_RATE - moved,
+    };
+  }
+
+  /** @internal @param {WorkletReport} report */
+  update(report) {
+    const before = this.#at;
+    this.#at = report;
+    const { state, played, underruns, time } = report;
+    if (underruns > before.underruns) this.#player.emit("underrun", { playback: this, underruns });
+    if (state !== before.state) this.#player.emit("state", { playback: this, state });
+    else if (time < this.#toldAt + TELL_SECONDS) return;
+    this.#toldAt = time;
+    this.turn.played({ playedSamples: played });
+  }
+
+  /** @internal @param {number} [played] samples @param {Promise<never>} [failed] */
+  finish(played = this.#at.played, failed) {
+    if (this.#at.state !== "done") this.update({ ...this.#at, played, state: "done", buffered: 0 });
+    this.#done.resolve(failed ?? this.turn.done);
+  }
+}
+
+/**
+ * Plays turns in a browser, one after the other. Events: `state`, `underrun` and `packet`, whose
+ * `detail` has the `playback`.
+ */
+export class Player extends EventTarget {
+  /** @type {Map<number, Playback>} in order */
+  #playbacks = new Map();
+  /** @type {AudioContext | undefined} */
+  #context;
+  /** @type {Promise<AudioWorkletNode> | undefined} */
+  #node;
+  /** @type {AnalyserNode | undefined} */
+  #analyser;
+  #ids = 0;
+  #unlocked = false;
+  #closing = new AbortController();
+  #workletUrl;
+
+  /** @param {PlayerOptions} [options] */
+  constructor({ context, workletUrl = new URL("./player-worklet.js", import.meta.url) } = {}) {
+    super();
+    this.#context = context;
+    this.#workletUrl = workletUrl;
+    const { signal } = this.#closing;
+    const unlock = () => {
+      // A context that the page itself suspended later stays so.
+      if (!this.#unlocked || this.#interrupted) this.unlock().catch(() => {}); // play() tells why
+    };
+    for (const gesture of ["click", "keydown", "touchend"]) {
+      addEventListener(gesture, unlock, { capture: true, signal });
+    }
+    document.addEventListener("visibilitychange", () => this.#wake(), { signal });
+  }
+
+  /** Made at the first use. Runs at 24 kHz, or at the device's rate where a browser refuses. */
+  get context() {
+    if (!this.#context) {
+      try {
+        this.#context = new AudioContext({ sampleRate: SAMPLE_RATE });
+      } catch {
+        this.#context = new AudioContext();
+      }
+    }
+    return this.#context;
+  }
+
+  /** What is playing, for a waveform. */
+  get analyser() {
+    if (!this.#analyser) {
+      const analyser = (this.#analyser = this.context.createAnalyser());
+      this.#load().then(
+        (node) => node.connect(analyser),
+        () => {},
+      ); // play() tells why
+    }
+    return this.#analyser;
+  }
+
+  /** Browsers allow sound after a gesture: call it in one. The first on the page is used, too. */
+  async unlock() {
+    const resumed = this.context.resume(); // before any await: later is not in the gesture
+    await this.#load();
+    await resumed;
+    this.#unlocked = true;
+  }
+
+  /** Play a turn, after those before it. @param {Turn} turn */
+  play(turn) {
+    const id = ++this.#ids;
+    const playback = new Playback(this, turn);
+    this.#playbacks.set(id, playback);
+    this.#pump(id, playback).catch((error) => {
+      turn.interrupt();
+      this.#finish(id, 0, Promise.reject(error));
+    });
+    return playback;
+  }
+
+  /**
+   * The listener speaks: silence, and everything that was to be played is dropped. Reports what was
+   * heard of the turn that played; null if there was none.
+   *
+   * @returns {Promise<Interrupted | null>}
+   */
+  async bargeIn() {
+    const playbacks = [...this.#playbacks].reverse(); // so that none of those that wait begins
+    const played = await Promise.all(playbacks.map(([id]) => this.#clear(id)));
+    const reports = playbacks.map(([, { turn }], i) =>
+      turn.interrupt({ playedSamples: played[i] ?? 0 }),
+    );
+    return (await Promise.all(reports)).at(-1) ?? null;
+  }
+
+  /** Stop, and give the audio device back. */
+  async close() {
+    this.#closing.abort();
+    await this.bargeIn();
+    await this.#context?.close();
+  }
+
+  /** @internal @param {string} type @param {object} detail */
+  emit(type, detail) {
+    this.dispatchEvent(new CustomEvent(type, { detail }));
+  }
+
+  get #interrupted() {
+    return /** @type {string} */ (this.#context?.state) === "interrupted";
+  }
+
+  /** iOS interrupts for a call or another app, and leaves it to the page to go on. */
+  #wake() {
+    if (this.#interrupted && document.visibilityState === "visible") {
+      this.#context?.resume().catch(() => {}); // the next gesture tries again
+    }
+  }
+
+  #load() {
+    return (this.#node ??= this.#make());
+  }
+
+  async #make() {
+    const { context } = this;
+    if (!context.audioWorklet) {
+      throw new ClientError("no AudioWorklet here: it needs https or localhost");
+    }
+    await context.audioWorklet.addModule(this.#workletUrl);
+    const options = { numberOfInputs: 0, outputChannelCount: [1] };
+    const node = new AudioWorkletNode(context, "realtime-tts-player", options);
+    node.port.onmessage = ({ data }) => this.#reported(data);
+    node.connect(context.destination);
+    context.addEventListener("statechange", () => this.#wake(), { signal: this.#closing.signal });
+    return node;
+  }
+
+  /** @param {number} id @param {Playback} playback */
+  async #pump(id, playback) {
+    const { port } = await this.#load();
+    const { turn } = playback;
+    port.postMessage({ id, begin: true });
+    try {
+      for await (const { buffer, length } of turn) {
+        this.emit("packet", { playback, samples: length / 2 });
+        port.postMessage({ id, samples: buffer }, [buffer]);
+      }
+      const { reason } = await turn.done;
+      if (reason === "interrupted") await this.#clear(id); // by other means than bargeIn()
+    } catch {
+      // What came is played, then `done` tells.
+    }
+    port.postMessage({ id, end: true });
+  }
+
+  /** Silence; how many samples were played, exactly. @param {number} id @returns {Promise<number>} */
+  async #clear(id) {
+    const playback = this.#playbacks.get(id);
+    if (!playback) return 0;
+    const node = this.#node && (await this.#node);
+    const played = await new Promise((resolve) => {
+      playback.cleared = resolve;
+      node?.port.postMessage({ id, clear: true });
+      // A context that does not run may not answer.
+      setTimeout(() => resolve(playback.stats().playedSeconds * SAMPLE_RATE), CLEAR_MS);
+    });
+    this.#finish(id, played);
+    return played;
+  }
+
+  /** @param {WorkletReport} report */
+  #reported(report) {
+    const playback = this.#playbacks.get(report.id);
+    if (report.cleared !== undefined) return playback?.cleared(report.cleared);
+    playback?.update(report);
+    if (report.state === "done") this.#finish(report.id);
+  }
+
+  /** @param {number} id @param {number} [played] @param {Promise<never>} [failed] */
+  #finish(id, played, failed) {
+    this.#playbacks.get(id)?.finish(played, failed);
+    this.#playbacks.delete(id);
+  }
+}

@@ -1,0 +1,70 @@
+import { existsSync, readFileSync } from "node:fs";
+
+import { skip as noServer } from "./server.js";
+
+export { serve } from "./server.js";
+
+const CHROMIUMS = [
+  process.env.CHROMIUM,
+  "/usr/bin/chromium",
+  "/usr/bin/chromium-browser",
+  "/usr/bin/google-chrome",
+].filter(Boolean);
+const FLAGS = [
+  "--no-sandbox", // containers run as root
+  // A page that a test makes up came from no address, and so might not talk to this machine.
+  "--disable-features=LocalNetworkAccessChecks",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+const chromium = CHROMIUMS.find(existsSync);
+
+/** Why these tests cannot run here; false if they can. */
+export const skip = chromium
+  ? noServer
+  : `no Chromium: looked at ${CHROMIUMS.join(", ")}; install it or set CHROMIUM`;
+
+/** An empty page of that server, or one with `body`, until the test is over. */
+export async function open(t, url, body = "<body>", path = "/blank") {
+  const { chromium: launcher } = await import("playwright-core");
+  const browser = await launcher.launch({ executablePath: chromium, args: FLAGS });
+  t.after(() => browser.close());
+  const page = await browser.newPage();
+  const errors = [];
+  const logged = [];
+  page.on("pageerror", (error) => errors.push(error));
+  page.on("console", (message) => logged.push(message.text()));
+  const html = `<!doctype html>${body}`;
+  await page.route(url + path, (route) => route.fulfill({ contentType: "text/html", body: html }));
+  await page.goto(url + path);
+  return Object.assign(page, { errors, logged });
+}
+
+/** A page with a session, a player and an ear behind the player's loudspeaker. */
+export async function stage(t, url, { settings = {}, rate } = {}) {
+  const page = await open(t, url);
+  await page.addScriptTag({ content: readFileSync(new URL("ear.js", import.meta.url), "utf8") });
+  await page.evaluate(
+    async ([settings, rate]) => {
+      const { RealtimeTTS } = await import("/client/index.js");
+      const { Player } = await import("/client/player.js");
+      const context = rate && new AudioContext({ sampleRate: rate });
+      const player = new Player({ context });
+      const tts = await RealtimeTTS.connect(location.origin, {
+        ...settings,
+        WebSocket: globalThis.StallingSocket,
+      });
+      await player.unlock();
+      const ear = await globalThis.listenTo(player);
+      Object.assign(globalThis, { player, tts, ear });
+      globalThis.sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+    },
+    [settings, rate],
+  );
+  return page;
+}

@@ -1,0 +1,125 @@
+// The demo page for everybody: names and roles, the keyboard, contrast, both themes, a phone.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { serve, skip } from "./harness.js";
+import { PHONE, met, state, visit } from "./page-visit.js";
+
+const TABS = ["type", "stream", "several", "chat"];
+
+/** What is wrong with the page as it stands, in words. Runs in the page. */
+function faults() {
+  const found = [];
+  const visible = (one) => one.getClientRects().length > 0 && getComputedStyle(one).visibility !== "hidden";
+  const ids = [...document.querySelectorAll("[id]")].map((one) => one.id);
+  for (const id of ids) if (ids.indexOf(id) !== ids.lastIndexOf(id)) found.push(`#${id} twice`);
+  for (const one of document.querySelectorAll("button, a, input, select, textarea, meter, [role=img]")) {
+    const labels = [...(one.labels ?? [])].map((label) => label.textContent).join("");
+    const name = one.getAttribute("aria-label") || labels || (one.matches("button, a") ? one.textContent : "");
+    if (!name.trim()) found.push(`${one.outerHTML.slice(0, 60)} has no name`);
+  }
+  for (const attribute of ["aria-controls", "aria-labelledby", "aria-describedby", "for"]) {
+    for (const one of document.querySelectorAll(`[${attribute}]`)) {
+      for (const id of one.getAttribute(attribute).split(" ")) {
+        if (!document.getElementById(id)) found.push(`${attribute}=${id} leads nowhere`);
+      }
+    }
+  }
+  if (document.querySelectorAll("h1").length !== 1) found.push("not one h1");
+  if (!document.documentElement.lang) found.push("no language");
+  const light = (colour) => {
+    const [r, g, b] = colour.match(/[\d.]+/g).map((part) => part / 255)
+      .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ground = (one) => {
+    for (let at = one; at; at = at.parentElement) {
+      const { backgroundColor } = getComputedStyle(at);
+      if (!/, 0\)$/.test(backgroundColor)) return backgroundColor;
+    }
+    return "rgb(255, 255, 255)";
+  };
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) {
+    const one = walk.currentNode.parentElement;
+    if (!walk.currentNode.textContent.trim() || !visible(one) || one.closest(":disabled, noscript, .sr")) continue;
+    const [a, b] = [getComputedStyle(one).color, ground(one)].map(light).sort((x, y) => y - x);
+    const contrast = (a + 0.05) / (b + 0.05);
+    if (contrast < 4.5) found.push(`contrast ${contrast.toFixed(1)}: ${one.textContent.trim().slice(0, 30)}`);
+  }
+  if (document.documentElement.scrollWidth > innerWidth) found.push("wider than the screen");
+  return found;
+}
+
+test("the demo page, for everybody", { skip }, async (t) => {
+  const { url } = await serve(t, "--engine", "fake");
+
+  for (const [theme, size] of [["light"], ["dark"], ["light", PHONE], ["dark", PHONE]]) {
+    await t.test(`is readable and named, ${theme}${size ? ", on a phone" : ""}`, async (t) => {
+      const page = await visit(t, url, { theme, size });
+      await met(page);
+      for (const tab of TABS) {
+        await page.click(`#tab-${tab}`);
+        await page.waitForTimeout(150); // colours change softly
+        assert.deepEqual(await page.evaluate(faults), [], tab);
+      }
+      const ground = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+      const dark = ground.match(/\d+/g).every((part) => part < 60);
+      assert.equal(dark, theme === "dark", ground);
+      assert.deepEqual(page.errors, []);
+    });
+  }
+
+  await t.test("needs no mouse", async (t) => {
+    const page = await visit(t, url);
+    await met(page);
+    const order = [];
+    for (let i = 0; i < 5; i++) {
+      await page.keyboard.press("Tab");
+      order.push(await page.evaluate(() => document.activeElement.id));
+    }
+    assert.deepEqual(order, ["voice", "language", "tab-type", "typed", "typed-clear"]);
+    await page.focus("#tab-type");
+    await page.keyboard.press("ArrowRight");
+    assert.equal(await page.evaluate(() => document.activeElement.id), "tab-stream");
+    assert.ok(await page.isVisible("#panel-stream"));
+    assert.ok(await page.isHidden("#panel-type"));
+    await page.keyboard.press("End");
+    assert.ok(await page.isVisible("#panel-chat"));
+    await page.keyboard.press("ArrowRight");
+    assert.equal(await page.getAttribute("#tab-type", "aria-selected"), "true");
+    await page.focus("#tab-stream");
+    await page.keyboard.press("Enter");
+    await page.focus("#stream-speak");
+    await page.keyboard.press("Space"); // a focused button takes it: it begins to speak
+    await page.waitForSelector("#state[data-state=speaking]");
+    await page.focus("#interrupt");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("#state[data-state=interrupted]");
+  });
+
+  await t.test("moves less for who asked for less motion", async (t) => {
+    const count = () => {
+      const { clearRect } = CanvasRenderingContext2D.prototype;
+      globalThis.pictures = 0;
+      CanvasRenderingContext2D.prototype.clearRect = function (...args) {
+        globalThis.pictures += 1;
+        return clearRect.apply(this, args);
+      };
+    };
+    const page = await visit(t, url, { reduced: true, before: (page) => page.addInitScript(count) });
+    await met(page);
+    const before = await page.evaluate(() => globalThis.pictures);
+    await page.waitForTimeout(1000);
+    assert.ok((await page.evaluate(() => globalThis.pictures)) - before <= 6);
+    assert.equal(await state(page), "idle");
+  });
+
+  await t.test("keeps the interrupt at the thumb on a phone", async (t) => {
+    const page = await visit(t, url, { size: PHONE });
+    await met(page);
+    const { y, height } = await page.locator("#interrupt").boundingBox();
+    assert.ok(y + height <= PHONE.height && y > PHONE.height - 100);
+    assert.ok(height >= 44);
+  });
+});

@@ -1,0 +1,145 @@
+// The demo page speaks: against a real server with the fake engine, whose tones come at once.
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { test } from "node:test";
+
+import { serve, skip } from "./harness.js";
+import { figure, interrupted, met, stream, until, visit, words } from "./page-visit.js";
+
+const LONG = "The tide is coming in, slowly but surely, and all the boats are afloat again. ".repeat(3);
+
+test("the demo page", { skip }, async (t) => {
+  const { url } = await serve(t, "--engine", "fake");
+
+  await t.test("speaks while somebody types, is held between, and ends", async (t) => {
+    const page = await visit(t, url);
+    await met(page);
+    await page.click("#typed");
+    await page.keyboard.type("One two ", { delay: 20 });
+    await until(page, "held");
+    assert.ok((await figure(page, "packets")) > 0);
+    assert.ok((await figure(page, "ttfa")) > 0);
+    const before = await figure(page, "packets");
+    await page.keyboard.type("three", { delay: 20 });
+    await page.keyboard.press("Enter");
+    await until(page, "done");
+    assert.ok((await figure(page, "packets")) > before);
+    assert.equal(await words(page, "heard"), "One two three");
+    assert.match(await page.textContent("#announce"), /Done/);
+    assert.equal(await page.textContent("#f-underruns"), "0");
+    assert.deepEqual(page.errors, []);
+  });
+
+  await t.test("sends no unfinished word, and takes none back", async (t) => {
+    const page = await visit(t, url);
+    await met(page);
+    await page.click("#typed");
+    await page.keyboard.type("One tw");
+    await until(page, "held");
+    assert.equal(await page.textContent("#transcript"), "One ");
+    for (let i = 0; i < 4; i++) await page.keyboard.press("Backspace");
+    assert.equal(await page.inputValue("#typed"), "One ");
+    assert.match(await page.textContent("#typed-note"), /cannot be taken back/);
+    await page.click("#typed-clear");
+    assert.equal(await page.inputValue("#typed"), "");
+    await page.keyboard.type("Four. ");
+    await page.waitForFunction(() => document.querySelector("#transcript").textContent === "Four. ");
+  });
+
+  await t.test("says after an interrupt what was heard and what was not", async (t) => {
+    const page = await visit(t, url);
+    await met(page);
+    await stream(page, LONG);
+    await page.waitForFunction(() => document.querySelector("#transcript .heard"));
+    await page.click("#interrupt");
+    await interrupted(page);
+    const [heard, missed] = [await words(page, "heard"), await words(page, "missed")];
+    assert.ok(heard && missed && LONG.startsWith(heard), heard);
+    assert.ok(LONG.replaceAll(/\s/g, "").startsWith((heard + missed).replaceAll(/\s/g, "")));
+    const announced = await page.textContent("#announce");
+    assert.ok(announced.includes(`Heard: ${heard}.`) && announced.includes(`Not heard: ${missed}.`));
+    const packets = await figure(page, "packets");
+    await page.waitForTimeout(300);
+    assert.equal(await figure(page, "packets"), packets, "nothing comes after it");
+    assert.ok(await page.isDisabled("#interrupt"));
+  });
+
+  await t.test("is interrupted by the keyboard: Space outside of fields, Escape anywhere", async (t) => {
+    const page = await visit(t, url);
+    await met(page);
+    await stream(page, LONG);
+    await page.focus("#pasted");
+    await page.keyboard.press("Space");
+    await page.waitForTimeout(100);
+    assert.equal(await page.getAttribute("#state", "data-state"), "speaking");
+    await page.keyboard.press("Escape");
+    await interrupted(page);
+    await page.click("#stream-speak");
+    await until(page, "speaking");
+    await page.evaluate(() => document.activeElement.blur());
+    await page.keyboard.press("Space");
+    await interrupted(page);
+  });
+
+  await t.test("begins anew when asked to speak while it speaks", async (t) => {
+    const page = await visit(t, url);
+    await met(page);
+    await stream(page, LONG);
+    await page.fill("#pasted", "Quite another text.");
+    await page.click("#stream-speak");
+    await until(page, "done");
+    assert.equal(await words(page, "heard"), "Quite another text.");
+    assert.deepEqual(page.errors, []);
+  });
+
+  await t.test("speaks with several voices at once, a row each", async (t) => {
+    const page = await visit(t, url, { hash: "#several" });
+    await met(page);
+    await page.fill("#rows", "4");
+    const rows = page.locator("#several li");
+    assert.equal(await rows.count(), 4);
+    const voices = await page.$$eval("#several select", (all) => all.map((one) => one.value));
+    assert.equal(new Set(voices).size, 4);
+    await page.click("#several-speak");
+    await page.waitForFunction(() =>
+      [...document.querySelectorAll("#several .says")].every((one) => /TTFA/.test(one.textContent)),
+    );
+    await page.locator("#several button").first().click();
+    assert.equal(await page.locator("#several button").first().getAttribute("aria-pressed"), "false");
+    await page.click("#interrupt");
+    await page.waitForFunction(() =>
+      [...document.querySelectorAll("#several .says")].every((one) => /interrupted/.test(one.textContent)),
+    );
+    await page.fill("#rows", "2");
+    assert.equal(await rows.count(), 2);
+    assert.deepEqual(page.errors, []);
+  });
+
+  await t.test("gives what was spoken as a WAV file", async (t) => {
+    const page = await visit(t, url);
+    await met(page);
+    await stream(page, "One two three four.");
+    await until(page, "done");
+    const [download] = await Promise.all([page.waitForEvent("download"), page.click("#download")]);
+    assert.equal(download.suggestedFilename(), "speech.wav");
+    const file = await readFile(await download.path());
+    const seconds = parseFloat(await page.textContent("#result"));
+    assert.ok(Math.abs((file.length - 44) / 48_000 - seconds) < 0.06, `${file.length} bytes`);
+    const samples = new Int16Array(file.buffer.slice(file.byteOffset + 44, file.byteOffset + file.length));
+    assert.ok(samples.some((sample) => Math.abs(sample) > 1000));
+  });
+
+  await t.test("copies the same as a program", async (t) => {
+    const page = await visit(t, url);
+    await met(page);
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    await page.selectOption("#voice", "bass");
+    await stream(page, "Copy me.");
+    for (const [name, has] of [["shell", "realtime-tts say"], ["python", "speak_to_wav"], ["javascript", "tts.speak"]]) {
+      await page.click(`[data-copy=${name}]`);
+      await page.waitForFunction(() => /copied/.test(document.querySelector("#copied").textContent));
+      const text = await page.evaluate(() => navigator.clipboard.readText());
+      assert.ok(text.includes(has) && text.includes("Copy me.") && text.includes("bass") && text.includes(url), text);
+    }
+  });
+});

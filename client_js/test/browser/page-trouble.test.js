@@ -1,0 +1,196 @@
+// The demo page when something goes wrong: it says so in words. And the chat, with a model made up.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { serve, skip } from "./harness.js";
+import { interrupted, met, stream, until, visit, words } from "./page-visit.js";
+
+const KEY = "correct-horse-battery";
+const LONG = "The tide is coming in, slowly but surely, and all the boats are afloat again. ".repeat(3);
+const trouble = async (page, about) => {
+  await page.waitForFunction((words) => document.querySelector("#trouble-text").textContent.includes(words), about);
+  assert.ok(await page.isVisible("#trouble[role=alert]"));
+};
+
+test("a server that is gone is missed, with what was not heard, until it is back", { skip }, async (t) => {
+  const { url, kill } = await serve(t, "--engine", "fake");
+  const page = await visit(t, url);
+  await met(page);
+  await stream(page, LONG);
+  await page.waitForFunction(() => document.querySelector("#transcript .heard"));
+  kill();
+  await trouble(page, "does not answer");
+  await until(page, "failed");
+  assert.ok(LONG.startsWith(await words(page, "heard")));
+  assert.ok((await words(page, "missed")).length > 0);
+  await page.click("#trouble-close");
+  assert.ok(await page.isHidden("#trouble"));
+  assert.equal(await page.textContent("#server"), "No server");
+
+  await page.selectOption("#voice", "bass");
+  await serve(t, "--engine", "fake", "--port", new URL(url).port);
+  await page.waitForFunction(() => /^fake on/.test(document.querySelector("#server").textContent));
+  assert.equal(await page.inputValue("#voice"), "bass");
+  await stream(page, "One two.");
+  await until(page, "done");
+});
+
+test("a server that wants a key is given one", { skip }, async (t) => {
+  const { url } = await serve(t, "--engine", "fake", "--api-key", KEY);
+  const page = await visit(t, url);
+  await page.waitForSelector("#key-form:not([hidden])");
+  assert.equal(await page.evaluate(() => document.activeElement.id), "key");
+  await page.keyboard.type("wrong");
+  await page.keyboard.press("Enter");
+  await trouble(page, "does not know this API key");
+  await page.fill("#key", KEY);
+  await page.keyboard.press("Enter");
+  await met(page);
+  assert.ok(await page.isHidden("#key-form"));
+  assert.ok(await page.isHidden("#trouble"));
+  await stream(page, "One two.");
+  await until(page, "done");
+});
+
+test("a full server says when to try again", { skip }, async (t) => {
+  const { url } = await serve(t, "--engine", "fake");
+  const page = await visit(t, url, {
+    before: (page) =>
+      page.routeWebSocket(/\/v1\/tts/, (socket) => {
+        const says = "all 1 sessions are taken; try again later";
+        const error = { type: "error", code: "too_many_sessions", message: says, fatal: true };
+        socket.send(JSON.stringify({ ...error, retryable: true, retry_after_ms: 5000 }));
+        socket.close({ code: 1013 });
+      }),
+  });
+  await met(page);
+  await page.click("#tab-stream");
+  await page.click("#stream-speak");
+  await trouble(page, "The server is full: all 1 sessions are taken");
+  await trouble(page, "in 5 s");
+});
+
+/** The page as the chat example serves it, with a model that says `reply`. */
+async function chat(t, reply, answer = {}) {
+  const { url } = await serve(t, "--engine", "fake");
+  const asked = [];
+  const page = await visit(t, url, {
+    hash: "#chat",
+    before: async (page) => {
+      await page.route("**/v1/voices", async (route) => {
+        const response = await route.fetch();
+        await route.fulfill({ response, headers: { ...response.headers(), "x-chat-model": "made%20up" } });
+      });
+      await page.route("**/chat", async (route) => {
+        asked.push(route.request().postDataJSON().messages);
+        const deltas = reply.match(/.{1,4}/g).map((delta) => JSON.stringify({ delta }));
+        await route.fulfill({ body: [...deltas, answer.error ?? "{}"].join("\n") });
+      });
+    },
+  });
+  await met(page);
+  return { page, asked };
+}
+
+test("the chat is spoken; typing interrupts it, and the model learns what was heard", { skip }, async (t) => {
+  const { page, asked } = await chat(t, LONG);
+  await page.fill("#chat-say", "Hello");
+  await page.press("#chat-say", "Enter");
+  await page.waitForFunction(() => document.querySelector("#transcript .heard")?.textContent.length > 10);
+  await page.click("#chat-say");
+  await page.keyboard.type("A");
+  await interrupted(page);
+  const heard = await words(page, "heard");
+  await page.keyboard.type("nd now?");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelectorAll("#chat-log li").length === 4);
+  await until(page, "speaking");
+  assert.ok(heard.length > 3 && heard.length < LONG.length - 50, heard);
+  assert.deepEqual(asked, [
+    [{ role: "user", content: "Hello" }],
+    [
+      { role: "user", content: "Hello" },
+      { role: "assistant", content: heard },
+      { role: "user", content: "And now?" },
+    ],
+  ]);
+  assert.match(await page.textContent("#chat-log li:nth-child(2)"), /\(interrupted\)/);
+  assert.deepEqual(page.errors, []);
+});
+
+test("what the model could not say is said in words, and what it said is heard", { skip }, async (t) => {
+  const { page } = await chat(t, "One moment.", { error: '{"error": "The language model is busy."}' });
+  await page.fill("#chat-say", "Hello");
+  await page.click("#chat-form button");
+  await trouble(page, "The language model is busy.");
+  await until(page, "done");
+  assert.equal(await words(page, "heard"), "One moment.");
+});
+
+test("a reply that could not be spoken is none that was heard", { skip }, async (t) => {
+  const { page, asked } = await chat(t, "One moment.");
+  let refuse = true;
+  await page.routeWebSocket(/\/v1\/tts/, (socket) => {
+    if (!refuse) return socket.connectToServer();
+    const says = { code: "too_many_sessions", message: "all sessions are taken" };
+    const error = { type: "error", ...says, fatal: true, retryable: true, retry_after_ms: 1000 };
+    socket.send(JSON.stringify(error));
+    socket.close({ code: 1013 });
+  });
+  await page.press("#chat-say", "H");
+  await page.press("#chat-say", "Enter");
+  await trouble(page, "The server is full");
+  refuse = false;
+  await page.press("#chat-say", "A");
+  await page.press("#chat-say", "Enter");
+  await until(page, "done");
+  const user = (content) => ({ role: "user", content });
+  assert.deepEqual(asked.at(-1), [user("H"), user("A")]);
+});
+
+test("a refused microphone is said in words", { skip }, async (t) => {
+  const { page } = await chat(t, "Hello.");
+  await page.evaluate(() => {
+    navigator.mediaDevices.getUserMedia = async () => {
+      throw new DOMException("no", "NotAllowedError");
+    };
+  });
+  await page.click("#mic");
+  await trouble(page, "The browser refused the microphone");
+  assert.equal(await page.isChecked("#mic"), false);
+});
+
+test("a loud voice interrupts", { skip }, async (t) => {
+  const { page } = await chat(t, LONG);
+  await page.evaluate(() => {
+    // A microphone that hears a tone once `speakUp()` is called.
+    navigator.mediaDevices.getUserMedia = async () => {
+      const context = new AudioContext();
+      const room = context.createMediaStreamDestination();
+      globalThis.speakUp = () => {
+        const voice = new OscillatorNode(context);
+        voice.connect(room);
+        voice.start();
+      };
+      return room.stream;
+    };
+  });
+  await page.check("#mic");
+  await page.waitForSelector("#mic-settings:not([hidden])");
+  await page.fill("#chat-say", "Hello");
+  await page.press("#chat-say", "Enter");
+  await until(page, "speaking");
+  await page.waitForTimeout(400);
+  assert.equal(await page.getAttribute("#state", "data-state"), "speaking", "silence is no voice");
+  await page.evaluate(() => globalThis.speakUp());
+  await interrupted(page);
+});
+
+test("without the chat example its tab says how to start it", { skip }, async (t) => {
+  const { url } = await serve(t, "--engine", "fake");
+  const page = await visit(t, url, { hash: "#chat" });
+  await met(page);
+  assert.ok(await page.isVisible("#chat-absent"));
+  assert.ok((await page.textContent("#chat-command")).includes(`--tts ${url}`));
+  assert.deepEqual(page.errors, []);
+});

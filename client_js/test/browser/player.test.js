@@ -1,0 +1,276 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { open, serve, skip, stage } from "./harness.js";
+
+const TEXT = "The tide is coming in, slowly but surely, and the boats are all afloat.";
+const HERTZ = { soprano: 660, alto: 330 };
+
+for (const [voice, rate] of [
+  ["alto", undefined],
+  ["soprano", 48_000],
+  ["alto", 44_100],
+]) {
+  const where = rate ? `resampled to ${rate} Hz` : "at 24 kHz";
+  test(`every sample is played, at the right pitch, ${where}`, { skip }, async (t) => {
+    const { url } = await serve(t, "--engine", "fake");
+    const page = await stage(t, url, { settings: { voice }, rate });
+    const found = await page.evaluate(
+      async (text) => {
+        const turn = tts.speak(text);
+        const playback = player.play(turn);
+        const result = await playback.done;
+        return {
+          ...result,
+          ...playback.stats(),
+          ...(await ear()),
+          rate: player.context.sampleRate,
+        };
+      },
+      TEXT.slice(0, 30),
+    );
+    assert.equal(found.rate, rate ?? 24_000);
+    assert.equal(found.reason, "complete");
+    assert.ok(found.samples > 24_000);
+    assert.equal(Math.round(found.playedSeconds * 24_000), found.samples);
+    assert.equal(found.underruns, 0);
+    assert.deepEqual([found.leadSeconds, found.bufferedSeconds, found.state], [0, 0, "done"]);
+    assert.ok(Math.abs(found.hertz / HERTZ[voice] - 1) < 0.005, `${found.hertz} Hz`);
+    const seconds = found.last - found.first;
+    assert.ok(Math.abs(seconds - found.playedSeconds) < 0.01, `${seconds} s of sound`);
+    const slope = (2 * Math.PI * HERTZ[voice] * found.loudest) / found.rate;
+    assert.ok(found.steepest < slope * 1.1, `a click of ${found.steepest}; the tone has ${slope}`);
+  });
+}
+
+test("turns are played one after the other, and the server hears how far", { skip }, async (t) => {
+  const { url } = await serve(t, "--engine", "fake");
+  const page = await stage(t, url);
+  const found = await page.evaluate(async () => {
+    const events = [];
+    for (const type of ["state", "underrun", "packet"]) {
+      player.addEventListener(type, ({ detail }) => {
+        if (type !== "packet") events.push([detail.playback.turn.turnId, detail.state ?? type]);
+      });
+    }
+    const told = [];
+    const [a, b] = ["One two three.", "Four five six."].map((text) => tts.speak(text));
+    for (const turn of [a, b]) {
+      const { played } = turn;
+      turn.played = (at) => (told.push([turn.turnId, at.playedSamples]), played.call(turn, at));
+    }
+    const playbacks = [a, b].map((turn) => player.play(turn));
+    const [first, second] = await Promise.all(playbacks.map(({ done }) => done));
+    return { events, told, samples: [first.samples, second.samples] };
+  });
+  assert.deepEqual(found.events, [
+    ["turn-1", "playing"],
+    ["turn-1", "done"],
+    ["turn-2", "playing"],
+    ["turn-2", "done"],
+  ]);
+  const last = (name) => found.told.filter(([id]) => id === name).at(-1)[1];
+  assert.deepEqual([last("turn-1"), last("turn-2")], found.samples);
+  assert.ok(found.told.length >= 4);
+});
+
+test("a barge-in is silence at once, and its report is exact", { skip }, async (t) => {
+  const { url } = await serve(t, "--engine", "fake");
+  const page = await stage(t, url);
+  const found = await page.evaluate(async (text) => {
+    const sent = [];
+    const send = WebSocket.prototype.send;
+    WebSocket.prototype.send = function (data) {
+      sent.push(JSON.parse(data));
+      return send.call(this, data);
+    };
+    const turn = tts.speak(text);
+    const waits = tts.speak("Never heard.");
+    const playback = player.play(turn);
+    const other = player.play(waits);
+    let ms = 0;
+    while (playback.stats().playedSeconds < 1 && (ms += 20) < 20_000) await sleep(20);
+    const before = playback.stats();
+    const at = player.context.currentTime;
+    const started = performance.now();
+    const report = await player.bargeIn();
+    const answeredMs = performance.now() - started;
+    await Promise.all([playback.done, other.done]);
+    await sleep(300);
+    const silentMs = ((await ear()).last - at) * 1000;
+    const { outputLatency, baseLatency } = player.context;
+    const told = sent.filter(({ type }) => type === "interrupt").map((m) => m.played_samples);
+    const again = await player.bargeIn();
+    const heard = await ear();
+    return { before, report, answeredMs, silentMs, told, again, heard, outputLatency, baseLatency };
+  }, TEXT);
+  const { report, told, heard, before } = found;
+  t.diagnostic(`interrupt to silence: ${found.silentMs.toFixed(1)} ms at the device's buffer`);
+  t.diagnostic(`report after ${found.answeredMs.toFixed(1)} ms`);
+  assert.ok(found.silentMs < 50, `${found.silentMs} ms`);
+  assert.equal(told[0], 0, "what waited was stopped first");
+  const samples = told[1];
+  assert.ok(Math.abs(report.playedMs * 24 - samples) < 3, `${report.playedMs} ms, ${samples} told`);
+  const seconds = heard.last - heard.first;
+  assert.ok(Math.abs(seconds * 24_000 - samples) < 60, `${samples} told, ${seconds} s heard`);
+  assert.equal(report.textSpoken + report.textRemaining, TEXT);
+  assert.ok(report.textSpoken.length > 3 && report.textRemaining.length > 10);
+  assert.ok(before.leadSeconds > 0.5, "there was much to drop");
+  assert.ok(before.heardSeconds <= before.playedSeconds - found.outputLatency);
+  assert.equal(found.again, null, "nothing plays any more");
+  const slope = (2 * Math.PI * 220 * heard.loudest) / 24_000;
+  assert.ok(heard.steepest < slope * 1.15, `a click of ${heard.steepest}`);
+});
+
+test("a turn that is interrupted elsewhere falls silent as well", { skip }, async (t) => {
+  const { url } = await serve(t, "--engine", "fake");
+  const page = await stage(t, url);
+  const [reason, played, sounding] = await page.evaluate(async (text) => {
+    const turn = tts.speak(text);
+    const playback = player.play(turn);
+    await sleep(600);
+    await turn.interrupt();
+    const { reason } = await playback.done;
+    const played = playback.stats().playedSeconds;
+    await sleep(200);
+    return [reason, played, (await ear()).sounding / 24_000];
+  }, TEXT);
+  assert.equal(reason, "interrupted");
+  assert.ok(played > 0.1 && played < 1.5, `${played} s`);
+  assert.ok(Math.abs(sounding - played) < 0.02, `${sounding} s of ${played} s`);
+});
+
+test("a stall is one underrun, without a click, and then it fills further", { skip }, async (t) => {
+  const { url } = await serve(t, "--engine", "fake");
+  const page = await stage(t, url, { settings: { leadMs: 300 } });
+  const found = await page.evaluate(async (text) => {
+    const seen = [];
+    const began = [];
+    player.addEventListener("underrun", ({ detail }) => seen.push(detail.underruns));
+    player.addEventListener("state", ({ detail: { state, playback } }) => {
+      if (state === "playing") began.push(playback.stats().bufferedSeconds);
+    });
+    const turn = tts.speak(text);
+    const playback = player.play(turn);
+    await sleep(800);
+    globalThis.stalled = true;
+    await sleep(900);
+    const dry = playback.stats();
+    globalThis.stalled = false;
+    const { samples } = await playback.done;
+    return { seen, dry, began, samples, ...playback.stats(), ...(await ear()) };
+  }, TEXT);
+  assert.deepEqual([found.dry.state, found.dry.underruns], ["waiting", 1]);
+  assert.deepEqual(found.seen, [1]);
+  assert.equal(found.underruns, 1);
+  assert.equal(Math.round(found.playedSeconds * 24_000), found.samples, "nothing is lost");
+  assert.ok(found.began[1] >= 0.14, `went on with ${found.began[1]} s`);
+  assert.ok(found.last - found.first > found.playedSeconds + 0.3, "the gap was heard");
+  const slope = (2 * Math.PI * 220 * found.loudest) / 24_000;
+  assert.ok(found.steepest < slope * 1.15, `a click of ${found.steepest}`);
+});
+
+test("the first click unlocks the sound; before it nothing is played", { skip }, async (t) => {
+  const { url } = await serve(t, "--engine", "fake");
+  // All by the page itself, until the click: what a test evaluates counts as a gesture.
+  const page = await open(
+    t,
+    url,
+    `<button>Anything</button>
+    <script type="module">
+      import { RealtimeTTS } from "/client/index.js";
+      import { Player } from "/client/player.js";
+      const tts = await RealtimeTTS.connect(location.origin);
+      const player = new Player();
+      const playback = player.play(tts.speak("One two three."));
+      playback.done.then(({ samples }) => (globalThis.samples = samples));
+      Object.assign(globalThis, { player, playback });
+      const say = () => {
+        const { leadSeconds, playedSeconds } = playback.stats();
+        console.log("locked", player.context.state, leadSeconds > 0.3, playedSeconds);
+      };
+      setTimeout(say, 1000);
+    </script>`,
+  );
+  const locked = () => page.logged.find((line) => line.startsWith("locked"));
+  for (let i = 0; i < 100 && !locked(); i++) await new Promise((done) => setTimeout(done, 100));
+  assert.equal(locked(), "locked suspended true 0");
+  await page.click("button");
+  await page.waitForFunction(() => globalThis.samples > 0);
+  const [now, seconds] = await page.evaluate(() => [
+    player.context.state,
+    playback.stats().playedSeconds,
+  ]);
+  assert.equal(now, "running");
+  assert.equal(Math.round(seconds * 24_000), await page.evaluate(() => globalThis.samples));
+  assert.deepEqual(page.errors, []);
+});
+
+test(
+  "after an interruption by the system it goes on when the page is seen",
+  { skip },
+  async (t) => {
+    const { url } = await serve(t, "--engine", "fake");
+    const page = await stage(t, url);
+    const resumed = await page.evaluate(async () => {
+      const { context } = player;
+      const resumed = [];
+      context.resume = async () => void resumed.push(document.visibilityState);
+      const show = (visible, state) => {
+        Object.defineProperty(context, "state", { value: state, configurable: true });
+        const value = visible ? "visible" : "hidden";
+        Object.defineProperty(document, "visibilityState", { value, configurable: true });
+      };
+      show(false, "interrupted");
+      context.dispatchEvent(new Event("statechange"));
+      const whileHidden = resumed.length;
+      show(true, "interrupted");
+      document.dispatchEvent(new Event("visibilitychange"));
+      show(true, "suspended"); // by the page: so it wants
+      document.dispatchEvent(new Event("visibilitychange"));
+      document.body.click();
+      return [whileHidden, resumed];
+    });
+    assert.deepEqual(resumed, [0, ["visible"]]);
+  },
+);
+
+test("a server that dies and comes back: what was not heard is known", { skip }, async (t) => {
+  const first = await serve(t, "--engine", "fake");
+  const page = await stage(t, first.url);
+  await page.evaluate(async (text) => {
+    globalThis.broken = player.play(tts.speak(text));
+    await sleep(600);
+  }, TEXT);
+  await first.kill();
+  const found = await page.evaluate(async () => {
+    const error = await broken.done.catch((error) => error);
+    const { playedSeconds, leadSeconds } = broken.stats();
+    const { name, textSpoken, textRemaining } = error;
+    globalThis.next = player.play(tts.speak("One two three."));
+    return { name, textSpoken, textRemaining, playedSeconds, leadSeconds };
+  });
+  assert.equal(found.name, "ConnectionLost");
+  assert.equal(found.textSpoken + found.textRemaining, TEXT);
+  assert.ok(found.textRemaining.length > 0 && found.textSpoken.length > 0);
+  assert.deepEqual([found.leadSeconds, found.playedSeconds > 0.5], [0, true]);
+  const port = new URL(first.url).port;
+  await serve(t, "--engine", "fake", "--port", port);
+  const [reason, turnId] = await page.evaluate(async () => {
+    const { reason, turnId } = await next.done;
+    return [reason, turnId];
+  });
+  assert.deepEqual([reason, turnId], ["complete", "turn-2"]);
+});
+
+test("the demo voice speaks, and it is not silence", { skip }, async (t) => {
+  const { url } = await serve(t);
+  const page = await stage(t, url);
+  const found = await page.evaluate(async () => {
+    const playback = player.play(tts.speak("Good morning."));
+    const { samples } = await playback.done;
+    return { samples, ...playback.stats(), ...(await ear()) };
+  });
+  assert.equal(Math.round(found.playedSeconds * 24_000), found.samples);
+  assert.ok(found.samples > 12_000 && found.loudest > 0.05, `${found.samples}, ${found.loudest}`);
+});

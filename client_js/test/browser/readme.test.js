@@ -1,0 +1,22 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+
+import { open, serve, skip } from "./harness.js";
+
+const README = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
+const PAGE = README.match(/^```html\n(.*?)^```/ms)[1];
+
+test("the README's page, as it stands, speaks and stops", { skip }, async (t) => {
+  const { url } = await serve(t);
+  const page = await open(t, url, PAGE);
+  await page.waitForFunction(() => globalThis.hush.onclick);
+  await page.click("#speak");
+  await page.waitForTimeout(1500);
+  await page.click("#hush");
+  for (let i = 0; i < 50 && page.logged.length === 0; i++) await page.waitForTimeout(100);
+  const [spoken, remaining] = page.logged[0].split(" | ");
+  assert.equal(`${spoken}${remaining}`.replace(/\s/g, ""), "Goodmorning.Thetideiscomingin.");
+  assert.ok(remaining.length > 0, page.logged[0]);
+  assert.deepEqual(page.errors, []);
+});

@@ -1,0 +1,75 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { test } from "node:test";
+
+import { serve, skip } from "./browser/server.js";
+
+const HERE = fileURLToPath(new URL("..", import.meta.url));
+const README = readFileSync(join(HERE, "README.md"), "utf8");
+const NODE_EXAMPLE = README.match(/## In Node.*?```js\n(.*?)```/s)[1];
+const missing = !existsSync(join(HERE, "node_modules/typescript")) && "`npm install` was not run";
+
+/** The package as npm would publish it, unpacked where a project would have it. */
+function install(t) {
+  const folder = mkdtempSync(join(tmpdir(), "realtime-tts-"));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const run = (command, ...args) => execFileSync(command, args, { cwd: HERE, encoding: "utf8" });
+  run("npm", "pack", "--silent", "--pack-destination", folder);
+  run("mkdir", "-p", join(folder, "node_modules/realtime-tts"));
+  const tarball = join(folder, "realtime-tts-0.1.0.tgz");
+  const into = join(folder, "node_modules/realtime-tts");
+  run("tar", "-xzf", tarball, "-C", into, "--strip-components", "1");
+  symlinkSync(join(HERE, "node_modules/ws"), join(folder, "node_modules/ws"));
+  writeFileSync(join(folder, "package.json"), '{"type": "module"}');
+  return { folder, files: run("tar", "-tzf", tarball).split("\n").filter(Boolean).sort() };
+}
+
+test("what npm packs has code, types and README, and no tests", { skip: missing }, (t) => {
+  const { folder, files } = install(t);
+  const names = files.map((name) => name.replace("package/", ""));
+  for (const name of ["README.md", "LICENSE", "src/index.js", "src/player-worklet.js"]) {
+    assert.ok(names.includes(name), name);
+  }
+  for (const name of ["index", "player", "client", "turn", "messages"]) {
+    assert.ok(names.includes(`types/${name}.d.ts`), name);
+  }
+  assert.deepEqual(
+    names.filter((name) => /^(test|tsconfig|worklet|node_modules)/.test(name)),
+    [],
+  );
+  writeFileSync(
+    join(folder, "use.ts"),
+    `import { RealtimeTTS, type Turn } from "realtime-tts";
+     import { Player } from "realtime-tts/player";
+     const tts = await RealtimeTTS.connect("x", { voice: "ava", sampling: { topK: 5 } });
+     const turn: Turn = tts.speak(["a"]);
+     for await (const packet of turn) packet.byteLength.toFixed();
+     const { lead }: { lead: number } = { lead: new Player().play(turn).stats().leadSeconds };
+     // @ts-expect-error: there is no such option
+     await RealtimeTTS.connect("x", { voise: "ava" });
+     // @ts-expect-error: internal
+     turn.attach(null);`,
+  );
+  const tsc = join(HERE, "node_modules/typescript/bin/tsc");
+  const flags = ["--noEmit", "--strict", "--module", "nodenext", "--target", "es2023", "--lib"];
+  const args = [tsc, ...flags, "es2023,dom,dom.iterable,dom.asynciterable", "use.ts"];
+  execFileSync("node", args, { cwd: folder, stdio: "inherit" });
+});
+
+test(
+  "the README's lines for Node speak, from the packed package",
+  { skip: missing || skip },
+  async (t) => {
+    const { folder } = install(t);
+    const { url } = await serve(t);
+    const example = NODE_EXAMPLE.replace("ws://127.0.0.1:8000", url.replace("http", "ws"));
+    writeFileSync(join(folder, "speak.js"), example);
+    execFileSync("node", ["speak.js"], { cwd: folder, timeout: 60_000 });
+    const speech = readFileSync(join(folder, "speech.pcm"));
+    assert.ok(speech.length > 24_000, `${speech.length} bytes`);
+  },
+);

@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { Resampler } from "../src/resampler.js";
+
+/** A tone at one rate, heard at another, in pieces. */
+function resample(hertz, from, to, seconds, piece) {
+  const resampler = new Resampler(from, to);
+  let at = 0;
+  const out = new Float32Array(Math.round(seconds * to));
+  for (let i = 0; i < out.length; i += piece) {
+    resampler.fill(out.subarray(i, i + piece), (block) => {
+      for (let j = 0; j < block.length; j++)
+        block[j] = Math.sin((2 * Math.PI * hertz * at++) / from);
+    });
+  }
+  return { out, read: at };
+}
+
+/** What is left of `out` when the tone is taken away, in dB below it. */
+function impurity(out, hertz, rate) {
+  const steady = out.subarray(200);
+  let [a, b] = [0, 0];
+  const angle = (i) => (2 * Math.PI * hertz * i) / rate;
+  steady.forEach((x, i) => ((a += x * Math.sin(angle(i))), (b += x * Math.cos(angle(i)))));
+  [a, b] = [(2 * a) / steady.length, (2 * b) / steady.length];
+  let rest = 0;
+  steady.forEach((x, i) => (rest += (x - a * Math.sin(angle(i)) - b * Math.cos(angle(i))) ** 2));
+  return { amplitude: Math.hypot(a, b), dB: 10 * Math.log10((2 * rest) / steady.length) };
+}
+
+for (const rate of [44_100, 48_000, 96_000, 24_000]) {
+  for (const hertz of [110, 1000, 6000]) {
+    test(`${hertz} Hz stays ${hertz} Hz and clean at ${rate} Hz`, () => {
+      const { out } = resample(hertz, 24_000, rate, 1, 128);
+      const { amplitude, dB } = impurity(out, hertz, rate);
+      assert.ok(Math.abs(amplitude - 1) < 0.02, `amplitude ${amplitude}`);
+      assert.ok(dB < -50, `${dB} dB`);
+    });
+  }
+}
+
+test("what a slow device cannot play is left out", () => {
+  const { out } = resample(7000, 24_000, 8_000, 1, 128);
+  assert.ok(Math.max(...out.subarray(200)) < 0.05);
+});
+
+test("however it is cut, the samples are the same", () => {
+  const whole = resample(440, 24_000, 44_100, 0.5, 22_050);
+  for (const piece of [1, 7, 128, 1000]) {
+    const cut = resample(440, 24_000, 44_100, 0.5, piece);
+    const worst = cut.out.reduce((most, x, i) => Math.max(most, Math.abs(x - whole.out[i])), 0);
+    assert.ok(worst < 2e-3, `${worst} in pieces of ${piece}`); // one step of the table
+  }
+});
+
+test("it reads as many samples as it plays, in seconds", () => {
+  for (const rate of [8_000, 44_100, 48_000]) {
+    assert.ok(Math.abs(resample(100, 24_000, rate, 2, 128).read - 48_000) <= 3);
+  }
+});

@@ -1,0 +1,68 @@
+/** The microphone as an interrupt: only its loudness is looked at, and only here. */
+
+import { byId } from "./dom.js";
+import { SpeechGate, decibels } from "./level.js";
+import { slider } from "./streaming.js";
+
+const LOOK_MS = 30;
+
+/** @type {Record<string, string>} */
+const REASONS = {
+  NotAllowedError: "The browser refused the microphone. Allow it for this page, next to the address.",
+  NotFoundError: "No microphone was found.",
+  NotReadableError: "The microphone is in use by another program.",
+};
+
+/**
+ * @param {() => void} barge called when somebody begins to speak
+ * @param {(words: string) => void} failed
+ */
+export function microphone(barge, failed) {
+  const box = /** @type {HTMLInputElement} */ (byId("mic"));
+  const meter = /** @type {HTMLMeterElement} */ (byId("mic-level"));
+  const threshold = slider("mic-threshold", (value) => `−${Math.abs(value)} dB`);
+  /** @type {(() => void) | null} */
+  let close = null;
+
+  async function open() {
+    if (!navigator.mediaDevices) {
+      throw new Error("The microphone needs https, or the page on this machine.");
+    }
+    // Echo cancellation, or the voice from the loudspeaker interrupts itself.
+    const audio = { echoCancellation: true, noiseSuppression: true, autoGainControl: false };
+    const stream = await navigator.mediaDevices.getUserMedia({ audio });
+    const context = new AudioContext();
+    const analyser = new AnalyserNode(context, { fftSize: 1024 });
+    context.createMediaStreamSource(stream).connect(analyser);
+    const samples = new Float32Array(analyser.fftSize);
+    const gate = new SpeechGate();
+    const timer = setInterval(() => {
+      analyser.getFloatTimeDomainData(samples);
+      const level = decibels(samples);
+      meter.value = Math.max(level, meter.min);
+      if (gate.hear(performance.now(), level, threshold())) barge();
+    }, LOOK_MS);
+    return () => {
+      clearInterval(timer);
+      for (const track of stream.getTracks()) track.stop();
+      void context.close();
+    };
+  }
+
+  box.addEventListener("change", async () => {
+    close?.();
+    close = null;
+    byId("mic-settings").hidden = true;
+    if (!box.checked) return;
+    try {
+      const opened = await open();
+      if (!box.checked) return opened();
+      close = opened;
+      byId("mic-settings").hidden = false;
+    } catch (error) {
+      const { name, message } = /** @type {Error} */ (error);
+      box.checked = false;
+      failed(REASONS[name] ?? message);
+    }
+  });
+}

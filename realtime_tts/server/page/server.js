@@ -1,0 +1,122 @@
+/** The server behind this page: who it is, which key it wants, what is wrong with it. */
+
+import { RealtimeTTS } from "/client/index.js";
+
+const KEY = "realtime-tts.key";
+const START = "Start it with: realtime-tts serve";
+
+/** What went wrong, in words for people. `code`: gone, key, origin, not_ready, other. */
+export class Trouble extends Error {
+  /** @param {string} code @param {string} message @param {unknown} [cause] */
+  constructor(code, message, cause) {
+    super(message, { cause });
+    this.code = code;
+  }
+}
+
+/**
+ * What /v1/voices says.
+ *
+ * @typedef {object} About
+ * @property {string} model
+ * @property {boolean} random_weights
+ * @property {string[]} voices
+ * @property {string} default_voice
+ * @property {string[]} languages
+ */
+
+export class Server {
+  origin = location.origin;
+  /** The key that the server accepted or may accept; empty without. */
+  key = sessionStorage.getItem(KEY) ?? "";
+  /** The language model to chat with, where the chat example serves this page. @type {string | null} */
+  chatModel = null;
+
+  /** @param {string} key */
+  use(key) {
+    this.key = key;
+    sessionStorage.setItem(KEY, key);
+  }
+
+  /** Model, voices, languages. @returns {Promise<About>} @throws {Trouble} */
+  async about() {
+    const answer = await this.#get("/v1/voices");
+    if (answer.ok) {
+      const model = answer.headers.get("x-chat-model");
+      this.chatModel = model && decodeURIComponent(model);
+      return answer.json();
+    }
+    throw await this.#refusal(answer);
+  }
+
+  /**
+   * A session. @param {Record<string, unknown>} settings @returns {Promise<RealtimeTTS>}
+   * @throws {Trouble}
+   */
+  async connect(settings) {
+    try {
+      return await RealtimeTTS.connect(this.origin, {
+        ...settings,
+        ...(this.key && { apiKey: this.key }),
+      });
+    } catch (error) {
+      throw await this.explained(error);
+    }
+  }
+
+  /**
+   * Any error, in words. A failed handshake tells a page nothing, so HTTP is asked.
+   *
+   * @param {unknown} error
+   */
+  async explained(error) {
+    if (error instanceof Trouble) return error;
+    const { code = "other", message = String(error) } = /** @type {any} */ (error ?? {});
+    if (code === "handshake_refused" || code === "connection_lost") {
+      const cause = await this.about().then(() => null, (/** @type {unknown} */ found) => found);
+      if (cause instanceof Trouble) return cause;
+      const lost = "The connection was lost; what was not heard is not spoken again. Try again.";
+      const refused = "The server took no session, though it answers. Try again.";
+      return new Trouble("lost", code === "connection_lost" ? lost : refused, error);
+    }
+    if (code === "overloaded" || code === "too_many_sessions" || code === "queue_full") {
+      const wait = /** @type {any} */ (error).retryAfterMs;
+      const when = wait ? `in ${Math.max(1, Math.ceil(wait / 1000))} s` : "in a moment";
+      const why = message.replace(/^\w+: /, ""); // without the code
+      return new Trouble("overloaded", `The server is full: ${why}. Try again ${when}.`, error);
+    }
+    if (code === "client_error" && /API key/.test(message)) {
+      return new Trouble("key", `This cannot be a key of the server: ${message}.`, error);
+    }
+    return new Trouble("other", sentence(message), error);
+  }
+
+  /** @param {string} path */
+  async #get(path) {
+    const headers = this.key ? { authorization: `Bearer ${this.key}` } : undefined;
+    try {
+      return await fetch(path, { cache: "no-store", ...(headers && { headers }) });
+    } catch (error) {
+      throw new Trouble("gone", `The server at ${location.host} does not answer. ${START}`, error);
+    }
+  }
+
+  /** @param {Response} answer */
+  async #refusal(answer) {
+    if (answer.status === 401) {
+      const wrong = "The server does not know this API key.";
+      return new Trouble("key", this.key ? wrong : "The server wants an API key.");
+    }
+    const body = await answer.json().catch(() => ({}));
+    const reason = body.message ?? body.error ?? `it answered ${answer.status}`;
+    if (answer.status === 403) return new Trouble("origin", sentence(reason));
+    if (answer.status === 503) return new Trouble("not_ready", `Not ready yet: ${reason}.`);
+    return new Trouble("other", sentence(`the server cannot be used: ${reason}`));
+  }
+}
+
+/** @param {string} text */
+function sentence(text) {
+  const begun = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?…]$/.test(begun) ? begun : `${begun}.`;
+}

@@ -1,0 +1,84 @@
+"""The chat example on real sockets: a stand-in for the model, the fake engine for the voice."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+
+from realtime_tts.config import ServerConfig
+from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
+from realtime_tts.engine.inline import InlineEngine
+from realtime_tts.server.run import running
+from realtime_tts.text.stable_bpe import ALPHABET
+from realtime_tts.text.tokenizer import Qwen2Tokenizer
+from tts_scheduler import SchedulerConfig
+
+CHAT = Path(__file__).resolve().parents[2] / "examples" / "chat"
+if str(CHAT) not in sys.path:
+    sys.path.append(str(CHAT))  # as `python examples/chat/app.py` has it
+
+
+@contextlib.asynccontextmanager
+async def serving(app: Any) -> AsyncIterator[str]:
+    listener = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=1)
+    server = uvicorn.Server(config)
+    task = asyncio.create_task(server.serve([listener]))
+    try:
+        while not server.started:  # noqa: ASYNC110 - uvicorn has no event
+            await asyncio.sleep(0.005)
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        await task
+
+
+@pytest.fixture
+def serve() -> Callable[[Any], AbstractAsyncContextManager[str]]:
+    """`async with serve(app) as url`."""
+    return serving
+
+
+@pytest.fixture
+async def stand_in() -> AsyncIterator[Any]:
+    """A model that says what it is told to; `stand_in.url`."""
+    from stand_in import StandIn
+
+    model = StandIn(pace=400, stall=0.05)
+    async with serving(model.app()) as url:
+        model.url = f"{url}/v1"  # type: ignore[attr-defined]
+        yield model
+
+
+@pytest.fixture
+def speech() -> Callable[..., AbstractAsyncContextManager[str]]:
+    """`async with speech(api_keys=...) as url`: a speech server with the fake engine."""
+
+    @contextlib.asynccontextmanager
+    async def start(**options: Any) -> AsyncIterator[str]:
+        fake = FakeEngine(FakeEngineConfig(frames_per_token=1))
+        link = InlineEngine(lambda progress: fake, SchedulerConfig(slots=16))
+        tokenizer = Qwen2Tokenizer({char: index for index, char in enumerate(ALPHABET)}, [])
+        async with running(ServerConfig(port=0, **options), link, lambda: tokenizer) as server:
+            yield server.url
+
+    return start
+
+
+@pytest.fixture
+def eventually() -> Callable[..., Any]:
+    async def until(holds: Callable[[], Any], seconds: float = 5.0) -> None:
+        async with asyncio.timeout(seconds):
+            while not holds():  # noqa: ASYNC110 - anything may be waited for
+                await asyncio.sleep(0.01)
+
+    return until

@@ -1,0 +1,57 @@
+"""The shortest example runs as it stands."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import wave
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("openai", reason="this example needs openai: pip install -e '.[chat]'")
+
+PROGRAM = Path(__file__).resolve().parents[2] / "examples" / "llm_to_speech.py"
+
+
+async def run(*words: str) -> str:
+    done = await asyncio.to_thread(
+        subprocess.run,
+        [sys.executable, str(PROGRAM), *words],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def seconds(path: Path) -> float:
+    with wave.open(str(path)) as file:
+        return file.getnframes() / file.getframerate()
+
+
+async def test_a_model_s_reply_is_spoken(stand_in: Any, speech: Any, tmp_path: Path) -> None:
+    stand_in.replies = ("There are two trains this evening.",)
+    path = tmp_path / "reply.wav"
+    async with speech() as tts:
+        options = ("--server", tts, "--llm-url", stand_in.url, "--llm-model", "any")
+        await run("When?", *options, "--output", str(path))
+    assert seconds(path) > 1
+    assert stand_in.requests[0]["messages"] == [{"role": "user", "content": "When?"}]
+
+
+async def test_an_interrupted_listener_s_words_are_known(
+    stand_in: Any, speech: Any, tmp_path: Path, eventually: Any
+) -> None:
+    stand_in.replies = ("Of course. There are two trains this evening. " * 4,)
+    stand_in.stall, stand_in.stall_every = 60.0, 40
+    path = tmp_path / "reply.wav"
+    async with speech() as tts:
+        options = ("--server", tts, "--llm-url", stand_in.url, "--llm-model", "any")
+        told = await run("When?", *options, "--output", str(path), "--interrupt-after", "0.8")
+    assert "heard:     'Of" in told
+    assert "not heard: " in told
+    await eventually(lambda: stand_in.hung_up == 1)

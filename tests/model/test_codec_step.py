@@ -19,7 +19,7 @@ class Nothing:
 class Loud:
     """Each code's number of fourteen-thousandths, rising from -1.5 to 1.5 times."""
 
-    def new_state(self, slots: int) -> Nothing:
+    def new_slot_state(self, slots: int) -> Nothing:
         return Nothing()
 
     def decode(self, codes: Tensor, slots: Tensor, state: Nothing) -> Tensor:

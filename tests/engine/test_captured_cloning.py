@@ -103,6 +103,20 @@ def test_the_head_of_a_voice_is_computed_once(voices: dict[str, Voice]) -> None:
     assert (each.heads.misses, each.heads.hits) == (2, 3)
 
 
+def test_a_text_that_does_not_fit_behind_its_recording_is_refused(
+    voices: dict[str, Voice],
+) -> None:
+    """Before anything of the row is touched; others go on."""
+    each = captured(voices)
+    rows = [
+        Utterance("long", 0, [5] * 40_000, UtteranceSpec(voice="shown"), Layout.FULL_TEXT),
+        Utterance("good", 1, [5, 6], UtteranceSpec(voice="shown"), Layout.FULL_TEXT),
+    ]
+    speak(each, rows, steps=60)
+    assert (rows[0].end, rows[0].codes) == ("bad_request", [])
+    assert len(rows[1].codes) == FRAMES
+
+
 def test_a_clone_that_was_set_aside_goes_on_where_it_was(voices: dict[str, Voice]) -> None:
     """Memory for less than two such turns: one has to give way, and says the same later."""
     told = []

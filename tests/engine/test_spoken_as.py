@@ -54,6 +54,7 @@ def test_what_a_checkpoint_can_do_passes_front_and_engine(
     check_spec(found.info, UtteranceSpec(**spec), lambda name: name == "anna")
 
 
-def test_a_base_checkpoint_warms_up_without_any_voice() -> None:
-    steps = engine({}).warm_up(lambda what, done, total: None)
+@pytest.mark.parametrize("captured", [False, True])
+def test_a_base_checkpoint_warms_up_without_any_voice(captured: bool) -> None:
+    steps = engine({}, captured=captured).warm_up(lambda what, done, total: None)
     assert [step.plan.rows for step in steps if step.plan.prefills] == [1, 2, 4, 8]

@@ -2,19 +2,20 @@ import { Connection } from "./connection.js";
 import { ClientError, ConnectionLost, KEY_SUBPROTOCOL_PREFIX, SUBPROTOCOL } from "./protocol.js";
 import { Turn } from "./turn.js";
 
-/** @import { ConnectOptions, SessionOptions, SessionStart } from "../types/messages.js" */
-/** @import { Defaulted, TextSource } from "../types/messages.js" */
+/** @import * as api from "../types/api.js" */
+/** @import { Defaulted } from "../types/internal.js" */
+/** @import { SessionStart } from "../types/messages.js" */
 
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 8_000;
 
-/** A session with a server; after a loss, the next one with the same settings. */
+/** A session with a server; after a loss, the next one. @implements {api.RealtimeTTS} */
 export class RealtimeTTS {
   #open;
   #options;
   #connection;
   #turns = 0;
-  /** @type {Set<Turn>} turns made while there is no connection */
+  /** @type {Set<Turn>} for the next connection */
   #waiting = new Set();
   #reconnecting = false;
   #closed = false;
@@ -23,7 +24,6 @@ export class RealtimeTTS {
 
   /**
    * Use `RealtimeTTS.connect`.
-   *
    * @param {(start: SessionStart) => Promise<Connection>} open
    * @param {Connection} connection
    * @param {Defaulted} options
@@ -34,17 +34,7 @@ export class RealtimeTTS {
     this.#connection = this.#use(connection);
   }
 
-  /**
-   * Connect, and set the session up.
-   *
-   * @param {string | URL} server ws(s) or http(s) URL, or host:port; without a path `/v1/tts`
-   * @param {SessionOptions & ConnectOptions} [options]
-   * @returns {Promise<RealtimeTTS>}
-   * @throws {HandshakeRefused} if there is no session, for a reason a page cannot see
-   * @throws {OverloadedError} if the server says when to try again
-   * @throws {RequestError} for settings that the server cannot do
-   * @throws {ClientError} for an address, key or option that cannot be used
-   */
+  /** @param {string | URL} server @param {api.SessionOptions & api.ConnectOptions} [options] */
   static async connect(server, options = {}) {
     const {
       apiKey,
@@ -78,35 +68,20 @@ export class RealtimeTTS {
     return new RealtimeTTS(open, first, { replyTimeoutMs, giveUpAfterMs, onConnected });
   }
 
-  /** The server's latest `ready`: voices, languages, effective settings, limits. */
   get ready() {
     return this.#connection.ready;
   }
 
-  /** Whether the socket is open, as far as is known. */
   get connected() {
     return this.#connection.lost === null;
   }
 
-  /**
-   * Change settings for turns that begin from now on. If the server cannot, all stays as it was.
-   *
-   * @param {SessionOptions} options
-   * @throws {RequestError}
-   * @throws {ConnectionLost}
-   */
+  /** @param {api.SessionOptions} options */
   async configure(options) {
     await this.#connection.configure(sessionStart(options), this.#options.replyTimeoutMs);
   }
 
-  /**
-   * A new turn. It is spoken after those before it. If the connection is lost, it waits for the
-   * next one.
-   *
-   * @param {{turnId?: string}} [options] `turnId`: 1 to 64 printable ASCII characters, new to this
-   *   session
-   * @throws {ConnectionLost} if there will be no other
-   */
+  /** @param {api.TurnOptions} [options] */
   turn({ turnId = `turn-${++this.#turns}` } = {}) {
     if (!/^[!-~]{1,64}$/.test(turnId)) {
       throw new ClientError(`turnId must be 1 to 64 printable ASCII characters, found ${turnId}`);
@@ -117,18 +92,11 @@ export class RealtimeTTS {
     return turn;
   }
 
-  /**
-   * Speak a text, or text deltas as they come. Iterate over the turn for its packets. If `text`
-   * throws, so does the turn.
-   *
-   * @param {TextSource} text
-   * @throws {ConnectionLost} if there will be no other connection
-   */
+  /** @param {api.TextSource} text */
   speak(text) {
     return this.turn().feed(text);
   }
 
-  /** Close the socket; turns still running end with ConnectionLost. Idempotent. */
   close() {
     this.#closed = true;
     clearTimeout(this.#timer);
@@ -202,12 +170,7 @@ export class RealtimeTTS {
   }
 }
 
-/**
- * The WebSocket URL of a server: a ws(s) or http(s) URL, or just `host:port`. Without a path
- * `/v1/tts` is meant.
- *
- * @param {string | URL} server
- */
+/** @param {string | URL} server */
 export function websocketUrl(server) {
   const text = String(server).trim();
   try {
@@ -241,7 +204,7 @@ const NAMES = (
   "textFilter layout leadMs"
 ).split(" ");
 
-/** @param {SessionOptions} options @returns {SessionStart} */
+/** @param {api.SessionOptions} options @returns {SessionStart} */
 const sessionStart = (options) => ({ type: "session.start", ...renamed(options) });
 
 /** @param {object} options @returns {Record<string, unknown>} */

@@ -11,8 +11,9 @@ import {
 } from "./protocol.js";
 
 /** @import { Turn } from "./turn.js" */
-/** @import { Deferred, Ready, ServerError, ServerMessage } from "../types/messages.js" */
-/** @import { SessionStart, Socket, Warning } from "../types/messages.js" */
+/** @import { Socket } from "../types/api.js" */
+/** @import { Deferred } from "../types/internal.js" */
+/** @import * as wire from "../types/messages.js" */
 
 /** One socket with one session: hands everything that comes to the turn it belongs to. */
 export class Connection {
@@ -20,17 +21,17 @@ export class Connection {
   lost = null;
   /** @type {() => void} */
   onLost = () => {};
-  /** The server's latest word on voices, settings and limits. @type {Ready} */
+  /** @type {wire.Ready} */
   ready = /** @type {any} */ (null);
   /** @type {Outbox} */
   outbox = /** @type {any} */ (null);
-  /** @type {Deferred<Ready>[]} */
+  /** @type {Deferred<wire.Ready>[]} */
   #waiters = [];
   /** Who hears what comes for a turn, until it is done. @type {Map<string | undefined, Turn>} */
   turns = new Map();
   /** @type {Turn | null} */
   #onAir = null;
-  /** @type {ServerError | null} */
+  /** @type {wire.ServerError | null} */
   #fatal = null;
   /** @type {any} */
   #socketError;
@@ -41,7 +42,7 @@ export class Connection {
   /**
    * @param {Socket} socket
    * @param {string} url
-   * @param {(notice: Warning | ServerError) => void} onWarning
+   * @param {(notice: wire.Warning | wire.ServerError) => void} onWarning
    */
   constructor(socket, url, onWarning) {
     this.#socket = socket;
@@ -53,19 +54,15 @@ export class Connection {
     socket.addEventListener("error", (event) => (this.#socketError ??= event));
   }
 
-  /**
-   * The server's next `ready`; rejects if it refuses instead, or says nothing for too long.
-   *
-   * @param {number} timeoutMs
-   */
+  /** The server's next `ready`, unless it refuses instead. @param {number} timeoutMs */
   async nextReady(timeoutMs) {
-    /** @type {Deferred<Ready>} */
+    /** @type {Deferred<wire.Ready>} */
     const waiter = deferred();
     this.#waiters.push(waiter);
     return this.within(timeoutMs, waiter.promise, "no `ready`");
   }
 
-  /** Change the settings of later turns. @param {SessionStart} start @param {number} timeoutMs */
+  /** @param {wire.SessionStart} start @param {number} timeoutMs */
   async configure(start, timeoutMs) {
     if (this.lost) throw this.lost;
     this.outbox.send(start);
@@ -73,12 +70,8 @@ export class Connection {
   }
 
   /**
-   * Wait for an answer; a server that gives none in time is given up.
-   *
-   * @template T
-   * @param {number} timeoutMs
-   * @param {Promise<T>} answer
-   * @param {string} missing
+   * A server that gives no answer in time is given up.
+   * @template T @param {number} timeoutMs @param {Promise<T>} answer @param {string} missing
    */
   async within(timeoutMs, answer, missing) {
     const timer = setTimeout(() => this.#end(`${missing} within ${timeoutMs} ms`), timeoutMs);
@@ -107,7 +100,7 @@ export class Connection {
     }
   }
 
-  /** @param {ServerMessage} message */
+  /** @param {wire.ServerMessage} message */
   #dispatch(message) {
     const turn = "turn_id" in message ? this.turns.get(message.turn_id) : undefined;
     switch (message.type) {
@@ -137,7 +130,7 @@ export class Connection {
     }
   }
 
-  /** @param {ServerError} message @param {Turn | undefined} turn */
+  /** @param {wire.ServerError} message @param {Turn | undefined} turn */
   #error(message, turn) {
     const { code, fatal, retryable, retry_after_ms: retryAfterMs } = message;
     if (fatal) this.#fatal = message;

@@ -7,10 +7,7 @@ const BURST_SHARE = 0.5;
 // No character takes more bytes in JSON, so a text of this share of the bytes always fits.
 const BYTES_PER_UNIT = 8;
 
-/**
- * Sends messages no faster than the server allows. What has to wait is joined: a language model
- * that is faster than the rate costs fewer, longer messages and no time worth mentioning.
- */
+/** Sends messages no faster than the server allows. Text that has to wait is joined. */
 export class Outbox {
   #write;
   #now;
@@ -24,11 +21,7 @@ export class Outbox {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
 
-  /**
-   * @param {(data: string) => void} write
-   * @param {Limits} limits
-   * @param {() => number} [now] milliseconds
-   */
+  /** @param {(data: string) => void} write @param {Limits} limits @param {() => number} [now] ms */
   constructor(write, limits, now = () => performance.now()) {
     this.#write = write;
     this.#now = now;
@@ -39,13 +32,7 @@ export class Outbox {
     this.#maxUnits = Math.max(1, Math.min(limits.max_text_chars, fits));
   }
 
-  /**
-   * Send a text of any length, in as many messages as it takes.
-   *
-   * @param {string} turn_id
-   * @param {string} text
-   * @param {boolean} end
-   */
+  /** @param {string} turn_id @param {string} text of any length @param {boolean} end */
   text(turn_id, text, end) {
     for (let start = 0; start < text.length; start += this.#maxUnits) {
       const piece = text.slice(start, start + this.#maxUnits);
@@ -54,7 +41,7 @@ export class Outbox {
     }
   }
 
-  /** Send in turn. @param {ClientMessage} message */
+  /** @param {ClientMessage} message */
   send(message) {
     if (this.#queue.length === 0 && this.#take()) return this.#write(JSON.stringify(message));
     if (!this.#join(message)) this.#queue.push({ ...message });
@@ -67,11 +54,7 @@ export class Outbox {
     this.#write(JSON.stringify(message));
   }
 
-  /**
-   * Forget what waits of a turn; returns its text, which the server never saw.
-   *
-   * @param {string} turnId
-   */
+  /** Forgets what waits of a turn; returns its text. @param {string} turnId */
   drop(turnId) {
     let text = "";
     this.#queue = this.#queue.filter((message) => {

@@ -1,22 +1,21 @@
 import { ClientError, SAMPLE_RATE, deferred } from "./protocol.js";
 
-/** @import { Turn } from "./turn.js" */
-/** @import { Deferred, Interrupted, PlaybackStats, PlayerOptions } from "../types/messages.js" */
-/** @import { TurnResult, WorkletReport } from "../types/messages.js" */
+/** @import * as api from "../types/api.js" */
+/** @import { Deferred, WorkletReport } from "../types/internal.js" */
 
 const TELL_SECONDS = 0.25;
 const CLEAR_MS = 100;
 
-/** One turn in the player. Made by `Player.play()`. */
+/** One turn in the player. @implements {api.Playback} */
 class Playback {
-  /** @type {Deferred<TurnResult>} */
+  /** @type {Deferred<api.TurnResult>} */
   #done = deferred();
   /** @type {WorkletReport} */
   #at = { id: 0, state: "waiting", played: 0, underruns: 0, buffered: 0, time: 0 };
   #toldAt = 0;
   #player;
 
-  /** @param {Player} player @param {Turn} turn */
+  /** @param {Player} player @param {api.Turn} turn */
   constructor(player, turn) {
     this.#player = player;
     this.turn = turn;
@@ -24,13 +23,11 @@ class Playback {
     this.cleared = () => {};
   }
 
-  /** When all was played or cleared; rejects with what ended the turn early. */
   get done() {
     return this.#done.promise;
   }
 
-  /** @returns {PlaybackStats} */
-  stats() {
+    stats() {
     const { state, played, underruns, buffered, time } = this.#at;
     const { currentTime, outputLatency = 0, baseLatency = 0 } = this.#player.context;
     const since = state === "waiting" && !played ? 0 : currentTime - time;
@@ -67,10 +64,7 @@ class Playback {
   }
 }
 
-/**
- * Plays turns in a browser, one after the other. Events: `state`, `underrun` and `packet`, whose
- * `detail` has the `playback`.
- */
+/** Plays turns in a browser, one after the other. @implements {api.Player} */
 export class Player extends EventTarget {
   /** @type {Map<number, Playback>} in order */
   #playbacks = new Map();
@@ -85,7 +79,7 @@ export class Player extends EventTarget {
   #closing = new AbortController();
   #workletUrl;
 
-  /** @param {PlayerOptions} [options] */
+  /** @param {api.PlayerOptions} [options] */
   constructor({ context, workletUrl = new URL("./player-worklet.js", import.meta.url) } = {}) {
     super();
     this.#context = context;
@@ -101,7 +95,6 @@ export class Player extends EventTarget {
     document.addEventListener("visibilitychange", () => this.#wake(), { signal });
   }
 
-  /** Made at the first use. Runs at 24 kHz, or at the device's rate where a browser refuses. */
   get context() {
     if (!this.#context) {
       try {
@@ -113,7 +106,6 @@ export class Player extends EventTarget {
     return this.#context;
   }
 
-  /** What is playing, for a waveform. */
   get analyser() {
     if (!this.#analyser) {
       const analyser = (this.#analyser = this.context.createAnalyser());
@@ -125,7 +117,6 @@ export class Player extends EventTarget {
     return this.#analyser;
   }
 
-  /** Browsers allow sound after a gesture: call it in one. The first on the page is used, too. */
   async unlock() {
     const resumed = this.context.resume(); // before any await: later is not in the gesture
     await this.#load();
@@ -133,7 +124,7 @@ export class Player extends EventTarget {
     this.#unlocked = true;
   }
 
-  /** Play a turn, after those before it. @param {Turn} turn */
+  /** @param {api.Turn} turn */
   play(turn) {
     const id = ++this.#ids;
     const playback = new Playback(this, turn);
@@ -145,12 +136,6 @@ export class Player extends EventTarget {
     return playback;
   }
 
-  /**
-   * The listener speaks: silence, and everything that was to be played is dropped. Reports what was
-   * heard of the turn that played; null if there was none.
-   *
-   * @returns {Promise<Interrupted | null>}
-   */
   async bargeIn() {
     const playbacks = [...this.#playbacks].reverse(); // so that none of those that wait begins
     const played = await Promise.all(playbacks.map(([id]) => this.#clear(id)));
@@ -160,7 +145,6 @@ export class Player extends EventTarget {
     return (await Promise.all(reports)).at(-1) ?? null;
   }
 
-  /** Stop, and give the audio device back. */
   async close() {
     this.#closing.abort();
     await this.bargeIn();

@@ -1,4 +1,6 @@
-/** @import { Deferred, Played, Position, ServerMessage } from "../types/messages.js" */
+/** @import * as api from "../types/api.js" */
+/** @import { Deferred, ErrorDetails } from "../types/internal.js" */
+/** @import { Position, ServerMessage } from "../types/messages.js" */
 
 export const SUBPROTOCOL = "realtime-tts.v1";
 /** Before an API key: a browser cannot set headers, it can only offer subprotocols. */
@@ -8,9 +10,7 @@ export const SAMPLE_RATE = 24_000;
 export const PACKET_BYTES = 4_096;
 
 /**
- * What the client needs of each message, by example. It ignores the rest, so that a newer server
- * may say more.
- *
+ * What is needed of each message, by example. The rest is ignored: a newer server may say more.
  * @type {Record<string, object>}
  */
 export const SHAPES = {
@@ -33,13 +33,7 @@ export const SHAPES = {
   error: { code: "", message: "", fatal: false, retryable: false },
 };
 
-/**
- * The message in a text frame; null if it is of a type that only a newer server knows.
- *
- * @param {string} data
- * @returns {ServerMessage | null}
- * @throws {ProtocolError}
- */
+/** Null: of a type that only a newer server knows. @param {string} data @returns {ServerMessage?} */
 export function parseServerMessage(data) {
   let message;
   try {
@@ -68,21 +62,16 @@ function check(path, found, example) {
     for (const key in example) check(`${path}.${key}`, found[key], example[key]);
 }
 
-/** What this package throws on purpose. `code` is the word on the wire, where there is one. */
+/** What this package throws on purpose. @implements {api.RealtimeTTSError} */
 export class RealtimeTTSError extends Error {
-  /** Of a lost turn: its text up to where it was heard, estimated, and the rest. */
   textSpoken = "";
   textRemaining = "";
 
-  /**
-   * @param {string} message
-   * @param {{code?: string, retryable?: boolean, retryAfterMs?: number, cause?: unknown}} [details]
-   */
+  /** @param {string} message @param {ErrorDetails} [details] */
   constructor(message, { code = "error", retryable = false, retryAfterMs = 0, cause } = {}) {
     super(message, { cause });
     this.name = new.target.name;
     this.code = code;
-    /** Whether the same again may work. */
     this.retryable = retryable;
     this.retryAfterMs = retryAfterMs;
   }
@@ -124,7 +113,7 @@ export const SAMPLES_PER_MS = SAMPLE_RATE / 1000;
 // 15 characters a second; fewer in most other scripts, so that rather too much counts as heard.
 const CHARACTERS_PER_SAMPLE = 15 / SAMPLE_RATE;
 
-/** @param {Played} position @returns {Position} */
+/** @param {api.Played} position @returns {Position} */
 export function onWire({ playedMs, playedSamples }) {
   for (const value of [playedMs, playedSamples]) {
     if (value !== undefined && !(value >= 0 && value < Infinity)) {
@@ -138,11 +127,8 @@ export function onWire({ playedMs, playedSamples }) {
 }
 
 /**
- * Where in a text so many samples end: an estimate, back to the end of a word.
- *
- * @param {string} text
- * @param {number} samples
- * @param {number} all those of the whole text; 0: not known
+ * Where in a text so many samples end, by estimate; `all` of them, 0 if not known.
+ * @param {string} text @param {number} samples @param {number} all
  */
 export function split(text, samples, all) {
   const heard = Math.ceil(samples * (all ? text.length / all : CHARACTERS_PER_SAMPLE));

@@ -19,12 +19,7 @@ export class Resampler {
     });
   }
 
-  /**
-   * Fill `out` with what `pull` gives at the first rate.
-   *
-   * @param {Float32Array} out
-   * @param {(block: Float32Array) => void} pull
-   */
+  /** @param {Float32Array} out @param {(block: Float32Array) => void} pull at the first rate */
   fill(out, pull) {
     const block = new Float32Array(Math.floor(this.#between + this.#step * out.length));
     pull(block);

@@ -3,11 +3,13 @@ import { ClientError, ConnectionLost, KEY_SUBPROTOCOL_PREFIX, SUBPROTOCOL } from
 import { Turn } from "./turn.js";
 
 /** @import * as api from "../types/api.js" */
-/** @import { Defaulted } from "../types/internal.js" */
-/** @import { SessionStart } from "../types/messages.js" */
+/** @import * as internal from "../types/internal.js" */
+/** @import * as wire from "../types/messages.js" */
 
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 8_000;
+
+/** @typedef {internal.Opener<Connection>} Opener */
 
 /** A session with a server; after a loss, the next one. @implements {api.RealtimeTTS} */
 export class RealtimeTTS {
@@ -15,30 +17,25 @@ export class RealtimeTTS {
   #options;
   #connection;
   #turns = 0;
-  /** @type {Set<Turn>} for the next connection */
+  /** @type {Set<Turn>} */
   #waiting = new Set();
   #reconnecting = false;
   #closed = false;
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  /** @type {number | undefined} */
   #timer;
 
-  /**
-   * Use `RealtimeTTS.connect`.
-   * @param {(start: SessionStart) => Promise<Connection>} open
-   * @param {Connection} connection
-   * @param {Defaulted} options
-   */
-  constructor(open, connection, options) {
+  /** @internal @param {Opener} open @param {Connection} first @param {internal.Defaulted} options */
+  constructor(open, first, options) {
     this.#open = open;
     this.#options = options;
-    this.#connection = this.#use(connection);
+    this.#connection = this.#use(first);
   }
 
   /** @param {string | URL} server @param {api.SessionOptions & api.ConnectOptions} [options] */
   static async connect(server, options = {}) {
     const {
       apiKey,
-      WebSocket: Socket = /** @type {any} */ (globalThis).WebSocket,
+      WebSocket: Socket = globalThis.WebSocket,
       connectTimeoutMs = 10_000,
       replyTimeoutMs = 10_000,
       giveUpAfterMs = 30_000,
@@ -46,26 +43,24 @@ export class RealtimeTTS {
       onConnected = () => {},
       ...given
     } = options;
-    if (!Socket) {
-      throw new ClientError('no WebSocket here: pass one, `import WebSocket from "ws"`');
-    }
-    const start = sessionStart(given); // throws before anything is opened
+    if (!Socket) throw new ClientError('no WebSocket here: pass one, `import WebSocket from "ws"`');
+    const start = sessionStart(given); // before anything is opened
     const url = websocketUrl(server);
     const protocols = subprotocols(apiKey);
-    /** @param {SessionStart} settings */
+    const kept = { replyTimeoutMs, giveUpAfterMs, onWarning, onConnected };
+    /** @type {Opener} */
     const open = async (settings) => {
-      const connection = new Connection(new Socket(url, protocols), url, onWarning);
+      const connection = new Connection(new Socket(url, protocols), url, kept);
       try {
         await connection.nextReady(connectTimeoutMs);
-        if (Object.keys(settings).length > 1) await connection.configure(settings, replyTimeoutMs);
+        if (Object.keys(settings).length > 1) await connection.configure(settings);
       } catch (error) {
         connection.close();
         throw error;
       }
       return connection;
     };
-    const first = await open(start);
-    return new RealtimeTTS(open, first, { replyTimeoutMs, giveUpAfterMs, onConnected });
+    return new RealtimeTTS(open, await open(start), kept);
   }
 
   get ready() {
@@ -78,7 +73,7 @@ export class RealtimeTTS {
 
   /** @param {api.SessionOptions} options */
   async configure(options) {
-    await this.#connection.configure(sessionStart(options), this.#options.replyTimeoutMs);
+    await this.#connection.configure(sessionStart(options));
   }
 
   /** @param {api.TurnOptions} [options] */
@@ -86,7 +81,7 @@ export class RealtimeTTS {
     if (!/^[!-~]{1,64}$/.test(turnId)) {
       throw new ClientError(`turnId must be 1 to 64 printable ASCII characters, found ${turnId}`);
     }
-    const turn = new Turn(turnId, this.#options.replyTimeoutMs, (waits) => this.#wait(waits));
+    const turn = new Turn(turnId, (waits) => this.#wait(waits));
     if (!this.#connection.lost) turn.attach(this.#connection);
     else if (!this.#wait(turn)) throw this.#connection.lost;
     return turn;
@@ -115,7 +110,7 @@ export class RealtimeTTS {
     return connection;
   }
 
-  /** @param {Turn} turn @returns {boolean} false: there will be no other connection */
+  /** Whether there may be another connection. @param {Turn} turn @returns {boolean} */
   #wait(turn) {
     if (this.#final) return false;
     this.#waiting.add(turn);
@@ -130,7 +125,7 @@ export class RealtimeTTS {
   async #reconnect() {
     if (this.#reconnecting || this.#final) return;
     this.#reconnecting = true;
-    const settings = /** @type {SessionStart} */ ({
+    const settings = /** @type {wire.SessionStart} */ ({
       ...this.ready.settings,
       type: "session.start",
     });
@@ -138,9 +133,11 @@ export class RealtimeTTS {
     /** @type {any} */
     let error = this.#connection.lost;
     for (let ms = FIRST_WAIT_MS; error.retryable && performance.now() < giveUpAt; ms *= 2) {
-      // Half of it by chance, so that a restarted server's clients do not come all at once.
+      // Half by chance: the clients of a restarted server shall not come all at once.
       const wait = (Math.min(ms, LONGEST_WAIT_MS) * (1 + Math.random())) / 2;
-      await this.#sleep(Math.max(error.retryAfterMs, wait));
+      await new Promise((resolve) => {
+        this.#timer = setTimeout(resolve, Math.max(error.retryAfterMs, wait));
+      });
       const connection = await this.#open(settings).catch((caught) => void (error = caught));
       if (connection) return this.#reconnected(connection);
     }
@@ -163,11 +160,6 @@ export class RealtimeTTS {
     for (const turn of this.#waiting) turn.fail(new ConnectionLost(error.message, error));
     this.#waiting.clear();
   }
-
-  /** @param {number} ms */
-  #sleep(ms) {
-    return new Promise((resolve) => (this.#timer = setTimeout(resolve, ms)));
-  }
 }
 
 /** @param {string | URL} server */
@@ -181,20 +173,16 @@ export function websocketUrl(server) {
   } catch {
     // said below
   }
-  throw new ClientError(
-    `cannot use ${JSON.stringify(text)} as the server's address; expected a ws(s) or http(s) ` +
-      "URL or host:port",
-  );
+  const expected = "expected a ws(s) or http(s) URL or host:port";
+  throw new ClientError(`cannot use ${JSON.stringify(text)} as the server's address; ${expected}`);
 }
 
 /** @param {string | undefined} apiKey */
 function subprotocols(apiKey) {
   if (apiKey === undefined) return [SUBPROTOCOL];
-  // The key itself stays out of the message: messages end up in logs.
+  // The message is without the key: it may end up in a log.
   if (!/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(apiKey)) {
-    throw new ClientError(
-      "an API key for use here consists of letters, digits and !#$%&'*+-.^_`|~",
-    );
+    throw new ClientError("an API key for use here consists of letters, digits and !#$%&'*+-.^_`|~");
   }
   return [SUBPROTOCOL, KEY_SUBPROTOCOL_PREFIX + apiKey];
 }
@@ -204,17 +192,18 @@ const NAMES = (
   "textFilter layout leadMs"
 ).split(" ");
 
-/** @param {api.SessionOptions} options @returns {SessionStart} */
+/** @param {api.SessionOptions} options @returns {wire.SessionStart} */
 const sessionStart = (options) => ({ type: "session.start", ...renamed(options) });
 
-/** @param {object} options @returns {Record<string, unknown>} */
+/** @param {object} options */
 function renamed(options) {
-  const given = Object.entries(options).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(
-    given.map(([name, value]) => {
-      if (!NAMES.includes(name)) throw new ClientError(`there is no option \`${name}\``);
-      const wire = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-      return [wire, value?.constructor === Object ? renamed(value) : value];
-    }),
-  );
+  /** @type {Record<string, unknown>} */
+  const wire = {};
+  for (const [name, value] of Object.entries(options)) {
+    if (value === undefined) continue;
+    if (!NAMES.includes(name)) throw new ClientError(`there is no option \`${name}\``);
+    const key = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    wire[key] = value?.constructor === Object ? renamed(value) : value;
+  }
+  return wire;
 }

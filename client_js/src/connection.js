@@ -10,24 +10,23 @@ import {
   parseServerMessage,
 } from "./protocol.js";
 
-/** @import { Turn } from "./turn.js" */
-/** @import { Socket } from "../types/api.js" */
-/** @import { Deferred } from "../types/internal.js" */
+/** @import * as api from "../types/api.js" */
+/** @import * as internal from "../types/internal.js" */
 /** @import * as wire from "../types/messages.js" */
+/** @import { Turn } from "./turn.js" */
 
-/** One socket with one session: hands everything that comes to the turn it belongs to. */
+/** One socket with one session. */
 export class Connection {
   /** @type {ConnectionLost | null} */
   lost = null;
-  /** @type {() => void} */
   onLost = () => {};
   /** @type {wire.Ready} */
   ready = /** @type {any} */ (null);
   /** @type {Outbox} */
   outbox = /** @type {any} */ (null);
-  /** @type {Deferred<wire.Ready>[]} */
+  /** @type {internal.Deferred<unknown>[]} */
   #waiters = [];
-  /** Who hears what comes for a turn, until it is done. @type {Map<string | undefined, Turn>} */
+  /** @type {Map<string | undefined, Turn>} */
   turns = new Map();
   /** @type {Turn | null} */
   #onAir = null;
@@ -37,43 +36,38 @@ export class Connection {
   #socketError;
   #socket;
   #url;
-  #onWarning;
+  #options;
 
-  /**
-   * @param {Socket} socket
-   * @param {string} url
-   * @param {(notice: wire.Warning | wire.ServerError) => void} onWarning
-   */
-  constructor(socket, url, onWarning) {
+  /** @param {api.Socket} socket @param {string} url @param {internal.Defaulted} options */
+  constructor(socket, url, options) {
     this.#socket = socket;
     this.#url = url;
-    this.#onWarning = onWarning;
+    this.#options = options;
     socket.binaryType = "arraybuffer";
     socket.addEventListener("message", (event) => this.#received(event.data));
     socket.addEventListener("close", (event) => this.#closed(event.code, event.reason));
     socket.addEventListener("error", (event) => (this.#socketError ??= event));
   }
 
-  /** The server's next `ready`, unless it refuses instead. @param {number} timeoutMs */
-  async nextReady(timeoutMs) {
-    /** @type {Deferred<wire.Ready>} */
+  /** The server's next `ready`, unless it refuses instead. @param {number} [timeoutMs] */
+  nextReady(timeoutMs) {
     const waiter = deferred();
     this.#waiters.push(waiter);
-    return this.within(timeoutMs, waiter.promise, "no `ready`");
+    return this.within(waiter.promise, "no `ready`", timeoutMs);
   }
 
-  /** @param {wire.SessionStart} start @param {number} timeoutMs */
-  async configure(start, timeoutMs) {
+  /** @param {wire.SessionStart} start */
+  async configure(start) {
     if (this.lost) throw this.lost;
     this.outbox.send(start);
-    await this.nextReady(timeoutMs);
+    await this.nextReady();
   }
 
   /**
    * A server that gives no answer in time is given up.
-   * @template T @param {number} timeoutMs @param {Promise<T>} answer @param {string} missing
+   * @template T @param {Promise<T>} answer @param {string} missing @param {number} [timeoutMs]
    */
-  async within(timeoutMs, answer, missing) {
+  async within(answer, missing, timeoutMs = this.#options.replyTimeoutMs) {
     const timer = setTimeout(() => this.#end(`${missing} within ${timeoutMs} ms`), timeoutMs);
     try {
       return await answer;
@@ -89,7 +83,6 @@ export class Connection {
   /** @param {string | ArrayBuffer} data */
   #received(data) {
     if (this.lost) return;
-    // Between turns there is no audio; a server that sends some has nobody to play it to.
     if (typeof data !== "string") return this.#onAir?.packet(data);
     try {
       const message = parseServerMessage(data);
@@ -123,7 +116,7 @@ export class Connection {
         break;
       case "warning":
         turn?.warn(message);
-        this.#onWarning(message);
+        this.#options.onWarning(message);
         break;
       case "error":
         this.#error(message, turn);
@@ -139,10 +132,10 @@ export class Connection {
     const error = new Kind(`${code}: ${message.message}`, details);
     turn?.refuse(error);
     if (message.turn_id) return;
-    if (!this.#refuse(error) && !fatal) this.#onWarning(message);
+    if (!this.#refuse(error) && !fatal) this.#options.onWarning(message);
   }
 
-  /** Whether anybody waited for `ready`. @param {Error} error */
+  /** Whether anybody waited. @param {Error} error */
   #refuse(error) {
     const waiters = this.#waiters.splice(0);
     for (const waiter of waiters) waiter.reject(error);
@@ -151,11 +144,10 @@ export class Connection {
 
   /** @param {number} code @param {string} reason */
   #closed(code, reason) {
-    const detail = this.#socketError?.message;
     if (!this.ready && !this.#fatal) {
-      const says =
-        `no session at ${this.#url}${detail ? `: ${detail}` : ""}; is the server running, the key right, this ` +
-        `origin allowed?`;
+      const detail = this.#socketError?.message;
+      const where = `${this.#url}${detail ? `: ${detail}` : ""}`;
+      const says = `no session at ${where}; is the server running, the key right, this origin allowed?`;
       this.#refuse(new HandshakeRefused(says, { code: "handshake_refused", retryable: true }));
     }
     const why = this.#fatal ? `${this.#fatal.code}: ${this.#fatal.message}` : `${code} ${reason}`;

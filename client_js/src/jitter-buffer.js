@@ -1,12 +1,12 @@
 const RATE = 24_000;
 const FADE = 0.004 * RATE;
-/** Samples to have before playing begins. After an underrun more, and with time less again. */
+// Samples to have before playing begins: more after an underrun, less again with time.
 const START = 0.1 * RATE;
 const MOST = 0.4 * RATE;
 const GROWTH = 1.5;
 const CALM = 10 * RATE;
 
-/** What a network asks for: shared by the turns that come over it. */
+/** What a network asks for: of all turns that come over it. */
 export class Refill {
   samples = START;
   #calm = 0;
@@ -16,7 +16,7 @@ export class Refill {
     this.#calm = 0;
   }
 
-  /** So much was played without an underrun. @param {number} samples */
+  /** @param {number} samples */
   decay(samples) {
     this.#calm += samples;
     if (this.#calm < CALM) return;
@@ -25,7 +25,7 @@ export class Refill {
   }
 }
 
-/** One turn's samples between the network and the loudspeaker: no clock, no I/O. */
+/** One turn's samples between network and loudspeaker: no clock, no I/O. */
 export class JitterBuffer {
   /** @type {"waiting" | "playing" | "done"} */
   state = "waiting";
@@ -52,24 +52,24 @@ export class JitterBuffer {
     for (const sample of samples) this.#ring[this.#index(this.buffered++)] = sample;
   }
 
-  /** No more will come: what there is, is played at once. */
+  /** What there is, is played at once. */
   end() {
     this.#ended = true;
   }
 
-  /** Only fade out. How much will then have been played. */
+  /** Only fade out: how much will have been played then. */
   clear() {
     this.#ended = true;
     this.buffered = Math.min(this.buffered, this.#fade);
     return this.played + this.buffered;
   }
 
-  /** Fill `out` with sound, then silence. @param {Float32Array} out */
+  /** Sound, then silence. @param {Float32Array} out */
   pull(out) {
     let i = 0;
     if (this.#ready(out.length)) {
       for (; i < out.length && this.buffered > 0; i++) {
-        // What is left suffices for a fade-out only: the end, or more did not come in time.
+        // What is left suffices for a fade-out only.
         const step = this.buffered > this.#fade ? 1 : -1;
         this.#fade = Math.min(FADE, this.#fade + step);
         out[i] = ((this.#ring[this.#at] ?? 0) / 32_768) * (this.#fade / FADE);
@@ -86,7 +86,7 @@ export class JitterBuffer {
   /** @param {number} length */
   #ready(length) {
     if (this.state !== "waiting") return this.state === "playing";
-    // Speech that waits for its text is not held back for longer than the buffer would be.
+    // Speech that waits for its text is held back no longer than a full buffer.
     if (this.buffered > 0) this.#waited += length;
     const ready = this.#ended || this.buffered >= this.#need || this.#waited >= this.#need;
     if (ready) this.state = "playing";

@@ -1,10 +1,10 @@
-/** @import { ClientMessage, Limits } from "../types/messages.js" */
+/** @import * as wire from "../types/messages.js" */
 
-// A server ends a session that sends too fast. Messages bunch up on the way, so stay below.
+// Messages bunch up on the way, and a server ends a session that sends too fast.
 const RATE_SHARE = 0.9;
-// Half of the burst stays for what must never wait: interrupts.
+// The rest is for interrupts, which never wait.
 const BURST_SHARE = 0.5;
-// No character takes more bytes in JSON, so a text of this share of the bytes always fits.
+// No character takes more in JSON.
 const BYTES_PER_UNIT = 8;
 
 /** Sends messages no faster than the server allows. Text that has to wait is joined. */
@@ -16,12 +16,12 @@ export class Outbox {
   #tokens;
   #refilledAt;
   #maxUnits;
-  /** @type {ClientMessage[]} */
+  /** @type {wire.ClientMessage[]} */
   #queue = [];
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  /** @type {number | undefined} */
   #timer;
 
-  /** @param {(data: string) => void} write @param {Limits} limits @param {() => number} [now] ms */
+  /** @param {(data: string) => void} write @param {wire.Limits} limits */
   constructor(write, limits, now = () => performance.now()) {
     this.#write = write;
     this.#now = now;
@@ -32,7 +32,7 @@ export class Outbox {
     this.#maxUnits = Math.max(1, Math.min(limits.max_text_chars, fits));
   }
 
-  /** @param {string} turn_id @param {string} text of any length @param {boolean} end */
+  /** @param {string} turn_id @param {string} text @param {boolean} end */
   text(turn_id, text, end) {
     for (let start = 0; start < text.length; start += this.#maxUnits) {
       const piece = text.slice(start, start + this.#maxUnits);
@@ -41,20 +41,20 @@ export class Outbox {
     }
   }
 
-  /** @param {ClientMessage} message */
+  /** @param {wire.ClientMessage} message */
   send(message) {
     if (this.#queue.length === 0 && this.#take()) return this.#write(JSON.stringify(message));
     if (!this.#join(message)) this.#queue.push({ ...message });
     this.#arm();
   }
 
-  /** Send at once, past everything that waits. @param {ClientMessage} message */
+  /** Past everything that waits. @param {wire.ClientMessage} message */
   sendNow(message) {
     this.#tokens -= 1;
     this.#write(JSON.stringify(message));
   }
 
-  /** Forgets what waits of a turn; returns its text. @param {string} turnId */
+  /** What waits of a turn; returns its text. @param {string} turnId */
   drop(turnId) {
     let text = "";
     this.#queue = this.#queue.filter((message) => {
@@ -71,7 +71,7 @@ export class Outbox {
     this.#write = () => {};
   }
 
-  /** @param {ClientMessage} message */
+  /** @param {wire.ClientMessage} message */
   #join(message) {
     const last = this.#queue.at(-1);
     if (message.type !== "text" || last?.type !== "text") return false;

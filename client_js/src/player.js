@@ -1,16 +1,16 @@
 import { ClientError, SAMPLE_RATE, deferred } from "./protocol.js";
 
 /** @import * as api from "../types/api.js" */
-/** @import { Deferred, WorkletReport } from "../types/internal.js" */
+/** @import * as internal from "../types/internal.js" */
 
 const TELL_SECONDS = 0.25;
 const CLEAR_MS = 100;
 
 /** One turn in the player. @implements {api.Playback} */
 class Playback {
-  /** @type {Deferred<api.TurnResult>} */
+  /** @type {internal.Deferred<api.TurnResult>} */
   #done = deferred();
-  /** @type {WorkletReport} */
+  /** @type {internal.WorkletReport} */
   #at = { id: 0, state: "waiting", played: 0, underruns: 0, buffered: 0, time: 0 };
   #toldAt = 0;
   #player;
@@ -45,7 +45,7 @@ class Playback {
     };
   }
 
-  /** @internal @param {WorkletReport} report */
+  /** @internal @param {internal.WorkletReport} report */
   update(report) {
     const before = this.#at;
     this.#at = report;
@@ -57,7 +57,7 @@ class Playback {
     this.turn.played({ playedSamples: played });
   }
 
-  /** @internal @param {number} [played] samples @param {Promise<never>} [failed] */
+  /** @internal @param {number} [played] @param {Promise<never>} [failed] */
   finish(played = this.#at.played, failed) {
     if (this.#at.state !== "done") this.update({ ...this.#at, played, state: "done", buffered: 0 });
     this.#done.resolve(failed ?? this.turn.done);
@@ -66,7 +66,7 @@ class Playback {
 
 /** Plays turns in a browser, one after the other. @implements {api.Player} */
 export class Player extends EventTarget {
-  /** @type {Map<number, Playback>} in order */
+  /** @type {Map<number, Playback>} */
   #playbacks = new Map();
   /** @type {AudioContext | undefined} */
   #context;
@@ -86,7 +86,7 @@ export class Player extends EventTarget {
     this.#workletUrl = workletUrl;
     const { signal } = this.#closing;
     const unlock = () => {
-      // A context that the page itself suspended later stays so.
+      // What the page itself suspended later stays so.
       if (!this.#unlocked || this.#interrupted) this.unlock().catch(() => {}); // play() tells why
     };
     for (const gesture of ["click", "keydown", "touchend"]) {
@@ -109,16 +109,14 @@ export class Player extends EventTarget {
   get analyser() {
     if (!this.#analyser) {
       const analyser = (this.#analyser = this.context.createAnalyser());
-      this.#load().then(
-        (node) => node.connect(analyser),
-        () => {},
-      ); // play() tells why
+      const connected = this.#load().then((node) => node.connect(analyser));
+      connected.catch(() => {}); // play() tells why
     }
     return this.#analyser;
   }
 
   async unlock() {
-    const resumed = this.context.resume(); // before any await: later is not in the gesture
+    const resumed = this.context.resume(); // before any await: in the gesture
     await this.#load();
     await resumed;
     this.#unlocked = true;
@@ -137,7 +135,7 @@ export class Player extends EventTarget {
   }
 
   async bargeIn() {
-    const playbacks = [...this.#playbacks].reverse(); // so that none of those that wait begins
+    const playbacks = [...this.#playbacks].reverse(); // lest one that waits begins
     const played = await Promise.all(playbacks.map(([id]) => this.#clear(id)));
     const reports = playbacks.map(([, { turn }], i) =>
       turn.interrupt({ playedSamples: played[i] ?? 0 }),
@@ -160,7 +158,7 @@ export class Player extends EventTarget {
     return /** @type {string} */ (this.#context?.state) === "interrupted";
   }
 
-  /** iOS interrupts for a call or another app, and leaves it to the page to go on. */
+  /** iOS interrupts for a call, and leaves it to the page to go on. */
   #wake() {
     if (this.#interrupted && document.visibilityState === "visible") {
       this.#context?.resume().catch(() => {}); // the next gesture tries again
@@ -203,7 +201,7 @@ export class Player extends EventTarget {
     port.postMessage({ id, end: true });
   }
 
-  /** Silence; how many samples were played, exactly. @param {number} id @returns {Promise<number>} */
+  /** How many samples were played. @param {number} id @returns {Promise<number>} */
   async #clear(id) {
     const playback = this.#playbacks.get(id);
     if (!playback) return 0;
@@ -211,14 +209,14 @@ export class Player extends EventTarget {
     const played = await new Promise((resolve) => {
       playback.cleared = resolve;
       node?.port.postMessage({ id, clear: true });
-      // A context that does not run may not answer.
+      // A suspended context may not answer.
       setTimeout(() => resolve(playback.stats().playedSeconds * SAMPLE_RATE), CLEAR_MS);
     });
     this.#finish(id, played);
     return played;
   }
 
-  /** @param {WorkletReport} report */
+  /** @param {internal.WorkletReport} report */
   #reported(report) {
     const playback = this.#playbacks.get(report.id);
     if (report.cleared !== undefined) return playback?.cleared(report.cleared);

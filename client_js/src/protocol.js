@@ -1,16 +1,16 @@
 /** @import * as api from "../types/api.js" */
-/** @import { Deferred, ErrorDetails } from "../types/internal.js" */
-/** @import { Position, ServerMessage } from "../types/messages.js" */
+/** @import * as internal from "../types/internal.js" */
+/** @import * as wire from "../types/messages.js" */
 
 export const SUBPROTOCOL = "realtime-tts.v1";
-/** Before an API key: a browser cannot set headers, it can only offer subprotocols. */
+/** Before an API key: a browser cannot set headers. */
 export const KEY_SUBPROTOCOL_PREFIX = "realtime-tts.key.";
 export const SAMPLE_RATE = 24_000;
-/** The largest packet. Samples are mono, 16 bit, little-endian. */
+/** Of the largest packet. */
 export const PACKET_BYTES = 4_096;
 
 /**
- * What is needed of each message, by example. The rest is ignored: a newer server may say more.
+ * What is needed of each message, by example; a newer server may say more.
  * @type {Record<string, object>}
  */
 export const SHAPES = {
@@ -33,7 +33,7 @@ export const SHAPES = {
   error: { code: "", message: "", fatal: false, retryable: false },
 };
 
-/** Null: of a type that only a newer server knows. @param {string} data @returns {ServerMessage?} */
+/** @param {string} data @returns {wire.ServerMessage | null} */
 export function parseServerMessage(data) {
   let message;
   try {
@@ -43,7 +43,7 @@ export function parseServerMessage(data) {
   }
   const type = message?.type;
   check("`type`", type, "");
-  if (!Object.hasOwn(SHAPES, type)) return null;
+  if (!Object.hasOwn(SHAPES, type)) return null; // a newer server's
   check(type, message, SHAPES[type]);
   return message;
 }
@@ -67,7 +67,7 @@ export class RealtimeTTSError extends Error {
   textSpoken = "";
   textRemaining = "";
 
-  /** @param {string} message @param {ErrorDetails} [details] */
+  /** @param {string} message @param {internal.ErrorDetails} [details] */
   constructor(message, { code = "error", retryable = false, retryAfterMs = 0, cause } = {}) {
     super(message, { cause });
     this.name = new.target.name;
@@ -83,7 +83,7 @@ export class ClientError extends RealtimeTTSError {}
 /** A message that no server of this protocol sends. */
 export class ProtocolError extends RealtimeTTSError {}
 
-/** There was no session, and the reason cannot be seen from here. */
+/** No session, and the reason cannot be seen from here. */
 export class HandshakeRefused extends RealtimeTTSError {}
 
 /** The server cannot do what was asked. */
@@ -98,38 +98,32 @@ export class TurnError extends RealtimeTTSError {}
 /** The socket went away. */
 export class ConnectionLost extends RealtimeTTSError {}
 
-/** @template T @returns {Deferred<T>} */
+/** @template T @returns {internal.Deferred<T>} */
 export function deferred() {
   /** @type {any} */
   const made = {};
   made.promise = new Promise((resolve, reject) => Object.assign(made, { resolve, reject }));
-  made.promise.catch(() => {}); // nobody may be waiting, and that is no unhandled rejection
+  made.promise.catch(() => {}); // nobody need be waiting
   return made;
 }
 
 /* Positions */
 
 export const SAMPLES_PER_MS = SAMPLE_RATE / 1000;
-// 15 characters a second; fewer in most other scripts, so that rather too much counts as heard.
+// 15 characters a second; most other scripts have fewer, so rather too much counts as heard.
 const CHARACTERS_PER_SAMPLE = 15 / SAMPLE_RATE;
 
-/** @param {api.Played} position @returns {Position} */
+/** @param {api.Played} position @returns {wire.Position} */
 export function onWire({ playedMs, playedSamples }) {
   for (const value of [playedMs, playedSamples]) {
     if (value !== undefined && !(value >= 0 && value < Infinity)) {
       throw new ClientError(`a position is a number, 0 or more; found ${value}`);
     }
   }
-  return {
-    ...(playedMs !== undefined && { played_ms: playedMs }),
-    ...(playedSamples !== undefined && { played_samples: Math.round(playedSamples) }),
-  };
+  return { played_ms: playedMs, played_samples: playedSamples && Math.round(playedSamples) };
 }
 
-/**
- * Where in a text so many samples end, by estimate; `all` of them, 0 if not known.
- * @param {string} text @param {number} samples @param {number} all
- */
+/** By estimate; `all` is 0 if unknown. @param {string} text @param {number} samples @param {number} all */
 export function split(text, samples, all) {
   const heard = Math.ceil(samples * (all ? text.length / all : CHARACTERS_PER_SAMPLE));
   const cut = heard < text.length ? text.slice(0, heard).search(/\S*$/) : text.length;

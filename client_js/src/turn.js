@@ -10,9 +10,9 @@ import {
 } from "./protocol.js";
 
 /** @import * as api from "../types/api.js" */
+/** @import * as internal from "../types/internal.js" */
 /** @import * as wire from "../types/messages.js" */
 /** @import { Connection } from "./connection.js" */
-/** @import { Deferred } from "../types/internal.js" */
 
 const NOTHING_SENT = { samples: 0, ttfaMs: null, underruns: 0, heldMs: 0, textChars: 0 };
 
@@ -25,9 +25,9 @@ export class Turn {
   samplesReceived = 0;
   /** @type {wire.Warning[]} */
   warnings = [];
-  /** @type {Deferred<api.TurnResult>} */
+  /** @type {internal.Deferred<api.TurnResult>} */
   #result = deferred();
-  /** @type {Deferred<api.Interrupted | null>} null: the server cannot say */
+  /** @type {internal.Deferred<api.Interrupted | null>} null: the server cannot say */
   #report = deferred();
   /** @type {Connection | null} */
   #connection = null;
@@ -41,17 +41,11 @@ export class Turn {
   /** @type {RealtimeTTSError | null} */
   #refused = null;
   #wake = () => {};
-  #replyMs;
   #wait;
 
-  /**
-   * @param {string} turnId
-   * @param {number} replyMs
-   * @param {(turn: Turn) => boolean} wait for a connection; false: there will be none
-   */
-  constructor(turnId, replyMs, wait) {
+  /** @internal @param {string} turnId @param {(turn: Turn) => boolean} wait for a connection */
+  constructor(turnId, wait) {
     this.turnId = turnId;
-    this.#replyMs = replyMs;
     this.#wait = wait;
   }
 
@@ -91,8 +85,9 @@ export class Turn {
   /** @param {api.Played} position */
   played(position) {
     const at = onWire(position);
-    if (Object.keys(at).length === 0)
+    if ((at.played_ms ?? at.played_samples) === undefined) {
       throw new ClientError("played: expected a position, found none");
+    }
     this.#send("played", at);
   }
 
@@ -159,14 +154,10 @@ export class Turn {
     if (connection && !connection.lost && unsent !== this.text) {
       connection.turns.set(turnId, this); // a turn that is done had left
       connection.outbox.sendNow({ type: "interrupt", turn_id: turnId, ...at });
-      const report = await connection.within(this.#replyMs, this.#report.promise, "no answer");
+      const report = await connection.within(this.#report.promise, "no answer");
+      const done = this.done.catch(() => {});
       if (this.over) connection.turns.delete(turnId);
-      else
-        await connection.within(
-          this.#replyMs,
-          this.done.catch(() => {}),
-          "no `turn.done`",
-        );
+      else await connection.within(done, "no `turn.done`");
       if (report) return { ...report, textRemaining: report.textRemaining + unsent };
     }
     this.#finishHere("interrupted");
@@ -179,7 +170,7 @@ export class Turn {
     this.#wake();
   }
 
-  /** Over without word from the server. @param {string} reason */
+  /** @param {string} reason */
   #finishHere(reason) {
     if (this.over) return;
     this.#connection?.turns.delete(this.turnId);
@@ -193,7 +184,7 @@ export class Turn {
     this.#wake();
   }
 
-  /** What was heard, by estimate. @param {number} samples */
+  /** @param {number} samples */
   #split(samples) {
     return split(this.text, samples, this.over && !this.#failure ? this.samplesReceived : 0);
   }
@@ -210,7 +201,7 @@ export class Turn {
 
   /** @internal @param {RealtimeTTSError} error */
   lost(error) {
-    // A turn without text can wait for another connection; what was sent is never sent again.
+    // What was sent is never sent again.
     if (this.text || !this.#wait(this)) this.fail(new ConnectionLost(error.message, error));
     this.#report.resolve(null);
   }

@@ -1,6 +1,7 @@
 /** What the client's own files hand to each other. */
 
 import type { PlaybackState } from "./api.js";
+import type { ServerError, SessionStart, Warning } from "./messages.js";
 
 export interface Deferred<T> {
   promise: Promise<T>;
@@ -12,8 +13,12 @@ export interface Deferred<T> {
 export interface Defaulted {
   replyTimeoutMs: number;
   giveUpAfterMs: number;
+  onWarning: (notice: Warning | ServerError) => void;
   onConnected: (connected: boolean) => void;
 }
+
+/** Makes a connection with a session that has these settings. */
+export type Opener<Connection> = (settings: SessionStart) => Promise<Connection>;
 
 export interface ErrorDetails {
   code?: string;

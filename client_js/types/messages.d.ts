@@ -30,8 +30,8 @@ export interface Text {
 }
 /** How much of a turn the listener has heard. */
 export interface Position {
-  played_ms?: number;
-  played_samples?: number;
+  played_ms?: number | undefined;
+  played_samples?: number | undefined;
 }
 export type ClientMessage =
   | SessionStart

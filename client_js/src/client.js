@@ -24,7 +24,7 @@ export class RealtimeTTS {
   /** @type {number | undefined} */
   #timer;
 
-  /** @internal @param {Opener} open @param {Connection} first @param {internal.Defaulted} options */
+  /** @param {Opener} open @param {Connection} first @param {internal.Defaulted} options */
   constructor(open, first, options) {
     this.#open = open;
     this.#options = options;
@@ -182,7 +182,7 @@ function subprotocols(apiKey) {
   if (apiKey === undefined) return [SUBPROTOCOL];
   // The message is without the key: it may end up in a log.
   if (!/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(apiKey)) {
-    throw new ClientError("an API key for use here consists of letters, digits and !#$%&'*+-.^_`|~");
+    throw new ClientError("an API key here consists of letters, digits and !#$%&'*+-.^_`|~");
   }
   return [SUBPROTOCOL, KEY_SUBPROTOCOL_PREFIX + apiKey];
 }

@@ -125,14 +125,12 @@ export class Connection {
 
   /** @param {wire.ServerError} message @param {Turn | undefined} turn */
   #error(message, turn) {
-    const { code, fatal, retryable, retry_after_ms: retryAfterMs } = message;
+    const { code, fatal, retryable, retry_after_ms: retryAfterMs = 0 } = message;
     if (fatal) this.#fatal = message;
     const Kind = retryAfterMs ? OverloadedError : message.turn_id ? TurnError : RequestError;
-    const details = { code, retryable, ...(retryAfterMs && { retryAfterMs }) };
-    const error = new Kind(`${code}: ${message.message}`, details);
+    const error = new Kind(`${code}: ${message.message}`, { code, retryable, retryAfterMs });
     turn?.refuse(error);
-    if (message.turn_id) return;
-    if (!this.#refuse(error) && !fatal) this.#options.onWarning(message);
+    if (!message.turn_id && !this.#refuse(error) && !fatal) this.#options.onWarning(message);
   }
 
   /** Whether anybody waited. @param {Error} error */
@@ -146,9 +144,9 @@ export class Connection {
   #closed(code, reason) {
     if (!this.ready && !this.#fatal) {
       const detail = this.#socketError?.message;
-      const where = `${this.#url}${detail ? `: ${detail}` : ""}`;
-      const says = `no session at ${where}; is the server running, the key right, this origin allowed?`;
-      this.#refuse(new HandshakeRefused(says, { code: "handshake_refused", retryable: true }));
+      const where = `no session at ${this.#url}${detail ? `: ${detail}` : ""}`;
+      const why = `${where}; is the server running, the key right, this origin allowed?`;
+      this.#refuse(new HandshakeRefused(why, { code: "handshake_refused", retryable: true }));
     }
     const why = this.#fatal ? `${this.#fatal.code}: ${this.#fatal.message}` : `${code} ${reason}`;
     this.#end(`closed: ${why}`, this.#fatal?.retryable ?? code !== 1008);

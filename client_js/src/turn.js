@@ -248,12 +248,13 @@ export class Turn {
   }
 
   /** @internal @param {wire.TurnDone} message */
-  finished({ turn_id: turnId, reason, samples, ttfa_ms, underruns, held_ms, text_chars }) {
+  finished(message) {
+    const { turn_id: turnId, reason, samples, underruns } = message;
+    const { ttfa_ms: ttfaMs, held_ms: heldMs, text_chars: textChars } = message;
     if (reason === "closed" || reason === "error" || (this.#refused && reason !== "interrupted")) {
-      const says = `${reason}: the server ended the turn before it was spoken`;
-      this.fail(this.#refused ?? new TurnError(says, { code: reason, retryable: true }));
+      const why = `${reason}: the server ended the turn before it was spoken`;
+      this.fail(this.#refused ?? new TurnError(why, { code: reason, retryable: true }));
     }
-    const [ttfaMs, heldMs, textChars] = [ttfa_ms, held_ms, text_chars];
     this.#finish({ turnId, reason, samples, ttfaMs, underruns, heldMs, textChars });
   }
 }

@@ -125,10 +125,7 @@ export class RealtimeTTS {
   async #reconnect() {
     if (this.#reconnecting || this.#final) return;
     this.#reconnecting = true;
-    const settings = /** @type {wire.SessionStart} */ ({
-      ...this.ready.settings,
-      type: "session.start",
-    });
+    const settings = { ...this.ready.settings, type: /** @type {const} */ ("session.start") };
     const giveUpAt = performance.now() + this.#options.giveUpAfterMs;
     /** @type {any} */
     let error = this.#connection.lost;

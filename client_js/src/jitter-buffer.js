@@ -1,6 +1,8 @@
+/** @import * as api from "../types/api.js" */
+
 const RATE = 24_000;
 const FADE = 0.004 * RATE;
-// Samples to have before playing begins: more after an underrun, less again with time.
+// Samples to have before playing begins: more after an underrun, less with time.
 const START = 0.1 * RATE;
 const MOST = 0.4 * RATE;
 const GROWTH = 1.5;
@@ -27,7 +29,7 @@ export class Refill {
 
 /** One turn's samples between network and loudspeaker: no clock, no I/O. */
 export class JitterBuffer {
-  /** @type {"waiting" | "playing" | "done"} */
+  /** @type {api.PlaybackState} */
   state = "waiting";
   played = 0;
   underruns = 0;

@@ -34,10 +34,10 @@ export class Outbox {
 
   /** @param {string} turn_id @param {string} text @param {boolean} end */
   text(turn_id, text, end) {
-    for (let start = 0; start < text.length; start += this.#maxUnits) {
-      const piece = text.slice(start, start + this.#maxUnits);
-      const last = start + this.#maxUnits >= text.length;
-      this.send({ type: "text", turn_id, text: piece, ...(end && last && { end }) });
+    while (text) {
+      const piece = text.slice(0, this.#maxUnits);
+      text = text.slice(this.#maxUnits);
+      this.send({ type: "text", turn_id, text: piece, ...(end && !text && { end }) });
     }
   }
 
@@ -77,8 +77,7 @@ export class Outbox {
     if (message.type !== "text" || last?.type !== "text") return false;
     if (last.turn_id !== message.turn_id || last.end) return false;
     if (last.text.length + message.text.length > this.#maxUnits) return false;
-    last.text += message.text;
-    if (message.end) last.end = true;
+    Object.assign(last, message, { text: last.text + message.text });
     return true;
   }
 
@@ -95,9 +94,7 @@ export class Outbox {
 
   #drain() {
     this.#timer = undefined;
-    let message;
-    while (this.#queue.length > 0 && this.#take())
-      if ((message = this.#queue.shift())) this.#write(JSON.stringify(message));
+    while (this.#queue.length > 0 && this.#take()) this.#write(JSON.stringify(this.#queue.shift()));
     if (this.#queue.length > 0) this.#arm();
   }
 }

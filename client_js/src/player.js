@@ -27,7 +27,8 @@ class Playback {
     return this.#done.promise;
   }
 
-    stats() {
+  /** @returns {api.PlaybackStats} */
+  stats() {
     const { state, played, underruns, buffered, time } = this.#at;
     const { currentTime, outputLatency = 0, baseLatency = 0 } = this.#player.context;
     const since = state === "waiting" && !played ? 0 : currentTime - time;

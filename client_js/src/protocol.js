@@ -80,7 +80,7 @@ export class RealtimeTTSError extends Error {
 /** Used in a way that cannot work. */
 export class ClientError extends RealtimeTTSError {}
 
-/** A message that no server of this protocol sends. */
+/** A message that no such server sends. */
 export class ProtocolError extends RealtimeTTSError {}
 
 /** No session, and the reason cannot be seen from here. */
@@ -106,8 +106,6 @@ export function deferred() {
   made.promise.catch(() => {}); // nobody need be waiting
   return made;
 }
-
-/* Positions */
 
 export const SAMPLES_PER_MS = SAMPLE_RATE / 1000;
 // 15 characters a second; most other scripts have fewer, so rather too much counts as heard.

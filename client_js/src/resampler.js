@@ -1,7 +1,7 @@
 const HALF = 8; // taps on each side
 const FINE = 512; // steps between two samples
 
-/** Windowed sinc whose state outlives the calls: no seams, however the samples are cut. */
+/** Windowed sinc whose state outlives the calls, so that there are no seams. */
 export class Resampler {
   #taps = new Float32Array(2 * HALF);
   #kernel;

@@ -53,8 +53,6 @@ export class Turn {
     return this.#result.promise;
   }
 
-  /* Text in */
-
   /** @param {string} delta @param {api.SendOptions} [options] */
   send(delta, { end = false } = {}) {
     if (typeof delta !== "string") {
@@ -121,8 +119,6 @@ export class Turn {
     return this.over || this.#interrupting !== null;
   }
 
-  /* Packets out */
-
   async *[Symbol.asyncIterator]() {
     try {
       for (;;) {
@@ -136,8 +132,6 @@ export class Turn {
       if (!this.over) this.interrupt();
     }
   }
-
-  /* Stopping */
 
   /** @param {api.Played} [position] */
   interrupt(position = {}) {

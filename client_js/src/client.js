@@ -21,8 +21,7 @@ export class RealtimeTTS {
   #waiting = new Set();
   #reconnecting = false;
   #closed = false;
-  /** @type {number | undefined} */
-  #timer;
+  #timer = 0;
 
   /** @param {Opener} open @param {Connection} first @param {internal.Defaulted} options */
   constructor(open, first, options) {
@@ -110,7 +109,7 @@ export class RealtimeTTS {
     return connection;
   }
 
-  /** Whether there may be another connection. @param {Turn} turn @returns {boolean} */
+  /** @param {Turn} turn @returns {boolean} */
   #wait(turn) {
     if (this.#final) return false;
     this.#waiting.add(turn);
@@ -130,7 +129,7 @@ export class RealtimeTTS {
     /** @type {any} */
     let error = this.#connection.lost;
     for (let ms = FIRST_WAIT_MS; error.retryable && performance.now() < giveUpAt; ms *= 2) {
-      // Half by chance: the clients of a restarted server shall not come all at once.
+      // Half by chance, lest all clients of a restarted server come at once.
       const wait = (Math.min(ms, LONGEST_WAIT_MS) * (1 + Math.random())) / 2;
       await new Promise((resolve) => {
         this.#timer = setTimeout(resolve, Math.max(error.retryAfterMs, wait));

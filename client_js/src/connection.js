@@ -24,8 +24,8 @@ export class Connection {
   ready = /** @type {any} */ (null);
   /** @type {Outbox} */
   outbox = /** @type {any} */ (null);
-  /** @type {internal.Deferred<unknown>[]} */
-  #waiters = [];
+  /** @type {internal.Deferred<unknown> | null} */
+  #waiter = null;
   /** @type {Map<string | undefined, Turn>} */
   turns = new Map();
   /** @type {Turn | null} */
@@ -49,11 +49,10 @@ export class Connection {
     socket.addEventListener("error", (event) => (this.#socketError ??= event));
   }
 
-  /** The server's next `ready`, unless it refuses instead. @param {number} [timeoutMs] */
+  /** @param {number} [timeoutMs] */
   nextReady(timeoutMs) {
-    const waiter = deferred();
-    this.#waiters.push(waiter);
-    return this.within(waiter.promise, "no `ready`", timeoutMs);
+    this.#waiter ??= deferred();
+    return this.within(this.#waiter.promise, "no `ready`", timeoutMs);
   }
 
   /** @param {wire.SessionStart} start */
@@ -100,7 +99,8 @@ export class Connection {
       case "ready":
         this.ready = message;
         this.outbox ??= new Outbox((text) => this.#socket.send(text), message.limits);
-        for (const waiter of this.#waiters.splice(0)) waiter.resolve(message);
+        this.#waiter?.resolve(message);
+        this.#waiter = null;
         break;
       case "turn.started":
         this.#onAir = turn ?? null;
@@ -123,7 +123,7 @@ export class Connection {
     }
   }
 
-  /** @param {wire.ServerError} message @param {Turn | undefined} turn */
+  /** @param {wire.ServerError} message @param {Turn} [turn] */
   #error(message, turn) {
     const { code, fatal, retryable, retry_after_ms: retryAfterMs = 0 } = message;
     if (fatal) this.#fatal = message;
@@ -135,9 +135,10 @@ export class Connection {
 
   /** Whether anybody waited. @param {Error} error */
   #refuse(error) {
-    const waiters = this.#waiters.splice(0);
-    for (const waiter of waiters) waiter.reject(error);
-    return waiters.length > 0;
+    const waiter = this.#waiter;
+    this.#waiter = null;
+    waiter?.reject(error);
+    return waiter !== null;
   }
 
   /** @param {number} code @param {string} reason */

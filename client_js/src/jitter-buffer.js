@@ -1,6 +1,6 @@
 /** @import * as api from "../types/api.js" */
 
-const RATE = 24_000;
+export const RATE = 24_000;
 const FADE = 0.004 * RATE;
 // Samples to have before playing begins: more after an underrun, less with time.
 const START = 0.1 * RATE;
@@ -8,7 +8,7 @@ const MOST = 0.4 * RATE;
 const GROWTH = 1.5;
 const CALM = 10 * RATE;
 
-/** What a network asks for: of all turns that come over it. */
+/** For all turns that come over one network. */
 export class Refill {
   samples = START;
   #calm = 0;
@@ -71,7 +71,7 @@ export class JitterBuffer {
     let i = 0;
     if (this.#ready(out.length)) {
       for (; i < out.length && this.buffered > 0; i++) {
-        // What is left suffices for a fade-out only.
+        // The rest suffices for a fade-out only.
         const step = this.buffered > this.#fade ? 1 : -1;
         this.#fade = Math.min(FADE, this.#fade + step);
         out[i] = ((this.#ring[this.#at] ?? 0) / 32_768) * (this.#fade / FADE);

@@ -4,8 +4,7 @@
 const RATE_SHARE = 0.9;
 // The rest is for interrupts, which never wait.
 const BURST_SHARE = 0.5;
-// No character takes more in JSON.
-const BYTES_PER_UNIT = 8;
+const MOST_BYTES_PER_UNIT = 8;
 
 /** Sends messages no faster than the server allows. Text that has to wait is joined. */
 export class Outbox {
@@ -18,8 +17,7 @@ export class Outbox {
   #maxUnits;
   /** @type {wire.ClientMessage[]} */
   #queue = [];
-  /** @type {number | undefined} */
-  #timer;
+  #timer = 0;
 
   /** @param {(data: string) => void} write @param {wire.Limits} limits */
   constructor(write, limits, now = () => performance.now()) {
@@ -28,7 +26,7 @@ export class Outbox {
     this.#rate = (limits.messages_per_second * RATE_SHARE) / 1000;
     this.#burst = this.#tokens = Math.max(1, limits.message_burst * BURST_SHARE);
     this.#refilledAt = now();
-    const fits = Math.floor(limits.max_message_bytes / BYTES_PER_UNIT);
+    const fits = Math.floor(limits.max_message_bytes / MOST_BYTES_PER_UNIT);
     this.#maxUnits = Math.max(1, Math.min(limits.max_text_chars, fits));
   }
 
@@ -54,7 +52,7 @@ export class Outbox {
     this.#write(JSON.stringify(message));
   }
 
-  /** What waits of a turn; returns its text. @param {string} turnId */
+  /** Returns the text that waited. @param {string} turnId */
   drop(turnId) {
     let text = "";
     this.#queue = this.#queue.filter((message) => {
@@ -75,9 +73,9 @@ export class Outbox {
   #join(message) {
     const last = this.#queue.at(-1);
     if (message.type !== "text" || last?.type !== "text") return false;
-    if (last.turn_id !== message.turn_id || last.end) return false;
-    if (last.text.length + message.text.length > this.#maxUnits) return false;
-    Object.assign(last, message, { text: last.text + message.text });
+    const text = last.text + message.text;
+    if (last.turn_id !== message.turn_id || last.end || text.length > this.#maxUnits) return false;
+    Object.assign(last, message, { text });
     return true;
   }
 
@@ -89,11 +87,11 @@ export class Outbox {
   }
 
   #arm() {
-    this.#timer ??= setTimeout(() => this.#drain(), Math.ceil((1 - this.#tokens) / this.#rate));
+    this.#timer ||= setTimeout(() => this.#drain(), Math.ceil((1 - this.#tokens) / this.#rate));
   }
 
   #drain() {
-    this.#timer = undefined;
+    this.#timer = 0;
     while (this.#queue.length > 0 && this.#take()) this.#write(JSON.stringify(this.#queue.shift()));
     if (this.#queue.length > 0) this.#arm();
   }

@@ -6,7 +6,7 @@ import { Resampler } from "./resampler.js";
 const RATE = 24_000;
 const REPORT_SECONDS = 0.05;
 
-/** Plays turns one after the other, and reports how far each is. */
+/** Plays turns one after the other. */
 class PlayerWorklet extends AudioWorkletProcessor {
   /** @type {Map<number, JitterBuffer>} */
   #queue = new Map();

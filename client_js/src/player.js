@@ -14,13 +14,13 @@ class Playback {
   #at = { id: 0, state: "waiting", played: 0, underruns: 0, buffered: 0, time: 0 };
   #toldAt = 0;
   #player;
+  /** @internal @type {(samples: number) => void} */
+  cleared = () => {};
 
   /** @param {Player} player @param {api.Turn} turn */
   constructor(player, turn) {
     this.#player = player;
     this.turn = turn;
-    /** @internal @type {(samples: number) => void} */
-    this.cleared = () => {};
   }
 
   get done() {
@@ -117,7 +117,7 @@ export class Player extends EventTarget {
   }
 
   async unlock() {
-    const resumed = this.context.resume(); // before any await: in the gesture
+    const resumed = this.context.resume(); // still in the gesture
     await this.#load();
     await resumed;
     this.#unlocked = true;
@@ -159,7 +159,7 @@ export class Player extends EventTarget {
     return /** @type {string} */ (this.#context?.state) === "interrupted";
   }
 
-  /** iOS interrupts for a call, and leaves it to the page to go on. */
+  /** After a call, iOS leaves it to the page to go on. */
   #wake() {
     if (this.#interrupted && document.visibilityState === "visible") {
       this.#context?.resume().catch(() => {}); // the next gesture tries again

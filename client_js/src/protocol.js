@@ -9,10 +9,7 @@ export const SAMPLE_RATE = 24_000;
 /** Of the largest packet. */
 export const PACKET_BYTES = 4_096;
 
-/**
- * What is needed of each message, by example; a newer server may say more.
- * @type {Record<string, object>}
- */
+/** What is needed of each message, by example. @type {Record<string, object>} */
 export const SHAPES = {
   ready: {
     voices: [""],
@@ -108,7 +105,7 @@ export function deferred() {
 }
 
 export const SAMPLES_PER_MS = SAMPLE_RATE / 1000;
-// 15 characters a second; most other scripts have fewer, so rather too much counts as heard.
+// 15 characters a second: in most scripts fewer, so that rather too much counts as heard.
 const CHARACTERS_PER_SAMPLE = 15 / SAMPLE_RATE;
 
 /** @param {api.Played} position @returns {wire.Position} */

@@ -98,8 +98,6 @@ export class RealtimeTTS {
     this.#giveUp(this.#connection.lost);
   }
 
-  /* Connecting again */
-
   /** @param {Connection} connection */
   #use(connection) {
     connection.onLost = () => {
@@ -124,7 +122,6 @@ export class RealtimeTTS {
   async #reconnect() {
     if (this.#reconnecting || this.#final) return;
     this.#reconnecting = true;
-    const settings = { ...this.ready.settings, type: /** @type {const} */ ("session.start") };
     const giveUpAt = performance.now() + this.#options.giveUpAfterMs;
     /** @type {any} */
     let error = this.#connection.lost;
@@ -134,7 +131,8 @@ export class RealtimeTTS {
       await new Promise((resolve) => {
         this.#timer = setTimeout(resolve, Math.max(error.retryAfterMs, wait));
       });
-      const connection = await this.#open(settings).catch((caught) => void (error = caught));
+      const open = this.#open({ ...this.ready.settings, type: "session.start" });
+      const connection = await open.catch((caught) => void (error = caught));
       if (connection) return this.#reconnected(connection);
     }
     this.#giveUp(error);

@@ -15,7 +15,6 @@ import {
 /** @import * as wire from "../types/messages.js" */
 /** @import { Turn } from "./turn.js" */
 
-/** One socket with one session. */
 export class Connection {
   /** @type {ConnectionLost | null} */
   lost = null;

@@ -1,6 +1,6 @@
 /** @import * as api from "../types/api.js" */
 
-export const RATE = 24_000;
+const RATE = 24_000;
 const FADE = 0.004 * RATE;
 // Samples to have before playing begins: more after an underrun, less with time.
 const START = 0.1 * RATE;
@@ -66,7 +66,7 @@ export class JitterBuffer {
     return this.played + this.buffered;
   }
 
-  /** Sound, then silence. @param {Float32Array} out */
+  /** @param {Float32Array} out */
   pull(out) {
     let i = 0;
     if (this.#ready(out.length)) {
@@ -90,9 +90,9 @@ export class JitterBuffer {
     if (this.state !== "waiting") return this.state === "playing";
     // Speech that waits for its text is held back no longer than a full buffer.
     if (this.buffered > 0) this.#waited += length;
-    const ready = this.#ended || this.buffered >= this.#need || this.#waited >= this.#need;
-    if (ready) this.state = "playing";
-    return ready;
+    if (!this.#ended && Math.max(this.buffered, this.#waited) < this.#need) return false;
+    this.state = "playing";
+    return true;
   }
 
   #dry() {

@@ -97,8 +97,7 @@ export class ConnectionLost extends RealtimeTTSError {}
 
 /** @template T @returns {internal.Deferred<T>} */
 export function deferred() {
-  /** @type {any} */
-  const made = {};
+  const made = /** @type {any} */ ({});
   made.promise = new Promise((resolve, reject) => Object.assign(made, { resolve, reject }));
   made.promise.catch(() => {}); // nobody need be waiting
   return made;

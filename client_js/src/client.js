@@ -2,53 +2,39 @@ import { Connection } from "./connection.js";
 import { ClientError, ConnectionLost, KEY_SUBPROTOCOL_PREFIX, SUBPROTOCOL } from "./protocol.js";
 import { Turn } from "./turn.js";
 
-/** @import { ConnectOptions, SessionOptions, SessionStart } from "../types/messages.js" */
-/** @import { Defaulted, TextSource } from "../types/messages.js" */
+/** @import * as api from "../types/api.js" */
+/** @import * as internal from "../types/internal.js" */
+/** @import * as wire from "../types/messages.js" */
 
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 8_000;
 
-/** A session with a server; after a loss, the next one with the same settings. */
+/** @typedef {internal.Opener<Connection>} Opener */
+
+/** A session with a server; after a loss, the next one. @implements {api.RealtimeTTS} */
 export class RealtimeTTS {
   #open;
   #options;
   #connection;
   #turns = 0;
-  /** @type {Set<Turn>} turns made while there is no connection */
+  /** @type {Set<Turn>} */
   #waiting = new Set();
   #reconnecting = false;
   #closed = false;
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  #timer;
+  #timer = 0;
 
-  /**
-   * Use `RealtimeTTS.connect`.
-   *
-   * @param {(start: SessionStart) => Promise<Connection>} open
-   * @param {Connection} connection
-   * @param {Defaulted} options
-   */
-  constructor(open, connection, options) {
+  /** @param {Opener} open @param {Connection} first @param {internal.Defaulted} options */
+  constructor(open, first, options) {
     this.#open = open;
     this.#options = options;
-    this.#connection = this.#use(connection);
+    this.#connection = this.#use(first);
   }
 
-  /**
-   * Connect, and set the session up.
-   *
-   * @param {string | URL} server ws(s) or http(s) URL, or host:port; without a path `/v1/tts`
-   * @param {SessionOptions & ConnectOptions} [options]
-   * @returns {Promise<RealtimeTTS>}
-   * @throws {HandshakeRefused} if there is no session, for a reason a page cannot see
-   * @throws {OverloadedError} if the server says when to try again
-   * @throws {RequestError} for settings that the server cannot do
-   * @throws {ClientError} for an address, key or option that cannot be used
-   */
+  /** @param {string | URL} server @param {api.SessionOptions & api.ConnectOptions} [options] */
   static async connect(server, options = {}) {
     const {
       apiKey,
-      WebSocket: Socket = /** @type {any} */ (globalThis).WebSocket,
+      WebSocket: Socket = globalThis.WebSocket,
       connectTimeoutMs = 10_000,
       replyTimeoutMs = 10_000,
       giveUpAfterMs = 30_000,
@@ -56,87 +42,61 @@ export class RealtimeTTS {
       onConnected = () => {},
       ...given
     } = options;
-    if (!Socket) {
-      throw new ClientError('no WebSocket here: pass one, `import WebSocket from "ws"`');
-    }
-    const start = sessionStart(given); // throws before anything is opened
+    if (!Socket) throw new ClientError('no WebSocket here: pass one, `import WebSocket from "ws"`');
+    const start = sessionStart(given); // before anything is opened
     const url = websocketUrl(server);
     const protocols = subprotocols(apiKey);
-    /** @param {SessionStart} settings */
+    const kept = { replyTimeoutMs, giveUpAfterMs, onWarning, onConnected };
+    /** @type {Opener} */
     const open = async (settings) => {
-      const connection = new Connection(new Socket(url, protocols), url, onWarning);
+      const connection = new Connection(new Socket(url, protocols), url, kept);
       try {
         await connection.nextReady(connectTimeoutMs);
-        if (Object.keys(settings).length > 1) await connection.configure(settings, replyTimeoutMs);
+        if (Object.keys(settings).length > 1) await connection.configure(settings);
       } catch (error) {
         connection.close();
         throw error;
       }
       return connection;
     };
-    const first = await open(start);
-    return new RealtimeTTS(open, first, { replyTimeoutMs, giveUpAfterMs, onConnected });
+    return new RealtimeTTS(open, await open(start), kept);
   }
 
-  /** The server's latest `ready`: voices, languages, effective settings, limits. */
   get ready() {
     return this.#connection.ready;
   }
 
-  /** Whether the socket is open, as far as is known. */
   get connected() {
     return this.#connection.lost === null;
   }
 
-  /**
-   * Change settings for turns that begin from now on. If the server cannot, all stays as it was.
-   *
-   * @param {SessionOptions} options
-   * @throws {RequestError}
-   * @throws {ConnectionLost}
-   */
+  /** @param {api.SessionOptions} options */
   async configure(options) {
-    await this.#connection.configure(sessionStart(options), this.#options.replyTimeoutMs);
+    await this.#connection.configure(sessionStart(options));
   }
 
-  /**
-   * A new turn. It is spoken after those before it. If the connection is lost, it waits for the
-   * next one.
-   *
-   * @param {{turnId?: string}} [options] `turnId`: 1 to 64 printable ASCII characters, new to this
-   *   session
-   * @throws {ConnectionLost} if there will be no other
-   */
+  /** @param {api.TurnOptions} [options] */
   turn({ turnId = `turn-${++this.#turns}` } = {}) {
     if (!/^[!-~]{1,64}$/.test(turnId)) {
       throw new ClientError(`turnId must be 1 to 64 printable ASCII characters, found ${turnId}`);
     }
-    const turn = new Turn(turnId, this.#options.replyTimeoutMs, (waits) => this.#wait(waits));
+    const turn = new Turn(turnId, (waits) => this.#wait(waits));
     if (!this.#connection.lost) turn.attach(this.#connection);
     else if (!this.#wait(turn)) throw this.#connection.lost;
     return turn;
   }
 
-  /**
-   * Speak a text, or text deltas as they come. Iterate over the turn for its packets. If `text`
-   * throws, so does the turn.
-   *
-   * @param {TextSource} text
-   * @throws {ConnectionLost} if there will be no other connection
-   */
+  /** @param {api.TextSource} text */
   speak(text) {
     return this.turn().feed(text);
   }
 
-  /** Close the socket; turns still running end with ConnectionLost. Idempotent. */
   close() {
     this.#closed = true;
     clearTimeout(this.#timer);
     this.#connection.close();
     this.#giveUp(this.#connection.lost);
   }
-
-  /* Connecting again */
 
   /** @param {Connection} connection */
   #use(connection) {
@@ -147,7 +107,7 @@ export class RealtimeTTS {
     return connection;
   }
 
-  /** @param {Turn} turn @returns {boolean} false: there will be no other connection */
+  /** @param {Turn} turn @returns {boolean} */
   #wait(turn) {
     if (this.#final) return false;
     this.#waiting.add(turn);
@@ -162,18 +122,17 @@ export class RealtimeTTS {
   async #reconnect() {
     if (this.#reconnecting || this.#final) return;
     this.#reconnecting = true;
-    const settings = /** @type {SessionStart} */ ({
-      ...this.ready.settings,
-      type: "session.start",
-    });
     const giveUpAt = performance.now() + this.#options.giveUpAfterMs;
     /** @type {any} */
     let error = this.#connection.lost;
     for (let ms = FIRST_WAIT_MS; error.retryable && performance.now() < giveUpAt; ms *= 2) {
-      // Half of it by chance, so that a restarted server's clients do not come all at once.
+      // Half by chance, lest all clients of a restarted server come at once.
       const wait = (Math.min(ms, LONGEST_WAIT_MS) * (1 + Math.random())) / 2;
-      await this.#sleep(Math.max(error.retryAfterMs, wait));
-      const connection = await this.#open(settings).catch((caught) => void (error = caught));
+      await new Promise((resolve) => {
+        this.#timer = setTimeout(resolve, Math.max(error.retryAfterMs, wait));
+      });
+      const open = this.#open({ ...this.ready.settings, type: "session.start" });
+      const connection = await open.catch((caught) => void (error = caught));
       if (connection) return this.#reconnected(connection);
     }
     this.#giveUp(error);
@@ -195,19 +154,9 @@ export class RealtimeTTS {
     for (const turn of this.#waiting) turn.fail(new ConnectionLost(error.message, error));
     this.#waiting.clear();
   }
-
-  /** @param {number} ms */
-  #sleep(ms) {
-    return new Promise((resolve) => (this.#timer = setTimeout(resolve, ms)));
-  }
 }
 
-/**
- * The WebSocket URL of a server: a ws(s) or http(s) URL, or just `host:port`. Without a path
- * `/v1/tts` is meant.
- *
- * @param {string | URL} server
- */
+/** @param {string | URL} server */
 export function websocketUrl(server) {
   const text = String(server).trim();
   try {
@@ -218,20 +167,16 @@ export function websocketUrl(server) {
   } catch {
     // said below
   }
-  throw new ClientError(
-    `cannot use ${JSON.stringify(text)} as the server's address; expected a ws(s) or http(s) ` +
-      "URL or host:port",
-  );
+  const expected = "expected a ws(s) or http(s) URL or host:port";
+  throw new ClientError(`cannot use ${JSON.stringify(text)} as the server's address; ${expected}`);
 }
 
 /** @param {string | undefined} apiKey */
 function subprotocols(apiKey) {
   if (apiKey === undefined) return [SUBPROTOCOL];
-  // The key itself stays out of the message: messages end up in logs.
+  // The message is without the key: it may end up in a log.
   if (!/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(apiKey)) {
-    throw new ClientError(
-      "an API key for use here consists of letters, digits and !#$%&'*+-.^_`|~",
-    );
+    throw new ClientError("an API key here consists of letters, digits and !#$%&'*+-.^_`|~");
   }
   return [SUBPROTOCOL, KEY_SUBPROTOCOL_PREFIX + apiKey];
 }
@@ -241,17 +186,18 @@ const NAMES = (
   "repetitionPenalty model textFilter layout leadMs"
 ).split(" ");
 
-/** @param {SessionOptions} options @returns {SessionStart} */
+/** @param {api.SessionOptions} options @returns {wire.SessionStart} */
 const sessionStart = (options) => ({ type: "session.start", ...renamed(options) });
 
-/** @param {object} options @returns {Record<string, unknown>} */
+/** @param {object} options */
 function renamed(options) {
-  const given = Object.entries(options).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(
-    given.map(([name, value]) => {
-      if (!NAMES.includes(name)) throw new ClientError(`there is no option \`${name}\``);
-      const wire = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-      return [wire, value?.constructor === Object ? renamed(value) : value];
-    }),
-  );
+  /** @type {Record<string, unknown>} */
+  const wire = {};
+  for (const [name, value] of Object.entries(options)) {
+    if (value === undefined) continue;
+    if (!NAMES.includes(name)) throw new ClientError(`there is no option \`${name}\``);
+    const key = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    wire[key] = value?.constructor === Object ? renamed(value) : value;
+  }
+  return wire;
 }

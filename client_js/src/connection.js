@@ -10,77 +10,62 @@ import {
   parseServerMessage,
 } from "./protocol.js";
 
+/** @import * as api from "../types/api.js" */
+/** @import * as internal from "../types/internal.js" */
+/** @import * as wire from "../types/messages.js" */
 /** @import { Turn } from "./turn.js" */
-/** @import { Deferred, Ready, ServerError, ServerMessage } from "../types/messages.js" */
-/** @import { SessionStart, Socket, Warning } from "../types/messages.js" */
 
-/** One socket with one session: hands everything that comes to the turn it belongs to. */
 export class Connection {
   /** @type {ConnectionLost | null} */
   lost = null;
-  /** @type {() => void} */
   onLost = () => {};
-  /** The server's latest word on voices, settings and limits. @type {Ready} */
+  /** @type {wire.Ready} */
   ready = /** @type {any} */ (null);
   /** @type {Outbox} */
   outbox = /** @type {any} */ (null);
-  /** @type {Deferred<Ready>[]} */
-  #waiters = [];
-  /** Who hears what comes for a turn, until it is done. @type {Map<string | undefined, Turn>} */
+  /** @type {internal.Deferred<unknown> | null} */
+  #waiter = null;
+  /** @type {Map<string | undefined, Turn>} */
   turns = new Map();
   /** @type {Turn | null} */
   #onAir = null;
-  /** @type {ServerError | null} */
+  /** @type {wire.ServerError | null} */
   #fatal = null;
   /** @type {any} */
   #socketError;
   #socket;
   #url;
-  #onWarning;
+  #options;
 
-  /**
-   * @param {Socket} socket
-   * @param {string} url
-   * @param {(notice: Warning | ServerError) => void} onWarning
-   */
-  constructor(socket, url, onWarning) {
+  /** @param {api.Socket} socket @param {string} url @param {internal.Defaulted} options */
+  constructor(socket, url, options) {
     this.#socket = socket;
     this.#url = url;
-    this.#onWarning = onWarning;
+    this.#options = options;
     socket.binaryType = "arraybuffer";
     socket.addEventListener("message", (event) => this.#received(event.data));
     socket.addEventListener("close", (event) => this.#closed(event.code, event.reason));
     socket.addEventListener("error", (event) => (this.#socketError ??= event));
   }
 
-  /**
-   * The server's next `ready`; rejects if it refuses instead, or says nothing for too long.
-   *
-   * @param {number} timeoutMs
-   */
-  async nextReady(timeoutMs) {
-    /** @type {Deferred<Ready>} */
-    const waiter = deferred();
-    this.#waiters.push(waiter);
-    return this.within(timeoutMs, waiter.promise, "no `ready`");
+  /** @param {number} [timeoutMs] */
+  nextReady(timeoutMs) {
+    this.#waiter ??= deferred();
+    return this.within(this.#waiter.promise, "no `ready`", timeoutMs);
   }
 
-  /** Change the settings of later turns. @param {SessionStart} start @param {number} timeoutMs */
-  async configure(start, timeoutMs) {
+  /** @param {wire.SessionStart} start */
+  async configure(start) {
     if (this.lost) throw this.lost;
     this.outbox.send(start);
-    await this.nextReady(timeoutMs);
+    await this.nextReady();
   }
 
   /**
-   * Wait for an answer; a server that gives none in time is given up.
-   *
-   * @template T
-   * @param {number} timeoutMs
-   * @param {Promise<T>} answer
-   * @param {string} missing
+   * A server that gives no answer in time is given up.
+   * @template T @param {Promise<T>} answer @param {string} missing @param {number} [timeoutMs]
    */
-  async within(timeoutMs, answer, missing) {
+  async within(answer, missing, timeoutMs = this.#options.replyTimeoutMs) {
     const timer = setTimeout(() => this.#end(`${missing} within ${timeoutMs} ms`), timeoutMs);
     try {
       return await answer;
@@ -96,7 +81,6 @@ export class Connection {
   /** @param {string | ArrayBuffer} data */
   #received(data) {
     if (this.lost) return;
-    // Between turns there is no audio; a server that sends some has nobody to play it to.
     if (typeof data !== "string") return this.#onAir?.packet(data);
     try {
       const message = parseServerMessage(data);
@@ -107,14 +91,15 @@ export class Connection {
     }
   }
 
-  /** @param {ServerMessage} message */
+  /** @param {wire.ServerMessage} message */
   #dispatch(message) {
     const turn = "turn_id" in message ? this.turns.get(message.turn_id) : undefined;
     switch (message.type) {
       case "ready":
         this.ready = message;
         this.outbox ??= new Outbox((text) => this.#socket.send(text), message.limits);
-        for (const waiter of this.#waiters.splice(0)) waiter.resolve(message);
+        this.#waiter?.resolve(message);
+        this.#waiter = null;
         break;
       case "turn.started":
         this.#onAir = turn ?? null;
@@ -130,40 +115,38 @@ export class Connection {
         break;
       case "warning":
         turn?.warn(message);
-        this.#onWarning(message);
+        this.#options.onWarning(message);
         break;
       case "error":
         this.#error(message, turn);
     }
   }
 
-  /** @param {ServerError} message @param {Turn | undefined} turn */
+  /** @param {wire.ServerError} message @param {Turn} [turn] */
   #error(message, turn) {
-    const { code, fatal, retryable, retry_after_ms: retryAfterMs } = message;
+    const { code, fatal, retryable, retry_after_ms: retryAfterMs = 0 } = message;
     if (fatal) this.#fatal = message;
     const Kind = retryAfterMs ? OverloadedError : message.turn_id ? TurnError : RequestError;
-    const details = { code, retryable, ...(retryAfterMs && { retryAfterMs }) };
-    const error = new Kind(`${code}: ${message.message}`, details);
+    const error = new Kind(`${code}: ${message.message}`, { code, retryable, retryAfterMs });
     turn?.refuse(error);
-    if (message.turn_id) return;
-    if (!this.#refuse(error) && !fatal) this.#onWarning(message);
+    if (!message.turn_id && !this.#refuse(error) && !fatal) this.#options.onWarning(message);
   }
 
-  /** Whether anybody waited for `ready`. @param {Error} error */
+  /** Whether anybody waited. @param {Error} error */
   #refuse(error) {
-    const waiters = this.#waiters.splice(0);
-    for (const waiter of waiters) waiter.reject(error);
-    return waiters.length > 0;
+    const waiter = this.#waiter;
+    this.#waiter = null;
+    waiter?.reject(error);
+    return waiter !== null;
   }
 
   /** @param {number} code @param {string} reason */
   #closed(code, reason) {
-    const detail = this.#socketError?.message;
     if (!this.ready && !this.#fatal) {
-      const says =
-        `no session at ${this.#url}${detail ? `: ${detail}` : ""}; is the server running, the key right, this ` +
-        `origin allowed?`;
-      this.#refuse(new HandshakeRefused(says, { code: "handshake_refused", retryable: true }));
+      const detail = this.#socketError?.message;
+      const where = `no session at ${this.#url}${detail ? `: ${detail}` : ""}`;
+      const why = `${where}; is the server running, the key right, this origin allowed?`;
+      this.#refuse(new HandshakeRefused(why, { code: "handshake_refused", retryable: true }));
     }
     const why = this.#fatal ? `${this.#fatal.code}: ${this.#fatal.message}` : `${code} ${reason}`;
     this.#end(`closed: ${why}`, this.#fatal?.retryable ?? code !== 1008);

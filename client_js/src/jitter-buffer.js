@@ -1,12 +1,14 @@
+/** @import * as api from "../types/api.js" */
+
 const RATE = 24_000;
 const FADE = 0.004 * RATE;
-/** Samples to have before playing begins. After an underrun more, and with time less again. */
+// Samples to have before playing begins: more after an underrun, less with time.
 const START = 0.1 * RATE;
 const MOST = 0.4 * RATE;
 const GROWTH = 1.5;
 const CALM = 10 * RATE;
 
-/** What a network asks for: shared by the turns that come over it. */
+/** For all turns that come over one network. */
 export class Refill {
   samples = START;
   #calm = 0;
@@ -16,7 +18,7 @@ export class Refill {
     this.#calm = 0;
   }
 
-  /** So much was played without an underrun. @param {number} samples */
+  /** @param {number} samples */
   decay(samples) {
     this.#calm += samples;
     if (this.#calm < CALM) return;
@@ -25,9 +27,9 @@ export class Refill {
   }
 }
 
-/** One turn's samples between the network and the loudspeaker: no clock, no I/O. */
+/** One turn's samples between network and loudspeaker: no clock, no I/O. */
 export class JitterBuffer {
-  /** @type {"waiting" | "playing" | "done"} */
+  /** @type {api.PlaybackState} */
   state = "waiting";
   played = 0;
   underruns = 0;
@@ -52,24 +54,24 @@ export class JitterBuffer {
     for (const sample of samples) this.#ring[this.#index(this.buffered++)] = sample;
   }
 
-  /** No more will come: what there is, is played at once. */
+  /** What there is, is played at once. */
   end() {
     this.#ended = true;
   }
 
-  /** Only fade out. How much will then have been played. */
+  /** Only fade out: how much will have been played then. */
   clear() {
     this.#ended = true;
     this.buffered = Math.min(this.buffered, this.#fade);
     return this.played + this.buffered;
   }
 
-  /** Fill `out` with sound, then silence. @param {Float32Array} out */
+  /** @param {Float32Array} out */
   pull(out) {
     let i = 0;
     if (this.#ready(out.length)) {
       for (; i < out.length && this.buffered > 0; i++) {
-        // What is left suffices for a fade-out only: the end, or more did not come in time.
+        // The rest suffices for a fade-out only.
         const step = this.buffered > this.#fade ? 1 : -1;
         this.#fade = Math.min(FADE, this.#fade + step);
         out[i] = ((this.#ring[this.#at] ?? 0) / 32_768) * (this.#fade / FADE);
@@ -86,11 +88,11 @@ export class JitterBuffer {
   /** @param {number} length */
   #ready(length) {
     if (this.state !== "waiting") return this.state === "playing";
-    // Speech that waits for its text is not held back for longer than the buffer would be.
+    // Speech that waits for its text is held back no longer than a full buffer.
     if (this.buffered > 0) this.#waited += length;
-    const ready = this.#ended || this.buffered >= this.#need || this.#waited >= this.#need;
-    if (ready) this.state = "playing";
-    return ready;
+    if (!this.#ended && Math.max(this.buffered, this.#waited) < this.#need) return false;
+    this.state = "playing";
+    return true;
   }
 
   #dry() {

@@ -1,16 +1,12 @@
-/** @import { ClientMessage, Limits } from "../types/messages.js" */
+/** @import * as wire from "../types/messages.js" */
 
-// A server ends a session that sends too fast. Messages bunch up on the way, so stay below.
+// Messages bunch up on the way, and a server ends a session that sends too fast.
 const RATE_SHARE = 0.9;
-// Half of the burst stays for what must never wait: interrupts.
+// The rest is for interrupts, which never wait.
 const BURST_SHARE = 0.5;
-// No character takes more bytes in JSON, so a text of this share of the bytes always fits.
-const BYTES_PER_UNIT = 8;
+const MOST_BYTES_PER_UNIT = 8;
 
-/**
- * Sends messages no faster than the server allows. What has to wait is joined: a language model
- * that is faster than the rate costs fewer, longer messages and no time worth mentioning.
- */
+/** Sends messages no faster than the server allows. Text that has to wait is joined. */
 export class Outbox {
   #write;
   #now;
@@ -19,59 +15,44 @@ export class Outbox {
   #tokens;
   #refilledAt;
   #maxUnits;
-  /** @type {ClientMessage[]} */
+  /** @type {wire.ClientMessage[]} */
   #queue = [];
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  #timer;
+  #timer = 0;
 
-  /**
-   * @param {(data: string) => void} write
-   * @param {Limits} limits
-   * @param {() => number} [now] milliseconds
-   */
+  /** @param {(data: string) => void} write @param {wire.Limits} limits */
   constructor(write, limits, now = () => performance.now()) {
     this.#write = write;
     this.#now = now;
     this.#rate = (limits.messages_per_second * RATE_SHARE) / 1000;
     this.#burst = this.#tokens = Math.max(1, limits.message_burst * BURST_SHARE);
     this.#refilledAt = now();
-    const fits = Math.floor(limits.max_message_bytes / BYTES_PER_UNIT);
+    const fits = Math.floor(limits.max_message_bytes / MOST_BYTES_PER_UNIT);
     this.#maxUnits = Math.max(1, Math.min(limits.max_text_chars, fits));
   }
 
-  /**
-   * Send a text of any length, in as many messages as it takes.
-   *
-   * @param {string} turn_id
-   * @param {string} text
-   * @param {boolean} end
-   */
+  /** @param {string} turn_id @param {string} text @param {boolean} end */
   text(turn_id, text, end) {
-    for (let start = 0; start < text.length; start += this.#maxUnits) {
-      const piece = text.slice(start, start + this.#maxUnits);
-      const last = start + this.#maxUnits >= text.length;
-      this.send({ type: "text", turn_id, text: piece, ...(end && last && { end }) });
+    while (text) {
+      const piece = text.slice(0, this.#maxUnits);
+      text = text.slice(this.#maxUnits);
+      this.send({ type: "text", turn_id, text: piece, ...(end && !text && { end }) });
     }
   }
 
-  /** Send in turn. @param {ClientMessage} message */
+  /** @param {wire.ClientMessage} message */
   send(message) {
     if (this.#queue.length === 0 && this.#take()) return this.#write(JSON.stringify(message));
     if (!this.#join(message)) this.#queue.push({ ...message });
     this.#arm();
   }
 
-  /** Send at once, past everything that waits. @param {ClientMessage} message */
+  /** Past everything that waits. @param {wire.ClientMessage} message */
   sendNow(message) {
     this.#tokens -= 1;
     this.#write(JSON.stringify(message));
   }
 
-  /**
-   * Forget what waits of a turn; returns its text, which the server never saw.
-   *
-   * @param {string} turnId
-   */
+  /** Returns the text that waited. @param {string} turnId */
   drop(turnId) {
     let text = "";
     this.#queue = this.#queue.filter((message) => {
@@ -88,14 +69,13 @@ export class Outbox {
     this.#write = () => {};
   }
 
-  /** @param {ClientMessage} message */
+  /** @param {wire.ClientMessage} message */
   #join(message) {
     const last = this.#queue.at(-1);
     if (message.type !== "text" || last?.type !== "text") return false;
-    if (last.turn_id !== message.turn_id || last.end) return false;
-    if (last.text.length + message.text.length > this.#maxUnits) return false;
-    last.text += message.text;
-    if (message.end) last.end = true;
+    const text = last.text + message.text;
+    if (last.turn_id !== message.turn_id || last.end || text.length > this.#maxUnits) return false;
+    Object.assign(last, message, { text });
     return true;
   }
 
@@ -107,14 +87,12 @@ export class Outbox {
   }
 
   #arm() {
-    this.#timer ??= setTimeout(() => this.#drain(), Math.ceil((1 - this.#tokens) / this.#rate));
+    this.#timer ||= setTimeout(() => this.#drain(), Math.ceil((1 - this.#tokens) / this.#rate));
   }
 
   #drain() {
-    this.#timer = undefined;
-    let message;
-    while (this.#queue.length > 0 && this.#take())
-      if ((message = this.#queue.shift())) this.#write(JSON.stringify(message));
+    this.#timer = 0;
+    while (this.#queue.length > 0 && this.#take()) this.#write(JSON.stringify(this.#queue.shift()));
     if (this.#queue.length > 0) this.#arm();
   }
 }

@@ -1,10 +1,12 @@
 import { JitterBuffer, Refill } from "./jitter-buffer.js";
 import { Resampler } from "./resampler.js";
 
+/** @import * as internal from "../types/internal.js" */
+
 const RATE = 24_000;
 const REPORT_SECONDS = 0.05;
 
-/** Plays turns one after the other. In: samples by id, ends, clears; out: how far each is. */
+/** Plays turns one after the other. */
 class PlayerWorklet extends AudioWorkletProcessor {
   /** @type {Map<number, JitterBuffer>} */
   #queue = new Map();
@@ -18,7 +20,7 @@ class PlayerWorklet extends AudioWorkletProcessor {
     this.port.onmessage = ({ data }) => this.#received(data);
   }
 
-  /** @param {{id: number, begin?: true, samples?: ArrayBuffer, end?: true, clear?: true}} message */
+  /** @param {internal.WorkletOrder} order */
   #received({ id, begin, samples, end, clear }) {
     if (begin) this.#queue.set(id, new JitterBuffer(this.#refill));
     const buffer = this.#queue.get(id);

@@ -1,35 +1,33 @@
 import { ClientError, SAMPLE_RATE, deferred } from "./protocol.js";
 
-/** @import { Turn } from "./turn.js" */
-/** @import { Deferred, Interrupted, PlaybackStats, PlayerOptions } from "../types/messages.js" */
-/** @import { TurnResult, WorkletReport } from "../types/messages.js" */
+/** @import * as api from "../types/api.js" */
+/** @import * as internal from "../types/internal.js" */
 
 const TELL_SECONDS = 0.25;
 const CLEAR_MS = 100;
 
-/** One turn in the player. Made by `Player.play()`. */
+/** One turn in the player. @implements {api.Playback} */
 class Playback {
-  /** @type {Deferred<TurnResult>} */
+  /** @type {internal.Deferred<api.TurnResult>} */
   #done = deferred();
-  /** @type {WorkletReport} */
+  /** @type {internal.WorkletReport} */
   #at = { id: 0, state: "waiting", played: 0, underruns: 0, buffered: 0, time: 0 };
   #toldAt = 0;
   #player;
+  /** @internal @type {(samples: number) => void} */
+  cleared = () => {};
 
-  /** @param {Player} player @param {Turn} turn */
+  /** @param {Player} player @param {api.Turn} turn */
   constructor(player, turn) {
     this.#player = player;
     this.turn = turn;
-    /** @internal @type {(samples: number) => void} */
-    this.cleared = () => {};
   }
 
-  /** When all was played or cleared; rejects with what ended the turn early. */
   get done() {
     return this.#done.promise;
   }
 
-  /** @returns {PlaybackStats} */
+  /** @returns {api.PlaybackStats} */
   stats() {
     const { state, played, underruns, buffered, time } = this.#at;
     const { currentTime, outputLatency = 0, baseLatency = 0 } = this.#player.context;
@@ -48,7 +46,7 @@ class Playback {
     };
   }
 
-  /** @internal @param {WorkletReport} report */
+  /** @internal @param {internal.WorkletReport} report */
   update(report) {
     const before = this.#at;
     this.#at = report;
@@ -60,19 +58,16 @@ class Playback {
     this.turn.played({ playedSamples: played });
   }
 
-  /** @internal @param {number} [played] samples @param {Promise<never>} [failed] */
+  /** @internal @param {number} [played] @param {Promise<never>} [failed] */
   finish(played = this.#at.played, failed) {
     if (this.#at.state !== "done") this.update({ ...this.#at, played, state: "done", buffered: 0 });
     this.#done.resolve(failed ?? this.turn.done);
   }
 }
 
-/**
- * Plays turns in a browser, one after the other. Events: `state`, `underrun` and `packet`, whose
- * `detail` has the `playback`.
- */
+/** Plays turns in a browser, one after the other. @implements {api.Player} */
 export class Player extends EventTarget {
-  /** @type {Map<number, Playback>} in order */
+  /** @type {Map<number, Playback>} */
   #playbacks = new Map();
   /** @type {AudioContext | undefined} */
   #context;
@@ -85,14 +80,14 @@ export class Player extends EventTarget {
   #closing = new AbortController();
   #workletUrl;
 
-  /** @param {PlayerOptions} [options] */
+  /** @param {api.PlayerOptions} [options] */
   constructor({ context, workletUrl = new URL("./player-worklet.js", import.meta.url) } = {}) {
     super();
     this.#context = context;
     this.#workletUrl = workletUrl;
     const { signal } = this.#closing;
     const unlock = () => {
-      // A context that the page itself suspended later stays so.
+      // What the page itself suspended later stays so.
       if (!this.#unlocked || this.#interrupted) this.unlock().catch(() => {}); // play() tells why
     };
     for (const gesture of ["click", "keydown", "touchend"]) {
@@ -101,7 +96,6 @@ export class Player extends EventTarget {
     document.addEventListener("visibilitychange", () => this.#wake(), { signal });
   }
 
-  /** Made at the first use. Runs at 24 kHz, or at the device's rate where a browser refuses. */
   get context() {
     if (!this.#context) {
       try {
@@ -113,27 +107,23 @@ export class Player extends EventTarget {
     return this.#context;
   }
 
-  /** What is playing, for a waveform. */
   get analyser() {
     if (!this.#analyser) {
       const analyser = (this.#analyser = this.context.createAnalyser());
-      this.#load().then(
-        (node) => node.connect(analyser),
-        () => {},
-      ); // play() tells why
+      const connected = this.#load().then((node) => node.connect(analyser));
+      connected.catch(() => {}); // play() tells why
     }
     return this.#analyser;
   }
 
-  /** Browsers allow sound after a gesture: call it in one. The first on the page is used, too. */
   async unlock() {
-    const resumed = this.context.resume(); // before any await: later is not in the gesture
+    const resumed = this.context.resume(); // still in the gesture
     await this.#load();
     await resumed;
     this.#unlocked = true;
   }
 
-  /** Play a turn, after those before it. @param {Turn} turn */
+  /** @param {api.Turn} turn */
   play(turn) {
     const id = ++this.#ids;
     const playback = new Playback(this, turn);
@@ -145,14 +135,8 @@ export class Player extends EventTarget {
     return playback;
   }
 
-  /**
-   * The listener speaks: silence, and everything that was to be played is dropped. Reports what was
-   * heard of the turn that played; null if there was none.
-   *
-   * @returns {Promise<Interrupted | null>}
-   */
   async bargeIn() {
-    const playbacks = [...this.#playbacks].reverse(); // so that none of those that wait begins
+    const playbacks = [...this.#playbacks].reverse(); // lest one that waits begins
     const played = await Promise.all(playbacks.map(([id]) => this.#clear(id)));
     const reports = playbacks.map(([, { turn }], i) =>
       turn.interrupt({ playedSamples: played[i] ?? 0 }),
@@ -160,7 +144,6 @@ export class Player extends EventTarget {
     return (await Promise.all(reports)).at(-1) ?? null;
   }
 
-  /** Stop, and give the audio device back. */
   async close() {
     this.#closing.abort();
     await this.bargeIn();
@@ -176,7 +159,7 @@ export class Player extends EventTarget {
     return /** @type {string} */ (this.#context?.state) === "interrupted";
   }
 
-  /** iOS interrupts for a call or another app, and leaves it to the page to go on. */
+  /** After a call, iOS leaves it to the page to go on. */
   #wake() {
     if (this.#interrupted && document.visibilityState === "visible") {
       this.#context?.resume().catch(() => {}); // the next gesture tries again
@@ -219,7 +202,7 @@ export class Player extends EventTarget {
     port.postMessage({ id, end: true });
   }
 
-  /** Silence; how many samples were played, exactly. @param {number} id @returns {Promise<number>} */
+  /** How many samples were played. @param {number} id @returns {Promise<number>} */
   async #clear(id) {
     const playback = this.#playbacks.get(id);
     if (!playback) return 0;
@@ -227,14 +210,14 @@ export class Player extends EventTarget {
     const played = await new Promise((resolve) => {
       playback.cleared = resolve;
       node?.port.postMessage({ id, clear: true });
-      // A context that does not run may not answer.
+      // A suspended context may not answer.
       setTimeout(() => resolve(playback.stats().playedSeconds * SAMPLE_RATE), CLEAR_MS);
     });
     this.#finish(id, played);
     return played;
   }
 
-  /** @param {WorkletReport} report */
+  /** @param {internal.WorkletReport} report */
   #reported(report) {
     const playback = this.#playbacks.get(report.id);
     if (report.cleared !== undefined) return playback?.cleared(report.cleared);

@@ -1,18 +1,15 @@
-/** @import { Deferred, Played, Position, ServerMessage } from "../types/messages.js" */
+/** @import * as api from "../types/api.js" */
+/** @import * as internal from "../types/internal.js" */
+/** @import * as wire from "../types/messages.js" */
 
 export const SUBPROTOCOL = "realtime-tts.v1";
-/** Before an API key: a browser cannot set headers, it can only offer subprotocols. */
+/** Before an API key: a browser cannot set headers. */
 export const KEY_SUBPROTOCOL_PREFIX = "realtime-tts.key.";
 export const SAMPLE_RATE = 24_000;
-/** The largest packet. Samples are mono, 16 bit, little-endian. */
+/** Of the largest packet. */
 export const PACKET_BYTES = 4_096;
 
-/**
- * What the client needs of each message, by example. It ignores the rest, so that a newer server
- * may say more.
- *
- * @type {Record<string, object>}
- */
+/** What is needed of each message, by example. @type {Record<string, object>} */
 export const SHAPES = {
   ready: {
     voices: [""],
@@ -33,13 +30,7 @@ export const SHAPES = {
   error: { code: "", message: "", fatal: false, retryable: false },
 };
 
-/**
- * The message in a text frame; null if it is of a type that only a newer server knows.
- *
- * @param {string} data
- * @returns {ServerMessage | null}
- * @throws {ProtocolError}
- */
+/** @param {string} data @returns {wire.ServerMessage | null} */
 export function parseServerMessage(data) {
   let message;
   try {
@@ -49,7 +40,7 @@ export function parseServerMessage(data) {
   }
   const type = message?.type;
   check("`type`", type, "");
-  if (!Object.hasOwn(SHAPES, type)) return null;
+  if (!Object.hasOwn(SHAPES, type)) return null; // a newer server's
   check(type, message, SHAPES[type]);
   return message;
 }
@@ -68,21 +59,16 @@ function check(path, found, example) {
     for (const key in example) check(`${path}.${key}`, found[key], example[key]);
 }
 
-/** What this package throws on purpose. `code` is the word on the wire, where there is one. */
+/** What this package throws on purpose. @implements {api.RealtimeTTSError} */
 export class RealtimeTTSError extends Error {
-  /** Of a lost turn: its text up to where it was heard, estimated, and the rest. */
   textSpoken = "";
   textRemaining = "";
 
-  /**
-   * @param {string} message
-   * @param {{code?: string, retryable?: boolean, retryAfterMs?: number, cause?: unknown}} [details]
-   */
+  /** @param {string} message @param {internal.ErrorDetails} [details] */
   constructor(message, { code = "error", retryable = false, retryAfterMs = 0, cause } = {}) {
     super(message, { cause });
     this.name = new.target.name;
     this.code = code;
-    /** Whether the same again may work. */
     this.retryable = retryable;
     this.retryAfterMs = retryAfterMs;
   }
@@ -91,10 +77,10 @@ export class RealtimeTTSError extends Error {
 /** Used in a way that cannot work. */
 export class ClientError extends RealtimeTTSError {}
 
-/** A message that no server of this protocol sends. */
+/** A message that no such server sends. */
 export class ProtocolError extends RealtimeTTSError {}
 
-/** There was no session, and the reason cannot be seen from here. */
+/** No session, and the reason cannot be seen from here. */
 export class HandshakeRefused extends RealtimeTTSError {}
 
 /** The server cannot do what was asked. */
@@ -109,41 +95,29 @@ export class TurnError extends RealtimeTTSError {}
 /** The socket went away. */
 export class ConnectionLost extends RealtimeTTSError {}
 
-/** @template T @returns {Deferred<T>} */
+/** @template T @returns {internal.Deferred<T>} */
 export function deferred() {
-  /** @type {any} */
-  const made = {};
+  const made = /** @type {any} */ ({});
   made.promise = new Promise((resolve, reject) => Object.assign(made, { resolve, reject }));
-  made.promise.catch(() => {}); // nobody may be waiting, and that is no unhandled rejection
+  made.promise.catch(() => {}); // nobody need be waiting
   return made;
 }
 
-/* Positions */
-
 export const SAMPLES_PER_MS = SAMPLE_RATE / 1000;
-// 15 characters a second; fewer in most other scripts, so that rather too much counts as heard.
+// 15 characters a second: in most scripts fewer, so that rather too much counts as heard.
 const CHARACTERS_PER_SAMPLE = 15 / SAMPLE_RATE;
 
-/** @param {Played} position @returns {Position} */
+/** @param {api.Played} position @returns {wire.Position} */
 export function onWire({ playedMs, playedSamples }) {
   for (const value of [playedMs, playedSamples]) {
     if (value !== undefined && !(value >= 0 && value < Infinity)) {
       throw new ClientError(`a position is a number, 0 or more; found ${value}`);
     }
   }
-  return {
-    ...(playedMs !== undefined && { played_ms: playedMs }),
-    ...(playedSamples !== undefined && { played_samples: Math.round(playedSamples) }),
-  };
+  return { played_ms: playedMs, played_samples: playedSamples && Math.round(playedSamples) };
 }
 
-/**
- * Where in a text so many samples end: an estimate, back to the end of a word.
- *
- * @param {string} text
- * @param {number} samples
- * @param {number} all those of the whole text; 0: not known
- */
+/** By estimate. @param {string} text @param {number} samples @param {number} all 0: unknown */
 export function split(text, samples, all) {
   const heard = Math.ceil(samples * (all ? text.length / all : CHARACTERS_PER_SAMPLE));
   const cut = heard < text.length ? text.slice(0, heard).search(/\S*$/) : text.length;

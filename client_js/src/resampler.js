@@ -1,7 +1,7 @@
 const HALF = 8; // taps on each side
 const FINE = 512; // steps between two samples
 
-/** Windowed sinc whose state outlives the calls: no seams, however the samples are cut. */
+/** Windowed sinc whose state outlives the calls, so that there are no seams. */
 export class Resampler {
   #taps = new Float32Array(2 * HALF);
   #kernel;
@@ -19,12 +19,7 @@ export class Resampler {
     });
   }
 
-  /**
-   * Fill `out` with what `pull` gives at the first rate.
-   *
-   * @param {Float32Array} out
-   * @param {(block: Float32Array) => void} pull
-   */
+  /** @param {Float32Array} out @param {(block: Float32Array) => void} pull at the first rate */
   fill(out, pull) {
     const block = new Float32Array(Math.floor(this.#between + this.#step * out.length));
     pull(block);

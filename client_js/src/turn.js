@@ -9,36 +9,30 @@ import {
   split,
 } from "./protocol.js";
 
+/** @import * as api from "../types/api.js" */
+/** @import * as internal from "../types/internal.js" */
+/** @import * as wire from "../types/messages.js" */
 /** @import { Connection } from "./connection.js" */
-/** @import { Deferred, Interrupted, Played, Position, TextSource, TurnDone } from "../types/messages.js" */
-/** @import { TurnInterrupted, TurnResult, Warning } from "../types/messages.js" */
 
-/**
- * One stream of text in and of packets out. Made by `RealtimeTTS.turn()`; it reaches the server
- * with its first text.
- *
- * Iterating gives the packets until the turn is over, then throws what ended it early: `TurnError`,
- * `OverloadedError` or `ConnectionLost`. Leaving the loop early interrupts the turn.
- */
+const NOTHING_SENT = { samples: 0, ttfaMs: null, underruns: 0, heldMs: 0, textChars: 0 };
+
+/** One stream of text in and of packets out. @implements {api.Turn} */
 export class Turn {
-  /** All text sent so far. */
   text = "";
-  /** Nothing more will come. */
   over = false;
-  /** `streaming` or `full_text`, once audio began. @type {string | null} */
+  /** @type {string | null} */
   layout = null;
-  /** Samples that came, whether or not they were read. */
   samplesReceived = 0;
-  /** What the server warned about. @type {Warning[]} */
+  /** @type {wire.Warning[]} */
   warnings = [];
-  /** @type {Deferred<TurnResult>} */
+  /** @type {internal.Deferred<api.TurnResult>} */
   #result = deferred();
-  /** @type {Deferred<Interrupted | null>} null: the server cannot say */
+  /** @type {internal.Deferred<api.Interrupted | null>} null: the server cannot say */
   #report = deferred();
   /** @type {Connection | null} */
   #connection = null;
   #ended = false;
-  /** @type {Promise<Interrupted> | null} */
+  /** @type {Promise<api.Interrupted> | null} */
   #interrupting = null;
   /** @type {Uint8Array<ArrayBuffer>[]} */
   #packets = [];
@@ -47,36 +41,19 @@ export class Turn {
   /** @type {RealtimeTTSError | null} */
   #refused = null;
   #wake = () => {};
-  #replyMs;
   #wait;
 
-  /**
-   * @param {string} turnId
-   * @param {number} replyMs
-   * @param {(turn: Turn) => boolean} wait for a connection; false: there will be none
-   */
-  constructor(turnId, replyMs, wait) {
-    /** The turn's name on the wire and in the server's log. */
+  /** @internal @param {string} turnId @param {(turn: Turn) => boolean} wait for a connection */
+  constructor(turnId, wait) {
     this.turnId = turnId;
-    this.#replyMs = replyMs;
     this.#wait = wait;
   }
 
-  /** How the turn ended. Rejects with what iterating would throw. @returns {Promise<TurnResult>} */
   get done() {
     return this.#result.promise;
   }
 
-  /* Text in */
-
-  /**
-   * Send a text delta as it came from the language model: no trimming, no joining. `end` ends the
-   * text with it. Does nothing once the turn is over: a sender cannot know that in time.
-   *
-   * @param {string} delta
-   * @param {{end?: boolean}} [options]
-   * @throws {ClientError} after `end()`
-   */
+  /** @param {string} delta @param {api.SendOptions} [options] */
   send(delta, { end = false } = {}) {
     if (typeof delta !== "string") {
       throw new ClientError(`a text delta is a string, found ${typeof delta}`);
@@ -92,12 +69,10 @@ export class Turn {
     } else if (end) this.end();
   }
 
-  /** Speak what was sent so far without waiting for more, and stay in the turn. */
   flush() {
     if (!this.#ended) this.#send("flush");
   }
 
-  /** No more text. A turn without any is over at once. Idempotent. */
   end() {
     if (this.#ended) return;
     this.#ended = true;
@@ -105,17 +80,16 @@ export class Turn {
     else this.#finishHere("complete");
   }
 
-  /** Report how much the listener has heard. @param {Played} position */
+  /** @param {api.Played} position */
   played(position) {
     const at = onWire(position);
-    if (Object.keys(at).length === 0)
+    if ((at.played_ms ?? at.played_samples) === undefined) {
       throw new ClientError("played: expected a position, found none");
+    }
     this.#send("played", at);
   }
 
-  /**
-   * Feed the turn in the background, and end it. @param {TextSource} source
-   */
+  /** @param {api.TextSource} source */
   feed(source) {
     this.#feed(source).catch((error) => {
       this.fail(error);
@@ -124,7 +98,7 @@ export class Turn {
     return this;
   }
 
-  /** @param {TextSource} source */
+  /** @param {api.TextSource} source */
   async #feed(source) {
     if (typeof source === "string") return this.send(source, { end: true });
     for await (const delta of source) {
@@ -134,7 +108,7 @@ export class Turn {
     this.end();
   }
 
-  /** @param {"flush" | "turn.end" | "played"} type @param {Position} [at] */
+  /** @param {"flush" | "turn.end" | "played"} type @param {wire.Position} [at] */
   #send(type, at) {
     // What is played may still be told when no more comes.
     if (!this.text || this.#interrupting || (this.over && !at)) return;
@@ -145,9 +119,6 @@ export class Turn {
     return this.over || this.#interrupting !== null;
   }
 
-  /* Packets out */
-
-  /** @returns {AsyncGenerator<Uint8Array<ArrayBuffer>, void>} 24 kHz, mono, s16le, <= 4,096 bytes */
   async *[Symbol.asyncIterator]() {
     try {
       for (;;) {
@@ -162,23 +133,14 @@ export class Turn {
     }
   }
 
-  /* Stopping */
-
-  /**
-   * Stop speaking. From this call on not one more packet comes out of the turn. Without a position
-   * the server estimates what was heard; without the server the client does. Works on a turn that is
-   * done, too, while its listener still hears it. Called again it gives the first answer.
-   *
-   * @param {Played} [position]
-   * @returns {Promise<Interrupted>}
-   */
+  /** @param {api.Played} [position] */
   interrupt(position = {}) {
     this.#interrupting ??= this.#interrupt(onWire(position));
     this.#silence();
     return this.#interrupting;
   }
 
-  /** @param {Position} at @returns {Promise<Interrupted>} */
+  /** @param {wire.Position} at */
   async #interrupt(at) {
     const { turnId, samplesReceived: samplesSent } = this;
     const connection = this.#connection;
@@ -186,14 +148,10 @@ export class Turn {
     if (connection && !connection.lost && unsent !== this.text) {
       connection.turns.set(turnId, this); // a turn that is done had left
       connection.outbox.sendNow({ type: "interrupt", turn_id: turnId, ...at });
-      const report = await connection.within(this.#replyMs, this.#report.promise, "no answer");
+      const report = await connection.within(this.#report.promise, "no answer");
+      const done = this.done.catch(() => {});
       if (this.over) connection.turns.delete(turnId);
-      else
-        await connection.within(
-          this.#replyMs,
-          this.done.catch(() => {}),
-          "no `turn.done`",
-        );
+      else await connection.within(done, "no `turn.done`");
       if (report) return { ...report, textRemaining: report.textRemaining + unsent };
     }
     this.#finishHere("interrupted");
@@ -206,37 +164,28 @@ export class Turn {
     this.#wake();
   }
 
-  /** Over without word from the server. @param {string} reason */
+  /** @param {string} reason */
   #finishHere(reason) {
     if (this.over) return;
-    const { turnId } = this;
-    this.#connection?.turns.delete(turnId);
-    this.#finish({
-      turnId,
-      reason,
-      samples: 0,
-      ttfaMs: null,
-      underruns: 0,
-      heldMs: 0,
-      textChars: 0,
-    });
+    this.#connection?.turns.delete(this.turnId);
+    this.#finish({ turnId: this.turnId, reason, ...NOTHING_SENT });
   }
 
-  /** @param {TurnResult} result */
+  /** @param {api.TurnResult} result */
   #finish(result) {
     this.over = true;
     this.#result.resolve(result);
     this.#wake();
   }
 
-  /** What was heard, by estimate. @param {number} samples */
+  /** @param {number} samples */
   #split(samples) {
     return split(this.text, samples, this.over && !this.#failure ? this.samplesReceived : 0);
   }
 
   /* From the connection */
 
-  /** There is one: what was sent goes out. @internal @param {Connection} connection */
+  /** What was sent goes out. @internal @param {Connection} connection */
   attach(connection) {
     if (this.over) return;
     this.#connection = connection;
@@ -244,17 +193,14 @@ export class Turn {
     connection.outbox.text(this.turnId, this.text, this.#ended);
   }
 
-  /**
-   * It is lost. A turn without text can wait for another; what was sent is never sent again.
-   *
-   * @internal @param {RealtimeTTSError} error
-   */
+  /** @internal @param {RealtimeTTSError} error */
   lost(error) {
+    // What was sent is never sent again.
     if (this.text || !this.#wait(this)) this.fail(new ConnectionLost(error.message, error));
     this.#report.resolve(null);
   }
 
-  /** Over with an error, unless it was over before. @internal @param {Error} error */
+  /** @internal @param {Error} error */
   fail(error) {
     if (this.over) return;
     this.#failure = error;
@@ -271,7 +217,7 @@ export class Turn {
     this.#wake();
   }
 
-  /** @internal @param {TurnInterrupted} message */
+  /** @internal @param {wire.TurnInterrupted} message */
   interrupted(message) {
     this.#silence();
     this.#report.resolve({
@@ -283,25 +229,26 @@ export class Turn {
     });
   }
 
-  /** @internal @param {Warning} message */
+  /** @internal @param {wire.Warning} message */
   warn(message) {
     this.warnings.push(message);
     if (message.code === "turn_already_done") this.#report.resolve(null);
   }
 
-  /** An error; the turn goes on until `turn.done`. @internal @param {RealtimeTTSError} error */
+  /** The turn goes on until `turn.done`. @internal @param {RealtimeTTSError} error */
   refuse(error) {
     if (error.code === "unknown_turn") this.#report.resolve(null);
     else this.#refused ??= error;
   }
 
-  /** @internal @param {TurnDone} message */
-  finished({ turn_id: turnId, reason, samples, ttfa_ms, underruns, held_ms, text_chars }) {
+  /** @internal @param {wire.TurnDone} message */
+  finished(message) {
+    const { turn_id: turnId, reason, samples, underruns } = message;
+    const { ttfa_ms: ttfaMs, held_ms: heldMs, text_chars: textChars } = message;
     if (reason === "closed" || reason === "error" || (this.#refused && reason !== "interrupted")) {
-      const says = `${reason}: the server ended the turn before it was spoken`;
-      this.fail(this.#refused ?? new TurnError(says, { code: reason, retryable: true }));
+      const why = `${reason}: the server ended the turn before it was spoken`;
+      this.fail(this.#refused ?? new TurnError(why, { code: reason, retryable: true }));
     }
-    const [ttfaMs, heldMs, textChars] = [ttfa_ms, held_ms, text_chars];
     this.#finish({ turnId, reason, samples, ttfaMs, underruns, heldMs, textChars });
   }
 }

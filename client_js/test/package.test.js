@@ -34,7 +34,7 @@ test("what npm packs has code, types and README, and no tests", { skip: missing 
   for (const name of ["README.md", "LICENSE", "src/index.js", "src/player-worklet.js"]) {
     assert.ok(names.includes(name), name);
   }
-  for (const name of ["index", "player", "client", "turn", "messages"]) {
+  for (const name of ["index", "player", "client", "turn", "api", "internal", "messages"]) {
     assert.ok(names.includes(`types/${name}.d.ts`), name);
   }
   assert.deepEqual(
@@ -45,6 +45,8 @@ test("what npm packs has code, types and README, and no tests", { skip: missing 
     join(folder, "use.ts"),
     `import { RealtimeTTS, type Turn } from "realtime-tts";
      import { Player } from "realtime-tts/player";
+     import type { RealtimeTTS as Declared } from "./node_modules/realtime-tts/types/api.js";
+     const connect: typeof Declared.connect = RealtimeTTS.connect;
      const tts = await RealtimeTTS.connect("x", { voice: "ava", sampling: { topK: 5 } });
      const turn: Turn = tts.speak(["a"]);
      for await (const packet of turn) packet.byteLength.toFixed();
@@ -58,6 +60,53 @@ test("what npm packs has code, types and README, and no tests", { skip: missing 
   const flags = ["--noEmit", "--strict", "--module", "nodenext", "--target", "es2023", "--lib"];
   const args = [tsc, ...flags, "es2023,dom,dom.iterable,dom.asynciterable", "use.ts"];
   execFileSync("node", args, { cwd: folder, stdio: "inherit" });
+});
+
+/** What an editor shows of the text that `code` has between two bars, and of its type. */
+function hover(ts, folder, code) {
+  const file = join(folder, "hover.ts");
+  writeFileSync(file, code.replaceAll("|", ""));
+  const host = {
+    getScriptFileNames: () => [file],
+    getScriptVersion: () => "1",
+    getScriptSnapshot: (name) =>
+      existsSync(name) ? ts.ScriptSnapshot.fromString(readFileSync(name, "utf8")) : undefined,
+    getCurrentDirectory: () => folder,
+    getCompilationSettings: () => ({
+      strict: true,
+      module: ts.ModuleKind.NodeNext,
+      target: ts.ScriptTarget.ES2023,
+    }),
+    getDefaultLibFileName: ts.getDefaultLibFilePath,
+    fileExists: ts.sys.fileExists,
+    readFile: ts.sys.readFile,
+    directoryExists: ts.sys.directoryExists,
+    realpath: ts.sys.realpath,
+  };
+  const info = ts.createLanguageService(host).getQuickInfoAtPosition(file, code.indexOf("|"));
+  return ts.displayPartsToString(info?.documentation);
+}
+
+test("an editor shows what a method, an option or a figure means", { skip: missing }, async (t) => {
+  const { default: ts } = await import("typescript");
+  const { folder } = install(t);
+  const IMPORTS = `import { RealtimeTTS } from "realtime-tts";
+    import { Player } from "realtime-tts/player";\n`;
+  for (const [code, documentation] of [
+    ["|RealtimeTTS|;", /A session with a server/],
+    ["RealtimeTTS.|connect|;", /Connect, and set the session up/],
+    ['RealtimeTTS.connect("x", { |leadMs|: 1 });', /ahead of the listener/],
+    ["(tts: RealtimeTTS) => tts.|ready|;", /voices, languages, effective settings/],
+    ["(tts: RealtimeTTS) => tts.|speak|;", /text deltas as they come/],
+    ["(tts: RealtimeTTS) => tts.turn().|interrupt|();", /not one more packet/],
+    ["(tts: RealtimeTTS) => tts.turn().|samplesReceived|;", /whether or not they were read/],
+    ['(tts: RealtimeTTS) => tts.turn().send("a", { |end|: true });', /No more text/],
+    ["new Player().|bargeIn|();", /everything that was to be played is dropped/],
+    ["(p: Player, tts: RealtimeTTS) => p.play(tts.turn()).|done|;", /all was played or cleared/],
+    ["(p: Player, tts: RealtimeTTS) => p.play(tts.turn()).stats().|leadSeconds|;", /not yet played/],
+  ]) {
+    assert.match(hover(ts, folder, IMPORTS + code), documentation, code);
+  }
 });
 
 test(

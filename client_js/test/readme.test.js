@@ -97,7 +97,7 @@ test("the example of a lost connection speaks the rest", async () => {
 test("every method and error that the tables name exists", () => {
   const { RealtimeTTS: Client, Turn, ...rest } = everything;
   for (const [, of, name] of README.matchAll(/`(tts|turn)\.(\w+)/g)) {
-    const made = of === "tts" ? Client.prototype : new Turn("a", 0, () => false);
+    const made = of === "tts" ? Client.prototype : new Turn("a", () => false);
     assert.ok(name in made, `${of}.${name}`);
   }
   const errors = Object.keys(rest).filter((name) => /Error$|Lost$|Refused$/.test(name));

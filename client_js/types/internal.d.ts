@@ -1,0 +1,50 @@
+/** What the client's own files hand to each other. */
+
+import type { PlaybackState } from "./api.js";
+import type { ServerError, SessionStart, Warning } from "./messages.js";
+
+export interface Deferred<T> {
+  promise: Promise<T>;
+  resolve: (value: T | PromiseLike<T>) => void;
+  reject: (reason: unknown) => void;
+}
+
+/** The part of `ConnectOptions` that is needed after the first connection. */
+export interface Defaulted {
+  replyTimeoutMs: number;
+  giveUpAfterMs: number;
+  onWarning: (notice: Warning | ServerError) => void;
+  onConnected: (connected: boolean) => void;
+}
+
+/** Makes a connection with a session that has these settings. */
+export type Opener<Connection> = (settings: SessionStart) => Promise<Connection>;
+
+export interface ErrorDetails {
+  code?: string;
+  retryable?: boolean;
+  retryAfterMs?: number;
+  cause?: unknown;
+}
+
+/** What the player tells the worklet. */
+export interface WorkletOrder {
+  id: number;
+  begin?: true;
+  samples?: ArrayBuffer;
+  end?: true;
+  clear?: true;
+}
+
+/** What the worklet reports. */
+export interface WorkletReport {
+  id: number;
+  /** The answer to `clear`: how many samples will have been played, exactly. */
+  cleared?: number;
+  state: PlaybackState;
+  played: number;
+  underruns: number;
+  buffered: number;
+  /** On the context's clock. */
+  time: number;
+}

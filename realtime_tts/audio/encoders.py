@@ -1,13 +1,14 @@
 """Encoders: the PCM of one stream in, bytes of another format out.
 
-One encoder lives as long as its stream: a compressed format carries state from packet to packet, and
-files glued together from pieces play for a fraction of their length. WAV and PCM need nothing; the
-others come with the extra `codecs` (PyAV), and their settings are chosen so that every packet that
-goes in soon comes out: pages, headers and tags that would wait for more sound are switched off.
+One encoder lives as long as its stream: a compressed format carries state from packet to packet,
+and files glued together from pieces play for a fraction of their length. WAV and PCM need nothing;
+the others come with the extra `codecs` (PyAV), and their settings are chosen so that every packet
+that goes in soon comes out: pages, headers and tags that would wait for more sound are switched off.
 """
 
 from __future__ import annotations
 
+import importlib
 import struct
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol
@@ -17,11 +18,20 @@ import numpy as np
 from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
 from realtime_tts.errors import RequestError
 
-try:
-    import av
-except ImportError:  # the extra is not installed; `encoder` says so to whoever asks for it
-    av = None  # type: ignore[assignment]
 
+def _codecs() -> Any:
+    """PyAV, or None: then `encoder_class` says to whoever asks that the extra is missing.
+
+    Imported now and not when first needed: it takes a third of a second, and nobody's packets
+    may wait for that.
+    """
+    try:
+        return importlib.import_module("av")
+    except ImportError:
+        return None
+
+
+av = _codecs()
 CODECS_EXTRA = "realtime-tts-server[codecs]"
 _UNKNOWN = 0xFFFFFFFF  # a length in a header that is written before the sound is
 
@@ -182,7 +192,7 @@ def available() -> tuple[str, ...]:
 
 
 def encoder_class(name: str) -> type[Encoder]:
-    """The encoder of a format. Raises RequestError that says which there are, and what to install."""
+    """The encoder of a format. RequestError says which there are, and what to install."""
     if name not in FORMATS:
         raise RequestError(f"unknown format {name!r}; there are {', '.join(FORMATS)}")
     if name not in available():

@@ -2,8 +2,8 @@
 
 One encoder lives as long as its stream: a compressed format carries state from packet to packet,
 and files glued together from pieces play for a fraction of their length. WAV and PCM need nothing;
-the others come with the extra `codecs` (PyAV), and their settings are chosen so that every packet
-that goes in soon comes out: pages, headers and tags that would wait for more sound are switched off.
+the others come with the extra `codecs` (PyAV), and their settings are chosen so that what goes in
+soon comes out: pages, headers and tags that would wait for more sound are switched off.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from typing import Any, ClassVar, cast
 
 from uvicorn.config import Config
@@ -52,9 +53,13 @@ class GuardedHttp(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         super().connection_made(transport)
-        # Small, so that a reader of speech who is slow but alive shows some progress: of a buffer
-        # as asyncio has it, 48 KiB would have to leave within the deadline.
+        # Small, so that a reader who plays speech as it comes shows progress within the deadline:
+        # the kernel calls a socket writable when a third of its buffer is free, and left alone that
+        # buffer grows to megabytes.
         self.transport.set_write_buffer_limits(high=self.settings.write_high_water)
+        raw: socket.socket | None = transport.get_extra_info("socket")
+        if raw is not None:
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self.settings.send_buffer)
         self._header_deadline.arm()
 
     def connection_lost(self, exc: Exception | None) -> None:

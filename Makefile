@@ -47,7 +47,7 @@ $(VENV)/.torch: constraints.txt
 	touch $@
 
 $(VENV)/.server: $(VENV)/.torch pyproject.toml
-	$(PIP) --editable '.[server]'
+	$(PIP) --editable '.[server,codecs]'
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.torch pyproject.toml

@@ -102,7 +102,9 @@ class Metrics:
         )
 
     def _socket_metrics(self) -> None:
-        self.sessions = Gauge("tts_sessions", "Open sessions.", registry=self.registry)
+        self.sessions = Gauge(
+            "tts_sessions", "Open sessions, and streams of other APIs.", registry=self.registry
+        )
         self.open_turns = Gauge(
             "tts_open_turns",
             "Turns begun and not done, queued ones included.",

@@ -22,6 +22,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 DOCUMENTS = sorted(
     [
         *ROOT.glob("*.md"),
+        *ROOT.glob("docs/*.md"),
         ROOT / "scheduler" / "README.md",
         *ROOT.glob("client_js/*.md"),
         *ROOT.glob("docs/*.md"),
@@ -46,6 +47,7 @@ async def test_the_readme_s_program_runs_against_the_demo_voice(program: str) ->
     link = InlineEngine(engine.loader(), engine.scheduler())
     async with running(ServerConfig(port=0), link, engine.load_tokenizer) as server:
         program = program.replace("ws://127.0.0.1:8000", server.websocket_url)
+        program = program.replace("http://127.0.0.1:8000", server.url)
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-c", program, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )

@@ -15,6 +15,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
+from realtime_tts.dialects import openai
 from realtime_tts.metrics import CONTENT_TYPE, Metrics
 from realtime_tts.server.auth import OPEN_PATHS, Gate, is_loopback, send_denial
 from realtime_tts.server.client_files import client_files
@@ -34,6 +35,7 @@ def create_app(front: Front) -> Starlette:
         WebSocketRoute("/v1/tts", front.serve),
         Route("/v1/tts", _upgrade_required),
         *voice_routes(),
+        *openai.routes(front),
         Route("/livez", _livez),
         Route("/readyz", _readyz),
         Route("/metrics", _metrics),
@@ -47,6 +49,7 @@ def create_app(front: Front) -> Starlette:
         loopback=is_loopback(config.host),
         open_paths=OPEN_PATHS | {route.path for route in page},
         metrics=front.metrics,
+        denials={openai.SPEECH_PATH: openai.deny, openai.MODELS_PATH: openai.deny},
     )
     app = Starlette(routes=routes, middleware=[gate], lifespan=_lifespan)
     app.state.front = front

@@ -12,7 +12,7 @@ import hmac
 import ipaddress
 import json
 import logging
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -25,11 +25,15 @@ log = logging.getLogger(__name__)
 
 OPEN_PATHS = frozenset({"/livez", "/readyz"})
 
+Denial = Callable[[Scope, Send, int, str, str], Awaitable[None]]
+"""Answers with a status, a code and a message, as the clients of some route expect it."""
+
 
 class Gate:
     """ASGI middleware in front of every route.
 
     - `open_paths` are open to all.
+    - `denials` say no at the paths that begin so; elsewhere the answer is the native `error`.
     - No key configured: open. Otherwise one of `Authorization: Bearer|Token KEY`, `X-API-Key: KEY`
       or the subprotocol `realtime-tts.key.KEY`, else 401.
     - An `Origin` header (browsers send it, and nothing else stops one page from using another's
@@ -45,9 +49,11 @@ class Gate:
         loopback: bool,
         metrics: Metrics,
         open_paths: Collection[str] = OPEN_PATHS,
+        denials: Mapping[str, Denial] | None = None,
     ) -> None:
         self._app = app
         self._open_paths = frozenset(open_paths)
+        self._denials = dict(denials or {})
         self._keys = [_digest(key.encode()) for key in api_keys]
         self._origins = frozenset(origin.lower() for origin in allowed_origins)
         self._loopback = loopback
@@ -100,7 +106,11 @@ class Gate:
             path=scope["path"],
             client=scope.get("client"),
         )
-        await send_denial(scope, send, status, code, message)
+        await self._answer_for(scope["path"])(scope, send, status, code, message)
+
+    def _answer_for(self, path: str) -> Denial:
+        found = (deny for prefix, deny in self._denials.items() if path.startswith(prefix))
+        return next(found, send_denial)
 
 
 async def send_denial(

@@ -18,6 +18,7 @@ from realtime_tts.config import ServerConfig
 from realtime_tts.engine.interface import EngineInfo
 from realtime_tts.logs import event
 from realtime_tts.metrics import Metrics
+from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.messages import (
     SAMPLE_RATE,
     SUBPROTOCOL,
@@ -36,6 +37,7 @@ from realtime_tts.server.auth import send_denial
 from realtime_tts.server.connection import Connection
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.reporter import SessionReporter
+from realtime_tts.server.speech import SpeechError, SpeechStream
 from realtime_tts.server.turn import utterance_spec
 from realtime_tts.version import __version__
 from realtime_tts.voices.library import VoiceLibrary
@@ -73,12 +75,14 @@ class Front:
         self.voices = voices
         self.draining = False
         self._connections: set[Connection] = set()
-        metrics.sessions.set_function(lambda: len(self._connections))
+        self._streams: set[SpeechStream] = set()
+        metrics.sessions.set_function(lambda: self.sessions)
         metrics.open_turns.set_function(self._open_turns)
 
     @property
     def sessions(self) -> int:
-        return len(self._connections)
+        """Sockets of the native protocol, and streams of others: each takes a place."""
+        return len(self._connections) + len(self._streams)
 
     def not_ready(self) -> str | None:
         """None if a new session would be admitted as far as health is concerned, else why not."""
@@ -143,7 +147,7 @@ class Front:
                 session_id,
                 SERVER_NAME,
                 info.model,
-                self._voice_names(),
+                self.voice_names(),
                 info.languages,
                 tuple(model.model for model in info.models),
             ),
@@ -151,33 +155,67 @@ class Front:
             limits=wire_limits(self.config, info),
             check=lambda settings: self.engine.check(utterance_spec(settings)),
         )
-        limits = self.config.limits
-        bytes_per_second = SAMPLE_RATE * BYTES_PER_SAMPLE
-        max_outbox = (limits.max_lead_seconds + limits.outbox_seconds) * bytes_per_second
         return Connection(
             websocket,
             session_id,
             session,
             self.engine,
             SessionReporter(session_id, _address(websocket), self.metrics),
-            round(max_outbox),
+            self._max_outbox(),
         )
 
-    def _voice_names(self) -> tuple[str, ...]:
+    def voice_names(self) -> tuple[str, ...]:
         """What a session can ask for now: speakers, then registered voices."""
         info = self.engine.info
         if self.voices is None or not info.clones:
             return info.voices
         return *info.voices, *(record.id for record in self.voices.registry.voices())
 
+    def _max_outbox(self) -> int:
+        """Bytes of audio that may wait for one reader."""
+        limits = self.config.limits
+        bytes_per_second = SAMPLE_RATE * BYTES_PER_SAMPLE
+        return round((limits.max_lead_seconds + limits.outbox_seconds) * bytes_per_second)
+
     def _open_turns(self) -> int:
         sessions = [connection.session for connection in self._connections]
-        return sum(len(s.queued) + (s.on_air is not None) for s in sessions)
+        turns = sum(len(s.queued) + (s.on_air is not None) for s in sessions)
+        return turns + len(self._streams)
+
+    # Streams without a session.
+
+    def admit(self) -> None:
+        """Raise SpeechError if a stream that is opened now would not be taken."""
+        refusal = self._refusal()
+        if refusal is not None:
+            self.metrics.refused.labels(refusal.code).inc()
+            event(log, logging.WARNING, "session.refused", code=refusal.code)
+            retry_after_ms = refusal.retry_after * 1000
+            raise SpeechError(TurnFailure(refusal.code, refusal.message, True, retry_after_ms))
+
+    def open_speech(self, stream_id: str, settings: SessionSettings, client: str) -> SpeechStream:
+        """A stream of its own; close it. `stream_id` is unique among all there ever were.
+
+        Raises SpeechError if there is no place now, RequestError if the limits or the checkpoint
+        do not allow `settings`.
+        """
+        self.admit()
+        wire_limits(self.config, self.engine.info).check(settings)
+        self.engine.check(utterance_spec(settings))
+        reporter = SessionReporter(stream_id, client, self.metrics)
+        stream = SpeechStream(
+            stream_id, settings, self.engine, reporter, self._max_outbox(), self._streams.discard
+        )
+        self._streams.add(stream)
+        return stream
 
     # The end.
 
     def drain(self) -> None:
-        """Admit nobody and begin no turn; sessions close when their turns are done. Idempotent."""
+        """Admit nobody and begin no turn; sessions close when their turns are done. Idempotent.
+
+        Streams without a session have begun their only turn, and go on.
+        """
         if not self.draining:
             self.draining = True
             event(log, logging.INFO, "server.draining", sessions=self.sessions)
@@ -189,6 +227,8 @@ class Front:
         self.draining = True
         for connection in list(self._connections):
             connection.fail(GOING_AWAY, "the server is shutting down", CloseCode.GOING_AWAY)
+        for stream in list(self._streams):
+            stream.fail(TurnFailure(GOING_AWAY, "the server is shutting down", True))
 
 
 def wire_limits(config: ServerConfig, info: EngineInfo) -> Limits:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Any, ClassVar
+import socket
+from typing import Any, ClassVar, cast
 
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -19,6 +20,7 @@ from realtime_tts.config import SocketConfig
 from realtime_tts.logs import event
 from realtime_tts.metrics import Metrics
 from realtime_tts.server.deadline import Deadline
+from realtime_tts.server.websocket import ABORT_EXTENSION
 
 log = logging.getLogger(__name__)
 
@@ -51,6 +53,13 @@ class GuardedHttp(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         super().connection_made(transport)
+        # Small, so that a reader who plays speech as it comes shows progress within the deadline:
+        # the kernel calls a socket writable when a third of its buffer is free, and left alone that
+        # buffer grows to megabytes.
+        self.transport.set_write_buffer_limits(high=self.settings.write_high_water)
+        raw: socket.socket | None = transport.get_extra_info("socket")
+        if raw is not None:
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self.settings.send_buffer)
         self._header_deadline.arm()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -75,6 +84,8 @@ class GuardedHttp(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
+        scope = cast("dict[str, object]", self.scope)
+        scope["extensions"] = {ABORT_EXTENSION: self._abort}
         self._header_deadline.arm()
 
     def on_headers_complete(self) -> None:

@@ -56,14 +56,18 @@ class SessionReporter:
 
     def lost(self, turn_id: str, stats: TurnStats) -> None:
         """The socket went away in the middle of this turn; no message says so."""
+        self.done(turn_id, "closed", stats, text_chars=0)
+
+    def done(self, turn_id: str, reason: str, stats: TurnStats, text_chars: int) -> None:
+        """A turn is over of which no message of the native protocol tells."""
         done = TurnDone(
             turn_id=turn_id,
-            reason="closed",
+            reason=reason,
             samples=stats.samples,
             ttfa_ms=stats.ttfa_ms,
             underruns=stats.underruns,
             held_ms=stats.held_ms,
-            text_chars=0,
+            text_chars=text_chars,
         )
         self._turn_done(done)
 

@@ -54,6 +54,7 @@ class OnAirTurn:
         self.announced = False  # turn.started was sent
         self.reason = "complete"
         self.failure: TurnFailure | None = None
+        self.text_tokens = 0  # given to the engine
         self._held_seconds = 0.0
         self._generated = 0  # samples that came from the engine
         self._complete = False  # they are all the speech there is
@@ -107,6 +108,7 @@ class OnAirTurn:
             self._opened = True
             self._engine.open(self._open_command(now), self._on_event)
         self._engine.submit(Append(self.utterance_id, self._waiting))
+        self.text_tokens += len(self._waiting)
         self._waiting = []
 
     def _open_command(self, now: float) -> Open:

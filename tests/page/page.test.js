@@ -143,18 +143,23 @@ test("a WAV file says how long it is", () => {
 const HARD = `It's "quoted" $HOME \`ls\` \\n ünï\nnext line`;
 const spoken = { origin: "http://127.0.0.1:8000", text: HARD, voice: "a'b", language: "auto", key: true };
 
-test("the shell's words are those that were said", () => {
-  const command = SNIPPETS.shell(spoken).split("\n").slice(2).join("\n");
-  const script = `realtime-tts() { printf '%s\\0' "$@"; }\n${command}`;
-  const { stdout } = spawnSync("bash", ["-c", script], { encoding: "utf8" });
-  assert.deepEqual(stdout.split("\0").slice(0, -1), [
-    ..."say --url http://127.0.0.1:8000 --voice".split(" "),
-    "a'b",
-    "--language",
-    "auto",
-    "--",
-    HARD,
-  ]);
+test("curl says what was said, in one request", () => {
+  for (const key of [true, false]) {
+    const command = SNIPPETS.curl({ ...spoken, key });
+    const lines = command.split("\n").filter((line) => !line.startsWith("export")).join("\n");
+    const script = `curl() { printf '%s\\0' "$@"; }\nREALTIME_TTS_API_KEY=k\n${lines}`;
+    const { stdout, stderr } = spawnSync("bash", ["-c", script], { encoding: "utf8" });
+    assert.equal(stderr, "");
+    const words = stdout.split("\0").slice(0, -1);
+    const at = words.indexOf("-d") + 1;
+    assert.deepEqual(JSON.parse(words[at]), {
+      input: HARD, voice: "a'b", language: "auto", response_format: "wav",
+    });
+    assert.equal(words[0], "http://127.0.0.1:8000/v1/audio/speech");
+    assert.equal(words.includes("Authorization: Bearer k"), key);
+    assert.ok(words.includes("Content-Type: application/json"));
+    assert.deepEqual(words.slice(-2), ["--output", "speech.wav"]);
+  }
 });
 
 test("the programs parse, and hold no key", () => {

@@ -135,3 +135,24 @@ async def test_two_lengths_of_one_body_are_answered_with_400(aim_at: Any, peer: 
             b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
         )
         assert b" 400 " in await client.head()
+
+
+async def test_a_reader_who_is_slow_but_reads_is_kept(aim_at: Any, peer: Any) -> None:
+    """A player that takes sound as it plays: steady, and far slower than the server."""
+
+    async def endless(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        while not server.server.should_exit:
+            await send({"type": "http.response.body", "body": bytes(4_096), "more_body": True})
+            await asyncio.sleep(MS)
+        await send({"type": "http.response.body", "body": b""})
+
+    async with aim_at(endless, FAST) as server:
+        client = await peer(server.port, receive_buffer=4_096)
+        await client.send(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        loop = asyncio.get_running_loop()
+        for _ in range(50):
+            assert await loop.sock_recv(client.sock, 8_192), "given up"
+            await asyncio.sleep(40 * MS)
+        assert server.aborts("slow_http_reader") == 0
+        client.abort()

@@ -11,12 +11,15 @@
 
 /** @type {Record<string, (spoken: Spoken) => string>} */
 export const SNIPPETS = {
-  shell: ({ origin, text, voice, language, key }) =>
+  // OpenAI's speech API, so that nothing has to be installed. WAV, since every server can make it.
+  curl: ({ origin, text, voice, language, key }) =>
     [
-      "pip install realtime-tts-server",
       ...(key ? ["export REALTIME_TTS_API_KEY=…"] : []),
-      `realtime-tts say --url ${origin} --voice ${shell(voice)} --language ${shell(language)} \\`,
-      `  -- ${shell(text)}`,
+      `curl ${origin}/v1/audio/speech \\`,
+      ...(key ? ['  -H "Authorization: Bearer $REALTIME_TTS_API_KEY" \\'] : []),
+      "  -H 'Content-Type: application/json' \\",
+      `  -d ${shell(JSON.stringify({ input: text, voice, language, response_format: "wav" }))} \\`,
+      "  --fail-with-body --output speech.wav",
     ].join("\n") + "\n",
 
   python: ({ origin, text, voice, language, key }) => `${key ? "import os\n\n" : ""}from realtime_tts.client import speak_to_wav

@@ -1,0 +1,159 @@
+"""What a client of OpenAI's speech API asks for, read and checked; and its voices, as ours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from realtime_tts.errors import RequestError
+from realtime_tts.protocol.parsing import ProtocolError, load_object
+from realtime_tts.protocol.settings import LeadMs, Limits, Name, Seed
+
+VOICES: dict[str, tuple[str, ...]] = {
+    "alloy": ("ava", "vivian"),
+    "ash": ("ray", "ryan"),
+    "ballad": ("kal", "dylan"),
+    "cedar": ("ray", "aiden"),
+    "coral": ("ava", "serena"),
+    "echo": ("kal", "eric"),
+    "fable": ("kal", "aiden"),
+    "marin": ("ava", "vivian"),
+    "nova": ("ava", "serena"),
+    "onyx": ("ray", "uncle_fu"),
+    "sage": ("ava", "sohee"),
+    "shimmer": ("ava", "ono_anna"),
+    "verse": ("ray", "ryan"),
+}
+"""OpenAI's voices, and which of ours speaks for each: the first that the checkpoint has. Of a
+checkpoint with other voices, those in their order, the first for the first name and so on."""
+
+_FORMS = {
+    "input": "a string",
+    "model": "a string",
+    "voice": 'a string, or an object {"id": "…"}',
+    "instructions": "a string",
+    "response_format": "a string",
+    "speed": "a number",
+    "stream_format": '"audio" or "sse"',
+    "language": "a string of 1 to 128 characters",
+    "seed": "a whole number from 0 to 9223372036854775807",
+    "lead_ms": "a whole number from 200 to 3600000",
+}
+_AT = re.compile(r" - at `\$\.(?P<path>\w+)")
+
+
+class BadRequest(RequestError):
+    """The request cannot be taken; `param` is the field at fault, if it is one."""
+
+    def __init__(self, message: str, param: str | None = None, code: str | None = None) -> None:
+        super().__init__(message)
+        self.param = param
+        self.reason = code
+
+
+class VoiceId(msgspec.Struct, frozen=True):
+    """The other way to name a voice."""
+
+    id: str
+
+
+class SpeechRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """The body of `POST /v1/audio/speech`. The last three are ours; other keys are ignored."""
+
+    input: str
+    model: str | None = None
+    voice: str | VoiceId | None = None
+    instructions: str | None = None
+    response_format: str = "mp3"
+    speed: float = 1.0
+    stream_format: Literal["audio", "sse"] = "audio"
+    language: Name | None = None
+    seed: Seed | None = None
+    lead_ms: LeadMs | None = None
+
+    @property
+    def voice_name(self) -> str | None:
+        return self.voice.id if isinstance(self.voice, VoiceId) else self.voice
+
+
+def parse_request(body: bytes, limits: Limits) -> SpeechRequest:
+    """The request in a body. A field that is null counts as absent. Raises BadRequest."""
+    try:
+        fields = load_object(body.decode())
+    except (UnicodeDecodeError, ProtocolError) as error:
+        raise BadRequest(f"the body must be a JSON object in UTF-8: {error}") from None
+    given = {name: value for name, value in fields.items() if value is not None}
+    if "input" not in given:
+        raise BadRequest("`input`, the text to speak, is missing", "input")
+    try:
+        request = msgspec.convert(given, SpeechRequest)
+    except msgspec.ValidationError as error:
+        raise _explained(str(error)) from None
+    _check(request, limits)
+    return request
+
+
+def _explained(problem: str) -> BadRequest:
+    where = _AT.search(problem)
+    name = where["path"] if where else ""
+    if name not in _FORMS:
+        return BadRequest(problem)
+    return BadRequest(f"`{name}` must be {_FORMS[name]}", name)
+
+
+def _check(request: SpeechRequest, limits: Limits) -> None:
+    chars = len(request.input)
+    if chars == 0:
+        raise BadRequest("`input` is empty: there is no text to speak", "input")
+    if chars > limits.max_text_chars:
+        message = f"`input` must have at most {limits.max_text_chars} characters, it has {chars}"
+        raise BadRequest(message, "input", "string_above_max_length")
+    chars = len(request.instructions or "")
+    if chars > limits.max_instructions_chars:
+        most = limits.max_instructions_chars
+        message = f"`instructions` must have at most {most} characters, they have {chars}"
+        raise BadRequest(message, "instructions", "string_above_max_length")
+    if request.speed != 1.0:
+        message = (
+            f"`speed` must be 1.0, or left out: this server speaks at the voice's own pace "
+            f"and cannot make it {request.speed:g} times that"
+        )
+        raise BadRequest(message, "speed", "unsupported_value")
+
+
+def our_voice(name: str | None, voices: Sequence[str]) -> str | None:
+    """The voice of this checkpoint that `name` means; None leaves the choice to it.
+
+    Its own names come first, in any case, then OpenAI's. Raises BadRequest for any other.
+    """
+    if name is None:
+        return None
+    asked = name.lower()
+    own = {voice.lower(): voice for voice in voices}
+    if asked in own:
+        return own[asked]
+    if asked not in VOICES:
+        shown = name if len(name) <= 40 else name[:37] + "..."
+        raise BadRequest(
+            f"there is no voice {shown!r}; this server has {', '.join(voices) or 'none by name'}, "
+            f"and takes OpenAI's names for them: {', '.join(VOICES)}",
+            "voice",
+            "voice_not_found",
+        )
+    if not voices:
+        return None
+    at = list(VOICES).index(asked) % len(voices)
+    return next((own[ours] for ours in VOICES[asked] if ours in own), voices[at])
+
+
+def usage(text_tokens: int, samples: int, samples_per_frame: int) -> dict[str, Any]:
+    """Tokens in and out, as OpenAI counts them: text tokens, and frames of 80 ms."""
+    frames = -(-samples // samples_per_frame)
+    return {
+        "input_tokens": text_tokens,
+        "output_tokens": frames,
+        "total_tokens": text_tokens + frames,
+    }

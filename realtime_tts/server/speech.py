@@ -1,0 +1,203 @@
+"""SpeechStream: one turn without a session, for requests and contexts that bring their own rules.
+
+An HTTP request, or one of the contexts that another API runs over a socket, is a stream of text in
+and of packets out. It has the turn, the engine and the accounting of a session's turn; queueing,
+message formats and ends are its owner's business. Owners get theirs from `Front.open_speech`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+
+from realtime_tts.engine.interface import Audio, Ended, Event, Failed, Refused, Started
+from realtime_tts.errors import RealtimeTTSError
+from realtime_tts.protocol.effects import TurnFailure
+from realtime_tts.protocol.messages import ErrorMessage
+from realtime_tts.protocol.settings import SessionSettings
+from realtime_tts.server.deadline import Alarm
+from realtime_tts.server.engine_host import EngineHost
+from realtime_tts.server.reporter import SessionReporter
+from realtime_tts.server.turn import OnAirTurn
+
+
+class SpeechError(RealtimeTTSError):
+    """The server did not take a stream, or could not finish it; `failure` says all there is."""
+
+    code = "speech_failed"
+
+    def __init__(self, failure: TurnFailure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
+class SpeechStream:
+    """Feed it text, `end` it, and take packets with `next` until it gives None.
+
+    Whoever opened it calls `close` in any case, or the engine speaks on for nobody.
+    `max_waiting_bytes`: an owner that takes packets so slowly that more wait has lost the stream.
+    """
+
+    def __init__(
+        self,
+        stream_id: str,
+        settings: SessionSettings,
+        engine: EngineHost,
+        reporter: SessionReporter,
+        max_waiting_bytes: int,
+        on_closed: Callable[[SpeechStream], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.stream_id = stream_id
+        self.text_chars = 0
+        self._engine = engine
+        self._reporter = reporter
+        self._max_waiting_bytes = max_waiting_bytes
+        self._on_closed = on_closed
+        self._clock = clock
+        self._turn = OnAirTurn(
+            stream_id, stream_id, settings, engine, self._on_event, listener_free_at=None
+        )
+        self._packets: deque[bytes] = deque()
+        self._waiting_bytes = 0
+        self._given: bytes | None = None  # the packet that `next` gave last
+        self._over = False  # no more packets come in
+        self._closed = False
+        self._changed = asyncio.Event()
+        self._alarm = Alarm(clock, self._on_time)
+
+    # Text.
+
+    def feed(self, text: str) -> None:
+        """Add text; not after `end`."""
+        self.text_chars += len(text)
+        self._turn.feed(text, self._clock())
+        self._alarm.set(self._turn.text_deadline())
+
+    def end(self) -> None:
+        """No more text. A text without anything to speak is over at once, without a packet."""
+        if not self._turn.end(self._clock()):
+            self._finish()
+
+    def _on_time(self) -> None:
+        if self._over:
+            return
+        try:
+            self._turn.poll(self._clock())
+        except Exception:
+            self._reporter.bug()
+            self.fail(TurnFailure("internal", "a fault of the server", retryable=True))
+        else:
+            self._alarm.set(self._turn.text_deadline())
+
+    # Sound.
+
+    async def next(self, within: float | None = None) -> bytes | None:
+        """The next packet (s16le, 24 kHz, mono), or None when all were given.
+
+        Asking for it says that the one before has been handed over. Raises SpeechError if the
+        stream failed, as soon as it did, and TimeoutError after `within` seconds without a packet.
+        """
+        self._handed_over()
+        async with asyncio.timeout(within):
+            while not self._packets and not self._over:
+                self._changed.clear()
+                await self._changed.wait()
+        if self._turn.failure is not None:
+            raise SpeechError(self._turn.failure)
+        if not self._packets:
+            return None
+        self._given = self._packets.popleft()
+        self._waiting_bytes -= len(self._given)
+        self._turn.packet_taken(self._given)
+        return self._given
+
+    @property
+    def reason(self) -> str:
+        """Why the speech ended, as in `turn.done`; complete while it has not."""
+        return self._turn.reason
+
+    @property
+    def text_tokens(self) -> int:
+        """Text tokens given to the engine so far."""
+        return self._turn.text_tokens
+
+    @property
+    def samples(self) -> int:
+        """Samples taken so far, at 24 kHz."""
+        return self._turn.stats().samples
+
+    def _handed_over(self) -> None:
+        if self._given is not None:
+            self._reporter.packet(self._turn.packet_sent(self._given, self._clock()))
+            self._given = None
+
+    # The end.
+
+    def fail(self, failure: TurnFailure) -> None:
+        """End the stream now; its owner hears why from `next`."""
+        if not self._over:
+            self._turn.failure = failure
+            self._engine.cancel(self.stream_id)
+            self._finish()
+
+    def close(self) -> None:
+        """The owner is done with the stream, or gone: nothing is spoken any more. Idempotent."""
+        if self._closed:
+            return
+        self._closed = True
+        self._engine.cancel(self.stream_id)
+        # Before the report: it may fail, and the place must be free in any case.
+        self._on_closed(self)
+        cut_short = not self._over or bool(self._packets)
+        self._finish()
+        self._packets.clear()
+        self._report("closed" if cut_short and self._turn.failure is None else self._turn.reason)
+
+    def _finish(self) -> None:
+        self._over = True
+        self._alarm.stop()
+        self._changed.set()
+
+    def _report(self, reason: str) -> None:
+        self._handed_over()
+        failure, stats = self._turn.failure, self._turn.stats()
+        if failure is not None:
+            reason = "error"
+            error = ErrorMessage(
+                code=failure.code, message=failure.message, fatal=False,
+                retryable=failure.retryable, turn_id=self.stream_id,
+            )  # fmt: skip
+            self._reporter.message(error)
+        self._reporter.done(self.stream_id, reason, stats, self.text_chars)
+
+    # Engine → turn → packets.
+
+    def _on_event(self, event: Event) -> None:
+        """One stream's fault must not keep the events of others from them."""
+        try:
+            self._take(event)
+        except Exception:
+            self._reporter.bug()
+            self.fail(TurnFailure("internal", "a fault of the server", retryable=True))
+
+    def _take(self, event: Event) -> None:
+        match event:
+            case Audio():
+                self._put(self._turn.audio(event))
+            case Started(layout=layout):
+                self._turn.layout = layout
+            case Ended() | Failed() | Refused():
+                self._engine.forget(self.stream_id)
+                self._put(self._turn.ended(event))
+                self._finish()
+
+    def _put(self, packets: list[bytes]) -> None:
+        self._packets.extend(packets)
+        self._waiting_bytes += sum(map(len, packets))
+        self._changed.set()
+        if self._waiting_bytes > self._max_waiting_bytes:
+            message = f"{self._waiting_bytes} bytes of audio wait for the client to read"
+            self.fail(TurnFailure("slow_reader", message, retryable=False))

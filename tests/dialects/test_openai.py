@@ -1,0 +1,268 @@
+"""OpenAI's own client, pointed at us, over real sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import io
+import json
+import time
+from typing import Any
+
+import numpy as np
+import openai
+import pytest
+from openai import AsyncOpenAI, OpenAI
+
+from realtime_tts.audio import encoders
+from realtime_tts.config import ServerConfig
+from realtime_tts.engine.fake import VOICES, FakeEngineConfig, Faults
+from realtime_tts.engine.interface import Open
+from realtime_tts.errors import RequestError
+
+KEY = "sk-a-key-of-ours"
+TEXT = "A sentence of some length."  # 26 tokens of one byte, 80 ms each
+SECONDS = len(TEXT) * 0.08
+LONG = TEXT * 10  # 21 s
+SLOW = FakeEngineConfig(frames_per_token=1, step_seconds=0.01)
+
+
+def client(server: Any, **options: Any) -> AsyncOpenAI:
+    settings = {"api_key": "none", "max_retries": 0, **options}
+    return AsyncOpenAI(base_url=f"{server.running.url}/v1", **settings)
+
+
+async def speech_of(server: Any, text: str = TEXT, **options: Any) -> Any:
+    asked: dict[str, Any] = {"model": "gpt-4o-mini-tts", "voice": "alto", "input": text, **options}
+    async with client(server) as api:
+        return await api.audio.speech.create(**asked)
+
+
+def pitch(samples: np.ndarray, rate: int) -> float:
+    spectrum = np.abs(np.fft.rfft(samples * np.hanning(len(samples))))
+    return float(np.argmax(spectrum) * rate / len(samples))
+
+
+def decoded(data: bytes) -> tuple[np.ndarray, int]:
+    av = pytest.importorskip("av")
+    with av.open(io.BytesIO(data)) as container:
+        rate = container.streams.audio[0].rate
+        resampler = av.AudioResampler(format="s16", layout="mono", rate=rate)
+        frames = [out for frame in container.decode(audio=0) for out in resampler.resample(frame)]
+    return np.concatenate([frame.to_ndarray().ravel() for frame in frames]), rate
+
+
+# Formats.
+
+
+@pytest.mark.parametrize(
+    ("name", "media_type"),
+    [
+        ("mp3", "audio/mpeg"),
+        ("opus", "audio/ogg"),
+        ("aac", "audio/aac"),
+        ("flac", "audio/flac"),
+        ("wav", "audio/wav"),
+    ],
+)
+async def test_every_format_has_the_whole_speech_in_the_voice_asked_for(
+    speech: Any, name: str, media_type: str
+) -> None:
+    async with speech() as server:
+        answer = await speech_of(server, response_format=name)
+        assert answer.response.headers["content-type"] == media_type
+        samples, rate = decoded(answer.content)
+        assert 0 <= len(samples) / rate - SECONDS < 0.15
+        assert pitch(samples, rate) == pytest.approx(VOICES["alto"], abs=1)
+
+
+async def test_mp3_is_what_comes_without_a_format(speech: Any) -> None:
+    pytest.importorskip("av")
+    async with speech() as server:
+        assert (await speech_of(server)).response.headers["content-type"] == "audio/mpeg"
+
+
+async def test_pcm_is_the_samples_and_nothing_else(speech: Any) -> None:
+    async with speech() as server:
+        answer = await speech_of(server, response_format="pcm")
+        assert answer.response.headers["content-type"] == "audio/pcm"
+        assert len(answer.content) == round(SECONDS * 24_000) * 2
+        samples = np.frombuffer(answer.content, dtype="<i2")
+        assert pitch(samples, 24_000) == pytest.approx(VOICES["alto"], abs=1)
+
+
+async def test_without_codecs_the_default_is_refused_with_what_to_do(
+    speech: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(encoders, "av", None)
+    async with speech() as server:
+        with pytest.raises(openai.BadRequestError, match=r"pip install .*\[codecs\]") as caught:
+            await speech_of(server)
+        assert caught.value.param == "response_format"
+        assert "pcm and wav" in str(caught.value)
+        assert (await speech_of(server, response_format="wav")).content
+
+
+async def test_the_sync_client_streams_while_the_speech_is_made(speech: Any) -> None:
+    def listen(url: str) -> list[int]:
+        with OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0) as api:
+            streaming = api.audio.speech.with_streaming_response
+            made = []
+            with streaming.create(
+                model="tts-1", voice="alloy", input=LONG, response_format="pcm"
+            ) as answer:
+                for _ in answer.iter_bytes(4_096):
+                    made.append(server.engine.open_utterances)
+        return made
+
+    async with speech(engine=SLOW) as server:
+        made = await asyncio.to_thread(listen, server.running.url)
+        assert made[0] == 1, "the first bytes come before the speech is complete"
+
+
+async def test_speech_comes_faster_than_it_plays(speech: Any) -> None:
+    """Most clients play a file when it is complete."""
+    async with speech() as server, asyncio.timeout(8):
+        answer = await speech_of(server, LONG, response_format="pcm")
+        assert len(answer.content) == 10 * round(SECONDS * 24_000) * 2
+
+
+async def test_a_shorter_lead_can_be_asked_for(speech: Any) -> None:
+    async with speech() as server, client(server) as api:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        await api.audio.speech.create(
+            model="tts-1", voice="alto", input=TEXT, response_format="pcm",
+            extra_body={"lead_ms": 400},
+        )  # fmt: skip
+        assert loop.time() - began > SECONDS - 1.0
+
+
+# Events.
+
+
+async def test_events_carry_the_sound_and_then_what_it_took(speech: Any) -> None:
+    async with speech() as server:
+        answer = await speech_of(server, response_format="pcm", stream_format="sse")
+        assert answer.response.headers["content-type"] == "text/event-stream"
+        lines = [line for line in answer.text.split("\n\n") if line]
+        events = [json.loads(line.removeprefix("data: ")) for line in lines]
+        pieces = [base64.b64decode(each["audio"]) for each in events[:-1]]
+        assert {each["type"] for each in events[:-1]} == {"speech.audio.delta"}
+        assert all(len(piece) % 2 == 0 for piece in pieces) and len(pieces) > 5
+        assert len(b"".join(pieces)) == round(SECONDS * 24_000) * 2
+        used = {"input_tokens": 26, "output_tokens": 26, "total_tokens": 52}
+        assert events[-1] == {"type": "speech.audio.done", "usage": used, "reason": "complete"}
+
+
+# Text.
+
+
+@pytest.mark.parametrize("text", ["…", "   ", "\n", "---", "!?"])
+async def test_text_with_nothing_to_speak_is_a_little_silence(speech: Any, text: str) -> None:
+    async with speech() as server:
+        answer = await speech_of(server, text, response_format="pcm")
+        assert answer.content == bytes(4_800)
+        await server.settled()
+
+
+async def test_a_stall_in_the_middle_is_filled_with_silence(
+    speech: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("realtime_tts.dialects.http.STALL_SECONDS", 0.2)
+    steps = 0
+
+    def stall_once(plan: Any) -> None:
+        nonlocal steps
+        steps += 1
+        if steps == 5:
+            time.sleep(0.5)
+
+    async with speech(faults=Faults(before_step=stall_once)) as server:
+        answer = await speech_of(server, response_format="pcm")
+        expected = round(SECONDS * 24_000) * 2
+        assert len(answer.content) == expected + 2 * 4_800
+        assert bytes(4_800) in answer.content
+
+
+# Voices, models, keys.
+
+
+async def test_openai_s_voices_are_ours(speech: Any) -> None:
+    async with speech() as server:
+        commands = server.spy_on_commands()
+        for voice in ("alloy", "ash", {"id": "Soprano"}):
+            await speech_of(server, "Hi.", voice=voice, response_format="pcm")
+        voices = [command.spec.voice for command in commands if isinstance(command, Open)]
+        assert voices == ["alto", "bass", "soprano"]
+
+
+async def test_an_unknown_voice_is_told_the_known_ones(speech: Any) -> None:
+    async with speech() as server:
+        with pytest.raises(openai.BadRequestError, match="alto, bass, soprano, tenor") as caught:
+            await speech_of(server, voice="rachel")
+        error = caught.value
+        assert (error.param, error.code, error.type) == (
+            "voice", "voice_not_found", "invalid_request_error",
+        )  # fmt: skip
+        assert error.request_id is not None and error.request_id.startswith("req_")
+        await server.settled()
+
+
+async def test_our_own_fields_reach_the_engine(speech: Any) -> None:
+    async with speech() as server, client(server) as api:
+        commands = server.spy_on_commands()
+        await api.audio.speech.create(
+            model="any", voice="bass", input="Hi.", response_format="pcm", instructions="Slowly.",
+            extra_body={"language": "English", "seed": 5, "whatever": True},
+        )  # fmt: skip
+        opened = next(command for command in commands if isinstance(command, Open))
+        assert (opened.spec.language, opened.spec.seed) == ("English", 5)
+        assert opened.spec.instructions == "Slowly."
+        with pytest.raises(openai.BadRequestError, match="unknown language"):
+            await api.audio.speech.create(
+                model="any", voice="bass", input="Hi.", instructions="Slowly.",
+                extra_body={"language": "klingon"},
+            )  # fmt: skip
+
+
+async def test_instructions_are_ignored_where_the_checkpoint_takes_none(speech: Any) -> None:
+    async with speech() as server:
+        check = server.engine.check
+
+        def refuse(spec: Any) -> None:
+            if spec.instructions:
+                raise RequestError("takes no instructions")
+            check(spec)
+
+        server.engine.check = refuse
+        answer = await speech_of(server, "Hi.", instructions="Whisper.", response_format="pcm")
+        assert answer.content
+
+
+async def test_the_loaded_model_is_listed(speech: Any) -> None:
+    async with speech() as server, client(server) as api:
+        models = [model.id for model in (await api.models.list()).data]
+        assert models == ["fake"]
+        assert (await api.models.retrieve("fake")).owned_by == "realtime-tts"
+        with pytest.raises(openai.NotFoundError, match="'Other/tts-1' does not exist.*'fake'"):
+            await api.models.retrieve("Other/tts-1")
+
+
+async def test_the_key_is_the_server_s_key(speech: Any) -> None:
+    async with speech(ServerConfig(port=0, api_keys=(KEY,))) as server:
+        async with client(server, api_key=KEY) as api:
+            answer = await api.audio.speech.create(
+                model="tts-1", voice="alto", input="Hi.", response_format="pcm"
+            )
+            assert answer.content
+        async with client(server, api_key="sk-wrong-one") as api:
+            for ask in (
+                lambda: api.audio.speech.create(model="tts-1", voice="alto", input="Hi."),
+                lambda: api.models.list(),
+            ):
+                with pytest.raises(openai.AuthenticationError, match="valid API key") as caught:
+                    await ask()
+                assert caught.value.code == "invalid_api_key"
+                assert caught.value.request_id is not None
+                assert caught.value.response.headers["www-authenticate"] == "Bearer"

@@ -1,0 +1,199 @@
+"""How speech for OpenAI's client ends early: refusals, failures, hang-ups, and the server's end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+import openai
+import pytest
+from openai import AsyncOpenAI
+
+from realtime_tts.config import LimitsConfig, ServerConfig
+from realtime_tts.engine.fake import FakeEngineConfig, Faults
+from tts_scheduler import SchedulerConfig
+
+TEXT = "A sentence of some length."  # 26 tokens of one byte, 80 ms each
+SECONDS = len(TEXT) * 0.08
+LONG = TEXT * 10  # 21 s
+SLOW = FakeEngineConfig(frames_per_token=1, step_seconds=0.01)
+
+
+def client(server: Any, **options: Any) -> AsyncOpenAI:
+    settings = {"api_key": "none", "max_retries": 0, **options}
+    return AsyncOpenAI(base_url=f"{server.running.url}/v1", **settings)
+
+
+async def speech_of(server: Any, text: str = TEXT, **options: Any) -> Any:
+    asked: dict[str, Any] = {"model": "gpt-4o-mini-tts", "voice": "alto", "input": text, **options}
+    async with client(server) as api:
+        return await api.audio.speech.create(**asked)
+
+
+# Too much, and gone.
+
+
+async def test_an_engine_that_is_full_says_when_to_come_back(speech: Any) -> None:
+    scheduler = SchedulerConfig(slots=1, max_queue=1, queue_timeout=0.1)
+    async with speech(engine=SLOW, scheduler=scheduler) as server:
+        first = asyncio.create_task(speech_of(server, LONG, response_format="pcm"))
+        while not server.engine.open_utterances:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        with pytest.raises(openai.RateLimitError) as caught:
+            await speech_of(server)
+        error = caught.value
+        assert (error.code, error.type) == ("overloaded", "rate_limit_error")
+        assert int(error.response.headers["retry-after"]) >= 1
+        assert server.value("tts_refused_total", reason="overloaded") == 1
+        assert len((await first).content) > 0
+        await server.settled()
+
+
+async def test_streams_take_places_among_the_sessions(speech: Any) -> None:
+    config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
+    async with speech(config, engine=SLOW) as server:
+        async with server.talk():
+            with pytest.raises(openai.RateLimitError) as caught:
+                await speech_of(server)
+            assert caught.value.code == "too_many_sessions"
+            assert int(caught.value.response.headers["retry-after"]) >= 1
+        await server.settled()
+        first = asyncio.create_task(speech_of(server, LONG, response_format="pcm"))
+        while not server.running.front.sessions:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        assert await server.status("websocket", "/v1/tts") == 503
+        await first
+
+
+async def test_who_hangs_up_frees_the_place_and_the_engine(speech: Any) -> None:
+    async with speech(engine=SLOW) as server:
+        async with client(server) as api:
+            streaming = api.audio.speech.with_streaming_response
+            async with streaming.create(
+                model="tts-1", voice="alto", input=LONG * 4, response_format="pcm"
+            ) as answer:
+                async for _ in answer.iter_bytes(1_000):
+                    break
+                assert server.running.front.sessions == 1
+        await server.settled()
+        assert server.value("tts_turns_total", reason="closed") == 1
+        assert server.value("tts_text_chars_total") == len(LONG * 4)
+
+
+async def test_who_hangs_up_while_waiting_for_a_slot_frees_the_place(speech: Any) -> None:
+    scheduler = SchedulerConfig(slots=1, max_queue=4, queue_timeout=30)
+    async with speech(engine=SLOW, scheduler=scheduler) as server:
+        first = asyncio.create_task(speech_of(server, LONG, response_format="pcm"))
+        while not server.engine.open_utterances:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        second = asyncio.create_task(speech_of(server))
+        while server.running.front.sessions < 2:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        second.cancel()
+        await asyncio.gather(second, return_exceptions=True)
+        async with asyncio.timeout(3):
+            while server.running.front.sessions > 1:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        assert not first.done()
+        await first
+        await server.settled()
+
+
+def fail_all(server: Any) -> Callable[[], None]:
+    return lambda: server.engine.faults.numerics.update(server.engine._rows)
+
+
+async def test_a_failure_before_the_first_sound_has_a_status(speech: Any) -> None:
+    faults = Faults()
+
+    def explode(plan: Any) -> None:
+        raise RuntimeError("injected")
+
+    async with speech(faults=faults) as server:
+        faults.before_step = explode
+        with pytest.raises(openai.InternalServerError) as caught:
+            await speech_of(server)
+        assert caught.value.status_code in (500, 503)
+        assert caught.value.type == "server_error"
+
+
+async def test_a_failure_later_cuts_the_answer_short_and_shows(speech: Any) -> None:
+    async with speech(engine=SLOW) as server, client(server) as api:
+        streaming = api.audio.speech.with_streaming_response
+        with pytest.raises(Exception, match="(?i)incomplete|peer closed|reset|read"):
+            async with streaming.create(
+                model="tts-1", voice="alto", input=LONG, response_format="pcm"
+            ) as answer:
+                async for _ in answer.iter_bytes(1_000):
+                    fail_all(server)()
+        await server.settled()
+        assert server.value("tts_turns_total", reason="error") == 1
+        assert server.value("tts_turns_total", reason="closed") == 0
+
+
+async def test_a_failure_among_events_is_an_event(speech: Any) -> None:
+    async with speech(engine=SLOW) as server, client(server) as api:
+        streaming = api.audio.speech.with_streaming_response
+        lines = []
+        async with streaming.create(
+            model="tts-1", voice="alto", input=LONG, response_format="pcm", stream_format="sse"
+        ) as answer:
+            async for line in answer.iter_lines():
+                lines += [line] if line else []
+                fail_all(server)()
+        last = json.loads(lines[-1].removeprefix("data: "))
+        assert last["type"] == "error" and last["error"]["code"] == "numerics"
+
+
+async def test_a_fault_of_ours_is_a_500_in_their_shape(
+    speech: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with speech() as server:
+        monkeypatch.setattr(
+            "realtime_tts.dialects.openai.our_voice", lambda *_: (_ for _ in ()).throw(ValueError())
+        )
+        with pytest.raises(openai.InternalServerError) as caught:
+            await speech_of(server)
+        assert caught.value.code == "internal" and caught.value.status_code == 500
+        await server.settled()
+
+
+# The end of the server.
+
+
+async def test_a_drain_lets_speech_finish_and_takes_no_more(speech: Any) -> None:
+    async with speech(engine=SLOW) as server:
+        front = server.running.front
+        first = asyncio.create_task(speech_of(server, response_format="pcm"))
+        while not front.sessions:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        front.drain()
+        with pytest.raises(openai.InternalServerError) as caught:
+            await speech_of(server)
+        assert caught.value.status_code == 503
+        assert int(caught.value.response.headers["retry-after"]) >= 1
+        assert len((await first).content) == round(SECONDS * 24_000) * 2
+
+
+async def test_the_end_of_a_drain_cuts_what_still_speaks(speech: Any) -> None:
+    async with speech(engine=SLOW) as server:
+        front = server.running.front
+        first = asyncio.create_task(speech_of(server, LONG, response_format="pcm"))
+        while not server.value("tts_packets_total"):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        front.end_sessions()
+        with pytest.raises(openai.APIConnectionError):
+            await first
+        await server.settled()
+
+
+async def test_metrics_count_speech_as_turns(speech: Any) -> None:
+    async with speech() as server:
+        await speech_of(server, response_format="pcm")
+        await server.settled()
+        assert server.value("tts_turns_total", reason="complete") == 1
+        assert server.value("tts_audio_seconds_total") == pytest.approx(SECONDS)
+        assert server.value("tts_ttfa_seconds_count") == 1
+        assert server.value("tts_text_chars_total") == len(TEXT)

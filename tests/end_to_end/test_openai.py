@@ -1,0 +1,64 @@
+"""The demo voice through OpenAI's client: the same speech as over the WebSocket."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+
+import numpy as np
+import pytest
+from openai import AsyncOpenAI
+
+from realtime_tts import RealtimeTTS
+from realtime_tts.engine.settings import EngineConfig
+from realtime_tts.server.run import RunningServer
+
+Serve = Callable[[EngineConfig], AbstractAsyncContextManager[RunningServer]]
+TEXT = "The museum is open until six."
+ENGINE = EngineConfig(slots=8, max_frames=60, max_start_wait=0.05, utilisation=1_000)
+
+
+async def asked(server: RunningServer, response_format: str, voice: str = "nova") -> bytes:
+    async with AsyncOpenAI(base_url=f"{server.url}/v1", api_key="none") as api:
+        answer = await api.audio.speech.create(
+            model="tts-1",
+            voice=voice,
+            input=TEXT,
+            response_format=response_format,  # type: ignore[arg-type]
+            extra_body={"seed": 11},
+        )
+        return answer.content
+
+
+def loudness(samples: np.ndarray, rate: int) -> np.ndarray:
+    """Root mean square of each tenth of a second."""
+    tenth = rate // 10
+    whole = len(samples) // tenth * tenth
+    return np.sqrt(np.mean(samples[:whole].astype(float).reshape(-1, tenth) ** 2, axis=1))
+
+
+async def test_the_samples_are_those_of_the_native_protocol(serve: Serve) -> None:
+    async with serve(ENGINE) as server:
+        async with RealtimeTTS(server.websocket_url, voice="ava", seed=11) as tts:
+            native = b"".join([packet async for packet in tts.speak([TEXT])])
+        pcm, wav = await asyncio.gather(asked(server, "pcm"), asked(server, "wav", "ava"))
+        assert pcm == native, "nova is ava"
+        assert wav[44:] == native
+
+
+async def test_mp3_is_that_speech_compressed(serve: Serve) -> None:
+    av = pytest.importorskip("av")
+    async with serve(ENGINE) as server:
+        pcm, mp3 = await asyncio.gather(asked(server, "pcm"), asked(server, "mp3"))
+    with av.open(io.BytesIO(mp3)) as container:
+        frames = [frame.to_ndarray().ravel() for frame in container.decode(audio=0)]
+    heard = np.concatenate(frames)
+    heard = heard if heard.dtype == np.int16 else heard * 32_767
+    said = np.frombuffer(pcm, dtype="<i2")
+    assert 0 <= len(heard) - len(said) < 0.1 * 24_000
+    delay = 1_105  # samples that the coder and the decoder add before the sound
+    ours, theirs = loudness(said, 24_000), loudness(heard[delay:], 24_000)
+    common = min(len(ours), len(theirs))
+    assert np.corrcoef(ours[:common], theirs[:common])[0, 1] > 0.98

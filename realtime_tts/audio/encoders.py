@@ -39,8 +39,7 @@ _UNKNOWN = 0xFFFFFFFF  # a length in a header that is written before the sound i
 class Encoder(Protocol):
     """`encode` takes whole samples (s16le, mono) and gives what can be sent, maybe nothing yet.
 
-    `finish` gives the rest; nothing may follow it. An encoder that is not needed any more is
-    dropped without a call.
+    `finish` gives the rest; nothing but `close` may follow it. Call `close` in any case.
     """
 
     media_type: ClassVar[str]
@@ -50,6 +49,8 @@ class Encoder(Protocol):
     def encode(self, pcm: bytes) -> bytes: ...
 
     def finish(self) -> bytes: ...
+
+    def close(self) -> None: ...
 
 
 class PcmEncoder:
@@ -65,6 +66,9 @@ class PcmEncoder:
 
     def finish(self) -> bytes:
         return b""
+
+    def close(self) -> None:
+        pass
 
 
 class WavEncoder:
@@ -84,6 +88,9 @@ class WavEncoder:
 
     def finish(self) -> bytes:
         return self.encode(b"")
+
+    def close(self) -> None:
+        pass
 
 
 class _AvEncoder:
@@ -122,8 +129,13 @@ class _AvEncoder:
 
     def finish(self) -> bytes:
         self._container.mux(self._stream.encode(None))
-        self._container.close()
+        self.close()
         return self._out.take()
+
+    def close(self) -> None:
+        """Idempotent. Not left to the garbage collector: before version 18, PyAV writes to its
+        file while that is collected, and takes the process with it."""
+        self._container.close()
 
 
 class Mp3Encoder(_AvEncoder):

@@ -81,19 +81,21 @@ async def sounds(stream: SpeechStream, encoder: Encoder) -> AsyncGenerator[bytes
     """The stream's sound in the encoder's format; the first piece comes with the first sound.
 
     So whatever refuses or fails the stream before it speaks (SpeechError) comes before the first
-    piece. Pieces may be empty. A stream without sound gives a little silence.
+    piece. Pieces may be empty. A stream without sound gives a little silence. The
+    encoder is closed at the end, whichever it is.
     """
-    packet = await stream.next()
-    yield encoder.encode(SILENCE if packet is None else packet)
-    while packet is not None:
-        try:
-            packet = await stream.next(STALL_SECONDS)
-        except TimeoutError:
-            yield encoder.encode(SILENCE)
-            continue
-        if packet is not None:
-            yield encoder.encode(packet)
-    yield encoder.finish()
+    with contextlib.closing(encoder):
+        packet = await stream.next()
+        yield encoder.encode(SILENCE if packet is None else packet)
+        while packet is not None:
+            try:
+                packet = await stream.next(STALL_SECONDS)
+            except TimeoutError:
+                yield encoder.encode(SILENCE)
+                continue
+            if packet is not None:
+                yield encoder.encode(packet)
+        yield encoder.finish()
 
 
 async def abort(scope: Scope, reason: str) -> None:

@@ -79,6 +79,17 @@ def test_a_stream_without_samples_is_still_a_stream(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", COMPRESSED)
+def test_an_encoder_can_be_closed_at_any_moment_and_twice(name: str) -> None:
+    pytest.importorskip("av")
+    for packets in range(3):
+        encoder = encoder_class(name)(RATE)
+        for _ in range(packets):
+            encoder.encode(bytes(2 * PACKET))
+        encoder.close()
+        encoder.close()
+
+
+@pytest.mark.parametrize("name", COMPRESSED)
 def test_streams_do_not_disturb_each_other(name: str) -> None:
     pytest.importorskip("av")
     pcm = tone(0.5, 440.0)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
 from typing import Any
 
 import openai
 import pytest
 from openai import AsyncOpenAI
 
+from realtime_tts.audio.encoders import WavEncoder
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import FakeEngineConfig, Faults
 from tts_scheduler import SchedulerConfig
@@ -82,6 +82,24 @@ async def test_who_hangs_up_frees_the_place_and_the_engine(speech: Any) -> None:
         assert server.value("tts_text_chars_total") == len(LONG * 4)
 
 
+async def test_who_hangs_up_leaves_no_encoder_open(
+    speech: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[Any] = []
+    monkeypatch.setattr(WavEncoder, "close", closed.append)
+    async with speech(engine=SLOW) as server, client(server) as api:
+        streaming = api.audio.speech.with_streaming_response
+        async with streaming.create(
+            model="tts-1", voice="alto", input=LONG, response_format="wav"
+        ) as answer:
+            async for _ in answer.iter_bytes(1_000):
+                break
+        await server.settled()
+        async with asyncio.timeout(3):
+            while not closed:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+
+
 async def test_who_hangs_up_while_waiting_for_a_slot_frees_the_place(speech: Any) -> None:
     scheduler = SchedulerConfig(slots=1, max_queue=4, queue_timeout=30)
     async with speech(engine=SLOW, scheduler=scheduler) as server:
@@ -101,8 +119,9 @@ async def test_who_hangs_up_while_waiting_for_a_slot_frees_the_place(speech: Any
         await server.settled()
 
 
-def fail_all(server: Any) -> Callable[[], None]:
-    return lambda: server.engine.faults.numerics.update(server.engine._rows)
+def fail_all(server: Any) -> None:
+    """Every row that is speaking now gives NaN at its next step."""
+    server.engine.faults.numerics.update(server.engine._rows)
 
 
 async def test_a_failure_before_the_first_sound_has_a_status(speech: Any) -> None:
@@ -127,7 +146,7 @@ async def test_a_failure_later_cuts_the_answer_short_and_shows(speech: Any) -> N
                 model="tts-1", voice="alto", input=LONG, response_format="pcm"
             ) as answer:
                 async for _ in answer.iter_bytes(1_000):
-                    fail_all(server)()
+                    fail_all(server)
         await server.settled()
         assert server.value("tts_turns_total", reason="error") == 1
         assert server.value("tts_turns_total", reason="closed") == 0
@@ -142,7 +161,7 @@ async def test_a_failure_among_events_is_an_event(speech: Any) -> None:
         ) as answer:
             async for line in answer.iter_lines():
                 lines += [line] if line else []
-                fail_all(server)()
+                fail_all(server)
         last = json.loads(lines[-1].removeprefix("data: "))
         assert last["type"] == "error" and last["error"]["code"] == "numerics"
 

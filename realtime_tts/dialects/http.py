@@ -81,8 +81,8 @@ async def sounds(stream: SpeechStream, encoder: Encoder) -> AsyncGenerator[bytes
     """The stream's sound in the encoder's format; the first piece comes with the first sound.
 
     So whatever refuses or fails the stream before it speaks (SpeechError) comes before the first
-    piece. Pieces may be empty. A stream without sound gives a little silence. The
-    encoder is closed at the end, whichever it is.
+    piece. Pieces may be empty. A stream without sound gives a little silence. However it ends, the
+    encoder is closed.
     """
     with contextlib.closing(encoder):
         packet = await stream.next()

@@ -86,7 +86,7 @@ async def test_who_hangs_up_leaves_no_encoder_open(
     speech: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     closed: list[Any] = []
-    monkeypatch.setattr(WavEncoder, "close", closed.append)
+    monkeypatch.setattr(WavEncoder, "close", lambda encoder: closed.append(encoder))
     async with speech(engine=SLOW) as server, client(server) as api:
         streaming = api.audio.speech.with_streaming_response
         async with streaming.create(

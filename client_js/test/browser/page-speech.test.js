@@ -135,7 +135,7 @@ test("the demo page", { skip }, async (t) => {
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
     await page.selectOption("#voice", "bass");
     await stream(page, "Copy me.");
-    for (const [name, has] of [["shell", "realtime-tts say"], ["python", "speak_to_wav"], ["javascript", "tts.speak"]]) {
+    for (const [name, has] of [["curl", "/v1/audio/speech"], ["python", "speak_to_wav"], ["javascript", "tts.speak"]]) {
       await page.click(`[data-copy=${name}]`);
       await page.waitForFunction(() => /copied/.test(document.querySelector("#copied").textContent));
       const text = await page.evaluate(() => navigator.clipboard.readText());

@@ -15,7 +15,7 @@ from realtime_tts.engine.torch_engine import TorchEngine
 from realtime_tts.engine.torch_setup import prepare_torch
 from realtime_tts.logs import event
 from realtime_tts.model import SpeechModel, VoiceLookup, find_checkpoint, load_model, load_voice
-from realtime_tts.model.slot_store import position_bytes
+from realtime_tts.model.paged_cache import position_bytes
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from realtime_tts.voices.loaded import LoadedVoices
 from realtime_tts.voices.registry import Registry

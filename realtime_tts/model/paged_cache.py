@@ -23,13 +23,19 @@ from realtime_tts.kernels import decode_attention, prompt_attention, rope_and_st
 from realtime_tts.model.config import TransformerConfig
 from realtime_tts.model.pages import PAGE_SIZE, PageTables
 
-__all__ = ["PAGE_SIZE", "OutOfPages", "PagedKVCache", "page_bytes", "pages_for_memory"]
+__all__ = [
+    "PAGE_SIZE", "OutOfPages", "PagedKVCache", "page_bytes", "pages_for_memory", "position_bytes",
+]  # fmt: skip
+
+
+def position_bytes(config: TransformerConfig, dtype: torch.dtype) -> int:
+    """Bytes of one position's keys and values, all layers together."""
+    return 2 * config.layers * config.kv_heads * config.head_dim * dtype.itemsize
 
 
 def page_bytes(config: TransformerConfig, dtype: torch.dtype, page_size: int = PAGE_SIZE) -> int:
     """Memory of one page, all layers together."""
-    position = 2 * config.layers * config.kv_heads * config.head_dim
-    return position * page_size * dtype.itemsize
+    return page_size * position_bytes(config, dtype)
 
 
 def pages_for_memory(

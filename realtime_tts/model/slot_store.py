@@ -202,8 +202,3 @@ def new_store(
         capacity = min(config.max_positions, positions)
         return DenseSlotStore(config, slots, capacity, positions, device, dtype)
     return PagedKVCache(config, slots, positions // PAGE_SIZE, device, dtype)
-
-
-def position_bytes(config: TransformerConfig, dtype: torch.dtype) -> int:
-    """Bytes of one position's keys and values."""
-    return config.layers * 2 * config.kv_heads * config.head_dim * dtype.itemsize

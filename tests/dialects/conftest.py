@@ -6,6 +6,8 @@ import importlib.util
 import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parent))  # for `asking`
+
 _path = Path(__file__).parents[1] / "server" / "conftest.py"
 _spec = importlib.util.spec_from_file_location("server_conftest", _path)
 assert _spec is not None and _spec.loader is not None

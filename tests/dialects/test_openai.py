@@ -12,30 +12,16 @@ from typing import Any
 import numpy as np
 import openai
 import pytest
-from openai import AsyncOpenAI, OpenAI
+from asking import LONG, SECONDS, SLOW, TEXT, client, speech_of
+from openai import OpenAI
 
 from realtime_tts.audio import encoders
 from realtime_tts.config import ServerConfig
-from realtime_tts.engine.fake import VOICES, FakeEngineConfig, Faults
+from realtime_tts.engine.fake import VOICES, Faults
 from realtime_tts.engine.interface import Open
 from realtime_tts.errors import RequestError
 
 KEY = "sk-a-key-of-ours"
-TEXT = "A sentence of some length."  # 26 tokens of one byte, 80 ms each
-SECONDS = len(TEXT) * 0.08
-LONG = TEXT * 10  # 21 s
-SLOW = FakeEngineConfig(frames_per_token=1, step_seconds=0.01)
-
-
-def client(server: Any, **options: Any) -> AsyncOpenAI:
-    settings = {"api_key": "none", "max_retries": 0, **options}
-    return AsyncOpenAI(base_url=f"{server.running.url}/v1", **settings)
-
-
-async def speech_of(server: Any, text: str = TEXT, **options: Any) -> Any:
-    asked: dict[str, Any] = {"model": "gpt-4o-mini-tts", "voice": "alto", "input": text, **options}
-    async with client(server) as api:
-        return await api.audio.speech.create(**asked)
 
 
 def pitch(samples: np.ndarray, rate: int) -> float:

@@ -8,29 +8,12 @@ from typing import Any
 
 import openai
 import pytest
-from openai import AsyncOpenAI
+from asking import LONG, SECONDS, SLOW, TEXT, client, speech_of
 
 from realtime_tts.audio.encoders import WavEncoder
 from realtime_tts.config import LimitsConfig, ServerConfig
-from realtime_tts.engine.fake import FakeEngineConfig, Faults
+from realtime_tts.engine.fake import Faults
 from tts_scheduler import SchedulerConfig
-
-TEXT = "A sentence of some length."  # 26 tokens of one byte, 80 ms each
-SECONDS = len(TEXT) * 0.08
-LONG = TEXT * 10  # 21 s
-SLOW = FakeEngineConfig(frames_per_token=1, step_seconds=0.01)
-
-
-def client(server: Any, **options: Any) -> AsyncOpenAI:
-    settings = {"api_key": "none", "max_retries": 0, **options}
-    return AsyncOpenAI(base_url=f"{server.running.url}/v1", **settings)
-
-
-async def speech_of(server: Any, text: str = TEXT, **options: Any) -> Any:
-    asked: dict[str, Any] = {"model": "gpt-4o-mini-tts", "voice": "alto", "input": text, **options}
-    async with client(server) as api:
-        return await api.audio.speech.create(**asked)
-
 
 # Too much, and gone.
 

@@ -22,7 +22,7 @@ from realtime_tts.kernels.attention import decode_attention, prompt_attention
 from realtime_tts.kernels.dispatch import Kernel, triton_available
 from realtime_tts.kernels.elementwise import add_rms_norm, rms_norm, swiglu
 from realtime_tts.kernels.sampling import sample
-from realtime_tts.kernels.storing import rope_and_store, store_prompt
+from realtime_tts.kernels.storing import rope_and_store
 
 __all__ = [
     "Kernel",
@@ -32,7 +32,6 @@ __all__ = [
     "rms_norm",
     "rope_and_store",
     "sample",
-    "store_prompt",
     "swiglu",
     "triton_available",
 ]

@@ -43,28 +43,6 @@ def rope_and_store(
     return turned[:, :heads]
 
 
-@Kernel
-def store_prompt(
-    keys_values: Tensor,
-    pages: Tensor,
-    tables: Tensor,
-    slots: Tensor,
-    starts: Tensor,
-    lengths: Tensor,
-) -> None:
-    """Put keys and values [B, L, 2, kv_heads, D] into the pages of their slots.
-
-    Row b fills the positions from starts[b] to starts[b] + lengths[b]; what is behind its length
-    is padding and goes nowhere.
-    """
-    steps = torch.arange(keys_values.shape[1], device=keys_values.device)
-    places = starts.long().unsqueeze(1) + steps
-    real = steps < lengths.unsqueeze(1)
-    # Padding may lie behind the end of the table; it goes to the scratch page instead.
-    numbers, offsets = _places(pages, tables, slots.unsqueeze(1), places.where(real, 0))
-    pages[numbers.where(real, 0), :, :, offsets] = keys_values.to(pages.dtype)
-
-
 def _places(
     pages: Tensor, tables: Tensor, slots: Tensor, positions: Tensor
 ) -> tuple[Tensor, Tensor]:

@@ -36,27 +36,6 @@ def rope_and_store(
     return query
 
 
-def store_prompt(
-    keys_values: Tensor,
-    pages: Tensor,
-    tables: Tensor,
-    slots: Tensor,
-    starts: Tensor,
-    lengths: Tensor,
-) -> None:
-    rows, length, _, kv_heads, dim = keys_values.shape
-    stride = keys_values.stride()
-    assert stride[4] == 1 and pages[0].is_contiguous()
-    if rows and length:
-        _store_prompt[(rows, length)](
-            keys_values, pages, tables, slots, starts, lengths,
-            stride[0], stride[1], stride[2], stride[3],
-            pages.stride(0), tables.stride(0), pages.shape[3],
-            KEYS=kv_heads, DIM=dim, BLOCK=triton.next_power_of_2(dim),
-            HEADS=triton.next_power_of_2(2 * kv_heads), num_warps=4,
-        )  # fmt: skip
-
-
 @triton.jit
 def _rope_and_store(
     qkv, norm, cos, sin, pages, tables, slots, positions, query, eps,
@@ -98,26 +77,3 @@ def _rope_and_store(
     tl.store(target, first.to(pages.dtype.element_ty), mask=stored)
     tl.store(target + HALF, second.to(pages.dtype.element_ty), mask=stored)
 
-
-@triton.jit
-def _store_prompt(
-    keys_values, pages, tables, slots, starts, lengths,
-    row_stride, step_stride, side_stride, head_stride, page_stride, table_stride, page_size,
-    KEYS: tl.constexpr, DIM: tl.constexpr, BLOCK: tl.constexpr, HEADS: tl.constexpr,
-):  # fmt: skip
-    """A program for all keys and values [HEADS, BLOCK] of a position."""
-    row = tl.program_id(0).to(tl.int64)
-    step = tl.program_id(1)
-    if step < tl.load(lengths + row):
-        position = tl.load(starts + row).to(tl.int64) + step
-        slot = tl.load(slots + row).to(tl.int64)
-        page = tl.load(tables + slot * table_stride + position // page_size).to(tl.int64)
-        head = tl.arange(0, HEADS)[:, None]
-        at = tl.arange(0, BLOCK)[None, :]
-        mask = (head < 2 * KEYS) & (at < DIM)
-        source = keys_values + row * row_stride + step * step_stride
-        source += (head // KEYS) * side_stride + (head % KEYS) * head_stride + at
-        values = tl.load(source, mask=mask, other=0.0)
-        place = head * page_size + position % page_size
-        target = pages + page * page_stride + place * DIM + at
-        tl.store(target, values.to(pages.dtype.element_ty), mask=mask)

@@ -22,14 +22,14 @@ from realtime_tts.model.code_predictor import Choose, CodePredictor
 from realtime_tts.model.layers import DecoderLayer, RMSNorm
 
 Attend = Callable[[int, Tensor, Tensor], Tensor]
-"""From a layer's number, its fused product [B, heads + 2 * kv_heads, D] and the weights of its head
-norm to what its queries attend to [B, heads * D]; keys and values are stored on the way."""
+"""From a layer's number, its fused product [M, heads + 2 * kv_heads, D] and the weights of its head
+norm to what its queries attend to [M, heads * D]; keys and values are stored on the way."""
 
 
 def fused_layers(
     layers: Sequence[DecoderLayer], last: RMSNorm, x: Tensor, attend: Attend
 ) -> Tensor:
-    """One further position of each row through all layers and the norm `last`: [B, h] -> [B, h]."""
+    """Positions [M, h] through all layers and the norm `last`: [M, h]."""
     norm = layers[0].input_norm
     normed = rms_norm(x, norm.weight, norm.eps)
     for index, layer in enumerate(layers):

@@ -14,12 +14,13 @@ scratch slot, number `slots`, at position 0: what they write goes to a page that
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from realtime_tts.errors import ConfigError, OutOfPages
-from realtime_tts.kernels import decode_attention, prompt_attention, rope_and_store, store_prompt
+from realtime_tts.kernels import decode_attention, prompt_attention, rope_and_store
 from realtime_tts.model.config import TransformerConfig
 from realtime_tts.model.pages import PAGE_SIZE, PageTables
 
@@ -53,6 +54,18 @@ def pages_for_memory(
             f"takes {one}, and two are the least"
         )
     return pages
+
+
+@dataclass(frozen=True, slots=True)
+class PromptRows:
+    """Prompts of B rows, padded to L positions each: slots, starts, lengths [B], and of every
+    position [B * L] the slot and the place in it. Made by `PagedKVCache.prompt_rows`."""
+
+    slots: Tensor
+    starts: Tensor
+    lengths: Tensor
+    owners: Tensor
+    places: Tensor
 
 
 class PagedKVCache:
@@ -199,26 +212,35 @@ class PagedKVCache:
         )
         return decode_attention(query, pages, tables, slots, positions, 1)
 
+    def prompt_rows(
+        self, slots: Tensor, starts: Tensor, lengths: Tensor, width: int
+    ) -> PromptRows:
+        """Where prompts of up to `width` positions go: row b has lengths[b] of them, the first at
+        position starts[b] of its slot. What is behind its length is padding, and a padding row
+        stands in the scratch slot with length 0.
+        """
+        steps = torch.arange(width, device=slots.device)
+        padding = steps >= lengths.unsqueeze(1)
+        places = (starts.unsqueeze(1) + steps).masked_fill(padding, 0)
+        owners = slots.unsqueeze(1).expand_as(padding).masked_fill(padding, self.slots)
+        return PromptRows(slots, starts, lengths, owners.flatten(), places.flatten())
+
     def attend_prompt(
-        self,
-        layer: int,
-        query: Tensor,
-        keys_values: Tensor,
-        slots: Tensor,
-        starts: Tensor,
-        lengths: Tensor,
+        self, layer: int, qkv: Tensor, rows: PromptRows, norm: Tensor, cos: Tensor, sin: Tensor
     ) -> Tensor:
         """Store prompts, and attend causally to them and to what their slots hold already.
 
-        query [B, L, heads, D] and keys_values [B, L, 2, kv_heads, D], rotated for the positions
-        starts[b] + 0, 1, ...; row b has lengths[b] positions, what is behind them is padding. A
-        padding row stands in the scratch slot with length 0. -> [B, L, heads * D], zeros where
-        padding is.
+        qkv [B * L, heads + 2 * kv_heads, D], the fused product as it is; `norm`, `cos` and `sin` as
+        in `attend_fused`. -> [B * L, heads * D], zeros where padding is.
         """
         self._check()
         pages, tables = self.layers[layer], self.tables
-        store_prompt(keys_values, pages, tables, slots, starts, lengths)
-        return prompt_attention(query, pages, tables, slots, starts, lengths)
+        query = rope_and_store(
+            qkv, norm, cos, sin, pages, tables, rows.owners, rows.places, self.config.norm_eps
+        )
+        query = query.unflatten(0, (len(rows.slots), -1))
+        attended = prompt_attention(query, pages, tables, rows.slots, rows.starts, rows.lengths)
+        return attended.flatten(0, 1)
 
     def _check(self) -> None:
         assert not self._host.changed, "the tables have changed: call upload() before a step"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import torch
 from torch import Tensor
@@ -56,6 +57,8 @@ class SlotSampling:
         self._min_frames = config.generation.min_frames
         self._no_code = no_codes(config, device)
         self._codebooks = torch.arange(talker.code_groups, device=device)
+        # A server's turns have few different settings, and most have the checkpoint's own.
+        self._numbers = lru_cache(maxsize=256)(self._make_numbers)
         self._true = torch.ones((), dtype=torch.bool, device=device)
         self._settings = self.settings([(Sampling(), 0)] * (slots + 1)).to(device)
         self._seen = torch.zeros(slots + 1, talker.vocab, dtype=torch.bool, device=device)
@@ -66,20 +69,26 @@ class SlotSampling:
 
     def settings(self, rows: Sequence[tuple[Sampling, int]]) -> Tensor:
         """[n, SETTINGS] int64 on the host, of (sampling, seed) per row; float32 as their bits."""
-        talker = Limits.of([(s.temperature, s.top_k, s.top_p) for s, _ in rows], self._vocab, _CPU)
+        given = [
+            (seed_key(seed), max(sampling.min_frames, self._min_frames), *self._numbers(sampling))
+            for sampling, seed in rows
+        ]
+        return torch.tensor(given)
+
+    def _make_numbers(self, sampling: Sampling) -> tuple[int, ...]:
+        """All of a row's settings but the first two."""
+        s = sampling
+        talker = Limits.of([(s.temperature, s.top_k, s.top_p)], self._vocab, _CPU)
         predictor = Limits.of(
-            [(s.predictor_temperature, s.predictor_top_k, s.predictor_top_p) for s, _ in rows],
-            self._codes,
-            _CPU,
+            [(s.predictor_temperature, s.predictor_top_k, s.predictor_top_p)], self._codes, _CPU
         )
-        given = [[seed_key(seed), max(s.min_frames, self._min_frames)] for s, seed in rows]
-        integers = [torch.tensor(given)]
+        integers: list[Tensor] = []
         for limits in (talker, predictor):
-            integers += [limits.greedy.unsqueeze(1), limits.last_k, limits.unlimited]
-        penalty = torch.tensor([[s.repetition_penalty] for s, _ in rows])
-        floats = [talker.temperature, talker.top_p, predictor.temperature, predictor.top_p, penalty]
-        bits = torch.cat(floats, 1).view(torch.int32)
-        return torch.cat([part.long() for part in (*integers, bits)], 1)
+            integers += [limits.greedy, limits.last_k[0], limits.unlimited[0]]
+        floats = [talker.temperature, talker.top_p, predictor.temperature, predictor.top_p]
+        floats.append(torch.tensor([[s.repetition_penalty]]))
+        bits = torch.cat(floats, 1).view(torch.int32)[0]
+        return *(int(number) for number in integers), *bits.tolist()
 
     def begin(self, slots: Tensor, settings: Tensor) -> None:
         """New utterances in these slots [n], with settings [n, SETTINGS]."""

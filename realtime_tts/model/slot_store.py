@@ -48,22 +48,6 @@ class SlotStore(Protocol):
 
     # On the device.
 
-    def attend_prompt(
-        self,
-        layer: int,
-        query: Tensor,
-        keys_values: Tensor,
-        slots: Tensor,
-        starts: Tensor,
-        lengths: Tensor,
-    ) -> Tensor:
-        """Store the first lengths[b] of L positions of each row, from starts[b] on; each attends
-        to its slot's positions up to itself.
-
-        query [B, L, heads, D], keys_values [B, L, 2, kv_heads, D], the others [B] int64 ->
-        [B, L, heads * D]. What the padding gives is finite where its input is, and is never seen.
-        """
-
     def copy_prefix(self, slots: Sequence[int], kv: Tensor) -> None:
         """Store kv [layers, 2, kv_heads, n, D], on any device, as the slots' first n positions."""
 
@@ -144,6 +128,12 @@ class DenseSlotStore:
         starts: Tensor,
         lengths: Tensor,
     ) -> Tensor:
+        """Store the first lengths[b] of L positions of each row, from starts[b] on; each attends
+        to its slot's positions up to itself.
+
+        query [B, L, heads, D], keys_values [B, L, 2, kv_heads, D], the others [B] int64 ->
+        [B, L, heads * D]. What the padding gives is finite where its input is, and is never seen.
+        """
         steps = torch.arange(query.shape[1], device=query.device)
         positions = starts.unsqueeze(1) + steps  # [B, L]
         padding = steps >= lengths.unsqueeze(1)

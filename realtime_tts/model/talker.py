@@ -129,6 +129,10 @@ class Talker:
     ) -> None:
         """Keys and values of several positions: inputs [B, L, H] go to positions `starts` [B] and
         following; of each row the first `lengths` [B], the rest is padding."""
+        if isinstance(store, PagedKVCache):
+            self._fill_fused(inputs, slots, starts, lengths, store)
+            return
+        assert isinstance(store, DenseSlotStore), f"no way to attend to {type(store).__name__}"
         rows, length, hidden = inputs.shape
         steps = torch.arange(length, device=self.device)
         # Padding may reach beyond the last position there is.
@@ -149,6 +153,17 @@ class Talker:
             )
             if index + 1 < len(self.layers):  # of the last one, only keys and values are wanted
                 x = layer.output(x, attended.view(rows * length, -1))
+
+    def _fill_fused(
+        self, inputs: Tensor, slots: Tensor, starts: Tensor, lengths: Tensor, cache: PagedKVCache
+    ) -> None:
+        rows = cache.prompt_rows(slots, starts, lengths, inputs.shape[1])
+        cos, sin = self._rope.cos, self._rope.sin
+
+        def attend(index: int, qkv: Tensor, norm: Tensor) -> Tensor:
+            return cache.attend_prompt(index, qkv, rows, norm, cos, sin)
+
+        fused_layers(self.layers, self.norm, inputs.flatten(0, 1), attend)
 
     def _turns(self, positions: Tensor) -> tuple[Tensor, Tensor]:
         """Rotation tables [n, 1, D] of positions [n]."""

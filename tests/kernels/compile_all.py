@@ -63,8 +63,6 @@ def attention(rows: int, length: int) -> None:
     norm = torch.zeros(heads + kv_heads, dim, dtype=BF16)
     query = kernels.rope_and_store.triton(qkv, norm, turns, turns, *where, zeros, 1e-6)
     kernels.decode_attention.triton(query, *where, zeros, 1)
-    prompt = torch.zeros(rows, length, 2, kv_heads, dim, dtype=BF16)
-    kernels.store_prompt.triton(prompt, *where, zeros, zeros)
     query = torch.zeros(rows, length, heads, dim, dtype=BF16)
     kernels.prompt_attention.triton(query, *where, zeros, zeros)
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from realtime_tts.kernels import rope_and_store, store_prompt
+from realtime_tts.kernels import rope_and_store
 from realtime_tts.model.config import TransformerConfig
 from realtime_tts.model.layers import RMSNorm, Rope, rotate
 
@@ -85,34 +85,3 @@ def test_a_padding_row_writes_to_the_scratch_page_only(
     assert torch.equal(layer.pages[1:], before[1:])
     assert not torch.equal(layer.pages[0], before[0])
     assert query.isfinite().all()
-
-
-@pytest.mark.parametrize("kernel", [store_prompt, store_prompt.plain])
-def test_prompts_are_stored_behind_what_their_slots_hold(
-    kernel: Callable[..., None], random: Random, make_layer: Make
-) -> None:
-    """Padding goes nowhere, also where it would reach beyond the table."""
-    layer = make_layer([12, 9])
-    rows = [(1, 3, 6), (0, 0, 5), (0, 10, 2), (layer.scratch, 0, 0)]  # slot, start, length
-    keys_values = random(4, 7, 2, 2, 16)
-    wanted = layer.pages.clone()
-    for row, (slot, start, length) in enumerate(rows):
-        for step in range(length):
-            page, offset = divmod(start + step, 4)
-            wanted[layer.tables[slot, page], :, :, offset] = keys_values[row, step]
-    kernel(
-        keys_values, layer.pages, layer.tables, *(layer.ints(*c) for c in zip(*rows, strict=True))
-    )
-    assert torch.equal(layer.pages[1:], wanted[1:])
-
-
-def test_a_prompt_may_be_a_part_of_a_wider_tensor(random: Random, make_layer: Make) -> None:
-    """As the fused product is: keys and values are its last heads."""
-    layer = make_layer([12])
-    fused = random(1, 5, 8, 16)
-    keys_values = fused[:, :, 4:].unflatten(2, (2, 2))
-    rows = (layer.ints(0), layer.ints(2), layer.ints(5))
-    pages = [layer.pages.clone(), layer.pages.clone()]
-    for kernel, into in zip((store_prompt, store_prompt.plain), pages, strict=True):
-        kernel(keys_values, into, layer.tables, *rows)
-    assert torch.equal(pages[0][1:], pages[1][1:])

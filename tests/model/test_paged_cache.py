@@ -93,19 +93,12 @@ def prompt(
     cache: PagedKVCache,
 ) -> Tensor:  # fmt: skip
     """inputs [B, L, H] -> outputs [B, L, H]; tensors only."""
-    rows, length = inputs.shape[:2]
-    places = (starts.unsqueeze(1) + torch.arange(length, device=starts.device)).flatten()
-    cos, sin = (table[places].unsqueeze(1) for table in (talker._rope.cos, talker._rope.sin))
+    rows, rope = cache.prompt_rows(slots, starts, lengths, inputs.shape[1]), talker._rope
     x = inputs.flatten(0, 1)
     for index, layer in enumerate(talker.layers):
-        query, keys_values = layer.project(x, cos, sin)
-        attended = cache.attend_prompt(
-            index,
-            query.unflatten(0, (rows, length)),
-            keys_values.unflatten(0, (rows, length)),
-            slots, starts, lengths,
-        )  # fmt: skip
-        x = layer.output(x, attended.flatten(0, 1))
+        qkv = layer.qkv(layer.input_norm(x)).view(len(x), -1, layer.config.head_dim)
+        norm = layer.head_norm.weight
+        x = layer.output(x, cache.attend_prompt(index, qkv, rows, norm, rope.cos, rope.sin))
     return talker.norm(x).view_as(inputs)
 
 
@@ -150,6 +143,22 @@ def test_pages_and_slots_give_the_same_outputs_step_by_step(talker: Talker) -> N
         found = decode(talker, inputs, rows, paged, padding=turn % 3)
         close(found, talker.decode(inputs, rows, plain))
     assert [paged.lengths[slot] for slot in slots] == [plain.length(slot) for slot in slots]
+
+
+def test_the_talker_fills_prompts_of_different_lengths_at_once(talker: Talker) -> None:
+    """With padding positions, and a row of padding; then a step tells what is in the pages."""
+    paged, plain = new_cache(talker), talker.new_cache(4)
+    slots, prompts = [2, 0, 3], [numbers(talker, n, seed=n) for n in (5, 1, 12)]
+    starts = paged.begin([2], 5) + paged.begin([0], 1) + paged.begin([3], 12)
+    paged.upload()
+    inputs = torch.nn.utils.rnn.pad_sequence(prompts, batch_first=True, padding_value=9.0)
+    inputs = torch.cat((inputs, torch.ones_like(inputs[:1])))
+    rows = [[*slots, paged.scratch_slot], [*starts, 0], [5, 1, 12, 0]]
+    talker.fill_at(inputs, *torch.tensor(rows, device=talker.device), paged)
+    for slot, prompt in zip(slots, prompts, strict=True):
+        talker.prefill(prompt, slot, plain)
+    step_inputs = numbers(talker, 3, seed=7)
+    close(decode(talker, step_inputs, slots, paged), talker.decode(step_inputs, slots, plain))
 
 
 def test_a_prompt_in_two_parts_equals_the_whole(talker: Talker) -> None:
@@ -267,9 +276,10 @@ def test_nothing_is_read_on_the_host(model: SpeechModel) -> None:
         qkv = torch.zeros(3, heads + 2 * keys, dim)
         found = cache.attend_fused(0, qkv, rows, rows, norm, turns, turns)
         assert found.shape == (3, heads * dim)
-        query, keys_values = torch.zeros(3, 7, heads, dim), torch.zeros(3, 7, 2, keys, dim)
-        found = cache.attend_prompt(0, query, keys_values, rows, rows, rows)
-        assert found.shape == (3, 7, heads * dim)
+        where = cache.prompt_rows(rows, rows, rows, 7)
+        qkv = torch.zeros(21, heads + 2 * keys, dim)
+        found = cache.attend_prompt(0, qkv, where, norm, turns, turns)
+        assert found.shape == (21, heads * dim)
 
 
 @pytest.mark.gpu

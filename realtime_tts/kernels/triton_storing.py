@@ -76,4 +76,3 @@ def _rope_and_store(
     stored = exists & (head >= QUERIES)
     tl.store(target, first.to(pages.dtype.element_ty), mask=stored)
     tl.store(target + HALF, second.to(pages.dtype.element_ty), mask=stored)
-

@@ -212,9 +212,7 @@ class PagedKVCache:
         )
         return decode_attention(query, pages, tables, slots, positions, 1)
 
-    def prompt_rows(
-        self, slots: Tensor, starts: Tensor, lengths: Tensor, width: int
-    ) -> PromptRows:
+    def prompt_rows(self, slots: Tensor, starts: Tensor, lengths: Tensor, width: int) -> PromptRows:
         """Where prompts of up to `width` positions go: row b has lengths[b] of them, the first at
         position starts[b] of its slot. What is behind its length is padding, and a padding row
         stands in the scratch slot with length 0.

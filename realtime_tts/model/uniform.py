@@ -9,7 +9,6 @@ generators", OOPSLA 2014), applied in turn to seed, frame and codebook.
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
 _WORD = 1 << 64

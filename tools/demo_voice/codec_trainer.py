@@ -85,6 +85,7 @@ class CodecTrainer:
         self._joint = self._optimizer(self.codec, self.phones, self.listener)
         self._alone = self._optimizer(decoder)
         self._judging = self._optimizer(self.judge)
+        self._listening = self._optimizer(self.listener)
         self._decode = torch.compile(decoder) if device.type == "cuda" else decoder
         self._recorded: dict[Callable[[], Losses], Callable[[], Losses]] = {}
         self.seconds, self.steps = 0.0, 0
@@ -112,11 +113,17 @@ class CodecTrainer:
         self.seconds, self.steps = held["seconds"], held["steps"]
         start_codebooks(self.codec)
 
+    def begin_with(self, path: Path) -> None:
+        """Encoder, codebooks and decoder of another training, of which nothing else is needed."""
+        held = torch.load(path, map_location=self.device, weights_only=True)
+        self.codec.load_state_dict(held["parts"][0])
+        start_codebooks(self.codec)
+
     def step(self, kind: Callable[[], Losses], rate: float) -> Losses:
-        """One update by `plain_step`, `joint_step` or `decoder_step` of this trainer."""
+        """One update by one of the four kinds of step below."""
         self.rate.fill_(rate)
         if self.device.type != "cuda":
-            for optimizer in (self._joint, self._alone, self._judging):
+            for optimizer in (self._joint, self._alone, self._judging, self._listening):
                 optimizer.param_groups[0]["lr"] = rate
         if not self._records:
             return kind()
@@ -148,6 +155,16 @@ class CodecTrainer:
         accuracy = (spoken.argmax(1) == labels.flatten()).float().mean()
         return {"mel": mel, "commit": quantized.loss, "phones": accuracy, "learns": learns,
                 "heard": heard, "apart": apart}  # fmt: skip
+
+    def listening_step(self) -> Losses:
+        """The listener alone, on what the teacher said."""
+        samples, labels = self.pool.batch(self.rows, self.frames)
+        with self._mixed():
+            true = self.upsample(samples)
+            told, _ = self.listener(true)
+            learns = F.cross_entropy(told.flatten(0, 1).float(), labels.flatten())
+        _update(self._listening, learns)
+        return {"learns": learns}
 
     def decoder_step(self) -> Losses:
         """The decoder against the discriminator; codes are final."""

@@ -4,6 +4,10 @@
 
 First encoder, codebooks and decoder learn together, to begin with without quantizing; then, the
 codes being final, the decoder alone against a discriminator. It may be stopped and started again.
+
+    python -m tools.demo_voice.train_codec --start codec.pt --joint-minutes 0 --decoder-minutes 8
+
+gives the decoder of a codec that was trained before a second phase; its codes stay what they are.
 """
 
 from __future__ import annotations
@@ -20,6 +24,8 @@ from tools.demo_voice.codec_trainer import CodecTrainer, SpeechPool
 _PLAIN_SHARE = 0.15
 """Of the first phase, before the decoder hears what is quantized."""
 _SAVE_EVERY = 60.0
+_LISTENING_STEPS = 2000
+"""Of the listener alone, before a decoder learns by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +44,9 @@ class Plan:
 
 def train(trainer: CodecTrainer, plan: Plan, out: Path) -> None:
     """Run what is left of the plan; the state is saved every minute and at the end."""
+    if trainer.steps == 0 and not plan.joint_minutes:
+        for _ in range(_LISTENING_STEPS):  # in the first phase it learns on the way
+            trainer.step(trainer.listening_step, plan.rate)
     begun, before = time.monotonic(), trainer.seconds
     saved, was_joint = begun, True
     while True:
@@ -82,6 +91,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--speech", type=Path, default=Path("build/demo_voice/speech"))
     parser.add_argument("--out", type=Path, default=Path("build/demo_voice/codec.pt"))
+    parser.add_argument("--start", type=Path, help="a trained codec to begin with")
     parser.add_argument("--joint-minutes", type=float, default=8.0)
     parser.add_argument("--decoder-minutes", type=float, default=5.0, help="0: none")
     parser.add_argument("--rows", type=int, default=64)
@@ -104,6 +114,8 @@ def main() -> None:
     trainer = CodecTrainer(pool, device, given.rows, given.frames, recorded=recorded)
     if given.out.exists():
         trainer.restore(given.out)
+    elif given.start is not None:
+        trainer.begin_with(given.start)
     train(trainer, Plan(given.joint_minutes, given.decoder_minutes), given.out)
 
 

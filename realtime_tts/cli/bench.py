@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from realtime_tts.bench.load import Progress as Report
 from realtime_tts.bench.local_server import local_server
+from realtime_tts.bench.progress import Progress as Report
 from realtime_tts.bench.run import BenchResult
 from realtime_tts.bench.run import run as run_bench
 from realtime_tts.bench.settings import Level

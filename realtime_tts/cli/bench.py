@@ -18,12 +18,14 @@ from realtime_tts.bench.progress import Progress as Report
 from realtime_tts.bench.run import BenchResult
 from realtime_tts.bench.run import run as run_bench
 from realtime_tts.bench.settings import Level
+from realtime_tts.bench.suite import figures
 from realtime_tts.bench.tables import headline, markdown_table, terminal_table
 from realtime_tts.bench.target import Target
 from realtime_tts.cli.bench_arguments import add_arguments, bench_settings, levels_of
 from realtime_tts.cli.failures import ExitStatus
 from realtime_tts.cli.shown import shown_command
 from realtime_tts.client import SessionOptions
+from realtime_tts.errors import ConfigError
 
 __all__ = ["add_arguments", "run"]
 
@@ -32,10 +34,16 @@ def run(arguments: argparse.Namespace) -> int:
     levels = levels_of(arguments)
     if arguments.png is not None:
         import matplotlib  # noqa: F401 - missing: say so now, not after the run
+    if arguments.compare is not None:
+        return _compare(arguments)
     with _quiet_client():
         result = asyncio.run(_run(arguments, levels))
     console = Console(highlight=False)
     console.print(terminal_table(result))
+    for figure in figures(result.levels):
+        console.print(f"{figure.name}: [bold]{figure.value}[/] ({figure.seen})")
+    for note in result.notes:
+        console.print(note, style="yellow")
     console.print(headline(result), style="dim")
     if arguments.json is not None:
         arguments.json.write_text(json.dumps(result.as_dict(), indent=2) + "\n", encoding="utf-8")
@@ -45,6 +53,15 @@ def run(arguments: argparse.Namespace) -> int:
         from realtime_tts.bench.plot import save_plot
 
         save_plot(result, arguments.png)
+    return ExitStatus.OK
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    if arguments.png is None:
+        raise ConfigError("--compare draws a picture: say where with --png FILE")
+    from realtime_tts.bench.growth import read_growth, save_growth
+
+    save_growth([read_growth(path) for path in arguments.compare], arguments.png)
     return ExitStatus.OK
 
 

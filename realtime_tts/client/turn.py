@@ -83,8 +83,8 @@ class Turn:
 
     @property
     def last_audio_at(self) -> float | None:
-        """When the last packet came, by `time.perf_counter`; None before the first. It counts those,
-        too, that an interrupt keeps from you: how long audio went on coming after it."""
+        """When the last packet came, by `time.perf_counter`; None before the first. Packets that an
+        interrupt keeps from you count as well: it tells how long audio went on coming."""
         return self._inbox.last_audio_at
 
     @property

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, replace
-from itertools import count, islice
+from itertools import count
 
 from realtime_tts.bench.deltas import DeltaKind, DeltaTiming
 from realtime_tts.bench.lateness import watched
@@ -33,11 +33,6 @@ class Pass:
     share: Share = Share()
     meeting: Meeting = Alone()
 
-    @property
-    def numbers(self) -> range:
-        """Of our sessions."""
-        return range(self.share.index, self.level.sessions, self.share.of)
-
 
 async def carry_out(given: Pass) -> Observed:
     """The paced pass: turns as agents and listeners make them, one after the other is heard.
@@ -52,8 +47,7 @@ async def carry_out(given: Pass) -> Observed:
 
 
 async def _open_loop(given: Pass) -> Observed:
-    share = given.share
-    plan = islice(arrivals(given.settings, given.level.rate), share.index, None, share.of)
+    plan = given.share.of_many(arrivals(given.settings, given.level.rate))
     began = await given.meeting.meet()
     async with watched() as lateness:
         loop = OpenLoop(plan, given.settings, given.target, given.progress, began)
@@ -111,7 +105,7 @@ async def _unpaced(given: Pass) -> Observed:
 async def _speakers(given: Pass, settings: BenchSettings) -> AsyncIterator[list[_Speaker]]:
     async with contextlib.AsyncExitStack() as stack:
         speakers = []
-        for number in given.numbers:
+        for number in given.share.of_many(range(given.level.sessions)):
             session = await stack.enter_async_context(given.target.session(paced=given.paced))
             turns = session_turns(settings, given.level.mode, number)
             speakers.append(_Speaker(session, turns, paced=given.paced))

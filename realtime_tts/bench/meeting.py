@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from itertools import islice
+from typing import Protocol, TypeVar
 
 from realtime_tts.bench.turns import clock
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,9 +20,9 @@ class Share:
     index: int = 0
     of: int = 1
 
-    def has(self, number: int) -> bool:
-        """Whether session or arrival `number` is ours."""
-        return number % self.of == self.index
+    def of_many(self, items: Iterable[T]) -> Iterator[T]:
+        """Ours among these: every `of`-th."""
+        return islice(items, self.index, None, self.of)
 
 
 class Meeting(Protocol):

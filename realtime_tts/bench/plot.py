@@ -8,7 +8,7 @@ from typing import Any
 
 from realtime_tts.bench.result import LevelResult, Spread
 from realtime_tts.bench.run import BenchResult
-from realtime_tts.bench.tables import headline, load_label, load_name
+from realtime_tts.bench.tables import headline, load_name
 
 _RAW, _AUDIBLE, _RTF, _VIABLE = "#1f6f8b", "#e07a5f", "#3d405b", "#2a9d8f"
 _GRID = "#e3e3e3"
@@ -133,9 +133,7 @@ def _steps(axes: Any, levels: Sequence[LevelResult]) -> None:
 
 
 def _dress(axes: Any, levels: Sequence[LevelResult]) -> None:
-    mixed = len({level.mode for level in levels}) > 1
-    names = [load_label(level, mixed=mixed) for level in levels]
-    axes.set_xticks(range(len(levels)), names, rotation=30 if mixed else 0)
+    axes.set_xticks(range(len(levels)), [level.level for level in levels])
     axes.set_xlabel(load_name(levels))
     _frame(axes)
 

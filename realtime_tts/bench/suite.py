@@ -10,8 +10,9 @@ from realtime_tts.bench.result import LevelResult, Spread
 from realtime_tts.bench.settings import AgentSettings, BenchSettings, Level, Mode
 from realtime_tts.bench.steps import mean_ms
 
-STARTS = 64
-"""Turns that begin together, and conversations, where the table says 64."""
+STARTS = (8, 32, 64)
+"""Turns that begin together."""
+CONVERSATIONS = 64
 
 _WHOLE = DeltaTiming(DeltaKind.WHOLE)
 _SOON = {"interrupts": 1.0, "warm_up": 2, "pause": 0.05, "rtf_turns": 0, "timing": _WHOLE}
@@ -34,12 +35,14 @@ def suite_levels(
     return [
         Level(Mode.BURST, 1, changes=alone),
         Level(Mode.BURST, 1, changes=alone | streaming),
-        Level(Mode.BURST, STARTS, changes=together),
+        *(Level(Mode.BURST, number, changes=together) for number in STARTS),
         *(
             Level(Mode.OPEN, rate=rate, changes={"seconds": 20.0, "timing": _WHOLE})
             for rate in rates
         ),
-        Level(Mode.AGENTS, STARTS, changes={"seconds": 20.0, "rtf_turns": 0, "agents": talk}),
+        Level(
+            Mode.AGENTS, CONVERSATIONS, changes={"seconds": 20.0, "rtf_turns": 0, "agents": talk}
+        ),
         Level(Mode.CLOSED, 1, changes={"turns": 1, "warm_up": 0}),
         *(Level(Mode.CLOSED, number, changes=live, climbs=True) for number in sessions),
     ]

@@ -155,7 +155,7 @@ def _place(url: str) -> str:
 
 def _columns(result: BenchResult) -> tuple[_Column, ...]:
     modes = {level.mode for level in result.levels}
-    load = _Column(load_name(result.levels), lambda level: load_label(level, mixed=len(modes) > 1))
+    load = _Column(load_name(result.levels), lambda level: _load(level, mixed=len(modes) > 1))
     cut = _CUT if any(level.last_byte_ms for level in result.levels) else ()
     return (load, *_COLUMNS, *cut)
 
@@ -166,8 +166,7 @@ def load_name(levels: Sequence[LevelResult]) -> str:
     return LOAD_NAMES[modes.pop()] if len(modes) == 1 else "load"
 
 
-def load_label(level: LevelResult, *, mixed: bool) -> str:
-    """The load of a level, with its kind where a result has several."""
+def _load(level: LevelResult, *, mixed: bool) -> str:
     return f"{level.mode} {level.level}" if mixed else level.level
 
 

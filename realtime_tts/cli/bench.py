@@ -9,6 +9,7 @@ import json
 import logging
 import shlex
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -50,10 +51,19 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.markdown is not None:
         arguments.markdown.write_text(markdown_table(result), encoding="utf-8")
     if arguments.png is not None:
-        from realtime_tts.bench.plot import save_plot
-
-        save_plot(result, arguments.png)
+        _draw(result, arguments.png)
     return ExitStatus.OK
+
+
+def _draw(result: BenchResult, path: Path) -> None:
+    if len({level.mode for level in result.levels}) > 1:  # they have no axis in common
+        from realtime_tts.bench.growth import growth, save_growth
+
+        save_growth([growth(result.as_dict())], path)
+        return
+    from realtime_tts.bench.plot import save_plot
+
+    save_plot(result, path)
 
 
 def _compare(arguments: argparse.Namespace) -> int:

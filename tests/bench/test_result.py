@@ -76,11 +76,11 @@ def test_speed_comes_from_the_unpaced_pass_alone() -> None:
     without = level_result(LEVEL, paced, None)
     assert without.rtf is None and without.capacity is None
     assert without.audio_per_second == 0.5
-    unpaced = Observed([turn(0.1), turn(0.3), failed("overloaded")], 1.6, 2)
+    unpaced = Observed([turn(0.1), turn(0.3), failed("overloaded")], 1.6, 2, busy=(100.3, 100.8))
     result = level_result(LEVEL, paced, unpaced)
     assert result.rtf is not None
     assert result.rtf.p50 == pytest.approx((0.3 + 0.4) / 2)  # (0.6 + 0.8) / 2 s for 2 s of speech
-    assert result.capacity == 2.5
+    assert result.capacity == 4.0  # the second packets of both, in half a second
     assert result.unpaced_failed == 1
 
 
@@ -114,3 +114,13 @@ def test_what_was_measured_beside_the_turns_is_in_the_result() -> None:
     assert result.client_lag_ms is not None and result.client_lag_ms.max == 5.0
     assert (result.client_cpu, result.client_processes, result.step_ms) == (0.25, 3, 2.0)
     assert result.steps == steps and result.gpu_memory_mib == (1203,)
+
+
+def test_the_last_byte_counts_in_steps_and_on_the_air_alone() -> None:
+    on_air, late, done = interrupted(0.02), interrupted(0.03), interrupted(0.001)
+    on_air.last_byte_seconds, late.last_byte_seconds = 0.0, 0.012
+    steps = (StepTimes(2, "decode", 5, 8.0),)
+    result = level_result(LEVEL, Observed([on_air, late, done], 4.0, 2), None, steps)
+    assert (result.interrupted, result.interrupts_on_air) == (3, 2)
+    assert result.last_byte_ms is not None and result.last_byte_ms.max == 12.0
+    assert result.last_byte_steps is not None and result.last_byte_steps.max == 1.5

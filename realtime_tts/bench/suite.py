@@ -113,8 +113,8 @@ def _of_ramp(levels: Sequence[LevelResult]) -> list[Figure]:
     for level in levels:
         step = mean_ms(level.unpaced_steps, _bucket(level.sessions), "decode")
         if step is not None:
-            name = f"step with up to {_bucket(level.sessions)} rows, codec and host included"
-            found.append(Figure(name, f"{step:.2f} ms", f"unpaced, {level.sessions} sessions"))
+            name = f"step, rows ≤ {_bucket(level.sessions)}, codec and host included"
+            found.append(Figure(name, f"{step:.2f} ms", f"unpaced, sessions: {level.sessions}"))
     return found
 
 

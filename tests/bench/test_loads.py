@@ -88,7 +88,7 @@ async def test_an_unpaced_listener_never_makes_the_server_wait() -> None:
 
 
 async def test_a_ramp_ends_where_a_turn_fails_and_other_levels_are_measured() -> None:
-    flags = ["--engine", "fake", "--slots", "4", "--max-queue", "0"]
+    flags = ["--engine", "fake", "--slots", "4", "--max-queue", "0", "--max-frames", "25"]
     levels = [
         *(Level(Mode.CLOSED, number, climbs=True) for number in (2, 8, 16)),
         Level(Mode.BURST, 1),

@@ -33,8 +33,9 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     small.setattr("realtime_tts.bench.suite.CONVERSATIONS", 3)
     small.setattr("realtime_tts.cli.bench_arguments.suite_levels", shortened)
     prompts = folder / "prompts.txt"
-    prompts.write_text("Hello there.\n", encoding="utf-8")
-    words = ["bench", "--suite", "--start", "--engine fake --slots 32 --utilisation 9"]
+    prompts.write_text("Long enough to be on the air when it is cut off.\n", encoding="utf-8")
+    flags = "--engine fake --slots 32 --utilisation 9 --max-frames 45"
+    words = ["bench", "--suite", "--start", flags]
     words += ["--sessions", "2,4", "--rate", "20", "--prompts", str(prompts)]
     words += ["--json", str(folder / "s.json"), "--markdown", str(folder / "s.md")]
     words += ["--png", str(folder / "s.png")]
@@ -70,8 +71,8 @@ def test_one_run_gives_every_row_of_the_table(report: dict[str, Any]) -> None:
         "TTFA p50 / p95 / p99, 20 turns a second",
         "live streams without an underrun",
         "audio seconds per second",
-        "step with up to 1 rows, codec and host included",
-        "step with up to 4 rows, codec and host included",
+        "step, rows ≤ 1, codec and host included",
+        "step, rows ≤ 4, codec and host included",
         "interrupt to last byte, p50 / p95 / p99, burst 4",
     ):
         assert name in rows, rows

@@ -52,8 +52,9 @@ async def run(
     """Measure every level, one after the other.
 
     `target`: what is measured, by default the server of the settings. `command`: what was typed.
-    Raises HandshakeRefused, OverloadedError or RequestError if no session can be opened; what
-    happens to single turns is counted, not raised.
+    Raises HandshakeRefused, OverloadedError or RequestError if no session can be opened, and
+    ClientProcessFailed if fewer than a level needs; what happens to single turns is counted, not
+    raised.
     """
     here = _here(target) if target is not None else None
     target = SocketTarget(settings) if target is None else target
@@ -99,14 +100,12 @@ def _here(target: Target) -> CarryOut:
 
 
 def _spread_out(pool: ClientPool) -> CarryOut:
-    """In as many processes as the load needs; in this one if one will do."""
+    """In as many processes as the load needs, none of them this one: it draws the progress."""
 
     async def carry_out_there(
         level: Level, settings: BenchSettings, progress: Progress, paced: bool
     ) -> Observed:
         number = processes_for(level, settings)
-        if number == 1:
-            return await carry_out(Pass(level, settings, SocketTarget(settings), progress, paced))
         return await pool.carry_out(level, settings, progress, processes=number, paced=paced)
 
     return carry_out_there

@@ -34,7 +34,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     small.setattr("realtime_tts.cli.bench_arguments.suite_levels", shortened)
     prompts = folder / "prompts.txt"
     prompts.write_text("Long enough to be on the air when it is cut off.\n", encoding="utf-8")
-    flags = "--engine fake --slots 32 --utilisation 9 --max-frames 45"
+    flags = "--engine fake --slots 32 --utilisation 9 --max-frames 15 --lead-seconds 0.4"
     words = ["bench", "--suite", "--start", flags]
     words += ["--sessions", "2,4", "--rate", "20", "--prompts", str(prompts)]
     words += ["--json", str(folder / "s.json"), "--markdown", str(folder / "s.md")]

@@ -65,12 +65,16 @@ async def _sessions(given: Pass) -> Observed:
         total = None if settings.seconds else len(speakers) * settings.turns
         counter = Counter("turns", given.progress, total)
         began = await meeting.meet()
-        await sleep_until(began)
         until = None if settings.seconds is None else began + settings.seconds
+        apart = 0.0 if rounds else settings.spread / given.level.sessions
+
+        async def begin(number: int, speaker: _Speaker) -> list[Observation]:
+            await sleep_until(began + number * apart)
+            return await speaker.turns(settings.turns, until, counter, rounds)
+
+        numbers = given.share.of_many(range(given.level.sessions))
         async with watched() as lateness:
-            each_turns = await asyncio.gather(
-                *(each.turns(settings.turns, until, counter, rounds) for each in speakers)
-            )
+            each_turns = await asyncio.gather(*map(begin, numbers, speakers))
     turns = [turn for some in each_turns for turn in some]
     return Observed(turns, span(turns), given.level.sessions, late=lateness.late, cpu=lateness.cpu)
 

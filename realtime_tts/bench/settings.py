@@ -87,7 +87,9 @@ class BenchSettings:
 
     `turns`: measured turns per session. `seconds`: length of the open loop, if it has no number of
     `arrivals`; with sessions, if given, it takes the place of `turns`. `warm_up`: turns per session
-    before anything counts. `pause`: seconds between the end of a turn's playback and the next turn.
+    before anything counts. `spread`: seconds over which the sessions of a closed loop begin their
+    first turn, one after the other; 0: all at once. `pause`: seconds between the end of a turn's
+    playback and the next turn.
     `interrupts`: share of turns that the listener cuts off, `cut_between` so many seconds after the
     first packet. `agents` takes the place of these three.
     `rtf_turns`: turns per session of the unpaced pass, which measures speed; 0 leaves it out.
@@ -110,6 +112,7 @@ class BenchSettings:
     arrivals: int | None = None
     agents: AgentSettings = AgentSettings()
     cut_between: tuple[float, float] = (0.2, 2.0)
+    spread: float = 0.0
     client_processes: int | None = None
 
     def __post_init__(self) -> None:
@@ -121,8 +124,8 @@ class BenchSettings:
             raise ConfigError(f"seconds must be above 0, got {self.seconds:g}")
         if self.arrivals is not None and self.arrivals < 1:
             raise ConfigError(f"arrivals must be at least 1, got {self.arrivals}")
-        if self.pause < 0:
-            raise ConfigError(f"pause must not be negative, got {self.pause:g}")
+        if self.pause < 0 or self.spread < 0:
+            raise ConfigError(f"pause and spread must not be negative: {self.pause}, {self.spread}")
         if not 0 <= self.interrupts <= 1:
             raise ConfigError(f"interrupts is a share from 0 to 1, got {self.interrupts:g}")
         low, high = self.cut_between

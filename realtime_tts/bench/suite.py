@@ -30,7 +30,7 @@ def suite_levels(
     alone = _SOON | {"turns": 80, "cut_between": (0.05, 0.25)}
     streaming = {"options": {**settings.options, "layout": "streaming"}}
     together = _SOON | {"turns": 15, "cut_between": (0.1, 0.5)}
-    live = {"seconds": 15.0, "warm_up": 0}
+    live = {"seconds": 15.0, "warm_up": 0, "spread": 5.0}
     talk = AgentSettings(think_seconds=0.5, interrupts=0.5)
     return [
         Level(Mode.BURST, 1, changes=alone),

@@ -117,6 +117,12 @@ def _add_load_arguments(group: argparse._ArgumentGroup) -> None:
         "--pause", type=float, default=0.3, help="mean seconds between turns (default: 0.3)"
     )
     group.add_argument(
+        "--spread",
+        type=float,
+        default=0.0,
+        help="closed, agents: seconds over which sessions begin, one by one (default: 0, at once)",
+    )
+    group.add_argument(
         "--think", type=float, default=1.5, help="agents: mean seconds of thought (default: 1.5)"
     )
     group.add_argument(
@@ -212,6 +218,7 @@ def bench_settings(arguments: argparse.Namespace, url: str) -> BenchSettings:
         warm_up=arguments.warm_up,
         pause=arguments.pause,
         interrupts=arguments.interrupts or 0.0,
+        spread=arguments.spread,
         rtf_turns=arguments.rtf_turns,
         seed=arguments.seed,
         arrivals=arguments.arrivals,

@@ -12,9 +12,11 @@ from realtime_tts.bench.client_pool import (
     processes_for,
 )
 from realtime_tts.bench.deltas import DeltaKind, DeltaTiming
+from realtime_tts.bench.load import Pass, carry_out
 from realtime_tts.bench.local_server import local_server
 from realtime_tts.bench.run import run
 from realtime_tts.bench.settings import BenchSettings, Level, Mode
+from realtime_tts.bench.sockets import SocketTarget
 
 WHOLE = DeltaTiming(DeltaKind.WHOLE)
 LONG = "a long sentence that goes on and on, and then a little further still. " * 3
@@ -110,6 +112,13 @@ async def test_a_ramp_ends_where_no_more_sessions_can_be_opened() -> None:
     assert [level.level for level in result.levels] == ["2"]
     (note,) = result.notes
     assert note.startswith("closed 6: not measured: ")
+
+
+async def test_sessions_can_begin_one_after_the_other(server: str) -> None:
+    slow = settings(server, turns=1, spread=0.4)
+    given = Pass(Level(Mode.CLOSED, 4), slow, SocketTarget(slow), silent)
+    seen = sorted(turn.trace.asked_at for turn in (await carry_out(given)).turns)
+    assert seen[-1] - seen[0] >= 0.25  # 0.3 were asked for, and the first may have been late
 
 
 async def test_the_open_loop_is_the_same_load_from_several_processes(server: str) -> None:

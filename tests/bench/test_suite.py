@@ -58,6 +58,7 @@ def shorter(changes: dict[str, Any]) -> dict[str, Any]:
     changes["turns"] = min(changes.get("turns", 2), 3)
     if "seconds" in changes:
         changes["seconds"] = 1.0
+        changes["spread"] = 0.1
     return changes
 
 

@@ -34,7 +34,9 @@ class BenchResult:
     settings: dict[str, Any]
     levels: tuple[LevelResult, ...]
     notes: tuple[str, ...] = ()
-    """Where a ramp ended, and why."""
+    """Where a ramp ended, and why; which levels could not be measured."""
+    missing: tuple[str, ...] = ()
+    """Levels that should have been measured and could not: the result is not what was asked for."""
 
     def as_dict(self) -> dict[str, Any]:
         """Plain types, for JSON."""
@@ -53,8 +55,8 @@ async def run(
 
     `target`: what is measured, by default the server of the settings. `command`: what was typed.
     Raises HandshakeRefused, OverloadedError or RequestError if no session can be opened, and
-    ClientProcessFailed if fewer than a level needs; what happens to single turns is counted, not
-    raised.
+    ClientProcessFailed if fewer than the first level needs; a later level that cannot be measured
+    does not undo the ones before it. What happens to single turns is counted, not raised.
     """
     here = _here(target) if target is not None else None
     target = SocketTarget(settings) if target is None else target
@@ -62,26 +64,30 @@ async def run(
     began = datetime.now(UTC).isoformat(timespec="seconds")
     results: list[LevelResult] = []
     notes: list[str] = []
+    missing: list[str] = []
+    ramp_ended = False
     async with client_pool() as pool:
         for level in levels:
-            if level.climbs and notes:
-                continue  # the ramp has ended
+            if level.climbs and ramp_ended:
+                continue
             own = replace(settings, **level.changes)
             try:
                 measuring = _Measuring(level, own, target, progress, here or _spread_out(pool))
-                result = await measuring.run()
+                results.append(await measuring.run())
             except RealtimeTTSError as error:
-                if not level.climbs or not results:
+                if not results:
                     raise
                 notes.append(f"{level.title}: not measured: {error}")
+                missing += [] if level.climbs else [level.title]
+                ramp_ended |= level.climbs
                 continue
-            results.append(result)
-            if level.climbs and not result.sustained:
-                notes.append(f"{level.title}: {_why_not(result)}; the ramp ended here")
-    machine = describe_machine()
+            if level.climbs and not results[-1].sustained:
+                notes.append(f"{level.title}: {_why_not(results[-1])}; the ramp ended here")
+                ramp_ended = True
     return BenchResult(
-        began, command, machine, server, _shown(settings), tuple(results), tuple(notes)
-    )
+        began, command, describe_machine(), server, _shown(settings), tuple(results),
+        tuple(notes), tuple(missing),
+    )  # fmt: skip
 
 
 CarryOut = Callable[[Level, BenchSettings, Progress, bool], Awaitable[Observed]]

@@ -34,7 +34,7 @@ _COLUMNS = (
     _Column("turns", lambda level: str(level.turns)),
     _Column("layout", lambda level: _layouts(level)),
     _Column("TTFA ms", lambda level: _three(level.ttfa_raw_ms)),
-    _Column("at the server", lambda level: _three(level.ttfa_server_ms)),
+    _Column("TTFA at the server ms", lambda level: _three(level.ttfa_server_ms)),
     _Column("audible ms", lambda level: _three(level.ttfa_audible_ms)),
     _Column("turns without a gap", lambda level: f"{level.viable_turns:.1%}"),
     _Column("without a gap of ours", lambda level: f"{level.kept_turns:.1%}", short=False),

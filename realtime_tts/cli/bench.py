@@ -30,6 +30,8 @@ from realtime_tts.errors import ConfigError
 
 __all__ = ["add_arguments", "run"]
 
+_TITLE_WIDTH, _LEVEL_WIDTH = 25, 12
+
 
 def run(arguments: argparse.Namespace) -> int:
     levels = levels_of(arguments)
@@ -40,7 +42,10 @@ def run(arguments: argparse.Namespace) -> int:
     with _quiet_client():
         result = asyncio.run(_run(arguments, levels))
     console = Console(highlight=False)
-    console.print(terminal_table(result))
+    if console.width >= _TITLE_WIDTH + _LEVEL_WIDTH * len(result.levels):
+        console.print(terminal_table(result))
+    else:
+        console.print("The table is too wide for this terminal: --markdown FILE writes it.")
     for figure in figures(result.levels):
         console.print(f"{figure.name}: [bold]{figure.value}[/] ({figure.seen})")
     for note in result.notes:
@@ -52,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.markdown.write_text(markdown_table(result), encoding="utf-8")
     if arguments.png is not None:
         _draw(result, arguments.png)
-    return ExitStatus.OK
+    return ExitStatus.FAILED if result.missing else ExitStatus.OK
 
 
 def _draw(result: BenchResult, path: Path) -> None:

@@ -105,13 +105,17 @@ async def test_a_ramp_ends_where_a_turn_fails_and_other_levels_are_measured() ->
 
 async def test_a_ramp_ends_where_no_more_sessions_can_be_opened() -> None:
     flags = ["--engine", "fake", "--max-sessions", "3"]
-    levels = [Level(Mode.CLOSED, number, climbs=True) for number in (2, 6)]
+    levels = [Level(Mode.CLOSED, number, climbs=True) for number in (2, 6, 9)]
+    levels += [Level(Mode.BURST, 7), Level(Mode.BURST, 1)]
     async with local_server(flags) as url:
         given = settings(url, turns=1, client_processes=2)
         result = await run(given, levels, silent)
-    assert [level.level for level in result.levels] == ["2"]
-    (note,) = result.notes
-    assert note.startswith("closed 6: not measured: ")
+    assert [level.level for level in result.levels] == ["2", "1"]
+    assert [note.partition(": not measured: ")[0] for note in result.notes] == [
+        "closed 6",
+        "burst 7",
+    ]
+    assert result.missing == ("burst 7",)  # a ramp may end early, this may not
 
 
 async def test_sessions_can_begin_one_after_the_other(server: str) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from realtime_tts.bench.gpu import gpus, names
 from realtime_tts.version import __version__
 
+COMMIT_VARIABLE = "REALTIME_TTS_COMMIT"
 _CPU_INFO = Path("/proc/cpuinfo")
 
 
@@ -53,10 +54,13 @@ def usable_cores() -> int:
 
 
 def commit() -> str:
-    """The checkout's commit, with `+` when files differ from it; empty outside a checkout."""
+    """The checkout's commit, with `+` when files differ from it.
+
+    Outside a checkout, as in a container: what REALTIME_TTS_COMMIT says, or nothing.
+    """
     root = Path(__file__).resolve().parents[2]
     if not (root / ".git").exists():
-        return ""
+        return os.environ.get(COMMIT_VARIABLE, "")
     head = _git(root, "rev-parse", "--short=12", "HEAD")
     if not head:
         return ""

@@ -18,7 +18,9 @@ class Observation:
 
     `error`: the code of what ended it early; `retry_after`: seconds to wait, if it was refused for
     want of capacity. `interrupt_seconds`: from the interrupt to the server's answer, after which
-    not a byte of the turn comes.
+    not a byte of the turn comes. `last_byte_seconds`: from the interrupt to the turn's last byte, 0
+    if none came after it; None if the turn was not interrupted while it was on the air.
+    `start_lag`: by how much the load generator itself began the turn too late, where it was due.
     """
 
     text_chars: int
@@ -29,6 +31,8 @@ class Observation:
     error: str | None = None
     retry_after: float = 0.0
     interrupt_seconds: float | None = None
+    last_byte_seconds: float | None = None
+    start_lag: float | None = None
 
     @classmethod
     def failed(cls, text_chars: int, code: str) -> Observation:

@@ -8,7 +8,7 @@ from typing import Any
 
 from realtime_tts.bench.result import LevelResult, Spread
 from realtime_tts.bench.run import BenchResult
-from realtime_tts.bench.tables import LOAD_NAMES, headline
+from realtime_tts.bench.tables import headline, load_name
 
 _RAW, _AUDIBLE, _RTF, _VIABLE = "#1f6f8b", "#e07a5f", "#3d405b", "#2a9d8f"
 _GRID = "#e3e3e3"
@@ -109,7 +109,8 @@ def _amount(axes: Any, levels: Sequence[LevelResult]) -> None:
 def _steps(axes: Any, levels: Sequence[LevelResult]) -> None:
     """Over rows and not over load: every level adds its own points."""
     for color, kind in ((_VIABLE, "decode"), (_AUDIBLE, "prefill")):
-        found = [s for level in levels for s in level.steps if s.kind == kind and s.rows]
+        steps = [s for level in levels for s in (*level.steps, *level.unpaced_steps)]
+        found = [step for step in steps if step.kind == kind and step.rows]
         axes.scatter(
             [step.rows for step in found],
             [step.mean_ms for step in found],
@@ -133,7 +134,7 @@ def _steps(axes: Any, levels: Sequence[LevelResult]) -> None:
 
 def _dress(axes: Any, levels: Sequence[LevelResult]) -> None:
     axes.set_xticks(range(len(levels)), [level.level for level in levels])
-    axes.set_xlabel(LOAD_NAMES[levels[0].mode])
+    axes.set_xlabel(load_name(levels))
     _frame(axes)
 
 

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from realtime_tts.bench.load import Observed
 from realtime_tts.bench.observation import Observation
+from realtime_tts.bench.observed import Observed
 from realtime_tts.bench.settings import Level
-from realtime_tts.bench.steps import StepTimes
-from tts_scheduler.report import Percentiles, TurnReport, percentiles, summarise
+from realtime_tts.bench.steps import StepTimes, mean_ms
+from tts_scheduler.report import TurnReport, percentiles, summarise
 
 DEFINITIONS = {
     "ttfa_raw_ms": "client: first text delta sent to first packet received; has in it the time in "
@@ -31,25 +31,37 @@ DEFINITIONS = {
     "rtf": "unpaced pass (whole text, no lead cap, no pauses): seconds from first text to last "
     "packet, per second of audio, of each stream while all sessions run; below 1 is faster than "
     "speech",
-    "capacity": "unpaced pass: seconds of audio per second, all sessions together",
+    "capacity": "unpaced pass: seconds of audio per second, all sessions together, from when every "
+    "session had sound until the last of the turns that count was over; sessions that are done "
+    "earlier go on speaking meanwhile",
     "unpaced_failed": "turns that failed in the unpaced pass; its figures leave them out",
     "audio_per_second": "paced pass: seconds of audio per second, all sessions together",
-    "arrival_lag_ms": "open loop: how late the load generator itself began a turn; where it is not "
-    "near 0, the generator and not the server was measured",
+    "start_lag_ms": "open loop and bursts: how late the load generator itself began a turn; where "
+    "it is not near 0, the generator and not the server was measured",
+    "client_lag_ms": "paced pass: how late timers woke in the load generator's processes; packets "
+    "were seen as much too late at most",
+    "client_cpu": "paced pass: share of one core of the load generator's busiest process",
+    "sustained": "no turn failed and none had an underrun",
+    "layouts": "turns by the prompt's layout; full_text starts have the longer prompt",
     "steps": "server, paced pass: engine steps by rows (rounded up to a power of two; 0: sound "
     "only) and kind (prefill: a prompt was in it), with their exact mean",
+    "unpaced_steps": "the same of the unpaced pass, where nearly all steps have all sessions' rows",
     "gpu_memory_mib": "memory in use on each GPU of this machine, by everybody, after the level",
     "interrupt_ms": "client: interrupt sent to its answer, after which no byte of the turn follows",
+    "last_byte_ms": "client: interrupt sent to the last byte of the turn received, 0 if none came "
+    "after it; of the turns that were on the air (`interrupts_on_air` of them)",
+    "last_byte_steps": "the same in mean engine steps of the paced pass (`step_ms`)",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Percentiles of something in milliseconds, or of a plain number."""
+    """Percentiles of something in milliseconds, or of a plain number, and the largest."""
 
     p50: float
     p95: float
     p99: float
+    max: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +76,9 @@ class LevelResult:
     mode: str
     sessions: int
     rate: float
+    changes: dict[str, Any]
+    """Settings that this level alone had otherwise."""
+    sustained: bool
     turns: int
     complete: int
     interrupted: int
@@ -82,16 +97,22 @@ class LevelResult:
     worst_gap_ms: float
     held_ms: Spread | None
     interrupt_ms: Spread | None
+    interrupts_on_air: int
+    last_byte_ms: Spread | None
+    last_byte_steps: Spread | None
     audio_seconds: float
     seconds: float
     audio_per_second: float
     rtf: Spread | None
     capacity: float | None
     unpaced_failed: int
+    client_processes: int
     client_cpu: float
-    """Share of one core that the load generator itself took in the paced pass."""
-    arrival_lag_ms: Spread | None
+    client_lag_ms: Spread | None
+    start_lag_ms: Spread | None
+    step_ms: float | None
     steps: tuple[StepTimes, ...]
+    unpaced_steps: tuple[StepTimes, ...]
     gpu_memory_mib: tuple[int, ...]
 
 
@@ -99,8 +120,8 @@ def level_result(
     level: Level,
     paced: Observed,
     unpaced: Observed | None,
-    client_cpu: float,
     steps: tuple[StepTimes, ...] = (),
+    unpaced_steps: tuple[StepTimes, ...] = (),
     gpu_memory_mib: tuple[int, ...] = (),
 ) -> LevelResult:
     """Sum up a level."""
@@ -113,7 +134,9 @@ def level_result(
         mode=level.mode.value,
         sessions=paced.sessions,
         rate=level.rate,
-        ttfa_raw_ms=_ms(summary.ttfa),
+        changes=dict(level.changes),
+        sustained=summary.underruns == 0 and len(heard) == len(turns) > 0,
+        ttfa_raw_ms=_spread([turn.report.ttfa for turn in heard], 1000),
         ttfa_audible_ms=_spread([turn.audible_ttfa for turn in heard], 1000),
         ttfa_server_ms=_spread([result.ttfa_ms for result in results]),
         viability=summary.viability,
@@ -122,21 +145,26 @@ def level_result(
         underruns=summary.underruns,
         underruns_server=sum(result.underruns for result in results),
         worst_gap_ms=_rounded(max((turn.worst_gap for turn in heard), default=0.0) * 1000),
-        held_ms=_ms(summary.held),
+        held_ms=_spread([turn.report.held_seconds for turn in heard], 1000),
         audio_seconds=_rounded(summary.audio_seconds),
         seconds=_rounded(paced.seconds),
         audio_per_second=_rate(summary.audio_seconds, paced.seconds),
-        client_cpu=_rounded(client_cpu, 4),
-        arrival_lag_ms=_spread(paced.lags, 1000),
+        client_processes=paced.processes,
+        client_cpu=_rounded(paced.cpu, 4),
+        client_lag_ms=_spread(paced.late, 1000),
+        start_lag_ms=_spread([turn.start_lag for turn in turns], 1000),
+        step_ms=mean_ms(steps),
         steps=steps,
+        unpaced_steps=unpaced_steps,
         gpu_memory_mib=gpu_memory_mib,
         **_counts(turns),
+        **_interrupts(turns, mean_ms(steps)),
         **_speed(unpaced),
     )
 
 
 def _counts(turns: Sequence[Observation]) -> dict[str, Any]:
-    """How many turns there were of each kind, and how long those took that were cut off."""
+    """How many turns there were of each kind."""
     results = [turn.result for turn in turns if turn.result is not None]
     failed = [turn for turn in turns if turn.error is not None]
     cut = [turn for turn in turns if turn.error is None and turn.interrupt_seconds is not None]
@@ -148,16 +176,29 @@ def _counts(turns: Sequence[Observation]) -> dict[str, Any]:
         "errors": dict(Counter(turn.error for turn in failed if turn.error)),
         "reasons": dict(Counter(result.reason for result in results)),
         "layouts": dict(Counter(turn.layout for turn in turns if turn.layout)),
+    }
+
+
+def _interrupts(turns: Sequence[Observation], step_ms: float | None) -> dict[str, Any]:
+    """How soon a turn was silent. One that ends with an error has no figure."""
+    cut = [turn for turn in turns if turn.error is None]
+    last = [turn.last_byte_seconds for turn in cut if turn.last_byte_seconds is not None]
+    steps = [seconds * 1000 / step_ms for seconds in last] if step_ms else []
+    return {
         "interrupt_ms": _spread([turn.interrupt_seconds for turn in cut], 1000),
+        "interrupts_on_air": len(last),
+        "last_byte_ms": _spread(last, 1000),
+        "last_byte_steps": _spread(steps),
     }
 
 
 def _speed(unpaced: Observed | None) -> dict[str, Any]:
     """The figures of the unpaced pass, if there was one."""
     fast = [turn for turn in unpaced.turns if turn.complete] if unpaced else []
+    rate = unpaced.busy_audio_rate if unpaced else None
     return {
         "rtf": _spread([turn.speed for turn in fast], digits=4),
-        "capacity": _rate(_audio(fast), unpaced.seconds) if unpaced and fast else None,
+        "capacity": None if rate is None else _rounded(rate),
         "unpaced_failed": sum(turn.error is not None for turn in unpaced.turns) if unpaced else 0,
     }
 
@@ -167,25 +208,17 @@ def _kept(reports: Sequence[TurnReport]) -> float:
     return kept / len(reports) if reports else 1.0
 
 
-def _audio(turns: Sequence[Observation]) -> float:
-    return summarise(turn.report for turn in turns).audio_seconds
-
-
 def _rate(amount: float, seconds: float) -> float:
     return _rounded(amount / seconds) if seconds else 0.0
 
 
-def _ms(values: Percentiles | None) -> Spread | None:
-    if values is None:
-        return None
-    return Spread(*(_rounded(value * 1000) for value in (values.p50, values.p95, values.p99)))
-
-
 def _spread(values: Sequence[float | None], scale: float = 1.0, digits: int = 2) -> Spread | None:
-    found = percentiles([value * scale for value in values if value is not None])
+    known = [value * scale for value in values if value is not None]
+    found = percentiles(known)
     if found is None:
         return None
-    return Spread(*(_rounded(value, digits) for value in (found.p50, found.p95, found.p99)))
+    figures = (found.p50, found.p95, found.p99, max(known))
+    return Spread(*(_rounded(value, digits) for value in figures))
 
 
 def _rounded(value: float, digits: int = 2) -> float:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from realtime_tts.bench.client_pool import ClientPool, client_pool, processes_for
 from realtime_tts.bench.gpu import gpus
-from realtime_tts.bench.load import Progress, run_level, run_unpaced
+from realtime_tts.bench.load import Pass, carry_out
 from realtime_tts.bench.machine import describe_machine
+from realtime_tts.bench.observed import Observed
+from realtime_tts.bench.progress import Progress
 from realtime_tts.bench.prompts import PROMPTS
 from realtime_tts.bench.result import DEFINITIONS, LevelResult, level_result
 from realtime_tts.bench.settings import BenchSettings, Level, Mode
 from realtime_tts.bench.sockets import SocketTarget
-from realtime_tts.bench.steps import between, read_steps
+from realtime_tts.bench.steps import StepTimes, between, read_steps
 from realtime_tts.bench.target import Target
+from realtime_tts.errors import RealtimeTTSError
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,10 @@ class BenchResult:
     server: dict[str, Any]
     settings: dict[str, Any]
     levels: tuple[LevelResult, ...]
+    notes: tuple[str, ...] = ()
+    """Where a ramp ended, and why; which levels could not be measured."""
+    missing: tuple[str, ...] = ()
+    """Levels that should have been measured and could not: the result is not what was asked for."""
 
     def as_dict(self) -> dict[str, Any]:
         """Plain types, for JSON."""
@@ -47,33 +54,100 @@ async def run(
     """Measure every level, one after the other.
 
     `target`: what is measured, by default the server of the settings. `command`: what was typed.
-    Raises HandshakeRefused, OverloadedError or RequestError if no session can be opened; what
-    happens to single turns is counted, not raised.
+    Raises HandshakeRefused, OverloadedError or RequestError if no session can be opened, and
+    ClientProcessFailed if fewer than the first level needs; a later level that cannot be measured
+    does not undo the ones before it. What happens to single turns is counted, not raised.
     """
+    here = _here(target) if target is not None else None
     target = SocketTarget(settings) if target is None else target
     server = await target.describe()
     began = datetime.now(UTC).isoformat(timespec="seconds")
-    results = [await _measure(level, settings, target, progress) for level in levels]
-    return BenchResult(began, command, describe_machine(), server, _shown(settings), tuple(results))
+    results: list[LevelResult] = []
+    notes: list[str] = []
+    missing: list[str] = []
+    ramp_ended = False
+    async with client_pool() as pool:
+        for level in levels:
+            if level.climbs and ramp_ended:
+                continue
+            own = replace(settings, **level.changes)
+            try:
+                measuring = _Measuring(level, own, target, progress, here or _spread_out(pool))
+                results.append(await measuring.run())
+            except RealtimeTTSError as error:
+                if not results:
+                    raise
+                notes.append(f"{level.title}: not measured: {error}")
+                missing += [] if level.climbs else [level.title]
+                ramp_ended |= level.climbs
+                continue
+            if level.climbs and not results[-1].sustained:
+                notes.append(f"{level.title}: {_why_not(results[-1])}; the ramp ended here")
+                ramp_ended = True
+    return BenchResult(
+        began, command, describe_machine(), server, _shown(settings), tuple(results),
+        tuple(notes), tuple(missing),
+    )  # fmt: skip
 
 
-async def _measure(
-    level: Level, settings: BenchSettings, target: Target, progress: Progress
-) -> LevelResult:
-    def within_level(what: str, done: int, total: int | None) -> None:
-        progress(f"{level.name}: {what}", done, total)
+CarryOut = Callable[[Level, BenchSettings, Progress, bool], Awaitable[Observed]]
+"""A pass over a level; the flag: paced."""
 
-    before = read_steps(await target.metrics())
-    cpu, wall = time.process_time(), time.monotonic()
-    paced = await run_level(level, settings, target, within_level)
-    share = (time.process_time() - cpu) / (time.monotonic() - wall)
-    steps = between(before, read_steps(await target.metrics()))
-    unpaced = None
-    if level.mode is not Mode.OPEN and settings.rtf_turns:
-        unpaced = await run_unpaced(level, settings, target, within_level)
-    found = await asyncio.to_thread(gpus) if target.local else ()
-    memory = tuple(gpu.memory_mib for gpu in found)
-    return level_result(level, paced, unpaced, share, steps, memory)
+
+def _here(target: Target) -> CarryOut:
+    """In this process: the target is in it, too."""
+
+    async def carry_out_here(
+        level: Level, settings: BenchSettings, progress: Progress, paced: bool
+    ) -> Observed:
+        return await carry_out(Pass(level, settings, target, progress, paced))
+
+    return carry_out_here
+
+
+def _spread_out(pool: ClientPool) -> CarryOut:
+    """In as many processes as the load needs, none of them this one: it draws the progress."""
+
+    async def carry_out_there(
+        level: Level, settings: BenchSettings, progress: Progress, paced: bool
+    ) -> Observed:
+        number = processes_for(level, settings)
+        return await pool.carry_out(level, settings, progress, processes=number, paced=paced)
+
+    return carry_out_there
+
+
+@dataclass(frozen=True, slots=True)
+class _Measuring:
+    level: Level
+    settings: BenchSettings
+    target: Target
+    progress: Progress
+    carry_out: CarryOut
+
+    async def run(self) -> LevelResult:
+        paced, steps = await self._pass(paced=True)
+        unpaced: Observed | None = None
+        unpaced_steps: tuple[StepTimes, ...] = ()
+        if self.level.mode is not Mode.OPEN and self.settings.rtf_turns:
+            unpaced, unpaced_steps = await self._pass(paced=False)
+        found = await asyncio.to_thread(gpus) if self.target.local else ()
+        memory = tuple(gpu.memory_mib for gpu in found)
+        return level_result(self.level, paced, unpaced, steps, unpaced_steps, memory)
+
+    async def _pass(self, *, paced: bool) -> tuple[Observed, tuple[StepTimes, ...]]:
+        before = read_steps(await self.target.metrics())
+        seen = await self.carry_out(self.level, self.settings, self._progress, paced)
+        return seen, between(before, read_steps(await self.target.metrics()))
+
+    def _progress(self, what: str, done: int, total: int | None) -> None:
+        self.progress(f"{self.level.title}: {what}", done, total)
+
+
+def _why_not(result: LevelResult) -> str:
+    failed = f"{result.failed} of {result.turns} turns failed" if result.failed else ""
+    late = f"{result.underruns} underruns" if result.underruns else ""
+    return ", ".join(part for part in (late, failed) if part) or "turns without sound"
 
 
 def _shown(settings: BenchSettings) -> dict[str, Any]:

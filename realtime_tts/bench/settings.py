@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from realtime_tts.bench.deltas import DeltaTiming
 from realtime_tts.bench.prompts import PROMPTS
@@ -12,22 +14,30 @@ from realtime_tts.errors import ConfigError
 
 
 class Mode(StrEnum):
-    """closed: so many sessions, each speaks one turn after another. open: turns begin at random
-    times (Poisson) at a given rate, whether or not earlier ones are done. agents: so many
-    conversations, with thinking, text at a random pace, and interrupts."""
+    """closed: so many sessions, each speaks one turn after another. burst: the same, but all begin
+    each of their turns together. open: turns begin at random times (Poisson) at a given rate,
+    whether or not earlier ones are done. agents: so many conversations, with thinking, text at a
+    random pace, and interrupts."""
 
     CLOSED = "closed"
+    BURST = "burst"
     OPEN = "open"
     AGENTS = "agents"
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One load: `sessions` or conversations, or for the open loop `rate` in turns per second."""
+    """One load: `sessions` or conversations, or for the open loop `rate` in turns per second.
+
+    `changes`: fields of `BenchSettings` that this level alone has otherwise. `climbs`: it is one of
+    a ramp, and none of those after it is worth measuring once it could not be sustained.
+    """
 
     mode: Mode
     sessions: int = 0
     rate: float = 0.0
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    climbs: bool = False
 
     def __post_init__(self) -> None:
         if self.mode is not Mode.OPEN and self.sessions < 1:
@@ -39,6 +49,11 @@ class Level:
     def name(self) -> str:
         """For tables and pictures."""
         return f"{self.rate:g}/s" if self.mode is Mode.OPEN else str(self.sessions)
+
+    @property
+    def title(self) -> str:
+        """The name with the kind of load."""
+        return self.name if self.mode is Mode.OPEN else f"{self.mode} {self.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +87,14 @@ class BenchSettings:
 
     `turns`: measured turns per session. `seconds`: length of the open loop, if it has no number of
     `arrivals`; with sessions, if given, it takes the place of `turns`. `warm_up`: turns per session
-    before anything counts. `pause`: seconds between the end of a turn's playback and the next turn.
-    `interrupts`: share of turns that the listener cuts off. `agents` takes the place of these two.
+    before anything counts. `spread`: seconds over which the sessions of a closed loop begin their
+    first turn, one after the other; 0: all at once. `pause`: seconds between the end of a turn's
+    playback and the next turn.
+    `interrupts`: share of turns that the listener cuts off, `cut_between` so many seconds after the
+    first packet. `agents` takes the place of these three.
     `rtf_turns`: turns per session of the unpaced pass, which measures speed; 0 leaves it out.
     `seed` repeats texts, timing and speech. `prompts`: what is spoken, in a shuffled order.
+    `client_processes`: how many processes the load generator is; None: by the load and the cores.
     """
 
     server: str
@@ -92,6 +111,9 @@ class BenchSettings:
     prompts: tuple[str, ...] = field(default=PROMPTS, repr=False)
     arrivals: int | None = None
     agents: AgentSettings = AgentSettings()
+    cut_between: tuple[float, float] = (0.2, 2.0)
+    spread: float = 0.0
+    client_processes: int | None = None
 
     def __post_init__(self) -> None:
         if not any(prompt.strip() for prompt in self.prompts):
@@ -102,7 +124,14 @@ class BenchSettings:
             raise ConfigError(f"seconds must be above 0, got {self.seconds:g}")
         if self.arrivals is not None and self.arrivals < 1:
             raise ConfigError(f"arrivals must be at least 1, got {self.arrivals}")
-        if self.pause < 0:
-            raise ConfigError(f"pause must not be negative, got {self.pause:g}")
+        if self.pause < 0 or self.spread < 0:
+            raise ConfigError(f"pause and spread must not be negative: {self.pause}, {self.spread}")
         if not 0 <= self.interrupts <= 1:
             raise ConfigError(f"interrupts is a share from 0 to 1, got {self.interrupts:g}")
+        low, high = self.cut_between
+        if not 0 <= low <= high:
+            raise ConfigError(
+                f"a cut lies between two times that rise from 0, got {low:g},{high:g}"
+            )
+        if self.client_processes is not None and self.client_processes < 1:
+            raise ConfigError(f"client processes must be at least 1, got {self.client_processes}")

@@ -48,9 +48,9 @@ class SocketTarget:
     async def session(self, *, paced: bool = True) -> AsyncIterator[SocketSession]:
         async with self._client() as tts:
             if not paced:
-                # As far ahead as anybody may be: longer than the longest prompt's speech.
+                # As far ahead as anybody may be; see `speak` for what is longer.
                 await tts.configure(lead_ms=tts.ready.limits.max_lead_ms)
-            yield SocketSession(tts)
+            yield SocketSession(tts, paced=paced)
 
     async def metrics(self) -> str:
         return await self._get("/metrics")
@@ -72,11 +72,11 @@ class SocketTarget:
 class SocketSession:
     """One WebSocket. A `Session`."""
 
-    def __init__(self, tts: RealtimeTTS) -> None:
-        self._tts = tts
+    def __init__(self, tts: RealtimeTTS, *, paced: bool) -> None:
+        self._tts, self._paced = tts, paced
 
     async def speak(self, turn: TurnPlan) -> Observation:
-        return await speak(self._tts, turn.deltas, turn.cut_after)
+        return await speak(self._tts, turn.deltas, turn.cut_after, paced=self._paced)
 
 
 def _read(request: urllib.request.Request, local: bool) -> str:

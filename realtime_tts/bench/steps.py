@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 _LINE = re.compile(
@@ -46,3 +46,18 @@ def between(before: Steps, after: Steps) -> tuple[StepTimes, ...]:
             mean = (seconds - earlier_seconds) / steps * 1000
             times.append(StepTimes(rows, kind, int(steps), round(mean, 3)))
     return tuple(times)
+
+
+def mean_ms(
+    steps: Iterable[StepTimes], rows: int | None = None, kind: str | None = None
+) -> float | None:
+    """Mean step that made frames, or of those of one size or kind; None without any."""
+    chosen = [
+        step
+        for step in steps
+        if step.rows and rows in (None, step.rows) and kind in (None, step.kind)
+    ]
+    total = sum(step.steps for step in chosen)
+    if not total:
+        return None
+    return round(sum(step.mean_ms * step.steps for step in chosen) / total, 3)

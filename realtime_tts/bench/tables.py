@@ -10,10 +10,13 @@ from rich.table import Table
 from realtime_tts.bench.result import LevelResult, Spread
 from realtime_tts.bench.run import BenchResult
 from realtime_tts.bench.settings import Mode
+from realtime_tts.bench.steps import mean_ms
+from realtime_tts.bench.suite import figures
 from realtime_tts.client.address import is_loopback
 
 LOAD_NAMES: dict[str, str] = {
     Mode.CLOSED: "sessions",
+    Mode.BURST: "turns at once",
     Mode.OPEN: "turns per second",
     Mode.AGENTS: "conversations",
 }
@@ -23,28 +26,38 @@ LOAD_NAMES: dict[str, str] = {
 class _Column:
     title: str
     cell: Callable[[LevelResult], str]
+    short: bool = True
+    """Also in the table for documents, which is a row for each level."""
 
 
 _COLUMNS = (
     _Column("turns", lambda level: str(level.turns)),
-    _Column("TTFA p50 ms", lambda level: _p(level.ttfa_raw_ms, "p50")),
-    _Column("TTFA p95 ms", lambda level: _p(level.ttfa_raw_ms, "p95")),
-    _Column("TTFA p99 ms", lambda level: _p(level.ttfa_raw_ms, "p99")),
-    _Column("audible p50 ms", lambda level: _p(level.ttfa_audible_ms, "p50")),
-    _Column("audible p95 ms", lambda level: _p(level.ttfa_audible_ms, "p95")),
-    _Column("audible p99 ms", lambda level: _p(level.ttfa_audible_ms, "p99")),
+    _Column("layout", lambda level: _layouts(level)),
+    _Column("TTFA ms", lambda level: _three(level.ttfa_raw_ms)),
+    _Column("TTFA at the server ms", lambda level: _three(level.ttfa_server_ms)),
+    _Column("audible ms", lambda level: _three(level.ttfa_audible_ms)),
     _Column("turns without a gap", lambda level: f"{level.viable_turns:.1%}"),
-    _Column("without a gap of ours", lambda level: f"{level.kept_turns:.1%}"),
-    _Column("viability", lambda level: f"{level.viability:.2%}"),
+    _Column("without a gap of ours", lambda level: f"{level.kept_turns:.1%}", short=False),
+    _Column("viability", lambda level: f"{level.viability:.2%}", short=False),
     _Column("underruns", lambda level: str(level.underruns)),
-    _Column("worst gap ms", lambda level: f"{level.worst_gap_ms:.0f}"),
-    _Column("held p95 ms", lambda level: _p(level.held_ms, "p95")),
-    _Column("RTF p50", lambda level: _p(level.rtf, "p50", 2)),
+    _Column("worst gap ms", lambda level: f"{level.worst_gap_ms:.0f}", short=False),
+    _Column("held p95 ms", lambda level: _p(level.held_ms, "p95"), short=False),
+    _Column("RTF p50", lambda level: _p(level.rtf, "p50", 2), short=False),
     _Column("RTF p95", lambda level: _p(level.rtf, "p95", 2)),
     _Column("audio s/s", lambda level: _number(level.capacity or level.audio_per_second, 1)),
+    _Column("step ms", lambda level: _number(level.step_ms, 1)),
     _Column("failed", lambda level: _failures(level)),
+    _Column("client lag p99 ms", lambda level: _p(level.client_lag_ms, "p99", 1)),
+    _Column("client processes", lambda level: str(level.client_processes), short=False),
+    _Column("client CPU", lambda level: f"{level.client_cpu:.0%}", short=False),
 )
-_INTERRUPT = _Column("interrupt p95 ms", lambda level: _p(level.interrupt_ms, "p95", 1))
+_CUT = (
+    _Column("interrupts", lambda level: str(level.interrupts_on_air)),
+    _Column("last byte ms", lambda level: _three(level.last_byte_ms, 1)),
+    _Column("last byte max ms", lambda level: _p(level.last_byte_ms, "max", 1)),
+    _Column("max in steps", lambda level: _p(level.last_byte_steps, "max", 2)),
+    _Column("interrupt answered p95 ms", lambda level: _p(level.interrupt_ms, "p95", 1), False),
+)
 
 
 def terminal_table(result: BenchResult) -> Table:
@@ -53,7 +66,7 @@ def terminal_table(result: BenchResult) -> Table:
     first, *others = _columns(result)
     table.add_column(first.title)
     for level in result.levels:
-        style = "yellow" if level.underruns or level.failed else None
+        style = None if level.sustained else "yellow"
         table.add_column(first.cell(level), justify="right", style=style)
     for column in others:
         table.add_row(column.title, *(column.cell(level) for level in result.levels))
@@ -62,7 +75,7 @@ def terminal_table(result: BenchResult) -> Table:
 
 def markdown_table(result: BenchResult) -> str:
     """For documents; says below on what it was measured."""
-    columns = _columns(result)
+    columns = [column for column in _columns(result) if column.short]
     lines = [
         "| " + " | ".join(column.title for column in columns) + " |",
         "|" + " ---: |" * len(columns),
@@ -71,50 +84,66 @@ def markdown_table(result: BenchResult) -> str:
         "| " + " | ".join(column.cell(level) for column in columns) + " |"
         for level in result.levels
     ]
-    parts = [*lines, "", headline(result), ""]
+    lines += ["", "Three numbers in a cell are p50 / p95 / p99.", ""]
+    lines += [f"- {note}" for note in result.notes] + ([""] if result.notes else [])
+    lines += _figure_lines(result) + [headline(result), ""]
     if result.command:
-        parts += [f"    {result.command}", ""]
-    return "\n".join(parts + _step_lines(result.levels))
+        lines += [f"    {result.command}", ""]
+    return "\n".join(lines + _step_lines(result.levels))
+
+
+def _figure_lines(result: BenchResult) -> list[str]:
+    lines = ["| figure | measured | on |", "| --- | ---: | --- |"]
+    lines += [f"| {each.name} | {each.value} | {each.seen} |" for each in figures(result.levels)]
+    return [*lines, ""]
 
 
 def _step_lines(levels: Sequence[LevelResult]) -> list[str]:
-    """How long the engine's steps took, where the server tells; how many of them in brackets."""
-    buckets = sorted({step.rows for level in levels for step in level.steps})
-    if not buckets:
-        return []
-    titles = " | ".join(f"rows ≤ {rows}" for rows in buckets)
-    lines = ["Mean engine step in ms (steps):", "", f"| load | kind | {titles} |"]
-    lines.append("| ---: | --- |" + " ---: |" * len(buckets))
-    for level in levels:
-        for kind in sorted({step.kind for step in level.steps}):
-            found = {step.rows: step for step in level.steps if step.kind == kind}
-            cells = [
-                f"{found[rows].mean_ms:.2f} ({found[rows].steps})" if rows in found else "–"
-                for rows in buckets
-            ]
-            lines.append(f"| {level.level} | {kind} | {' | '.join(cells)} |")
-    return [*lines, ""]
+    """How long the engine's steps took by rows, where the server tells, and GPU memory."""
+    steps = [step for level in levels for step in (*level.steps, *level.unpaced_steps)]
+    lines = []
+    if buckets := sorted({step.rows for step in steps if step.rows}):
+        lines += ["Mean engine step in ms by rows, codec and host included, of all levels:", ""]
+        lines += ["| rows ≤ | " + " | ".join(map(str, buckets)) + " |"]
+        lines += ["| --- |" + " ---: |" * len(buckets)]
+        for kind, name in (("decode", "decode only"), ("prefill", "with starts")):
+            means = [_number(mean_ms(steps, rows, kind), 1) for rows in buckets]
+            lines.append(f"| {name} | {' | '.join(means)} |")
+        lines.append("")
+    if used := [max(level.gpu_memory_mib) for level in levels if level.gpu_memory_mib]:
+        lines += [f"GPU memory in use: {max(used) / 1024:.1f} GiB at most.", ""]
+    return lines
 
 
 def headline(result: BenchResult) -> str:
     """Model, machine and load in one sentence."""
     machine, settings = result.machine, result.settings
-    timing = settings["timing"]
-    text = "whole texts"
-    if timing["kind"] != "whole":
-        pace = f"{timing['tokens_per_second']:g}"
-        if result.levels[0].mode == Mode.AGENTS:
-            pace = f"{settings['agents']['slowest']:g} to {settings['agents']['fastest']:g}"
-        text = f"text in {timing['kind']} at {pace} tokens/s"
     versions = f"realtime-tts {machine['realtime_tts']}"
     if machine["commit"]:
         versions += f" ({machine['commit']})"
+    versions += f", Python {machine['python']}"
+    if machine["torch"]:
+        versions += f", torch {machine['torch']}"
     noise = "RANDOM WEIGHTS, speech is noise: " if result.server["random_weights"] else ""
-    gpu = f", {machine['gpu']}" if machine["gpu"] else ""
+    gpu = f", {machine['gpu']} (driver {machine['gpu_driver']})" if machine["gpu"] else ""
     return (
         f"{noise}{result.server['model']}; load generator {_place(result.server['url'])}: "
-        f"{machine['cpu']}, {machine['cores']} cores{gpu}; {versions}; {text}; {result.began}"
+        f"{machine['cpu']}, {machine['cores']} cores{gpu}; {versions}; "
+        f"{_text(result)}; seed {settings['seed']}; {result.began}"
     )
+
+
+def _text(result: BenchResult) -> str:
+    """How texts arrived, unless a level had it otherwise."""
+    timing = result.settings["timing"]
+    if timing["kind"] == "whole":
+        return "whole texts"
+    pace = f"{timing['tokens_per_second']:g}"
+    if result.levels[0].mode == Mode.AGENTS:
+        agents = result.settings["agents"]
+        pace = f"{agents['slowest']:g} to {agents['fastest']:g}"
+    other = any("timing" in level.changes for level in result.levels)
+    return f"text in {timing['kind']} at {pace} tokens/s" + (", starts whole" if other else "")
 
 
 def _place(url: str) -> str:
@@ -125,9 +154,32 @@ def _place(url: str) -> str:
 
 
 def _columns(result: BenchResult) -> tuple[_Column, ...]:
-    load = LOAD_NAMES[result.levels[0].mode]
-    interrupt = (_INTERRUPT,) if any(level.interrupt_ms for level in result.levels) else ()
-    return (_Column(load, lambda level: level.level), *_COLUMNS, *interrupt)
+    modes = {level.mode for level in result.levels}
+    load = _Column(load_name(result.levels), lambda level: _load(level, mixed=len(modes) > 1))
+    cut = _CUT if any(level.last_byte_ms for level in result.levels) else ()
+    return (load, *_COLUMNS, *cut)
+
+
+def load_name(levels: Sequence[LevelResult]) -> str:
+    """What the levels count."""
+    modes = {level.mode for level in levels}
+    return LOAD_NAMES[modes.pop()] if len(modes) == 1 else "load"
+
+
+def _load(level: LevelResult, *, mixed: bool) -> str:
+    return f"{level.mode} {level.level}" if mixed else level.level
+
+
+def _layouts(level: LevelResult) -> str:
+    """The layout of all turns, or how many had which."""
+    if len(level.layouts) == 1:
+        return next(iter(level.layouts))
+    return ", ".join(f"{count} {name}" for name, count in sorted(level.layouts.items())) or "–"
+
+
+def _three(spread: Spread | None, digits: int = 0) -> str:
+    """p50 / p95 / p99."""
+    return " / ".join(_p(spread, which, digits) for which in ("p50", "p95", "p99"))
 
 
 def _p(spread: Spread | None, which: str, digits: int = 0) -> str:

@@ -6,27 +6,35 @@ import asyncio
 import time
 from collections.abc import Sequence
 
-from realtime_tts.bench.observation import Observation
+from realtime_tts.bench.observation import SAMPLE_RATE, Observation
 from realtime_tts.client import RealtimeTTS, Turn
 from realtime_tts.errors import OverloadedError, RealtimeTTSError, TurnError
 from tts_scheduler.report import Trace
 
 clock = time.perf_counter
 
+_HEARD_EVERY = 5 * SAMPLE_RATE
+
 Schedule = Sequence[tuple[float, str]]
 """(seconds to wait, text delta) in order."""
 
 
 async def speak(
-    tts: RealtimeTTS, schedule: Schedule, cut_after: float | None = None
+    tts: RealtimeTTS,
+    schedule: Schedule,
+    cut_after: float | None = None,
+    *,
+    paced: bool = True,
 ) -> Observation:
     """Send the deltas in their time and collect the packets.
 
-    `cut_after`: interrupt so many seconds after the first packet. Errors of the server and of the
-    connection do not come out of here: they are part of what was observed.
+    `cut_after`: interrupt so many seconds after the first packet. Unpaced, what came is reported as
+    heard, so that the server never waits for a listener. Errors of the server and of the connection
+    do not come out of here: they are part of what was observed.
     """
     seen = Observation(sum(len(delta) for _, delta in schedule), Trace(asked_at=clock()))
     tasks: list[asyncio.Task[None]] = []
+    heard = 0
     try:
         turn = await tts.turn()
         tasks.append(asyncio.create_task(_feed(turn, schedule, seen)))
@@ -34,6 +42,11 @@ async def speak(
             seen.packet(packet, clock())
             if cut_after is not None and len(tasks) == 1:
                 tasks.append(asyncio.create_task(_cut(turn, cut_after, seen)))
+            if not paced and turn.samples_received - heard >= _HEARD_EVERY:
+                heard = turn.samples_received
+                await turn.played(heard / SAMPLE_RATE * 1000)
+        if not paced:  # or the session's next turn would count this one's audio as still unheard
+            await turn.played(turn.samples_received / SAMPLE_RATE * 1000)
         seen.result = turn.result
         seen.layout = turn.layout
         if len(tasks) > 1:
@@ -61,6 +74,15 @@ async def _feed(turn: Turn, schedule: Schedule, seen: Observation) -> None:
 
 async def _cut(turn: Turn, after: float, seen: Observation) -> None:
     await asyncio.sleep(after)
+    on_air = not turn.over
     asked_at = clock()
     await turn.interrupt(played_ms=after * 1000)
     seen.interrupt_seconds = clock() - asked_at
+    if on_air and turn.last_audio_at is not None:
+        seen.last_byte_seconds = max(0.0, turn.last_audio_at - asked_at)
+
+
+def left(seen: Observation) -> float:
+    """Seconds until the listener has heard the turn; none if it was cut off or failed."""
+    heard = seen.interrupt_seconds is None and seen.error is None
+    return max(0.0, seen.heard_until - clock()) if heard else 0.0

@@ -4,6 +4,7 @@ Pure: a seed and a session's number give the same turns on every machine, howeve
 is. Nothing waits here.
 
 - *closed*: so many sessions, each speaks one turn after another.
+- *burst*: the same, but all of them begin each turn together.
 - *open*: turns begin at random times (Poisson); a slow answer never delays the next arrival.
 - *agents*: so many conversations. Somebody thinks, a language model answers at a pace of its own
   and now and then stalls, and some answers are talked over at a random point.
@@ -20,7 +21,6 @@ from realtime_tts.bench.deltas import DeltaTiming, schedule
 from realtime_tts.bench.prompts import PromptPicker
 from realtime_tts.bench.settings import BenchSettings, Mode
 
-_EARLIEST_CUT, _LATEST_CUT = 0.2, 2.0
 _CHARS_PER_SECOND = 14.0
 """Of spoken English, roughly: where an agent's answer can be cut off."""
 _OPEN_SECONDS = 30.0
@@ -88,7 +88,7 @@ def arrivals(settings: BenchSettings, rate: float) -> Iterator[Arrival]:
 
 def _turn(text: str, settings: BenchSettings, random: Random) -> TurnPlan:
     cut = random.random() < settings.interrupts
-    cut_after = random.uniform(_EARLIEST_CUT, _LATEST_CUT) if cut else None
+    cut_after = random.uniform(*settings.cut_between) if cut else None
     return TurnPlan(tuple(schedule(text, settings.timing, random)), cut_after)
 
 

@@ -9,42 +9,74 @@ import json
 import logging
 import shlex
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from realtime_tts.bench.load import Progress as Report
 from realtime_tts.bench.local_server import local_server
+from realtime_tts.bench.progress import Progress as Report
 from realtime_tts.bench.run import BenchResult
 from realtime_tts.bench.run import run as run_bench
 from realtime_tts.bench.settings import Level
+from realtime_tts.bench.suite import figures
 from realtime_tts.bench.tables import headline, markdown_table, terminal_table
 from realtime_tts.bench.target import Target
 from realtime_tts.cli.bench_arguments import add_arguments, bench_settings, levels_of
 from realtime_tts.cli.failures import ExitStatus
 from realtime_tts.cli.shown import shown_command
 from realtime_tts.client import SessionOptions
+from realtime_tts.errors import ConfigError
 
 __all__ = ["add_arguments", "run"]
+
+_TITLE_WIDTH, _LEVEL_WIDTH = 25, 12
 
 
 def run(arguments: argparse.Namespace) -> int:
     levels = levels_of(arguments)
     if arguments.png is not None:
         import matplotlib  # noqa: F401 - missing: say so now, not after the run
+    if arguments.compare is not None:
+        return _compare(arguments)
     with _quiet_client():
         result = asyncio.run(_run(arguments, levels))
     console = Console(highlight=False)
-    console.print(terminal_table(result))
+    if console.width >= _TITLE_WIDTH + _LEVEL_WIDTH * len(result.levels):
+        console.print(terminal_table(result))
+    else:
+        console.print("The table is too wide for this terminal: --markdown FILE writes it.")
+    for figure in figures(result.levels):
+        console.print(f"{figure.name}: [bold]{figure.value}[/] ({figure.seen})")
+    for note in result.notes:
+        console.print(note, style="yellow")
     console.print(headline(result), style="dim")
     if arguments.json is not None:
         arguments.json.write_text(json.dumps(result.as_dict(), indent=2) + "\n", encoding="utf-8")
     if arguments.markdown is not None:
         arguments.markdown.write_text(markdown_table(result), encoding="utf-8")
     if arguments.png is not None:
-        from realtime_tts.bench.plot import save_plot
+        _draw(result, arguments.png)
+    return ExitStatus.FAILED if result.missing else ExitStatus.OK
 
-        save_plot(result, arguments.png)
+
+def _draw(result: BenchResult, path: Path) -> None:
+    if len({level.mode for level in result.levels}) > 1:  # they have no axis in common
+        from realtime_tts.bench.growth import growth, save_growth
+
+        save_growth([growth(result.as_dict())], path)
+        return
+    from realtime_tts.bench.plot import save_plot
+
+    save_plot(result, path)
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    if arguments.png is None:
+        raise ConfigError("--compare draws a picture: say where with --png FILE")
+    from realtime_tts.bench.growth import read_growth, save_growth
+
+    save_growth([read_growth(path) for path in arguments.compare], arguments.png)
     return ExitStatus.OK
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from realtime_tts.bench.deltas import DeltaKind, DeltaTiming
 from realtime_tts.bench.prompts import PROMPTS
 from realtime_tts.bench.settings import AgentSettings, BenchSettings, Level, Mode
+from realtime_tts.bench.suite import suite_levels
 from realtime_tts.cli.session_arguments import (
     add_server_arguments,
     add_voice_arguments,
@@ -16,12 +18,18 @@ from realtime_tts.cli.session_arguments import (
 )
 from realtime_tts.errors import ConfigError
 
+_Number = TypeVar("_Number", int, float)
+
 _EXAMPLES = """\
 examples:
   realtime-tts bench --start --sessions 1,2,4,8          start a server, measure it, stop it
   realtime-tts bench --rate 0.5,1,2 --seconds 60         open loop: turns arrive, ready or not
   realtime-tts bench --mode agents --sessions 4,8        conversations that think and interrupt
   realtime-tts bench --random-weights 1.7B --start "--device cuda --slots 64" --sessions 1,8,64
+  realtime-tts bench --mode burst --sessions 64 --turns 15 --interrupts 1   64 turns at once
+  realtime-tts bench --sessions 64,128,256 --stop-at-underrun    how many it can carry
+  realtime-tts bench --suite --markdown table.md         the table of docs/performance.md
+  realtime-tts bench --compare a.json b.json --png growth.png    a picture of earlier results
   realtime-tts bench --in-process --sessions 1,4         the engine alone, without sockets
   realtime-tts bench --start "--engine fake" --json fake.json --png fake.png
   realtime-tts bench --deltas words --tokens-per-second 20 --stall-chance 0.02
@@ -56,6 +64,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_load_arguments(parser.add_argument_group("load"))
     _add_text_arguments(parser.add_argument_group("text"))
     output = parser.add_argument_group("output")
+    output.add_argument(
+        "--compare",
+        type=Path,
+        nargs="+",
+        metavar="JSON",
+        help="measure nothing: draw these results into --png, how TTFA and steps grow",
+    )
     output.add_argument("--json", type=Path, metavar="FILE", help="all figures")
     output.add_argument("--png", type=Path, metavar="FILE", help="a picture (extra `plot`)")
     output.add_argument("--markdown", type=Path, metavar="FILE", help="the table, for documents")
@@ -68,17 +83,28 @@ def _add_load_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--mode",
         choices=[mode.value for mode in Mode],
-        help="closed: so many sessions; open: turns arrive at a rate; agents: so many "
-        "conversations (default: closed, with --rate open)",
+        help="closed: so many sessions; burst: they begin each turn together; open: turns arrive "
+        "at a rate; agents: so many conversations (default: closed, with --rate open)",
+    )
+    group.add_argument(
+        "--suite",
+        action="store_true",
+        help="every figure of docs/performance.md in one run: starts alone and together, the open "
+        "loop (--rate, default: 20), conversations, and a ramp of streams (--sessions, default: "
+        "64,128,256,512) that ends at the first underrun",
     )
     group.add_argument(
         "--sessions",
-        default="1,2,4,8",
-        help="closed, agents: sessions at once (default: 1,2,4,8)",
+        help="closed, burst, agents: sessions at once (default: 1,2,4,8)",
+    )
+    group.add_argument(
+        "--stop-at-underrun",
+        action="store_true",
+        help="sessions: leave out the rest of them once a turn had an underrun or failed",
     )
     group.add_argument("--rate", help="open: turns per second on average (default: 1)")
     group.add_argument(
-        "--turns", type=int, default=5, help="closed, agents: turns per session (default: 5)"
+        "--turns", type=int, default=5, help="closed, burst, agents: turns per session (default: 5)"
     )
     group.add_argument(
         "--arrivals", type=int, help="open: so many turns, instead of so many seconds"
@@ -91,6 +117,12 @@ def _add_load_arguments(group: argparse._ArgumentGroup) -> None:
         "--pause", type=float, default=0.3, help="mean seconds between turns (default: 0.3)"
     )
     group.add_argument(
+        "--spread",
+        type=float,
+        default=0.0,
+        help="closed, agents: seconds over which sessions begin, one by one (default: 0, at once)",
+    )
+    group.add_argument(
         "--think", type=float, default=1.5, help="agents: mean seconds of thought (default: 1.5)"
     )
     group.add_argument(
@@ -99,16 +131,34 @@ def _add_load_arguments(group: argparse._ArgumentGroup) -> None:
         help="share of turns that are cut off (default: 0, agents: 0.2)",
     )
     group.add_argument(
+        "--cut-between",
+        metavar="LOW,HIGH",
+        default="0.2,2",
+        help="seconds after the first packet in which those are cut off (default: 0.2,2)",
+    )
+    group.add_argument(
         "--rtf-turns",
         type=int,
         default=2,
-        help="turns per session of the unpaced pass; 0: no RTF (default: 2)",
+        help="turns per session of the unpaced pass, which gives RTF and seconds of speech per "
+        "second; 0: none (default: 2)",
+    )
+    group.add_argument(
+        "--client-processes",
+        type=int,
+        metavar="N",
+        help="processes of the load generator (default: one for every 32 sessions, on half of the "
+        "cores at most)",
     )
 
 
 def _add_text_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
-        "--deltas", choices=[kind.value for kind in DeltaKind], default=DeltaKind.TOKENS.value
+        "--deltas",
+        choices=[kind.value for kind in DeltaKind],
+        default=DeltaKind.TOKENS.value,
+        help="tokens: pieces of words, as language models write them (default); words; whole: the "
+        "text at once, whose prompt is longer (layout full_text)",
     )
     group.add_argument(
         "--prompts", type=Path, metavar="FILE", help="texts to speak, one a line (default: our own)"
@@ -121,14 +171,32 @@ def _add_text_arguments(group: argparse._ArgumentGroup) -> None:
 
 def levels_of(arguments: argparse.Namespace) -> list[Level]:
     """The levels on the command line. Raises ConfigError."""
+    if arguments.suite:
+        if arguments.mode is not None:
+            raise ConfigError("--suite has levels of every mode: give either it or --mode")
+        sessions = _numbers(arguments.sessions or "64,128,256,512", int)
+        settings = bench_settings(arguments, arguments.url)
+        return suite_levels(settings, sessions, _numbers(arguments.rate or "20", float))
+    mode = Mode(arguments.mode or ("closed" if arguments.rate is None else "open"))
+    if mode is Mode.OPEN:
+        return [Level(mode, rate=rate) for rate in _numbers(arguments.rate or "1", float)]
+    climbs = arguments.stop_at_underrun
+    sessions = _numbers(arguments.sessions or "1,2,4,8", int)
+    return [Level(mode, sessions=number, climbs=climbs) for number in sessions]
+
+
+def _numbers(text: str, kind: type[_Number]) -> list[_Number]:
     try:
-        mode = Mode(arguments.mode or ("closed" if arguments.rate is None else "open"))
-        if mode is Mode.OPEN:
-            rates = (arguments.rate or "1").split(",")
-            return [Level(mode, rate=float(rate)) for rate in rates]
-        return [Level(mode, sessions=int(n)) for n in arguments.sessions.split(",")]
+        return [kind(part) for part in text.split(",")]
     except ValueError as error:
         raise ConfigError(f"expected numbers separated by commas: {error}") from error
+
+
+def _two(text: str) -> tuple[float, float]:
+    numbers = _numbers(text, float)
+    if len(numbers) != 2:
+        raise ConfigError(f"--cut-between takes two numbers as in 0.2,2; got {text!r}")
+    return numbers[0], numbers[1]
 
 
 def bench_settings(arguments: argparse.Namespace, url: str) -> BenchSettings:
@@ -150,10 +218,13 @@ def bench_settings(arguments: argparse.Namespace, url: str) -> BenchSettings:
         warm_up=arguments.warm_up,
         pause=arguments.pause,
         interrupts=arguments.interrupts or 0.0,
+        spread=arguments.spread,
         rtf_turns=arguments.rtf_turns,
         seed=arguments.seed,
         arrivals=arguments.arrivals,
         agents=_agents(arguments),
+        cut_between=_two(arguments.cut_between),
+        client_processes=arguments.client_processes,
         prompts=PROMPTS if arguments.prompts is None else prompts_of(arguments.prompts),
     )
 

@@ -9,6 +9,7 @@ time has consumed, and ends a turn after `max_turn_audio_ms`.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 
 from realtime_tts.client.report import Interrupted, TurnResult
@@ -25,6 +26,7 @@ class Inbox:
     def __init__(self, turn_id: str) -> None:
         self.turn_id = turn_id
         self.samples_received = 0
+        self.last_audio_at: float | None = None
         self.layout: str | None = None
         self.warnings: list[WarningMessage] = []
         self.result: TurnResult | None = None
@@ -46,6 +48,7 @@ class Inbox:
     def packet(self, data: bytes) -> None:
         """Audio of this turn came."""
         self.samples_received += len(data) // 2
+        self.last_audio_at = time.perf_counter()
         if not self._silenced:
             self._packets.append(data)
             self._changed.set()

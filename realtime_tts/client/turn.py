@@ -82,6 +82,12 @@ class Turn:
         return self._inbox.samples_received
 
     @property
+    def last_audio_at(self) -> float | None:
+        """When the last packet came, by `time.perf_counter`; None before the first. Packets that an
+        interrupt keeps from you count as well: it tells how long audio went on coming."""
+        return self._inbox.last_audio_at
+
+    @property
     def warnings(self) -> tuple[WarningMessage, ...]:
         """What the server warned about, such as text with nothing to speak."""
         return tuple(self._inbox.warnings)

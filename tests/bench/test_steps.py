@@ -1,4 +1,4 @@
-from realtime_tts.bench.steps import StepTimes, between, read_steps
+from realtime_tts.bench.steps import StepTimes, between, mean_ms, read_steps
 from realtime_tts.metrics import Metrics, row_bucket
 from tts_scheduler import Decode, Layout, Prefill, StepPlan
 
@@ -36,3 +36,15 @@ def test_step_times_are_exact_and_only_those_between_two_readings() -> None:
 def test_a_server_that_does_not_tell_has_no_step_times() -> None:
     assert between({}, read_steps("")) == ()
     assert read_steps("tts_engine_step_seconds_sum 3.0\n# HELP x y\n") == {}
+
+
+def test_the_mean_step_is_weighted_and_leaves_out_steps_without_frames() -> None:
+    steps = [
+        StepTimes(0, "decode", 9, 1.0),
+        StepTimes(2, "decode", 3, 4.0),
+        StepTimes(2, "prefill", 1, 8.0),
+    ]
+    assert mean_ms(steps) == 5.0
+    assert mean_ms(steps, 2, "decode") == 4.0
+    assert mean_ms(steps, 4) is None
+    assert mean_ms([]) is None

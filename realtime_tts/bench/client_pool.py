@@ -1,0 +1,184 @@
+"""The load generator in several processes: one that plays hundreds of listeners would be late."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from math import ceil
+
+from realtime_tts.bench.machine import usable_cores
+from realtime_tts.bench.meeting import Share
+from realtime_tts.bench.observed import Observed, merged
+from realtime_tts.bench.pipe import Answer, Done, Failed, GoOn, Here, Job, packed, read
+from realtime_tts.bench.progress import Progress
+from realtime_tts.bench.settings import BenchSettings, Level, Mode
+from realtime_tts.bench.turns import clock
+from realtime_tts.errors import RealtimeTTSError
+
+SESSIONS_PER_PROCESS = 32
+_TURN_SECONDS = 5.0
+"""Open loop: a turn's length, to guess how many run at once."""
+_NOTICE_SECONDS = 0.01
+"""From the last process that is there to the time at which all go on."""
+
+
+class ClientProcessFailed(RealtimeTTSError):
+    """One of the load generator's own processes could not go on; the message says why."""
+
+    code = "client_process_failed"
+
+
+def processes_for(level: Level, settings: BenchSettings) -> int:
+    """As many as asked for, or one for every 32 sessions, on half of the cores at most.
+
+    Never more than sessions, so that none is idle.
+    """
+    sessions = level.sessions
+    if level.mode is Mode.OPEN:
+        sessions = ceil(level.rate * _TURN_SECONDS)
+    wanted = settings.client_processes
+    if wanted is None:
+        wanted = min(ceil(sessions / SESSIONS_PER_PROCESS), max(1, usable_cores() // 2))
+    return max(1, min(wanted, sessions))
+
+
+class ClientPool:
+    """Client processes, started when first needed. Made by `client_pool`."""
+
+    def __init__(self) -> None:
+        self._processes: list[asyncio.subprocess.Process] = []
+
+    async def carry_out(
+        self,
+        level: Level,
+        settings: BenchSettings,
+        progress: Progress,
+        *,
+        processes: int,
+        paced: bool = True,
+    ) -> Observed:
+        """One pass, in so many processes. Raises ClientProcessFailed."""
+        while len(self._processes) < processes:
+            self._processes.append(await _start())
+        crew = _Crew(self._processes[:processes], progress, level, settings, paced=paced)
+        try:
+            parts = await crew.run()
+        except BaseException:
+            await self.stop()  # the others wait for the one that failed
+            raise
+        return merged(parts, 0 if level.mode is Mode.OPEN and paced else level.sessions)
+
+    async def stop(self) -> None:
+        """End all of them; the next pass starts others."""
+        ending, self._processes = self._processes, []
+        for process in ending:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+        await asyncio.gather(*(process.wait() for process in ending))
+
+
+@contextlib.asynccontextmanager
+async def client_pool() -> AsyncIterator[ClientPool]:
+    """A pool for as long as a block lasts."""
+    pool = ClientPool()
+    try:
+        yield pool
+    finally:
+        await pool.stop()
+
+
+@dataclass(slots=True)
+class _Member:
+    process: asyncio.subprocess.Process
+    turns: int = 0
+
+
+class _Crew:
+    """The processes of one pass."""
+
+    def __init__(
+        self,
+        processes: list[asyncio.subprocess.Process],
+        progress: Progress,
+        level: Level,
+        settings: BenchSettings,
+        *,
+        paced: bool,
+    ) -> None:
+        self._members = [_Member(process) for process in processes]
+        self._progress = progress
+        of = len(processes)
+        self._jobs = [Job(level, settings, Share(i, of), paced) for i in range(of)]
+        self._total = _total(level, settings, paced=paced)
+        self._here = 0
+
+    async def run(self) -> list[Observed]:
+        for member, job in zip(self._members, self._jobs, strict=True):
+            await _tell(member, job)
+        tasks = [asyncio.create_task(self._listen(member)) for member in self._members]
+        try:
+            return list(await asyncio.gather(*tasks))
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _listen(self, member: _Member) -> Observed:
+        assert member.process.stdout is not None
+        while True:
+            try:
+                answer: Answer = await read(member.process.stdout)
+            except asyncio.IncompleteReadError:
+                status = await member.process.wait()
+                message = f"a client process ended with status {status}; see standard error"
+                raise ClientProcessFailed(message) from None
+            match answer:
+                case Observed():
+                    return answer
+                case Failed(message):
+                    raise ClientProcessFailed(message)
+                case Here():
+                    await self._one_is_here()
+                case Done(what, turns):
+                    member.turns = turns
+                    done = sum(each.turns for each in self._members)
+                    self._progress(what, done, self._total)
+
+    async def _one_is_here(self) -> None:
+        self._here += 1
+        if self._here == len(self._members):
+            self._here = 0
+            at = clock() + _NOTICE_SECONDS
+            for member in self._members:
+                await _tell(member, GoOn(at))
+
+
+def _total(level: Level, settings: BenchSettings, *, paced: bool) -> int | None:
+    if not paced:
+        return level.sessions * settings.rtf_turns
+    if level.mode is Mode.OPEN:
+        return settings.arrivals
+    return None if settings.seconds else level.sessions * settings.turns
+
+
+async def _start() -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "realtime_tts.bench.client_process",
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        start_new_session=True,  # Ctrl-C in the terminal is ours; we stop it ourselves
+    )
+
+
+async def _tell(member: _Member, message: Job | GoOn) -> None:
+    assert member.process.stdin is not None
+    try:
+        member.process.stdin.write(packed(message))
+        await member.process.stdin.drain()
+    except (BrokenPipeError, ConnectionResetError):
+        return  # it has ended: whoever listens to it will say so

@@ -1,0 +1,80 @@
+"""Where the sessions of a load wait for each other, also across client processes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Protocol, TypeVar
+
+from realtime_tts.bench.turns import clock
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The part of a load that one client process carries: of `of` sessions or arrivals, one."""
+
+    index: int = 0
+    of: int = 1
+
+    def of_many(self, items: Iterable[T]) -> Iterator[T]:
+        """Ours among these: every `of`-th."""
+        return islice(items, self.index, None, self.of)
+
+
+class Meeting(Protocol):
+    """Of all client processes of a pass."""
+
+    async def meet(self) -> float:
+        """Wait until every process is here; returns when, by `clock`, all of them go on."""
+
+
+class Alone:
+    """The `Meeting` of a load generator that is one process."""
+
+    async def meet(self) -> float:
+        return clock()
+
+
+class Rounds:
+    """Turns that all sessions begin together."""
+
+    def __init__(self, sessions: int, meeting: Meeting) -> None:
+        """`sessions`: of this process."""
+        self._barrier = asyncio.Barrier(sessions)
+        self._meeting = meeting
+        self._due = 0.0
+
+    async def begin(self) -> float:
+        """Wait for all others; returns when, by `clock`, all begin, which is now."""
+        if await self._barrier.wait() == 0:
+            self._due = await self._meeting.meet()
+        await self._barrier.wait()
+        await sleep_until(self._due)
+        return self._due
+
+
+class Enough:
+    """Set once every session of every process has spoken the turns that count."""
+
+    def __init__(self, sessions: int, meeting: Meeting) -> None:
+        """`sessions`: of this process."""
+        self._missing, self._meeting = sessions, meeting
+        self._over = asyncio.Event()
+
+    async def one_more(self) -> None:
+        """A session has; returns when all have."""
+        self._missing -= 1
+        if self._missing == 0:
+            await self._meeting.meet()
+            self._over.set()
+        await self._over.wait()
+
+
+async def sleep_until(due: float) -> None:
+    """Sleep until `due`, by `clock`."""
+    if (wait := due - clock()) > 0:
+        await asyncio.sleep(wait)

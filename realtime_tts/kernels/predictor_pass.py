@@ -25,7 +25,6 @@ MOST_PASS_ROWS = 32
 _MOST_TILE_BYTES = 112 * 1024
 _TILES = (32, 16, 8)
 _CHUNKS = (1024, 512, 256, 128, 64, 32, 16)
-_MOST_CHUNKS = 4
 
 
 class PassLayer(NamedTuple):
@@ -136,9 +135,9 @@ def tile_columns(columns: int, programs: int, sides: int = 1) -> int:
     return min(choices, key=lambda width: -(-columns // width // programs) * width)
 
 
-def chunk_inputs(inputs: int) -> int | None:
+def chunk_inputs(inputs: int, longest: int = _CHUNKS[0]) -> int | None:
     """The length of the pieces in which a product's inputs are summed; None if there is none."""
-    fitting = [size for size in _CHUNKS if inputs % size == 0 and inputs <= size * _MOST_CHUNKS]
+    fitting = [size for size in _CHUNKS if inputs % size == 0 and size <= longest]
     return fitting[0] if fitting else None
 
 

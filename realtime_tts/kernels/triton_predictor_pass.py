@@ -52,6 +52,9 @@ from realtime_tts.kernels.predictor_pass import (
 WARPS = 8
 DOT_FROM = 3
 """Rows from which on tensor cores multiply; they take 16 at a time, so few rows are mostly padding."""
+CHUNK, DOT_CHUNK = 128, 1024
+"""Inputs of a piece, multiplied or for tensor cores. A load of fewer numbers than a program has
+threads takes the layout of what it is multiplied with: no exchange between threads."""
 COOPERATIVE = True
 PREFETCH = True
 """Whether the weights of the phase after the next are brought into the L2 cache."""
@@ -118,6 +121,7 @@ def _settings(
     """What the kernel is compiled for."""
     heads, kv_heads, dim = model.heads, model.kv_heads, model.head_dim
     programs, dot = model.programs, rows >= DOT_FROM
+    longest = DOT_CHUNK if dot else CHUNK
     return {
         "PROGRAMS": programs, "COUNT": count, "DOT": dot,
         "PAD": max(16, triton.next_power_of_2(rows)) if dot else 1,
@@ -129,8 +133,9 @@ def _settings(
         "HIDDEN_TILE": tile_columns(hidden, programs),
         "WIDE_TILE": tile_columns(intermediate, programs, 2),
         "VOCAB_TILE": tile_columns(vocab, programs),
-        "HIDDEN_CHUNK": chunk_inputs(hidden), "HEADS_CHUNK": chunk_inputs(heads * dim),
-        "WIDE_CHUNK": chunk_inputs(intermediate),
+        "HIDDEN_CHUNK": chunk_inputs(hidden, longest),
+        "HEADS_CHUNK": chunk_inputs(heads * dim, longest),
+        "WIDE_CHUNK": chunk_inputs(intermediate, longest),
         "PREFETCH": PREFETCH, "num_warps": WARPS,
     }  # fmt: skip
 
@@ -145,6 +150,7 @@ def _check(
     assert x.dtype == head.dtype == pages.dtype == model.norm.dtype
     assert rows // count <= pages.shape[1] and position + count <= pages.shape[4]
     assert model.cos.is_contiguous() and model.sin.is_contiguous()
+    assert pages.numel() < 1 << 31, "places in the pages are counted in 32 bits"
 
 
 # Weights -----------------------------------------------------------------------------------------
@@ -154,14 +160,16 @@ def _check(
 def _weights(table, layer, FIELD: tl.constexpr, x):
     """Where a layer's weights of this kind lie."""
     address = tl.load(table + layer * _FIELDS + FIELD)
-    return tl.multiple_of(address, 16).to(x.dtype)
+    return tl.multiple_of(address.to(x.dtype), 16)
 
 
 @triton.jit
 def _tile_rows(tile, TILE: tl.constexpr, SIDES: tl.constexpr, SIDE: tl.constexpr):
     """The rows of the weights [TILE * SIDES] that make a tile; of two sides, they alternate."""
     at = tl.arange(0, TILE * SIDES)
-    return at % SIDES * SIDE + tile * TILE + at // SIDES
+    if SIDES == 2:
+        at = at % 2 * SIDE + at // 2
+    return tile * TILE + at
 
 
 @triton.jit
@@ -169,27 +177,33 @@ def _load_tiles(
     weights, COLUMNS: tl.constexpr, K: tl.constexpr, TILE: tl.constexpr, SIDES: tl.constexpr,
     CHUNK: tl.constexpr, PROGRAMS: tl.constexpr, DOT: tl.constexpr,
 ):  # fmt: skip
-    """All pieces [parts, rows, part] of this program's tiles, those of a tile together."""
-    PART: tl.constexpr = _part(CHUNK, TILE * SIDES, DOT)
-    inner = tl.arange(0, CHUNK // PART)[:, None, None] * PART + tl.arange(0, PART)[None, None, :]
+    """All pieces of this program's tiles, those of a tile together, K in order: for tensor cores
+    [parts, rows, part], a part for each warp, else [rows, CHUNK]."""
     pieces = ()
     for index in tl.static_range((COLUMNS // TILE + PROGRAMS - 1) // PROGRAMS):
         tile = tl.program_id(0) + index * PROGRAMS
-        rows = _tile_rows(tile, TILE, SIDES, COLUMNS)[None, :, None]
+        rows = _tile_rows(tile, TILE, SIDES, COLUMNS)
+        if DOT:
+            source = weights + rows[None, :, None] * K + _inner(CHUNK)
+        else:
+            source = weights + rows[:, None] * K + tl.arange(0, CHUNK)[None, :]
         for chunk in tl.static_range(K // CHUNK):
-            source = weights + rows * K + chunk * CHUNK + inner
-            mask = (rows >= 0) & (inner >= 0) & (tile < COLUMNS // TILE)
-            pieces = pieces + (tl.load(source, mask=mask, other=0.0),)
+            pieces = pieces + (tl.load(source + chunk * CHUNK, mask=tile < COLUMNS // TILE),)
     return pieces
 
 
+@triton.jit
+def _inner(CHUNK: tl.constexpr):
+    """Where the inputs of a chunk lie, [parts, 1, part]."""
+    PART: tl.constexpr = _part(CHUNK)
+    part = tl.arange(0, CHUNK // PART)[:, None, None] * PART
+    return part + tl.arange(0, PART)[None, None, :]
+
+
 @triton.constexpr_function
-def _part(chunk, rows, dot):
-    """Inputs that lie side by side in a piece. Multiplied, the fewer a thread's own inputs, the
-    fewer registers they take; for tensor cores, each of eight warps has one part."""
-    if dot:
-        return max(16, chunk // 8)
-    return min(chunk, max(128, 2048 // rows))
+def _part(chunk):
+    """Inputs of a warp: there are eight, and a product takes sixteen at least."""
+    return max(16, chunk // 8)
 
 
 @triton.jit
@@ -224,50 +238,62 @@ def _fetched(lines):
 
 @triton.jit
 def _load_inputs(
-    source, first, rows, norm, eps, K: tl.constexpr, CHUNK: tl.constexpr, PART: tl.constexpr,
-    PAD: tl.constexpr, NORM: tl.constexpr,
+    source, first, rows, norm, eps, K: tl.constexpr, CHUNK: tl.constexpr, PAD: tl.constexpr,
+    NORM: tl.constexpr, DOT: tl.constexpr,
 ):  # fmt: skip
-    """Rows of `source` from `first` on, below `rows`: pieces [parts, PAD, part] of its type, after
-    an RMSNorm if NORM."""
-    row = first + tl.arange(0, PAD)[None, :, None]
-    inner = tl.arange(0, CHUNK // PART)[:, None, None] * PART + tl.arange(0, PART)[None, None, :]
+    """Rows of `source` from `first` on, below `rows`, after an RMSNorm if NORM: pieces of its type,
+    [parts, PAD, part] for tensor cores, else [1, CHUNK]."""
+    kind = source.dtype.element_ty
+    if DOT:
+        row = first + tl.arange(0, PAD)[None, :, None]
+        inner = _inner(CHUNK)
+        place = source + row * K + inner
+        mask = row < rows
+    else:
+        inner = tl.arange(0, CHUNK)[None, :]
+        place = source + first * K + inner
+        mask = first < rows
     pieces = ()
     for chunk in tl.static_range(K // CHUNK):
-        place = source + row * K + chunk * CHUNK + inner
-        mask = (row < rows) & (inner >= 0)
-        pieces = pieces + (tl.load(place, mask=mask, other=0.0, cache_modifier=".cg"),)
+        piece = tl.load(place + chunk * CHUNK, mask=mask, other=0.0, cache_modifier=".cg")
+        pieces = pieces + (piece,)
     if NORM:
-        squares = tl.zeros([PAD], tl.float32)
-        for chunk in tl.static_range(K // CHUNK):
-            wide = pieces[chunk].to(tl.float32)
-            squares += tl.sum(tl.sum(wide * wide, 2), 0)
-        scale = tl.rsqrt(squares / K + eps)[None, :, None]
+        if DOT:
+            squares = tl.zeros([PAD], tl.float32)
+            for chunk in tl.static_range(K // CHUNK):
+                wide = pieces[chunk].to(tl.float32)
+                squares += tl.sum(tl.sum(wide * wide, 2), 0)
+            scale = tl.rsqrt(squares / K + eps)[None, :, None]
+        else:
+            squares = tl.zeros([1, CHUNK], tl.float32)
+            for chunk in tl.static_range(K // CHUNK):
+                wide = pieces[chunk].to(tl.float32)
+                squares += wide * wide
+            scale = tl.rsqrt(tl.sum(tl.sum(squares, 1), 0) / K + eps)
         normed = ()
         for chunk in tl.static_range(K // CHUNK):
             weights = tl.load(norm + chunk * CHUNK + inner).to(tl.float32)
-            wide = pieces[chunk].to(tl.float32) * scale * weights
-            normed = normed + (wide.to(source.dtype.element_ty),)
+            normed = normed + ((pieces[chunk].to(tl.float32) * scale * weights).to(kind),)
         pieces = normed
     return pieces
 
 
 @triton.jit
 def _multiply(
-    inputs, tiles, FIRST: tl.constexpr, CHUNKS: tl.constexpr, PARTS: tl.constexpr,
-    PART: tl.constexpr, PAD: tl.constexpr, ROWS: tl.constexpr, DOT: tl.constexpr,
+    inputs, tiles, FIRST: tl.constexpr, CHUNKS: tl.constexpr, CHUNK: tl.constexpr,
+    PAD: tl.constexpr, ROWS: tl.constexpr, DOT: tl.constexpr,
 ):  # fmt: skip
     """[PAD, ROWS] float32: the inputs' pieces times those of the tile that begins at FIRST."""
     if DOT:
-        sums = tl.zeros([PARTS, PAD, ROWS], tl.float32)
+        sums = tl.zeros([CHUNK // _part(CHUNK), PAD, ROWS], tl.float32)
         for chunk in tl.static_range(CHUNKS):
             turned = tl.permute(tiles[FIRST + chunk], (0, 2, 1))
             sums = tl.dot(inputs[chunk], turned, sums, input_precision="ieee")
         result = tl.sum(sums, 0)
     else:
-        products = tl.zeros([ROWS, PART], tl.float32)
+        products = tl.zeros([ROWS, CHUNK], tl.float32)
         for chunk in tl.static_range(CHUNKS):
-            wide = inputs[chunk].to(tl.float32) * tiles[FIRST + chunk].to(tl.float32)
-            products += tl.sum(wide, 0)
+            products += tiles[FIRST + chunk].to(tl.float32) * inputs[chunk].to(tl.float32)
         result = tl.sum(products, 1)[None, :]
     return result
 
@@ -280,19 +306,17 @@ def _product(
 ):  # fmt: skip
     """This program's columns of source @ weights.T, into `target` [rows, COLUMNS] as END says."""
     SIDES: tl.constexpr = 2 if END == _SWIGLU else 1
-    PART: tl.constexpr = _part(CHUNK, TILE * SIDES, DOT)
     kind = target.dtype.element_ty
     for first in tl.static_range(ROUNDS):
-        inputs = _load_inputs(source, first, rows, norm, eps, K, CHUNK, PART, PAD, NORM)
+        inputs = _load_inputs(source, first, rows, norm, eps, K, CHUNK, PAD, NORM, DOT)
         for index in tl.static_range((COLUMNS // TILE + PROGRAMS - 1) // PROGRAMS):
             tile = tl.program_id(0) + index * PROGRAMS
             row = first + tl.arange(0, PAD)[:, None]
             place = target + row * COLUMNS + tile * TILE + tl.arange(0, TILE)[None, :]
-            mask = (row < rows) & (tl.arange(0, TILE)[None, :] >= 0) & (tile < COLUMNS // TILE)
+            mask = (row < rows) & (tile < COLUMNS // TILE)
             sums = _multiply(
-                inputs, tiles, index * (K // CHUNK), K // CHUNK, CHUNK // PART, PART, PAD,
-                TILE * SIDES, DOT,
-            ).to(kind)  # fmt: skip
+                inputs, tiles, index * (K // CHUNK), K // CHUNK, CHUNK, PAD, TILE * SIDES, DOT
+            ).to(kind)
             if END == _ADD:
                 residual = tl.load(place, mask=mask, other=0.0, cache_modifier=".cg")
                 sums = (residual.to(tl.float32) + sums.to(tl.float32)).to(kind)
@@ -333,7 +357,7 @@ def _attend(
     for item in range(tl.program_id(0), slots * KEYS, PROGRAMS):
         slot, head = item // KEYS, item % KEYS
         # Of the page, the positions that were there before; the new ones are put in by hand.
-        page = pages + (slot * 2 * KEYS + head).to(tl.int64) * LENGTH * DIM
+        page = pages + (slot * 2 * KEYS + head) * LENGTH * DIM
         place, seen = page + step * DIM + at, (step < position) & (at >= 0)
         VALUES: tl.constexpr = KEYS * LENGTH * DIM
         key = tl.load(place, mask=seen, other=0.0)
@@ -452,7 +476,7 @@ def _pass(
                     _wait(counter, target)
                 _attend(
                     qkv, _weights(table, layer, 2, x), cos, sin,
-                    pages + layer.to(tl.int64) * layer_stride, attended,
+                    pages + layer * layer_stride, attended,
                     slots, position, eps, scale, HEADS, KEYS, DIM, LENGTH, STEPS, COUNT, PROGRAMS,
                 )  # fmt: skip
                 if ALL:

@@ -65,7 +65,7 @@ class PassModel:
     eps: float
     programs: int
     table: Tensor = field(init=False)
-    """[layers, 7] int64: where the weights lie. A kernel's loop over layers cannot index tensors."""
+    """[layers, 7] int64: where the weights lie, for the kernel's loop over layers."""
     barrier: Tensor = field(init=False)
     """[4, 32] int32: the counters of the programs' barriers, each in a cache line of its own, and
     where they stood before the pass. One pass at a time may use them."""

@@ -146,7 +146,8 @@ class FusedPredictor:
             position = j + 2 - count
             return predictor_pass(x, self._whole, _weight(head), self._pages, position, count)
         slots = self._slots[:rows].repeat(count)
-        positions = self._positions[j + 2 - count : j + 2, :rows].flatten()
+        # Of a single row, flatten() alone is a view with gaps, which kernels would misread.
+        positions = self._positions[j + 2 - count : j + 2, :rows].flatten().contiguous()
         return head(self._pass(x, slots, positions)[-rows:])
 
     def _pass(self, x: Tensor, slots: Tensor, positions: Tensor) -> Tensor:

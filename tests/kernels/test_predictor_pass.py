@@ -21,7 +21,7 @@ from realtime_tts.kernels.predictor_pass import (
     pass_fits,
     tile_columns,
 )
-from realtime_tts.model import linear
+from realtime_tts.model import fused, linear
 from realtime_tts.model.code_predictor import CodePredictor
 from realtime_tts.model.config import PredictorConfig, TransformerConfig
 from realtime_tts.model.fused import FusedPredictor
@@ -196,38 +196,73 @@ def make_predictor(device: torch.device, monkeypatch: pytest.MonkeyPatch) -> Cod
     return CodePredictor(config, SMALL.hidden, 16, weights, device, torch.float32)
 
 
-@pytest.mark.parametrize("rows", [1, 2, 16, 17])
+class Launches(list[int]):
+    """The rows of every pass made in one launch from now on."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._launch = predictor_pass.triton
+        monkeypatch.setattr(predictor_pass, "_triton", self._noted)
+
+    def _noted(self, x: Tensor, *rest: Any) -> Tensor:
+        self.append(len(x))
+        return self._launch(x, *rest)
+
+
+def greedy_codes(
+    predictor: CodePredictor, hidden: Tensor, embedding: Tensor, programs: int
+) -> tuple[Tensor, Tensor]:
+    """Codes and all logits."""
+    seen: list[Tensor] = []
+
+    def greedy(logits: Tensor, codebook: int) -> Tensor:
+        seen.append(logits)
+        return logits.argmax(-1)
+
+    rows, device = len(hidden), hidden.device
+    fused = FusedPredictor(predictor, rows + 1, device, programs=programs)
+    first = torch.zeros(rows, dtype=torch.long, device=device)
+    codes, _ = fused.codes(hidden, first, embedding, greedy)
+    return codes, torch.stack(seen)
+
+
+def shorten(predictor: CodePredictor) -> None:
+    """To three passes: interpreted, all fifteen of separate kernels take half a minute."""
+    predictor.heads = predictor.heads[:3]
+    collect = predictor.collect
+    predictor.collect = lambda first, embedding, others: collect(  # type: ignore[method-assign]
+        first, embedding, [*others, *[first] * (15 - len(others))]
+    )
+
+
+@pytest.mark.parametrize("rows", [1, 3])
 def test_greedy_codes_are_those_of_separate_kernels(
     rows: int, random: Random, monkeypatch: pytest.MonkeyPatch, close: Check
 ) -> None:
     hidden, embedding = random(rows, SMALL.hidden), random(rows, SMALL.hidden)
     predictor = make_predictor(hidden.device, monkeypatch)
-    if hidden.device.type == "cpu" and rows > 1:
-        predictor.heads = predictor.heads[:3]  # interpreted, all fifteen take half a minute
-        predictor.collect = lambda first, _, others: (torch.stack((first, *others), 1), first)  # type: ignore[method-assign]
-    launched: list[int] = []
-    forward = predictor_pass.triton
-    monkeypatch.setattr(
-        predictor_pass, "_triton", lambda *args: (launched.append(len(args[0])), forward(*args))[1]
-    )
-    results: list[tuple[Tensor, Tensor]] = []
-    for programs in (0, 3):
-        seen: list[Tensor] = []
-
-        def greedy(logits: Tensor, codebook: int, seen: list[Tensor] = seen) -> Tensor:
-            seen.append(logits)
-            return logits.argmax(-1)
-
-        fused = FusedPredictor(predictor, rows + 1, hidden.device, programs=programs)
-        codes, _ = fused.codes(
-            hidden, torch.zeros(rows).long().to(hidden.device), embedding, greedy
-        )
-        results.append((codes, torch.stack(seen)))
-    (wanted, wanted_logits), (found, logits) = results
+    if hidden.device.type == "cpu":
+        shorten(predictor)
+    launches = Launches(monkeypatch)
+    wanted, wanted_logits = greedy_codes(predictor, hidden, embedding, programs=0)
+    assert launches == []
+    found, logits = greedy_codes(predictor, hidden, embedding, programs=3)
+    assert launches == [2 * rows] + [rows] * (len(predictor.heads) - 1)
     close(logits, wanted_logits)
     assert torch.equal(found, wanted)
-    count = len(predictor.heads)
-    assert launched == ([2 * rows] + [rows] * (count - 1) if rows <= 16 else [])
+
+
+def test_larger_batches_make_separate_launches(
+    random: Random, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fused, "MOST_PASS_ROWS", 4)
+    hidden = random(3, SMALL.hidden)
+    predictor = make_predictor(hidden.device, monkeypatch)
+    shorten(predictor)
+    launches = Launches(monkeypatch)
+    greedy_codes(predictor, hidden, hidden, programs=3)
+    assert launches == []
+    greedy_codes(predictor, hidden[:2], hidden[:2], programs=3)
+    assert launches == [4, 2, 2]
 
 
 def test_a_cpu_makes_no_whole_passes_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:

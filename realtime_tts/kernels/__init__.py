@@ -21,6 +21,7 @@ Triton need not be installed. Arguments named alike mean the same everywhere:
 from realtime_tts.kernels.attention import decode_attention, prompt_attention
 from realtime_tts.kernels.dispatch import Kernel, triton_available
 from realtime_tts.kernels.elementwise import add_rms_norm, rms_norm, swiglu
+from realtime_tts.kernels.predictor_pass import predictor_pass
 from realtime_tts.kernels.sampling import sample
 from realtime_tts.kernels.storing import rope_and_store
 
@@ -28,6 +29,7 @@ __all__ = [
     "Kernel",
     "add_rms_norm",
     "decode_attention",
+    "predictor_pass",
     "prompt_attention",
     "rms_norm",
     "rope_and_store",

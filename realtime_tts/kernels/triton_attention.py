@@ -29,6 +29,7 @@ def decode_attention(
     rows, heads, dim = query.shape
     kv_heads, page_size = pages.shape[2:4]
     _check(query, pages, heads, kv_heads)
+    assert slots.is_contiguous() and lengths.is_contiguous()
     out = query.new_empty(rows, heads * dim)
     if not rows:
         return out
@@ -64,6 +65,7 @@ def prompt_attention(
     rows, length, heads, dim = query.shape
     kv_heads, page_size = pages.shape[2:4]
     _check(query, pages, heads, kv_heads)
+    assert slots.is_contiguous() and starts.is_contiguous() and lengths.is_contiguous()
     out = query.new_empty(rows, length, heads * dim)
     queries = min(64, max(_TILE, triton.next_power_of_2(length)))
     if rows and length:

@@ -25,6 +25,7 @@ def rope_and_store(
     heads = total - 2 * kv_heads
     assert qkv.stride(2) == 1 and norm.is_contiguous() and dim % 2 == 0
     assert cos.is_contiguous() and sin.is_contiguous() and pages[0].is_contiguous()
+    assert slots.is_contiguous() and positions.is_contiguous()
     query = qkv.new_empty(rows, heads, dim)
     if rows:
         _rope_and_store[(rows, triton.cdiv(total, _HEADS))](

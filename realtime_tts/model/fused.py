@@ -1,7 +1,8 @@
 """Decoder layers by the fused kernels, keys and values in pages: what a GPU runs.
 
 It computes what `DecoderLayer.project` and `output` do, in ten kernels a layer instead of thirty:
-each sum with the residual, and the norm that follows it, are one.
+each sum with the residual, and the norm that follows it, are one. A pass of the code predictor over
+few rows is a single kernel.
 """
 
 from __future__ import annotations
@@ -14,12 +15,20 @@ from torch import Tensor
 from realtime_tts.kernels import (
     add_rms_norm,
     decode_attention,
+    predictor_pass,
     rms_norm,
     rope_and_store,
     swiglu,
 )
+from realtime_tts.kernels.predictor_pass import (
+    MOST_PASS_ROWS,
+    PassLayer,
+    PassModel,
+    pass_fits,
+)
 from realtime_tts.model.code_predictor import Choose, CodePredictor
 from realtime_tts.model.layers import DecoderLayer, RMSNorm
+from realtime_tts.model.linear import Linear
 
 Attend = Callable[[int, Tensor, Tensor], Tensor]
 """From a layer's number, its fused product [M, heads + 2 * kv_heads, D] and the weights of its head
@@ -43,10 +52,62 @@ def fused_layers(
     return normed
 
 
-class FusedPredictor:
-    """`CodePredictor.codes` for batches of up to `rows`: every row has one page of 16 positions."""
+def pass_model(predictor: CodePredictor, programs: int) -> PassModel | None:
+    """The predictor as `predictor_pass` takes it; None if that cannot run it.
 
-    def __init__(self, predictor: CodePredictor, rows: int, device: torch.device) -> None:
+    The weights stay where they are, so the predictor's layers and this share them.
+    """
+    products = [linear for layer in predictor.layers for linear in _products(layer)]
+    if any(linear.weight is None or linear.bias is not None for linear in products):
+        return None
+    layers = [
+        PassLayer(
+            layer.input_norm.weight, _weight(layer.qkv), layer.head_norm.weight,
+            _weight(layer.attention_output), layer.output_norm.weight,
+            _weight(layer.mlp.gate_up), _weight(layer.mlp.down),
+        )
+        for layer in predictor.layers
+    ]  # fmt: skip
+    norm, (cos, sin) = predictor.norm, predictor.turns
+    if any(head.weight is None or head.bias is not None for head in predictor.heads):
+        return None
+    model = PassModel(layers, norm.weight, cos, sin, norm.eps, programs)
+    return model if pass_fits(model, predictor.config.vocab) else None
+
+
+def _products(layer: DecoderLayer) -> tuple[Linear, ...]:
+    return layer.qkv, layer.attention_output, layer.mlp.gate_up, layer.mlp.down
+
+
+def _weight(linear: Linear) -> Tensor:
+    """Of a product that is not packed."""
+    assert linear.weight is not None
+    return linear.weight
+
+
+def _multiprocessors(device: torch.device) -> int:
+    """Of a GPU; 0 of anything else."""
+    if device.type != "cuda":
+        return 0
+    return torch.cuda.get_device_properties(device).multi_processor_count
+
+
+class FusedPredictor:
+    """`CodePredictor.codes` for batches of up to `rows`: every row has one page of 16 positions.
+
+    Small batches make each pass in one launch (`kernels.predictor_pass`) of so many `programs`: as
+    many as a GPU has multiprocessors if not said otherwise, 0 for never. Where the sizes do not
+    fit, and on a CPU, it is never.
+    """
+
+    def __init__(
+        self,
+        predictor: CodePredictor,
+        rows: int,
+        device: torch.device,
+        *,
+        programs: int | None = None,
+    ) -> None:
         self._predictor, shape = predictor, predictor.config.transformer
         self._pages = torch.zeros(
             (shape.layers, rows, 2, shape.kv_heads, predictor.groups, shape.head_dim),
@@ -58,6 +119,9 @@ class FusedPredictor:
         self._tables = self._slots.int().unsqueeze(1)
         positions = torch.arange(predictor.groups, device=device)
         self._positions = positions.unsqueeze(1).expand(-1, rows).contiguous()  # by pass
+        if programs is None:
+            programs = _multiprocessors(device)
+        self._whole = pass_model(predictor, programs) if programs else None
 
     @torch.inference_mode()
     def codes(
@@ -67,16 +131,24 @@ class FusedPredictor:
         predictor, rows = self._predictor, len(hidden)
         # Positions 0 and 1 in one pass: keys and values are stored before anybody attends.
         x = predictor.project(torch.cat((hidden, first_embedding)))
-        slots = self._slots[:rows].repeat(2)
-        positions = self._positions[:2, :rows].flatten()
-        x = self._pass(x, slots, positions)[rows:]
         chosen: list[Tensor] = []
-        for j, head in enumerate(predictor.heads):
+        for j in range(len(predictor.heads)):
             if j > 0:
                 x = predictor.inputs[j - 1].index_select(0, chosen[-1])
-                x = self._pass(x, self._slots[:rows], self._positions[j + 1, :rows])
-            chosen.append(choose(head(x), j + 1))
+            chosen.append(choose(self._logits(x, j, rows), j + 1))
         return predictor.collect(first, first_embedding, chosen)
+
+    def _logits(self, x: Tensor, j: int, rows: int) -> Tensor:
+        """Of pass `j` [rows, vocab]; its inputs x, of two positions in pass 0, are used up."""
+        count = 2 if j == 0 else 1
+        head = self._predictor.heads[j]
+        if self._whole is not None and 2 * rows <= MOST_PASS_ROWS:
+            position = j + 2 - count
+            return predictor_pass(x, self._whole, _weight(head), self._pages, position, count)
+        slots = self._slots[:rows].repeat(count)
+        # Of a single row, flatten() alone is a view with gaps, which kernels would misread.
+        positions = self._positions[j + 2 - count : j + 2, :rows].flatten().contiguous()
+        return head(self._pass(x, slots, positions)[-rows:])
 
     def _pass(self, x: Tensor, slots: Tensor, positions: Tensor) -> Tensor:
         predictor = self._predictor

@@ -14,16 +14,9 @@ from typing import cast
 from starlette.types import Receive, Scope
 
 from realtime_tts.audio.encoders import Encoder
-from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
-from realtime_tts.protocol.messages import SAMPLE_RATE
+from realtime_tts.dialects.silence import SILENCE, STALL_SECONDS
 from realtime_tts.server.speech import SpeechStream
 from realtime_tts.server.websocket import ABORT_EXTENSION
-
-SILENCE = bytes(SAMPLE_RATE // 10 * BYTES_PER_SAMPLE)
-"""A tenth of a second. Frameworks take an answer without sound for a failure."""
-
-STALL_SECONDS = 2.5
-"""After so long without sound some silence is sent: clients give up after three seconds."""
 
 
 class BodyTooLarge(Exception):

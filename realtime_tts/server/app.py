@@ -17,7 +17,7 @@ from starlette.websockets import WebSocket
 
 from realtime_tts.dialects import openai
 from realtime_tts.metrics import CONTENT_TYPE, Metrics
-from realtime_tts.server.auth import OPEN_PATHS, Gate, is_loopback, send_denial
+from realtime_tts.server.auth import OPEN_PATHS, Gate, PathRule, is_loopback, send_denial
 from realtime_tts.server.client_files import client_files
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.front import Front
@@ -49,7 +49,10 @@ def create_app(front: Front) -> Starlette:
         loopback=is_loopback(config.host),
         open_paths=OPEN_PATHS | {route.path for route in page},
         metrics=front.metrics,
-        denials={openai.SPEECH_PATH: openai.deny, openai.MODELS_PATH: openai.deny},
+        rules={
+            openai.SPEECH_PATH: PathRule(openai.deny),
+            openai.MODELS_PATH: PathRule(openai.deny),
+        },
     )
     app = Starlette(routes=routes, middleware=[gate], lifespan=_lifespan)
     app.state.front = front

@@ -8,7 +8,9 @@ from __future__ import annotations
 import contextlib
 import logging
 import secrets
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 from starlette.types import Scope
 from starlette.websockets import WebSocket, WebSocketDisconnect
@@ -58,6 +60,24 @@ class Refusal:
     retry_after: int
 
 
+class Guest(Protocol):
+    """A socket of another API: it opens streams, and is drained and ended with the server."""
+
+    @property
+    def places(self) -> int:
+        """How many sessions it counts for: one, or as many as it runs contexts."""
+
+    @property
+    def open_turns(self) -> int:
+        """Contexts that take text or speak."""
+
+    def drain(self) -> None:
+        """Begin nothing new, and close when what was begun is done. Idempotent."""
+
+    def end(self) -> None:
+        """End what still runs, with a proper close."""
+
+
 class Front:
     """One server's shared state. All of it lives on the event loop. `voices` None: it keeps none
     but its checkpoint's own."""
@@ -76,13 +96,15 @@ class Front:
         self.draining = False
         self._connections: set[Connection] = set()
         self._streams: set[SpeechStream] = set()
+        self._guests: set[Guest] = set()
         metrics.sessions.set_function(lambda: self.sessions)
         metrics.open_turns.set_function(self._open_turns)
 
     @property
     def sessions(self) -> int:
-        """Sockets of the native protocol, and streams of others: each takes a place."""
-        return len(self._connections) + len(self._streams)
+        """Sockets of the native protocol, and streams and sockets of others."""
+        guests = sum(guest.places for guest in self._guests)
+        return len(self._connections) + len(self._streams) + guests
 
     def not_ready(self) -> str | None:
         """None if a new session would be admitted as far as health is concerned, else why not."""
@@ -107,13 +129,13 @@ class Front:
         finally:
             self._connections.discard(connection)
 
-    def _refusal(self) -> Refusal | None:
+    def _refusal(self, held: int = 0) -> Refusal | None:
         if self.draining:
             return Refusal(GOING_AWAY, "the server is shutting down; try another", 1)
         reason = self.engine.not_ready()
         if reason is not None:
             return Refusal("not_ready", reason, 2)
-        if self.sessions >= self.config.limits.max_sessions:
+        if self.sessions - held >= self.config.limits.max_sessions:
             message = f"all {self.config.limits.max_sessions} sessions are taken; try again later"
             return Refusal("too_many_sessions", message, 5)
         return None
@@ -161,7 +183,7 @@ class Front:
             session,
             self.engine,
             SessionReporter(session_id, _address(websocket), self.metrics),
-            self._max_outbox(),
+            self.max_outbox(),
         )
 
     def voice_names(self) -> tuple[str, ...]:
@@ -171,7 +193,7 @@ class Front:
             return info.voices
         return *info.voices, *(record.id for record in self.voices.registry.voices())
 
-    def _max_outbox(self) -> int:
+    def max_outbox(self) -> int:
         """Bytes of audio that may wait for one reader."""
         limits = self.config.limits
         bytes_per_second = SAMPLE_RATE * BYTES_PER_SAMPLE
@@ -180,34 +202,72 @@ class Front:
     def _open_turns(self) -> int:
         sessions = [connection.session for connection in self._connections]
         turns = sum(len(s.queued) + (s.on_air is not None) for s in sessions)
-        return turns + len(self._streams)
+        return turns + len(self._streams) + sum(guest.open_turns for guest in self._guests)
 
-    # Streams without a session.
+    # Streams without a session, and sockets of other APIs.
 
-    def admit(self) -> None:
-        """Raise SpeechError if a stream that is opened now would not be taken."""
-        refusal = self._refusal()
+    @contextlib.contextmanager
+    def seated(self, guest: Guest) -> Iterator[None]:
+        """The guest's socket counts, and is drained and ended with the server, in this block.
+
+        Raises SpeechError if there is no place now.
+        """
+        self.admit()
+        self._guests.add(guest)
+        try:
+            yield
+        finally:
+            self._guests.discard(guest)
+
+    def admit(self, held: int = 0) -> None:
+        """Raise SpeechError if a stream that is opened now would not be taken.
+
+        `held`: places that the asker has already and would use.
+        """
+        refusal = self._refusal(held)
         if refusal is not None:
             self.metrics.refused.labels(refusal.code).inc()
             event(log, logging.WARNING, "session.refused", code=refusal.code)
             retry_after_ms = refusal.retry_after * 1000
             raise SpeechError(TurnFailure(refusal.code, refusal.message, True, retry_after_ms))
 
+    def check_speech(self, settings: SessionSettings) -> None:
+        """Raise RequestError if the limits or the checkpoint do not allow `settings`."""
+        wire_limits(self.config, self.engine.info).check(settings)
+        self.engine.check(utterance_spec(settings))
+
     def open_speech(self, stream_id: str, settings: SessionSettings, client: str) -> SpeechStream:
         """A stream of its own; close it. `stream_id` is unique among all there ever were.
 
-        Raises SpeechError if there is no place now, RequestError if the limits or the checkpoint
-        do not allow `settings`.
+        Raises SpeechError if there is no place now, RequestError as `check_speech` does.
         """
         self.admit()
-        wire_limits(self.config, self.engine.info).check(settings)
-        self.engine.check(utterance_spec(settings))
-        reporter = SessionReporter(stream_id, client, self.metrics)
-        stream = SpeechStream(
-            stream_id, settings, self.engine, reporter, self._max_outbox(), self._streams.discard
-        )
+        stream = self._stream(stream_id, settings, client, None)
         self._streams.add(stream)
         return stream
+
+    def open_guest_speech(
+        self,
+        stream_id: str,
+        settings: SessionSettings,
+        client: str,
+        listener_free_at: float | None = None,
+    ) -> SpeechStream:
+        """The same for a guest: it was admitted, and holds the place itself.
+
+        `listener_free_at`: when the listener will have heard what the guest sent before it.
+        """
+        return self._stream(stream_id, settings, client, listener_free_at)
+
+    def _stream(
+        self, stream_id: str, settings: SessionSettings, client: str, free_at: float | None
+    ) -> SpeechStream:
+        self.check_speech(settings)
+        reporter = SessionReporter(stream_id, client, self.metrics)
+        return SpeechStream(
+            stream_id, settings, self.engine, reporter, self.max_outbox(),
+            self._streams.discard, listener_free_at=free_at,
+        )  # fmt: skip
 
     # The end.
 
@@ -221,6 +281,8 @@ class Front:
             event(log, logging.INFO, "server.draining", sessions=self.sessions)
             for connection in list(self._connections):
                 connection.drain()
+            for guest in list(self._guests):
+                guest.drain()
 
     def end_sessions(self) -> None:
         """The deadline has come: end what still runs, with a proper close."""
@@ -229,6 +291,8 @@ class Front:
             connection.fail(GOING_AWAY, "the server is shutting down", CloseCode.GOING_AWAY)
         for stream in list(self._streams):
             stream.fail(TurnFailure(GOING_AWAY, "the server is shutting down", True))
+        for guest in list(self._guests):
+            guest.end()
 
 
 def wire_limits(config: ServerConfig, info: EngineInfo) -> Limits:

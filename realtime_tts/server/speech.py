@@ -15,12 +15,15 @@ from collections.abc import Callable
 from realtime_tts.engine.interface import Audio, Ended, Event, Failed, Refused, Started
 from realtime_tts.errors import RealtimeTTSError
 from realtime_tts.protocol.effects import TurnFailure
-from realtime_tts.protocol.messages import ErrorMessage
+from realtime_tts.protocol.messages import SAMPLE_RATE, ErrorMessage
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.deadline import Alarm
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.reporter import SessionReporter
 from realtime_tts.server.turn import OnAirTurn
+from realtime_tts.text.speech_times import SpeechTimes, SpokenSpan
+
+__all__ = ["SpeechError", "SpeechStream", "SpokenSpan"]
 
 
 class SpeechError(RealtimeTTSError):
@@ -48,6 +51,8 @@ class SpeechStream:
         reporter: SessionReporter,
         max_waiting_bytes: int,
         on_closed: Callable[[SpeechStream], None],
+        *,
+        listener_free_at: float | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.stream_id = stream_id
@@ -58,8 +63,9 @@ class SpeechStream:
         self._on_closed = on_closed
         self._clock = clock
         self._turn = OnAirTurn(
-            stream_id, stream_id, settings, engine, self._on_event, listener_free_at=None
+            stream_id, stream_id, settings, engine, self._on_event, listener_free_at
         )
+        self._times = SpeechTimes(settings.language)
         self._packets: deque[bytes] = deque()
         self._waiting_bytes = 0
         self._given: bytes | None = None  # the packet that `next` gave last
@@ -73,6 +79,7 @@ class SpeechStream:
     def feed(self, text: str) -> None:
         """Add text; not after `end`."""
         self.text_chars += len(text)
+        self._times.feed(text)
         self._turn.feed(text, self._clock())
         self._alarm.set(self._turn.text_deadline())
 
@@ -128,6 +135,17 @@ class SpeechStream:
     def samples(self) -> int:
         """Samples taken so far, at 24 kHz."""
         return self._turn.stats().samples
+
+    def take_spoken(self) -> SpokenSpan | None:
+        """The text that became spoken with the packets taken since the last call, if any did.
+
+        An estimate, like `text_spoken`: text/speech_times.py says how it is made.
+        """
+        return self._times.take(self.samples / SAMPLE_RATE, self._turn.seconds_in_all())
+
+    def heard_at(self) -> float | None:
+        """When the listener will have heard what was taken so far."""
+        return self._turn.heard_at()
 
     def _handed_over(self) -> None:
         if self._given is not None:

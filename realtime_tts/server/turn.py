@@ -185,6 +185,11 @@ class OnAirTurn:
         """When the listener will have heard all of it; None if that is no matter."""
         return None if self._silenced else self._playback.deadline()
 
+    def seconds_in_all(self) -> float | None:
+        """How long the speech of all the text is; None until the engine has made all of it."""
+        whole = self._complete and self._text.finished and self.reason == "complete"
+        return self._generated / self._playback.sample_rate if whole else None
+
     def stats(self) -> TurnStats:
         return TurnStats(
             samples=self._samples,

@@ -294,12 +294,13 @@ class SpeechContext:
                 packet = await stream.next(STALL_SECONDS)
             except TimeoutError:
                 packet = SILENCE
-            if packet is None and started:
-                return
             if not started:
                 started = True
                 await self._send(self._events.segment_started(self, segment))
-            await self._encoded(SILENCE if packet is None else packet, segment)
+                if packet is None:
+                    await self._encoded(SILENCE, segment)
+            if packet is not None:
+                await self._encoded(packet, segment)
             span = stream.take_spoken()
             if span is not None:
                 # Silence of ours, and the segments before, came before what the stream counts.

@@ -15,7 +15,8 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from realtime_tts.dialects import openai
+from realtime_tts.dialects import cartesia, openai
+from realtime_tts.dialects.cartesia_answer import deny as deny_cartesia
 from realtime_tts.metrics import CONTENT_TYPE, Metrics
 from realtime_tts.server.auth import OPEN_PATHS, Gate, PathRule, is_loopback, send_denial
 from realtime_tts.server.client_files import client_files
@@ -36,6 +37,7 @@ def create_app(front: Front) -> Starlette:
         Route("/v1/tts", _upgrade_required),
         *voice_routes(),
         *openai.routes(front),
+        *cartesia.routes(front),
         Route("/livez", _livez),
         Route("/readyz", _readyz),
         Route("/metrics", _metrics),
@@ -52,6 +54,8 @@ def create_app(front: Front) -> Starlette:
         rules={
             openai.SPEECH_PATH: PathRule(openai.deny),
             openai.MODELS_PATH: PathRule(openai.deny),
+            "/tts/": PathRule(deny_cartesia, cartesia.QUERY_KEYS),
+            "/voices": PathRule(deny_cartesia, cartesia.QUERY_KEYS),
         },
     )
     app = Starlette(routes=routes, middleware=[gate], lifespan=_lifespan)

@@ -44,14 +44,15 @@ class SpeechTimes:
         `in_all`: seconds of the speech of all the text, when that is known.
         """
         self._look()
-        if not self._text or played <= self._at:
+        over = in_all is not None and played >= in_all
+        if not self._text or not (played > self._at or over):
             return None
-        if in_all is None:
+        if over:
+            count = len(self._text)
+        elif in_all is None:
             count = bisect_right(self._ends, played)
             while count and not (count < len(self._text) and may_end_word(self._text, count)):
                 count -= 1
-        elif played >= in_all:
-            count = len(self._text)
         else:
             count = bisect_right(self._ends, self._expected * played / in_all)
             while count and not may_end_word(self._text, count):

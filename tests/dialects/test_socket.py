@@ -342,7 +342,6 @@ async def test_a_fault_of_a_dialect_closes_its_socket_only(
         await other.send(text="there.", end=True)
         await other.until("done")
         monkeypatch.undo()
-    await asyncio.sleep(0)
 
 
 async def test_a_reader_that_stalls_is_dropped(speech: Any, peer: Any) -> None:

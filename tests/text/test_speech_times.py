@@ -65,3 +65,12 @@ def test_slower_than_expected_never_goes_back() -> None:
     rest = spans(times, 30.0, 0.08, whole=True)
     assert open_end.text + "".join(span.text for span in rest) == TEXT
     assert rest[0].start == open_end.end
+
+
+def test_what_is_left_comes_when_the_end_turns_out_to_have_been_the_end() -> None:
+    times = SpeechTimes()
+    times.feed("Hello there")
+    first = times.take(0.5)
+    assert first is not None and first.text == "Hello"
+    assert times.take(0.5) is None
+    assert times.take(0.5, 0.5) == SpokenSpan(" there", 0.5, 0.5)

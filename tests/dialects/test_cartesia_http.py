@@ -7,7 +7,7 @@ import base64
 import json
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from asking import SLOW
 from cartesian import FRAME, RAW, TENTH, VOICE
@@ -18,17 +18,17 @@ TEXT = "Hello there, how are you?"
 ASKED = {"model_id": "sonic-3", "transcript": TEXT, "voice": VOICE, "output_format": RAW}
 
 
-async def post(server: Any, path: str, **fields: Any) -> httpx.Response:
-    async with httpx.AsyncClient(base_url=server.running.url, timeout=20) as client:
+async def post(server: Any, path: str, **fields: Any) -> httpx2.Response:
+    async with httpx2.AsyncClient(base_url=server.running.url, timeout=20) as client:
         return await client.post(path, json=ASKED | fields)
 
 
-async def get(server: Any, path: str, **options: Any) -> httpx.Response:
-    async with httpx.AsyncClient(base_url=server.running.url, timeout=20) as client:
+async def get(server: Any, path: str, **options: Any) -> httpx2.Response:
+    async with httpx2.AsyncClient(base_url=server.running.url, timeout=20) as client:
         return await client.get(path, **options)
 
 
-def events(response: httpx.Response) -> list[dict[str, Any]]:
+def events(response: httpx2.Response) -> list[dict[str, Any]]:
     lines = [line for line in response.text.splitlines() if line.startswith("data: ")]
     return [json.loads(line.removeprefix("data: ")) for line in lines]
 
@@ -91,7 +91,7 @@ async def test_what_is_wrong_has_a_status(
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"\xff", b"x" * 400_000])
 async def test_bodies_that_are_none(speech: Any, body: bytes) -> None:
     async with speech() as server:
-        async with httpx.AsyncClient(base_url=server.running.url) as client:
+        async with httpx2.AsyncClient(base_url=server.running.url) as client:
             response = await client.post("/tts/bytes", content=body)
         assert response.status_code == 400 and response.json()["message"]
 
@@ -124,7 +124,7 @@ async def test_a_failure_among_bytes_cuts_them(speech: Any) -> None:
         while not server.value("tts_packets_total"):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
         server.engine.faults.numerics.update(server.engine._rows)
-        with pytest.raises(httpx.TransportError):
+        with pytest.raises(httpx2.TransportError):
             await asked
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +12,26 @@ from asking import SLOW
 from cartesian import FRAME, RAW, TENTH, VOICE, cartesian, sound_of
 
 from realtime_tts.config import LimitsConfig, ServerConfig
+from realtime_tts.dialects.cartesia import CartesiaSocket
+from realtime_tts.dialects.cartesia_request import DEFAULT_BUFFER_DELAY_MS
+from realtime_tts.dialects.silence import STALL_SECONDS
 from realtime_tts.engine.fake import Faults
+
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "dialects.md").read_text(encoding="utf-8")
+
+
+def test_the_figures_in_the_document_are_the_code_s() -> None:
+    section = DOCUMENT.partition("## Cartesia\n")[2]
+    limits, server = LimitsConfig(), ServerConfig()
+    assert f"up to {CartesiaSocket.max_contexts} contexts" in section
+    assert f"for {limits.turn_idle_seconds:.0f} s (`turn_idle_seconds`)" in section
+    assert f"by default {DEFAULT_BUFFER_DELAY_MS:,}." in section
+    assert f"({server.lead_seconds:.0f} s) ahead" in section
+    assert f"up to {limits.max_lead_seconds:.0f} s." in section
+    assert f"more than {STALL_SECONDS} s" in section
+    assert f"nothing for {server.socket.write_stall:.0f} s" in section
+    assert f"{CartesiaSocket.idle_seconds / 60:.0f} minutes" in section
+
 
 # Speech.
 

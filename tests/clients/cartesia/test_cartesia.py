@@ -154,7 +154,9 @@ def test_the_older_way_to_send(api: Cartesia) -> None:
 def test_bytes_and_events_over_http(api: Cartesia) -> None:
     raw = api.tts.generate(transcript=TEXT, **SETTINGS).read()
     assert is_speech(raw)
-    wav = api.tts.generate(transcript=TEXT, **SETTINGS | {"output_format": RAW | {"container": "wav"}})
+    wav = api.tts.generate(
+        transcript=TEXT, **SETTINGS | {"output_format": RAW | {"container": "wav"}}
+    )
     with wave.open(io.BytesIO(wav.read())) as opened:
         assert (opened.getframerate(), opened.getsampwidth()) == (RATE, 2)
     events = list(api.tts.generate_sse(transcript=TEXT, add_timestamps=True, **SETTINGS))

@@ -192,12 +192,15 @@ class SpeechContext:
         self._end_segment()
         self._changed.set()
 
-    def cancel(self) -> None:
-        """Silence at once: nothing of it is sent any more. Idempotent."""
+    def cancel(self, reason: str = "interrupted") -> None:
+        """Silence at once: nothing of it is sent any more. Idempotent. Not from `ContextEvents`.
+
+        `reason` is for the log and the metrics.
+        """
         self.ended = True
         self._pump.cancel()
         self._host.writer.drop(self)
-        self._clean()
+        self._clean(reason)
 
     async def gone(self) -> None:
         """Wait until its task has ended; after `cancel`."""
@@ -206,7 +209,7 @@ class SpeechContext:
     def fail(self, failure: TurnFailure) -> None:
         """Silence at once, and say why."""
         if not self._pump.done():
-            self.cancel()
+            self.cancel("closed")
             self._fail(failure)
 
     def _begin(self) -> Segment:
@@ -347,11 +350,11 @@ class SpeechContext:
         self._clean()
         self._host.context_over(self)
 
-    def _clean(self) -> None:
+    def _clean(self, reason: str = "closed") -> None:
         self._alarm.stop()
         for segment in self._segments:
             if segment.stream is not None:
-                segment.stream.close()
+                segment.stream.close(reason)
         self._segments.clear()
         self._input = None
         encoder, self._encoder = self._encoder, None

@@ -68,6 +68,7 @@ class SpeechSocket(ContextEvents, abc.ABC):
         self._tasks: set[asyncio.Task[None]] = set()
         self._draining = False
         self._closing = False
+        self._finishing = False
         self._active_at = time.monotonic()
         self._alarm = Alarm(time.monotonic, self._on_time)
 
@@ -83,6 +84,10 @@ class SpeechSocket(ContextEvents, abc.ABC):
 
     def opened(self) -> None:
         """The socket was accepted: a greeting can be sent, a context opened."""
+
+    def finished(self) -> Messages:
+        """What is said after `finish`, when all contexts are done and before the close."""
+        return ()
 
     def received_bytes(self, data: bytes) -> None:
         """A binary frame. Raises RequestError to refuse it."""
@@ -153,20 +158,34 @@ class SpeechSocket(ContextEvents, abc.ABC):
 
     def cancel(self, context_id: str) -> bool:
         """Silence a context at once; nothing of it is sent after this. False: there was none."""
-        context = self.contexts.pop(context_id, None)
-        if context is None:
+        if context_id not in self.contexts:
             return False
-        context.cancel()
-        self._gone(context)
+        self._cancel(context_id, "interrupted")
         self._leave_if_done()
         return True
 
+    def _cancel(self, context_id: str, reason: str) -> None:
+        context = self.contexts.pop(context_id)
+        context.cancel(reason)
+        self._gone(context)
+
     def close(self, code: int = CloseCode.DONE, reason: str = "") -> None:
-        """Close the socket after everything that waits; what still speaks is silenced."""
+        """Close the socket after everything that waits; what still speaks is silenced.
+
+        Not from `ContextEvents`: there, and to let contexts finish, call `finish`.
+        """
         self._closing = True
         for context_id in list(self.contexts):
-            self.cancel(context_id)
+            self._cancel(context_id, "closed")
         self.writer.close(code, reason)
+
+    def finish(self) -> None:
+        """No more text: close with 1000 when all contexts are done. Messages are still heard, so
+        that speech can be cancelled. Idempotent."""
+        self._finishing = True
+        for context in self.contexts.values():
+            context.end()
+        self._leave_if_done()
 
     def fail(self, failure: TurnFailure, code: int) -> None:
         """Say why, and close."""
@@ -192,10 +211,7 @@ class SpeechSocket(ContextEvents, abc.ABC):
     async def serve(cls, front: Front, websocket: WebSocket) -> None:
         """Returns when the socket is gone."""
         try:
-            reason = front.not_ready()
-            if reason is not None:
-                code = GOING_AWAY if front.draining else "not_ready"
-                raise SpeechError(TurnFailure(code, reason, True, 2_000))
+            front.admit()  # before anything asks the engine, which may be loading
             one = cls(front, websocket)
             with front.seated(one):
                 await websocket.accept(echoed_subprotocol(websocket.scope))
@@ -232,7 +248,7 @@ class SpeechSocket(ContextEvents, abc.ABC):
             self.writer.shut()
             self._alarm.stop()
             for context_id in list(self.contexts):
-                self.cancel(context_id)
+                self._cancel(context_id, "closed")
             writer.cancel()
             await asyncio.gather(writer, *self._tasks, return_exceptions=True)
 
@@ -337,10 +353,14 @@ class SpeechSocket(ContextEvents, abc.ABC):
         task.add_done_callback(self._tasks.discard)
 
     def _leave_if_done(self) -> None:
-        if self._closing or not (self._draining or self.front.draining):
+        if self._closing:
             return
-        if not any(context.busy for context in self.contexts.values()):
-            self.fail(_GOING, CloseCode.GOING_AWAY)
+        if self._finishing and not self.contexts:
+            self.say(*self.finished())
+            self.close()
+        elif self._draining or self.front.draining:
+            if not any(context.busy for context in self.contexts.values()):
+                self.close(CloseCode.GOING_AWAY, GOING_AWAY)
 
     def _on_time(self) -> None:
         if self.needs_key:

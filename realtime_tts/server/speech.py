@@ -161,8 +161,11 @@ class SpeechStream:
             self._engine.cancel(self.stream_id)
             self._finish()
 
-    def close(self) -> None:
-        """The owner is done with the stream, or gone: nothing is spoken any more. Idempotent."""
+    def close(self, reason: str = "closed") -> None:
+        """The owner is done with the stream, or gone: nothing is spoken any more. Idempotent.
+
+        `reason`: what is reported if there was more to come; `interrupted` by the listener, say.
+        """
         if self._closed:
             return
         self._closed = True
@@ -172,7 +175,7 @@ class SpeechStream:
         cut_short = not self._over or bool(self._packets)
         self._finish()
         self._packets.clear()
-        self._report("closed" if cut_short and self._turn.failure is None else self._turn.reason)
+        self._report(reason if cut_short and self._turn.failure is None else self._turn.reason)
 
     def _finish(self) -> None:
         self._over = True

@@ -141,7 +141,8 @@ async def test_nothing_follows_a_cancel(speech: Any) -> None:
         rest = await client.until("done", "b")
         assert {message["id"] for message in rest} == {"b"}
         await server.settled_engine()
-        assert server.value("tts_turns_total", reason="closed") == 1
+        assert server.value("tts_turns_total", reason="interrupted") == 1
+        assert server.value("tts_interrupts_total") == 1
 
 
 async def test_cancel_and_begin_again_a_hundred_times(speech: Any) -> None:
@@ -165,6 +166,20 @@ async def test_who_is_gone_stops_everything_at_once(speech: Any) -> None:
         assert server.value("tts_turns_total", reason="closed") == 3
         names = {task.get_name() for task in asyncio.all_tasks()}
         assert not [name for name in names if name.startswith(("context-", "writer-"))]
+
+
+async def test_a_socket_may_finish_and_then_close(speech: Any) -> None:
+    async with speech(engine=SLOW) as server, plain(server) as client:
+        await client.send(id="a", text="Hello there.")
+        await client.send(id="b", text="Hello again.", lasting=True)
+        await client.send(finish=True)
+        seen = await client.until("finished")
+        for name in "ab":
+            assert len(sound_of(seen, name)) == len("Hello there.") * FRAME
+        with pytest.raises(websockets.ConnectionClosedOK):
+            await client.next()
+        assert client.socket.close_code == 1000
+        await server.settled()
 
 
 # Bad input.

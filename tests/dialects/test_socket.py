@@ -396,7 +396,7 @@ async def test_a_key_may_come_with_the_first_message(
 ) -> None:
     monkeypatch.setattr(
         "realtime_tts.server.app.PathRule",
-        lambda deny, **_: PathRule(send_denial, frozenset({"api_key"}), late_key=True),
+        lambda *_, **__: PathRule(send_denial, frozenset({"api_key"}), late_key=True),
     )
     monkeypatch.setattr("realtime_tts.server.app.openai.SPEECH_PATH", PATH)
     async with speech(ServerConfig(port=0, api_keys=("sesame-open-12345",))) as server:
@@ -404,7 +404,7 @@ async def test_a_key_may_come_with_the_first_message(
             await client.send(key="sesame-open-12345")
             await client.send(text="Hello.", end=True)
             await client.until("done")
-        for first in ({"key": "wrong"}, {"text": "Hello."}):
+        for first in ({"key": "wrong"}, {"text": "Hello."}, {"key": None, "text": "Hello."}):
             async with plain(server) as client:
                 await client.send(**first)
                 assert (await client.next())["error"] == "unauthorized"
@@ -413,6 +413,9 @@ async def test_a_key_may_come_with_the_first_message(
                 assert client.socket.close_code == 1008
         assert await server.status("websocket", PATH + "?api_key=wrong") == 401
         assert await server.status("websocket", PATH + "?api_key=sesame-open-12345") == 101
+        async with plain(server) as client:
+            await client.socket.send(b"no key in here")
+            assert [(await client.next())["error"] for _ in range(2)][1] == "unauthorized"
         monkeypatch.setattr("realtime_tts.dialects.socket._KEY_SECONDS", 0.05)
         async with plain(server) as client:
             assert (await client.next())["error"] == "unauthorized"

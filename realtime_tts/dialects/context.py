@@ -27,13 +27,15 @@ from realtime_tts.server.deadline import Alarm
 from realtime_tts.server.speech import SpeechError, SpeechStream
 from realtime_tts.server.websocket import SLOW_READER
 
+_MAX_SEGMENTS = 256  # that wait: a flood of flushes must not fill the memory
+
 __all__ = ["ContextEvents", "Messages", "Segment", "SpeechContext"]
 
 
 class SpeechContext:
     """Made by `SpeechSocket.open_context`. All methods are plain calls on the event loop.
 
-    `hold_seconds`: after so long without more text what there is is spoken to its end; None waits.
+    `hold_seconds`: after so long without more text what is being spoken is spoken to its end.
     `idle_seconds`: after so long without text or speech the context ends; None for one that lasts
     as long as its socket. `max_chars`: text that may wait to be spoken. `tag` is the dialect's own.
     """
@@ -46,7 +48,7 @@ class SpeechContext:
         make_encoder: Callable[[], Encoder],
         events: ContextEvents,
         *,
-        hold_seconds: float | None,
+        hold_seconds: float,
         idle_seconds: float | None,
         max_chars: int,
         encoder_per_segment: bool = False,
@@ -121,7 +123,10 @@ class SpeechContext:
         self._alarm.set(self._due())
 
     def flush(self, tag: Any = None) -> Segment:
-        """Speak all text so far to its end; text that follows begins a new segment."""
+        """Speak all text so far to its end; text that follows begins a new segment.
+
+        Raises RequestError if too many wait.
+        """
         segment = self._input or self._begin()
         segment.flushed = True
         segment.tag = tag if tag is not None else segment.tag
@@ -155,6 +160,10 @@ class SpeechContext:
             self._fail(failure)
 
     def _begin(self) -> Segment:
+        if len(self._segments) >= _MAX_SEGMENTS:
+            raise RequestError(
+                f"{_MAX_SEGMENTS} flushes wait to be spoken; send the next one later"
+            )
         self._input = Segment(self._count)
         self._count += 1
         self._segments.append(self._input)
@@ -170,7 +179,11 @@ class SpeechContext:
             self._changed.set()
 
     def _due(self) -> float | None:
-        seconds = self._hold_seconds if self._input is not None else self._idle_seconds
+        if self._input is None:
+            seconds = self._idle_seconds
+        else:
+            # Text that waits behind other speech can as well wait for more.
+            seconds = None if self._input.stream is None else self._hold_seconds
         return None if seconds is None or self.ended else self._active_at + seconds
 
     def _on_time(self) -> None:
@@ -222,6 +235,7 @@ class SpeechContext:
                 if segment.ended:
                     stream.end()
                 segment.pieces.clear()
+                self._alarm.set(self._due())
                 await self._sound_of(stream, segment)
                 self._last = segment
                 self._heard_at = stream.heard_at()
@@ -289,6 +303,8 @@ class SpeechContext:
                     self._host.writer.put(message)
             except WriterFullError:
                 self._host.lost(SLOW_READER)
+            except Exception:
+                self._host.bug()
         self._clean()
         self._host.context_over(self)
 

@@ -40,7 +40,7 @@ class SpeechSocket(JsonSocket, ContextEvents):
     idle_seconds: ClassVar[float] = 300.0
     """Without a message and without speech for so long, the socket is closed with 1000."""
     hold_seconds: ClassVar[float | None] = 3.0
-    """See SpeechContext."""
+    """Text that pauses for so long is spoken to its end; None: the server's `turn_idle_seconds`."""
 
     def __init__(self, front: Front, websocket: WebSocket) -> None:
         super().__init__(front, websocket)
@@ -99,10 +99,12 @@ class SpeechSocket(JsonSocket, ContextEvents):
             raise SpeechError(TurnFailure("too_many_contexts", message, True, 1_000))
         self.front.admit(held=0 if self.contexts else 1)
         self.front.check_speech(settings)
+        hold = self.hold_seconds if isinstance(hold_seconds, str) else hold_seconds
+        idle = self.front.config.limits.turn_idle_seconds
         context = SpeechContext(
             self, context_id, settings, make_encoder, self,
-            hold_seconds=self.hold_seconds if isinstance(hold_seconds, str) else hold_seconds,
-            idle_seconds=None if lasting else self.front.config.limits.turn_idle_seconds,
+            hold_seconds=idle if hold is None else hold,
+            idle_seconds=None if lasting else idle,
             max_chars=self.limits.max_turn_chars,
             encoder_per_segment=encoder_per_segment, tag=tag,
         )  # fmt: skip

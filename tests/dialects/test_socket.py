@@ -81,6 +81,30 @@ async def test_text_without_more_is_spoken_to_its_end_after_a_while(speech: Any)
         assert len(sound_of(await client.until("done"))) == len("and the rest.") * FRAME
 
 
+async def test_text_that_waits_behind_speech_waits_for_more(speech: Any) -> None:
+    async with speech(engine=SLOW) as server, plain(server) as client:
+        await client.send(text="A first part that takes a while. " * 3, flush=1, hold=0.01)
+        await client.send(text="One, ")
+        for _ in range(20):  # far longer than a hold
+            await client.until("sound")
+        await client.send(text="two.")
+        await client.until("segment")
+        seen = await client.until("segment")
+        assert len(sound_of(seen)) == len("One, two.") * FRAME
+
+
+async def test_a_flood_of_flushes_is_refused(speech: Any) -> None:
+    config = ServerConfig(port=0, limits=LimitsConfig(max_bad_messages=100))
+    async with speech(config, engine=SLOW) as server, plain(server) as client:
+        await client.send(text="A first part that takes a while. " * 10, flush=0)
+        for number in range(300):
+            await client.send(flush=number)
+        assert "256 flushes" in (await client.until("message"))[-1]["message"]
+        await client.send(cancel=True)
+        await client.until("cancelled")
+        await server.settled_engine()
+
+
 async def test_text_with_nothing_to_speak_is_a_tenth_of_a_second(speech: Any) -> None:
     async with speech() as server, plain(server) as client:
         await client.send(text="… ", end=True)
@@ -419,6 +443,22 @@ async def test_a_key_may_come_with_the_first_message(
         monkeypatch.setattr("realtime_tts.dialects.socket._KEY_SECONDS", 0.05)
         async with plain(server) as client:
             assert (await client.next())["error"] == "unauthorized"
+
+
+async def test_a_fault_in_the_words_for_a_failure_ends_the_context_too(
+    speech: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any) -> Any:
+        raise ValueError("injected")
+
+    monkeypatch.setattr(PlainSocket, "sound", broken)
+    monkeypatch.setattr(PlainSocket, "failed", broken)
+    async with speech() as server, plain(server) as client:
+        await client.send(text="Hello.", end=True)
+        await server.settled_engine()
+        monkeypatch.undo()
+        await client.send(text="Hello.", end=True)
+        await client.until("done")
 
 
 async def test_a_fault_in_the_words_for_sound_ends_the_context(

@@ -50,7 +50,7 @@ $(VENV)/.torch: constraints.txt
 	touch $@
 
 $(VENV)/.server: $(VENV)/.torch pyproject.toml
-	$(PIP) --editable '.[server,codecs]'
+	$(PIP) --editable '.[server,codecs,tls]'
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.torch pyproject.toml

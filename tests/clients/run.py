@@ -18,11 +18,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from snippets import snippets
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 ENVIRONMENTS = ROOT / ".venv-clients"
 COMMON = HERE / "requirements.txt"
-SNIPPETS = HERE / "test_snippets.py"
 PIP = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check")
 
 
@@ -52,6 +53,10 @@ class Run:
             return "needs Node and npm, and there is none on the PATH"
         return None
 
+    def _in_documents(self) -> bool:
+        language = "js" if self.requirements is None else "python"
+        return any((each.client, each.language) == (self.client, language) for each in snippets())
+
     def run(self) -> None:
         """Make the environment and run the tests. Raises Failed."""
         environment = os.environ | {"REALTIME_TTS_CLIENT": self.client}
@@ -59,11 +64,12 @@ class Run:
         if self.requirements is None:
             _install_node(self.folder)
             tests = sorted(str(path) for path in self.folder.glob("*.test.js"))
-            tests.append(str(HERE / "snippets.test.js"))
-            _call(["node", "--test", *tests], environment, cwd=self.folder)
+            tests += [str(HERE / "snippets.test.js")] if self._in_documents() else []
+            _call(["node", "--test", "--test-reporter=spec", *tests], environment, self.folder)
         else:
             python = _install_python(self.name, self.requirements)
-            tests = [str(self.folder), str(SNIPPETS)]
+            tests = [str(self.folder)]
+            tests += [str(HERE / "test_snippets.py")] if self._in_documents() else []
             _call([str(python), "-m", "pytest", "-q", *tests], environment)
 
 

@@ -102,30 +102,36 @@ class RawPackets:
 
 
 class EncodedPackets:
-    """What the encoder gives, as it gives it."""
+    """What the encoder gives, as it gives it; but bytes without sound (a header, or the silence
+    with which MP3 begins) wait for those with some, or playback would seem to have begun."""
 
     def __init__(self, audio_format: AudioFormat) -> None:
         self._encoder = Encoder(audio_format)
         self._begun = False
         self._given = 0
+        self._waiting = b""
 
     def push(self, pcm: bytes) -> list[Packet]:
         self._begun = self._begun or bool(pcm)
-        return self._counted(self._encoder.encode(pcm))
+        self._waiting += self._encoder.encode(pcm)
+        return self._packet() if self._encoder.given_samples > self._given else []
 
     def finish(self) -> list[Packet]:
         """Nothing for a turn without sound: a header alone is not worth a packet."""
         if not self._begun:
             self._encoder.close()
             return []
-        return self._counted(self._encoder.finish())
+        self._waiting += self._encoder.finish()
+        return self._packet()
 
     def drop(self) -> None:
+        self._waiting = b""
         self._encoder.close()
 
-    def _counted(self, data: bytes) -> list[Packet]:
-        if not data:
+    def _packet(self) -> list[Packet]:
+        if not self._waiting:
             return []
         given = self._encoder.given_samples
-        samples, self._given = given - self._given, given
+        data, samples = self._waiting, given - self._given
+        self._waiting, self._given = b"", given
         return [(data, samples)]

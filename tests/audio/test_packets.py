@@ -71,6 +71,14 @@ def test_packets_hold_the_stream_and_count_all_of_it(name: str, samples: int, pi
         assert b"".join(data for data, _ in made) == encoder.encode(pcm) + encoder.finish()
 
 
+@pytest.mark.parametrize("name", [*NAMES, "webm", "aac", "flac", "mp3_44100_64"])
+def test_every_packet_but_the_last_holds_sound(name: str) -> None:
+    """Bytes without any would let playback begin before there is something to play."""
+    made = packets_of(parse_format(name), noise(24_000))
+    assert len(made) > 5
+    assert all(samples > 0 for _, samples in made[:-1])
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_turn_without_sound_has_no_packet(name: str) -> None:
     assert packets_of(parse_format(name), b"") == []

@@ -11,87 +11,31 @@ import asyncio
 import contextlib
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any
 
 from realtime_tts.audio.encoders import Encoder
 from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
+from realtime_tts.dialects.segment import ContextEvents, ContextHost, Messages, Segment
 from realtime_tts.dialects.silence import SILENCE, STALL_SECONDS
-from realtime_tts.dialects.socket_writer import SocketWriter, WriterFullError
+from realtime_tts.dialects.socket_writer import WriterFullError
 from realtime_tts.dialects.timing import moved
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.server.deadline import Alarm
-from realtime_tts.server.speech import SpeechError, SpeechStream, SpokenSpan
+from realtime_tts.server.speech import SpeechError, SpeechStream
+from realtime_tts.server.websocket import SLOW_READER
 
-Messages = Iterable[str | bytes]
-SLOW_READER = "slow_reader"
+_MAX_SEGMENTS = 256  # that wait: a flood of flushes must not fill the memory
 
-
-@dataclass(slots=True, eq=False)
-class Segment:
-    """A piece of a context's text that is spoken as one; `tag` is the dialect's own."""
-
-    number: int
-    """0 for the first of its context."""
-    tag: Any = None
-    flushed: bool = False
-    """The client asked for its end; else a pause ended it, or the context's own end."""
-    text_chars: int = 0
-    seconds: float = 0.0
-    """Of sound that was sent for it."""
-    reason: str = "complete"
-    pieces: list[str] = field(default_factory=list)  # of text, until its stream is open
-    ended: bool = False  # no more text comes
-    stream: SpeechStream | None = None
-
-
-class ContextEvents(Protocol):
-    """What a dialect says to its client. Each gives the messages to send, in order."""
-
-    def segment_started(self, context: SpeechContext, segment: Segment) -> Messages:
-        """Before the first sound of a segment."""
-
-    def sound(self, context: SpeechContext, segment: Segment, data: bytes) -> Messages:
-        """`data`: bytes in the context's format, never empty."""
-
-    def spoken(self, context: SpeechContext, segment: Segment, span: SpokenSpan) -> Messages:
-        """After sound: the text that it brought, in seconds from the context's first sound."""
-
-    def segment_done(self, context: SpeechContext, segment: Segment) -> Messages:
-        """All its sound was sent. Comes for a flush without text, too, in its place."""
-
-    def done(self, context: SpeechContext) -> Messages:
-        """The context was ended, and everything of it was sent."""
-
-    def failed(self, context: SpeechContext, failure: TurnFailure) -> Messages:
-        """The context is over; nothing of it follows."""
-
-
-class ContextHost(Protocol):
-    """What a context needs of its socket."""
-
-    writer: SocketWriter
-
-    def open_stream(self, context: SpeechContext, free_at: float | None) -> SpeechStream: ...
-
-    def context_over(self, context: SpeechContext) -> None:
-        """It has ended by itself."""
-
-    def segment_over(self) -> None: ...
-
-    def lost(self, reason: str) -> None:
-        """The socket must be dropped."""
-
-    def bug(self) -> None: ...
+__all__ = ["ContextEvents", "Messages", "Segment", "SpeechContext"]
 
 
 class SpeechContext:
     """Made by `SpeechSocket.open_context`. All methods are plain calls on the event loop.
 
-    `hold_seconds`: after so long without more text what there is is spoken to its end; None waits.
+    `hold_seconds`: after so long without more text what is being spoken is spoken to its end.
     `idle_seconds`: after so long without text or speech the context ends; None for one that lasts
     as long as its socket. `max_chars`: text that may wait to be spoken. `tag` is the dialect's own.
     """
@@ -104,7 +48,7 @@ class SpeechContext:
         make_encoder: Callable[[], Encoder],
         events: ContextEvents,
         *,
-        hold_seconds: float | None,
+        hold_seconds: float,
         idle_seconds: float | None,
         max_chars: int,
         encoder_per_segment: bool = False,
@@ -179,7 +123,10 @@ class SpeechContext:
         self._alarm.set(self._due())
 
     def flush(self, tag: Any = None) -> Segment:
-        """Speak all text so far to its end; text that follows begins a new segment."""
+        """Speak all text so far to its end; text that follows begins a new segment.
+
+        Raises RequestError if too many wait.
+        """
         segment = self._input or self._begin()
         segment.flushed = True
         segment.tag = tag if tag is not None else segment.tag
@@ -192,12 +139,15 @@ class SpeechContext:
         self._end_segment()
         self._changed.set()
 
-    def cancel(self) -> None:
-        """Silence at once: nothing of it is sent any more. Idempotent."""
+    def cancel(self, reason: str = "interrupted") -> None:
+        """Silence at once: nothing of it is sent any more. Idempotent. Not from `ContextEvents`.
+
+        `reason` is for the log and the metrics.
+        """
         self.ended = True
         self._pump.cancel()
         self._host.writer.drop(self)
-        self._clean()
+        self._clean(reason)
 
     async def gone(self) -> None:
         """Wait until its task has ended; after `cancel`."""
@@ -206,10 +156,14 @@ class SpeechContext:
     def fail(self, failure: TurnFailure) -> None:
         """Silence at once, and say why."""
         if not self._pump.done():
-            self.cancel()
+            self.cancel("closed")
             self._fail(failure)
 
     def _begin(self) -> Segment:
+        if len(self._segments) >= _MAX_SEGMENTS:
+            raise RequestError(
+                f"{_MAX_SEGMENTS} flushes wait to be spoken; send the next one later"
+            )
         self._input = Segment(self._count)
         self._count += 1
         self._segments.append(self._input)
@@ -225,7 +179,11 @@ class SpeechContext:
             self._changed.set()
 
     def _due(self) -> float | None:
-        seconds = self._hold_seconds if self._input is not None else self._idle_seconds
+        if self._input is None:
+            seconds = self._idle_seconds
+        else:
+            # Text that waits behind other speech can as well wait for more.
+            seconds = None if self._input.stream is None else self._hold_seconds
         return None if seconds is None or self.ended else self._active_at + seconds
 
     def _on_time(self) -> None:
@@ -277,6 +235,7 @@ class SpeechContext:
                 if segment.ended:
                     stream.end()
                 segment.pieces.clear()
+                self._alarm.set(self._due())
                 await self._sound_of(stream, segment)
                 self._last = segment
                 self._heard_at = stream.heard_at()
@@ -344,14 +303,16 @@ class SpeechContext:
                     self._host.writer.put(message)
             except WriterFullError:
                 self._host.lost(SLOW_READER)
+            except Exception:
+                self._host.bug()
         self._clean()
         self._host.context_over(self)
 
-    def _clean(self) -> None:
+    def _clean(self, reason: str = "closed") -> None:
         self._alarm.stop()
         for segment in self._segments:
             if segment.stream is not None:
-                segment.stream.close()
+                segment.stream.close(reason)
         self._segments.clear()
         self._input = None
         encoder, self._encoder = self._encoder, None

@@ -1,48 +1,38 @@
 """SpeechSocket: what every API over a WebSocket needs, whatever its messages look like.
 
-Admission and its refusals, the subprotocol, the read loop with its limits, one writer, contexts by
-id, idle time, the server's drain and end, and the client that is gone. A dialect subclasses it,
-turns each message into calls of `SpeechContext`, and gives the messages that go back.
+Admission and its refusals, the subprotocol, contexts by id, idle time, the server's drain and end,
+and the client that is gone; `json_socket.py` has the messages. A dialect subclasses it, turns each
+message into calls of `SpeechContext`, and gives the messages that go back.
 """
 
 from __future__ import annotations
 
-import abc
 import asyncio
 import contextlib
-import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from msgspec.structs import replace
-from starlette.datastructures import Headers
-from starlette.responses import JSONResponse
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from realtime_tts.audio.encoders import Encoder
-from realtime_tts.dialects.context import SLOW_READER, ContextEvents, Messages, SpeechContext
-from realtime_tts.dialects.socket_writer import SocketWriter, WriterFullError
-from realtime_tts.errors import RequestError
+from realtime_tts.dialects.context import ContextEvents, Messages, SpeechContext
+from realtime_tts.dialects.json_socket import JsonSocket
+from realtime_tts.dialects.socket_refusal import refuse, status_of
 from realtime_tts.protocol.effects import TurnFailure
-from realtime_tts.protocol.intake import Intake
-from realtime_tts.protocol.messages import CloseCode, ErrorMessage
-from realtime_tts.protocol.parsing import ProtocolError, load_object
+from realtime_tts.protocol.messages import CloseCode
 from realtime_tts.protocol.settings import SessionSettings
-from realtime_tts.server.auth import LATE_KEY, echoed_subprotocol
+from realtime_tts.server.auth import echoed_subprotocol
 from realtime_tts.server.deadline import Alarm
-from realtime_tts.server.front import GOING_AWAY, Front, session_defaults, wire_limits
-from realtime_tts.server.reporter import SessionReporter
+from realtime_tts.server.front import GOING_AWAY, Front, session_defaults
 from realtime_tts.server.speech import SpeechError, SpeechStream
-from realtime_tts.server.websocket import ABORT_EXTENSION
 
-_MESSAGES_BEFORE_YIELD = 32
 _KEY_SECONDS = 10.0  # for the first message, where it has to bring the key
-_OVERLOADS = frozenset({"overloaded", "too_many_sessions"})
 _GOING = TurnFailure(GOING_AWAY, "the server is shutting down", True, 1_000)
 
 
-class SpeechSocket(ContextEvents, abc.ABC):
+class SpeechSocket(JsonSocket, ContextEvents):
     """One accepted socket. `serve` is the endpoint; a dialect fills in the hooks."""
 
     max_contexts: ClassVar[int] = 64
@@ -50,52 +40,25 @@ class SpeechSocket(ContextEvents, abc.ABC):
     idle_seconds: ClassVar[float] = 300.0
     """Without a message and without speech for so long, the socket is closed with 1000."""
     hold_seconds: ClassVar[float | None] = 3.0
-    """See SpeechContext."""
+    """Text that pauses for so long is spoken to its end; None: the server's `turn_idle_seconds`."""
 
     def __init__(self, front: Front, websocket: WebSocket) -> None:
-        self.front = front
-        self.websocket = websocket
-        self.socket_id = secrets.token_hex(6)
+        super().__init__(front, websocket)
         self.contexts: dict[str, SpeechContext] = {}
-        self.limits = wire_limits(front.config, front.engine.info)
-        self.writer = SocketWriter(websocket, front.max_outbox())
-        client = websocket.client
-        self._client = f"{client.host}:{client.port}" if client is not None else "unknown"
-        self._reporter = SessionReporter(self.socket_id, self._client, front.metrics)
-        self._check_key: Callable[[str], bool] | None = websocket.scope.get(LATE_KEY)
-        self._intake = Intake(self.limits)
         self._streams = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._draining = False
-        self._closing = False
-        self._active_at = time.monotonic()
+        self._finishing = False
         self._alarm = Alarm(time.monotonic, self._on_time)
 
-    # What a dialect fills in; the messages of `ContextEvents` as well.
-
-    @abc.abstractmethod
-    def received(self, message: dict[str, Any]) -> None:
-        """A JSON object; keys that were null are not in it. Raises RequestError to refuse it."""
-
-    @abc.abstractmethod
-    def refusal(self, failure: TurnFailure) -> Messages:
-        """What says that a message was refused, or why the socket is about to be closed."""
+    # What a dialect fills in; the hooks of `JsonSocket` and `ContextEvents` as well.
 
     def opened(self) -> None:
         """The socket was accepted: a greeting can be sent, a context opened."""
 
-    def received_bytes(self, data: bytes) -> None:
-        """A binary frame. Raises RequestError to refuse it."""
-        raise RequestError(f"expected a text frame with JSON, found a binary one ({len(data)} B)")
-
-    def received_invalid(self, problem: RequestError | ProtocolError) -> None:
-        """Something was refused, with `received` or before it."""
-        self.say(*self.refusal(TurnFailure(problem.code, str(problem), False)))
-
-    @classmethod
-    def denial(cls, status: int, failure: TurnFailure) -> Any:
-        """The JSON body of a refusal before the upgrade."""
-        return {"error": {"code": failure.code, "message": failure.message}}
+    def finished(self) -> Messages:
+        """What is said after `finish`, when all contexts are done and before the close."""
+        return ()
 
     def segment_started(self, context: SpeechContext, segment: Any) -> Messages:
         return ()
@@ -107,11 +70,6 @@ class SpeechSocket(ContextEvents, abc.ABC):
         return ()
 
     # What a dialect calls.
-
-    def say(self, *messages: str | bytes) -> None:
-        """Send, without waiting, behind everything that waits."""
-        for message in messages:
-            self.writer.put(message)
 
     def settings(self, **chosen: Any) -> SessionSettings:
         """The checkpoint's defaults and the server's lead, but for what is chosen and not None."""
@@ -141,10 +99,12 @@ class SpeechSocket(ContextEvents, abc.ABC):
             raise SpeechError(TurnFailure("too_many_contexts", message, True, 1_000))
         self.front.admit(held=0 if self.contexts else 1)
         self.front.check_speech(settings)
+        hold = self.hold_seconds if isinstance(hold_seconds, str) else hold_seconds
+        idle = self.front.config.limits.turn_idle_seconds
         context = SpeechContext(
             self, context_id, settings, make_encoder, self,
-            hold_seconds=self.hold_seconds if isinstance(hold_seconds, str) else hold_seconds,
-            idle_seconds=None if lasting else self.front.config.limits.turn_idle_seconds,
+            hold_seconds=idle if hold is None else hold,
+            idle_seconds=None if lasting else idle,
             max_chars=self.limits.max_turn_chars,
             encoder_per_segment=encoder_per_segment, tag=tag,
         )  # fmt: skip
@@ -153,38 +113,33 @@ class SpeechSocket(ContextEvents, abc.ABC):
 
     def cancel(self, context_id: str) -> bool:
         """Silence a context at once; nothing of it is sent after this. False: there was none."""
-        context = self.contexts.pop(context_id, None)
-        if context is None:
+        if context_id not in self.contexts:
             return False
-        context.cancel()
-        self._gone(context)
+        self._cancel(context_id, "interrupted")
         self._leave_if_done()
         return True
 
+    def _cancel(self, context_id: str, reason: str) -> None:
+        context = self.contexts.pop(context_id)
+        context.cancel(reason)
+        self._gone(context)
+
     def close(self, code: int = CloseCode.DONE, reason: str = "") -> None:
-        """Close the socket after everything that waits; what still speaks is silenced."""
-        self._closing = True
+        """Close the socket after everything that waits; what still speaks is silenced.
+
+        Not from `ContextEvents`: there, and to let contexts finish, call `finish`.
+        """
         for context_id in list(self.contexts):
-            self.cancel(context_id)
-        self.writer.close(code, reason)
+            self._cancel(context_id, "closed")
+        super().close(code, reason)
 
-    def fail(self, failure: TurnFailure, code: int) -> None:
-        """Say why, and close."""
-        self._count(failure, fatal=True)
-        self.say(*self.refusal(failure))
-        self.close(code, failure.code)
-
-    @property
-    def needs_key(self) -> bool:
-        """The key was not among headers and parameters: it must come with the first message."""
-        return self._check_key is not None
-
-    def present_key(self, key: str | None) -> None:
-        """The key of the first message. Without a valid one the socket is closed."""
-        if self._check_key is not None and not (key is not None and self._check_key(key)):
-            self.fail(TurnFailure("unauthorized", "a valid API key is needed", False), 1008)
-        else:
-            self._check_key = None
+    def finish(self) -> None:
+        """No more text: close with 1000 when all contexts are done. Messages are still heard, so
+        that speech can be cancelled. Idempotent."""
+        self._finishing = True
+        for context in self.contexts.values():
+            context.end()
+        self._leave_if_done()
 
     # The endpoint.
 
@@ -192,31 +147,17 @@ class SpeechSocket(ContextEvents, abc.ABC):
     async def serve(cls, front: Front, websocket: WebSocket) -> None:
         """Returns when the socket is gone."""
         try:
-            reason = front.not_ready()
-            if reason is not None:
-                code = GOING_AWAY if front.draining else "not_ready"
-                raise SpeechError(TurnFailure(code, reason, True, 2_000))
+            front.admit()  # before anything asks the engine, which may be loading
             one = cls(front, websocket)
             with front.seated(one):
                 await websocket.accept(echoed_subprotocol(websocket.scope))
                 await one._run()
         except SpeechError as error:
             with contextlib.suppress(WebSocketDisconnect, OSError):
-                await cls._deny(websocket, error.failure)
+                body = cls.denial(status_of(error.failure), error.failure)
+                await refuse(websocket, error.failure, body)
         except (WebSocketDisconnect, OSError):
             return  # gone before the handshake was answered
-
-    @classmethod
-    async def _deny(cls, websocket: WebSocket, failure: TurnFailure) -> None:
-        """A status before the upgrade; a browser cannot see that, and is told by the close."""
-        if "origin" in Headers(scope=websocket.scope):
-            await websocket.accept(echoed_subprotocol(websocket.scope))
-            await websocket.close(CloseCode.TRY_AGAIN, failure.code)
-            return
-        status = 429 if failure.code in _OVERLOADS else 503
-        wait = str(max(1, -(-(failure.retry_after_ms or 0) // 1000)))
-        body = cls.denial(status, failure)
-        await websocket.send_denial_response(JSONResponse(body, status, {"retry-after": wait}))
 
     async def _run(self) -> None:
         self._reporter.opened()
@@ -232,53 +173,9 @@ class SpeechSocket(ContextEvents, abc.ABC):
             self.writer.shut()
             self._alarm.stop()
             for context_id in list(self.contexts):
-                self.cancel(context_id)
+                self._cancel(context_id, "closed")
             writer.cancel()
             await asyncio.gather(writer, *self._tasks, return_exceptions=True)
-
-    async def _read(self) -> None:
-        count = 0
-        while True:
-            message = await self.websocket.receive()
-            if message["type"] == "websocket.disconnect":
-                self._reporter.closed(message.get("code"), message.get("reason"))
-                return
-            if not self._closing:
-                self._active_at = time.monotonic()
-                with self._contained():
-                    self._take(message)
-            count += 1
-            if count % _MESSAGES_BEFORE_YIELD == 0:
-                await asyncio.sleep(0)  # a burst of one client must not delay the others
-
-    def _take(self, message: Any) -> None:
-        now = time.monotonic()
-        if not self._intake.admits(now):
-            most = self.limits.messages_per_second
-            self.fail(TurnFailure("rate_limited", f"at most {most} messages a second", False), 1008)
-            return
-        text = message.get("text")
-        try:
-            if text is None:
-                self.received_bytes(message["bytes"])
-            else:
-                self.received(self._parsed(text))
-        except SpeechError as error:
-            self._count(error.failure)
-            self.say(*self.refusal(error.failure))
-        except (RequestError, ProtocolError) as error:
-            self._count(TurnFailure(error.code, str(error), False))
-            if self._intake.tolerates_bad(now):
-                self.received_invalid(error)
-            else:
-                message = "too many messages that cannot be taken"
-                self.fail(TurnFailure("too_many_errors", message, False), 1008)
-
-    def _parsed(self, text: str) -> dict[str, Any]:
-        most = self.limits.max_message_bytes
-        if len(text) > most or len(text.encode(errors="surrogatepass")) > most:
-            raise RequestError(f"a message must have at most {most} bytes; send it in pieces")
-        return {name: value for name, value in load_object(text).items() if value is not None}
 
     # Front: Guest.
 
@@ -317,16 +214,8 @@ class SpeechSocket(ContextEvents, abc.ABC):
 
     def segment_over(self) -> None:
         self._active_at = time.monotonic()
-        self._leave_if_done()
-
-    def lost(self, reason: str) -> None:
-        self._closing = True
-        self.writer.shut()
-        abort: Callable[[str], None] = self.websocket.scope["extensions"][ABORT_EXTENSION]
-        abort(reason)
-
-    def bug(self) -> None:
-        self._reporter.bug()
+        with self._contained():
+            self._leave_if_done()
 
     # The end, and what goes wrong.
 
@@ -337,10 +226,14 @@ class SpeechSocket(ContextEvents, abc.ABC):
         task.add_done_callback(self._tasks.discard)
 
     def _leave_if_done(self) -> None:
-        if self._closing or not (self._draining or self.front.draining):
+        if self._closing:
             return
-        if not any(context.busy for context in self.contexts.values()):
-            self.fail(_GOING, CloseCode.GOING_AWAY)
+        if self._finishing and not self.contexts:
+            self.say(*self.finished())
+            self.close()
+        elif self._draining or self.front.draining:
+            if not any(context.busy for context in self.contexts.values()):
+                self.close(CloseCode.GOING_AWAY, GOING_AWAY)
 
     def _on_time(self) -> None:
         if self.needs_key:
@@ -355,26 +248,3 @@ class SpeechSocket(ContextEvents, abc.ABC):
             self.close(CloseCode.DONE, "idle")
         else:
             self._alarm.set(due)
-
-    def _count(self, failure: TurnFailure, *, fatal: bool = False) -> None:
-        """In the log and in the metrics, where the native protocol's errors are."""
-        self._reporter.message(
-            ErrorMessage(
-                code=failure.code,
-                message=failure.message,
-                fatal=fatal,
-                retryable=failure.retryable,
-                retry_after_ms=failure.retry_after_ms,
-            )  # fmt: skip
-        )
-
-    @contextlib.contextmanager
-    def _contained(self) -> Iterator[None]:
-        """Errors end this socket, no other."""
-        try:
-            yield
-        except WriterFullError:
-            self.lost(SLOW_READER)
-        except Exception:
-            self._reporter.bug()
-            self.close(CloseCode.INTERNAL, "internal")

@@ -10,7 +10,6 @@ import logging
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 from starlette.types import Scope
 from starlette.websockets import WebSocket, WebSocketDisconnect
@@ -39,6 +38,7 @@ from realtime_tts.server.auth import send_denial
 from realtime_tts.server.connection import Connection
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.formats import agreed_audio
+from realtime_tts.server.guests import Guest, Guests
 from realtime_tts.server.reporter import SessionReporter
 from realtime_tts.server.speech import SpeechError, SpeechStream
 from realtime_tts.server.turn import utterance_spec
@@ -61,24 +61,6 @@ class Refusal:
     retry_after: int
 
 
-class Guest(Protocol):
-    """A socket of another API: it opens streams, and is drained and ended with the server."""
-
-    @property
-    def places(self) -> int:
-        """How many sessions it counts for: one, or as many as it runs contexts."""
-
-    @property
-    def open_turns(self) -> int:
-        """Contexts that take text or speak."""
-
-    def drain(self) -> None:
-        """Begin nothing new, and close when what was begun is done. Idempotent."""
-
-    def end(self) -> None:
-        """End what still runs, with a proper close."""
-
-
 class Front:
     """One server's shared state. All of it lives on the event loop. `voices` None: it keeps none
     but its checkpoint's own."""
@@ -97,15 +79,14 @@ class Front:
         self.draining = False
         self._connections: set[Connection] = set()
         self._streams: set[SpeechStream] = set()
-        self._guests: set[Guest] = set()
+        self._guests = Guests()
         metrics.sessions.set_function(lambda: self.sessions)
         metrics.open_turns.set_function(self._open_turns)
 
     @property
     def sessions(self) -> int:
         """Sockets of the native protocol, and streams and sockets of others."""
-        guests = sum(guest.places for guest in self._guests)
-        return len(self._connections) + len(self._streams) + guests
+        return len(self._connections) + len(self._streams) + self._guests.places
 
     def not_ready(self) -> str | None:
         """None if a new session would be admitted as far as health is concerned, else why not."""
@@ -204,7 +185,7 @@ class Front:
     def _open_turns(self) -> int:
         sessions = [connection.session for connection in self._connections]
         turns = sum(len(s.queued) + (s.on_air is not None) for s in sessions)
-        return turns + len(self._streams) + sum(guest.open_turns for guest in self._guests)
+        return turns + len(self._streams) + self._guests.open_turns
 
     # Streams without a session, and sockets of other APIs.
 
@@ -283,8 +264,7 @@ class Front:
             event(log, logging.INFO, "server.draining", sessions=self.sessions)
             for connection in list(self._connections):
                 connection.drain()
-            for guest in list(self._guests):
-                guest.drain()
+            self._guests.drain()
 
     def end_sessions(self) -> None:
         """The deadline has come: end what still runs, with a proper close."""
@@ -293,8 +273,7 @@ class Front:
             connection.fail(GOING_AWAY, "the server is shutting down", CloseCode.GOING_AWAY)
         for stream in list(self._streams):
             stream.fail(TurnFailure(GOING_AWAY, "the server is shutting down", True))
-        for guest in list(self._guests):
-            guest.end()
+        self._guests.end()
 
 
 def wire_limits(config: ServerConfig, info: EngineInfo) -> Limits:

@@ -162,8 +162,11 @@ class SpeechStream:
             self._engine.cancel(self.stream_id)
             self._finish()
 
-    def close(self) -> None:
-        """The owner is done with the stream, or gone: nothing is spoken any more. Idempotent."""
+    def close(self, reason: str = "closed") -> None:
+        """The owner is done with the stream, or gone: nothing is spoken any more. Idempotent.
+
+        `reason`: what is reported if there was more to come; `interrupted` by the listener, say.
+        """
         if self._closed:
             return
         self._closed = True
@@ -174,7 +177,7 @@ class SpeechStream:
         self._finish()
         self._turn.drop()
         self._packets.clear()
-        self._report("closed" if cut_short and self._turn.failure is None else self._turn.reason)
+        self._report(reason if cut_short and self._turn.failure is None else self._turn.reason)
 
     def _finish(self) -> None:
         self._over = True

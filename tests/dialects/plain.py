@@ -29,6 +29,9 @@ class PlainSocket(SpeechSocket):
         if self.needs_key:
             self.present_key(message.get("key"))
             return
+        if message.get("finish"):
+            self.finish()
+            return
         id = message.get("id", "one")
         if message.get("cancel"):
             self.cancel(id)
@@ -53,6 +56,9 @@ class PlainSocket(SpeechSocket):
 
     def refusal(self, failure: TurnFailure) -> Messages:
         return [json.dumps({"error": failure.code, "message": failure.message})]
+
+    def finished(self) -> Messages:
+        return [json.dumps({"finished": True})]
 
     def segment_started(self, context: SpeechContext, segment: Segment) -> Messages:
         return [json.dumps({"id": context.id, "started": segment.number})]

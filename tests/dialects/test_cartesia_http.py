@@ -13,6 +13,7 @@ from asking import SLOW
 from cartesian import FRAME, RAW, TENTH, VOICE
 
 from realtime_tts.config import LimitsConfig, ServerConfig
+from realtime_tts.engine.fake import FakeEngineConfig
 
 TEXT = "Hello there, how are you?"
 ASKED = {"model_id": "sonic-3", "transcript": TEXT, "voice": VOICE, "output_format": RAW}
@@ -63,6 +64,28 @@ async def test_events_are_chunks_times_and_done(speech: Any) -> None:
         assert words == TEXT.split()
         assert seen[-1]["type"] == "done" and seen[-1]["done"] is True
         assert len(events(await post(server, "/tts/sse"))) == len(chunks) + 1
+
+
+async def test_silence_in_a_stall_moves_the_times_of_what_follows(
+    speech: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("realtime_tts.dialects.http.STALL_SECONDS", 0.02)
+    engine = FakeEngineConfig(frames_per_token=1, step_seconds=0.06)
+    async with speech(engine=engine) as server:
+        text = "One two three."
+        seen = events(await post(server, "/tts/sse", transcript=text, add_timestamps=True))
+        heard, words, last = 0.0, [], 0.0
+        for event in seen:
+            if event["type"] == "chunk":
+                heard += len(base64.b64decode(event["data"])) / 48_000
+            times = event.get("word_timestamps", {"words": [], "end": []})
+            words += times["words"]
+            for end in times["end"]:
+                assert last <= end <= heard + 1e-3
+                last = end
+        assert words == text.split()
+        assert heard > len(text) * 0.08 + 0.1, "there was no stall"
+        assert last > len(text) * 0.08 + 0.1, "the times know nothing of the silence"
 
 
 @pytest.mark.parametrize("path", ["/tts/bytes", "/tts/sse"])

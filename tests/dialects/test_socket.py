@@ -81,6 +81,30 @@ async def test_text_without_more_is_spoken_to_its_end_after_a_while(speech: Any)
         assert len(sound_of(await client.until("done"))) == len("and the rest.") * FRAME
 
 
+async def test_text_that_waits_behind_speech_waits_for_more(speech: Any) -> None:
+    async with speech(engine=SLOW) as server, plain(server) as client:
+        await client.send(text="A first part that takes a while. " * 3, flush=1, hold=0.01)
+        await client.send(text="One, ")
+        for _ in range(20):  # far longer than a hold
+            await client.until("sound")
+        await client.send(text="two.")
+        await client.until("segment")
+        seen = await client.until("segment")
+        assert len(sound_of(seen)) == len("One, two.") * FRAME
+
+
+async def test_a_flood_of_flushes_is_refused(speech: Any) -> None:
+    config = ServerConfig(port=0, limits=LimitsConfig(max_bad_messages=100))
+    async with speech(config, engine=SLOW) as server, plain(server) as client:
+        await client.send(text="A first part that takes a while. " * 10, flush=0)
+        for number in range(300):
+            await client.send(flush=number)
+        assert "256 flushes" in (await client.until("message"))[-1]["message"]
+        await client.send(cancel=True)
+        await client.until("cancelled")
+        await server.settled_engine()
+
+
 async def test_text_with_nothing_to_speak_is_a_tenth_of_a_second(speech: Any) -> None:
     async with speech() as server, plain(server) as client:
         await client.send(text="… ", end=True)
@@ -141,7 +165,8 @@ async def test_nothing_follows_a_cancel(speech: Any) -> None:
         rest = await client.until("done", "b")
         assert {message["id"] for message in rest} == {"b"}
         await server.settled_engine()
-        assert server.value("tts_turns_total", reason="closed") == 1
+        assert server.value("tts_turns_total", reason="interrupted") == 1
+        assert server.value("tts_interrupts_total") == 1
 
 
 async def test_cancel_and_begin_again_a_hundred_times(speech: Any) -> None:
@@ -165,6 +190,20 @@ async def test_who_is_gone_stops_everything_at_once(speech: Any) -> None:
         assert server.value("tts_turns_total", reason="closed") == 3
         names = {task.get_name() for task in asyncio.all_tasks()}
         assert not [name for name in names if name.startswith(("context-", "writer-"))]
+
+
+async def test_a_socket_may_finish_and_then_close(speech: Any) -> None:
+    async with speech(engine=SLOW) as server, plain(server) as client:
+        await client.send(id="a", text="Hello there.")
+        await client.send(id="b", text="Hello again.", lasting=True)
+        await client.send(finish=True)
+        seen = await client.until("finished")
+        for name in "ab":
+            assert len(sound_of(seen, name)) == len("Hello there.") * FRAME
+        with pytest.raises(websockets.ConnectionClosedOK):
+            await client.next()
+        assert client.socket.close_code == 1000
+        await server.settled()
 
 
 # Bad input.
@@ -228,8 +267,8 @@ async def test_what_cannot_be_had_is_refused(speech: Any) -> None:
     async with speech() as server, plain(server) as client:
         await client.send(text="Hello", voice="nobody")
         assert "unknown voice" in (await client.next())["message"]
-        await client.send(text="Hello", encoding="mulaw")
-        assert "unknown format" in (await client.next())["message"]
+        await client.send(text="Hello", encoding="pcm_s64be")
+        assert "there is no format" in (await client.next())["message"]
         await client.send(text="Hello", end=True)
         await client.until("done")
 
@@ -381,7 +420,7 @@ async def test_a_key_may_come_with_the_first_message(
 ) -> None:
     monkeypatch.setattr(
         "realtime_tts.server.app.PathRule",
-        lambda deny, **_: PathRule(send_denial, frozenset({"api_key"}), late_key=True),
+        lambda *_, **__: PathRule(send_denial, frozenset({"api_key"}), late_key=True),
     )
     monkeypatch.setattr("realtime_tts.server.app.openai.SPEECH_PATH", PATH)
     async with speech(ServerConfig(port=0, api_keys=("sesame-open-12345",))) as server:
@@ -389,7 +428,7 @@ async def test_a_key_may_come_with_the_first_message(
             await client.send(key="sesame-open-12345")
             await client.send(text="Hello.", end=True)
             await client.until("done")
-        for first in ({"key": "wrong"}, {"text": "Hello."}):
+        for first in ({"key": "wrong"}, {"text": "Hello."}, {"key": None, "text": "Hello."}):
             async with plain(server) as client:
                 await client.send(**first)
                 assert (await client.next())["error"] == "unauthorized"
@@ -398,9 +437,28 @@ async def test_a_key_may_come_with_the_first_message(
                 assert client.socket.close_code == 1008
         assert await server.status("websocket", PATH + "?api_key=wrong") == 401
         assert await server.status("websocket", PATH + "?api_key=sesame-open-12345") == 101
+        async with plain(server) as client:
+            await client.socket.send(b"no key in here")
+            assert [(await client.next())["error"] for _ in range(2)][1] == "unauthorized"
         monkeypatch.setattr("realtime_tts.dialects.socket._KEY_SECONDS", 0.05)
         async with plain(server) as client:
             assert (await client.next())["error"] == "unauthorized"
+
+
+async def test_a_fault_in_the_words_for_a_failure_ends_the_context_too(
+    speech: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any) -> Any:
+        raise ValueError("injected")
+
+    monkeypatch.setattr(PlainSocket, "sound", broken)
+    monkeypatch.setattr(PlainSocket, "failed", broken)
+    async with speech() as server, plain(server) as client:
+        await client.send(text="Hello.", end=True)
+        await server.settled_engine()
+        monkeypatch.undo()
+        await client.send(text="Hello.", end=True)
+        await client.until("done")
 
 
 async def test_a_fault_in_the_words_for_sound_ends_the_context(

@@ -80,7 +80,7 @@ def test_sound_comes_before_the_text_is_complete(api: Cartesia) -> None:
 
 
 async def test_a_barge_in_and_the_next_turn(server: Server) -> None:
-    closed = server.value('tts_turns_total{reason="closed"}')
+    cut = server.value('tts_turns_total{reason="interrupted"}')
     async with AsyncCartesia(**options(server)) as api, api.tts.websocket_connect() as socket:
         first = socket.context(**SETTINGS)
         await first.push(LONG)
@@ -93,7 +93,7 @@ async def test_a_barge_in_and_the_next_turn(server: Server) -> None:
         await second.no_more_inputs()
         events = [event async for event in second.receive()]
         assert events[-1].type == "done" and is_speech(sound(events))
-    server.until('tts_turns_total{reason="closed"}', closed + 1)
+    server.until('tts_turns_total{reason="interrupted"}', cut + 1)
     server.until("tts_open_turns", 0)
 
 

@@ -83,3 +83,26 @@ def test_links_between_documents_lead_somewhere(document: Path) -> None:
     for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text):
         if "://" not in target:
             assert (document.parent / target).exists(), f"{document.name} links to {target}"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_programs_that_need_a_client_name_one_that_is_tested(document: Path) -> None:
+    """`make test-clients` runs them: ```python client=NAME in README.md and docs/ is for
+    tests/clients/NAME."""
+    marked = re.findall(r"^```(\w*) client=(\S+)$", document.read_text("utf-8"), re.MULTILINE)
+    for language, client in marked:
+        file = {"python": "requirements.txt", "js": "package.json"}[language]
+        assert (ROOT / "tests" / "clients" / client / file).exists(), f"no client {client}"
+        assert document.parent in (ROOT, ROOT / "docs"), "programs are looked for nowhere else"
+
+
+def test_the_table_of_clients_leads_to_their_programs() -> None:
+    table = README.split("## Use it from")[1].split("\n## ")[0]
+    targets = re.findall(r"^\| .*\]\(([^)]+)\) \|$", table, re.MULTILINE)
+    assert len(targets) >= 5
+    for target in targets:
+        path, _, anchor = target.partition("#")
+        text = (ROOT / path).read_text(encoding="utf-8") if path else README
+        headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+        anchors = {re.sub(r"[^\w -]", "", each.lower()).replace(" ", "-") for each in headings}
+        assert not anchor or anchor in anchors, f"{path} has no heading for #{anchor}"

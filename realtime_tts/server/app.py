@@ -15,9 +15,10 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from realtime_tts.dialects import openai
+from realtime_tts.dialects import cartesia, openai
+from realtime_tts.dialects.cartesia_answer import deny as deny_cartesia
 from realtime_tts.metrics import CONTENT_TYPE, Metrics
-from realtime_tts.server.auth import OPEN_PATHS, Gate, is_loopback, send_denial
+from realtime_tts.server.auth import OPEN_PATHS, Gate, PathRule, is_loopback, send_denial
 from realtime_tts.server.client_files import client_files
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.front import Front
@@ -36,6 +37,7 @@ def create_app(front: Front) -> Starlette:
         Route("/v1/tts", _upgrade_required),
         *voice_routes(),
         *openai.routes(front),
+        *cartesia.routes(front),
         Route("/livez", _livez),
         Route("/readyz", _readyz),
         Route("/metrics", _metrics),
@@ -49,7 +51,12 @@ def create_app(front: Front) -> Starlette:
         loopback=is_loopback(config.host),
         open_paths=OPEN_PATHS | {route.path for route in page},
         metrics=front.metrics,
-        denials={openai.SPEECH_PATH: openai.deny, openai.MODELS_PATH: openai.deny},
+        rules={
+            openai.SPEECH_PATH: PathRule(openai.deny),
+            openai.MODELS_PATH: PathRule(openai.deny),
+            "/tts/": PathRule(deny_cartesia, cartesia.QUERY_KEYS),
+            "/voices": PathRule(deny_cartesia, cartesia.QUERY_KEYS),
+        },
     )
     app = Starlette(routes=routes, middleware=[gate], lifespan=_lifespan)
     app.state.front = front

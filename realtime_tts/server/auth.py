@@ -13,7 +13,8 @@ import ipaddress
 import json
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
-from urllib.parse import urlsplit
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, urlsplit
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -29,13 +30,34 @@ Denial = Callable[[Scope, Send, int, str, str], Awaitable[None]]
 """Answers with a status, a code and a message, as the clients of some route expect it."""
 
 
+LATE_KEY = "realtime_tts.late_key"
+"""Key in the ASGI scope of a socket that has shown no key yet: a function that checks one."""
+
+_KEY_HEADERS = frozenset({b"x-api-key", b"xi-api-key"})
+_KEY_FOLLOWS = frozenset({"token", "bearer"})
+
+
+@dataclass(frozen=True, slots=True)
+class PathRule:
+    """What is different at the paths that begin so, for the clients that come there.
+
+    `query_keys`: parameters that may hold the key. `late_key`: a WebSocket that shows none is let
+    in, and its endpoint must ask for it (`LATE_KEY`).
+    """
+
+    deny: Denial
+    query_keys: frozenset[str] = frozenset()
+    late_key: bool = False
+
+
 class Gate:
     """ASGI middleware in front of every route.
 
     - `open_paths` are open to all.
-    - `denials` say no at the paths that begin so; elsewhere the answer is the native `error`.
-    - No key configured: open. Otherwise one of `Authorization: Bearer|Token KEY`, `X-API-Key: KEY`
-      or the subprotocol `realtime-tts.key.KEY`, else 401.
+    - `rules` are for the paths that begin so, the first that fits; elsewhere a no is the native
+      `error`, and a key in the query counts for nothing.
+    - No key configured: open. Otherwise one of `Authorization: Bearer|Token KEY`, `X-API-Key: KEY`,
+      `xi-api-key: KEY` or the subprotocols `realtime-tts.key.KEY` or `token, KEY`, else 401.
     - An `Origin` header (browsers send it, and nothing else stops one page from using another's
       server) must be this server's own or in the list, else 403. No `Origin` is fine.
     """
@@ -49,11 +71,11 @@ class Gate:
         loopback: bool,
         metrics: Metrics,
         open_paths: Collection[str] = OPEN_PATHS,
-        denials: Mapping[str, Denial] | None = None,
+        rules: Mapping[str, PathRule] | None = None,
     ) -> None:
         self._app = app
         self._open_paths = frozenset(open_paths)
-        self._denials = dict(denials or {})
+        self._rules = dict(rules or {})
         self._keys = [_digest(key.encode()) for key in api_keys]
         self._origins = frozenset(origin.lower() for origin in allowed_origins)
         self._loopback = loopback
@@ -75,7 +97,12 @@ class Gate:
         if not all(self._origin_allowed(origin, hosts) for origin in origins):
             message = "this origin is not allowed; start the server with --allow-origin to add it"
             return 403, "origin_not_allowed", message
-        if self._keys and not self._known(_keys_offered(scope)):
+        rule = self._rule_for(scope["path"])
+        offered = list(_keys_offered(scope, rule.query_keys))
+        if self._keys and not self._known(offered):
+            if not offered and rule.late_key and scope["type"] == "websocket":
+                scope[LATE_KEY] = lambda key: self._known([key.encode(errors="replace")])
+                return None
             return 401, "unauthorized", "a valid API key is needed (Authorization: Bearer KEY)"
         return None
 
@@ -106,11 +133,11 @@ class Gate:
             path=scope["path"],
             client=scope.get("client"),
         )
-        await self._answer_for(scope["path"])(scope, send, status, code, message)
+        await self._rule_for(scope["path"]).deny(scope, send, status, code, message)
 
-    def _answer_for(self, path: str) -> Denial:
-        found = (deny for prefix, deny in self._denials.items() if path.startswith(prefix))
-        return next(found, send_denial)
+    def _rule_for(self, path: str) -> PathRule:
+        found = (rule for prefix, rule in self._rules.items() if path.startswith(prefix))
+        return next(found, _NATIVE)
 
 
 async def send_denial(
@@ -137,6 +164,9 @@ async def send_denial(
     await send({"type": f"{kind}.body", "body": body, "more_body": False})
 
 
+_NATIVE = PathRule(send_denial)
+
+
 def is_loopback(host: str) -> bool:
     """Whether `host`, a name or an address without port, can only mean this machine."""
     if host == "localhost" or host.endswith(".localhost"):
@@ -147,17 +177,39 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _keys_offered(scope: Scope) -> Iterator[bytes]:
+def echoed_subprotocol(scope: Scope) -> str | None:
+    """The one to accept for clients of other APIs: the first that was offered and is no key.
+
+    Browsers give up a socket that answers none of their offers.
+    """
+    secret = {offer for offer, _ in _subprotocol_keys(scope)}
+    return next((offer for offer in scope.get("subprotocols", ()) if offer not in secret), None)
+
+
+def _keys_offered(scope: Scope, query_keys: Collection[str]) -> Iterator[bytes]:
     for name, value in scope["headers"]:
         if name == b"authorization":
             kind, _, key = value.partition(b" ")
             if kind.lower() in (b"bearer", b"token"):
                 yield key.strip()
-        elif name == b"x-api-key":
+        elif name in _KEY_HEADERS:
             yield value.strip()
-    for offer in scope.get("subprotocols", ()):
+    if query_keys:
+        for parameter, text in parse_qsl(scope["query_string"].decode("latin-1")):
+            if parameter in query_keys:
+                yield text.encode()
+    for _, subprotocol_key in _subprotocol_keys(scope):
+        yield subprotocol_key.encode()
+
+
+def _subprotocol_keys(scope: Scope) -> Iterator[tuple[str, str]]:
+    """Offered subprotocols that hold a key, and the key: ours, and what follows `token`."""
+    offers = list(scope.get("subprotocols", ()))
+    for offer in offers:
         if offer.startswith(KEY_SUBPROTOCOL_PREFIX):
-            yield offer.removeprefix(KEY_SUBPROTOCOL_PREFIX).encode()
+            yield offer, offer.removeprefix(KEY_SUBPROTOCOL_PREFIX)
+    if len(offers) > 1 and offers[0].lower() in _KEY_FOLLOWS:
+        yield offers[1], offers[1]
 
 
 def _digest(key: bytes) -> bytes:

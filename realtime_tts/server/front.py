@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import secrets
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from starlette.types import Scope
@@ -36,6 +37,8 @@ from realtime_tts.protocol.settings import (
 from realtime_tts.server.auth import send_denial
 from realtime_tts.server.connection import Connection
 from realtime_tts.server.engine_host import EngineHost
+from realtime_tts.server.formats import agreed_audio
+from realtime_tts.server.guests import Guest, Guests
 from realtime_tts.server.reporter import SessionReporter
 from realtime_tts.server.speech import SpeechError, SpeechStream
 from realtime_tts.server.turn import utterance_spec
@@ -76,13 +79,14 @@ class Front:
         self.draining = False
         self._connections: set[Connection] = set()
         self._streams: set[SpeechStream] = set()
+        self._guests = Guests()
         metrics.sessions.set_function(lambda: self.sessions)
         metrics.open_turns.set_function(self._open_turns)
 
     @property
     def sessions(self) -> int:
-        """Sockets of the native protocol, and streams of others: each takes a place."""
-        return len(self._connections) + len(self._streams)
+        """Sockets of the native protocol, and streams and sockets of others."""
+        return len(self._connections) + len(self._streams) + self._guests.places
 
     def not_ready(self) -> str | None:
         """None if a new session would be admitted as far as health is concerned, else why not."""
@@ -107,13 +111,13 @@ class Front:
         finally:
             self._connections.discard(connection)
 
-    def _refusal(self) -> Refusal | None:
+    def _refusal(self, held: int = 0) -> Refusal | None:
         if self.draining:
             return Refusal(GOING_AWAY, "the server is shutting down; try another", 1)
         reason = self.engine.not_ready()
         if reason is not None:
             return Refusal("not_ready", reason, 2)
-        if self.sessions >= self.config.limits.max_sessions:
+        if self.sessions - held >= self.config.limits.max_sessions:
             message = f"all {self.config.limits.max_sessions} sessions are taken; try again later"
             return Refusal("too_many_sessions", message, 5)
         return None
@@ -154,6 +158,7 @@ class Front:
             defaults=session_defaults(info, self.config.lead_seconds),
             limits=wire_limits(self.config, info),
             check=lambda settings: self.engine.check(utterance_spec(settings)),
+            agree=agreed_audio,
         )
         return Connection(
             websocket,
@@ -161,7 +166,7 @@ class Front:
             session,
             self.engine,
             SessionReporter(session_id, _address(websocket), self.metrics),
-            self._max_outbox(),
+            self.max_outbox(),
         )
 
     def voice_names(self) -> tuple[str, ...]:
@@ -171,7 +176,7 @@ class Front:
             return info.voices
         return *info.voices, *(record.id for record in self.voices.registry.voices())
 
-    def _max_outbox(self) -> int:
+    def max_outbox(self) -> int:
         """Bytes of audio that may wait for one reader."""
         limits = self.config.limits
         bytes_per_second = SAMPLE_RATE * BYTES_PER_SAMPLE
@@ -180,34 +185,72 @@ class Front:
     def _open_turns(self) -> int:
         sessions = [connection.session for connection in self._connections]
         turns = sum(len(s.queued) + (s.on_air is not None) for s in sessions)
-        return turns + len(self._streams)
+        return turns + len(self._streams) + self._guests.open_turns
 
-    # Streams without a session.
+    # Streams without a session, and sockets of other APIs.
 
-    def admit(self) -> None:
-        """Raise SpeechError if a stream that is opened now would not be taken."""
-        refusal = self._refusal()
+    @contextlib.contextmanager
+    def seated(self, guest: Guest) -> Iterator[None]:
+        """The guest's socket counts, and is drained and ended with the server, in this block.
+
+        Raises SpeechError if there is no place now.
+        """
+        self.admit()
+        self._guests.add(guest)
+        try:
+            yield
+        finally:
+            self._guests.discard(guest)
+
+    def admit(self, held: int = 0) -> None:
+        """Raise SpeechError if a stream that is opened now would not be taken.
+
+        `held`: places that the asker has already and would use.
+        """
+        refusal = self._refusal(held)
         if refusal is not None:
             self.metrics.refused.labels(refusal.code).inc()
             event(log, logging.WARNING, "session.refused", code=refusal.code)
             retry_after_ms = refusal.retry_after * 1000
             raise SpeechError(TurnFailure(refusal.code, refusal.message, True, retry_after_ms))
 
+    def check_speech(self, settings: SessionSettings) -> None:
+        """Raise RequestError if the limits or the checkpoint do not allow `settings`."""
+        wire_limits(self.config, self.engine.info).check(settings)
+        self.engine.check(utterance_spec(settings))
+
     def open_speech(self, stream_id: str, settings: SessionSettings, client: str) -> SpeechStream:
         """A stream of its own; close it. `stream_id` is unique among all there ever were.
 
-        Raises SpeechError if there is no place now, RequestError if the limits or the checkpoint
-        do not allow `settings`.
+        Raises SpeechError if there is no place now, RequestError as `check_speech` does.
         """
         self.admit()
-        wire_limits(self.config, self.engine.info).check(settings)
-        self.engine.check(utterance_spec(settings))
-        reporter = SessionReporter(stream_id, client, self.metrics)
-        stream = SpeechStream(
-            stream_id, settings, self.engine, reporter, self._max_outbox(), self._streams.discard
-        )
+        stream = self._stream(stream_id, settings, client, None)
         self._streams.add(stream)
         return stream
+
+    def open_guest_speech(
+        self,
+        stream_id: str,
+        settings: SessionSettings,
+        client: str,
+        listener_free_at: float | None = None,
+    ) -> SpeechStream:
+        """The same for a guest: it was admitted, and holds the place itself.
+
+        `listener_free_at`: when the listener will have heard what the guest sent before it.
+        """
+        return self._stream(stream_id, settings, client, listener_free_at)
+
+    def _stream(
+        self, stream_id: str, settings: SessionSettings, client: str, free_at: float | None
+    ) -> SpeechStream:
+        self.check_speech(settings)
+        reporter = SessionReporter(stream_id, client, self.metrics)
+        return SpeechStream(
+            stream_id, settings, self.engine, reporter, self.max_outbox(),
+            self._streams.discard, listener_free_at=free_at,
+        )  # fmt: skip
 
     # The end.
 
@@ -221,6 +264,7 @@ class Front:
             event(log, logging.INFO, "server.draining", sessions=self.sessions)
             for connection in list(self._connections):
                 connection.drain()
+            self._guests.drain()
 
     def end_sessions(self) -> None:
         """The deadline has come: end what still runs, with a proper close."""
@@ -229,6 +273,7 @@ class Front:
             connection.fail(GOING_AWAY, "the server is shutting down", CloseCode.GOING_AWAY)
         for stream in list(self._streams):
             stream.fail(TurnFailure(GOING_AWAY, "the server is shutting down", True))
+        self._guests.end()
 
 
 def wire_limits(config: ServerConfig, info: EngineInfo) -> Limits:

@@ -12,15 +12,19 @@ import time
 from collections import deque
 from collections.abc import Callable
 
+from realtime_tts.audio.packets import Packet
 from realtime_tts.engine.interface import Audio, Ended, Event, Failed, Refused, Started
 from realtime_tts.errors import RealtimeTTSError
 from realtime_tts.protocol.effects import TurnFailure
-from realtime_tts.protocol.messages import ErrorMessage
+from realtime_tts.protocol.messages import SAMPLE_RATE, ErrorMessage
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.deadline import Alarm
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.reporter import SessionReporter
 from realtime_tts.server.turn import OnAirTurn
+from realtime_tts.text.speech_times import SpeechTimes, SpokenSpan
+
+__all__ = ["SpeechError", "SpeechStream", "SpokenSpan"]
 
 
 class SpeechError(RealtimeTTSError):
@@ -48,6 +52,8 @@ class SpeechStream:
         reporter: SessionReporter,
         max_waiting_bytes: int,
         on_closed: Callable[[SpeechStream], None],
+        *,
+        listener_free_at: float | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.stream_id = stream_id
@@ -58,11 +64,12 @@ class SpeechStream:
         self._on_closed = on_closed
         self._clock = clock
         self._turn = OnAirTurn(
-            stream_id, stream_id, settings, engine, self._on_event, listener_free_at=None
+            stream_id, stream_id, settings, engine, self._on_event, listener_free_at
         )
-        self._packets: deque[bytes] = deque()
+        self._times = SpeechTimes(settings.language)
+        self._packets: deque[Packet] = deque()
         self._waiting_bytes = 0
-        self._given: bytes | None = None  # the packet that `next` gave last
+        self._given: int | None = None  # samples in the packet that `next` gave last
         self._over = False  # no more packets come in
         self._closed = False
         self._changed = asyncio.Event()
@@ -73,6 +80,7 @@ class SpeechStream:
     def feed(self, text: str) -> None:
         """Add text; not after `end`."""
         self.text_chars += len(text)
+        self._times.feed(text)
         self._turn.feed(text, self._clock())
         self._alarm.set(self._turn.text_deadline())
 
@@ -109,10 +117,10 @@ class SpeechStream:
             raise SpeechError(self._turn.failure)
         if not self._packets:
             return None
-        self._given = self._packets.popleft()
-        self._waiting_bytes -= len(self._given)
+        data, self._given = self._packets.popleft()
+        self._waiting_bytes -= len(data)
         self._turn.packet_taken(self._given)
-        return self._given
+        return data
 
     @property
     def reason(self) -> str:
@@ -129,6 +137,17 @@ class SpeechStream:
         """Samples taken so far, at 24 kHz."""
         return self._turn.stats().samples
 
+    def take_spoken(self) -> SpokenSpan | None:
+        """The text that became spoken with the packets taken since the last call, if any did.
+
+        An estimate, like `text_spoken`: text/speech_times.py says how it is made.
+        """
+        return self._times.take(self.samples / SAMPLE_RATE, self._turn.seconds_in_all())
+
+    def heard_at(self) -> float | None:
+        """When the listener will have heard what was taken so far."""
+        return self._turn.heard_at()
+
     def _handed_over(self) -> None:
         if self._given is not None:
             self._reporter.packet(self._turn.packet_sent(self._given, self._clock()))
@@ -143,8 +162,11 @@ class SpeechStream:
             self._engine.cancel(self.stream_id)
             self._finish()
 
-    def close(self) -> None:
-        """The owner is done with the stream, or gone: nothing is spoken any more. Idempotent."""
+    def close(self, reason: str = "closed") -> None:
+        """The owner is done with the stream, or gone: nothing is spoken any more. Idempotent.
+
+        `reason`: what is reported if there was more to come; `interrupted` by the listener, say.
+        """
         if self._closed:
             return
         self._closed = True
@@ -153,8 +175,9 @@ class SpeechStream:
         self._on_closed(self)
         cut_short = not self._over or bool(self._packets)
         self._finish()
+        self._turn.drop()
         self._packets.clear()
-        self._report("closed" if cut_short and self._turn.failure is None else self._turn.reason)
+        self._report(reason if cut_short and self._turn.failure is None else self._turn.reason)
 
     def _finish(self) -> None:
         self._over = True
@@ -194,9 +217,9 @@ class SpeechStream:
                 self._put(self._turn.ended(event))
                 self._finish()
 
-    def _put(self, packets: list[bytes]) -> None:
+    def _put(self, packets: list[Packet]) -> None:
         self._packets.extend(packets)
-        self._waiting_bytes += sum(map(len, packets))
+        self._waiting_bytes += sum(len(data) for data, _ in packets)
         self._changed.set()
         if self._waiting_bytes > self._max_waiting_bytes:
             message = f"{self._waiting_bytes} bytes of audio wait for the client to read"

@@ -78,12 +78,12 @@ def split_spoken(
     if complete and played >= generated:
         return SpokenSplit(source, "")
     text = pipeline.spoken if complete else pipeline.spoken[: pipeline.fed_characters]
-    ends = list(accumulate(_durations(text, language)))
+    ends = list(accumulate(expected_durations(text, language)))
     if not ends:
         return SpokenSplit("", source)
     heard = ends[-1] * played / generated if complete else min(played, generated)
     count = bisect_right(ends, heard)
-    while count and not _is_boundary(pipeline.spoken, count):
+    while count and not may_end_word(pipeline.spoken, count):
         count -= 1
     cut = _include_closing_marks(pipeline, count) if count else 0
     return SpokenSplit(source[:cut], source[cut:])
@@ -99,7 +99,7 @@ def _include_closing_marks(pipeline: TextPipeline, count: int) -> int:
     return cut
 
 
-def _durations(text: str, language: str | None) -> list[float]:
+def expected_durations(text: str, language: str | None) -> list[float]:
     japanese = (language or "").lower() in ("japanese", "ja") or any(
         "\u3040" <= char <= "\u30ff" for char in text
     )
@@ -125,7 +125,7 @@ def _duration(char: str, japanese: bool) -> float:
     return _LETTER_SECONDS
 
 
-def _is_boundary(text: str, index: int) -> bool:
+def may_end_word(text: str, index: int) -> bool:
     """Whether the text may be cut before text[index]: at the end of a word."""
     if index >= len(text):
         return True

@@ -109,7 +109,7 @@ async def test_who_waits_is_told_why_it_ended(speech: Any) -> None:
 async def test_an_owner_that_takes_nothing_loses_the_stream(speech: Any) -> None:
     async with speech() as server:
         front = server.running.front
-        front._max_outbox = lambda: 20_000
+        front.max_outbox = lambda: 20_000
         stream = open_speech(server)
         stream.feed("A text of more than five frames.")
         stream.end()

@@ -1,0 +1,128 @@
+"""What a client of Cartesia's API is told: chunks, times of words, ends and errors."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from typing import Any
+
+from starlette.responses import JSONResponse
+from starlette.types import Scope, Send
+
+from realtime_tts.dialects.timing import words_of
+from realtime_tts.errors import RequestError
+from realtime_tts.protocol.effects import TurnFailure
+from realtime_tts.protocol.parsing import ProtocolError
+from realtime_tts.server.speech import SpokenSpan
+
+_PARTIAL, _OK = 206, 200
+_STATUS = {
+    "overloaded": (429, "Too many requests", "concurrency_limited"),
+    "too_many_sessions": (429, "Too many requests", "concurrency_limited"),
+    "too_many_contexts": (429, "Too many contexts", "concurrency_limited"),
+    "rate_limited": (429, "Too many requests", "rate_limited"),
+    "unauthorized": (401, "Unauthorized", "unauthorized"),
+}
+_TITLES = {400: "Bad request", 401: "Unauthorized", 403: "Forbidden", 404: "Not found"}
+
+
+class Stopwatch:
+    """`step_time`: milliseconds since the chunk before."""
+
+    def __init__(self) -> None:
+        self._at = time.monotonic()
+
+    def step_ms(self) -> float:
+        now = time.monotonic()
+        step, self._at = now - self._at, now
+        return round(step * 1000, 3)
+
+
+def chunk(data: bytes, step_ms: float) -> dict[str, Any]:
+    return {
+        "type": "chunk", "data": base64.b64encode(data).decode(), "done": False,
+        "status_code": _PARTIAL, "step_time": step_ms,
+    }  # fmt: skip
+
+
+def timestamps(span: SpokenSpan) -> dict[str, Any]:
+    words = words_of(span)
+    return {
+        "type": "timestamps",
+        "done": False,
+        "status_code": _PARTIAL,
+        "word_timestamps": {
+            "words": [word.text for word in words],
+            "start": [round(word.start, 4) for word in words],
+            "end": [round(word.end, 4) for word in words],
+        },
+    }
+
+
+def flush_done(flush_id: int) -> dict[str, Any]:
+    return {
+        "type": "flush_done", "done": False, "flush_done": True, "flush_id": flush_id,
+        "status_code": _PARTIAL,
+    }  # fmt: skip
+
+
+def done(reason: str) -> dict[str, Any]:
+    """LiveKit looks for `done`, others for the type. `reason` is ours, as in `turn.done`."""
+    return {"type": "done", "done": True, "status_code": _OK, "reason": reason}
+
+
+def error(failure: TurnFailure, request_id: str) -> dict[str, Any]:
+    """`error` is the message again, where older versions of the API have it."""
+    status, title, code = _named(failure)
+    return {
+        "type": "error", "done": True, "title": title, "message": failure.message,
+        "error": f"{title}: {failure.message}", "error_code": code, "status_code": status,
+        "request_id": request_id,
+    }  # fmt: skip
+
+
+def http_error(failure: TurnFailure, request_id: str) -> JSONResponse:
+    body = error(failure, request_id)
+    del body["type"], body["done"]
+    headers = {"x-request-id": request_id}
+    if failure.retryable and failure.retry_after_ms is not None:
+        headers["retry-after"] = str(max(1, -(-failure.retry_after_ms // 1000)))
+    return JSONResponse(body, body["status_code"], headers)
+
+
+def wrong_method(found: str, allowed: str) -> JSONResponse:
+    """405, for a path that takes another method."""
+    body = {
+        "title": "Method not allowed", "message": f"{found} is not for this path; use {allowed}",
+        "error_code": "method_not_allowed", "status_code": 405,
+    }  # fmt: skip
+    return JSONResponse(body, 405, {"allow": allowed})
+
+
+async def deny(scope: Scope, send: Send, status: int, code: str, message: str) -> None:
+    """The gate's no, in this API's shape."""
+    title = _TITLES.get(status, "Error")
+    body = {
+        "title": title, "message": message, "error": f"{title}: {message}",
+        "error_code": code, "status_code": status,
+    }  # fmt: skip
+    data = json.dumps(body).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(data))]
+    kind = "websocket.http.response" if scope["type"] == "websocket" else "http.response"
+    await send({"type": f"{kind}.start", "status": status, "headers": headers})
+    await send({"type": f"{kind}.body", "body": data, "more_body": False})
+
+
+def bad_request(problem: RequestError | ProtocolError) -> TurnFailure:
+    return TurnFailure("bad_request", str(problem), False)
+
+
+def _named(failure: TurnFailure) -> tuple[int, str, str]:
+    if failure.code in _STATUS:
+        return _STATUS[failure.code]
+    if failure.code in ("going_away", "not_ready") or failure.retryable:
+        return 503, "Service unavailable", failure.code
+    if failure.code in ("internal", "numerics"):
+        return 500, "Internal error", failure.code
+    return 400, "Bad request", failure.code

@@ -1,0 +1,225 @@
+"""Cartesia's API over HTTP: `POST /tts/bytes`, `POST /tts/sse`, `GET /voices` and one of them."""
+
+from __future__ import annotations
+
+import json
+import logging
+import secrets
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+from msgspec.structs import replace
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import Receive, Scope, Send
+
+from realtime_tts.audio.encoders import Encoder
+from realtime_tts.dialects import cartesia_answer as answer
+from realtime_tts.dialects.cartesia_request import Generation, our_voice, parse
+from realtime_tts.dialects.formats import open_encoder
+from realtime_tts.dialects.http import (
+    BodyTooLarge,
+    ClientGone,
+    Reply,
+    answering,
+    read_body,
+    sounds,
+    timed_sounds,
+)
+from realtime_tts.dialects.languages import our_language
+from realtime_tts.errors import RequestError
+from realtime_tts.protocol.effects import TurnFailure
+from realtime_tts.protocol.parsing import ProtocolError, load_object
+from realtime_tts.server.front import Front, session_defaults, wire_limits
+from realtime_tts.server.speech import SpeechError, SpeechStream
+
+log = logging.getLogger(__name__)
+
+BYTES_PATH, SSE_PATH, VOICES_PATH = "/tts/bytes", "/tts/sse", "/voices"
+
+_BODY_BYTES_PER_CHAR = 12  # `\ud83d\ude00`: what a JSON string can make of one character
+_FIRST_PAGED_VERSION = "2025"
+_BORN = "1970-01-01T00:00:00Z"
+
+
+def http_routes(front: Front) -> list[BaseRoute]:
+    return [
+        Route(BYTES_PATH, SpeechEndpoint(front, events=False)),
+        Route(SSE_PATH, SpeechEndpoint(front, events=True)),
+        Route(VOICES_PATH, VoicesEndpoint(front)),
+        Route(VOICES_PATH + "/{id}", VoicesEndpoint(front)),
+    ]
+
+
+class SpeechEndpoint:
+    """`POST /tts/bytes`, or `/tts/sse` if `events`."""
+
+    def __init__(self, front: Front, *, events: bool) -> None:
+        self._front = front
+        self._events = events
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] != "POST":
+            await answer.wrong_method(scope["method"], "POST")(scope, receive, send)
+            return
+        request_id = f"req_{secrets.token_hex(12)}"
+        reply = _Reply(scope, receive, send, request_id, events=self._events)
+        try:
+            self._front.admit()
+            await self._speak(scope, receive, reply)
+        except ClientGone:
+            return
+        except (RequestError, ProtocolError) as error:
+            await reply.fail(answer.bad_request(error))
+        except SpeechError as error:
+            await reply.fail(error.failure)
+        except Exception:
+            log.exception("cartesia.bug", extra={"fields": {"request": request_id}})
+            await reply.fail(TurnFailure("internal", "a fault of the server", False))
+
+    async def _speak(self, scope: Scope, receive: Receive, reply: _Reply) -> None:
+        request = await self._read(receive)
+        request.output_format.check()
+        encoder = open_encoder(request.output_format.name, request.output_format.sample_rate)
+        try:
+            stream = self._open(request, scope, reply.request_id)
+        except BaseException:
+            encoder.close()
+            raise
+        async with answering(stream, receive):
+            stream.feed(request.transcript)
+            stream.end()
+            if self._events:
+                await reply.send_all("text/event-stream", _events(stream, encoder, request))
+            else:
+                await reply.send_all(encoder.media_type, sounds(stream, encoder))
+
+    async def _read(self, receive: Receive) -> Generation:
+        limits = wire_limits(self._front.config, self._front.engine.info)
+        max_bytes = _BODY_BYTES_PER_CHAR * limits.max_text_chars + limits.max_message_bytes
+        try:
+            body = await read_body(receive, max_bytes)
+            request = parse(load_object(body.decode()))
+        except BodyTooLarge:
+            raise RequestError(f"the body must have at most {max_bytes} bytes") from None
+        except UnicodeDecodeError:
+            raise RequestError("the body must be a JSON object in UTF-8") from None
+        chars = len(request.transcript)
+        if not 1 <= chars <= limits.max_text_chars:
+            most = limits.max_text_chars
+            raise RequestError(f"`transcript` must have 1 to {most} characters, it has {chars}")
+        return request
+
+    def _open(self, request: Generation, scope: Scope, request_id: str) -> SpeechStream:
+        info, limits = self._front.engine.info, self._front.config.limits
+        defaults = session_defaults(info, limits.max_lead_seconds)
+        models = [one.model for one in info.models or (info,)]
+        settings = replace(
+            defaults,
+            model=request.model_id if request.model_id in models else None,
+            voice=our_voice(request, self._front.voice_names()) or defaults.voice,
+            language=our_language(request.language, info),
+        )
+        client = "{}:{}".format(*(scope.get("client") or ("unknown", 0)))
+        return self._front.open_speech(request_id, settings, client)
+
+
+class VoicesEndpoint:
+    """`GET /voices`, a page of all, and `GET /voices/{id}`."""
+
+    def __init__(self, front: Front) -> None:
+        self._front = front
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope)
+        await self._answer(request)(scope, receive, send)
+
+    def _answer(self, request: Request) -> Response:
+        if request.method not in ("GET", "HEAD"):
+            return answer.wrong_method(request.method, "GET")
+        reason = self._front.not_ready()
+        if reason is not None:
+            return answer.http_error(TurnFailure("not_ready", reason, True, 2_000), "")
+        names = list(self._front.voice_names())
+        asked = request.path_params.get("id")
+        if asked is not None:
+            known = {name.lower(): name for name in names}
+            if asked.lower() not in known:
+                message = (
+                    f"there is no voice {asked[:40]!r}; GET {VOICES_PATH} lists those there are"
+                )
+                body = {"title": "Not found", "message": message, "error_code": "voice_not_found"}
+                return JSONResponse({**body, "status_code": 404}, 404)
+            return JSONResponse(_voice(known[asked.lower()]))
+        query = request.query_params
+        if query.get("q"):
+            names = [name for name in names if query["q"].lower() in name.lower()]
+        return JSONResponse(_page(names, query, _version(request)))
+
+
+def _version(request: Request) -> str:
+    given = request.headers.get("cartesia-version") or request.query_params.get("cartesia_version")
+    return given or "9999"
+
+
+def _page(names: list[str], query: Any, version: str) -> Any:
+    if version < _FIRST_PAGED_VERSION:
+        return [_voice(name) for name in names]
+    after, before = query.get("starting_after"), query.get("ending_before")
+    if after in names:
+        names = names[names.index(after) + 1 :]
+    if before in names:
+        names = names[: names.index(before)]
+    try:
+        limit = min(100, max(1, int(query.get("limit") or 10)))
+    except ValueError:
+        limit = 10
+    page = names[-limit:] if before else names[:limit]
+    has_more = len(page) < len(names)
+    next_page = page[-1] if has_more and page else None
+    return {"data": [_voice(name) for name in page], "has_more": has_more, "next_page": next_page}
+
+
+def _voice(name: str) -> dict[str, Any]:
+    return {
+        "id": name, "name": name, "description": "", "tagline": "", "language": "en",
+        "locales": [], "created_at": _BORN, "is_owner": True, "is_public": False, "user_id": "",
+        "access": "private", "visibility": "all",
+    }  # fmt: skip
+
+
+async def _events(
+    stream: SpeechStream, encoder: Encoder, request: Generation
+) -> AsyncGenerator[bytes, None]:
+    """Server-sent events: chunks, times of words if they were asked for, and `done`."""
+    watch = answer.Stopwatch()
+    named = {} if request.context_id is None else {"context_id": request.context_id}
+    async with aclosing(timed_sounds(stream, encoder)) as pieces:
+        async for piece, span in pieces:
+            yield _event({**answer.chunk(piece, watch.step_ms()), **named}) if piece else b""
+            if request.add_timestamps and span is not None and span.text.strip():
+                yield _event({**answer.timestamps(span), **named})
+    yield _event({**answer.done(stream.reason), **named})
+
+
+def _event(message: dict[str, Any]) -> bytes:
+    return f"event: {message['type']}\ndata: {json.dumps(message)}\n\n".encode()
+
+
+class _Reply(Reply):
+    """It says what failed as an event, where those are sent."""
+
+    def __init__(
+        self, scope: Scope, receive: Receive, send: Send, request_id: str, *, events: bool
+    ) -> None:
+        super().__init__(scope, receive, send, request_id)
+        self._events = events
+
+    async def fail(self, failure: TurnFailure) -> None:
+        if self.begun and self._events:
+            await self.send(_event(answer.error(failure, self.request_id)))
+            await self.send(b"", more=False)
+        else:
+            await self.refuse(answer.http_error(failure, self.request_id))

@@ -1,0 +1,173 @@
+"""What a client of Cartesia's API asks for, read and checked; voices and languages, as ours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from realtime_tts.dialects.formats import open_encoder
+from realtime_tts.errors import RequestError
+from realtime_tts.protocol.messages import SAMPLE_RATE
+
+DEFAULT_BUFFER_DELAY_MS = 3_000
+_SETTLE_SECONDS = 0.3
+"""Whole sentences that follow each other faster than this are spoken as one text."""
+
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_AT = re.compile(r" - at `\$\.(?P<path>[\w.]+)")
+_FORMS = {
+    "transcript": "a string",
+    "voice": 'an object {"mode": "id", "id": "…"}, or the id as a string',
+    "voice.id": "a string",
+    "output_format": 'an object {"container", "encoding", "sample_rate"}',
+    "output_format.container": '"raw", "wav" or "mp3"',
+    "output_format.encoding": '"pcm_s16le", "pcm_f32le", "pcm_mulaw" or "pcm_alaw"',
+    "output_format.sample_rate": "a whole number of Hz",
+    "context_id": "a string of 1 to 512 characters",
+    "continue": "true or false",
+    "flush": "true or false",
+    "cancel": "true or false",
+    "add_timestamps": "true or false",
+    "max_buffer_delay_ms": "a whole number from 0 to 5000",
+    "language": "a string",
+    "generation_config": "an object",
+    "generation_config.speed": "a number",
+    "generation_config.volume": "a number",
+}
+
+
+class OutputFormat(msgspec.Struct, frozen=True):
+    """How the sound is wanted. `encoding` is of no matter to an mp3."""
+
+    container: str = "raw"
+    encoding: str = "pcm_s16le"
+    sample_rate: int = SAMPLE_RATE
+
+    @property
+    def name(self) -> str:
+        """As `open_encoder` calls it."""
+        if self.container == "raw":
+            return self.encoding
+        if self.container == "wav" and self.encoding != "pcm_s16le":
+            raise RequestError(f"this server makes wav of pcm_s16le, not of {self.encoding!r}")
+        return self.container
+
+    def check(self) -> None:
+        """Raise RequestError if this server cannot make it."""
+        if self.container not in ("raw", "wav", "mp3"):
+            raise RequestError(
+                f"`output_format.container` must be {_FORMS['output_format.container']}, "
+                f"found {self.container[:40]!r}"
+            )
+        open_encoder(self.name, self.sample_rate).close()
+
+
+class Voice(msgspec.Struct, frozen=True):
+    """The voice by its id; other ways to give one are not for this server."""
+
+    id: str | None = None
+    mode: str = "id"
+
+
+class GenerationConfig(msgspec.Struct, frozen=True):
+    speed: float | str | None = None
+    volume: float | None = None
+
+
+class Generation(msgspec.Struct, frozen=True, kw_only=True, rename={"continue_": "continue"}):
+    """A request, over any of the routes. Other keys are ignored; null counts as absent."""
+
+    transcript: str = ""
+    model_id: str | None = None
+    voice: Voice | str | None = None
+    output_format: OutputFormat = OutputFormat()
+    context_id: str | None = None
+    continue_: bool = False
+    flush: bool = False
+    cancel: bool = False
+    language: str | None = None
+    add_timestamps: bool = False
+    max_buffer_delay_ms: int = DEFAULT_BUFFER_DELAY_MS
+    generation_config: GenerationConfig = GenerationConfig()
+    speed: float | str | None = None
+
+    @property
+    def voice_id(self) -> str | None:
+        return self.voice.id if isinstance(self.voice, Voice) else self.voice
+
+    @property
+    def hold_seconds(self) -> float:
+        """How long text may wait for more before it is spoken to its end."""
+        return max(_SETTLE_SECONDS, self.max_buffer_delay_ms / 1000)
+
+    @property
+    def whole_units(self) -> bool:
+        """The client buffers itself, so every transcript is a sentence or more, not a piece."""
+        return self.max_buffer_delay_ms == 0
+
+
+def parse(fields: dict[str, Any]) -> Generation:
+    """The request in a JSON object. Raises RequestError that names the field at fault."""
+    given = _without_nulls(fields)
+    try:
+        request = msgspec.convert(given, Generation)
+    except msgspec.ValidationError as error:
+        raise _explained(str(error)) from None
+    except UnicodeEncodeError:  # msgspec cannot quote half a character when it complains of one
+        raise RequestError("a field has the wrong type") from None
+    if request.context_id is not None and not 1 <= len(request.context_id) <= 512:
+        raise RequestError(f"`context_id` must be {_FORMS['context_id']}")
+    if not 0 <= request.max_buffer_delay_ms <= 5_000:
+        raise RequestError(f"`max_buffer_delay_ms` must be {_FORMS['max_buffer_delay_ms']}")
+    _check_manner(request)
+    return request
+
+
+def _check_manner(request: Generation) -> None:
+    config = request.generation_config
+    for name, value, plain in (
+        ("speed", request.speed, (1, "normal")),
+        ("generation_config.speed", config.speed, (1, "normal")),
+        ("generation_config.volume", config.volume, (1,)),
+    ):
+        if value is not None and value not in plain:
+            raise RequestError(
+                f"`{name}` must be 1, or left out: this server speaks as the voice does, "
+                f"and cannot change that to {value!r:.40}"
+            )
+
+
+def our_voice(request: Generation, voices: Sequence[str]) -> str | None:
+    """The voice of this server that is meant; None leaves the choice to the checkpoint.
+
+    An id of Cartesia's own catalogue, a UUID, means some voice, and gets the checkpoint's
+    default. Raises RequestError for any other name that there is not.
+    """
+    if isinstance(request.voice, Voice) and request.voice.id is None:
+        raise RequestError("`voice.id` is missing: this server takes voices by their id only")
+    name = request.voice_id
+    own = {voice.lower(): voice for voice in voices}
+    if name is None or name.lower() in own:
+        return None if name is None else own[name.lower()]
+    if _UUID.fullmatch(name):
+        return None
+    raise RequestError(
+        f"there is no voice {name[:40]!r}; this server has {', '.join(voices) or 'none by name'}, "
+        "and takes the UUID of any of Cartesia's voices for its own default"
+    )
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_nulls(item) for name, item in value.items() if item is not None}
+    return value
+
+
+def _explained(problem: str) -> RequestError:
+    where = _AT.search(problem)
+    name = where["path"] if where else ""
+    form = _FORMS.get(name)
+    return RequestError(problem if form is None else f"`{name}` must be {form}")

@@ -1,0 +1,320 @@
+"""SpeechContext: one voice of several that speak over one socket, from its first text to its end.
+
+Its text is cut into segments, by flushes and by pauses. A segment is a `SpeechStream`: the engine
+speaks it to its end, which it can only do for text that it knows to be complete. Segments follow
+one another, their sound goes through one encoder, and what happens is told to `ContextEvents`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from realtime_tts.audio.encoders import Encoder
+from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
+from realtime_tts.dialects.segment import ContextEvents, ContextHost, Messages, Segment
+from realtime_tts.dialects.silence import SILENCE, STALL_SECONDS
+from realtime_tts.dialects.socket_writer import WriterFullError
+from realtime_tts.dialects.timing import moved
+from realtime_tts.errors import RequestError
+from realtime_tts.protocol.effects import TurnFailure
+from realtime_tts.protocol.messages import SAMPLE_RATE
+from realtime_tts.server.deadline import Alarm
+from realtime_tts.server.speech import SpeechError, SpeechStream
+from realtime_tts.server.websocket import SLOW_READER
+
+_MAX_SEGMENTS = 256  # that wait: a flood of flushes must not fill the memory
+
+__all__ = ["ContextEvents", "Messages", "Segment", "SpeechContext"]
+
+
+class SpeechContext:
+    """Made by `SpeechSocket.open_context`. All methods are plain calls on the event loop.
+
+    `hold_seconds`: after so long without more text what is being spoken is spoken to its end.
+    `idle_seconds`: after so long without text or speech the context ends; None for one that lasts
+    as long as its socket. `max_chars`: text that may wait to be spoken. `tag` is the dialect's own.
+    """
+
+    def __init__(
+        self,
+        host: ContextHost,
+        context_id: str,
+        settings: Any,
+        make_encoder: Callable[[], Encoder],
+        events: ContextEvents,
+        *,
+        hold_seconds: float,
+        idle_seconds: float | None,
+        max_chars: int,
+        encoder_per_segment: bool = False,
+        tag: Any = None,
+    ) -> None:
+        self.id = context_id
+        self.settings = settings
+        self.tag = tag
+        self.seconds = 0.0
+        """Of sound that was sent."""
+        self.ended = False
+        """No more text comes."""
+        self._host = host
+        self._events = events
+        self._make_encoder = make_encoder
+        self._encoder: Encoder | None = make_encoder()
+        self._per_segment = encoder_per_segment
+        self._hold_seconds = hold_seconds
+        self._idle_seconds = idle_seconds
+        self._max_chars = max_chars
+        self._segments: deque[Segment] = deque()  # the first is being spoken
+        self._input: Segment | None = None  # the last, while it takes text
+        self._last = Segment(0)  # the last that sounded
+        self._count = 0
+        self._chars = 0  # of all segments there
+        self._heard_at: float | None = None
+        self._changed = asyncio.Event()
+        self._active_at = time.monotonic()
+        self._alarm = Alarm(time.monotonic, self._on_time)
+        self._on_time()
+        self._pump = asyncio.create_task(self._run(), name=f"context-{context_id[:64]}")
+
+    # Text.
+
+    @property
+    def speaking(self) -> bool:
+        """Whether there is text, or a flush, that has not been answered in full."""
+        return bool(self._segments)
+
+    @property
+    def busy(self) -> bool:
+        """Whether it must be waited for before the socket may go."""
+        return self.speaking or self._idle_seconds is not None
+
+    @property
+    def waiting_chars(self) -> int:
+        """Characters of the segments that are not done."""
+        return self._chars
+
+    def feed(self, text: str) -> None:
+        """Add text; not after `end`. White space alone begins nothing. Raises RequestError."""
+        assert not self.ended, "text after the end of the context"
+        if self._input is None and not text.strip():
+            return
+        if self._chars + len(text) > self._max_chars:
+            raise RequestError(
+                f"at most {self._max_chars} characters may wait to be spoken, and "
+                f"{self._chars} do; send the next {len(text)} later"
+            )
+        segment = self._input or self._begin()
+        segment.text_chars += len(text)
+        self._chars += len(text)
+        if segment.stream is None:
+            segment.pieces.append(text)
+        else:
+            segment.stream.feed(text)
+        self.touch()
+
+    def touch(self) -> None:
+        """The client wants it to go on: its idle time begins anew."""
+        self._active_at = time.monotonic()
+        self._alarm.set(self._due())
+
+    def flush(self, tag: Any = None) -> Segment:
+        """Speak all text so far to its end; text that follows begins a new segment.
+
+        Raises RequestError if too many wait.
+        """
+        segment = self._input or self._begin()
+        segment.flushed = True
+        segment.tag = tag if tag is not None else segment.tag
+        self._end_segment()
+        return segment
+
+    def end(self) -> None:
+        """No more text. Idempotent."""
+        self.ended = True
+        self._end_segment()
+        self._changed.set()
+
+    def cancel(self, reason: str = "interrupted") -> None:
+        """Silence at once: nothing of it is sent any more. Idempotent. Not from `ContextEvents`.
+
+        `reason` is for the log and the metrics.
+        """
+        self.ended = True
+        self._pump.cancel()
+        self._host.writer.drop(self)
+        self._clean(reason)
+
+    async def gone(self) -> None:
+        """Wait until its task has ended; after `cancel`."""
+        await asyncio.gather(self._pump, return_exceptions=True)
+
+    def fail(self, failure: TurnFailure) -> None:
+        """Silence at once, and say why."""
+        if not self._pump.done():
+            self.cancel("closed")
+            self._fail(failure)
+
+    def _begin(self) -> Segment:
+        if len(self._segments) >= _MAX_SEGMENTS:
+            raise RequestError(
+                f"{_MAX_SEGMENTS} flushes wait to be spoken; send the next one later"
+            )
+        self._input = Segment(self._count)
+        self._count += 1
+        self._segments.append(self._input)
+        self._changed.set()
+        return self._input
+
+    def _end_segment(self) -> None:
+        segment, self._input = self._input, None
+        if segment is not None:
+            segment.ended = True
+            if segment.stream is not None:
+                segment.stream.end()
+            self._changed.set()
+
+    def _due(self) -> float | None:
+        if self._input is None:
+            seconds = self._idle_seconds
+        else:
+            # Text that waits behind other speech can as well wait for more.
+            seconds = None if self._input.stream is None else self._hold_seconds
+        return None if seconds is None or self.ended else self._active_at + seconds
+
+    def _on_time(self) -> None:
+        due = self._due()
+        if due is not None and time.monotonic() >= due:
+            if self._input is not None:
+                self._end_segment()
+            elif not self.speaking:
+                self.end()
+            else:
+                self._active_at = time.monotonic()
+        self._alarm.set(self._due())
+
+    # Sound.
+
+    async def _run(self) -> None:
+        try:
+            while not (self.ended and not self._segments):
+                if self._segments:
+                    await self._speak(self._segments[0])
+                    self._chars -= self._segments.popleft().text_chars
+                    self.touch()
+                    self._host.segment_over()
+                else:
+                    self._changed.clear()
+                    await self._changed.wait()
+            await self._finish_encoder(self._last)
+            await self._send(self._events.done(self))
+        except SpeechError as error:
+            self._fail(error.failure)
+        except RequestError as error:
+            self._fail(TurnFailure(error.code, str(error), False))
+        except WriterFullError:
+            self._host.lost(SLOW_READER)
+        except Exception:
+            self._host.bug()
+            self._fail(TurnFailure("internal", "a fault of the server", True))
+        else:
+            self._clean()
+            self._host.context_over(self)
+
+    async def _speak(self, segment: Segment) -> None:
+        if segment.text_chars:
+            stream = self._host.open_stream(self, self._heard_at)
+            with contextlib.closing(stream):
+                segment.stream = stream
+                for text in segment.pieces:
+                    stream.feed(text)
+                if segment.ended:
+                    stream.end()
+                segment.pieces.clear()
+                self._alarm.set(self._due())
+                await self._sound_of(stream, segment)
+                self._last = segment
+                self._heard_at = stream.heard_at()
+                segment.reason = stream.reason
+        if self._input is segment:  # its speech reached the limit; text that follows is a new one
+            self._end_segment()
+        if self._per_segment:
+            await self._finish_encoder(segment)
+        await self._send(self._events.segment_done(self, segment))
+
+    async def _sound_of(self, stream: SpeechStream, segment: Segment) -> None:
+        started = False
+        while True:
+            try:
+                packet = await stream.next(STALL_SECONDS)
+            except TimeoutError:
+                packet = SILENCE
+            if not started:
+                started = True
+                await self._send(self._events.segment_started(self, segment))
+                if packet is None:
+                    await self._encoded(SILENCE, segment)
+            if packet is not None:
+                await self._encoded(packet, segment)
+            span = stream.take_spoken()
+            if span is not None:
+                # Silence of ours, and the segments before, came before what the stream counts.
+                before = self.seconds - stream.samples / SAMPLE_RATE
+                await self._send(self._events.spoken(self, segment, moved(span, before)))
+            if packet is None:
+                return
+
+    async def _encoded(self, pcm: bytes, segment: Segment) -> None:
+        if self._encoder is None:
+            self._encoder = self._make_encoder()
+        seconds = len(pcm) / BYTES_PER_SAMPLE / SAMPLE_RATE
+        self.seconds += seconds
+        segment.seconds += seconds
+        data = self._encoder.encode(pcm)
+        if data:
+            await self._send(self._events.sound(self, segment, data))
+
+    async def _finish_encoder(self, segment: Segment) -> None:
+        encoder, self._encoder = self._encoder, None
+        if encoder is not None:
+            with contextlib.closing(encoder):
+                data = encoder.finish() if segment.seconds else b""
+            if data:
+                await self._send(self._events.sound(self, segment, data))
+
+    async def _send(self, messages: Messages) -> None:
+        for message in messages:
+            await self._host.writer.send(message, self)
+
+    # The end.
+
+    def _fail(self, failure: TurnFailure) -> None:
+        self.ended = True
+        if failure.code == SLOW_READER:
+            self._host.lost(SLOW_READER)
+        else:
+            self._host.writer.drop(self)
+            try:
+                for message in self._events.failed(self, failure):
+                    self._host.writer.put(message)
+            except WriterFullError:
+                self._host.lost(SLOW_READER)
+            except Exception:
+                self._host.bug()
+        self._clean()
+        self._host.context_over(self)
+
+    def _clean(self, reason: str = "closed") -> None:
+        self._alarm.stop()
+        for segment in self._segments:
+            if segment.stream is not None:
+                segment.stream.close(reason)
+        self._segments.clear()
+        self._input = None
+        encoder, self._encoder = self._encoder, None
+        if encoder is not None:
+            encoder.close()

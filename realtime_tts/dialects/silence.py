@@ -1,0 +1,12 @@
+"""Silence where the clients of other APIs need sound: what they take for a failure is its lack."""
+
+from __future__ import annotations
+
+from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
+from realtime_tts.protocol.messages import SAMPLE_RATE
+
+SILENCE = bytes(SAMPLE_RATE // 10 * BYTES_PER_SAMPLE)
+"""A tenth of a second. Frameworks take an answer without sound for a failure."""
+
+STALL_SECONDS = 2.5
+"""After so long without sound some silence is sent: clients give up after three seconds."""

@@ -1,0 +1,250 @@
+"""SpeechSocket: what every API over a WebSocket needs, whatever its messages look like.
+
+Admission and its refusals, the subprotocol, contexts by id, idle time, the server's drain and end,
+and the client that is gone; `json_socket.py` has the messages. A dialect subclasses it, turns each
+message into calls of `SpeechContext`, and gives the messages that go back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from msgspec.structs import replace
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from realtime_tts.audio.encoders import Encoder
+from realtime_tts.dialects.context import ContextEvents, Messages, SpeechContext
+from realtime_tts.dialects.json_socket import JsonSocket
+from realtime_tts.dialects.socket_refusal import refuse, status_of
+from realtime_tts.protocol.effects import TurnFailure
+from realtime_tts.protocol.messages import CloseCode
+from realtime_tts.protocol.settings import SessionSettings
+from realtime_tts.server.auth import echoed_subprotocol
+from realtime_tts.server.deadline import Alarm
+from realtime_tts.server.front import GOING_AWAY, Front, session_defaults
+from realtime_tts.server.speech import SpeechError, SpeechStream
+
+_KEY_SECONDS = 10.0  # for the first message, where it has to bring the key
+_GOING = TurnFailure(GOING_AWAY, "the server is shutting down", True, 1_000)
+
+
+class SpeechSocket(JsonSocket, ContextEvents):
+    """One accepted socket. `serve` is the endpoint; a dialect fills in the hooks."""
+
+    max_contexts: ClassVar[int] = 64
+    """Contexts that may be open at once."""
+    idle_seconds: ClassVar[float] = 300.0
+    """Without a message and without speech for so long, the socket is closed with 1000."""
+    hold_seconds: ClassVar[float | None] = 3.0
+    """Text that pauses for so long is spoken to its end; None: the server's `turn_idle_seconds`."""
+
+    def __init__(self, front: Front, websocket: WebSocket) -> None:
+        super().__init__(front, websocket)
+        self.contexts: dict[str, SpeechContext] = {}
+        self._streams = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._draining = False
+        self._finishing = False
+        self._alarm = Alarm(time.monotonic, self._on_time)
+
+    # What a dialect fills in; the hooks of `JsonSocket` and `ContextEvents` as well.
+
+    def opened(self) -> None:
+        """The socket was accepted: a greeting can be sent, a context opened."""
+
+    def finished(self) -> Messages:
+        """What is said after `finish`, when all contexts are done and before the close."""
+        return ()
+
+    def segment_started(self, context: SpeechContext, segment: Any) -> Messages:
+        return ()
+
+    def spoken(self, context: SpeechContext, segment: Any, span: Any) -> Messages:
+        return ()
+
+    def segment_done(self, context: SpeechContext, segment: Any) -> Messages:
+        return ()
+
+    # What a dialect calls.
+
+    def settings(self, **chosen: Any) -> SessionSettings:
+        """The checkpoint's defaults and the server's lead, but for what is chosen and not None."""
+        defaults = session_defaults(self.front.engine.info, self.front.config.lead_seconds)
+        given = {name: value for name, value in chosen.items() if value is not None}
+        return replace(defaults, **given)
+
+    def open_context(
+        self,
+        context_id: str,
+        settings: SessionSettings,
+        make_encoder: Callable[[], Encoder],
+        *,
+        hold_seconds: float | None | str = "default",
+        lasting: bool = False,
+        encoder_per_segment: bool = False,
+        tag: Any = None,
+    ) -> SpeechContext:
+        """A context, in `contexts` until it is over; a `lasting` one never ends for idleness.
+
+        Raises SpeechError if there is no place for it now, RequestError for settings or a format
+        that cannot be had.
+        """
+        assert context_id not in self.contexts, "a context is opened once"
+        if len(self.contexts) >= self.max_contexts:
+            message = f"{self.max_contexts} contexts are open on this socket; end one of them first"
+            raise SpeechError(TurnFailure("too_many_contexts", message, True, 1_000))
+        self.front.admit(held=0 if self.contexts else 1)
+        self.front.check_speech(settings)
+        hold = self.hold_seconds if isinstance(hold_seconds, str) else hold_seconds
+        idle = self.front.config.limits.turn_idle_seconds
+        context = SpeechContext(
+            self, context_id, settings, make_encoder, self,
+            hold_seconds=idle if hold is None else hold,
+            idle_seconds=None if lasting else idle,
+            max_chars=self.limits.max_turn_chars,
+            encoder_per_segment=encoder_per_segment, tag=tag,
+        )  # fmt: skip
+        self.contexts[context_id] = context
+        return context
+
+    def cancel(self, context_id: str) -> bool:
+        """Silence a context at once; nothing of it is sent after this. False: there was none."""
+        if context_id not in self.contexts:
+            return False
+        self._cancel(context_id, "interrupted")
+        self._leave_if_done()
+        return True
+
+    def _cancel(self, context_id: str, reason: str) -> None:
+        context = self.contexts.pop(context_id)
+        context.cancel(reason)
+        self._gone(context)
+
+    def close(self, code: int = CloseCode.DONE, reason: str = "") -> None:
+        """Close the socket after everything that waits; what still speaks is silenced.
+
+        Not from `ContextEvents`: there, and to let contexts finish, call `finish`.
+        """
+        for context_id in list(self.contexts):
+            self._cancel(context_id, "closed")
+        super().close(code, reason)
+
+    def finish(self) -> None:
+        """No more text: close with 1000 when all contexts are done. Messages are still heard, so
+        that speech can be cancelled. Idempotent."""
+        self._finishing = True
+        for context in self.contexts.values():
+            context.end()
+        self._leave_if_done()
+
+    # The endpoint.
+
+    @classmethod
+    async def serve(cls, front: Front, websocket: WebSocket) -> None:
+        """Returns when the socket is gone."""
+        try:
+            front.admit()  # before anything asks the engine, which may be loading
+            one = cls(front, websocket)
+            with front.seated(one):
+                await websocket.accept(echoed_subprotocol(websocket.scope))
+                await one._run()
+        except SpeechError as error:
+            with contextlib.suppress(WebSocketDisconnect, OSError):
+                body = cls.denial(status_of(error.failure), error.failure)
+                await refuse(websocket, error.failure, body)
+        except (WebSocketDisconnect, OSError):
+            return  # gone before the handshake was answered
+
+    async def _run(self) -> None:
+        self._reporter.opened()
+        writer = asyncio.create_task(self.writer.run(), name=f"writer-{self.socket_id}")
+        try:
+            with self._contained():
+                self.opened()
+            first = _KEY_SECONDS if self.needs_key else self.idle_seconds
+            self._alarm.set(self._active_at + first)
+            await self._read()
+        finally:
+            self._closing = True
+            self.writer.shut()
+            self._alarm.stop()
+            for context_id in list(self.contexts):
+                self._cancel(context_id, "closed")
+            writer.cancel()
+            await asyncio.gather(writer, *self._tasks, return_exceptions=True)
+
+    # Front: Guest.
+
+    @property
+    def places(self) -> int:
+        return max(1, len(self.contexts))
+
+    @property
+    def open_turns(self) -> int:
+        return sum(context.busy for context in self.contexts.values())
+
+    def drain(self) -> None:
+        """Contexts that were begun may finish; then the socket is closed."""
+        self._draining = True
+        with self._contained():
+            self._leave_if_done()
+
+    def end(self) -> None:
+        with self._contained():
+            for context in list(self.contexts.values()):
+                context.fail(_GOING)
+            self._leave_if_done()
+
+    # SpeechContext: ContextHost.
+
+    def open_stream(self, context: SpeechContext, free_at: float | None) -> SpeechStream:
+        self._streams += 1
+        stream_id = f"{self.socket_id}-{self._streams}"
+        return self.front.open_guest_speech(stream_id, context.settings, self._client, free_at)
+
+    def context_over(self, context: SpeechContext) -> None:
+        if self.contexts.get(context.id) is context:
+            del self.contexts[context.id]
+        self._gone(context)
+        self.segment_over()
+
+    def segment_over(self) -> None:
+        self._active_at = time.monotonic()
+        with self._contained():
+            self._leave_if_done()
+
+    # The end, and what goes wrong.
+
+    def _gone(self, context: SpeechContext) -> None:
+        """Keep hold of the task until it has ended."""
+        task = asyncio.ensure_future(context.gone())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _leave_if_done(self) -> None:
+        if self._closing:
+            return
+        if self._finishing and not self.contexts:
+            self.say(*self.finished())
+            self.close()
+        elif self._draining or self.front.draining:
+            if not any(context.busy for context in self.contexts.values()):
+                self.close(CloseCode.GOING_AWAY, GOING_AWAY)
+
+    def _on_time(self) -> None:
+        if self.needs_key:
+            with self._contained():
+                self.present_key(None)
+            return
+        now = time.monotonic()
+        if any(context.speaking for context in self.contexts.values()):
+            self._active_at = now
+        due = self._active_at + self.idle_seconds
+        if now >= due and not self._closing:
+            self.close(CloseCode.DONE, "idle")
+        else:
+            self._alarm.set(due)

@@ -1,0 +1,48 @@
+"""Times of words and characters, out of the spans that a stream estimates.
+
+A stream says which text was spoken between two moments (`SpeechStream.take_spoken`). Inside of a
+span the time is shared out by characters. So times are in order, touch, and never lie beyond the
+audio that has been sent; how near they are to the sound is another matter, see docs/dialects.md.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from realtime_tts.server.speech import SpokenSpan
+
+_WORD = re.compile(r"\S+")
+
+
+class Timed(NamedTuple):
+    """A word or a character, and the seconds between which it is spoken."""
+
+    text: str
+    start: float
+    end: float
+
+
+def words_of(span: SpokenSpan) -> list[Timed]:
+    """The words of a span, each with the marks that stand at it. Where a script writes no spaces,
+    a run of characters counts as a word. White space takes its share of the time."""
+    return [_part(span, found.start(), found.end()) for found in _WORD.finditer(span.text)]
+
+
+def characters_of(span: SpokenSpan) -> list[Timed]:
+    """Every character of a span, white space too: joined they are its text."""
+    return [_part(span, at, at + 1) for at in range(len(span.text))]
+
+
+def moved(span: SpokenSpan, seconds: float) -> SpokenSpan:
+    """The span, that much later."""
+    return SpokenSpan(span.text, span.start + seconds, span.end + seconds)
+
+
+def _part(span: SpokenSpan, first: int, end: int) -> Timed:
+    per_character = (span.end - span.start) / len(span.text)
+    return Timed(
+        span.text[first:end],
+        span.start + first * per_character,
+        span.start + end * per_character,
+    )

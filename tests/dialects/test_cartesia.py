@@ -1,0 +1,354 @@
+"""Cartesia's API over a WebSocket: what goes in, what comes out, and what is wrong with either."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import websockets
+from asking import SLOW
+from cartesian import FRAME, RAW, TENTH, VOICE, cartesian, sound_of
+
+from realtime_tts.config import LimitsConfig, ServerConfig
+from realtime_tts.dialects.cartesia import CartesiaSocket
+from realtime_tts.dialects.cartesia_request import DEFAULT_BUFFER_DELAY_MS
+from realtime_tts.dialects.silence import STALL_SECONDS
+from realtime_tts.engine.fake import Faults
+
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "dialects.md").read_text(encoding="utf-8")
+
+
+def test_the_figures_in_the_document_are_the_code_s() -> None:
+    section = DOCUMENT.partition("## Cartesia\n")[2]
+    limits, server = LimitsConfig(), ServerConfig()
+    assert f"up to {CartesiaSocket.max_contexts} contexts" in section
+    assert f"for {limits.turn_idle_seconds:.0f} s (`turn_idle_seconds`)" in section
+    assert f"by default {DEFAULT_BUFFER_DELAY_MS:,}." in section
+    assert f"({server.lead_seconds:.0f} s) ahead" in section
+    assert f"up to {limits.max_lead_seconds:.0f} s." in section
+    assert f"more than {STALL_SECONDS} s" in section
+    assert f"nothing for {server.socket.write_stall:.0f} s" in section
+    assert f"{CartesiaSocket.idle_seconds / 60:.0f} minutes" in section
+
+
+# Speech.
+
+
+async def test_one_request_is_one_context(speech: Any) -> None:
+    async with speech() as server, cartesian(server) as client:
+        await client.say("Hello there.", continue_=False)
+        seen = await client.until("done")
+        assert len(sound_of(seen)) == len("Hello there.") * FRAME
+        first, last = seen[0], seen[-1]
+        assert (first["context_id"], first["flush_id"], first["status_code"]) == ("one", 1, 206)
+        assert first["done"] is False and first["step_time"] >= 0
+        assert last == {
+            "type": "done", "done": True, "status_code": 200, "reason": "complete",
+            "context_id": "one",
+        }  # fmt: skip
+
+
+async def test_deltas_that_cut_words_are_the_whole_text(speech: Any) -> None:
+    async with speech() as server, cartesian(server) as client:
+        commands = server.spy_on_commands()
+        for delta in ("Hel", "lo", " wor", "ld, how", " are you?"):
+            await client.say(delta, continue_=True)
+        await client.say("", continue_=False)
+        seen = await client.until("done")
+        text = "Hello world, how are you?"
+        assert len(sound_of(seen)) == len(text) * FRAME
+        ids = [id for command in commands for id in getattr(command, "ids", ())]
+        assert len(ids) == len(text)
+        await server.settled_engine()
+
+
+async def test_three_turns_over_one_socket(speech: Any) -> None:
+    async with speech() as server, cartesian(server) as client:
+        for turn in ("one", "two", "three"):
+            await client.say("This is turn ", turn, continue_=True)
+            await client.say(turn, turn, continue_=False)
+            seen = await client.until("done")
+            assert {message["context_id"] for message in seen} == {turn}
+            assert len(sound_of(seen)) == len("This is turn " + turn) * FRAME
+
+
+async def test_fifty_contexts_at_once(speech: Any) -> None:
+    async with speech() as server, cartesian(server) as client:
+        names = [f"c{number}" for number in range(50)]
+        for name in names:
+            await client.say(f"Hello from {name}.", name, continue_=False)
+        seen: list[dict[str, Any]] = []
+        for _ in names:
+            seen += await client.until("done")
+        for name in names:
+            assert len(sound_of(seen, name)) == len(f"Hello from {name}.") * FRAME
+
+
+async def test_flushes_are_numbered_and_done_one_by_one(speech: Any) -> None:
+    async with speech() as server, cartesian(server) as client:
+        await client.say("First.", continue_=True)
+        await client.say("", continue_=True, flush=True)
+        await client.say("Second one.", continue_=True, flush=True)
+        await client.say("Third.", continue_=False)
+        seen = await client.until("done")
+        flushes = [message["flush_id"] for message in seen if message["type"] == "flush_done"]
+        assert flushes == [1, 2]
+        for number, text in ((1, "First."), (2, "Second one."), (3, "Third.")):
+            chunks = [message for message in seen if message.get("flush_id") == number]
+            assert len(sound_of(chunks)) == len(text) * FRAME
+        first_done = next(n for n, m in enumerate(seen) if m["type"] == "flush_done")
+        assert all(message["flush_id"] == 1 for message in seen[: first_done + 1])
+
+
+async def test_whole_sentences_get_the_space_between_them(speech: Any) -> None:
+    sentences = ("Your table is free.", "Come at eight.", " It is warm.")
+    verbatim = sum(map(len, sentences))
+    for delay, chars in ((0, verbatim + 1), (None, verbatim)):
+        async with speech() as server, cartesian(server) as client:
+            for sentence in sentences:
+                await client.say(sentence, continue_=True, max_buffer_delay_ms=delay)
+            await client.say("", continue_=False, max_buffer_delay_ms=delay)
+            assert len(sound_of(await client.until("done"))) == chars * FRAME
+
+
+async def test_text_that_waits_too_long_is_spoken_to_its_end(speech: Any) -> None:
+    async with speech() as server, cartesian(server) as client:
+        await client.say("Let me look that up", continue_=True, max_buffer_delay_ms=300)
+        heard = b""
+        while len(heard) < len("Let me look that up") * FRAME:
+            heard += sound_of([await client.next()])
+        await client.say(" and here it is.", continue_=False)
+        assert len(sound_of(await client.until("done"))) == len("and here it is.") * FRAME
+
+
+async def test_times_of_words_come_with_the_sound(speech: Any) -> None:
+    text = "The quick brown fox jumps over the lazy dog."
+    async with speech() as server, cartesian(server) as client:
+        await client.say(text, continue_=False, add_timestamps=True)
+        words: list[str] = []
+        heard, last, early = 0, 0.0, False
+        for message in await client.until("done"):
+            heard += len(sound_of([message]))
+            if message["type"] != "timestamps":
+                continue
+            times = message["word_timestamps"]
+            words += times["words"]
+            early = early or len(words) < len(text.split())
+            for start, end in zip(times["start"], times["end"], strict=True):
+                assert last <= start + 1e-3 and start <= end <= heard / 48_000 + 1e-3
+                last = end
+        assert words == text.split() and early
+        await client.say(text, "two", continue_=False)
+        assert {message["type"] for message in await client.until("done")} == {"chunk", "done"}
+
+
+@pytest.mark.parametrize("text", ["…", "🙂", "**  **", "-"])
+async def test_nothing_to_speak_is_a_little_silence(speech: Any, text: str) -> None:
+    async with speech() as server, cartesian(server) as client:
+        await client.say(text, continue_=False)
+        assert sound_of(await client.until("done")) == TENTH
+
+
+# Cancelling.
+
+
+async def test_a_cancelled_context_is_silent_at_once_and_without_a_word(speech: Any) -> None:
+    async with speech(engine=SLOW) as server, cartesian(server) as client:
+        await client.say("A long answer that nobody wants to hear. " * 5, "old", continue_=True)
+        await client.until("chunk", "old")
+        await client.send(context_id="old", cancel=True)
+        await client.send(context_id="old", cancel=True)
+        await client.send(context_id="never", cancel=True)
+        await client.say("New.", "new", continue_=False)
+        seen = await client.until("done", "new")
+        late = [message for message in seen if message["context_id"] == "old"]
+        assert {message["type"] for message in late} <= {"chunk"}
+        assert len(sound_of(seen, "new")) == len("New.") * FRAME
+        await server.settled_engine()
+
+
+async def test_a_cancelled_id_may_begin_again(speech: Any) -> None:
+    async with speech() as server, cartesian(server) as client:
+        for _ in range(30):
+            await client.say("Once more, from the top. ", continue_=True)
+            await client.send(context_id="one", cancel=True)
+        await client.say("Last.", continue_=False)
+        await client.until("done")
+        await server.settled_engine()
+
+
+# What cannot be taken.
+
+
+async def refused(client: Any) -> dict[str, Any]:
+    message: dict[str, Any] = (await client.until("error"))[-1]
+    assert message["done"] is True and message["title"] and message["request_id"]
+    assert isinstance(message["context_id"], str)
+    return message
+
+
+@pytest.mark.parametrize(
+    ("fields", "names"),
+    [
+        ({"voice": {"mode": "id", "id": "nobody"}}, "alto"),
+        ({"voice": {"mode": "embedding", "embedding": [0.1]}}, "voice.id"),
+        ({"voice": 7}, "voice"),
+        ({"output_format": {**RAW, "sample_rate": 7}}, "7"),
+        ({"output_format": {**RAW, "encoding": "pcm_s64be"}}, "pcm_s64be"),
+        ({"output_format": {**RAW, "container": "avi"}}, "avi"),
+        ({"output_format": "raw"}, "output_format"),
+        ({"generation_config": {"speed": 1.4}}, "generation_config.speed"),
+        ({"generation_config": {"volume": 0.5}}, "generation_config.volume"),
+        ({"transcript": 5}, "transcript"),
+        ({"transcript": "a" * 20_000}, "16384"),
+        ({"transcript": None}, "transcript"),
+        ({"continue": "yes"}, "continue"),
+        ({"max_buffer_delay_ms": 5_001}, "max_buffer_delay_ms"),
+        ({"context_id": ""}, "context_id"),
+        ({"context_id": None, "continue": True}, "context_id"),
+        ({"context_id": ["\ud800"]}, "context_id"),
+    ],
+)
+async def test_what_is_wrong_is_said_and_the_socket_goes_on(
+    speech: Any, fields: dict[str, Any], names: str
+) -> None:
+    whole = {"transcript": "Hello.", "voice": VOICE, "output_format": RAW, "context_id": "one"}
+    async with speech() as server, cartesian(server) as client:
+        await client.send(**(whole | fields))
+        error = await refused(client)
+        assert names in error["message"] and error["status_code"] == 400
+        await client.say("Fine.", "two", continue_=False)
+        await client.until("done", "two")
+
+
+async def test_more_text_after_the_end_is_refused(speech: Any) -> None:
+    async with speech(engine=SLOW) as server, cartesian(server) as client:
+        await client.say("A text that takes its time.", continue_=False)
+        await client.say("More.", continue_=True)
+        assert "ended" in (await refused(client))["message"]
+
+
+async def test_what_other_servers_have_is_accepted(speech: Any) -> None:
+    async with speech() as server, cartesian(server) as client:
+        await client.send(
+            transcript="Hello.", context_id="x", model_id="sonic-9", output_format=RAW,
+            voice={"mode": "id", "id": "6ccbfb76-1fc6-48f7-b71d-91ac6298247b"}, language="tlh",
+            add_phoneme_timestamps=True, use_normalized_timestamps=None, speed="normal",
+            pronunciation_dict_id="d", generation_config={"speed": 1.0, "emotion": "calm"},
+            unheard_of={"a": None}, duration=None,
+        )  # fmt: skip
+        assert len(sound_of(await client.until("done"))) == len("Hello.") * FRAME
+        await client.send(transcript="Hi.", voice="BASS", output_format=RAW)  # no id, and done
+        assert len((await client.until("done"))[-1]["context_id"]) == 16
+
+
+@pytest.mark.parametrize("raw", ["", "}{", "null", '{"context_id": 1}', b"\xff\xfe", "[" * 9_999])
+async def test_garbage_is_an_error_of_the_last_context(speech: Any, raw: str | bytes) -> None:
+    async with speech() as server, cartesian(server) as client:
+        await client.say("Hello ", "mine", continue_=True)
+        await client.socket.send(raw)
+        assert (await refused(client))["context_id"] == "mine"
+        await client.say("there.", "mine", continue_=False)
+        await client.until("done")
+
+
+async def test_a_huge_message_closes_the_socket_and_nothing_else(speech: Any) -> None:
+    async with speech() as server, cartesian(server) as other:
+        await other.say("Hello ", continue_=True)
+        async with cartesian(server) as client:
+            await client.say("a" * 3_000_000, continue_=False)
+            with pytest.raises(websockets.ConnectionClosed):
+                await client.next()
+            assert client.socket.close_code == 1009
+        await other.say("there.", continue_=False)
+        await other.until("done")
+
+
+async def test_half_open_contexts_end_by_themselves(speech: Any) -> None:
+    limits = LimitsConfig(turn_idle_seconds=0.1)
+    async with speech(ServerConfig(port=0, limits=limits)) as server, cartesian(server) as client:
+        for number in range(20):
+            await client.say("", f"c{number}", continue_=True)
+        for _ in range(20):
+            await client.until("done")
+        assert server.running.front.sessions == 1
+
+
+# Overload, failure, end.
+
+
+async def test_no_place_is_429(speech: Any) -> None:
+    config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
+    async with speech(config) as server, cartesian(server) as client:
+        await client.say("Hello ", "a", continue_=True)
+        await client.say("Hello ", "b", continue_=True)
+        error = await refused(client)
+        assert (error["status_code"], error["context_id"]) == (429, "b")
+        assert error["error_code"] == "concurrency_limited"
+        with pytest.raises(websockets.InvalidStatus) as caught:
+            async with cartesian(server):
+                pass
+        assert caught.value.response.status_code == 429
+        assert json.loads(caught.value.response.body)["status_code"] == 429
+        await client.say("there.", "a", continue_=False)
+        await client.until("done", "a")
+
+
+async def test_a_failure_of_the_engine_is_an_error_of_its_context(speech: Any) -> None:
+    faults = Faults()
+    async with speech(engine=SLOW, faults=faults) as server, cartesian(server) as client:
+        await client.say("A text that will fail in the middle. ", "bad", continue_=True)
+        await client.until("chunk", "bad")
+        faults.numerics.update(server.engine._rows)
+        error = await refused(client)
+        assert error["context_id"] == "bad" and error["status_code"] >= 500
+        await client.say("Well.", "good", continue_=False)
+        await client.until("done", "good")
+
+
+async def test_the_server_s_end_is_told(speech: Any) -> None:
+    async with speech(engine=SLOW) as server, cartesian(server) as client:
+        await client.say("A long text. " * 10, continue_=True)
+        await client.until("chunk")
+        server.running.front.end_sessions()
+        assert (await refused(client))["status_code"] == 503
+        with pytest.raises(websockets.ConnectionClosed):
+            while True:
+                await client.next()
+        await server.settled()
+
+
+async def test_hanging_up_in_the_middle_frees_all(speech: Any) -> None:
+    async with speech(engine=SLOW) as server:
+        async with cartesian(server) as client:
+            for name in "abcdef":
+                await client.say("A long text. " * 20, name, continue_=False)
+            await client.until("chunk", "f")
+            client.socket.transport.abort()
+        await server.settled()
+        assert server.value("tts_turns_total", reason="closed") == 6
+
+
+# Keys.
+
+
+async def test_the_key_in_header_or_query(speech: Any) -> None:
+    key = "sesame-open-12345"
+    async with speech(ServerConfig(port=0, api_keys=(key,))) as server:
+        for query, headers in (
+            ("", {"X-API-Key": key}),
+            ("", {"Authorization": f"Bearer {key}"}),
+            (f"&api_key={key}", {}),
+            (f"&access_token={key}", {}),
+        ):
+            async with cartesian(server, query, additional_headers=headers) as client:
+                await client.say("Hello.", continue_=False)
+                await client.until("done")
+        for query in ("", "&api_key=wrong"):
+            with pytest.raises(websockets.InvalidStatus) as caught:
+                async with cartesian(server, query):
+                    pass
+            assert caught.value.response.status_code == 401
+            assert json.loads(caught.value.response.body)["title"] == "Unauthorized"

@@ -1,0 +1,181 @@
+"""Cartesia's API over HTTP: bytes, events, and the list of voices."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from typing import Any
+
+import httpx2
+import pytest
+from asking import SLOW
+from cartesian import FRAME, RAW, TENTH, VOICE
+
+from realtime_tts.config import LimitsConfig, ServerConfig
+from realtime_tts.engine.fake import FakeEngineConfig
+
+TEXT = "Hello there, how are you?"
+ASKED = {"model_id": "sonic-3", "transcript": TEXT, "voice": VOICE, "output_format": RAW}
+
+
+async def post(server: Any, path: str, **fields: Any) -> httpx2.Response:
+    async with httpx2.AsyncClient(base_url=server.running.url, timeout=20) as client:
+        return await client.post(path, json=ASKED | fields)
+
+
+async def get(server: Any, path: str, **options: Any) -> httpx2.Response:
+    async with httpx2.AsyncClient(base_url=server.running.url, timeout=20) as client:
+        return await client.get(path, **options)
+
+
+def events(response: httpx2.Response) -> list[dict[str, Any]]:
+    lines = [line for line in response.text.splitlines() if line.startswith("data: ")]
+    return [json.loads(line.removeprefix("data: ")) for line in lines]
+
+
+async def test_bytes_are_the_sound(speech: Any) -> None:
+    async with speech() as server:
+        response = await post(server, "/tts/bytes")
+        assert response.status_code == 200
+        assert response.headers["content-type"] == "audio/pcm"
+        assert len(response.content) == len(TEXT) * FRAME
+        wav = await post(server, "/tts/bytes", output_format=RAW | {"container": "wav"})
+        assert wav.content.startswith(b"RIFF") and wav.headers["content-type"] == "audio/wav"
+        nothing = await post(server, "/tts/bytes", transcript="…")
+        assert nothing.content == TENTH
+        await server.settled()
+
+
+async def test_events_are_chunks_times_and_done(speech: Any) -> None:
+    async with speech() as server:
+        response = await post(server, "/tts/sse", add_timestamps=True, context_id="mine")
+        seen = events(response)
+        assert {event["context_id"] for event in seen} == {"mine"}
+        chunks = [base64.b64decode(event["data"]) for event in seen if event["type"] == "chunk"]
+        assert len(b"".join(chunks)) == len(TEXT) * FRAME
+        words, last = [], 0.0
+        for event in seen:
+            times = event.get("word_timestamps", {"words": [], "end": []})
+            words += times["words"]
+            for end in times["end"]:
+                assert last <= end <= len(TEXT) * 0.08 + 1e-3
+                last = end
+        assert words == TEXT.split()
+        assert seen[-1]["type"] == "done" and seen[-1]["done"] is True
+        assert len(events(await post(server, "/tts/sse"))) == len(chunks) + 1
+
+
+async def test_silence_in_a_stall_moves_the_times_of_what_follows(
+    speech: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("realtime_tts.dialects.http.STALL_SECONDS", 0.02)
+    engine = FakeEngineConfig(frames_per_token=1, step_seconds=0.06)
+    async with speech(engine=engine) as server:
+        text = "One two three."
+        seen = events(await post(server, "/tts/sse", transcript=text, add_timestamps=True))
+        heard, words, last = 0.0, [], 0.0
+        for event in seen:
+            if event["type"] == "chunk":
+                heard += len(base64.b64decode(event["data"])) / 48_000
+            times = event.get("word_timestamps", {"words": [], "end": []})
+            words += times["words"]
+            for end in times["end"]:
+                assert last <= end <= heard + 1e-3
+                last = end
+        assert words == text.split()
+        assert heard > len(text) * 0.08 + 0.1, "there was no stall"
+        assert last > len(text) * 0.08 + 0.1, "the times know nothing of the silence"
+
+
+@pytest.mark.parametrize("path", ["/tts/bytes", "/tts/sse"])
+@pytest.mark.parametrize(
+    ("fields", "names"),
+    [
+        ({"transcript": ""}, "transcript"),
+        ({"transcript": "a" * 20_000}, "16384"),
+        ({"voice": "nobody"}, "alto"),
+        ({"output_format": RAW | {"sample_rate": 7}}, "7"),
+        ({"generation_config": {"speed": 2}}, "speed"),
+    ],
+)
+async def test_what_is_wrong_has_a_status(
+    speech: Any, path: str, fields: dict[str, Any], names: str
+) -> None:
+    async with speech() as server:
+        response = await post(server, path, **fields)
+        assert response.status_code == 400
+        body = response.json()
+        assert names in body["message"] and body["title"] == "Bad request"
+        assert response.headers["x-request-id"] == body["request_id"]
+        assert server.running.front.sessions == 0
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"\xff", b"x" * 400_000])
+async def test_bodies_that_are_none(speech: Any, body: bytes) -> None:
+    async with speech() as server:
+        async with httpx2.AsyncClient(base_url=server.running.url) as client:
+            response = await client.post("/tts/bytes", content=body)
+        assert response.status_code == 400 and response.json()["message"]
+
+
+async def test_too_much_is_429_and_says_when(speech: Any) -> None:
+    config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
+    async with speech(config, engine=SLOW) as server:
+        first = asyncio.create_task(post(server, "/tts/bytes"))
+        while not server.running.front.sessions:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        response = await post(server, "/tts/sse")
+        assert response.status_code == 429 and int(response.headers["retry-after"]) >= 1
+        assert (await first).status_code == 200
+        await server.settled()
+
+
+async def test_a_failure_among_events_is_an_event(speech: Any) -> None:
+    async with speech(engine=SLOW) as server:
+        asked = asyncio.create_task(post(server, "/tts/sse", transcript=TEXT * 5))
+        while not server.value("tts_packets_total"):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        server.engine.faults.numerics.update(server.engine._rows)
+        last = events(await asked)[-1]
+        assert last["type"] == "error" and last["status_code"] >= 500
+
+
+async def test_a_failure_among_bytes_cuts_them(speech: Any) -> None:
+    async with speech(engine=SLOW) as server:
+        asked = asyncio.create_task(post(server, "/tts/bytes", transcript=TEXT * 5))
+        while not server.value("tts_packets_total"):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        server.engine.faults.numerics.update(server.engine._rows)
+        with pytest.raises(httpx2.TransportError):
+            await asked
+
+
+async def test_voices_come_in_pages_or_as_a_list(speech: Any) -> None:
+    async with speech() as server:
+        page = (await get(server, "/voices")).json()
+        assert [voice["id"] for voice in page["data"]] == ["alto", "bass", "soprano", "tenor"]
+        assert page["has_more"] is False and page["next_page"] is None
+        first = (await get(server, "/voices", params={"limit": 3})).json()
+        assert first["has_more"] and first["next_page"] == "soprano"
+        rest = (await get(server, "/voices", params={"starting_after": "soprano"})).json()
+        assert [voice["id"] for voice in rest["data"]] == ["tenor"]
+        found = (await get(server, "/voices", params={"q": "BA"})).json()
+        assert [voice["id"] for voice in found["data"]] == ["bass"]
+        old = await get(server, "/voices", headers={"Cartesia-Version": "2024-06-10"})
+        assert [voice["id"] for voice in old.json()] == ["alto", "bass", "soprano", "tenor"]
+        assert (await get(server, "/voices/alto")).json()["name"] == "alto"
+        wrong = await post(server, "/voices")
+        assert wrong.status_code == 405 and wrong.headers["allow"] == "GET"
+        missing = await get(server, "/voices/nobody")
+        assert missing.status_code == 404 and "nobody" in missing.json()["message"]
+
+
+async def test_keys_guard_all_of_it(speech: Any) -> None:
+    key = "sesame-open-12345"
+    async with speech(ServerConfig(port=0, api_keys=(key,))) as server:
+        denied = await post(server, "/tts/bytes")
+        assert denied.status_code == 401 and denied.json()["error_code"] == "unauthorized"
+        assert (await get(server, "/voices")).status_code == 401
+        assert (await get(server, "/voices", params={"api_key": key})).status_code == 200
+        assert (await get(server, "/voices", headers={"X-API-Key": key})).status_code == 200

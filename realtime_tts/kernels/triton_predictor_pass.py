@@ -201,6 +201,7 @@ def _pass(
         attending = tl.minimum(slots * KEYS, PROGRAMS)
     for layer in range(first, last):
         if ALL or KIND == _QKV:
+            input_norm = weights_at(table, layer, 0, x)
             tiles = load_tiles(
                 weights_at(table, layer, 1, x),
                 FUSED,
@@ -217,7 +218,7 @@ def _pass(
                     fetch_tiles(output_weights, HIDDEN, QUERIES, HIDDEN_TILE, 1, PROGRAMS)
                 _wait(counter, target)
             product(
-                x, weights_at(table, layer, 0, x), qkv, tiles, rows, eps, FUSED, HIDDEN, QKV_TILE,
+                x, input_norm, qkv, tiles, rows, eps, FUSED, HIDDEN, QKV_TILE,
                 HIDDEN_CHUNK, STORE, True, PROGRAMS, PAD, ROUNDS, DOT,
             )  # fmt: skip
             if ALL:
@@ -233,10 +234,11 @@ def _pass(
                 fetch_tiles(gate_up, WIDE, HIDDEN, WIDE_TILE, 2, PROGRAMS)
         if ALL or KIND == _ATTEND:
             if tl.program_id(0) < slots * KEYS:
+                head_norm = weights_at(table, layer, 2, x)
                 if ALL:
                     _wait(counter, target)
                 attend(
-                    qkv, weights_at(table, layer, 2, x), cos, sin,
+                    qkv, head_norm, cos, sin,
                     pages + layer * layer_stride, attended,
                     slots, position, eps, scale, HEADS, KEYS, DIM, LENGTH, STEPS, COUNT, PROGRAMS,
                 )  # fmt: skip
@@ -254,6 +256,7 @@ def _pass(
                 _arrive(counter)
                 target += PROGRAMS
         if ALL or KIND == _GATE_UP:
+            output_norm = weights_at(table, layer, 4, x)
             tiles = load_tiles(
                 weights_at(table, layer, 5, x),
                 WIDE,
@@ -270,7 +273,7 @@ def _pass(
                     fetch_tiles(down, HIDDEN, WIDE, HIDDEN_TILE, 1, PROGRAMS)
                 _wait(counter, target)
             product(
-                x, weights_at(table, layer, 4, x), wide, tiles, rows, eps, WIDE, HIDDEN, WIDE_TILE,
+                x, output_norm, wide, tiles, rows, eps, WIDE, HIDDEN, WIDE_TILE,
                 HIDDEN_CHUNK, SWIGLU, True, PROGRAMS, PAD, ROUNDS, DOT,
             )  # fmt: skip
             if ALL:

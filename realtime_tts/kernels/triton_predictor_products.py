@@ -110,6 +110,10 @@ def _load_inputs(
         piece = tl.load(place + chunk * CHUNK, mask=mask, other=0.0, cache_modifier=".cg")
         pieces = pieces + (piece,)
     if NORM:
+        # Asked for before the sums of squares: both travel at the same time.
+        weights = ()
+        for chunk in tl.static_range(K // CHUNK):
+            weights = weights + (tl.load(norm + chunk * CHUNK + inner),)
         if DOT:
             squares = tl.zeros([PAD], tl.float32)
             for chunk in tl.static_range(K // CHUNK):
@@ -124,8 +128,8 @@ def _load_inputs(
             scale = tl.rsqrt(tl.sum(tl.sum(squares, 1), 0) / K + eps)
         normed = ()
         for chunk in tl.static_range(K // CHUNK):
-            weights = tl.load(norm + chunk * CHUNK + inner).to(tl.float32)
-            normed = normed + ((pieces[chunk].to(tl.float32) * scale * weights).to(kind),)
+            wide = pieces[chunk].to(tl.float32) * scale * weights[chunk].to(tl.float32)
+            normed = normed + (wide.to(kind),)
         pieces = normed
     return pieces
 
@@ -166,11 +170,12 @@ def product(
             row = first + tl.arange(0, PAD)[:, None]
             place = target + row * COLUMNS + tile * TILE + tl.arange(0, TILE)[None, :]
             mask = (row < rows) & (tile < COLUMNS // TILE)
+            if END == ADD:
+                residual = tl.load(place, mask=mask, other=0.0, cache_modifier=".cg")
             sums = _multiply(
                 inputs, tiles, index * (K // CHUNK), K // CHUNK, CHUNK, PAD, TILE * SIDES, DOT
             ).to(kind)
             if END == ADD:
-                residual = tl.load(place, mask=mask, other=0.0, cache_modifier=".cg")
                 sums = (residual.to(tl.float32) + sums.to(tl.float32)).to(kind)
             if END == SWIGLU:
                 gate, up = tl.split(tl.reshape(sums, [PAD, TILE, 2]))

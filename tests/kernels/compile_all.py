@@ -100,6 +100,4 @@ if __name__ == "__main__":
     sampling(2048)
     sampling(3072)
     predictor_pass(rows=1, count=1)
-    predictor_pass(rows=1, count=2)
-    predictor_pass(rows=16, count=1)
-    predictor_pass(rows=16, count=2)
+    predictor_pass(rows=4, count=2)

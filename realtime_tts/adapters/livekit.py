@@ -164,8 +164,8 @@ class TTS(tts.TTS[Never]):
                 raise
             finally:
                 self._pool.release(session)
-        except TimeoutError as error:
-            raise APITimeoutError(f"no answer within {options.timeout:g} s") from error
+        except TimeoutError:
+            raise APITimeoutError(f"no answer within {options.timeout:g} s") from None
         except RealtimeTTSError as error:
             raise api_error(error) from error
 

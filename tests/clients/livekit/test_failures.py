@@ -188,7 +188,7 @@ async def test_an_engine_that_fails_gets_the_whole_text_again(way) -> None:
 
 async def test_what_was_heard_is_not_said_again() -> None:
     async def script(peer: Peer) -> None:
-        turn = (await peer.receive("text"))["turn_id"]
+        turn, _ = await peer.text()
         await peer.send("turn.started", turn, layout="streaming")
         for _ in range(5):
             await peer.audio(1, 2048)

@@ -35,13 +35,13 @@ async def test_another_server_speaks_until_the_first_is_back(server: Server, way
     assert len(seconds) == 1 and not firsts
 
     with serving("--engine", "fake", "--port", str(port)):
-        # Each reply lets the adapter try the first server again, in the background.
-        async with asyncio.timeout(120):
-            while not changes[-1].available:
-                recovered = asyncio.Event()
-                adapter.once("tts_availability_changed", lambda _, event=recovered: event.set())
-                await way(adapter, "Hello.", OPTIONS)
-                await recovered.wait()
+        recovered = asyncio.Event()
+        adapter.on("tts_availability_changed", lambda _: recovered.set())
+        # A reply lets the adapter try the first server again, in the background; before
+        # livekit-agents 1.7 a streamed one does not.
+        await read(adapter, "Hello.", OPTIONS)
+        await asyncio.wait_for(recovered.wait(), 60)
+        assert [(change.tts, change.available) for change in changes[1:]] == [(first, True)]
         heard = len(firsts)
         assert_well_formed(await way(adapter, "Hello.", OPTIONS))
         assert len(firsts) == heard + 1

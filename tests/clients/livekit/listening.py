@@ -26,7 +26,7 @@ def seconds(events: Iterable[tts.SynthesizedAudio]) -> float:
 def collected(speaker: tts.TTS[Any], event: str) -> list[Any]:
     """All events of this kind from now on."""
     found: list[Any] = []
-    speaker.on(event, found.append)  # type: ignore[arg-type]
+    speaker.on(event, found.append)
     return found
 
 

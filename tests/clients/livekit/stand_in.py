@@ -76,6 +76,6 @@ async def stand_in(script: Script) -> AsyncIterator[str]:
 
     async with serve(
         handle, "127.0.0.1", 0, subprotocols=["realtime-tts.v1"], compression=None
-    ) as server:  # type: ignore[list-item]
+    ) as server:
         yield f"ws://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     assert not failures, failures

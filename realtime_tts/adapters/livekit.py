@@ -1,0 +1,300 @@
+"""A TTS for LiveKit Agents: `AgentSession(tts=TTS("ws://127.0.0.1:8000", voice="ava"), ...)`.
+
+Needs `pip install "realtime-tts-server[livekit]"`. Text goes to the server as the language model
+writes it: no sentence tokenizer in between, for the server begins to speak with the first words.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Never, Unpack
+from weakref import WeakSet
+
+from livekit.agents import (
+    DEFAULT_API_CONNECT_OPTIONS,
+    APIConnectOptions,
+    APITimeoutError,
+    tts,
+    utils,
+)
+
+from realtime_tts.adapters.livekit_errors import api_error
+from realtime_tts.adapters.session_pool import Session, SessionPool
+from realtime_tts.client import DEFAULT_SERVER, SessionOptions, Speech, TextSource, TurnResult
+from realtime_tts.client.options import merged, session_start
+from realtime_tts.errors import RealtimeTTSError
+from realtime_tts.protocol.messages import SAMPLE_RATE
+
+log = logging.getLogger(__name__)
+
+_SILENCE = bytes(2 * SAMPLE_RATE // 10)
+"""For a text with nothing to speak: the framework takes a stream without audio for a failure."""
+
+
+class TTS(tts.TTS[Never]):
+    """Speech from a realtime-tts server.
+
+    Streams that overlap get a session (a WebSocket) each; sessions are used again, also after an
+    interruption.
+
+    Args:
+        server: ws(s) or http(s) URL, or host:port.
+        api_key: sent as a bearer token.
+        options: voice, language and so on, see SessionOptions.
+
+    Raises ConfigError for an address or option that cannot be used.
+    """
+
+    def __init__(
+        self,
+        server: str = DEFAULT_SERVER,
+        *,
+        api_key: str | None = None,
+        **options: Unpack[SessionOptions],
+    ) -> None:
+        super().__init__(
+            capabilities=tts.TTSCapabilities(streaming=True),
+            sample_rate=SAMPLE_RATE,
+            num_channels=1,
+        )
+        self._pool = SessionPool(server, api_key)
+        self._options: dict[str, Any] = {}
+        self._model = "unknown"
+        self._streams: WeakSet[SynthesizeStream | ChunkedStream] = WeakSet()
+        self._prewarming: asyncio.Task[None] | None = None
+        self.update_options(**options)
+
+    @property
+    def model(self) -> str:
+        """The checkpoint: as set, else as the server said; "unknown" before the first session."""
+        return str(self._options.get("model", self._model))
+
+    @property
+    def provider(self) -> str:
+        """For the framework's metrics."""
+        return "realtime-tts"
+
+    def update_options(self, **options: Unpack[SessionOptions]) -> None:
+        """Change settings for the streams that begin from now on.
+
+        None leaves a setting to the server again. Raises ConfigError; what only the server can
+        tell, such as an unknown voice, fails the next stream.
+        """
+        session_start(options)
+        changed = merged(self._options, options)
+        for name, value in options.items():
+            if value is None:
+                changed.pop(name, None)
+        self._options = changed
+
+    def prewarm(self) -> None:
+        """Connect now, in the background, so that the first reply does not have to wait for it.
+
+        To be called in the event loop; a failure is logged, and the first stream tries again.
+        """
+        if self._prewarming is None and not self._pool.in_use:
+            self._prewarming = asyncio.create_task(self._prewarm(), name="realtime-tts prewarm")
+
+    def stream(
+        self, *, conn_options: APIConnectOptions = DEFAULT_API_CONNECT_OPTIONS
+    ) -> SynthesizeStream:
+        """A stream for one reply: text deltas in, audio out."""
+        stream = SynthesizeStream(tts=self, conn_options=conn_options)
+        self._streams.add(stream)
+        return stream
+
+    def synthesize(
+        self, text: str, *, conn_options: APIConnectOptions = DEFAULT_API_CONNECT_OPTIONS
+    ) -> ChunkedStream:
+        """Speak a text that is known whole."""
+        stream = ChunkedStream(tts=self, input_text=text, conn_options=conn_options)
+        self._streams.add(stream)
+        return stream
+
+    async def aclose(self) -> None:
+        """Interrupt what is spoken and close all sessions. A later stream connects again."""
+        if self._prewarming is not None:
+            await utils.aio.cancel_and_wait(self._prewarming)
+            self._prewarming = None
+        await asyncio.gather(*(stream.aclose() for stream in list(self._streams)))
+        self._streams.clear()
+        await self._pool.close()
+
+    async def _prewarm(self) -> None:
+        try:
+            async with asyncio.timeout(DEFAULT_API_CONNECT_OPTIONS.timeout):
+                session = await self._pool.acquire(self._options)
+        except (RealtimeTTSError, TimeoutError) as error:
+            log.warning("cannot connect ahead of the first reply: %s", error or "no answer")
+        else:
+            self._know(session)
+            self._pool.release(session)
+        finally:
+            self._prewarming = None
+
+    def _know(self, session: Session) -> None:
+        self._model = session.client.ready.model
+
+    @asynccontextmanager
+    async def _attempt(
+        self,
+        stream: SynthesizeStream | ChunkedStream,
+        emitter: tts.AudioEmitter,
+        options: APIConnectOptions,
+    ) -> AsyncIterator[_Attempt]:
+        """A session for a stream's attempt; all that goes wrong in the block is an APIError."""
+        try:
+            began = time.perf_counter()
+            async with asyncio.timeout(options.timeout):
+                if self._prewarming is not None:
+                    await asyncio.wait([self._prewarming])
+                session = await self._pool.acquire(self._options)
+            stream._acquire_time = 0.0 if session.reused else time.perf_counter() - began
+            stream._connection_reused = session.reused
+            self._know(session)
+            try:
+                async with asyncio.timeout(None) as deadline:
+                    yield _Attempt(session, emitter, deadline, options.timeout)
+            except TimeoutError:
+                session.broken = True
+                raise
+            finally:
+                self._pool.release(session)
+        except TimeoutError:
+            raise APITimeoutError(f"no answer within {options.timeout:g} s") from None
+        except RealtimeTTSError as error:
+            raise api_error(error) from error
+
+
+class SynthesizeStream(tts.SynthesizeStream):
+    """One reply, as one segment; it ends with the first flush after text, or the end of input.
+
+    Closing or cancelling it interrupts the turn: the server stops at once, and no audio follows.
+    """
+
+    _tts: TTS
+
+    async def _run(self, output_emitter: tts.AudioEmitter) -> None:
+        async with self._tts._attempt(self, output_emitter, self._conn_options) as attempt:
+            attempt.begin(streaming=True)
+            text = _Text(self, attempt)
+            result = await attempt.speak(text.deltas())
+            while text.goes_on(result):
+                result = await attempt.speak(text.deltas())
+            attempt.end(self._pushed_text)
+
+
+class _Text:
+    """What was pushed to a stream, for one turn; or for several, if the server's patience ends."""
+
+    def __init__(self, stream: SynthesizeStream, attempt: _Attempt) -> None:
+        self._stream = stream
+        self._input = stream._input_ch  # each attempt of the framework has another
+        self._attempt = attempt
+        self._given: list[str] = []
+        self._left_over = ""
+        self._begun = False
+        self._ended = False
+
+    async def deltas(self) -> AsyncGenerator[str, None]:
+        """The deltas as they come, after what the turn before did not take."""
+        if self._left_over:
+            self._given.append(self._left_over)
+            yield self._left_over
+        if not self._ended:
+            async for delta in self._input:
+                if isinstance(delta, str):
+                    self._begun = True
+                    self._given.append(delta)
+                    self._stream._mark_started()
+                    yield delta
+                elif self._begun:
+                    break  # a flush: the framework takes no more text for this stream
+        self._ended = True
+        self._attempt.text_ended()
+
+    def goes_on(self, result: TurnResult) -> bool:
+        """Whether another turn is needed, because the text paused for too long for this one."""
+        self._left_over = "".join(self._given)[result.text_chars :]
+        self._given.clear()
+        return result.reason == "idle" and (bool(self._left_over) or not self._ended)
+
+
+class ChunkedStream(tts.ChunkedStream):
+    """A whole text. Closing or cancelling it interrupts the turn."""
+
+    _tts: TTS
+
+    async def _run(self, output_emitter: tts.AudioEmitter) -> None:
+        async with self._tts._attempt(self, output_emitter, self._conn_options) as attempt:
+            attempt.begin(streaming=False)
+            attempt.text_ended()
+            await attempt.speak(self._input_text)
+            attempt.end(self._input_text)
+
+
+class _Attempt:
+    """From a session to the framework's emitter.
+
+    While the text goes on the server may be silent for as long as it likes; once the text has
+    ended, each packet must come within `timeout` seconds.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        emitter: tts.AudioEmitter,
+        deadline: asyncio.Timeout,
+        timeout: float,
+    ) -> None:
+        self._client = session.client
+        self._emitter = emitter
+        self._deadline = deadline
+        self._timeout = timeout
+        self._turn_id = utils.shortuuid("tts_")
+        self._text_ended = False
+        self._silent = True
+
+    def begin(self, *, streaming: bool) -> None:
+        """Tell the framework what will come; its ids are the turn's in the server's logs."""
+        self._emitter.initialize(
+            request_id=self._turn_id,
+            sample_rate=SAMPLE_RATE,
+            num_channels=1,
+            mime_type="audio/pcm",
+            stream=streaming,
+        )
+        if streaming:
+            self._emitter.start_segment(segment_id=self._turn_id)
+
+    async def speak(self, text: TextSource) -> TurnResult:
+        """A turn of its own. Raises what the client raises; TimeoutError at the deadline."""
+        turn_id, self._turn_id = self._turn_id, utils.shortuuid("tts_")
+        speech = Speech(lambda: self._client.turn(turn_id), text)
+        async for packet in speech:
+            self._silent = False
+            self._emitter.push(packet)
+            self._wait_on()
+        result = speech.result
+        assert result is not None, "a loop that ended has a result"
+        if result.reason not in ("complete", "idle"):
+            log.warning("turn %s is not spoken to its end: %s", turn_id, result.reason)
+        return result
+
+    def text_ended(self) -> None:
+        """From now on the server owes audio."""
+        self._text_ended = True
+        self._wait_on()
+
+    def end(self, text: str) -> None:
+        """All has been spoken; if that was nothing, the framework still wants some audio."""
+        if self._silent and text.strip():
+            self._emitter.push(_SILENCE)
+
+    def _wait_on(self) -> None:
+        if self._text_ended:
+            self._deadline.reschedule(asyncio.get_running_loop().time() + self._timeout)

@@ -1,0 +1,143 @@
+"""Sessions with a server for frameworks that open a stream for every reply.
+
+A session speaks one turn at a time, so each stream has one to itself. Afterwards the session is
+kept for the next stream, also where the stream was cancelled: the turn was interrupted, and the
+server keeps the order of what one socket brings.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from realtime_tts.client.address import websocket_url
+from realtime_tts.client.backoff import Backoff
+from realtime_tts.client.client import RealtimeTTS
+from realtime_tts.client.options import merged
+
+_ONE_ATTEMPT = Backoff(give_up_after=0.0)
+"""Whoever takes a session decides about trying again, and bounds the time."""
+
+_NO_BOUND = 60.0
+_IDLE_SECONDS = 300.0
+"""An unused session counts against the server's limit; after so long only one is kept."""
+
+
+@dataclass(eq=False, slots=True)
+class Session:
+    """A connected client and the settings it has."""
+
+    client: RealtimeTTS
+    options: dict[str, Any]
+    reused: bool = False
+    idle_since: float = 0.0
+    broken: bool = False
+    """Set by whoever had it: the server does not answer, so nobody else shall have it."""
+
+
+class SessionPool:
+    """Sessions with one server. Nothing is connected before the first `acquire`.
+
+    Raises ConfigError for an address that cannot be used.
+    """
+
+    def __init__(self, server: str, api_key: str | None) -> None:
+        websocket_url(server)  # refuse it now, not when the first reply is to be spoken
+        self._server = server
+        self._api_key = api_key
+        self._idle: list[Session] = []
+        self._busy: set[Session] = set()
+        self._closing: set[asyncio.Task[None]] = set()
+
+    @property
+    def in_use(self) -> bool:
+        """Whether there is a session already."""
+        return bool(self._idle or self._busy)
+
+    async def acquire(self, options: Mapping[str, Any]) -> Session:
+        """A session with these settings, for one turn at a time. Give it back with `release`.
+
+        Raises HandshakeRefused, OverloadedError, ConnectionLost, or RequestError for settings that
+        the server cannot do.
+        """
+        session = self._idle_with(options)
+        if session is None:
+            return await self._open(options)
+        self._idle.remove(session)
+        self._busy.add(session)
+        session.reused = True
+        try:
+            await _configure(session, options)
+        except BaseException:
+            self.release(session)
+            raise
+        return session
+
+    def release(self, session: Session) -> None:
+        """Keep the session for the next stream, or close it if it is of no use."""
+        if session not in self._busy:
+            return  # closed meanwhile
+        self._busy.remove(session)
+        if session.broken or not session.client.connected:
+            self._close(session)
+            return
+        session.idle_since = time.monotonic()
+        self._idle.append(session)
+        while session.idle_since - self._idle[0].idle_since > _IDLE_SECONDS:
+            self._close(self._idle.pop(0))
+
+    async def close(self) -> None:
+        """Close all sessions; speech on them ends with ConnectionLost."""
+        for session in (*self._idle, *self._busy):
+            self._close(session)
+        self._idle.clear()
+        self._busy.clear()
+        await asyncio.gather(*self._closing)
+
+    def _idle_with(self, options: Mapping[str, Any]) -> Session | None:
+        """The latest session that has these settings or can get them."""
+        for session in reversed(self._idle):
+            # There is no message for taking a setting back, so the new ones must cover the old.
+            if session.client.connected and merged(session.options, options) == options:
+                return session
+        for session in self._idle:
+            self._close(session)
+        self._idle.clear()
+        return None
+
+    async def _open(self, options: Mapping[str, Any]) -> Session:
+        client = RealtimeTTS(
+            self._server,
+            api_key=self._api_key,
+            backoff=_ONE_ATTEMPT,
+            connect_timeout=_NO_BOUND,
+            reply_timeout=_NO_BOUND,
+            **options,
+        )
+        session = Session(client, dict(options))
+        self._busy.add(session)
+        try:
+            await client.connect()
+        except BaseException:
+            self.release(session)
+            raise
+        return session
+
+    def _close(self, session: Session) -> None:
+        task = asyncio.create_task(session.client.close(), name="realtime-tts closing")
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+
+async def _configure(session: Session, options: Mapping[str, Any]) -> None:
+    if session.options == options:
+        return
+    try:
+        await session.client.configure(**options)
+    except asyncio.CancelledError:
+        session.broken = True  # which settings it has now nobody knows
+        raise
+    session.options = dict(options)

@@ -1,0 +1,72 @@
+"""examples/livekit_agent.py runs as it stands: the framework's own pipeline, with our speech."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import wave
+from pathlib import Path
+
+import pytest
+from serving import ROOT, Server
+
+SAID = ("Good day!", "When do you close?")
+REPLY = "You said: {} The museum is open until six, and the café until nine."
+
+
+async def run(server: Server, wav: Path, *flags: str) -> tuple[list[str], float]:
+    """What it printed, and how many seconds were heard."""
+    command = [sys.executable, str(ROOT / "examples" / "livekit_agent.py"), *SAID]
+    command += ["--server", server.websocket_url, "--output", str(wav), *flags]
+    done = await asyncio.to_thread(
+        subprocess.run, command, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    with wave.open(str(wav)) as file:
+        return done.stdout.splitlines(), file.getnframes() / file.getframerate()
+
+
+async def test_a_conversation_is_spoken(server: Server, tmp_path: Path) -> None:
+    lines, heard = await run(server, tmp_path / "heard.wav")
+    assert lines == [
+        f"user: {SAID[0]}",
+        f"assistant: {REPLY.format(SAID[0])}",
+        f"user: {SAID[1]}",
+        f"assistant: {REPLY.format(SAID[1])}",
+    ]
+    assert heard > 4.0
+
+
+async def test_a_user_who_talks_over_the_agent_silences_it(server: Server, tmp_path: Path) -> None:
+    lines, _ = await run(server, tmp_path / "heard.wav", "--patience", "1")
+    (cut,) = [line for line in lines if line.endswith(" (interrupted)")]
+    said = cut.removeprefix("assistant: ").removesuffix(" (interrupted)")
+    assert REPLY.format(SAID[0]).startswith(said.strip()) and len(said) < 60
+    assert lines[-1] == f"assistant: {REPLY.format(SAID[1])}"
+    await asyncio.to_thread(server.until, "tts_open_turns", 0)
+
+
+def test_the_document_s_agent_is_complete() -> None:
+    """It needs a LiveKit server to run; that its names exist can be seen without."""
+    text = (ROOT / "docs" / "adapters.md").read_text(encoding="utf-8")
+    program = text.split("<!-- agent.py -->\n```python\n")[1].split("```")[0]
+    names: dict = {"__name__": "agent"}
+    exec(compile(program, "agent.py", "exec"), names)
+    assert asyncio.iscoroutinefunction(names["entrypoint"])
+
+
+def test_the_document_names_the_versions_that_are_tested() -> None:
+    text = (ROOT / "docs" / "adapters.md").read_text(encoding="utf-8")
+    for name in ("requirements.txt", "requirements-lowest.txt"):
+        pins = (Path(__file__).parent / name).read_text(encoding="utf-8").splitlines()
+        (version,) = [pin.split("==")[1] for pin in pins if pin.startswith("livekit-agents==")]
+        assert version in text, f"docs/adapters.md does not name {version}"
+
+
+@pytest.fixture(autouse=True)
+def _ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The framework reads keys from the environment; none is needed here."""
+    for name in ("LIVEKIT_URL", "LIVEKIT_API_KEY", "LIVEKIT_API_SECRET"):
+        monkeypatch.delenv(name, raising=False)

@@ -458,10 +458,11 @@ async def test_a_fast_language_model_is_slowed_below_the_servers_rate(stand_in: 
 
 
 async def test_text_whose_turn_is_interrupted_while_it_connects_is_not_sent(stand_in: Any) -> None:
-    connecting, interrupted = asyncio.Event(), asyncio.Event()
+    made, connecting, interrupted = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def first(peer: Any) -> None:
         await peer.ready()
+        await made.wait()
         await peer.socket.close()
 
     async def second(peer: Any) -> None:
@@ -474,6 +475,7 @@ async def test_text_whose_turn_is_interrupted_while_it_connects_is_not_sent(stan
 
     async with RealtimeTTS(await stand_in.start(first, second)) as tts:
         turn = await tts.turn()
+        made.set()
         while tts.connected:
             await asyncio.sleep(0.01)
         sending = asyncio.create_task(turn.send("Good"))

@@ -1,6 +1,1 @@
-"""This server inside agent frameworks. Each module needs its framework, by the extra of its name.
-
-    realtime_tts.adapters.pipecat    Pipecat: RealtimeTTSService
-
-Nothing is imported here, so that none of them asks for another's framework.
-"""
+"""Voice-agent frameworks over the client, a module for each: none is imported unless asked for."""

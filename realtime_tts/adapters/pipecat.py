@@ -1,4 +1,4 @@
-"""Pipecat: `RealtimeTTSService`, a TTS service for its pipelines. Needs `pipecat-ai`, 1.8 or later.
+"""Pipecat: `RealtimeTTSService`, a TTS service for its pipelines. Needs pipecat-ai 1.12 or later.
 
     tts = RealtimeTTSService(
         server="ws://127.0.0.1:8000", settings=RealtimeTTSService.Settings(voice="ava")
@@ -22,10 +22,8 @@ from realtime_tts.errors import (
     ConfigError,
     ConnectionLost,
     HandshakeRefused,
-    OverloadedError,
     RealtimeTTSError,
     RequestError,
-    TurnError,
 )
 from realtime_tts.protocol.messages import SAMPLE_RATE
 
@@ -50,6 +48,7 @@ try:
     from pipecat.utils.tracing.service_decorators import traced_tts
 
     from realtime_tts.adapters.pipecat_audio import Resampler
+    from realtime_tts.adapters.pipecat_errors import category
     from realtime_tts.adapters.pipecat_settings import (
         OPTIONS,
         RealtimeTTSSettings,
@@ -59,7 +58,7 @@ try:
     )
 except ImportError as error:
     raise ImportError(
-        "realtime_tts.adapters.pipecat needs pipecat-ai 1.8 or later: "
+        "realtime_tts.adapters.pipecat needs pipecat-ai 1.12 or later: "
         "pip install 'realtime-tts-server[pipecat]'"
     ) from error
 
@@ -75,6 +74,10 @@ a reply whose language model pauses, to call a tool for example. The server ends
 _SILENCE = bytes(2 * SAMPLE_RATE // 50)
 """20 ms. What is heard of a text with nothing to speak, such as one emoji: Pipecat takes a context
 without any audio for a failure, and three in a row for a service that is broken for good."""
+
+
+_ANSWER_SECONDS = 1.0
+"""How long the end of a pipeline waits for what the server says of an interruption."""
 
 
 class RealtimeTTSService(TTSService):
@@ -135,6 +138,7 @@ class RealtimeTTSService(TTSService):
         self._room = asyncio.Semaphore(_TURNS_AT_THE_SERVER)
         self._applying: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._interrupts: set[asyncio.Task[None]] = set()
         self._bot_speaking = False
         self._closed = False
         self._register_event_handler("on_speech_interrupted")
@@ -164,6 +168,8 @@ class RealtimeTTSService(TTSService):
         for context_id in self.get_audio_contexts():
             await self.flush_audio(context_id)
         await super().stop(frame)
+        if self._interrupts:  # the server's answers, which may be on their way
+            await asyncio.wait(self._interrupts, timeout=_ANSWER_SECONDS)
         await self._disconnect()
 
     async def cancel(self, frame: CancelFrame) -> None:
@@ -262,8 +268,7 @@ class RealtimeTTSService(TTSService):
         await super().on_audio_context_interrupted(context_id)
         utterance = self._utterances.pop(context_id, None)
         if utterance is not None:
-            utterance.stop()
-            self._spawn(self._interrupt(utterance), f"interrupt {context_id}")
+            self._interrupt(context_id, utterance)
 
     async def on_audio_context_completed(self, context_id: str) -> None:
         """All audio was passed on; or Pipecat gave the context up, which stops the turn."""
@@ -278,9 +283,15 @@ class RealtimeTTSService(TTSService):
         context_id, utterance = self._last
         if self._bot_speaking or self.audio_context_available(context_id):
             self._last = None
-            self._spawn(self._interrupt(utterance), f"interrupt {context_id}")
+            self._interrupt(context_id, utterance)
 
-    async def _interrupt(self, utterance: Utterance) -> None:
+    def _interrupt(self, context_id: str, utterance: Utterance) -> None:
+        utterance.stop()
+        task = self._spawn(self._tell_of_interrupt(utterance), f"interrupt {context_id}")
+        self._interrupts.add(task)
+        task.add_done_callback(self._interrupts.discard)
+
+    async def _tell_of_interrupt(self, utterance: Utterance) -> None:
         try:
             report = await utterance.interrupt()
         except ClientError as error:  # no audio of it comes any more, so nothing is lost
@@ -323,9 +334,8 @@ class RealtimeTTSService(TTSService):
                 await self._client.connect(retry_for=self._backoff.give_up_after)
         except (RequestError, ConfigError) as error:
             self._restore(options, previous)
-            await self.push_error(
-                f"the settings stay as they were: {error}", error, category=ErrorCategory.APPLICATION
-            )
+            said = f"the settings stay as they were: {error}"
+            await self.push_error(said, error, category=ErrorCategory.APPLICATION)
         except RealtimeTTSError as error:
             self._renew(options)  # for the next connection
             await self._report(error)
@@ -377,19 +387,7 @@ class RealtimeTTSService(TTSService):
     # Errors
 
     def _classify_error(self, exception: Exception) -> ErrorCategory | None:
-        """What a failure says about the service; a permanent one makes Pipecat stop using it."""
-        match exception:
-            case RequestError() | ConfigError() | TurnError(server_code="bad_request"):
-                return ErrorCategory.INVALID_REQUEST
-            case OverloadedError() | TurnError(server_code="queue_full"):
-                return ErrorCategory.RATE_LIMIT
-            case TurnError(server_code="text_too_long" | "turn_too_long"):
-                return ErrorCategory.APPLICATION
-            case TurnError():
-                return ErrorCategory.SERVER
-            case ConnectionLost() | HandshakeRefused(status=0):
-                return ErrorCategory.CONNECTIVITY
-        return None  # a refused handshake has its HTTP status, by which Pipecat knows
+        return category(exception)
 
     async def _report(self, error: Exception) -> None:
         if isinstance(error, ConnectionLost | HandshakeRefused):

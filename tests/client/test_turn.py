@@ -458,26 +458,26 @@ async def test_a_fast_language_model_is_slowed_below_the_servers_rate(stand_in: 
 
 
 async def test_text_whose_turn_is_interrupted_while_it_connects_is_not_sent(stand_in: Any) -> None:
-    made, connecting, interrupted = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    connecting, interrupted = asyncio.Event(), asyncio.Event()
 
     async def first(peer: Any) -> None:
         await peer.ready()
-        await made.wait()
+        await peer.receive(Text)
         await peer.socket.close()
 
     async def second(peer: Any) -> None:
         connecting.set()
         await interrupted.wait()
         await peer.ready()
-        assert await peer.receive(Text) == Text(text="Yes?", turn_id="turn-2", end=True)
-        await peer.done("turn-2")
+        assert await peer.receive(Text) == Text(text="Yes?", turn_id="turn-3", end=True)
+        await peer.done("turn-3")
         await peer.until_closed()
 
     async with RealtimeTTS(await stand_in.start(first, second)) as tts:
-        turn = await tts.turn()
-        made.set()
-        while tts.connected:
-            await asyncio.sleep(0.01)
+        lost, turn = await tts.turn(), await tts.turn()
+        await lost.send("Hello.")
+        with pytest.raises(ConnectionLost):
+            await anext(lost)
         sending = asyncio.create_task(turn.send("Good"))
         await connecting.wait()
         report = await turn.interrupt()

@@ -428,9 +428,7 @@ async def test_the_end_waits_for_what_is_spoken_also_without_the_end_of_its_text
 ) -> None:
     frames = [LLMFullResponseStartFrame(), LLMTextFrame(TEXT)]
     async with asyncio.timeout(PATIENCE):
-        down, up = await run_test(
-            service(fake.url), frames_to_send=frames, start_timeout=PATIENCE
-        )
+        down, up = await run_test(service(fake.url), frames_to_send=frames, start_timeout=PATIENCE)
     audio = b"".join(each.audio for each in down if isinstance(each, TTSAudioRawFrame))
     assert audio == await spoken(fake.url, TEXT)
     assert any(isinstance(each, TTSStoppedFrame) for each in down)

@@ -15,6 +15,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Coroutine
 from typing import Any, ClassVar
 
+from realtime_tts.adapters.link import Link
 from realtime_tts.adapters.utterance import Utterance
 from realtime_tts.client import DEFAULT_SERVER, Backoff, RealtimeTTS
 from realtime_tts.errors import (
@@ -75,7 +76,6 @@ _SILENCE = bytes(2 * SAMPLE_RATE // 50)
 """20 ms. What is heard of a text with nothing to speak, such as one emoji: Pipecat takes a context
 without any audio for a failure, and three in a row for a service that is broken for good."""
 
-
 _ANSWER_SECONDS = 1.0
 """How long the end of a pipeline waits for what the server says of an interruption."""
 
@@ -130,9 +130,11 @@ class RealtimeTTSService(TTSService):
             settings=initial,
             **kwargs,
         )
-        self._server, self._api_key, self._backoff = server, api_key, backoff
-        self._client = self._client_for(session_options(initial))
-        self._retired: list[RealtimeTTS] = []
+
+        def client(options: dict[str, Any]) -> RealtimeTTS:
+            return RealtimeTTS(server, api_key=api_key, backoff=backoff, **options)
+
+        self._link = Link(client, session_options(initial), backoff.give_up_after)
         self._utterances: dict[str, Utterance] = {}
         self._last: tuple[str, Utterance] | None = None
         self._room = asyncio.Semaphore(_TURNS_AT_THE_SERVER)
@@ -196,7 +198,7 @@ class RealtimeTTSService(TTSService):
 
     async def on_turn_context_created(self, context_id: str) -> None:
         """Text will come: be connected by then."""
-        if self.is_usable and not self._client.connected:
+        if self.is_usable and not self._link.connected:
             self._spawn(self._connect(report=False), "connect")
 
     @traced_tts
@@ -236,21 +238,23 @@ class RealtimeTTSService(TTSService):
             if after is not None:
                 await asyncio.wait([after])
             async with self._room:
-                async for packet in utterance.packets(self._client):
+                async for packet in utterance.packets(self._link.client):
                     await self._append(context_id, resampler.push(packet))
             if utterance.complete:
-                self._last = context_id, utterance
+                if self._is_interruptible(context_id):
+                    self._last = context_id, utterance
                 await self._append(context_id, resampler.push(b"" if resampler.used else _SILENCE))
                 await self._append(context_id, resampler.end())
         except Exception as error:  # whatever it is, the context has to be closed
-            await self._report(error)
+            if not utterance.stopped:
+                await self._report(error)
         # Text that still comes for this context belongs to what was just spoken, or failed.
         await utterance.wait_ended()
         if not utterance.stopped:
             await self._close_context(context_id)
         self._utterances.pop(context_id, None)
         if not self._utterances:
-            await self._close_retired()
+            await self._link.close_retired()
 
     async def _append(self, context_id: str, audio: bytes) -> None:
         if audio:
@@ -281,9 +285,15 @@ class RealtimeTTSService(TTSService):
         if self._last is None:
             return
         context_id, utterance = self._last
-        if self._bot_speaking or self.audio_context_available(context_id):
+        heard = self._bot_speaking or self.audio_context_available(context_id)
+        if heard and context_id not in self._utterances:  # else Pipecat says so itself
             self._last = None
             self._interrupt(context_id, utterance)
+
+    def _is_interruptible(self, context_id: str) -> bool:
+        """False for a TTSSpeakFrame that is to be heard in spite of interruptions."""
+        context = self._tts_contexts.get(context_id)
+        return bool(getattr(context, "interruptible", True))  # pipecat-ai 1.12 has no such frames
 
     def _interrupt(self, context_id: str, utterance: Utterance) -> None:
         utterance.stop()
@@ -327,47 +337,28 @@ class RealtimeTTSService(TTSService):
         for utterance in earlier:
             await utterance.wait_begun()
         try:
-            if self._client.connected and options.keys() >= previous.keys():
-                await self._client.configure(**{name: options[name] for name in previous})
-            else:  # a session cannot unset what it has set, but a new one need not set it
-                self._renew(options)
-                await self._client.connect(retry_for=self._backoff.give_up_after)
+            await self._link.change(options, previous)
         except (RequestError, ConfigError) as error:
             self._restore(options, previous)
             said = f"the settings stay as they were: {error}"
             await self.push_error(said, error, category=ErrorCategory.APPLICATION)
         except RealtimeTTSError as error:
-            self._renew(options)  # for the next connection
             await self._report(error)
+        if not self._utterances:
+            await self._link.close_retired()
 
     def _restore(self, refused: dict[str, Any], previous: dict[str, Any]) -> None:
         for name, old in previous.items():
             if getattr(self._settings, name) == refused.get(name):  # not changed again since
                 setattr(self._settings, name, old)
-        if not self._client.connected:
-            self._renew(session_options(self._settings))
+        if not self._link.connected:
+            self._link.renew(session_options(self._settings))
 
     # The connection
 
-    def _client_for(self, options: dict[str, Any]) -> RealtimeTTS:
-        return RealtimeTTS(self._server, api_key=self._api_key, backoff=self._backoff, **options)
-
-    def _renew(self, options: dict[str, Any]) -> None:
-        """Use another client from now on; the old one finishes what it has begun."""
-        client = self._client_for(options)
-        self._retired.append(self._client)
-        self._client = client
-        if not self._utterances:
-            self._spawn(self._close_retired(), "close")
-
-    async def _close_retired(self) -> None:
-        retired, self._retired = self._retired, []
-        for client in retired:
-            await client.close()
-
     async def _connect(self, *, report: bool = True) -> None:
         try:
-            await self._client.connect(retry_for=self._backoff.give_up_after)
+            await self._link.connect()
         except RealtimeTTSError as error:
             if report:  # otherwise it is for the utterance that needs the connection
                 await self._report(error)
@@ -380,8 +371,7 @@ class RealtimeTTSService(TTSService):
         self._closed = True
         for task in list(self._tasks):
             await self.cancel_task(task)
-        await self._close_retired()
-        await self._client.close()
+        await self._link.close()
         await self._call_event_handler("on_disconnected")
 
     # Errors

@@ -34,7 +34,7 @@ from pipecat.frames.frames import (
 )
 from pipecat.metrics.metrics import TTFBMetricsData, TTSUsageMetricsData
 from pipecat.services.settings import TTSSettings
-from pipecat.services.tts_service import TextAggregationMode
+from pipecat.services.tts_service import TextAggregationMode, TTSContext
 from pipecat.tests.utils import run_test
 from pipecat.transcriptions.language import Language
 from pipecat.utils.errors import ErrorCategory
@@ -260,6 +260,25 @@ async def test_an_interruption_while_the_rest_of_the_audio_is_played(fake: Serve
         report = await asyncio.wait_for(reports.get(), PATIENCE)
     assert report.text_spoken + report.text_remaining == TEXT + " " + TEXT
     assert report.text_remaining
+
+
+async def test_speech_that_shall_be_heard_survives_an_interruption(fake: Server) -> None:
+    notice = TTSSpeakFrame(TEXT)
+    notice.interruptible = False
+    if not hasattr(TTSContext(), "interruptible"):
+        pytest.skip("pipecat-ai 1.12 has no uninterruptible speech")
+    tts = service(fake.url)
+    reports: list[Interrupted] = []
+    tts.add_event_handler("on_speech_interrupted", lambda _, report: reports.append(report))
+    async with pipeline(tts) as rig:
+        await rig.send(notice)
+        await rig.until(rig.audio)
+        await rig.send(BotStartedSpeakingFrame(), InterruptionFrame())
+        await rig.until_stopped()
+        await rig.send(InterruptionFrame())
+        await rig.until(lambda: len(rig.of(InterruptionFrame)) == 2)
+    assert rig.audio() == await spoken(fake.url, TEXT)
+    assert not reports
 
 
 # Settings

@@ -121,6 +121,8 @@ class Turn:
                 await self.end()
             return
         connection = await self._opened()
+        if self._stopped:  # while it connected: the server shall not hear of this turn
+            return
         self._ended = end
         self._sent.append(delta)
         size = connection.ready.limits

@@ -455,3 +455,33 @@ async def test_a_fast_language_model_is_slowed_below_the_servers_rate(stand_in: 
         await asyncio.sleep(0)
     # 20 go at once, the other 40 at 180 a second.
     assert times[-1] - times[0] > 0.15
+
+
+async def test_text_whose_turn_is_interrupted_while_it_connects_is_not_sent(stand_in: Any) -> None:
+    connecting, interrupted = asyncio.Event(), asyncio.Event()
+
+    async def first(peer: Any) -> None:
+        await peer.ready()
+        await peer.receive(Text)
+        await peer.socket.close()
+
+    async def second(peer: Any) -> None:
+        connecting.set()
+        await interrupted.wait()
+        await peer.ready()
+        assert await peer.receive(Text) == Text(text="Yes?", turn_id="turn-3", end=True)
+        await peer.done("turn-3")
+        await peer.until_closed()
+
+    async with RealtimeTTS(await stand_in.start(first, second)) as tts:
+        lost, turn = await tts.turn(), await tts.turn()
+        await lost.send("Hello.")
+        with pytest.raises(ConnectionLost):
+            await anext(lost)
+        sending = asyncio.create_task(turn.send("Good"))
+        await connecting.wait()
+        report = await turn.interrupt()
+        interrupted.set()
+        await sending
+        assert (report.text_spoken, report.text_remaining) == ("", "")
+        assert [packet async for packet in tts.speak("Yes?")] == []

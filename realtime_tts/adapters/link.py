@@ -1,0 +1,73 @@
+"""The client on which speech begins, with its settings; and older ones that finish what they have.
+
+A session can change its settings but not unset one, and a session that was refused for a setting
+does not exist. In both cases another client takes over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from realtime_tts.client import RealtimeTTS
+from realtime_tts.errors import ConfigError, RequestError
+
+
+class Link:
+    """`make` gives a client for a session's options; `connect_seconds` bounds its first effort."""
+
+    def __init__(
+        self,
+        make: Callable[[dict[str, Any]], RealtimeTTS],
+        options: dict[str, Any],
+        connect_seconds: float,
+    ) -> None:
+        self._make = make
+        self._connect_seconds = connect_seconds
+        self._retired: list[RealtimeTTS] = []
+        self.client = make(options)
+
+    @property
+    def connected(self) -> bool:
+        """Whether the socket is open, as far as is known."""
+        return self.client.connected
+
+    async def connect(self) -> None:
+        """Raises what `RealtimeTTS.connect` raises."""
+        await self.client.connect(retry_for=self._connect_seconds)
+
+    async def change(self, options: dict[str, Any], changed: Iterable[str]) -> None:
+        """From now on speech begins with `options`, which differ in the fields `changed`.
+
+        Raises RequestError or ConfigError for what the server cannot do: it is for the caller to
+        `renew` with other options if then there is no connection. Raises ConnectionLost and the
+        like when they could not be tried: they count for the next connection.
+        """
+        if self.client.connected and all(name in options for name in changed):
+            try:
+                await self.client.configure(**{name: options[name] for name in changed})
+            except (RequestError, ConfigError):
+                raise
+            except Exception:
+                self.renew(options)
+                raise
+        else:
+            self.renew(options)
+            await self.connect()
+
+    def renew(self, options: dict[str, Any]) -> None:
+        """Use another client. Raises ConfigError, and then keeps the one there is."""
+        client = self._make(options)
+        self._retired.append(self.client)
+        self.client = client
+
+    async def close_retired(self) -> None:
+        """Close the clients that nothing begins on any more."""
+        retired, self._retired = self._retired, []
+        for client in retired:
+            await client.close()
+
+    async def close(self) -> None:
+        """Close all of them; turns that still run end with ConnectionLost."""
+        await self.close_retired()
+        await self.client.close()

@@ -1,0 +1,391 @@
+"""Pipecat: `RealtimeTTSService`, a TTS service for its pipelines. Needs pipecat-ai 1.12 or later.
+
+    tts = RealtimeTTSService(
+        server="ws://127.0.0.1:8000", settings=RealtimeTTSService.Settings(voice="ava")
+    )
+
+The language model's tokens go to the server as they come. One LLM response, or one TTSSpeakFrame,
+is one audio context of Pipecat's and one turn of the server's, or several, where one has failed
+before it was heard (utterance.py). All turns of a service share one socket.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Coroutine
+from typing import Any, ClassVar
+
+from realtime_tts.adapters.link import Link
+from realtime_tts.adapters.utterance import Utterance
+from realtime_tts.client import DEFAULT_SERVER, Backoff, RealtimeTTS
+from realtime_tts.errors import (
+    ClientError,
+    ConfigError,
+    ConnectionLost,
+    HandshakeRefused,
+    RealtimeTTSError,
+    RequestError,
+)
+from realtime_tts.protocol.messages import SAMPLE_RATE
+
+try:
+    from loguru import logger
+    from pipecat.frames.frames import (
+        BotStartedSpeakingFrame,
+        BotStoppedSpeakingFrame,
+        CancelFrame,
+        EndFrame,
+        Frame,
+        InterruptionFrame,
+        StartFrame,
+        TTSAudioRawFrame,
+        TTSStoppedFrame,
+    )
+    from pipecat.processors.frame_processor import FrameDirection
+    from pipecat.services.settings import TTSSettings
+    from pipecat.services.tts_service import TextAggregationMode, TTSService
+    from pipecat.transcriptions.language import Language
+    from pipecat.utils.errors import ErrorCategory
+    from pipecat.utils.tracing.service_decorators import traced_tts
+
+    from realtime_tts.adapters.pipecat_audio import Resampler
+    from realtime_tts.adapters.pipecat_errors import category
+    from realtime_tts.adapters.pipecat_settings import (
+        OPTIONS,
+        RealtimeTTSSettings,
+        server_language,
+        session_options,
+        with_all_sampling,
+    )
+except ImportError as error:
+    raise ImportError(
+        "realtime_tts.adapters.pipecat needs pipecat-ai 1.12 or later: "
+        "pip install 'realtime-tts-server[pipecat]'"
+    ) from error
+
+_TURNS_AT_THE_SERVER = 2
+"""One that speaks and one that waits, so that speech follows on speech without a gap. The others
+wait here: the server takes only so many (`limits.max_queued_turns`)."""
+
+_CONTEXT_SECONDS = 120.0
+"""When Pipecat gives up an audio context in which nothing happens. Its own default of 3 s would cut
+a reply whose language model pauses, to call a tool for example. The server ends every turn, after
+60 s without text, and so does the loss of its socket; this is for a server that breaks its word."""
+
+_SILENCE = bytes(2 * SAMPLE_RATE // 50)
+"""20 ms. What is heard of a text with nothing to speak, such as one emoji: Pipecat takes a context
+without any audio for a failure, and three in a row for a service that is broken for good."""
+
+_ANSWER_SECONDS = 1.0
+"""How long the end of a pipeline waits for what the server says of an interruption."""
+
+
+class RealtimeTTSService(TTSService):
+    """Text-to-speech by a realtime-tts server.
+
+    Event handlers, besides those of every TTSService:
+        on_speech_interrupted: an interruption was answered by the server: the service, and an
+            `Interrupted` with `text_spoken` and `text_remaining`, an estimate to about a word.
+
+    There are no word times, since the model has none: Pipecat gets TTSTextFrames by the sentence.
+    """
+
+    Settings: ClassVar[type[RealtimeTTSSettings]] = RealtimeTTSSettings
+    _settings: RealtimeTTSSettings
+
+    def __init__(
+        self,
+        *,
+        server: str = DEFAULT_SERVER,
+        api_key: str | None = None,
+        sample_rate: int | None = None,
+        text_aggregation_mode: TextAggregationMode = TextAggregationMode.TOKEN,
+        backoff: Backoff = Backoff(give_up_after=5.0),  # noqa: B008 - frozen
+        settings: RealtimeTTSSettings | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """A service that connects when its pipeline starts.
+
+        Args:
+            server: ws(s) or http(s) URL, or host:port.
+            api_key: one of the server's, where it has any.
+            sample_rate: Hz of the audio frames; by default the pipeline's. The server's is 24000,
+                anything else is resampled from it.
+            text_aggregation_mode: TOKEN sends text as it comes, SENTENCE by the sentence.
+            backoff: waits between attempts to connect, and how long to go on.
+            settings: `RealtimeTTSService.Settings(voice=..., ...)`; the server's where not given.
+            **kwargs: for TTSService.
+
+        Raises ConfigError for an address or a setting that cannot be used.
+        """
+        initial = RealtimeTTSSettings.unset()
+        if settings is not None:
+            initial.apply_update(settings)
+        kwargs.setdefault("stop_frame_timeout_s", _CONTEXT_SECONDS)
+        super().__init__(
+            push_start_frame=True,
+            append_trailing_space=True,  # between sentences; tokens bring their own
+            sample_rate=sample_rate,
+            text_aggregation_mode=text_aggregation_mode,
+            settings=initial,
+            **kwargs,
+        )
+
+        def client(options: dict[str, Any]) -> RealtimeTTS:
+            return RealtimeTTS(server, api_key=api_key, backoff=backoff, **options)
+
+        self._link = Link(client, session_options(initial), backoff.give_up_after)
+        self._utterances: dict[str, Utterance] = {}
+        self._last: tuple[str, Utterance] | None = None
+        self._room = asyncio.Semaphore(_TURNS_AT_THE_SERVER)
+        self._applying: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._interrupts: set[asyncio.Task[None]] = set()
+        self._bot_speaking = False
+        self._closed = False
+        self._register_event_handler("on_speech_interrupted")
+
+    def can_generate_metrics(self) -> bool:
+        """TTFB, TTFA and usage."""
+        return True
+
+    @property
+    def supports_processing_metrics(self) -> bool:
+        """False: `run_tts` hands the text over and returns."""
+        return False
+
+    def language_to_service_language(self, language: Language) -> str | None:
+        """The server's name for it, such as `english` for en-GB; None: passed on as it is."""
+        return server_language(language)
+
+    # The pipeline's life
+
+    async def start(self, frame: StartFrame) -> None:
+        """Begin to connect; what is spoken meanwhile waits."""
+        await super().start(frame)
+        self._spawn(self._connect(), "connect")
+
+    async def stop(self, frame: EndFrame) -> None:
+        """Speak what there is, then disconnect."""
+        for context_id in self.get_audio_contexts():
+            await self.flush_audio(context_id)
+        await super().stop(frame)
+        if self._interrupts:  # the server's answers, which may be on their way
+            await asyncio.wait(self._interrupts, timeout=_ANSWER_SECONDS)
+        await self._disconnect()
+
+    async def cancel(self, frame: CancelFrame) -> None:
+        """Disconnect; the server stops at once."""
+        await super().cancel(frame)
+        await self._disconnect()
+
+    async def cleanup(self) -> None:
+        """Release the connection, however the pipeline ended."""
+        await super().cleanup()
+        await self._disconnect()
+
+    async def process_frame(self, frame: Frame, direction: FrameDirection) -> None:
+        """What every TTSService does; and notes whether the bot is heard."""
+        if isinstance(frame, BotStartedSpeakingFrame):
+            self._bot_speaking = True
+        elif isinstance(frame, BotStoppedSpeakingFrame):
+            self._bot_speaking = False
+        elif isinstance(frame, InterruptionFrame):
+            self._cut_the_last()
+        await super().process_frame(frame, direction)
+
+    # Text in
+
+    async def on_turn_context_created(self, context_id: str) -> None:
+        """Text will come: be connected by then."""
+        if self.is_usable and not self._link.connected:
+            self._spawn(self._connect(report=False), "connect")
+
+    @traced_tts
+    async def run_tts(self, text: str, context_id: str) -> AsyncGenerator[Frame | None, None]:
+        """Hand the text over; its audio goes to the context by itself."""
+        utterance = self._utterances.get(context_id)
+        if utterance is None:
+            utterance = self._utterances[context_id] = Utterance()
+            if self._closed:
+                logger.warning(f"{self}: not spoken, the pipeline has ended: {text!r}")
+                utterance.stop()
+            speaking = self._speak(context_id, utterance, after=self._applying)
+            self._spawn(speaking, f"speak {context_id}")
+        utterance.add(text)
+        await self.start_tts_usage_metrics(text)
+        yield None
+
+    async def flush_audio(self, context_id: str | None = None) -> None:
+        """The text of this context, by default the current one, is complete."""
+        context_id = context_id or self.get_active_audio_context_id()
+        if context_id is None:
+            return
+        utterance = self._utterances.get(context_id)
+        if utterance is not None:
+            utterance.end()
+        elif self.audio_context_available(context_id):  # begun, but never given to run_tts
+            await self._close_context(context_id)
+
+    # Audio out
+
+    async def _speak(
+        self, context_id: str, utterance: Utterance, after: asyncio.Task[None] | None
+    ) -> None:
+        """An utterance from its first text to its last audio, `after` settings that come first."""
+        resampler = Resampler(SAMPLE_RATE, self.sample_rate)
+        try:
+            if after is not None:
+                await asyncio.wait([after])
+            async with self._room:
+                async for packet in utterance.packets(self._link.client):
+                    await self._append(context_id, resampler.push(packet))
+            if utterance.complete:
+                if self._is_interruptible(context_id):
+                    self._last = context_id, utterance
+                await self._append(context_id, resampler.push(b"" if resampler.used else _SILENCE))
+                await self._append(context_id, resampler.end())
+        except Exception as error:  # whatever it is, the context has to be closed
+            if not utterance.stopped:
+                await self._report(error)
+        # Text that still comes for this context belongs to what was just spoken, or failed.
+        await utterance.wait_ended()
+        if not utterance.stopped:
+            await self._close_context(context_id)
+        self._utterances.pop(context_id, None)
+        if not self._utterances:
+            await self._link.close_retired()
+
+    async def _append(self, context_id: str, audio: bytes) -> None:
+        if audio:
+            frame = TTSAudioRawFrame(audio, self.sample_rate, 1, context_id=context_id)
+            await self.append_to_audio_context(context_id, frame)
+
+    async def _close_context(self, context_id: str) -> None:
+        await self.append_to_audio_context(context_id, TTSStoppedFrame(context_id=context_id))
+        await self.remove_audio_context(context_id)
+
+    # Interruptions
+
+    async def on_audio_context_interrupted(self, context_id: str) -> None:
+        """Not one packet more from here on, and the server is told."""
+        await super().on_audio_context_interrupted(context_id)
+        utterance = self._utterances.pop(context_id, None)
+        if utterance is not None:
+            self._interrupt(context_id, utterance)
+
+    async def on_audio_context_completed(self, context_id: str) -> None:
+        """All audio was passed on; or Pipecat gave the context up, which stops the turn."""
+        await super().on_audio_context_completed(context_id)
+        if context_id in self._utterances:
+            await self.on_audio_context_interrupted(context_id)
+
+    def _cut_the_last(self) -> None:
+        """Let the server know of a barge-in into audio that all went out but is still heard."""
+        if self._last is None:
+            return
+        context_id, utterance = self._last
+        heard = self._bot_speaking or self.audio_context_available(context_id)
+        if heard and context_id not in self._utterances:  # else Pipecat says so itself
+            self._last = None
+            self._interrupt(context_id, utterance)
+
+    def _is_interruptible(self, context_id: str) -> bool:
+        """False for a TTSSpeakFrame that is to be heard in spite of interruptions."""
+        context = self._tts_contexts.get(context_id)
+        return bool(getattr(context, "interruptible", True))  # pipecat-ai 1.12 has no such frames
+
+    def _interrupt(self, context_id: str, utterance: Utterance) -> None:
+        utterance.stop()
+        task = self._spawn(self._tell_of_interrupt(utterance), f"interrupt {context_id}")
+        self._interrupts.add(task)
+        task.add_done_callback(self._interrupts.discard)
+
+    async def _tell_of_interrupt(self, utterance: Utterance) -> None:
+        try:
+            report = await utterance.interrupt()
+        except ClientError as error:  # no audio of it comes any more, so nothing is lost
+            logger.warning(f"{self}: what was heard is not known: {error}")
+            return
+        if report is not None and report.text_remaining:
+            await self._call_event_handler("on_speech_interrupted", report)
+
+    # Settings
+
+    async def _update_settings(self, delta: TTSSettings) -> dict[str, Any]:
+        """Change settings for the speech that begins after this; what has begun keeps its own."""
+        changed = await super()._update_settings(with_all_sampling(self._settings, delta))
+        previous = {name: old for name, old in changed.items() if name in OPTIONS}
+        self._warn_unhandled_updated_settings(changed.keys() - previous.keys())
+        if previous and not self._closed:
+            options = session_options(self._settings)
+            earlier = list(self._utterances.values())
+            applying = self._apply(options, previous, earlier, self._applying)
+            self._applying = self._spawn(applying, "settings")
+        return changed
+
+    async def _apply(
+        self,
+        options: dict[str, Any],
+        previous: dict[str, Any],
+        earlier: list[Utterance],
+        before: asyncio.Task[None] | None,
+    ) -> None:
+        """Give the server the changed `options`, when `earlier` has begun with the old ones."""
+        if before is not None:
+            await asyncio.wait([before])
+        for utterance in earlier:
+            await utterance.wait_begun()
+        try:
+            await self._link.change(options, previous)
+        except (RequestError, ConfigError) as error:
+            self._restore(options, previous)
+            said = f"the settings stay as they were: {error}"
+            await self.push_error(said, error, category=ErrorCategory.APPLICATION)
+        except RealtimeTTSError as error:
+            await self._report(error)
+        if not self._utterances:
+            await self._link.close_retired()
+
+    def _restore(self, refused: dict[str, Any], previous: dict[str, Any]) -> None:
+        for name, old in previous.items():
+            if getattr(self._settings, name) == refused.get(name):  # not changed again since
+                setattr(self._settings, name, old)
+        if not self._link.connected:
+            self._link.renew(session_options(self._settings))
+
+    # The connection
+
+    async def _connect(self, *, report: bool = True) -> None:
+        try:
+            await self._link.connect()
+        except RealtimeTTSError as error:
+            if report:  # otherwise it is for the utterance that needs the connection
+                await self._report(error)
+        else:
+            await self._call_event_handler("on_connected")
+
+    async def _disconnect(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        for task in list(self._tasks):
+            await self.cancel_task(task)
+        await self._link.close()
+        await self._call_event_handler("on_disconnected")
+
+    # Errors
+
+    def _classify_error(self, exception: Exception) -> ErrorCategory | None:
+        return category(exception)
+
+    async def _report(self, error: Exception) -> None:
+        if isinstance(error, ConnectionLost | HandshakeRefused):
+            await self._call_event_handler("on_connection_error", str(error))
+        await self.push_error(str(error), error)
+
+    def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+        task: asyncio.Task[None] = self.create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task

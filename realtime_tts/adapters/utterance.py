@@ -1,0 +1,156 @@
+"""An utterance: text deltas pushed in as they come, packets out, whatever happens in between.
+
+`RealtimeTTS.speak` pulls its text from an iterator and is one turn. A framework pushes text, from a
+place where it cannot wait, and counts on hearing all of it. So an utterance keeps its text, and
+begins another turn with it where that is safe: when a turn failed before any of it was heard, or
+when the server ended one because its text paused for too long.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+
+from realtime_tts.client import Interrupted, RealtimeTTS, Speech
+from realtime_tts.errors import ConnectionLost, OverloadedError, RealtimeTTSError, TurnError
+
+log = logging.getLogger(__name__)
+
+_ATTEMPTS = 3
+_PAUSE = 0.25
+"""Seconds before another attempt, where the server names no time. The client's backoff, which
+waits for a connection, comes on top."""
+
+
+class Utterance:
+    """One stretch of speech. `add` and `end` never wait; `packets` is to be read once."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._ended = False
+        self._taken = 0  # characters that earlier turns have dealt with
+        self._speech: Speech | None = None
+        self._changed = asyncio.Event()
+        self._begun = asyncio.Event()
+        self.stopped = False
+        """Interrupted: no packet comes any more."""
+        self.complete = False
+        """The server spoke all that can be spoken of it, which may be nothing."""
+
+    # Text in
+
+    def add(self, delta: str) -> None:
+        """More text, as it came. Dropped after `end` or an interrupt."""
+        if not (self._ended or self.stopped):
+            self._text += delta
+            self._changed.set()
+
+    def end(self) -> None:
+        """No more text. Idempotent."""
+        self._ended = True
+        self._changed.set()
+
+    async def wait_ended(self) -> None:
+        """Return when there will be no more text."""
+        while not (self._ended or self.stopped):
+            await self._wait()
+
+    async def wait_begun(self) -> None:
+        """Return when the server has its first text, or will not get any."""
+        await self._begun.wait()
+
+    # Packets out
+
+    async def packets(self, client: RealtimeTTS) -> AsyncGenerator[bytes, None]:
+        """PCM packets as they come: 24 kHz, mono, s16le.
+
+        Raises what the client raises: at once if something was heard already or trying again is
+        pointless, else after the third failure. Leaving early interrupts the turn.
+        """
+        attempt, heard = 1, False
+        try:
+            while await self._has_text():
+                # Every turn is a Speech, which sends and receives at the same time.
+                speech = self._speech = client.speak(self._deltas())
+                try:
+                    async for packet in speech:
+                        if self.stopped:
+                            return
+                        heard = True
+                        yield packet
+                except RealtimeTTSError as error:
+                    self._speech = None
+                    pause = _pause(error)
+                    if heard or pause is None or attempt == _ATTEMPTS or self.stopped:
+                        raise
+                    log.warning("nothing of the turn was heard, so it is begun again: %s", error)
+                    attempt += 1
+                    await asyncio.sleep(pause)
+                else:
+                    if speech.result is None or speech.result.reason != "idle":
+                        break
+                    self._taken += speech.result.text_chars
+                    attempt, heard = 1, False
+            self.complete = not self.stopped
+        finally:
+            self._begun.set()
+
+    # Stopping
+
+    def stop(self) -> None:
+        """From this call on not one packet more, without telling the server yet."""
+        self.stopped = True
+        self._changed.set()
+        self._begun.set()
+
+    async def interrupt(self) -> Interrupted | None:
+        """Stop, and learn from the server what was heard; None if it has nothing of the text.
+
+        Works on an utterance that is over as well, as its listener may still hear it. Raises
+        ConnectionLost.
+        """
+        self.stop()
+        if self._speech is None:
+            return None
+        report = await self._speech.interrupt()
+        return report if report.turn_id else None
+
+    # Steps
+
+    async def _has_text(self) -> bool:
+        """Wait for text that no turn has taken. False: there will be none."""
+        while len(self._text) == self._taken:
+            if self._ended or self.stopped:
+                return False
+            await self._wait()
+        return not self.stopped
+
+    async def _deltas(self) -> AsyncGenerator[str, None]:
+        at = self._taken
+        while True:
+            while at < len(self._text) and not self.stopped:
+                piece, at = self._text[at:], len(self._text)
+                yield piece
+                self._begun.set()  # who asks for the next piece has sent this one
+            if self._ended or self.stopped:
+                return
+            await self._wait()
+
+    async def _wait(self) -> None:
+        # Several tasks may wait; each looks at the state again, so one event serves them all.
+        self._changed.clear()
+        await self._changed.wait()
+
+
+def _pause(error: RealtimeTTSError) -> float | None:
+    """Seconds before the same again may work, None if it will not.
+
+    What has no answer within the client's backoff is final here: it has been tried for long enough.
+    """
+    if isinstance(error, OverloadedError):
+        return error.retry_after
+    again = isinstance(error, ConnectionLost) or (
+        isinstance(error, TurnError) and error.server_retryable
+    )
+    return _PAUSE if again else None

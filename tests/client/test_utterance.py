@@ -1,0 +1,128 @@
+"""Text pushed in, packets out, over more than one turn where one is not enough."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from realtime_tts import RealtimeTTS
+from realtime_tts.adapters.utterance import Utterance
+from realtime_tts.errors import TurnError
+from realtime_tts.protocol.messages import ErrorMessage, Text, TurnDone, TurnEnd
+from realtime_tts.protocol.parsing import parse_client_message
+
+
+async def fail(peer: Any, turn_id: str) -> None:
+    code, said = "engine_restarted", "the engine ended: send the text again"
+    await peer.send(
+        ErrorMessage(code=code, message=said, fatal=False, retryable=True, turn_id=turn_id)
+    )
+    await peer.done(turn_id, "error")
+
+
+async def text_of(peer: Any, turn_id: str) -> Text:
+    """The next text of this turn, past what still came for the one before."""
+    while (message := parse_client_message(await peer.socket.recv())).turn_id != turn_id:
+        pass
+    assert isinstance(message, Text)
+    return message
+
+
+async def test_what_nobody_heard_is_begun_again_with_all_of_its_text(stand_in: Any) -> None:
+    utterance = Utterance()
+
+    async def script(peer: Any) -> None:
+        await peer.ready()
+        assert (await peer.receive(Text)).text == "The ti"
+        await fail(peer, "turn-1")
+        utterance.add("de.")
+        utterance.end()
+        assert (await text_of(peer, "turn-2")).text == "The tide."
+        await peer.receive(TurnEnd)
+        await peer.started("turn-2")
+        await peer.audio(100)
+        await peer.done("turn-2", samples=100)
+        await peer.until_closed()
+
+    async with RealtimeTTS(await stand_in.start(script)) as tts:
+        utterance.add("The ti")
+        assert [len(packet) async for packet in utterance.packets(tts)] == [200]
+    assert utterance.complete
+
+
+async def test_what_was_heard_is_not_begun_again(stand_in: Any) -> None:
+    async def script(peer: Any) -> None:
+        await peer.ready()
+        await peer.receive(Text)
+        await peer.started("turn-1")
+        await peer.audio(100)
+        await fail(peer, "turn-1")
+        await peer.until_closed()
+
+    utterance, heard = Utterance(), 0
+    utterance.add("The tide.")
+    async with RealtimeTTS(await stand_in.start(script)) as tts:
+        with pytest.raises(TurnError, match="send the text again"):
+            async for packet in utterance.packets(tts):
+                heard += len(packet)
+    assert heard == 200
+    assert not utterance.complete
+
+
+async def test_the_third_failure_is_the_last(stand_in: Any) -> None:
+    async def script(peer: Any) -> None:
+        await peer.ready()
+        for number in (1, 2, 3):
+            await text_of(peer, f"turn-{number}")
+            await fail(peer, f"turn-{number}")
+        await peer.until_closed()
+
+    utterance = Utterance()
+    utterance.add("The tide.")
+    async with RealtimeTTS(await stand_in.start(script)) as tts:
+        with pytest.raises(TurnError):
+            async for _ in utterance.packets(tts):
+                pass
+
+
+async def test_a_turn_that_idled_is_followed_by_one_with_the_rest(stand_in: Any) -> None:
+    utterance = Utterance()
+
+    async def script(peer: Any) -> None:
+        await peer.ready()
+        await peer.receive(Text)
+        await peer.started("turn-1")
+        await peer.audio(100)
+        await peer.send(
+            TurnDone(
+                turn_id="turn-1", reason="idle", samples=100, ttfa_ms=1.0,
+                underruns=0, held_ms=0.0, text_chars=8,
+            )
+        )  # fmt: skip
+        utterance.add("the rest.")
+        utterance.end()
+        assert (await text_of(peer, "turn-2")).text == "the rest."
+        await peer.receive(TurnEnd)
+        await peer.started("turn-2")
+        await peer.audio(50)
+        await peer.done("turn-2", samples=50)
+        await peer.until_closed()
+
+    async with RealtimeTTS(await stand_in.start(script)) as tts:
+        utterance.add("Wait... ")
+        assert [len(packet) async for packet in utterance.packets(tts)] == [200, 100]
+
+
+async def test_an_utterance_stopped_before_it_begins_says_nothing(stand_in: Any) -> None:
+    async def script(peer: Any) -> None:
+        await peer.ready()
+        assert await peer.until_closed() == []
+
+    async with RealtimeTTS(await stand_in.start(script)) as tts:
+        utterance = Utterance()
+        utterance.add("The tide.")
+        assert await utterance.interrupt() is None
+        assert [packet async for packet in utterance.packets(tts)] == []
+        async with asyncio.timeout(5):
+            await utterance.wait_begun()
+            await utterance.wait_ended()

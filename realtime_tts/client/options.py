@@ -37,8 +37,9 @@ class SessionOptions(TypedDict, total=False):
 
     `model` is one of `ready.models`, if there are several; else the voice picks. `seed` makes
     speech repeatable. `instructions` describe the manner, where the checkpoint takes
-    any. `text_filter`: whether markdown, emoji and URLs are left unspoken. `lead_ms`: how far ahead
-    of the listener the server may send.
+    any. `text_filter`: whether markdown, emoji and URLs are left unspoken.
+    `text_normalization`: whether numbers and abbreviations become words first. `lexicon`: words, and
+    what to say for them. `lead_ms`: how far ahead of the listener the server may send.
     """
 
     model: str
@@ -48,6 +49,8 @@ class SessionOptions(TypedDict, total=False):
     seed: int
     sampling: SamplingOptions
     text_filter: Literal["on", "off"]
+    text_normalization: Literal["auto", "on", "off"]
+    lexicon: dict[str, str]
     layout: Literal["auto", "streaming", "full_text"]
     lead_ms: int
 
@@ -66,11 +69,11 @@ def session_start(options: Mapping[str, Any]) -> SessionStart:
 
 
 def merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
-    """`first` overlaid by `second`, `sampling` field by field, as the server does it."""
+    """`first` overlaid by `second`, `sampling` field by field (a lexicon whole), as the server does."""
     result = dict(first)
     for name, value in second.items():
         old = result.get(name)
-        if isinstance(old, Mapping) and isinstance(value, Mapping):
+        if name != "lexicon" and isinstance(old, Mapping) and isinstance(value, Mapping):
             value = merged(old, value)
         if value is not None:
             result[name] = value

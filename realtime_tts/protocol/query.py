@@ -16,8 +16,10 @@ from realtime_tts.protocol.parsing import (
     load_json,
 )
 
+_OBJECTS = {"sampling", "lexicon"}
+
 QUERY_FIELDS: dict[str, tuple[str, ...]] = {
-    **{name: (name,) for name in SessionStart.__struct_fields__ if name != "sampling"},
+    **{name: (name,) for name in SessionStart.__struct_fields__ if name not in _OBJECTS},
     **{name: ("sampling", name) for name in SamplingStart.__struct_fields__ if name != "predictor"},
     **{
         f"predictor_{name}": ("sampling", "predictor", name)

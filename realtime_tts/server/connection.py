@@ -162,7 +162,11 @@ class Connection:
         )
 
     def _end_text(self, turn: OnAirTurn, now: float) -> None:
-        if not turn.end(now):
+        if turn.end(now):
+            if turn.over:  # all was spoken before, but the pause at the end
+                self._put_packets(turn, turn.last_packets())
+                self._outbox.put(TurnOver(turn))
+        else:
             message = "the turn's text has nothing to speak"
             self._carry_out(self.session.warn("no_speakable_text", message, turn.turn_id))
             self._turn_over(turn)
@@ -197,9 +201,10 @@ class Connection:
                 case Started(layout=layout):
                     turn.layout = layout
                 case Ended() | Failed() | Refused():
-                    self._engine.forget(turn.utterance_id)
-                    self._put_packets(turn, turn.ended(event))
-                    self._outbox.put(TurnOver(turn))
+                    self._engine.forget(event.id)
+                    self._put_packets(turn, turn.ended(event, self._clock()))
+                    if turn.over:
+                        self._outbox.put(TurnOver(turn))
 
     def _put_packets(self, turn: OnAirTurn, packets: list[bytes]) -> None:
         if packets and not turn.announced:

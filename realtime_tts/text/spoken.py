@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import unicodedata
 from bisect import bisect_right
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -56,6 +57,17 @@ class SpokenSplit(NamedTuple):
     remaining: str
 
 
+class SpokenPart(NamedTuple):
+    """The audio of one segment: `pause` seconds of silence, then `generated` seconds of speech.
+
+    Its text begins at character `start` of `TextPipeline.spoken`.
+    """
+
+    start: int
+    pause: float
+    generated: float
+
+
 def split_spoken(
     pipeline: TextPipeline,
     played: float,
@@ -63,9 +75,11 @@ def split_spoken(
     *,
     complete: bool = False,
     language: str | None = None,
+    parts: Sequence[SpokenPart] = (),
 ) -> SpokenSplit:
     """Split `pipeline.source` at what was heard.
 
+    `parts`: where the turn has pauses, its segments that were begun; all but the last are complete.
     `played` and `generated` are seconds of this turn's audio; `complete` says that the text was
     finished and that no more audio will be generated. `language` ("Japanese") refines durations.
 
@@ -77,12 +91,24 @@ def split_spoken(
         return SpokenSplit("", source)
     if complete and played >= generated:
         return SpokenSplit(source, "")
-    text = pipeline.spoken if complete else pipeline.spoken[: pipeline.fed_characters]
+    end = len(pipeline.spoken) if complete else pipeline.fed_characters
+    start = 0
+    for index, part in enumerate(parts):
+        start, generated, played = part.start, part.generated, played - part.pause
+        if index + 1 == len(parts):
+            later = pipeline.segments[index + 1 :]
+            end = min([end, *(segment.start for segment in later)])
+        elif played < generated:
+            complete, end = True, parts[index + 1].start
+        if played < generated or played <= 0:
+            break
+        played -= generated if index + 1 < len(parts) else 0.0
+    text = pipeline.spoken[start:end]
     ends = list(accumulate(_durations(text, language)))
-    if not ends:
-        return SpokenSplit("", source)
-    heard = ends[-1] * played / generated if complete else min(played, generated)
-    count = bisect_right(ends, heard)
+    heard = min(played, generated)
+    if complete and ends and generated > 0:
+        heard = ends[-1] * played / generated
+    count = start + bisect_right(ends, heard) if heard > 0 else start
     while count and not _is_boundary(pipeline.spoken, count):
         count -= 1
     cut = _include_closing_marks(pipeline, count) if count else 0
@@ -94,7 +120,7 @@ def _include_closing_marks(pipeline: TextPipeline, count: int) -> int:
     source = pipeline.source
     cut = pipeline.source_offset(count)
     next_start = pipeline.source_start(count)
-    while cut < next_start and not source[cut].isspace():
+    while cut < next_start and not source[cut].isspace() and source[cut : cut + 6] != "<break":
         cut += 1
     return cut
 

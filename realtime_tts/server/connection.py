@@ -162,8 +162,9 @@ class Connection:
         )
 
     def _end_text(self, turn: OnAirTurn, now: float) -> None:
+        was_over = turn.over  # by its speech: its TurnOver is on the way
         if turn.end(now):
-            if turn.over:  # all was spoken before, but the pause at the end
+            if turn.over and not was_over:  # all was spoken before, but the pause at the end
                 self._put_packets(turn, turn.last_packets())
                 self._outbox.put(TurnOver(turn))
         else:

@@ -129,6 +129,8 @@ class OnAirTurn:
 
     def _give(self, now: float) -> None:
         """Give the engine what there is of the segment on the air."""
+        if self.over:
+            return
         segment = self._text.segments[self._at]
         while segment.closed and not segment.has_speech:
             if self._at + 1 == len(self._text.segments):

@@ -109,7 +109,7 @@ def split_spoken(
     if complete and ends and generated > 0:
         heard = ends[-1] * played / generated
     count = start + bisect_right(ends, heard) if heard > 0 else start
-    while count and not _is_boundary(pipeline.spoken, count):
+    while count > start and not _is_boundary(pipeline.spoken, count):
         count -= 1
     cut = _include_closing_marks(pipeline, count) if count else 0
     return SpokenSplit(source[:cut], source[cut:])

@@ -14,7 +14,7 @@ from realtime_tts.text.breaks import MAX_BREAK_SECONDS, Break, read_break
 from realtime_tts.text.characters import is_word_character
 from realtime_tts.text.languages.language import Language
 from realtime_tts.text.languages.patterns import SIGNS, VULGAR
-from realtime_tts.text.languages.reading import MAX_WORD, Reading, begins_number, reader_for
+from realtime_tts.text.languages.reading import CJK, MAX_WORD, Reading, begins_number, reader_for
 from realtime_tts.text.lexicon import Lexicon
 from realtime_tts.text.spans import Piece
 
@@ -22,7 +22,7 @@ MAX_HOLD_SECONDS = 0.4
 _TAIL = 2 * MAX_WORD  # characters remembered of what was read
 _VULGAR = "".join(VULGAR)
 _BREAK_ONLY = re.compile("<")
-_WITH_LEXICON = re.compile(r"[^\W_]+|[^\s\w]|_")
+_WITH_LEXICON = re.compile(rf"(?:(?![{CJK}])[^\W\d_])+|\w|[^\s\w]")
 _CANDIDATE = re.compile(rf"[^\W\d_]+|\d|[<{SIGNS}#&+=×÷*(.{_VULGAR}−±-]")
 _OPERATOR = re.compile(r"[+=×÷*] ?(?=[\d$€£(])")
 _PREVIOUS_WORD = re.compile(r"(\S+)\s?\Z")
@@ -192,7 +192,7 @@ class SpeechNormalizer:
         if extent is None:
             return None
         context = text[at:extent]
-        if is_word_character(previous):
+        if is_word_character(previous) and context[0] != ".":
             return self._reader.read_glued(context) or _NOTHING
         reading = self._reader.read(context, self._word_before(text, at)) or _NOTHING
         if not self._language_halves or not context[: reading.length].endswith("."):

@@ -92,27 +92,42 @@ def split_spoken(
     if complete and played >= generated:
         return SpokenSplit(source, "")
     end = len(pipeline.spoken) if complete else pipeline.fed_characters
-    start = 0
-    for index, part in enumerate(parts):
-        start, generated, played = part.start, part.generated, played - part.pause
-        if index + 1 == len(parts):
-            later = pipeline.segments[index + 1 :]
-            end = min([end, *(segment.start for segment in later)])
-        elif played < generated:
-            complete, end = True, parts[index + 1].start
-        if played < generated or played <= 0:
-            break
-        played -= generated if index + 1 < len(parts) else 0.0
-    text = pipeline.spoken[start:end]
-    ends = list(accumulate(_durations(text, language)))
-    heard = min(played, generated)
+    heard = _Heard(0, end, played, generated, complete)
+    if parts:
+        heard = _in_parts(heard, parts, pipeline)
+    start, end, played, generated, complete = heard
+    ends = list(accumulate(_durations(pipeline.spoken[start:end], language)))
+    seconds = min(played, generated)
     if complete and ends and generated > 0:
-        heard = ends[-1] * played / generated
-    count = start + bisect_right(ends, heard) if heard > 0 else start
+        seconds = ends[-1] * played / generated
+    count = start + (bisect_right(ends, seconds) if seconds > 0 else 0)
     while count > start and not _is_boundary(pipeline.spoken, count):
         count -= 1
     cut = _include_closing_marks(pipeline, count) if count else 0
     return SpokenSplit(source[:cut], source[cut:])
+
+
+class _Heard(NamedTuple):
+    """Of spoken[start:end] so many seconds were played; the rest as in `split_spoken`."""
+
+    start: int
+    end: int
+    played: float
+    generated: float
+    complete: bool
+
+
+def _in_parts(heard: _Heard, parts: Sequence[SpokenPart], pipeline: TextPipeline) -> _Heard:
+    """The part in which the listener was; `played` is at most 0 in the pause before it."""
+    played = heard.played
+    for index, part in enumerate(parts[:-1]):
+        played -= part.pause
+        if played < part.generated:
+            return _Heard(part.start, parts[index + 1].start, played, part.generated, True)
+        played -= part.generated
+    last, later = parts[-1], pipeline.segments[len(parts) :]
+    end = min([heard.end, *(segment.start for segment in later)])
+    return _Heard(last.start, end, played - last.pause, last.generated, heard.complete)
 
 
 def _include_closing_marks(pipeline: TextPipeline, count: int) -> int:

@@ -103,13 +103,14 @@ def _abbreviations() -> dict[str, Abbreviation]:
     for kind, pairs in (
         (
             Kind.TITLE,
-            "Mr Mister|Mrs Missus|Ms Miz|Prof Professor|Rev Reverend|Gen General|Capt Captain"
+            "Rev Reverend|Gen General|Capt Captain"
             "|Col Colonel|Lt Lieutenant|Sgt Sergeant|Sen Senator|Gov Governor|Hon Honorable"
-            "|Messrs Messieurs|Mt Mount|Ft Fort",
+            "|Mt Mount|Ft Fort",
         ),
         (
             Kind.PHRASE,
-            "vs versus|e.g for example|i.e that is|approx approximately|cf compare"
+            "Mr Mister|Mrs Missus|Ms Miz|Messrs Messieurs|Prof Professor|vs versus|e.g for example|i.e that is"
+            "|approx approximately|cf compare"
             "|E.g For example|I.e That is|Approx Approximately|dept department|Dept Department",
         ),
         (
@@ -225,6 +226,7 @@ ENGLISH = Language(
     | {"Sept": 9},
     abbreviations=_abbreviations(),
     pairs=True,
+    dials=frozenset(("call", "Call", "dial", "Dial")),
     phones=r"(?:\+?1[ .-])?(?:\(\d{3}\) ?|\d{3}[-. ])\d{3}[-. ]\d{4}|\d{3}-\d{4}",
     kings=frozenset(
         "Henry Louis Elizabeth George Edward Charles William Richard James Philip Paul Pius Leo "

@@ -213,5 +213,6 @@ FRENCH = Language(
     abbreviations=_abbreviations(),
     phones=r"0\d(?:[ .-]\d{2}){4}",
     glued=r"(?P<hour>[01]?\d|2[0-4]) ?h ?(?P<minute>[0-5]\d)?(?!\w)",
+    clock_words=("h",),
     whole_decimals=True,
 )

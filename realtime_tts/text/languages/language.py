@@ -116,6 +116,8 @@ class Language:
     """The article before such an ordinal."""
     decade: Callable[[int], str] | None = None
     """The decade that begins with a year, or with the last two digits of one: 1990s."""
+    dials: frozenset[str] = frozenset()
+    """Words before a short telephone number, which is read digit by digit."""
     phones: str = ""
     """A regular expression for national telephone numbers."""
     glued: str = ""

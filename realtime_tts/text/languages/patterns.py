@@ -56,8 +56,8 @@ class Patterns:
         ordinal = rf"(?:{language.ordinal_marks or '(?!)'})?"
         dot = r"\." if language.dotted_ordinals else ""
         self.day_month = re.compile(
-            rf"(?P<day>\d{{1,2}}){ordinal}{dot} (?P<month>{months})(?!\w)\.?"
-            r"(?:,? (?P<year>\d{4})(?![\d:]))?"
+            rf"(?P<day>\d{{1,2}}){ordinal}{dot} (?P<month>{months})(?!\w)"
+            r"(?:\.?,? (?P<year>\d{4})(?![\d:]))?"
         )
         self.month_day = re.compile(
             rf"(?P<month>{months})(?!\w)\.? (?P<day>\d{{1,2}}){ordinal}(?![\d:%/]|[.,]\d)"
@@ -73,6 +73,7 @@ class Patterns:
         self.phone = re.compile(
             rf"(?:{language.phones or '(?!)'}|\+\d{{1,3}}(?:[ .-]?\(?\d{{2,4}}\)?){{2,5}})(?!\w)"
         )
+        self.short_phone = re.compile(r"\d{3,6}(?![\d.,%-]*[\d%])")
         self.by = re.compile(rf"(?P<one>\d+) ?[x×] ?(?P<two>\d+)(?!\w)")
         self.counted_two = re.compile("2(?=[个位只条张本次天周名件块杯种岁年点])")
         self.chinese_year = re.compile(r"\d{4}(?=年)")

@@ -20,8 +20,8 @@ MAX_WORD = 64
 _MAX_WORDS = 6
 _TOO_LONG = 15
 """A number of more digits is read digit by digit."""
-_NOT_CJK = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef"
-_WORD = re.compile(rf"[^\s<{_NOT_CJK}]{{1,{MAX_WORD}}}")
+CJK = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef"
+_WORD = re.compile(rf"[^\s<{CJK}]{{1,{MAX_WORD}}}")
 _CHINESE = re.compile(r"[0-9A-Za-z.,:/%°℃$€£¥￥₹²³+\-−–—~½¼¾⅓⅔⅛年月日个位只条张本次天周名件块杯种岁点万亿]{1,48}")
 _CLOSERS = ".,;:!?)]}\"'’”…"
 _SPACES = " \u00a0\u202f"
@@ -45,7 +45,7 @@ class NumberReader:
         followers |= {*lang.clock_words, *(["x", "–", "—"] if lang.spaced else [])}
         self._followers = frozenset(followers)
         self._starts = frozenset(word[:n] for word in followers for n in range(1, len(word) + 1))
-        self._going_on = frozenset({*lang.scales, *lang.months, "x", "–", "—"})
+        self._going_on = frozenset({*lang.scales, *lang.months, *lang.clock_words, "x", "–", "—"})
         self._rules: tuple[Callable[[str, str], Reading | None], ...] = (
             self._phone,
             self._date,
@@ -142,10 +142,12 @@ class NumberReader:
         return self._dated(match, previous) if match else None
 
     def _phone(self, text: str, previous: str) -> Reading | None:
+        lang = self.language
         match = self._patterns.phone.match(text)
+        if match is None and previous in lang.dials:
+            match = self._patterns.short_phone.match(text)
         if match is None:
             return None
-        lang = self.language
         parts = [lang.digits(part) for part in re.findall(r"\d+", match.group())]
         words = (", " if lang.spaced else "，").join(parts)
         return Reading(match.end(), f"{lang.plus} {words}" if text[0] == "+" else words)
@@ -198,7 +200,12 @@ class NumberReader:
             None if second is None else int(second),
             lang.halves[half] if half else "",
         )
-        return Reading(match.end(), words)
+        dash = patterns.dash.match(text, match.end())
+        until = self._time(text[dash.end() :], "") if dash else None
+        if dash is None or until is None:
+            return Reading(match.end(), words)
+        link = f" {lang.to} " if lang.spaced else lang.to
+        return Reading(dash.end() + until.length, words + link + until.words)
 
     def _version(self, text: str, previous: str) -> Reading | None:
         patterns, lang = self._patterns, self.language
@@ -403,6 +410,8 @@ def begins_number(text: str, at: int, previous: str, ended: bool) -> bool | None
     char = text[at]
     if char.isdecimal() or char in VULGAR:
         return True
+    if char == "." and previous.isdecimal():  # the number before it did not wait for this
+        return None if at + 1 == len(text) and not ended else text[at + 1 : at + 2].isdecimal()
     if is_word_character(previous) or (
         char in MINUS + "+±."
         and previous

@@ -61,7 +61,7 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
     sampling: Sampling = Sampling()
     text_filter: TextFilter = "on"
     text_normalization: TextNormalization = "auto"
-    lexicon: dict[str, str] = {}  # noqa: RUF012 - msgspec copies an empty one
+    lexicon: dict[str, str] = {}
     layout: Layout = "auto"
     lead_ms: LeadMs = 3_000
 

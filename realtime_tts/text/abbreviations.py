@@ -12,6 +12,7 @@ from realtime_tts.text.lexicon import WordTable
 _ROMAN = re.compile(r"X{0,3}(?:IX|IV|V?I{0,3})(?!\w)")
 _ROMAN_LETTERS = frozenset("IVX")
 _NO_NAMES = frozenset("and at but by for from in near of on or the to with".split())
+_HEAD = re.compile(r"[^\W\d_]*")
 _VALUES = {"I": 1, "V": 5, "X": 10}
 
 
@@ -24,6 +25,20 @@ class AbbreviationReader:
             [f"{short}." for short in language.abbreviations]
             + [short for short, entry in language.abbreviations.items() if entry.bare]
         )
+
+        heads = [_HEAD.findall(short)[0] for short in language.abbreviations]
+        if not language.day_first:
+            heads += language.months
+        self._heads = frozenset(heads)
+        self._starts = frozenset(head[:n] for head in heads for n in range(1, len(head)))
+        self._numerals = bool(language.kings)
+
+    def may_read(self, word: str, is_open: bool) -> bool:
+        """Whether an abbreviation, a month or a numeral can begin with these letters, to which more
+        may come if the text ends there (`is_open`). Cheap: asked of every word."""
+        if word in self._heads or (is_open and word in self._starts):
+            return True
+        return self._numerals and word[0] in _ROMAN_LETTERS and _ROMAN_LETTERS.issuperset(word)
 
     def read(self, text: str, at: int, ended: bool, previous: str) -> Reading | None:
         """What stands at `at`, the beginning of a word; length 0: no abbreviation; None: more text

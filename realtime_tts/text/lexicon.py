@@ -47,6 +47,7 @@ class Lexicon:
         self._exact = WordTable(entries)
         self._folded = WordTable(_fold(word) for word in entries)
         self._entries = dict(entries)
+        self._longest = max(map(len, entries), default=0)
         # Where only the case tells two words apart, the first one stands for other spellings.
         self._by_fold: dict[str, str] = {}
         for word, words in entries.items():
@@ -58,7 +59,8 @@ class Lexicon:
     def find(self, text: str, at: int, ended: bool) -> tuple[int, str] | None:
         """Length and words to say at `at`: 0 for nothing; None if more text is needed."""
         exact = self._exact.longest(text, at, ended)
-        folded = self._folded.longest(_fold(text[at:]), 0, ended)
+        window = text[at : at + self._longest + 2]  # and no further: that would cost a square
+        folded = self._folded.longest(_fold(window), 0, ended)
         if exact is None or folded is None:
             return None
         if exact and exact >= folded:

@@ -11,10 +11,10 @@ from collections import deque
 
 from realtime_tts.text.abbreviations import abbreviations_for, sentence_ends
 from realtime_tts.text.breaks import MAX_BREAK_SECONDS, Break, read_break
-from realtime_tts.text.characters import is_word_character
+from realtime_tts.text.characters import NO_SPACES, is_word_character
 from realtime_tts.text.languages.language import Language
 from realtime_tts.text.languages.patterns import SIGNS, VULGAR
-from realtime_tts.text.languages.reading import CJK, MAX_WORD, Reading, begins_number, reader_for
+from realtime_tts.text.languages.reading import MAX_WORD, Reading, begins_number, reader_for
 from realtime_tts.text.lexicon import Lexicon
 from realtime_tts.text.spans import Piece
 
@@ -22,8 +22,9 @@ MAX_HOLD_SECONDS = 0.4
 _TAIL = 2 * MAX_WORD  # characters remembered of what was read
 _VULGAR = "".join(VULGAR)
 _BREAK_ONLY = re.compile("<")
-_WITH_LEXICON = re.compile(rf"(?:(?![{CJK}])[^\W\d_])+|\w|[^\s\w]")
-_CANDIDATE = re.compile(rf"[^\W\d_]+|\d|[<{SIGNS}#&+=×÷*(.{_VULGAR}−±-]")
+_WITH_LEXICON = re.compile(rf"[^\W\d_{NO_SPACES}]+|\w|[^\s\w]")
+_CANDIDATE = re.compile(rf"[^\W\d_{NO_SPACES}]+|\d|[<{SIGNS}#&+=×÷*(.{_VULGAR}−±-]")
+_NUMBER_SIGNS = frozenset(f"{SIGNS}{_VULGAR}+-−±.(")
 _OPERATOR = re.compile(r"[+=×÷*] ?(?=[\d$€£(])")
 _PREVIOUS_WORD = re.compile(r"(\S+)\s?\Z")
 _NOTHING = Reading(0, "")
@@ -59,7 +60,9 @@ class SpeechNormalizer:
         self._break_seconds = 0.0
         self._out: list[Piece | Break] = []
 
-    def feed(self, pieces: list[Piece], now: float, since: float | None = None) -> list[Piece | Break]:
+    def feed(
+        self, pieces: list[Piece], now: float, since: float | None = None
+    ) -> list[Piece | Break]:
         """`since`: when this text, or text before it, began to wait in an earlier stage."""
         self._release_if_due(now)
         if pieces:
@@ -131,14 +134,20 @@ class SpeechNormalizer:
         if self._language is None:
             return _NOTHING
         if char.isalpha():
-            return _NOTHING if inside else self._word(text, at, ended)
+            assert self._abbreviations
+            is_open = match.end() == len(text) and not ended
+            if inside or not self._abbreviations.may_read(match.group(), is_open):
+                return _NOTHING
+            return self._word(text, at, ended)
         if char in "&+=×÷*":
             decision = self._operator(text, at, ended)
             if decision is None or decision[0] or char != "+":
                 return decision
         if char == "#":
             return self._number_sign(text, at, ended)
-        return self._number(text, at, ended, previous)
+        if char.isdecimal() or char in _NUMBER_SIGNS:
+            return self._number(text, at, ended, previous)
+        return _NOTHING
 
     def _word(self, text: str, at: int, ended: bool) -> Decision:
         assert self._language and self._reader and self._abbreviations
@@ -191,6 +200,8 @@ class SpeechNormalizer:
         extent = self._reader.extent(text, at, ended, self._is_own_word)
         if extent is None:
             return None
+        if extent == at:
+            return _NOTHING  # full-width digits
         context = text[at:extent]
         if is_word_character(previous) and context[0] != ".":
             return self._reader.read_glued(context) or _NOTHING

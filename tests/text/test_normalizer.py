@@ -104,7 +104,25 @@ FRAGMENTS = [
     *["th", "st", "s", "x", "v", "GPT", "#", "&", "+", " = ", "×", "(555) 123-4567", "+49 30 123"],
     *["½", "1/2", "Chapter ", "Henry ", "VIII", "II", "I", "<", '<break time="', '300ms"/>', ">"],
     *['<break time="0.5s"/>', "你", "年", "3月", "5日", "个", "。", "号", "Hello", " the ", "é"],
-    *["SQL", "sql", "Sql", "Ngu", "yen", "C++", "C", "é\u0301", "Uhr", "h30", " et ", "'", '"'],
+    *[
+        "ไทย",
+        "한국",
+        "５",
+        "٣",
+        "SQL",
+        "sql",
+        "Sql",
+        "Ngu",
+        "yen",
+        "C++",
+        "C",
+        "é\u0301",
+        "Uhr",
+        "h30",
+        " et ",
+        "'",
+        '"',
+    ],
 ]
 texts = st.lists(st.sampled_from(FRAGMENTS), max_size=14).map("".join)
 splits = st.lists(st.integers(1, 6), min_size=1, max_size=4)
@@ -247,7 +265,8 @@ def test_a_pause_in_every_form(tag: str, seconds: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ['<break time="soon"/>', "<break/>", "<breakfast>", "a < b", "<br", '<break time="1s"x>']
+    "text",
+    ['<break time="soon"/>', "<break/>", "<breakfast>", "a < b", "<br", '<break time="1s"x>'],
 )
 def test_what_is_no_pause_is_text(text: str) -> None:
     assert words(run([text], None)) == text

@@ -20,6 +20,8 @@ _MODULES = {
     "zh": "chinese",
     "cmn": "chinese",
 }
+__all__ = ["NAMES", "Language", "language_for"]
+
 NAMES = ("english", "german", "french", "spanish", "chinese")
 
 

@@ -109,7 +109,8 @@ def _abbreviations() -> dict[str, Abbreviation]:
         ),
         (
             Kind.PHRASE,
-            "Mr Mister|Mrs Missus|Ms Miz|Messrs Messieurs|Prof Professor|vs versus|e.g for example|i.e that is"
+            "Mr Mister|Mrs Missus|Ms Miz|Messrs Messieurs|Prof Professor"
+            "|vs versus|e.g for example|i.e that is"
             "|approx approximately|cf compare"
             "|E.g For example|I.e That is|Approx Approximately|dept department|Dept Department",
         ),

@@ -74,7 +74,7 @@ class Patterns:
             rf"(?:{language.phones or '(?!)'}|\+\d{{1,3}}(?:[ .-]?\(?\d{{2,4}}\)?){{2,5}})(?!\w)"
         )
         self.short_phone = re.compile(r"\d{3,6}(?![\d.,%-]*[\d%])")
-        self.by = re.compile(rf"(?P<one>\d+) ?[x×] ?(?P<two>\d+)(?!\w)")
+        self.by = re.compile(r"(?P<one>\d+) ?[x×] ?(?P<two>\d+)(?!\w)")
         self.counted_two = re.compile("2(?=[个位只条张本次天周名件块杯种岁年点])")
         self.chinese_year = re.compile(r"\d{4}(?=年)")
 

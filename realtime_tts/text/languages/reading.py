@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
-from realtime_tts.text.characters import is_word_character, writes_without_spaces
+from realtime_tts.text.characters import NO_SPACES, is_word_character, writes_without_spaces
 from realtime_tts.text.languages.language import Currency, Language, Noun
 from realtime_tts.text.languages.patterns import MINUS, SIGNS, VULGAR, Patterns
 
@@ -20,10 +20,15 @@ MAX_WORD = 64
 _MAX_WORDS = 6
 _TOO_LONG = 15
 """A number of more digits is read digit by digit."""
-CJK = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef"
-_WORD = re.compile(rf"[^\s<{CJK}]{{1,{MAX_WORD}}}")
-_CHINESE = re.compile(r"[0-9A-Za-z.,:/%°℃$€£¥￥₹²³+\-−–—~½¼¾⅓⅔⅛年月日个位只条张本次天周名件块杯种岁点万亿]{1,48}")
+_WORD = re.compile(rf"[^\s<{NO_SPACES}]{{1,{MAX_WORD}}}")
+_CHINESE = re.compile(
+    r"[0-9A-Za-z.,:/%°℃$€£¥￥₹²³+\-−–—~½¼¾⅓⅔⅛年月日个位只条张本次天周名件块杯种岁点万亿]{1,48}"
+)
 _CLOSERS = ".,;:!?)]}\"'’”…"
+_ALONE = re.compile(
+    rf"(?:(?P<one>\d{{1,6}})|(?P<first>[1-9]\d?)(?: \d{{1,2}})+)[{re.escape(_CLOSERS)}]*\Z"
+)
+"""Numbers without anything around them: no need to try all rules."""
 _SPACES = " \u00a0\u202f"
 
 
@@ -114,6 +119,10 @@ class NumberReader:
 
     def read(self, text: str, previous: str) -> Reading | None:
         """The number that `text` begins with. `previous` is the word before it. None: no number."""
+        alone = _ALONE.match(text)
+        if alone and self.language.spaced and previous not in self.language.dials:
+            number = alone["one"] or alone["first"]
+            return Reading(len(number), self._number(number, yearly=True))
         for rule in self._rules:
             reading = rule(text, previous)
             if reading is not None:

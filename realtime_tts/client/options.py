@@ -38,8 +38,8 @@ class SessionOptions(TypedDict, total=False):
     `model` is one of `ready.models`, if there are several; else the voice picks. `seed` makes
     speech repeatable. `instructions` describe the manner, where the checkpoint takes
     any. `text_filter`: whether markdown, emoji and URLs are left unspoken.
-    `text_normalization`: whether numbers and abbreviations become words first. `lexicon`: words, and
-    what to say for them. `lead_ms`: how far ahead of the listener the server may send.
+    `text_normalization`: whether numbers and abbreviations become words first. `lexicon`: words,
+    and what to say for them. `lead_ms`: how far ahead of the listener the server may send.
     """
 
     model: str
@@ -69,7 +69,7 @@ def session_start(options: Mapping[str, Any]) -> SessionStart:
 
 
 def merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
-    """`first` overlaid by `second`, `sampling` field by field (a lexicon whole), as the server does."""
+    """`first` overlaid by `second`, `sampling` field by field, as the server does it."""
     result = dict(first)
     for name, value in second.items():
         old = result.get(name)

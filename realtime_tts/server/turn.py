@@ -87,7 +87,7 @@ class OnAirTurn:
         self._text = TextPipeline(
             tokenizer,
             filtered=settings.text_filter == "on",
-            language=_language(settings, engine),
+            language=number_language(settings, engine),
             lexicon=Lexicon(settings.lexicon) if settings.lexicon else None,
         )
         self._framer = PcmFramer()
@@ -283,7 +283,7 @@ class OnAirTurn:
         return round((sent_at - self._first_text_at) * 1000, 1)
 
 
-def _language(settings: SessionSettings, engine: EngineHost) -> Language | None:
+def number_language(settings: SessionSettings, engine: EngineHost) -> Language | None:
     """The language to say numbers in; None leaves them to the checkpoint.
 
     Where a checkpoint speaks one language only, a session need not name it.

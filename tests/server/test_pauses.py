@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import realtime_tts
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.engine.interface import Append, Cancel, Finish, Open
+from realtime_tts.model.config_files import read_config
 from realtime_tts.protocol.settings import SessionSettings
+from realtime_tts.server.turn import number_language
 
 RATE = 24_000
 FRAME = 1_920
@@ -198,3 +202,40 @@ async def test_slow_steps_do_not_change_the_length_of_a_pause(speech: Any) -> No
 
         for length, _ in await asyncio.gather(*map(one, range(8))):
             assert abs(length - RATE * 7 // 10) <= 2
+
+
+class Checkpoint:
+    """What `OnAirTurn` asks of an engine host to choose a language."""
+
+    def __init__(self, languages: tuple[str, ...], text_normalization: bool) -> None:
+        self.languages, self.text_normalization = languages, text_normalization
+
+    def info_for(self, model: str | None, voice: str | None) -> Any:
+        return self
+
+
+@pytest.mark.parametrize(
+    ("wanted", "language", "languages", "misreads", "chosen"),
+    [
+        ("auto", None, ("auto", "english"), True, "english"),
+        ("auto", None, ("auto", "english"), False, None),
+        ("on", None, ("auto", "english"), False, "english"),
+        ("off", "english", ("auto", "english"), True, None),
+        ("on", "German", ("auto", "english", "german"), False, "german"),
+        ("on", None, ("auto", "english", "german"), False, None),
+        ("on", "auto", ("auto", "english", "german"), False, None),
+        ("on", "japanese", ("auto", "japanese"), False, None),
+    ],
+)
+def test_the_language_of_numbers_is_chosen_by_setting_checkpoint_and_language(
+    wanted: Any, language: str | None, languages: Any, misreads: bool, chosen: str | None
+) -> None:
+    settings = SessionSettings(text_normalization=wanted, language=language)
+    checkpoint: Any = Checkpoint(languages, misreads)
+    found = number_language(settings, checkpoint)
+    assert (found.name if found else None) == chosen
+
+
+def test_the_demo_voice_says_that_it_misreads_numbers() -> None:
+    folder = Path(realtime_tts.__file__).parent / "demo_voice" / "checkpoint"
+    assert read_config(folder).text_normalization

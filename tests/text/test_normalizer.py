@@ -275,3 +275,7 @@ def test_what_is_no_pause_is_text(text: str) -> None:
 def test_pauses_of_a_turn_are_limited() -> None:
     out = run(['<break time="6s"/>'] * 3, None)
     assert [p.seconds for p in out if isinstance(p, Break)] == [6.0, MAX_BREAK_SECONDS - 6.0]
+
+
+def test_money_without_a_word_for_it_is_left_alone() -> None:
+    assert words(run(["Das sind ₹100."], "de")) == "Das sind ₹einhundert."

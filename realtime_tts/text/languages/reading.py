@@ -12,24 +12,16 @@ from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
-from realtime_tts.text.characters import NO_SPACES, is_word_character, writes_without_spaces
-from realtime_tts.text.languages.language import Currency, Language, Noun
+from realtime_tts.text.characters import is_word_character, writes_without_spaces
+from realtime_tts.text.languages.amounts import TOO_LONG, AmountWords, money_sign
+from realtime_tts.text.languages.extents import CLOSERS, NumberExtents
+from realtime_tts.text.languages.language import Language
 from realtime_tts.text.languages.patterns import MINUS, SIGNS, VULGAR, Patterns
 
-MAX_WORD = 64
-_MAX_WORDS = 6
-_TOO_LONG = 15
-"""A number of more digits is read digit by digit."""
-_WORD = re.compile(rf"[^\s<{NO_SPACES}]{{1,{MAX_WORD}}}")
-_CHINESE = re.compile(
-    r"[0-9A-Za-z.,:/%°℃$€£¥￥₹²³+\-−–—~½¼¾⅓⅔⅛年月日个位只条张本次天周名件块杯种岁点万亿]{1,48}"
-)
-_CLOSERS = ".,;:!?)]}\"'’”…"
 _ALONE = re.compile(
-    rf"(?:(?P<one>\d{{1,6}})|(?P<first>[1-9]\d?)(?: \d{{1,2}})+)[{re.escape(_CLOSERS)}]*\Z"
+    rf"(?:(?P<one>\d{{1,6}})|(?P<first>[1-9]\d?)(?: \d{{1,2}})+)[{re.escape(CLOSERS)}]*\Z"
 )
 """Numbers without anything around them: no need to try all rules."""
-_SPACES = " \u00a0\u202f"
 
 
 class Reading(NamedTuple):
@@ -39,18 +31,13 @@ class Reading(NamedTuple):
     words: str
 
 
-class NumberReader:
+class NumberReader(AmountWords):
     """The numbers of one language. Get it from `reader_for`: it takes milliseconds to make."""
 
     def __init__(self, language: Language) -> None:
-        self.language = language
+        super().__init__(language)
         self._patterns = Patterns(language)
-        lang = language
-        followers = {*lang.units, *lang.scales, *lang.currencies, *lang.halves, *lang.months}
-        followers |= {*lang.clock_words, *(["x", "–", "—"] if lang.spaced else [])}
-        self._followers = frozenset(followers)
-        self._starts = frozenset(word[:n] for word in followers for n in range(1, len(word) + 1))
-        self._going_on = frozenset({*lang.scales, *lang.months, *lang.clock_words, "x", "–", "—"})
+        self._extents = NumberExtents(language)
         self._rules: tuple[Callable[[str, str], Reading | None], ...] = (
             self._phone,
             self._date,
@@ -63,57 +50,9 @@ class NumberReader:
             self._quantity,
         )
 
-    # How far a number may reach ---------------------------------------------------------------
-
     def extent(self, text: str, at: int, ended: bool, stop: Callable[[str], bool]) -> int | None:
-        """The end of what may belong to the number at `at`; None if more text is needed for it.
-
-        The answer never changes when text is added. `stop` says of a word that it does not follow.
-        """
-        if not self.language.spaced:
-            run = _CHINESE.match(text, at)
-            end = run.end() if run else at + 1
-            return end if ended or end < len(text) or end - at >= 48 else None
-        end = at
-        for count in range(_MAX_WORDS):
-            match = _WORD.match(text, end + bool(count))
-            if match is None:
-                # A space, and then none, or no word at all.
-                return end if ended or len(text) > end + bool(count) else None
-            word, open_end = match.group(), match.end() == len(text)
-            if open_end and not ended and len(word) < MAX_WORD:
-                return end if count and not self._may_follow(word) else None
-            if count and not (self._follows(word) and not stop(word.rstrip(_CLOSERS))):
-                return end
-            end = match.end()
-            if not self._goes_on(word) or (end < len(text) and text[end] not in _SPACES):
-                return end
-            if end == len(text):
-                return end if ended else None
-        return end
-
-    def _may_follow(self, start: str) -> bool:
-        bare = start.rstrip(_CLOSERS)
-        return start[0].isdigit() or start[0] in "°%(€$£½¼¾⅓⅔⅛" or not bare or (
-            start in self._starts or bare in self._starts
-        )  # fmt: skip
-
-    def _follows(self, word: str) -> bool:
-        return self._may_follow(word) and (
-            word[0].isdigit()
-            or not word[0].isalpha()
-            or word in self._followers
-            or word.rstrip(_CLOSERS) in self._followers
-        )
-
-    def _goes_on(self, word: str) -> bool:
-        """Whether a word behind this one may belong to the same number."""
-        if word in self._going_on or word.rstrip(".,") in self.language.months:
-            return True
-        bare = word.rstrip(",." if self.language.dotted_ordinals else ",")
-        if not bare or not any(map(str.isdigit, bare)):
-            return False
-        return (bare == word or len(bare) <= 4) and (bare[-1].isalnum() or bare[-1] in ")½¼¾⅓⅔⅛%°")
+        """As `NumberExtents.extent`."""
+        return self._extents.extent(text, at, ended, stop)
 
     # Reading ------------------------------------------------------------------------------------
 
@@ -243,7 +182,7 @@ class NumberReader:
         if match is None:
             return None
         digits = self._digits(match["number"])
-        if len(digits) > _TOO_LONG:
+        if len(digits) > TOO_LONG:
             return None
         return Reading(match.end(), self.language.ordinal(int(digits), match["mark"]))
 
@@ -258,11 +197,6 @@ class NumberReader:
             return Reading(4, f"{self._plain('24')} {self._plain('7')}")
         return None
 
-    def _fraction_words(self, above: int, below: int) -> str | None:
-        if not self.language.spaced and 0 < above < below < 100:
-            return f"{self.language.cardinal(below)}分之{self.language.cardinal(above)}"
-        return self.language.fractions.get((above, below))
-
     def _range(self, text: str, previous: str) -> Reading | None:
         patterns, lang = self._patterns, self.language
         by = patterns.by.match(text)
@@ -274,10 +208,12 @@ class NumberReader:
         second = patterns.quantity.match(text, dash.end()) if dash else None
         if first is None or dash is None or second is None or second["sign"]:
             return None
+        if not (self._knows(first) and self._knows(second)):
+            return None
         if dash.group() == "-" and not self._ascends(first, second, text[second.end() :]):
             return None
         link = f" {lang.to} " if lang.spaced else lang.to
-        shared = _sign(first) if _sign(first) and not _sign(second) else ""
+        shared = money_sign(first) if money_sign(first) and not money_sign(second) else ""
         if first["unit"] or first["percent"] or (first["currency"] and second["currency"]):
             before = self._amount(first, "")
         else:
@@ -297,117 +233,13 @@ class NumberReader:
         if text[0] in VULGAR:
             return Reading(1, self._fraction_words(*VULGAR[text[0]]) or "")
         match = self._patterns.quantity.match(text)
-        return Reading(self._length(match), self._amount(match, "")) if match else None
+        if match is None or not self._knows(match):
+            return None
+        return Reading(self._length(match), self._amount(match, ""))
 
     def _length(self, match: re.Match[str]) -> int:
         """Without the short scale that only money has."""
-        return match.start("short") if match["short"] and not _sign(match) else match.end()
-
-    # Amounts --------------------------------------------------------------------------------------
-
-    def _amount(self, match: re.Match[str], shared: str) -> str:
-        """`shared`: the currency that stands before the first number of a range."""
-        lang, sign = self.language, match["sign"]
-        currency = lang.currencies.get(_sign(match) or shared)
-        if currency is None and (match["currency"] or shared):
-            currency = lang.currencies.get({"￥": "¥"}.get(match["currency"], "$"))
-        scale = lang.scales.get(match["scale"] or (match["short"] if currency else "") or "")
-        if currency is not None:
-            words = self._money(match["number"], scale, currency)
-        elif match["percent"]:
-            number = self._number(match["number"])
-            words = lang.percent + number if lang.percent_before else f"{number} {lang.percent}"
-        else:
-            words = self._measure(match, scale)
-        before = {"+": lang.plus, "±": f"{lang.plus} {lang.minus}"}.get(sign, lang.minus)
-        return f"{before}{' ' if lang.spaced else ''}{words}" if sign else words
-
-    def _measure(self, match: re.Match[str], scale: Noun | None) -> str:
-        lang, number = self.language, match["number"]
-        unit = lang.units.get(match["unit"] or "") or (lang.degrees if match["degrees"] else None)
-        if match["part"]:
-            return self._mixed(number, match["part"].strip(), unit)
-        if scale is not None:
-            words = self._counted(number, scale)
-            return words + lang.of_scale(unit.many) if unit else words
-        if unit is not None:
-            return self._counted(number, unit)
-        return self._number(number, yearly=not match["sign"])
-
-    def _mixed(self, number: str, part: str, unit: Noun | None) -> str:
-        above, below = VULGAR.get(part) or tuple(map(int, part.split("/")))
-        words = self._fraction_words(above, below) or f"{self._plain(str(above))}"
-        if self.language.name == "english" and above == 1:
-            words = "a " + words.removeprefix("one ")
-        words = self._number(number) + self.language.mixed + words
-        return f"{words} {unit.many}" if unit else words
-
-    def _money(self, number: str, scale: Noun | None, currency: Currency) -> str:
-        lang = self.language
-        if scale is not None:
-            return self._counted(number, scale) + lang.of_scale(currency.major.many)
-        if not lang.money and lang.decimal_mark in number:
-            number = number.rstrip("0").rstrip(lang.decimal_mark)
-        whole, _, cents = number.partition(lang.decimal_mark)
-        if len(cents) != 2 or currency.minor is None or not lang.money:
-            return self._counted(number, currency.major)
-        if int(cents) == 0:
-            return self._counted(whole, currency.major)
-        coins = self._counted(cents.lstrip("0"), currency.minor)
-        if not whole or int(self._digits(whole)) == 0:
-            return coins
-        minor, _, name = coins.rpartition(" ")
-        return lang.money.format(
-            major=self._counted(whole, currency.major),
-            minor=minor if "{coins}" in lang.money else lang.cardinal(int(cents)),
-            coins=name,
-        )
-
-    def _counted(self, number: str, noun: Noun) -> str:
-        lang = self.language
-        space = " " if lang.spaced else ""
-        if lang.decimal_mark in number:
-            value = float(self._digits(number.partition(lang.decimal_mark)[0]) or 0)
-            name = noun.one if value + 1 <= lang.singular_below else noun.many
-            return f"{self._number(number)}{space}{name}"
-        digits = self._digits(number)
-        if len(digits) > _TOO_LONG:
-            return f"{lang.digits(digits)}{space}{noun.many}"
-        one = int(digits) == 1 or (int(digits) == 0 and lang.singular_below > 1)
-        return f"{lang.count(int(digits), noun.gender)}{space}{noun.one if one else noun.many}"
-
-    def _number(self, number: str, yearly: bool = False) -> str:
-        """A number with or without decimals, as it stands alone."""
-        lang = self.language
-        whole, mark, decimals = number.partition(lang.decimal_mark)
-        if not mark:
-            if yearly and lang.spaced and len(number) == 4 and number.isdigit():
-                if 1100 <= int(number) < 2100:
-                    return lang.year(int(number))
-            return self._plain(self._digits(whole))
-        if lang.whole_decimals and len(decimals) <= 3 and decimals[0] != "0":
-            behind = lang.cardinal(int(decimals))
-        else:
-            behind = lang.digits(decimals)
-        space = " " if lang.spaced else ""
-        before = self._plain(self._digits(whole)) + space if whole else ""
-        return f"{before}{lang.point}{space}{behind}"
-
-    def _plain(self, digits: str) -> str:
-        if len(digits) > _TOO_LONG or (len(digits) > 1 and digits[0] == "0"):
-            return self.language.digits(digits)
-        return self.language.cardinal(int(digits))
-
-    @staticmethod
-    def _digits(number: str) -> str:
-        return "".join(filter(str.isdecimal, number))
-
-
-def _sign(match: re.Match[str]) -> str:
-    """The currency of a quantity, before or behind the number; "" for none."""
-    unit = match["unit"] or ""
-    is_money = unit in SIGNS or (len(unit) == 3 and unit.isupper() and unit not in ("GHz", "MHz"))
-    return match["currency"] or (unit if unit and (is_money or unit == "¢") else "")
+        return match.start("short") if match["short"] and not money_sign(match) else match.end()
 
 
 def _measured(first: re.Match[str], second: re.Match[str]) -> bool:

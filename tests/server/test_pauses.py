@@ -239,3 +239,12 @@ def test_the_language_of_numbers_is_chosen_by_setting_checkpoint_and_language(
 def test_the_demo_voice_says_that_it_misreads_numbers() -> None:
     folder = Path(realtime_tts.__file__).parent / "demo_voice" / "checkpoint"
     assert read_config(folder).text_normalization
+
+
+async def test_a_long_pause_outlasts_the_lead(speech: Any) -> None:
+    async with speech() as server, server.talk("?lead_ms=200") as talker:
+        await talker.send("text", text='Hi.<break time="7s"/>You.', end=True)
+        messages = await talker.until("turn.done")
+        [done] = only(messages, "turn.done")
+        assert (done["reason"], done["underruns"]) == ("complete", 0)
+        assert done["samples"] == 7 * SPEECH + 7 * RATE

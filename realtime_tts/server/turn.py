@@ -33,7 +33,7 @@ from realtime_tts.protocol.effects import HeardReport, TurnFailure, TurnStats
 from realtime_tts.protocol.settings import Sampling, SessionSettings
 from realtime_tts.server.engine_host import EngineHost, EventHandler
 from realtime_tts.text.languages import Language, language_for
-from realtime_tts.text.lexicon import Lexicon
+from realtime_tts.text.lexicon import lexicon_for
 from realtime_tts.text.pipeline import TextPipeline, TextSegment
 from realtime_tts.text.spoken import SpokenPart, split_spoken
 from tts_scheduler import Playback
@@ -88,7 +88,7 @@ class OnAirTurn:
             tokenizer,
             filtered=settings.text_filter == "on",
             language=number_language(settings, engine),
-            lexicon=Lexicon(settings.lexicon) if settings.lexicon else None,
+            lexicon=lexicon_for(settings.lexicon),
         )
         self._framer = PcmFramer()
         self._playback = Playback(listener_free_at=listener_free_at)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from realtime_tts.text.characters import is_word_character
 
@@ -66,6 +67,17 @@ class Lexicon:
         if exact and exact >= folded:
             return exact, self._entries[text[at : at + exact]]
         return (folded, self._by_fold[_fold(text[at : at + folded])]) if folded else (0, "")
+
+
+def lexicon_for(entries: Mapping[str, str]) -> Lexicon | None:
+    """The lexicon of these entries, None for none. The turns of a session share one: 500 words take
+    milliseconds to prepare."""
+    return _prepared(tuple(entries.items())) if entries else None
+
+
+@lru_cache(maxsize=256)
+def _prepared(entries: tuple[tuple[str, str], ...]) -> Lexicon:
+    return Lexicon(dict(entries))
 
 
 def _fold(text: str) -> str:

@@ -20,6 +20,8 @@ export interface SessionStart {
   seed?: number;
   sampling?: Sampling;
   text_filter?: "on" | "off";
+  text_normalization?: "auto" | "on" | "off";
+  lexicon?: Record<string, string>;
   layout?: "auto" | "streaming" | "full_text";
   lead_ms?: number;
 }

@@ -31,6 +31,10 @@ class Packets(Protocol):
         """Take whole samples (s16le, 24 kHz); give the packets that are due."""
         ...
 
+    def cut(self) -> list[Packet]:
+        """What is held, where packets may be cut: sound that follows begins like a turn's first."""
+        ...
+
     def finish(self) -> list[Packet]:
         """The last packets, if anything is left."""
         ...
@@ -58,6 +62,11 @@ class PcmPackets:
     def push(self, pcm: bytes) -> list[Packet]:
         return [(data, len(data) // BYTES_PER_SAMPLE) for data in self._framer.push(pcm)]
 
+    def cut(self) -> list[Packet]:
+        packets = self.finish()
+        self._framer = PcmFramer()
+        return packets
+
     def finish(self) -> list[Packet]:
         return [(data, len(data) // BYTES_PER_SAMPLE) for data in self._framer.finish()]
 
@@ -71,13 +80,19 @@ class RawPackets:
     def __init__(self, audio_format: AudioFormat) -> None:
         assert audio_format.packet_bytes is not None and audio_format.sample_bytes is not None
         self._encoder = Encoder(audio_format)
-        self._framer = PcmFramer(audio_format.packet_bytes, audio_format.sample_bytes)
+        self._sizes = audio_format.packet_bytes, audio_format.sample_bytes
+        self._framer = PcmFramer(*self._sizes)
         self._bytes_per_second = audio_format.sample_rate * audio_format.sample_bytes
         self._given_bytes = 0
         self._given = 0  # the engine's samples
 
     def push(self, pcm: bytes) -> list[Packet]:
         return self._counted(self._framer.push(self._encoder.encode(pcm)))
+
+    def cut(self) -> list[Packet]:
+        packets = self._counted(self._framer.finish())  # what resampling holds comes with the rest
+        self._framer = PcmFramer(*self._sizes)
+        return packets
 
     def finish(self) -> list[Packet]:
         rest = self._framer.push(self._encoder.finish()) + self._framer.finish()
@@ -115,6 +130,9 @@ class EncodedPackets:
         self._begun = self._begun or bool(pcm)
         self._waiting += self._encoder.encode(pcm)
         return self._packet() if self._encoder.given_samples > self._given else []
+
+    def cut(self) -> list[Packet]:
+        return []
 
     def finish(self) -> list[Packet]:
         """Nothing for a turn without sound: a header alone is not worth a packet."""

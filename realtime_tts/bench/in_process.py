@@ -160,8 +160,10 @@ class _Listening:
         elif isinstance(event, Audio):
             self._packets(self._turn.audio(event))
         else:
-            self._packets(self._turn.ended(event))
             self._host.forget(event.id)
+            self._packets(self._turn.ended(event, clock()))
+            if not self._turn.over:
+                return  # a pause: its next segment is under way
             if not isinstance(event, Ended):
                 self._seen.error = event.code
                 self._seen.retry_after = getattr(event, "retry_after", 0.0)

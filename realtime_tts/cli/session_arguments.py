@@ -11,7 +11,9 @@ from realtime_tts.client import DEFAULT_SERVER, SessionOptions
 URL_VARIABLE = "REALTIME_TTS_URL"
 KEY_VARIABLE = "REALTIME_TTS_API_KEY"
 
-_SESSION = ("voice", "language", "instructions", "seed", "text_filter", "layout")
+_SESSION = (
+    "voice", "language", "instructions", "seed", "text_filter", "text_normalization", "layout",
+)  # fmt: skip
 _SAMPLING = ("temperature", "top_k", "top_p", "repetition_penalty")
 
 
@@ -50,6 +52,11 @@ def add_voice_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--top-p", type=float, help="1 means no limit")
     group.add_argument("--repetition-penalty", type=float)
     group.add_argument("--text-filter", choices=("on", "off"), help="leave markup unspoken")
+    group.add_argument(
+        "--text-normalization",
+        choices=("auto", "on", "off"),
+        help="say numbers and abbreviations as words before the model sees them",
+    )
     group.add_argument("--layout", choices=("auto", "streaming", "full_text"))
 
 

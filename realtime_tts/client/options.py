@@ -52,8 +52,10 @@ class SessionOptions(TypedDict, total=False):
 
     `model` is one of `ready.models`, if there are several; else the voice picks. `seed` makes
     speech repeatable. `instructions` describe the manner, where the checkpoint takes
-    any. `text_filter`: whether markdown, emoji and URLs are left unspoken. `lead_ms`: how far ahead
-    of the listener the server may send. `audio`: a format other than 24 kHz s16le, as a whole.
+    any. `text_filter`: whether markdown, emoji and URLs are left unspoken.
+    `text_normalization`: whether numbers and abbreviations become words first. `lexicon`: words,
+    and what to say for them. `lead_ms`: how far ahead of the listener the server may send.
+    `audio`: a format other than 24 kHz s16le. Lexicon and format are replaced as a whole.
     """
 
     model: str
@@ -63,6 +65,8 @@ class SessionOptions(TypedDict, total=False):
     seed: int
     sampling: SamplingOptions
     text_filter: Literal["on", "off"]
+    text_normalization: Literal["auto", "on", "off"]
+    lexicon: dict[str, str]
     layout: Literal["auto", "streaming", "full_text"]
     lead_ms: int
     audio: AudioOptions
@@ -82,11 +86,12 @@ def session_start(options: Mapping[str, Any]) -> SessionStart:
 
 
 def merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
-    """`first` overlaid by `second`, `sampling` field by field, `audio` not, as the server does."""
+    """`first` overlaid by `second`; `sampling` field by field, as the server does."""
     result = dict(first)
     for name, value in second.items():
         old = result.get(name)
-        if name != "audio" and isinstance(old, Mapping) and isinstance(value, Mapping):
+        whole = name in ("audio", "lexicon")
+        if not whole and isinstance(old, Mapping) and isinstance(value, Mapping):
             value = merged(old, value)
         if value is not None:
             result[name] = value

@@ -84,6 +84,8 @@ class EngineInfo(msgspec.Struct, frozen=True):
     """Numbers of rows whose step is captured, smallest first: a step of other numbers costs what
     the next one costs. Empty: every number of rows has its own cost."""
 
+    text_normalization: bool = False
+    """It misreads numbers and abbreviations: they are to be words before it gets them."""
     voice_family: str = ""
     """`model` of the registered voices that it can speak with; empty: it does not say."""
 

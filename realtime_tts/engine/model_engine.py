@@ -88,6 +88,7 @@ class ModelEngine(ABC):
             random_weights=self._model.random_weights,
             row_buckets=self._row_buckets,
             voice_family=config.family,
+            text_normalization=config.text_normalization,
         )
 
     @property

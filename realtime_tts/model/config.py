@@ -128,6 +128,8 @@ class ModelConfig:
     codec: CodecConfig
     text: TextIds
     generation: GenerationDefaults
+    text_normalization: bool = False
+    """It misreads digits and abbreviations: a server is to spell them out."""
 
     @property
     def family(self) -> str:

@@ -49,6 +49,7 @@ def read_config(folder: Path) -> ModelConfig:
         codec=_codec(Section.read(folder / "speech_tokenizer" / "config.json")),
         text=_text_ids(root),
         generation=_generation(folder / "generation_config.json"),
+        text_normalization=root.get("text_normalization", bool, False),
     )
     _check_agreement(config, folder)
     return config

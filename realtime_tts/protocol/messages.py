@@ -27,6 +27,7 @@ from realtime_tts.protocol.settings import (
     SessionSettings,
     Temperature,
     TextFilter,
+    TextNormalization,
     TopK,
     TopP,
 )
@@ -114,6 +115,9 @@ class SessionStart(Message, frozen=True, kw_only=True, tag="session.start"):
     seed: Seed | None = None
     sampling: SamplingStart | None = None
     text_filter: TextFilter | None = None
+    text_normalization: TextNormalization | None = None
+    lexicon: dict[str, str] | None = None
+    """Takes the place of the whole lexicon; an empty one ends it."""
     layout: Layout | None = None
     lead_ms: LeadMs | None = None
     audio: AudioStart | None = None

@@ -59,6 +59,8 @@ EXPECTED = {
     "top_p": "a number above 0, at most 1",
     "repetition_penalty": "a number from 0.5 to 2",
     "text_filter": '"on" or "off"',
+    "text_normalization": '"auto", "on" or "off"',
+    "lexicon": "an object of strings",
     "layout": '"auto", "streaming" or "full_text"',
     "lead_ms": "a whole number from 200 to 3600000",
     "audio": "an object",
@@ -251,7 +253,7 @@ def _explain(problem: str, fields: Mapping[str, Any]) -> BadMessage:
     """msgspec's words turned into: which field, what was expected, what was found."""
     kind = fields["type"]
     where = _WHERE.search(problem)
-    path = where["path"] if where else ""
+    path = where["path"].removesuffix("[...]") if where else ""
     if missing := _MISSING.search(problem):
         name = f"{path}.{missing['name']}".lstrip(".")
         return BadMessage(f"{kind}: `{name}` is missing; it must be {_expected(name)}", name)
@@ -284,7 +286,7 @@ def _unknown_fields(
             continue
         if name not in known:
             yield describe_unknown(name, path or str(fields["type"]), known)
-        elif isinstance(value, dict):
+        elif isinstance(value, dict) and name in _NESTED:
             yield from _unknown_fields(value, _NESTED[name], name)
 
 

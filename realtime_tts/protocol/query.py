@@ -21,9 +21,10 @@ from realtime_tts.protocol.parsing import (
     load_json,
 )
 
-_NESTED = ("sampling", "audio")
+_OBJECTS = ("sampling", "audio", "lexicon")
+
 QUERY_FIELDS: dict[str, tuple[str, ...]] = {
-    **{name: (name,) for name in SessionStart.__struct_fields__ if name not in _NESTED},
+    **{name: (name,) for name in SessionStart.__struct_fields__ if name not in _OBJECTS},
     **{name: ("sampling", name) for name in SamplingStart.__struct_fields__ if name != "predictor"},
     **{
         f"predictor_{name}": ("sampling", "predictor", name)

@@ -25,6 +25,7 @@ SampleRate = Annotated[int, Meta(ge=1, le=1_000_000)]
 BitRate = Annotated[int, Meta(ge=1, le=10_000_000)]
 PacketMs = Annotated[int, Meta(ge=1, le=60_000)]
 TextFilter = Literal["on", "off"]
+TextNormalization = Literal["auto", "on", "off"]
 Layout = Literal["auto", "streaming", "full_text"]
 
 
@@ -65,7 +66,8 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     `seed` None draws another seed for every turn. `voice` and `language` None leave the choice to
     the checkpoint; `model` None leaves that one to the voice. `lead_ms` is how far ahead of
-    the listener audio may be sent.
+    the listener audio may be sent. `text_normalization` auto leaves numbers and abbreviations to
+    the checkpoint if it reads them well. `lexicon`: words, and what to say for them.
     """
 
     model: Name | None = None
@@ -75,6 +77,8 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
     seed: Seed | None = None
     sampling: Sampling = Sampling()
     text_filter: TextFilter = "on"
+    text_normalization: TextNormalization = "auto"
+    lexicon: dict[str, str] = {}
     layout: Layout = "auto"
     lead_ms: LeadMs = 3_000
     audio: AudioSettings = AudioSettings()
@@ -89,6 +93,9 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     max_turn_chars: int = 100_000
     """In all `text` messages of a turn."""
     max_instructions_chars: int = 2_000
+    max_lexicon_entries: int = 500
+    max_lexicon_chars: int = 128
+    """In one word of the lexicon, or in what is said for it."""
     max_queued_turns: int = 8
     """Turns that wait behind the one on the air."""
     messages_per_second: int = 200
@@ -116,6 +123,24 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
                 f"`instructions` must have at most {self.max_instructions_chars} characters, "
                 f"found {chars}"
             )
+        self._check_lexicon(settings.lexicon)
+
+    def _check_lexicon(self, lexicon: dict[str, str]) -> None:
+        if len(lexicon) > self.max_lexicon_entries:
+            raise RequestError(
+                f"`lexicon` must have at most {self.max_lexicon_entries} words, "
+                f"found {len(lexicon)}"
+            )
+        for word, said in lexicon.items():
+            for text, what, spaces in ((word, "word", False), (said, "respelling", True)):
+                if not 0 < len(text) <= self.max_lexicon_chars:
+                    raise RequestError(
+                        f"`lexicon`: a {what} must have 1 to {self.max_lexicon_chars} characters, "
+                        f"found {len(text)}"
+                    )
+                if not text.isprintable() or (" " in text and not spaces) or not text.strip():
+                    rule = "printable characters" + ("" if spaces else " without spaces")
+                    raise RequestError(f"`lexicon`: a {what} must be {rule}, found {ascii(text)}")
 
     @property
     def max_frame_bytes(self) -> int:

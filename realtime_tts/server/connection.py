@@ -165,7 +165,12 @@ class Connection:
         )
 
     def _end_text(self, turn: OnAirTurn, now: float) -> None:
-        if not turn.end(now):
+        was_over = turn.over  # by its speech: its TurnOver is on the way
+        if turn.end(now):
+            if turn.over and not was_over:  # all was spoken before, but the pause at the end
+                self._put_packets(turn, turn.last_packets())
+                self._outbox.put(TurnOver(turn))
+        else:
             message = "the turn's text has nothing to speak"
             self._carry_out(self.session.warn("no_speakable_text", message, turn.turn_id))
             self._turn_over(turn)
@@ -200,9 +205,10 @@ class Connection:
                 case Started(layout=layout):
                     turn.layout = layout
                 case Ended() | Failed() | Refused():
-                    self._engine.forget(turn.utterance_id)
-                    self._put_packets(turn, turn.ended(event))
-                    self._outbox.put(TurnOver(turn))
+                    self._engine.forget(event.id)
+                    self._put_packets(turn, turn.ended(event, self._clock()))
+                    if turn.over:
+                        self._outbox.put(TurnOver(turn))
 
     def _put_packets(self, turn: OnAirTurn, due: list[packets.Packet]) -> None:
         if due and not turn.announced:

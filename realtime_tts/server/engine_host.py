@@ -123,6 +123,13 @@ class EngineHost:
         name = link.model_for(spec) if isinstance(link, Models) else _ONLY
         return self._tokenizers[name]
 
+    def info_for(self, model: str | None, voice: str | None) -> EngineInfo:
+        """What the checkpoint that speaks with these can do; only once the engine is ready."""
+        link = self._link
+        if isinstance(link, Models):
+            return link.info_for(UtteranceSpec(model=model, voice=voice))
+        return link.info
+
     def check(self, spec: UtteranceSpec) -> None:
         """Raise RequestError if the engine cannot do what `spec` asks.
 

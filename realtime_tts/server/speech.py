@@ -88,6 +88,9 @@ class SpeechStream:
         """No more text. A text without anything to speak is over at once, without a packet."""
         if not self._turn.end(self._clock()):
             self._finish()
+        elif self._turn.over and not self._over:  # all was spoken but the pause at the end
+            self._put(self._turn.last_packets())
+            self._finish()
 
     def _on_time(self) -> None:
         if self._over:
@@ -159,7 +162,7 @@ class SpeechStream:
         """End the stream now; its owner hears why from `next`."""
         if not self._over:
             self._turn.failure = failure
-            self._engine.cancel(self.stream_id)
+            self._engine.cancel(self._turn.utterance_id)
             self._finish()
 
     def close(self, reason: str = "closed") -> None:
@@ -170,7 +173,7 @@ class SpeechStream:
         if self._closed:
             return
         self._closed = True
-        self._engine.cancel(self.stream_id)
+        self._engine.cancel(self._turn.utterance_id)
         # Before the report: it may fail, and the place must be free in any case.
         self._on_closed(self)
         cut_short = not self._over or bool(self._packets)
@@ -213,9 +216,10 @@ class SpeechStream:
             case Started(layout=layout):
                 self._turn.layout = layout
             case Ended() | Failed() | Refused():
-                self._engine.forget(self.stream_id)
-                self._put(self._turn.ended(event))
-                self._finish()
+                self._engine.forget(event.id)
+                self._put(self._turn.ended(event, self._clock()))
+                if self._turn.over:
+                    self._finish()
 
     def _put(self, packets: list[Packet]) -> None:
         self._packets.extend(packets)

@@ -4,6 +4,10 @@ Text comes in and leaves as token ids for the engine; PCM comes back and leaves 
 session's format, through an encoder of the turn's own; what was sent, and when, is kept for
 `turn.done` and for the answer to an interrupt. It knows neither the socket nor the session:
 connection.py carries its packets to the one and its end to the other.
+
+A pause in the text parts the turn into segments, each an utterance of its own to the engine. The
+next one is opened when the engine has made the last sound of the one before: its listener is free
+only when that and the pause have been heard, so it has at least the pause's length to begin.
 """
 
 from __future__ import annotations
@@ -30,13 +34,16 @@ from realtime_tts.protocol.effects import HeardReport, TurnFailure, TurnStats
 from realtime_tts.protocol.settings import Sampling, SessionSettings
 from realtime_tts.server.engine_host import EngineHost, EventHandler
 from realtime_tts.server.formats import format_of
-from realtime_tts.text.pipeline import TextPipeline
-from realtime_tts.text.spoken import split_spoken
+from realtime_tts.text.languages import Language, language_for
+from realtime_tts.text.lexicon import lexicon_for
+from realtime_tts.text.pipeline import TextPipeline, TextSegment
+from realtime_tts.text.spoken import SpokenPart, split_spoken
 from tts_scheduler import Playback
 
 
 class OnAirTurn:
-    """`utterance_id` is the turn's name towards the engine, unique among all connections.
+    """`utterance_id` is the turn's name towards the engine, unique among all connections; later
+    segments add a number to it.
 
     `listener_free_at`: when the listener will have heard the session's earlier turns.
     """
@@ -52,8 +59,11 @@ class OnAirTurn:
     ) -> None:
         self.turn_id = turn_id
         self.utterance_id = utterance_id
+        """Of the segment on the air."""
         self.layout = "streaming"  # until the engine says what it used
         self.announced = False  # turn.started was sent
+        self.over = False
+        """Nothing of the turn follows but the packets already given."""
         self.reason = "complete"
         self.failure: TurnFailure | None = None
         self.text_tokens = 0  # given to the engine
@@ -65,12 +75,23 @@ class OnAirTurn:
         self._settings = settings
         self._engine = engine
         self._on_event = on_event
-        self._opened = False
-        self._waiting: list[int] = []  # ids that the engine has not been given
+        self._first_id = utterance_id
+        self._at = 0  # the segment on the air
+        self._parts = [SpokenPart(0, 0.0, 0.0)]  # one for each segment begun
+        self._before = 0  # samples of the turn before this segment's speech
+        self._held_before = 0.0
+        self._pause = 0.0  # seconds of silence before the next sound
+        self._opened = False  # the segment on the air is known to the engine
+        self._finished = False  # the engine knows the end of its text
         self._silenced = False
         self._listener_free_at = listener_free_at
         tokenizer = engine.tokenizer_for(settings.model, settings.voice)
-        self._text = TextPipeline(tokenizer, filtered=settings.text_filter == "on")
+        self._text = TextPipeline(
+            tokenizer,
+            filtered=settings.text_filter == "on",
+            language=number_language(settings, engine),
+            lexicon=lexicon_for(settings.lexicon),
+        )
         self._packets = packets_in(format_of(settings.audio))
         self._playback = Playback(listener_free_at=listener_free_at)
 
@@ -79,42 +100,73 @@ class OnAirTurn:
     def feed(self, text: str, now: float) -> None:
         if self._first_text_at is None:
             self._first_text_at = now
-        self._append(self._text.feed(text, now), now)
+        self._text.feed(text, now)
+        self._give(now)
 
     def flush(self, now: float) -> None:
-        self._append(self._text.flush(now), now)
-        if self._opened:
+        self._text.flush(now)
+        self._give(now)
+        if self._opened and not self._finished:
             self._engine.submit(Flush(self.utterance_id))
 
     def end(self, now: float) -> bool:
         """No more text. False if the turn has nothing to speak: then the engine never hears of
-        it, and the turn is over."""
-        self._append(self._text.finish(now), now)
-        if self._opened:
-            self._engine.submit(Finish(self.utterance_id))
-        return self._opened
+        it, and the turn is over. Where only a pause is left, `over` is set: see `last_packets`."""
+        self._text.finish(now)
+        self._give(now)
+        return self._text.has_speech
+
+    def last_packets(self) -> list[Packet]:
+        """For a turn that `end` has made over: the pause that it ends with."""
+        return [*self._silence(), *self._packets.finish()]
 
     def poll(self, now: float) -> None:
         """Release text that was held back for long enough."""
-        self._append(self._text.poll(now), now)
+        self._text.poll(now)
+        self._give(now)
 
     def text_deadline(self) -> float | None:
         """When `poll` should be called."""
         return self._text.deadline()
 
-    def _append(self, ids: list[int], now: float) -> None:
-        self._waiting += ids
-        if not self._waiting or not self._text.has_speech:
-            return  # only punctuation so far: the engine need not hear of it yet
-        if not self._opened:
-            self._opened = True
-            self._engine.open(self._open_command(now), self._on_event)
-        self._engine.submit(Append(self.utterance_id, self._waiting))
-        self.text_tokens += len(self._waiting)
-        self._waiting = []
+    def _give(self, now: float) -> None:
+        """Give the engine what there is of the segment on the air."""
+        if self.over:
+            return
+        segment = self._text.segments[self._at]
+        while segment.closed and not segment.has_speech:
+            if self._at + 1 == len(self._text.segments):
+                self.over = not self._opened
+                return
+            segment = self._next_segment()
+        if segment.ids and segment.has_speech:  # only punctuation: it need not hear of it yet
+            if not self._opened:
+                self._opened = True
+                self._engine.open(self._open_command(now), self._on_event)
+            self._engine.submit(Append(self.utterance_id, segment.ids))
+            self.text_tokens += len(segment.ids)
+            segment.ids = []
+        if segment.closed and self._opened and not self._finished:
+            self._finished = True
+            self._engine.submit(Finish(self.utterance_id))
+
+    def _next_segment(self) -> TextSegment:
+        """Go on to the text behind the next pause, which there is."""
+        self._at += 1
+        segment = self._text.segments[self._at]
+        self.utterance_id = f"{self._first_id}.{self._at}"
+        self._opened = self._finished = False
+        self._pause += segment.pause
+        self._held_before = self._held_seconds
+        self._parts.append(SpokenPart(segment.start, segment.pause, 0.0))
+        return segment
 
     def _open_command(self, now: float) -> Open:
         free_at = self._listener_free_at
+        if self._generated:
+            unsent = self._generated - self._playback.sent_samples
+            free_at = max(now, self._playback.deadline() or now)
+            free_at += unsent / self._playback.sample_rate
         return Open(
             self.utterance_id,
             utterance_spec(self._settings),
@@ -126,23 +178,51 @@ class OnAirTurn:
 
     def audio(self, event: Audio) -> list[Packet]:
         """Packets that are due, now that the engine has made more sound."""
-        self._held_seconds = event.held_seconds
-        self._generated += len(event.pcm) // BYTES_PER_SAMPLE
-        return self._packets.push(event.pcm)
+        self._held_seconds = self._held_before + event.held_seconds
+        packets = self._silence()
+        samples = len(event.pcm) // BYTES_PER_SAMPLE
+        self._generated += samples
+        part = self._parts[-1]
+        seconds = part.generated + samples / self._playback.sample_rate
+        self._parts[-1] = part._replace(generated=seconds)
+        return packets + self._packets.push(event.pcm)
 
-    def ended(self, event: Ended | Failed | Refused) -> list[Packet]:
-        """The engine is done with the turn: notes why, gives the last packets, if any."""
+    def _silence(self) -> list[Packet]:
+        """The pause that is due, in packets of its own: the speech behind it begins like a turn."""
+        samples = round(self._pause * self._playback.sample_rate)
+        self._pause = 0.0
+        if not samples:
+            return []
+        self._generated += samples
+        packets = self._packets.push(bytes(samples * BYTES_PER_SAMPLE)) + self._packets.cut()
+        self._before = self._generated
+        return packets
+
+    def ended(self, event: Ended | Failed | Refused, now: float) -> list[Packet]:
+        """The engine is done with the segment on the air: gives the packets that are due.
+
+        Goes on to the next segment, or notes why the turn is `over`.
+        """
         if isinstance(event, Ended):
+            self._held_seconds = self._held_before + event.held_seconds
+            if event.reason == "complete" and self._at + 1 < len(self._text.segments):
+                return self._go_on(now)
             self._complete = True
             self.reason = event.reason
-            self._held_seconds = event.held_seconds
         elif isinstance(event, Failed):
-            self._held_seconds = event.held_seconds
+            self._held_seconds = self._held_before + event.held_seconds
             self.failure = TurnFailure(event.code, event.message, event.retryable)
         else:
             retry_after_ms = round(event.retry_after * 1000)
             self.failure = TurnFailure(event.code, event.message, True, retry_after_ms)
+        self.over = True
         return self._packets.finish()
+
+    def _go_on(self, now: float) -> list[Packet]:
+        self._next_segment()
+        packets = self._silence()
+        self._give(now)
+        return packets + self.last_packets() if self.over else packets
 
     def packet_taken(self, samples: int) -> None:
         """The writer has taken a packet: an interrupt cannot stop it any more."""
@@ -162,7 +242,8 @@ class OnAirTurn:
         """The listener reports a position."""
         seconds = samples / self._playback.sample_rate
         self._playback.played(seconds, now)
-        if self._opened:
+        if self._opened and samples >= self._before:
+            seconds = (samples - self._before) / self._playback.sample_rate
             self._engine.submit(Played(self.utterance_id, seconds))
 
     def silence(self, played_samples: int | None, now: float) -> HeardReport:
@@ -185,6 +266,7 @@ class OnAirTurn:
             self._generated / rate,
             complete=self._complete and self._text.finished,
             language=self._settings.language,
+            parts=self._parts if len(self._parts) > 1 else (),
         )
         return HeardReport(self._samples, played * 1000, text.spoken, text.remaining)
 
@@ -210,6 +292,21 @@ class OnAirTurn:
         if sent_at is None or self._first_text_at is None:
             return None
         return round((sent_at - self._first_text_at) * 1000, 1)
+
+
+def number_language(settings: SessionSettings, engine: EngineHost) -> Language | None:
+    """The language to say numbers in; None leaves them to the checkpoint.
+
+    Where a checkpoint speaks one language only, a session need not name it.
+    """
+    if settings.text_normalization == "off":
+        return None
+    info = engine.info_for(settings.model, settings.voice)
+    if settings.text_normalization == "auto" and not info.text_normalization:
+        return None
+    names = [name for name in info.languages if name != "auto"]
+    named = (settings.language or "auto").lower() != "auto"
+    return language_for(settings.language if named or len(names) != 1 else names[0])
 
 
 def utterance_spec(settings: SessionSettings) -> UtteranceSpec:

@@ -46,20 +46,19 @@ INVISIBLE = _character_class(
 
 ZERO_WIDTH_JOINER = "\u200d"
 
-_NO_SPACES = re.compile(
-    "["
-    + _character_class(
-        (0x0E00, 0x0EFF),  # Thai, Lao
-        (0x1000, 0x109F),  # Burmese
-        (0x1780, 0x17FF),  # Khmer
-        (0x2E80, 0x312F),  # radicals, ideographic punctuation, kana, bopomofo
-        (0x31A0, 0x9FFF),  # bopomofo and kana extensions, ideographs
-        (0xF900, 0xFAFF),  # compatibility ideographs
-        (0xFF00, 0xFFEF),  # full-width forms
-        (0x20000, 0x3FFFF),  # ideographs of the other planes
-    )
-    + "]"
+NO_SPACES = _character_class(
+    (0x0E00, 0x0EFF),  # Thai, Lao
+    (0x1000, 0x109F),  # Burmese
+    (0x1780, 0x17FF),  # Khmer
+    (0x2E80, 0x312F),  # radicals, ideographic punctuation, kana, bopomofo
+    (0x31A0, 0x9FFF),  # bopomofo and kana extensions, ideographs
+    (0xF900, 0xFAFF),  # compatibility ideographs
+    (0xFF00, 0xFFEF),  # full-width forms
+    (0x20000, 0x3FFFF),  # ideographs of the other planes
 )
+"""For a character class: scripts, and their punctuation, with no spaces between words."""
+
+_NO_SPACES = re.compile(f"[{NO_SPACES}]")
 EMOJI_PATTERN = re.compile(f"[{EMOJI}]")
 INVISIBLE_PATTERN = re.compile(f"[{INVISIBLE}]")
 

@@ -1,4 +1,4 @@
-"""From the caller's text deltas to token ids: sanitizer, speech text filter, tokenizer.
+"""From the caller's text deltas to token ids: sanitizer, filter, normalizer, tokenizer.
 
 The pipeline of one turn also remembers which source character each spoken character stands for,
 so that what was heard can be told in the caller's own text.
@@ -6,11 +6,32 @@ so that what was heard can be told in the caller's own text.
 
 from __future__ import annotations
 
-from realtime_tts.text.filter import SpeechTextFilter
+from dataclasses import dataclass, field
+
+from realtime_tts.text.breaks import Break
+from realtime_tts.text.filter import MAX_HOLD_SECONDS, SpeechTextFilter
 from realtime_tts.text.incremental import IncrementalTokenizer
+from realtime_tts.text.languages.language import Language
+from realtime_tts.text.lexicon import Lexicon
+from realtime_tts.text.normalizer import SpeechNormalizer
 from realtime_tts.text.sanitizer import Sanitizer
 from realtime_tts.text.spans import Piece, PieceMap
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
+
+
+@dataclass(slots=True)
+class TextSegment:
+    """The text between two pauses. A turn without pauses has one."""
+
+    pause: float
+    """Seconds of silence before it."""
+    start: int
+    """Where in `TextPipeline.spoken` it begins."""
+    ids: list[int] = field(default_factory=list)
+    """Ids that became certain; whoever takes them takes them out."""
+    has_speech: bool = False
+    closed: bool = False
+    """No more ids will come."""
 
 
 class TextPipeline:
@@ -18,13 +39,25 @@ class TextPipeline:
 
     Every method that takes text or time returns the ids that became certain by it. However the
     text is cut, the ids joined are the same, unless the filter had to end a hold (see
-    `SpeechTextFilter`) or `flush` cut the text into segments.
+    `SpeechTextFilter`, `SpeechNormalizer`) or `flush` cut the text. The same ids are in `segments`,
+    parted by the pauses that `<break/>` asks for; each of them begins afresh.
+
+    `language` is the one to say numbers in; None leaves them as they are.
     """
 
-    def __init__(self, tokenizer: Qwen2Tokenizer, *, filtered: bool = True) -> None:
+    def __init__(
+        self,
+        tokenizer: Qwen2Tokenizer,
+        *,
+        filtered: bool = True,
+        language: Language | None = None,
+        lexicon: Lexicon | None = None,
+    ) -> None:
         self._sanitizer = Sanitizer()
         self._filter = SpeechTextFilter() if filtered else None
+        self._normalizer = SpeechNormalizer(language, lexicon)
         self._tokenizer = IncrementalTokenizer(tokenizer)
+        self.segments = [TextSegment(0.0, 0)]
         self._deltas: list[str] = []
         self._spoken: list[str] = []
         self._map = PieceMap()  # spoken characters -> sanitized characters
@@ -59,27 +92,35 @@ class TextPipeline:
         """Add text. Not after `finish`."""
         assert not self.finished, "text after the end of the turn"
         self._deltas.append(delta)
-        return self._speak(self._filtered(self._sanitizer.feed(delta), now))
+        since = self._filter_since()
+        pieces = self._filtered(self._sanitizer.feed(delta), now)
+        return self._speak(self._normalizer.feed(pieces, now, since))
 
     def poll(self, now: float) -> list[int]:
-        """Release what the filter has held too long; nothing before `deadline`."""
-        return self._speak(self._filter.poll(now)) if self._filter else []
+        """Release what has been held too long; nothing before `deadline`."""
+        since = self._filter_since()
+        pieces = self._filter.poll(now) if self._filter else []
+        said = self._normalizer.feed(pieces, now, since)
+        return self._speak(said + self._normalizer.poll(now))
 
     def deadline(self) -> float | None:
         """When to call `poll`; None if nothing waits for time to pass."""
-        return self._filter.deadline() if self._filter else None
+        filtering = self._filter.deadline() if self._filter else None
+        reading = self._normalizer.deadline()
+        return min((due for due in (filtering, reading) if due is not None), default=None)
 
     def flush(self, now: float) -> list[int]:
         """End a segment: everything held is released. Text that follows starts a new one."""
         pieces = self._filtered(self._sanitizer.flush(), now)
         if self._filter:
             pieces += self._filter.flush()
-        return self._speak(pieces) + self._tokenizer.flush()
+        said = self._normalizer.feed(pieces, now) + self._normalizer.flush()
+        return self._speak(said) + self._commit(self._tokenizer.flush())
 
     def finish(self, now: float) -> list[int]:
         """End the turn. Idempotent."""
         ids = [] if self.finished else self.flush(now)
-        self.finished = True
+        self.finished = self.segments[-1].closed = True
         return ids
 
     def source_offset(self, spoken_characters: int) -> int:
@@ -98,20 +139,47 @@ class TextPipeline:
             return self._filter.feed(text, now)
         return [Piece(text, start, self._sanitized)] if text else []
 
-    def _speak(self, pieces: list[Piece]) -> list[int]:
-        for index, piece in enumerate(pieces):
-            if self._map.length == 0:
+    def _filter_since(self) -> float | None:
+        """When what the filter holds began to wait: a second wait behind it must not add up."""
+        due = self._filter.deadline() if self._filter else None
+        return None if due is None else due - MAX_HOLD_SECONDS
+
+    def _speak(self, said: list[Piece | Break]) -> list[int]:
+        ids: list[int] = []
+        texts: list[str] = []
+        for piece in said:
+            if isinstance(piece, Break):
+                ids += self._feed(texts) + self._commit(self._tokenizer.flush())
+                self._begin_segment(piece.seconds)
+                continue
+            segment = self.segments[-1]
+            if self._map.length == segment.start:
                 piece = _without_leading_space(piece)
             if piece.text:
                 self._map.add(piece)
                 self._spoken.append(piece.text)
-                self.has_speech = self.has_speech or any(map(str.isalnum, piece.text))
-            pieces[index] = piece
-        text = "".join(piece.text for piece in pieces)
-        return self._tokenizer.feed(text) if text else []
+                texts.append(piece.text)
+                segment.has_speech = segment.has_speech or any(map(str.isalnum, piece.text))
+        self.has_speech = self.has_speech or self.segments[-1].has_speech
+        return ids + self._feed(texts)
+
+    def _begin_segment(self, pause: float) -> None:
+        segment = self.segments[-1]
+        self.has_speech = self.has_speech or segment.has_speech
+        segment.closed = True
+        self.segments.append(TextSegment(pause, self._map.length))
+
+    def _feed(self, texts: list[str]) -> list[int]:
+        text = "".join(texts)
+        texts.clear()
+        return self._commit(self._tokenizer.feed(text)) if text else []
+
+    def _commit(self, ids: list[int]) -> list[int]:
+        self.segments[-1].ids += ids
+        return ids
 
 
 def _without_leading_space(piece: Piece) -> Piece:
-    """A turn must not begin with white space: it would merge into the prompt before the text."""
+    """A segment must not begin with white space: it would merge into the prompt before the text."""
     text = piece.text.lstrip()
     return Piece(text, piece.start + len(piece.text) - len(text), piece.end)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import unicodedata
 from bisect import bisect_right
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -56,6 +57,17 @@ class SpokenSplit(NamedTuple):
     remaining: str
 
 
+class SpokenPart(NamedTuple):
+    """The audio of one segment: `pause` seconds of silence, then `generated` seconds of speech.
+
+    Its text begins at character `start` of `TextPipeline.spoken`.
+    """
+
+    start: int
+    pause: float
+    generated: float
+
+
 def split_spoken(
     pipeline: TextPipeline,
     played: float,
@@ -63,9 +75,11 @@ def split_spoken(
     *,
     complete: bool = False,
     language: str | None = None,
+    parts: Sequence[SpokenPart] = (),
 ) -> SpokenSplit:
     """Split `pipeline.source` at what was heard.
 
+    `parts`: where the turn has pauses, its segments that were begun; all but the last are complete.
     `played` and `generated` are seconds of this turn's audio; `complete` says that the text was
     finished and that no more audio will be generated. `language` ("Japanese") refines durations.
 
@@ -77,16 +91,43 @@ def split_spoken(
         return SpokenSplit("", source)
     if complete and played >= generated:
         return SpokenSplit(source, "")
-    text = pipeline.spoken if complete else pipeline.spoken[: pipeline.fed_characters]
-    ends = list(accumulate(expected_durations(text, language)))
-    if not ends:
-        return SpokenSplit("", source)
-    heard = ends[-1] * played / generated if complete else min(played, generated)
-    count = bisect_right(ends, heard)
-    while count and not may_end_word(pipeline.spoken, count):
+    end = len(pipeline.spoken) if complete else pipeline.fed_characters
+    heard = _Heard(0, end, played, generated, complete)
+    if parts:
+        heard = _in_parts(heard, parts, pipeline)
+    start, end, played, generated, complete = heard
+    ends = list(accumulate(expected_durations(pipeline.spoken[start:end], language)))
+    seconds = min(played, generated)
+    if complete and ends and generated > 0:
+        seconds = ends[-1] * played / generated
+    count = start + (bisect_right(ends, seconds) if seconds > 0 else 0)
+    while count > start and not may_end_word(pipeline.spoken, count):
         count -= 1
     cut = _include_closing_marks(pipeline, count) if count else 0
     return SpokenSplit(source[:cut], source[cut:])
+
+
+class _Heard(NamedTuple):
+    """Of spoken[start:end] so many seconds were played; the rest as in `split_spoken`."""
+
+    start: int
+    end: int
+    played: float
+    generated: float
+    complete: bool
+
+
+def _in_parts(heard: _Heard, parts: Sequence[SpokenPart], pipeline: TextPipeline) -> _Heard:
+    """The part in which the listener was; `played` is at most 0 in the pause before it."""
+    played = heard.played
+    for index, part in enumerate(parts[:-1]):
+        played -= part.pause
+        if played < part.generated:
+            return _Heard(part.start, parts[index + 1].start, played, part.generated, True)
+        played -= part.generated
+    last, later = parts[-1], pipeline.segments[len(parts) :]
+    end = min([heard.end, *(segment.start for segment in later)])
+    return _Heard(last.start, end, played - last.pause, last.generated, heard.complete)
 
 
 def _include_closing_marks(pipeline: TextPipeline, count: int) -> int:
@@ -94,7 +135,7 @@ def _include_closing_marks(pipeline: TextPipeline, count: int) -> int:
     source = pipeline.source
     cut = pipeline.source_offset(count)
     next_start = pipeline.source_start(count)
-    while cut < next_start and not source[cut].isspace():
+    while cut < next_start and not source[cut].isspace() and source[cut : cut + 6] != "<break":
         cut += 1
     return cut
 

@@ -99,3 +99,15 @@ def test_what_is_held_can_be_dropped_at_any_moment(name: str) -> None:
     packets.push(noise(1_920))
     packets.finish()
     packets.drop()
+
+
+@pytest.mark.parametrize("name", ["pcm_s16le", "ulaw_8000", "pcm_f32le_16000"])
+def test_behind_a_cut_packets_begin_anew(name: str) -> None:
+    """What is held leaves at the cut, and the next sound at once: nothing is lost in between."""
+    packets = packets_in(parse_format(name))
+    pcm = bytes(2 * 5_000)
+    first = packets.push(pcm) + packets.cut()
+    behind = packets.push(pcm[:600])
+    assert sum(samples for _, samples in behind) > 0
+    rest = packets.push(pcm[600:]) + packets.finish()
+    assert sum(samples for _, samples in (*first, *behind, *rest)) == 10_000

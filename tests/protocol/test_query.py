@@ -14,8 +14,8 @@ def test_every_parameter_reaches_the_setting_of_its_name() -> None:
     query = (
         "voice=ava&language=english&instructions=softly%20please&seed=7&temperature=0&top_k=5"
         "&top_p=0.9&repetition_penalty=1.1&predictor_temperature=0&predictor_top_k=6"
-        "&predictor_top_p=0.8&text_filter=off&layout=streaming&lead_ms=1500&encoding=pcm_mulaw"
-        "&sample_rate=8000&container=wav&bit_rate=64000&packet_ms=30"
+        "&predictor_top_p=0.8&text_filter=off&text_normalization=on&layout=streaming&lead_ms=1500"
+        "&encoding=pcm_mulaw&sample_rate=8000&container=wav&bit_rate=64000&packet_ms=30"
     )
     assert parse_query(query).start == m.SessionStart(
         voice="ava",
@@ -30,6 +30,7 @@ def test_every_parameter_reaches_the_setting_of_its_name() -> None:
             predictor=m.PredictorStart(temperature=0, top_k=6, top_p=0.8),
         ),
         text_filter="off",
+        text_normalization="on",
         layout="streaming",
         lead_ms=1500,
         audio=m.AudioStart(
@@ -45,7 +46,7 @@ def test_every_setting_can_be_given_in_the_query() -> None:
         *m.SamplingStart.__struct_fields__,
         *m.AudioStart.__struct_fields__,
     )
-    assert flat == {*fields} - {"sampling", "predictor", "audio"}
+    assert flat == {*fields} - {"sampling", "predictor", "audio", "lexicon"}
 
 
 @pytest.mark.parametrize("query", ["", "&", "voice=&seed=&temperature=", "voice"])

@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from realtime_tts.text.filter import MAX_HOLD_SECONDS
+from realtime_tts.text.languages import language_for
+from realtime_tts.text.lexicon import Lexicon
 from realtime_tts.text.pipeline import TextPipeline
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 
@@ -165,3 +167,63 @@ def test_what_the_tokenizer_holds_is_not_fed() -> None:
 
 def test_repairs_are_counted() -> None:
     assert speak("a\x00b\ud83d", [1], filtered=True)[0].repairs == 2
+
+
+READY = [" 5", "98", ".", "6", " Dr", ". Smith", "$3", ".50", "SQL", "**", " ", "\n", "`", "[", "é"]
+READY += [
+    '<break time="',
+    '300ms"/>',
+    '<break time="1s"/>',
+    " Hello",
+    "](u)",
+    "🙂",
+    "http://x.de/5",
+]
+ready_texts = st.lists(st.sampled_from(READY), max_size=12).map("".join)
+
+
+def ready(text: str, sizes: list[int]) -> tuple[TextPipeline, list[int]]:
+    pipeline = TextPipeline(
+        TOKENIZER, language=language_for("en"), lexicon=Lexicon({"SQL": "sequel"})
+    )
+    ids: list[int] = []
+    done, turn = 0, 0
+    while done < len(text):
+        size = sizes[turn % len(sizes)]
+        ids += pipeline.feed(text[done : done + size], 0.0)
+        done, turn = done + size, turn + 1
+    return pipeline, ids + pipeline.finish(0.0)
+
+
+@given(ready_texts, splits)
+def test_speech_ready_text_and_its_segments_are_those_of_the_whole(
+    text: str, sizes: list[int]
+) -> None:
+    whole, ids = ready(text, [len(text) or 1])
+    pieces, same_ids = ready(text, sizes)
+    assert same_ids == ids and pieces.spoken == whole.spoken and pieces.source == text
+    assert pieces.segments == whole.segments
+    assert sum((segment.ids for segment in whole.segments), []) == ids
+    for count in range(len(whole.spoken) + 1):
+        assert pieces.source_offset(count) == whole.source_offset(count)
+        assert pieces.source_start(count) == whole.source_start(count)
+
+
+def test_a_pause_parts_the_text_and_both_parts_begin_afresh() -> None:
+    pipeline, _ = ready('One <break time="0.3s"/> two.', [3])
+    first, second = pipeline.segments
+    assert (first.pause, second.pause) == (0.0, 0.3)
+    assert first.ids == TOKENIZER.encode("One ") and second.ids == TOKENIZER.encode("two.")
+    assert first.closed and second.closed and first.has_speech and second.has_speech
+    assert pipeline.spoken[second.start :] == "two."
+    assert pipeline.source_start(second.start) == len('One <break time="0.3s"/> ')
+
+
+def test_two_stages_do_not_hold_text_longer_than_one() -> None:
+    pipeline = TextPipeline(TOKENIZER, language=language_for("en"))
+    pipeline.feed("*", 1.0)
+    pipeline.feed("5", 1.3)  # the filter lets both go, the normalizer waits for more
+    deadline = pipeline.deadline()
+    assert deadline is not None and deadline <= 1.0 + MAX_HOLD_SECONDS
+    pipeline.poll(deadline)
+    assert pipeline.deadline() is None and pipeline.spoken.endswith("five")

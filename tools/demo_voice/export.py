@@ -136,6 +136,7 @@ def _config(assistant: int) -> dict[str, object]:
         "tokenizer_type": "qwen3_tts_tokenizer_12hz",
         "tts_model_size": "0b6",
         "tts_model_type": "custom_voice",
+        "text_normalization": True,
         "assistant_token_id": assistant,
         "im_start_token_id": ids.IM_START,
         "im_end_token_id": ids.IM_END,

@@ -1,0 +1,132 @@
+"""The words for amounts: plain numbers, money, measures and fractions."""
+
+from __future__ import annotations
+
+import re
+
+from realtime_tts.text.languages.language import Currency, Language, Noun
+from realtime_tts.text.languages.patterns import SIGNS, VULGAR
+
+TOO_LONG = 15
+"""A number of more digits is read digit by digit."""
+
+
+class AmountWords:
+    """Says what `Patterns.quantity` found. Numbers are strings as they were written."""
+
+    def __init__(self, language: Language) -> None:
+        self.language = language
+
+    def _amount(self, match: re.Match[str], shared: str) -> str:
+        """`shared`: the currency that stands before the first number of a range."""
+        lang, sign = self.language, match["sign"]
+        currency = self._currency(money_sign(match) or shared)
+        scale = lang.scales.get(match["scale"] or (match["short"] if currency else "") or "")
+        if currency is not None:
+            words = self._money(match["number"], scale, currency)
+        elif match["percent"]:
+            number = self._number(match["number"])
+            words = lang.percent + number if lang.percent_before else f"{number} {lang.percent}"
+        else:
+            words = self._measure(match, scale)
+        before = {"+": lang.plus, "±": f"{lang.plus} {lang.minus}"}.get(sign, lang.minus)
+        return f"{before}{' ' if lang.spaced else ''}{words}" if sign else words
+
+    def _currency(self, sign: str) -> Currency | None:
+        return self.language.currencies.get("¥" if sign == "￥" else sign)
+
+    def _knows(self, match: re.Match[str]) -> bool:
+        """Whether there is a word for the quantity's currency, if it has one."""
+        return not match["currency"] or self._currency(match["currency"]) is not None
+
+    def _measure(self, match: re.Match[str], scale: Noun | None) -> str:
+        lang, number = self.language, match["number"]
+        unit = lang.units.get(match["unit"] or "") or (lang.degrees if match["degrees"] else None)
+        if match["part"]:
+            return self._mixed(number, match["part"].strip(), unit)
+        if scale is not None:
+            words = self._counted(number, scale)
+            return words + lang.of_scale(unit.many) if unit else words
+        if unit is not None:
+            return self._counted(number, unit)
+        return self._number(number, yearly=not match["sign"])
+
+    def _mixed(self, number: str, part: str, unit: Noun | None) -> str:
+        above, below = VULGAR.get(part) or tuple(map(int, part.split("/")))
+        words = self._fraction_words(above, below) or f"{self._plain(str(above))}"
+        if self.language.name == "english" and above == 1:
+            words = "a " + words.removeprefix("one ")
+        words = self._number(number) + self.language.mixed + words
+        return f"{words} {unit.many}" if unit else words
+
+    def _money(self, number: str, scale: Noun | None, currency: Currency) -> str:
+        lang = self.language
+        if scale is not None:
+            return self._counted(number, scale) + lang.of_scale(currency.major.many)
+        if not lang.money and lang.decimal_mark in number:
+            number = number.rstrip("0").rstrip(lang.decimal_mark)
+        whole, _, cents = number.partition(lang.decimal_mark)
+        if len(cents) != 2 or currency.minor is None or not lang.money:
+            return self._counted(number, currency.major)
+        if int(cents) == 0:
+            return self._counted(whole, currency.major)
+        coins = self._counted(cents.lstrip("0"), currency.minor)
+        if not whole or int(self._digits(whole)) == 0:
+            return coins
+        minor, _, name = coins.rpartition(" ")
+        return lang.money.format(
+            major=self._counted(whole, currency.major),
+            minor=minor if "{coins}" in lang.money else lang.cardinal(int(cents)),
+            coins=name,
+        )
+
+    def _counted(self, number: str, noun: Noun) -> str:
+        lang = self.language
+        space = " " if lang.spaced else ""
+        if lang.decimal_mark in number:
+            value = float(self._digits(number.partition(lang.decimal_mark)[0]) or 0)
+            name = noun.one if value + 1 <= lang.singular_below else noun.many
+            return f"{self._number(number)}{space}{name}"
+        digits = self._digits(number)
+        if len(digits) > TOO_LONG:
+            return f"{lang.digits(digits)}{space}{noun.many}"
+        one = int(digits) == 1 or (int(digits) == 0 and lang.singular_below > 1)
+        return f"{lang.count(int(digits), noun.gender)}{space}{noun.one if one else noun.many}"
+
+    def _number(self, number: str, yearly: bool = False) -> str:
+        """A number with or without decimals, as it stands alone."""
+        lang = self.language
+        whole, mark, decimals = number.partition(lang.decimal_mark)
+        if not mark:
+            if yearly and lang.spaced and len(number) == 4 and number.isdigit():
+                if 1100 <= int(number) < 2100:
+                    return lang.year(int(number))
+            return self._plain(self._digits(whole))
+        if lang.whole_decimals and len(decimals) <= 3 and decimals[0] != "0":
+            behind = lang.cardinal(int(decimals))
+        else:
+            behind = lang.digits(decimals)
+        space = " " if lang.spaced else ""
+        before = self._plain(self._digits(whole)) + space if whole else ""
+        return f"{before}{lang.point}{space}{behind}"
+
+    def _plain(self, digits: str) -> str:
+        if len(digits) > TOO_LONG or (len(digits) > 1 and digits[0] == "0"):
+            return self.language.digits(digits)
+        return self.language.cardinal(int(digits))
+
+    @staticmethod
+    def _digits(number: str) -> str:
+        return "".join(filter(str.isdecimal, number))
+
+    def _fraction_words(self, above: int, below: int) -> str | None:
+        if not self.language.spaced and 0 < above < below < 100:
+            return f"{self.language.cardinal(below)}分之{self.language.cardinal(above)}"
+        return self.language.fractions.get((above, below))
+
+
+def money_sign(match: re.Match[str]) -> str:
+    """The currency of a quantity, before or behind the number; "" for none."""
+    unit = match["unit"] or ""
+    is_money = unit in SIGNS or (len(unit) == 3 and unit.isupper() and unit not in ("GHz", "MHz"))
+    return match["currency"] or (unit if unit and (is_money or unit == "¢") else "")

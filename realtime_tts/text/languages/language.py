@@ -1,0 +1,129 @@
+"""What a language says for numbers: the words, signs and customs that `reading.py` works with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+
+@dataclass(frozen=True, slots=True)
+class Noun:
+    """What is counted. `gender` is m, f or n where the number word depends on it."""
+
+    one: str
+    many: str
+    gender: str = "m"
+
+
+@dataclass(frozen=True, slots=True)
+class Currency:
+    """`minor` is a hundredth; None: there is none in use."""
+
+    major: Noun
+    minor: Noun | None = None
+
+
+class Kind(Enum):
+    """What an abbreviation is; it decides what becomes of its full stop."""
+
+    TITLE = auto()  # before a name; the full stop goes with it
+    PHRASE = auto()  # inside a sentence; the full stop goes with it
+    LAST = auto()  # may end a sentence; its full stop stays if a sentence ends there
+    NUMBER = auto()  # only before a number: No. 5
+    PLACE = auto()  # Saint before a name, Street behind one
+
+
+@dataclass(frozen=True, slots=True)
+class Abbreviation:
+    """`after` is what it means behind a name, for Kind.PLACE."""
+
+    words: str
+    kind: Kind
+    after: str = ""
+    bare: bool = False
+    """Also written without a full stop."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Language:
+    """One language. Numbers are at least 0 and below 10**15 in all of its functions.
+
+    `cardinal(n)`; `count(n, gender)`: before a noun; `ordinal(n, mark)`: the mark is what was
+    written behind the digits, or the word before them in a date; `year(n)`: 1100 to 2099;
+    `time(hour, minute, second or None, half)`: half is "", "am" or "pm"; `date(day, month, year or
+    None, previous)`: `previous` is the word before it.
+    """
+
+    name: str
+    codes: tuple[str, ...]
+    cardinal: Callable[[int], str]
+    count: Callable[[int, str], str]
+    ordinal: Callable[[int, str], str]
+    year: Callable[[int], str]
+    time: Callable[[int, int, int | None, str], str]
+    date: Callable[[int, int, int | None, str], str]
+    decimal_mark: str
+    group_marks: str
+    """The characters that may stand between groups of three digits."""
+    ordinal_marks: str
+    """A regular expression for what makes a numeral an ordinal."""
+    point: str
+    dot: str
+    """Between the parts of a version."""
+    minus: str
+    plus: str
+    to: str
+    percent: str
+    degrees: Noun
+    number_sign: str
+    and_sign: str
+    operators: Mapping[str, str]
+    currencies: Mapping[str, Currency]
+    units: Mapping[str, Noun]
+    scales: Mapping[str, Noun]
+    fractions: Mapping[tuple[int, int], str]
+    mixed: str
+    """Between a whole number and a fraction, spaces included."""
+    money: str
+    """How major and minor units are joined: {major}, {minor} and {coins}, the minor unit."""
+    of_scale: Callable[[str], str] = lambda noun: f" {noun}"
+    """What follows a scale: " dollars" behind "three million"."""
+    singular_below: float = 1.0
+    """Amounts that are not whole take the singular below this, and the plural from here on."""
+    percent_before: bool = False
+    day_first: bool = True
+    date_mark: str = "/"
+    dotted_ordinals: bool = False
+    """A full stop makes an ordinal of a numeral before a month."""
+    clock_words: tuple[str, ...] = ()
+    """What may follow a time and is part of it: Uhr."""
+    halves: Mapping[str, str] = field(default_factory=dict)
+    """a.m. and the like, in lower case without spaces -> am or pm."""
+    months: Mapping[str, int] = field(default_factory=dict)
+    abbreviations: Mapping[str, Abbreviation] = field(default_factory=dict)
+    spaced: bool = True
+    """Words are separated by spaces."""
+    pairs: bool = False
+    """Three and four digits behind letters are read in pairs: A380, three eighty."""
+    whole_decimals: bool = False
+    """Up to three decimals without a leading zero are read as one number."""
+    kings: frozenset[str] = frozenset()
+    """Words before a Roman numeral that is an ordinal."""
+    chapters: frozenset[str] = frozenset()
+    """Words before a Roman numeral that is a cardinal."""
+    the: str = ""
+    """The article before such an ordinal."""
+    decade: Callable[[int], str] | None = None
+    """The decade that begins with a year, or with the last two digits of one: 1990s."""
+    dials: frozenset[str] = frozenset()
+    """Words before a short telephone number, which is read digit by digit."""
+    phones: str = ""
+    """A regular expression for national telephone numbers."""
+    glued: str = ""
+    """A regular expression for other ways to write a time (14h30): groups hour and minute."""
+
+    def digits(self, text: str) -> str:
+        """The decimal digits of `text`, one word for each."""
+        words = [self.cardinal(int(char)) for char in text if char.isdecimal()]
+        return (" " if self.spaced else "").join(words)

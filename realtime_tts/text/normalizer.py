@@ -1,0 +1,273 @@
+"""Speech-ready text: numbers, abbreviations, a lexicon's words and pauses, as they arrive.
+
+Between the speech text filter and the tokenizer. What is said for what: docs/text.md, with a table
+for each language (`languages/`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+
+from realtime_tts.text.abbreviations import abbreviations_for, sentence_ends
+from realtime_tts.text.breaks import MAX_BREAK_SECONDS, Break, read_break
+from realtime_tts.text.characters import NO_SPACES, is_word_character
+from realtime_tts.text.languages.extents import MAX_WORD
+from realtime_tts.text.languages.language import Language
+from realtime_tts.text.languages.patterns import SIGNS, VULGAR
+from realtime_tts.text.languages.reading import Reading, begins_number, reader_for
+from realtime_tts.text.lexicon import Lexicon
+from realtime_tts.text.spans import Piece
+
+MAX_HOLD_SECONDS = 0.4
+_TAIL = 2 * MAX_WORD  # characters remembered of what was read
+_VULGAR = "".join(VULGAR)
+_BREAK_ONLY = re.compile("<")
+_WITH_LEXICON = re.compile(rf"[^\W\d_{NO_SPACES}]+|\w|[^\s\w]")
+_CANDIDATE = re.compile(rf"[^\W\d_{NO_SPACES}]+|\d|[<{SIGNS}#&+=×÷*(.{_VULGAR}−±-]")
+_NUMBER_SIGNS = frozenset(f"{SIGNS}{_VULGAR}+-−±.(")
+_OPERATOR = re.compile(r"[+=×÷*] ?(?=[\d$€£(])")
+_PREVIOUS_WORD = re.compile(r"(\S+)\s?\Z")
+_NOTHING = Reading(0, "")
+
+Decision = tuple[int, str | Break] | None
+
+
+class SpeechNormalizer:
+    """Feed the filter's pieces; get pieces to speak, and the pauses between them, in order.
+
+    `language` None: numbers and abbreviations stay as they are. Only what more text could change
+    is held (`98.`, `$3`, `Dr`), with what follows it; the promise is the filter's: any split gives
+    the same, unless a hold lasts `MAX_HOLD_SECONDS`, and then the held text is read as if the text
+    ended with it. `now` is in seconds on the caller's clock and never goes back.
+    """
+
+    def __init__(self, language: Language | None, lexicon: Lexicon | None = None) -> None:
+        self._language = language
+        self._reader = reader_for(language) if language else None
+        self._abbreviations = abbreviations_for(language) if language else None
+        self._lexicon = lexicon
+        self._language_halves = bool(language and language.halves)  # a.m. may end a sentence
+        self._candidate = _BREAK_ONLY
+        if lexicon is not None:
+            self._candidate = _WITH_LEXICON
+        elif language is not None:
+            self._candidate = _CANDIDATE
+        self._held = ""
+        self._pieces: deque[Piece] = deque()  # the held text
+        self._since = 0.0  # when its first character came, or one before it
+        self._tail = ""  # the last characters read
+        self._glue = False  # the last piece ended in a word that was not in the text
+        self._break_seconds = 0.0
+        self._out: list[Piece | Break] = []
+
+    def feed(
+        self, pieces: list[Piece], now: float, since: float | None = None
+    ) -> list[Piece | Break]:
+        """`since`: when this text, or text before it, began to wait in an earlier stage."""
+        self._release_if_due(now)
+        if pieces:
+            before = len(self._held)
+            self._held += "".join(piece.text for piece in pieces)
+            self._pieces.extend(piece for piece in pieces if piece.text)
+            after = len(self._held)
+            self._advance(ended=False)
+            if len(self._held) <= after - before:
+                self._since = now if since is None else min(now, since)
+        return self._take()
+
+    def flush(self) -> list[Piece | Break]:
+        """Release everything held. Later text may follow."""
+        self._advance(ended=True)
+        return self._take()
+
+    def poll(self, now: float) -> list[Piece | Break]:
+        """Release what has been held too long."""
+        self._release_if_due(now)
+        return self._take()
+
+    def deadline(self) -> float | None:
+        """When `poll` will have something to release; None if nothing is held."""
+        return self._since + MAX_HOLD_SECONDS if self._held else None
+
+    def _take(self) -> list[Piece | Break]:
+        out, self._out = self._out, []
+        return out
+
+    def _release_if_due(self, now: float) -> None:
+        deadline = self.deadline()
+        if deadline is not None and now >= deadline:
+            self._advance(ended=True)
+
+    # Reading --------------------------------------------------------------------------------------
+
+    def _advance(self, ended: bool) -> None:
+        text, done, at = self._held, 0, 0
+        search = self._candidate.search
+        while (match := search(text, at)) is not None:
+            at = match.start()
+            decision = self._decide(text, match, ended)
+            if decision is None:
+                break
+            length, said = decision
+            if not length:
+                at = match.end()
+                continue
+            self._pass(text[done:at])
+            self._replace(text[at : at + length], said)
+            at = done = at + length
+        else:
+            at = len(text)
+        self._pass(text[done:at])
+        self._held = text[at:]
+
+    def _decide(self, text: str, match: re.Match[str], ended: bool) -> Decision:
+        """What is said for the text that begins at a match, and how long that is; 0: as it is."""
+        at, char = match.start(), match.group()[0]
+        if char == "<":
+            return read_break(text, at, ended)
+        previous = text[at - 1] if at else self._tail[-1:]
+        inside = is_word_character(previous) or "\u0300" <= previous <= "\u036f"
+        if self._lexicon is not None and not (inside and is_word_character(char)):
+            found = self._lexicon.find(text, at, ended)
+            if found is None or found[0]:
+                return found
+        if self._language is None:
+            return _NOTHING
+        if char.isalpha():
+            assert self._abbreviations
+            is_open = match.end() == len(text) and not ended
+            if inside or not self._abbreviations.may_read(match.group(), is_open):
+                return _NOTHING
+            return self._word(text, at, ended)
+        if char in "&+=×÷*":
+            decision = self._operator(text, at, ended)
+            if decision is None or decision[0] or char != "+":
+                return decision
+        if char == "#":
+            return self._number_sign(text, at, ended)
+        if char.isdecimal() or char in _NUMBER_SIGNS:
+            return self._number(text, at, ended, previous)
+        return _NOTHING
+
+    def _word(self, text: str, at: int, ended: bool) -> Decision:
+        assert self._language and self._reader and self._abbreviations
+        reading = self._abbreviations.read(text, at, ended, self._word_before(text, at))
+        if reading is None or reading.length or self._language.day_first:
+            return reading
+        return self._month(text, at, ended)
+
+    def _month(self, text: str, at: int, ended: bool) -> Decision:
+        """A date that begins with a month. A word that cannot be one is not held."""
+        assert self._language and self._reader
+        months = self._language.months
+        end = at
+        while end < len(text) and text[end].isalpha() and end - at < 10:
+            end += 1
+        word = text[at:end]
+        if end == len(text) and not ended:
+            return None if any(name.startswith(word) for name in months) else _NOTHING
+        if word not in months:
+            return _NOTHING
+        extent = self._reader.extent(text, at, ended, self._is_own_word)
+        if extent is None:
+            return None
+        return self._reader.read_month(text[at:extent], "") or _NOTHING
+
+    def _operator(self, text: str, at: int, ended: bool) -> Decision:
+        assert self._language
+        if text[at] == "&":
+            return 1, self._language.and_sign
+        before = (self._tail + text[:at]).rstrip()[-1:]
+        if not (before.isdecimal() or before in (")", "%") or before in VULGAR):
+            return _NOTHING
+        if len(text) - at < 3 and not ended and not _OPERATOR.match(text, at):
+            return None
+        word = self._language.operators.get(text[at])
+        return (1, word) if word and _OPERATOR.match(text, at) else _NOTHING
+
+    def _number_sign(self, text: str, at: int, ended: bool) -> Decision:
+        assert self._language
+        if at + 1 == len(text):
+            return _NOTHING if ended else None
+        word = self._language.number_sign
+        return (1, word) if word and text[at + 1].isdecimal() else _NOTHING
+
+    def _number(self, text: str, at: int, ended: bool, previous: str) -> Decision:
+        assert self._reader
+        begins = begins_number(text, at, previous, ended)
+        if not begins:
+            return None if begins is None else _NOTHING
+        extent = self._reader.extent(text, at, ended, self._is_own_word)
+        if extent is None:
+            return None
+        if extent == at:
+            return _NOTHING  # full-width digits
+        context = text[at:extent]
+        if is_word_character(previous) and context[0] != ".":
+            return self._reader.read_glued(context) or _NOTHING
+        reading = self._reader.read(context, self._word_before(text, at)) or _NOTHING
+        if not self._language_halves or not context[: reading.length].endswith("."):
+            return reading
+        ends = sentence_ends(text, at + reading.length, ended)
+        if ends is None:
+            return None
+        return Reading(reading.length, reading.words + ".") if ends else reading
+
+    def _is_own_word(self, word: str) -> bool:
+        return self._lexicon is not None and word in self._lexicon
+
+    def _word_before(self, text: str, at: int) -> str:
+        before = text[max(0, at - MAX_WORD) : at]
+        match = _PREVIOUS_WORD.search((self._tail + before)[-MAX_WORD:])
+        return match.group(1) if match else ""
+
+    # Writing --------------------------------------------------------------------------------------
+
+    def _pass(self, text: str) -> None:
+        """What was read is said as it is."""
+        if not text:
+            return
+        pieces = self._consume(text)
+        if self._glue and is_word_character(text[0]):
+            self._out.append(Piece(" ", pieces[0].start, pieces[0].start))
+        self._glue = False
+        self._out += pieces
+
+    def _replace(self, text: str, said: str | Break) -> None:
+        previous = self._tail[-1:]
+        pieces = self._consume(text)
+        if isinstance(said, Break):
+            self._glue = False
+            seconds = min(said.seconds, MAX_BREAK_SECONDS - self._break_seconds)
+            self._break_seconds += seconds
+            if seconds > 0:
+                self._out.append(Break(seconds))
+            return
+        spaced = self._language is None or self._language.spaced
+        if spaced and said and (self._glue or is_word_character(previous)):
+            said = f" {said}" if is_word_character(said[0]) else said
+        self._glue = spaced and is_word_character(said[-1:])
+        self._out.append(Piece(said, pieces[0].start, pieces[-1].end))
+
+    def _consume(self, text: str) -> list[Piece]:
+        """The pieces of the first characters held."""
+        self._tail = (self._tail + text)[-_TAIL:]
+        missing, taken = len(text), []
+        while missing:
+            piece = self._pieces.popleft()
+            if len(piece.text) > missing:
+                piece, rest = _cut(piece, missing)
+                self._pieces.appendleft(rest)
+            missing -= len(piece.text)
+            taken.append(piece)
+        return taken
+
+
+def _cut(piece: Piece, length: int) -> tuple[Piece, Piece]:
+    """A piece in two. Of one that is not one to one, the first part stands for all of it."""
+    text, rest = piece.text[:length], piece.text[length:]
+    if len(piece.text) == piece.end - piece.start:
+        middle = piece.start + length
+        return Piece(text, piece.start, middle), Piece(rest, middle, piece.end)
+    return Piece(text, piece.start, piece.end), Piece(rest, piece.end, piece.end)

@@ -1,0 +1,281 @@
+"""Speech-ready text: what is said, that no split changes it, and how long anything waits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from realtime_tts.text.breaks import MAX_BREAK_SECONDS, Break
+from realtime_tts.text.languages import NAMES, language_for
+from realtime_tts.text.lexicon import Lexicon
+from realtime_tts.text.normalizer import MAX_HOLD_SECONDS, SpeechNormalizer
+from realtime_tts.text.spans import Piece
+
+DATA = Path(__file__).parent / "data"
+LEXICON = Lexicon({"SQL": "sequel", "sql": "ess cue ell", "Nguyen": "win", "C++": "see plus plus"})
+
+
+def corpus(name: str) -> list[tuple[str, str]]:
+    lines = (DATA / f"spoken_{name}.tsv").read_text("utf-8").splitlines()
+    return [(text, said) for text, said in (line.split("\t") for line in lines)]
+
+
+CASES = [(name, text, said) for name in NAMES for text, said in corpus(name)]
+
+
+def run(
+    parts: list[str], language: str | None, lexicon: Lexicon | None = None
+) -> list[Piece | Break]:
+    normalizer = SpeechNormalizer(language_for(language), lexicon)
+    out: list[Piece | Break] = []
+    at = 0
+    for part in parts:
+        out += normalizer.feed([Piece(part, at, at + len(part))], 0.0)
+        at += len(part)
+    return out + normalizer.flush()
+
+
+def words(out: list[Piece | Break]) -> str:
+    return "".join(p.text if isinstance(p, Piece) else f"[{p.seconds:g}]" for p in out)
+
+
+def sources(out: list[Piece | Break]) -> list[tuple[int, int] | float]:
+    """For every spoken character the source it stands for; pauses by their length."""
+    places: list[tuple[int, int] | float] = []
+    for piece in out:
+        if isinstance(piece, Break):
+            places.append(piece.seconds)
+        elif len(piece.text) == piece.end - piece.start:
+            places += [(at, at + 1) for at in range(piece.start, piece.end)]
+        else:
+            places += [(piece.start, piece.end)] * len(piece.text)
+    return places
+
+
+def cut(text: str, sizes: list[int]) -> list[str]:
+    parts, at, turn = [], 0, 0
+    while at < len(text):
+        parts.append(text[at : at + sizes[turn % len(sizes)]])
+        at, turn = at + len(parts[-1]), turn + 1
+    return parts
+
+
+# What is said -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "text", "said"), CASES, ids=lambda value: str(value)[:40])
+def test_the_corpus(name: str, text: str, said: str) -> None:
+    assert words(run([text], name)) == said
+    assert words(run(list(text), name)) == said
+
+
+def test_the_corpus_is_as_large_as_we_say() -> None:
+    sizes = {name: len(corpus(name)) for name in NAMES}
+    assert sizes.pop("english") >= 150 and min(sizes.values()) >= 25
+
+
+@pytest.mark.parametrize("name", ["en", "EN-us", "English", "en_GB"])
+def test_a_language_is_found_by_its_names(name: str) -> None:
+    language = language_for(name)
+    assert language is not None and language.name == "english"
+
+
+@pytest.mark.parametrize("name", [None, "", "auto", "klingon", "japanese"])
+def test_text_of_an_unknown_language_stays_as_it_is(name: str | None) -> None:
+    assert language_for(name) is None
+    assert words(run(["Dr. No paid $5 on 1/2/2024."], name)) == "Dr. No paid $5 on 1/2/2024."
+
+
+@given(st.integers(0, 10**15 - 1), st.sampled_from(NAMES))
+def test_every_number_has_words_without_digits(number: int, name: str) -> None:
+    said = words(run([f"{number}"], name))
+    assert said and not any(map(str.isdigit, said))
+
+
+# Any split ----------------------------------------------------------------------------------------
+
+FRAGMENTS = [
+    *["5", "98", "1", "007", "1,234", ".5", ".", ",", " ", "\n", "$", "€", "%", "-", "–", "/", ":"],
+    *["2024", "3:30", " p.m.", " a.m.", "Dr.", " Mr. ", "St. ", " No. ", "etc.", "e.g.", "z.B."],
+    *["January ", "Jan. ", "Mai", " janvier", " km", " kg", "km/h", " million", " Mio.", "°C", "°"],
+    *["th", "st", "s", "x", "v", "GPT", "#", "&", "+", " = ", "×", "(555) 123-4567", "+49 30 123"],
+    *["½", "1/2", "Chapter ", "Henry ", "VIII", "II", "I", "<", '<break time="', '300ms"/>', ">"],
+    *['<break time="0.5s"/>', "你", "年", "3月", "5日", "个", "。", "号", "Hello", " the ", "é"],
+    *[
+        "ไทย",
+        "한국",
+        "５",
+        "٣",
+        "SQL",
+        "sql",
+        "Sql",
+        "Ngu",
+        "yen",
+        "C++",
+        "C",
+        "é\u0301",
+        "Uhr",
+        "h30",
+        " et ",
+        "'",
+        '"',
+    ],
+]
+texts = st.lists(st.sampled_from(FRAGMENTS), max_size=14).map("".join)
+splits = st.lists(st.integers(1, 6), min_size=1, max_size=4)
+
+
+@pytest.mark.parametrize("name", [*NAMES, None])
+@pytest.mark.parametrize("lexicon", [None, LEXICON], ids=["plain", "lexicon"])
+def test_any_split_says_the_same_of_the_same_places(
+    name: str | None, lexicon: Lexicon | None
+) -> None:
+    @given(texts, splits)
+    def same(text: str, sizes: list[int]) -> None:
+        whole = run([text], name, lexicon)
+        pieces = run(cut(text, sizes), name, lexicon)
+        assert words(pieces) == words(whole)
+        assert sources(pieces) == sources(whole)
+
+    same()
+
+
+@given(st.sampled_from(CASES), splits)
+def test_any_split_of_the_corpus(case: tuple[str, str, str], sizes: list[int]) -> None:
+    name, text, said = case
+    assert words(run(cut(text, sizes), name)) == said
+
+
+@given(texts, splits, st.sampled_from([*NAMES, None]))
+def test_places_go_forward_and_every_piece_is_in_the_text(
+    text: str, sizes: list[int], name: str | None
+) -> None:
+    previous = 0
+    for piece in run(cut(text, sizes), name, LEXICON):
+        if isinstance(piece, Piece):
+            assert previous <= piece.start <= piece.end <= len(text)
+            previous = piece.start
+            if piece.text == text[piece.start : piece.end]:
+                continue
+            assert len(piece.text) != piece.end - piece.start or piece.text.strip()
+
+
+def test_a_number_stands_for_its_digits() -> None:
+    out = run(["It costs $3.50 now."], "en")
+    assert Piece("three dollars and fifty cents", 9, 14) in out
+
+
+# Waiting ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "said_at_once", "held"),
+    [
+        ("It is 98.", "It is ", "98."),
+        ("It is $3", "It is ", "$3"),
+        ("At 12:3", "At ", "12:3"),
+        ("Ask Dr", "Ask ", "Dr"),
+        ("Ask Dr.", "Ask ", "Dr."),
+        ("wait <bre", "wait ", "<bre"),
+        ("Hello there", "Hello there", ""),
+        ("5 apples", "five apples", ""),
+        ("5, then", "five, then", ""),
+    ],
+)
+def test_only_what_is_open_waits_and_for_400_ms(text: str, said_at_once: str, held: str) -> None:
+    normalizer = SpeechNormalizer(language_for("en"))
+    assert words(normalizer.feed([Piece(text, 0, len(text))], 10.0)) == said_at_once
+    if not held:
+        assert normalizer.deadline() is None
+        return
+    assert normalizer.deadline() == 10.0 + MAX_HOLD_SECONDS
+    assert normalizer.poll(10.0 + MAX_HOLD_SECONDS - 0.001) == []
+    assert normalizer.poll(10.0 + MAX_HOLD_SECONDS) != []
+    assert normalizer.deadline() is None
+
+
+def test_more_text_does_not_prolong_a_hold_and_a_late_feed_ends_it() -> None:
+    normalizer = SpeechNormalizer(language_for("en"))
+    normalizer.feed([Piece("9", 0, 1)], 1.0)
+    normalizer.feed([Piece("8", 1, 2)], 1.3)
+    assert normalizer.deadline() == 1.0 + MAX_HOLD_SECONDS
+    out = normalizer.feed([Piece(".6", 2, 4)], 1.0 + MAX_HOLD_SECONDS)
+    assert words(out + normalizer.flush()) == "ninety-eight point six"
+
+
+def test_a_hold_in_an_earlier_stage_counts() -> None:
+    normalizer = SpeechNormalizer(language_for("en"))
+    normalizer.feed([Piece("9", 0, 1)], 1.3, since=1.0)
+    assert normalizer.deadline() == 1.0 + MAX_HOLD_SECONDS
+
+
+def test_an_endless_number_does_not_wait_for_its_end() -> None:
+    normalizer = SpeechNormalizer(language_for("en"))
+    for at in range(5_000):
+        normalizer.feed([Piece("7", at, at + 1)], 0.0)
+        assert len(normalizer._held) < 500
+
+
+# Lexicon and pauses -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Use SQL.", "Use sequel."),
+        ("Use sql.", "Use ess cue ell."),
+        ("Use Sql.", "Use sequel."),
+        ("MySQL and SQLite", "MySQL and SQLite"),
+        ("SQL's", "sequel's"),
+        ("I like C++!", "I like see plus plus!"),
+        ("NGUYEN 5", "win five"),
+        ("Nguyens", "Nguyens"),
+    ],
+)
+def test_a_lexicon_has_whole_words_and_the_exact_case_first(text: str, said: str) -> None:
+    assert words(run([text], "en", LEXICON)) == said
+    assert words(run(list(text), "en", LEXICON)) == said
+
+
+def test_a_lexicon_comes_before_units_and_needs_no_language() -> None:
+    lexicon = Lexicon({"GB": "gigs"})
+    assert words(run(["5 GB"], "en", lexicon)) == "five gigs"
+    assert words(run(["5 GB"], None, lexicon)) == "5 gigs"
+
+
+def test_a_lexicon_finds_words_where_nothing_separates_them() -> None:
+    assert words(run(["我在重庆。"], "zh", Lexicon({"重庆": "虫庆"}))) == "我在虫庆。"
+
+
+@pytest.mark.parametrize(
+    ("tag", "seconds"),
+    [
+        ('<break time="300ms"/>', 0.3),
+        ('<break time="0.5s"/>', 0.5),
+        ("<break  time = '1s' />", 1.0),
+        ('<BREAK TIME=".25S"></BREAK>', 0.25),
+    ],
+)
+def test_a_pause_in_every_form(tag: str, seconds: float) -> None:
+    assert words(run(["One" + tag + "two"], None)) == f"One[{seconds:g}]two"
+    assert words(run(list("One" + tag + "two"), "en")) == f"One[{seconds:g}]two"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['<break time="soon"/>', "<break/>", "<breakfast>", "a < b", "<br", '<break time="1s"x>'],
+)
+def test_what_is_no_pause_is_text(text: str) -> None:
+    assert words(run([text], None)) == text
+
+
+def test_pauses_of_a_turn_are_limited() -> None:
+    out = run(['<break time="6s"/>'] * 3, None)
+    assert [p.seconds for p in out if isinstance(p, Break)] == [6.0, MAX_BREAK_SECONDS - 6.0]
+
+
+def test_money_without_a_word_for_it_is_left_alone() -> None:
+    assert words(run(["Das sind ₹100."], "de")) == "Das sind ₹einhundert."

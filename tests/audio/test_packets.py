@@ -107,7 +107,7 @@ def test_behind_a_cut_packets_begin_anew(name: str) -> None:
     packets = packets_in(parse_format(name))
     pcm = bytes(2 * 5_000)
     first = packets.push(pcm) + packets.cut()
-    behind = packets.push(pcm[:600])
+    behind = packets.push(pcm[:3_840])
     assert sum(samples for _, samples in behind) > 0
-    rest = packets.push(pcm[600:]) + packets.finish()
+    rest = packets.push(pcm[3_840:]) + packets.finish()
     assert sum(samples for _, samples in (*first, *behind, *rest)) == 10_000

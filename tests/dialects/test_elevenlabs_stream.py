@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,9 @@ from asking import SLOW
 from elevens import FRAME, TENTH, alignments, eleven, sound_of
 
 from realtime_tts.config import LimitsConfig, ServerConfig
+from realtime_tts.dialects.elevenlabs_contexts import DEFAULT_ID, ContextsSocket
+from realtime_tts.dialects.elevenlabs_request import DEFAULT_FORMAT, HOLD_SECONDS, SETTLE_SECONDS
+from realtime_tts.dialects.silence import STALL_SECONDS
 from realtime_tts.engine.fake import Faults
 
 TEXT = "Hello there, how are you?"
@@ -18,6 +22,24 @@ FIRST = {
     "text": " ", "try_trigger_generation": True, "voice_settings": None,
     "generation_config": {"chunk_length_schedule": [50]},
 }  # fmt: skip
+
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "dialects.md").read_text(encoding="utf-8")
+
+
+def test_the_figures_in_the_document_are_the_code_s() -> None:
+    section = DOCUMENT.partition("\n## ElevenLabs\n")[2]
+    limits, server = LimitsConfig(), ServerConfig()
+    assert f"`{DEFAULT_FORMAT}` if left out" in section
+    assert f"Without one it is `{DEFAULT_ID}`" in section
+    assert f"pauses for {SETTLE_SECONDS} s" in section
+    assert f"a pause of {HOLD_SECONDS:.0f} s" in section
+    assert f"up to {ContextsSocket.max_contexts} contexts" in section
+    assert f"at most {limits.max_text_chars:,} characters" in section
+    assert f"for {limits.turn_idle_seconds:.0f} s (`turn_idle_seconds`)" in section
+    assert f"({server.lead_seconds:.0f} s) ahead" in section
+    assert f"up to {limits.max_lead_seconds:.0f} s." in section
+    assert f"more than {STALL_SECONDS} s" in section
+    assert f"{ContextsSocket.idle_seconds / 60:.0f} minutes" in section
 
 
 async def test_deltas_then_the_end_then_the_close(speech: Any) -> None:

@@ -21,6 +21,7 @@ from realtime_tts.server.run import running
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 AUDIO = (ROOT / "docs" / "audio.md").read_text(encoding="utf-8")
+TLS = (ROOT / "docs" / "tls.md").read_text(encoding="utf-8")
 DOCUMENTS = sorted(
     [
         *ROOT.glob("*.md"),
@@ -37,9 +38,9 @@ def blocks(language: str, document: str = README) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", document, re.DOTALL | re.MULTILINE)
 
 
-def commands() -> list[str]:
-    """Every line after a `$ ` in the README's console blocks, quoted ones included."""
-    lines = [line.removeprefix("> ") for line in README.splitlines()]
+def commands(text: str = README) -> list[str]:
+    """Every line after a `$ ` in a document's console blocks, quoted ones included."""
+    lines = [line.removeprefix("> ") for line in text.splitlines()]
     return [line[2:] for line in lines if line.startswith("$ ")]
 
 
@@ -79,8 +80,8 @@ def test_the_readme_has_programs_and_commands_to_check() -> None:
     assert blocks("python") and len(commands()) >= 5
 
 
-@pytest.mark.parametrize("command", [c for c in commands() if "realtime-tts " in c])
-def test_the_readme_s_commands_parse(command: str) -> None:
+@pytest.mark.parametrize("command", [c for c in commands() + commands(TLS) if "realtime-tts " in c])
+def test_the_commands_parse(command: str) -> None:
     words = shlex.split(command.split("|")[-1], comments=True)
     assert words[0] == "realtime-tts"
     command_parser(words[1:]).parse_args(words[1:])

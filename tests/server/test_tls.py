@@ -21,7 +21,7 @@ import websockets
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from realtime_tts import CertificateRefused, ConfigError, HandshakeRefused, RealtimeTTS
 from realtime_tts.client.voices import VoiceClient
@@ -43,14 +43,23 @@ def config(tls: TlsConfig) -> ServerConfig:
     return ServerConfig(port=0, tls=tls)
 
 
-def certificate(folder: Path, begins: timedelta, ends: timedelta) -> TlsConfig:
-    """A certificate for these times from now, and its key, in one file."""
+YESTERDAY, TOMORROW = timedelta(days=-1), timedelta(days=1)
+
+
+def certificate(
+    folder: Path,
+    begins: timedelta = YESTERDAY,
+    ends: timedelta = TOMORROW,
+    use: x509.ObjectIdentifier = ExtendedKeyUsageOID.SERVER_AUTH,
+) -> TlsConfig:
+    """A certificate for these times from now and this use, and its key, in one file."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
     now = datetime.now(UTC)
     made = (
         x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
         .serial_number(1).not_valid_before(now + begins).not_valid_after(now + ends)
+        .add_extension(x509.ExtendedKeyUsage([use]), critical=False)
         .sign(key, hashes.SHA256())
     )  # fmt: skip
     secret = key.private_bytes(
@@ -67,7 +76,7 @@ def certificate(folder: Path, begins: timedelta, ends: timedelta) -> TlsConfig:
 
 
 def test_a_certificate_and_its_key_may_be_in_one_file(tmp_path: Path) -> None:
-    made = certificate(tmp_path, timedelta(days=-1), timedelta(days=1))
+    made = certificate(tmp_path)
     context = server_context(made)
     assert context.minimum_version is ssl.TLSVersion.TLSv1_2
 
@@ -88,8 +97,13 @@ def test_a_certificate_that_clients_would_refuse_today_is_refused(
         server_context(made)
 
 
+def test_a_certificate_that_is_for_clients_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="purpose"):
+        server_context(certificate(tmp_path, use=ExtendedKeyUsageOID.CLIENT_AUTH))
+
+
 def test_files_that_cannot_be_used_are_told_apart(tls: TlsConfig, tmp_path: Path) -> None:
-    other = certificate(tmp_path, timedelta(days=-1), timedelta(days=1)).certificate
+    other = certificate(tmp_path).certificate
     garbage = tmp_path / "garbage.pem"
     garbage.write_text("-----BEGIN CERTIFICATE-----\nnot base64\n-----END CERTIFICATE-----\n")
     for wrong, message in (

@@ -38,7 +38,7 @@ def sound(data: bytes) -> dict[str, Any]:
 
 
 def times(span: SpokenSpan, since_ms: int) -> dict[str, Any]:
-    """The characters of a span, in milliseconds since those of the message before ended."""
+    """The characters of a span, in milliseconds after `since_ms` of the context's sound."""
     starts, lengths = [], []
     for one in characters_of(span):
         start, end = round(one.start * 1000), round(one.end * 1000)

@@ -19,6 +19,7 @@ from realtime_tts.dialects import elevenlabs_answer as answer
 from realtime_tts.dialects.elevenlabs_request import (
     DEFAULT_FORMAT,
     Body,
+    Unfit,
     check_format,
     our_model,
     our_voice,
@@ -70,7 +71,8 @@ class SpeechEndpoint:
         reply = Reply(scope, receive, send, f"req_{secrets.token_hex(12)}")
         try:
             if scope["method"] != "POST":
-                raise RequestError(f"{scope['method']} is not for this path; use POST")
+                message = f"{scope['method']} is not for this path; use POST"
+                raise Unfit(message, "method_not_allowed", 405)
             self._front.admit()
             await self._speak(Request(scope), receive, reply)
         except ClientGone:

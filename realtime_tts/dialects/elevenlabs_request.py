@@ -86,6 +86,7 @@ class Wanted:
     settings: SessionSettings
     output_format: str
     auto_mode: bool
+    sync_alignment: bool
     closing: Closing
 
     @property
@@ -143,8 +144,10 @@ def wanted_of(
         language=our_language(query.get("language_code") or None, info),
         seed=int(seed) if seed else None,
     )
-    auto_mode = (query.get("auto_mode") or "").lower() in ("true", "1")
-    return Wanted(settings, output_format, auto_mode, closing)  # type: ignore[arg-type]
+    auto_mode, sync_alignment = (
+        (query.get(name) or "").lower() in ("true", "1") for name in ("auto_mode", "sync_alignment")
+    )
+    return Wanted(settings, output_format, auto_mode, sync_alignment, closing)  # type: ignore[arg-type]
 
 
 def check_format(name: str) -> None:

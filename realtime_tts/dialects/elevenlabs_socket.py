@@ -111,8 +111,10 @@ class ElevenLabsSocket(SpeechSocket):
         return [encoded(answer.sound(data), context.id)]
 
     def spoken(self, context: SpeechContext, segment: Segment, span: SpokenSpan) -> Messages:
+        """Who asks for `sync_alignment`, LiveKit does, takes times as the context's; the others add
+        those of the messages up, as the API documents them."""
         state: State = context.tag
-        told = answer.times(span, state.aligned_ms)
+        told = answer.times(span, 0 if self._wanted.sync_alignment else state.aligned_ms)
         state.aligned_ms = round(span.end * 1000)
         return [encoded(told, context.id)]
 

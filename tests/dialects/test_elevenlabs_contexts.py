@@ -41,6 +41,9 @@ async def test_a_turn_of_livekit(speech: Any) -> None:
         assert len(sound_of(seen)) >= len("Hello there.How are you?") * FRAME
         chars = "".join(char for one in alignments(seen) for char in one["chars"])
         assert chars.split() == ["Hello", "there.", "How", "are", "you?"]
+        starts = [start for one in alignments(seen) for start in one["charStartTimesMs"]]
+        assert starts == sorted(starts)  # from the context's first sound, as LiveKit reads them
+        assert 0.7 < starts[-1] / (len(sound_of(seen)) / 48) <= 1
         assert not seen[-1]["audio"]
         await server.settled_engine()
 
@@ -231,6 +234,7 @@ async def test_contexts_that_nobody_ends_end(speech: Any) -> None:
         ({"context_id": ""}, "context_id"),
         ({"context_id": "x" * 600}, "context_id"),
         ({"context_id": ["\ud800"]}, "context_id"),
+        ({"context_id": {"a": 1}}, "context_id"),
     ],
 )
 async def test_what_is_wrong_is_said_and_the_socket_goes_on(
@@ -292,6 +296,16 @@ async def test_what_there_is_not_is_passed_over(speech: Any) -> None:
         await client.send(text="Hello.", context_id="a")
         (await client.until("audio"))
         assert server.running.front.sessions == 1
+
+
+async def test_halves_of_characters(speech: Any) -> None:
+    async with speech() as server, eleven(server) as client:
+        for name in ("a", "\ud800"):
+            await client.send(text="Well \ud83d there.", context_id=name)
+            await client.send(context_id=name, flush=True)
+            await client.send(context_id=name, close_context=True)
+            seen = await client.until("isFinal", name)
+            assert sound_of(seen) and not any("error" in message for message in seen)
 
 
 # Overload, failure, end.

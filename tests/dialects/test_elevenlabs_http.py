@@ -219,7 +219,7 @@ async def test_voices_in_pages(speech: Any) -> None:
 async def test_a_method_that_is_not_for_a_path(speech: Any) -> None:
     async with speech() as server:
         response = await get(server, SPEECH)
-        assert response.status_code == 400 and "POST" in response.json()["detail"]["message"]
+        assert response.status_code == 405 and "POST" in response.json()["detail"]["message"]
         async with httpx2.AsyncClient(base_url=server.running.url) as client:
             response = await client.post("/v1/text-to-dialogue/stream", json={})
         assert response.status_code == 404

@@ -74,6 +74,9 @@ async def test_the_text_comes_with_the_sound(make: MakeTts) -> None:
         word for event in events for word in event.frame.userdata.get(USERDATA_TIMED_TRANSCRIPT, [])
     ]
     assert "".join(timed).split() == TEXT.split()
+    starts = [word.start_time for word in timed]
+    assert starts == sorted(starts)
+    assert 0.7 < starts[-1] / seconds(events) < 1
 
 
 async def test_a_barge_in_and_the_next_turn(make: MakeTts, server: Server) -> None:

@@ -37,7 +37,8 @@ class ElevenLabsSocket(SpeechSocket):
 
     idle_seconds = 300.0
 
-    _wanted: Wanted
+    wanted: Wanted
+    """What its address asks for; there once the client is known."""
 
     # From the client.
 
@@ -62,19 +63,15 @@ class ElevenLabsSocket(SpeechSocket):
         socket, info = self.websocket, self.front.engine.info
         voice, voices = socket.path_params["voice"], self.front.voice_names()
         try:
-            self._wanted = wanted_of(socket.query_params, voice, self.settings(), info, voices)
-            self.front.check_speech(self._wanted.settings)
+            self.wanted = wanted_of(socket.query_params, voice, self.settings(), info, voices)
+            self.front.check_speech(self.wanted.settings)
         except RequestError as error:
             failure = TurnFailure(answer.reason_of(error), str(error), False)
             self.fail(failure, answer.close_code(failure))
 
-    @property
-    def wanted(self) -> Wanted:
-        return self._wanted
-
     def begin(self, context_id: str) -> SpeechContext:
         """A new context. Raises SpeechError if there is no place for it."""
-        wanted = self._wanted
+        wanted = self.wanted
         return self.open_context(
             context_id,
             wanted.settings,
@@ -101,7 +98,7 @@ class ElevenLabsSocket(SpeechSocket):
     def _joined(self, state: State, text: str) -> str:
         """With `auto_mode` whole sentences come, without the space between them."""
         apart = state.last.isspace() or text[0].isspace()
-        glue = self._wanted.auto_mode and state.last and not apart
+        glue = self.wanted.auto_mode and state.last and not apart
         state.last = text[-1]
         return " " + text if glue else text
 
@@ -114,7 +111,7 @@ class ElevenLabsSocket(SpeechSocket):
         """Who asks for `sync_alignment`, LiveKit does, takes times as the context's; the others add
         those of the messages up, as the API documents them."""
         state: State = context.tag
-        told = answer.times(span, 0 if self._wanted.sync_alignment else state.aligned_ms)
+        told = answer.times(span, 0 if self.wanted.sync_alignment else state.aligned_ms)
         state.aligned_ms = round(span.end * 1000)
         return [encoded(told, context.id)]
 

@@ -289,7 +289,8 @@ async def test_the_key_in_header_query_or_first_message(speech: Any, multi: bool
             async with eleven(server, query, multi=multi, additional_headers=headers) as client:
                 await client.send(text="Hello. ", **first)
                 await client.until("audio")
-        for first in ({}, {"xi_api_key": "wrong"}, {"authorization": 5}):
+        wrong: tuple[dict[str, Any], ...] = ({}, {"xi_api_key": "wrong"}, {"authorization": 5})
+        for first in wrong:
             async with eleven(server, voice="nobody", multi=multi) as client:
                 await client.send(text="Hello. ", **first)
                 (error,) = await client.rest()

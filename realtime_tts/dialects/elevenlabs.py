@@ -130,5 +130,5 @@ class StreamSocket(ElevenLabsSocket):
     def context_over(self, context: SpeechContext) -> None:
         if self._failure is not None:
             self.contexts.pop(context.id, None)
-            self.close(answer.close_code(self._failure), self._failure.code)
+            self.close(answer.close_code(self._failure), answer.close_reason(self._failure))
         super().context_over(context)

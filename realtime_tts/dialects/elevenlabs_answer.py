@@ -26,6 +26,7 @@ _BUSY = {
     "too_many_contexts": "max_active_conversations",
     "rate_limited": "rate_limit_exceeded",
 }
+_REASON_BYTES = 123  # of a close frame
 _FAULTS = frozenset({"internal", "numerics"})
 
 
@@ -68,6 +69,12 @@ def close_code(failure: TurnFailure) -> CloseCode:
         return CloseCode.INTERNAL
     busy = failure.retryable or failure.code in _BUSY
     return CloseCode.TRY_AGAIN if busy else CloseCode.POLICY
+
+
+def close_reason(failure: TurnFailure) -> str:
+    """A client that was sending when the socket ended may see nothing but this."""
+    told = f"{name_of(failure)}: {failure.message}".encode(errors="replace")
+    return told[:_REASON_BYTES].decode(errors="ignore")
 
 
 # Over HTTP.

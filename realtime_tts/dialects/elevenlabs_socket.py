@@ -118,6 +118,11 @@ class ElevenLabsSocket(SpeechSocket):
     def refusal(self, failure: TurnFailure) -> Messages:
         return [encoded(answer.error(failure))]
 
+    def fail(self, failure: TurnFailure, code: int) -> None:
+        self._count(failure, fatal=True)
+        self.say(*self.refusal(failure))
+        self.close(code, answer.close_reason(failure))
+
     @classmethod
     def denial(cls, status: int, failure: TurnFailure) -> Any:
         return answer.detail(answer.name_of(failure), failure.message)

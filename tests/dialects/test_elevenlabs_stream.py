@@ -187,6 +187,8 @@ async def test_an_address_that_cannot_be_served(
             assert names in error["message"] and error["code"] == 1008
             await socket.wait_closed()
             assert socket.close_code == 1008
+            said = (socket.close_reason or "").partition(": ")[2]
+            assert said and error["message"].startswith(said)
 
 
 async def test_what_other_servers_have_is_accepted(speech: Any) -> None:

@@ -91,6 +91,15 @@ def http_error(failure: TurnFailure, request_id: str) -> JSONResponse:
     return JSONResponse(body, body["status_code"], headers)
 
 
+def wrong_method(found: str, allowed: str) -> JSONResponse:
+    """405, for a path that takes another method."""
+    body = {
+        "title": "Method not allowed", "message": f"{found} is not for this path; use {allowed}",
+        "error_code": "method_not_allowed", "status_code": 405,
+    }  # fmt: skip
+    return JSONResponse(body, 405, {"allow": allowed})
+
+
 async def deny(scope: Scope, send: Send, status: int, code: str, message: str) -> None:
     """The gate's no, in this API's shape."""
     title = _TITLES.get(status, "Error")

@@ -49,7 +49,7 @@ def http_routes(front: Front) -> list[BaseRoute]:
         Route(BYTES_PATH, SpeechEndpoint(front, events=False)),
         Route(SSE_PATH, SpeechEndpoint(front, events=True)),
         Route(VOICES_PATH, VoicesEndpoint(front)),
-        Route(VOICES_PATH + "/{voice}", VoicesEndpoint(front)),
+        Route(VOICES_PATH + "/{id}", VoicesEndpoint(front)),
     ]
 
 
@@ -61,11 +61,12 @@ class SpeechEndpoint:
         self._events = events
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] != "POST":
+            await answer.wrong_method(scope["method"], "POST")(scope, receive, send)
+            return
         request_id = f"req_{secrets.token_hex(12)}"
         reply = _Reply(scope, receive, send, request_id, events=self._events)
         try:
-            if scope["method"] != "POST":
-                raise RequestError(f"{scope['method']} is not for this path; use POST")
             self._front.admit()
             await self._speak(scope, receive, reply)
         except ClientGone:
@@ -136,11 +137,13 @@ class VoicesEndpoint:
         await self._answer(request)(scope, receive, send)
 
     def _answer(self, request: Request) -> Response:
+        if request.method not in ("GET", "HEAD"):
+            return answer.wrong_method(request.method, "GET")
         reason = self._front.not_ready()
         if reason is not None:
             return answer.http_error(TurnFailure("not_ready", reason, True, 2_000), "")
         names = list(self._front.voice_names())
-        asked = request.path_params.get("voice")
+        asked = request.path_params.get("id")
         if asked is not None:
             known = {name.lower(): name for name in names}
             if asked.lower() not in known:

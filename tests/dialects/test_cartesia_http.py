@@ -165,6 +165,8 @@ async def test_voices_come_in_pages_or_as_a_list(speech: Any) -> None:
         old = await get(server, "/voices", headers={"Cartesia-Version": "2024-06-10"})
         assert [voice["id"] for voice in old.json()] == ["alto", "bass", "soprano", "tenor"]
         assert (await get(server, "/voices/alto")).json()["name"] == "alto"
+        wrong = await post(server, "/voices")
+        assert wrong.status_code == 405 and wrong.headers["allow"] == "GET"
         missing = await get(server, "/voices/nobody")
         assert missing.status_code == 404 and "nobody" in missing.json()["message"]
 

@@ -78,10 +78,11 @@ async def test_every_route_of_the_app_needs_a_key_but_probes_and_page(speech: An
             assert await server.status(kind, route.path) in expected, route.path
             with_key = await server.status(kind, route.path, {"Authorization": f"Bearer {KEY}"})
             if kind == "websocket":
-                assert with_key == (101 if route.path == "/v1/tts" else 404), route.path
+                assert with_key == (404 if route.path == "/{path:path}" else 101), route.path
             else:
-                # What a plain GET gets there: the WebSocket's and OpenAI's paths want another.
-                answers = {"/v1/tts": 426, "/v1/audio/speech": 405, "/v1/models/{model:path}": 404}
+                # What a plain GET gets there: sockets and speech want another method.
+                answers = {"/v1/tts": 426, "/v1/models/{model:path}": 404}
+                answers |= dict.fromkeys(("/v1/audio/speech", "/tts/bytes", "/tts/sse"), 405)
                 found = 404 if "{id}" in route.path else 200
                 assert with_key == answers.get(route.path, found), route.path
 

@@ -113,6 +113,12 @@ def bad_request(problem: RequestError | ProtocolError, request_id: str) -> JSONR
     return JSONResponse(body, status, {"x-request-id": request_id})
 
 
+def wrong_method(found: str, allowed: str) -> JSONResponse:
+    """405, for a path that takes another method."""
+    body = detail("method_not_allowed", f"{found} is not for this path; use {allowed}")
+    return JSONResponse(body, 405, {"allow": allowed})
+
+
 def reason_of(problem: RequestError | ProtocolError) -> str:
     return problem.reason if isinstance(problem, Unfit) else "invalid_request"
 

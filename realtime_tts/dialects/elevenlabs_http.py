@@ -19,7 +19,6 @@ from realtime_tts.dialects import elevenlabs_answer as answer
 from realtime_tts.dialects.elevenlabs_request import (
     DEFAULT_FORMAT,
     Body,
-    Unfit,
     check_format,
     our_model,
     our_voice,
@@ -68,11 +67,11 @@ class SpeechEndpoint:
         self._whole = whole
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] != "POST":
+            await answer.wrong_method(scope["method"], "POST")(scope, receive, send)
+            return
         reply = Reply(scope, receive, send, f"req_{secrets.token_hex(12)}")
         try:
-            if scope["method"] != "POST":
-                message = f"{scope['method']} is not for this path; use POST"
-                raise Unfit(message, "method_not_allowed", 405)
             self._front.admit()
             await self._speak(Request(scope), receive, reply)
         except ClientGone:

@@ -27,7 +27,7 @@ def list_routes(front: Front, voices_2_path: str) -> list[BaseRoute]:
     lists = Lists(front)
     return [
         _OwnClients("/v1/voices", lists.endpoint(lists.voices), methods=["GET"]),
-        _OwnClients("/v1/voices/{voice}", lists.endpoint(lists.voice), methods=["GET"]),
+        _OwnClients("/v1/voices/{id}", lists.endpoint(lists.voice), methods=["GET"]),
         _OwnClients("/v1/models", lists.endpoint(lists.models), methods=["GET"]),
         Route(voices_2_path, lists.endpoint(lists.page), methods=["GET"]),
     ]
@@ -63,7 +63,7 @@ class Lists:
         return JSONResponse({"voices": [self._voice(name) for name in self._names()]})
 
     def voice(self, request: Request) -> Response:
-        asked = request.path_params["voice"]
+        asked = request.path_params["id"]
         known = {name.lower(): name for name in self._names()}
         if asked.lower() not in known:
             message = f"there is no voice {asked[:40]!r}; GET /v1/voices lists those there are"

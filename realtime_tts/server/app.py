@@ -15,7 +15,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from realtime_tts.dialects import cartesia, openai
+from realtime_tts.dialects import cartesia, elevenlabs, openai
 from realtime_tts.dialects.cartesia_answer import deny as deny_cartesia
 from realtime_tts.metrics import CONTENT_TYPE, Metrics
 from realtime_tts.server.auth import OPEN_PATHS, Gate, PathRule, is_loopback, send_denial
@@ -35,6 +35,7 @@ def create_app(front: Front) -> Starlette:
         *page,
         WebSocketRoute("/v1/tts", front.serve),
         Route("/v1/tts", _upgrade_required),
+        *elevenlabs.routes(front),
         *voice_routes(),
         *openai.routes(front),
         *cartesia.routes(front),
@@ -53,7 +54,11 @@ def create_app(front: Front) -> Starlette:
         metrics=front.metrics,
         rules={
             openai.SPEECH_PATH: PathRule(openai.deny),
-            openai.MODELS_PATH: PathRule(openai.deny),
+            openai.MODELS_PATH: PathRule(elevenlabs.deny_or(openai.deny)),
+            elevenlabs.SPEECH_PATH: PathRule(elevenlabs.deny, elevenlabs.QUERY_KEYS, late_key=True),
+            elevenlabs.DIALOGUE_PATH: PathRule(elevenlabs.deny),
+            elevenlabs.VOICES_2_PATH: PathRule(elevenlabs.deny),
+            "/v1/voices": PathRule(elevenlabs.deny_or(send_denial)),
             "/tts/": PathRule(deny_cartesia, cartesia.QUERY_KEYS),
             "/voices": PathRule(deny_cartesia, cartesia.QUERY_KEYS),
         },

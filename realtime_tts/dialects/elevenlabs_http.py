@@ -1,0 +1,160 @@
+"""ElevenLabs' API over HTTP: `POST /v1/text-to-speech/{voice}` and what is below it."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import logging
+import secrets
+from collections.abc import AsyncGenerator
+
+from msgspec.structs import replace
+from starlette.requests import Request
+from starlette.routing import BaseRoute, Route
+from starlette.types import Receive, Scope, Send
+
+from realtime_tts.audio.encoders import Encoder
+from realtime_tts.dialects import elevenlabs_answer as answer
+from realtime_tts.dialects.elevenlabs_request import (
+    DEFAULT_FORMAT,
+    Body,
+    check_format,
+    our_model,
+    our_voice,
+    parse_body,
+)
+from realtime_tts.dialects.formats import open_encoder
+from realtime_tts.dialects.http import (
+    BodyTooLarge,
+    ClientGone,
+    Reply,
+    answering,
+    read_body,
+    sounds,
+    timed_sounds,
+)
+from realtime_tts.dialects.languages import our_language
+from realtime_tts.dialects.timing import Timed, characters_of
+from realtime_tts.errors import RequestError
+from realtime_tts.protocol.effects import TurnFailure
+from realtime_tts.protocol.parsing import ProtocolError, load_object
+from realtime_tts.server.front import Front, session_defaults, wire_limits
+from realtime_tts.server.speech import SpeechError, SpeechStream
+
+log = logging.getLogger(__name__)
+
+_BODY_BYTES_PER_CHAR = 12  # `\ud83d\ude00`: what a JSON string can make of one character
+
+
+def http_routes(front: Front, prefix: str) -> list[BaseRoute]:
+    """The routes below `prefix`."""
+    voice = prefix + "{voice}"
+    return [
+        Route(voice, SpeechEndpoint(front)),
+        Route(voice + "/stream", SpeechEndpoint(front)),
+        Route(voice + "/with-timestamps", SpeechEndpoint(front, times=True, whole=True)),
+        Route(voice + "/stream/with-timestamps", SpeechEndpoint(front, times=True)),
+    ]
+
+
+class SpeechEndpoint:
+    """Speech for a text that comes whole. `times`: JSON, with its characters; `whole`: in one."""
+
+    def __init__(self, front: Front, *, times: bool = False, whole: bool = False) -> None:
+        self._front = front
+        self._times = times
+        self._whole = whole
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] != "POST":
+            await answer.wrong_method(scope["method"], "POST")(scope, receive, send)
+            return
+        reply = Reply(scope, receive, send, f"req_{secrets.token_hex(12)}")
+        try:
+            self._front.admit()
+            await self._speak(Request(scope), receive, reply)
+        except ClientGone:
+            return
+        except (RequestError, ProtocolError) as error:
+            await reply.refuse(answer.bad_request(error, reply.request_id))
+        except SpeechError as error:
+            await reply.refuse(answer.http_error(error.failure, reply.request_id))
+        except Exception:
+            log.exception("elevenlabs.bug", extra={"fields": {"request": reply.request_id}})
+            failure = TurnFailure("internal", "a fault of the server", False)
+            await reply.refuse(answer.http_error(failure, reply.request_id))
+
+    async def _speak(self, request: Request, receive: Receive, reply: Reply) -> None:
+        body = await self._read(receive)
+        name = request.query_params.get("output_format") or DEFAULT_FORMAT
+        check_format(name)
+        stream = self._open(request, body, reply.request_id)
+        async with answering(stream, receive):
+            stream.feed(body.text)
+            stream.end()
+            encoder = open_encoder(name)
+            if not self._times:
+                await reply.send_all(encoder.media_type, sounds(stream, encoder))
+            elif self._whole:
+                await reply.send_all("application/json", _whole(stream, encoder))
+            else:
+                await reply.send_all("application/json", _lines(stream, encoder))
+
+    async def _read(self, receive: Receive) -> Body:
+        limits = wire_limits(self._front.config, self._front.engine.info)
+        max_bytes = _BODY_BYTES_PER_CHAR * limits.max_text_chars + limits.max_message_bytes
+        try:
+            body = parse_body(load_object((await read_body(receive, max_bytes)).decode()))
+        except BodyTooLarge:
+            raise RequestError(f"the body must have at most {max_bytes} bytes") from None
+        except UnicodeDecodeError:
+            raise RequestError("the body must be a JSON object in UTF-8") from None
+        chars = len(body.text)
+        if not 1 <= chars <= limits.max_text_chars:
+            most = limits.max_text_chars
+            raise RequestError(f"`text` must have 1 to {most} characters, it has {chars}")
+        return body
+
+    def _open(self, request: Request, body: Body, request_id: str) -> SpeechStream:
+        info, limits = self._front.engine.info, self._front.config.limits
+        defaults = session_defaults(info, limits.max_lead_seconds)
+        voice = our_voice(request.path_params["voice"], self._front.voice_names())
+        settings = replace(
+            defaults,
+            model=our_model(body.model_id, info),
+            voice=voice or defaults.voice,
+            language=our_language(body.language_code, info),
+            seed=body.seed,
+        )
+        client = "{}:{}".format(*(request.scope.get("client") or ("unknown", 0)))
+        return self._front.open_speech(request_id, settings, client)
+
+
+async def _lines(stream: SpeechStream, encoder: Encoder) -> AsyncGenerator[bytes, None]:
+    """A JSON object a line: sound, or the characters that it brought."""
+    async with contextlib.aclosing(timed_sounds(stream, encoder)) as pieces:
+        async for piece, span in pieces:
+            if piece or span is not None:
+                yield _object(piece, [] if span is None else characters_of(span)) + b"\n"
+
+
+async def _whole(stream: SpeechStream, encoder: Encoder) -> AsyncGenerator[bytes, None]:
+    """One JSON object, when all is spoken."""
+    sound, characters = bytearray(), list[Timed]()
+    async with contextlib.aclosing(timed_sounds(stream, encoder)) as pieces:
+        async for piece, span in pieces:
+            sound += piece
+            characters += [] if span is None else characters_of(span)
+    yield _object(bytes(sound), characters)
+
+
+def _object(sound: bytes, characters: list[Timed]) -> bytes:
+    alignment = answer.seconds(characters) if characters else None
+    return json.dumps(
+        {
+            "audio_base64": base64.b64encode(sound).decode(),
+            "alignment": alignment,
+            "normalized_alignment": alignment,
+        }
+    ).encode()

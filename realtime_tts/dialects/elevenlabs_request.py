@@ -1,0 +1,217 @@
+"""What a client of ElevenLabs' API asks for, read and checked; its voices, as ours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+import msgspec
+
+from realtime_tts.audio.encoders import require
+from realtime_tts.audio.formats import parse_format
+from realtime_tts.dialects.languages import our_language
+from realtime_tts.engine.interface import EngineInfo
+from realtime_tts.errors import RequestError
+from realtime_tts.protocol.settings import SessionSettings
+
+DEFAULT_FORMAT = "mp3_44100_128"
+HOLD_SECONDS = 3.0
+"""Text that has paused for so long is spoken to its end."""
+SETTLE_SECONDS = 0.3
+"""The same where every message is a sentence: those that come faster are spoken as one text."""
+
+S = TypeVar("S", bound=msgspec.Struct)
+Closing = Literal["auto", "drain", "cancel"]
+
+_FOREIGN_VOICE = re.compile(r"[A-Za-z0-9]{20}")
+_SEED_LIMIT = 2**63
+_ID_CHARS = 512
+_AT = re.compile(r" - at `\$\.(?P<path>[\w.]+)")
+_FORMS = {
+    "text": "a string",
+    "context_id": f"a string of 1 to {_ID_CHARS} characters",
+    "flush": "true or false",
+    "close_context": "true or false",
+    "close_socket": "true or false",
+    "voice_settings": "an object",
+    "voice_settings.speed": "a number",
+    "language_code": "a string",
+    "seed": f"a whole number from 0 to {_SEED_LIMIT - 1}",
+}
+_SPELLINGS = {"contextId": "context_id", "xi-api-key": "xi_api_key"}
+
+
+class Unfit(RequestError):
+    """What was asked for cannot be had; `reason` is the API's word for it."""
+
+    def __init__(self, message: str, reason: str, status: int = 400) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.status = status
+
+
+class VoiceSettings(msgspec.Struct, frozen=True):
+    """Of these only the speed is looked at."""
+
+    speed: float | None = None
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True):
+    """A message over either socket. Other keys are ignored."""
+
+    text: str | None = None
+    context_id: str | None = None
+    flush: bool = False
+    close_context: bool = False
+    close_socket: bool = False
+    voice_settings: VoiceSettings = VoiceSettings()
+
+
+class Body(msgspec.Struct, frozen=True, kw_only=True):
+    """The body of a request over HTTP. Other keys are ignored."""
+
+    text: str
+    model_id: str | None = None
+    language_code: str | None = None
+    seed: int | None = None
+    voice_settings: VoiceSettings = VoiceSettings()
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the address of a socket says, for all its contexts."""
+
+    settings: SessionSettings
+    output_format: str
+    auto_mode: bool
+    sync_alignment: bool
+    closing: Closing
+
+    @property
+    def hold_seconds(self) -> float:
+        return SETTLE_SECONDS if self.auto_mode else HOLD_SECONDS
+
+
+def parse_message(fields: Mapping[str, Any]) -> Message:
+    """The message in a JSON object. Raises RequestError that names the field at fault."""
+    message = _converted(fields, Message)
+    if message.context_id is not None and not 1 <= len(message.context_id) <= _ID_CHARS:
+        raise RequestError(f"`context_id` must be {_FORMS['context_id']}")
+    return message
+
+
+def parse_body(fields: Mapping[str, Any]) -> Body:
+    """The same for a request over HTTP."""
+    if fields.get("text") is None:
+        raise RequestError("`text`, the text to speak, is missing")
+    body = _converted(fields, Body)
+    if body.seed is not None and not 0 <= body.seed < _SEED_LIMIT:
+        raise RequestError(f"`seed` must be {_FORMS['seed']}")
+    return body
+
+
+def key_in(fields: Mapping[str, Any]) -> str | None:
+    """The key that a socket's first message brings."""
+    for name in ("xi_api_key", "xi-api-key"):
+        if isinstance(key := fields.get(name), str):
+            return key
+    authorization = fields.get("authorization")
+    if not isinstance(authorization, str):
+        return None
+    kind, _, key = authorization.strip().partition(" ")
+    return key.strip() if kind.lower() == "bearer" else authorization
+
+
+def wanted_of(
+    query: Mapping[str, str], voice: str, defaults: SessionSettings, info: EngineInfo,
+    voices: Sequence[str],
+) -> Wanted:  # fmt: skip
+    """What a socket's address asks for. Raises RequestError."""
+    output_format = query.get("output_format") or DEFAULT_FORMAT
+    check_format(output_format)
+    closing = query.get("close_context") or "auto"
+    if closing not in ("auto", "drain", "cancel"):
+        raise RequestError(f"`close_context` must be auto, drain or cancel, found {closing[:40]!r}")
+    seed = query.get("seed")
+    if seed and not (seed.isascii() and seed.isdigit() and int(seed[:20]) < _SEED_LIMIT):
+        raise RequestError(f"`seed` must be {_FORMS['seed']}")
+    settings = msgspec.structs.replace(
+        defaults,
+        model=our_model(query.get("model_id"), info),
+        voice=our_voice(voice, voices) or defaults.voice,
+        language=our_language(query.get("language_code") or None, info),
+        seed=int(seed) if seed else None,
+    )
+    auto_mode, sync_alignment = (
+        (query.get(name) or "").lower() in ("true", "1") for name in ("auto_mode", "sync_alignment")
+    )
+    return Wanted(settings, output_format, auto_mode, sync_alignment, closing)  # type: ignore[arg-type]
+
+
+def check_format(name: str) -> None:
+    """Raises Unfit if this server cannot make it."""
+    try:
+        require(parse_format(name))
+    except RequestError as error:
+        raise Unfit(str(error), "output_format_not_allowed") from None
+
+
+def our_voice(name: str, voices: Sequence[str]) -> str | None:
+    """The voice of this server that is meant; None leaves the choice to the checkpoint.
+
+    An id of ElevenLabs' own, 20 letters and digits, means some voice, and gets the checkpoint's
+    default. Raises Unfit for any other name that there is not.
+    """
+    own = {voice.lower(): voice for voice in voices}
+    if name.lower() in own:
+        return own[name.lower()]
+    if _FOREIGN_VOICE.fullmatch(name):
+        return None
+    raise Unfit(
+        f"there is no voice {name[:40]!r}; this server has {', '.join(voices) or 'none by name'}, "
+        "and takes the id of any of ElevenLabs' voices for its own default",
+        "voice_not_found",
+        404,
+    )
+
+
+def our_model(name: str | None, info: EngineInfo) -> str | None:
+    """The loaded checkpoint of this name, if there is one."""
+    return name if name in models_of(info) else None
+
+
+def models_of(info: EngineInfo) -> list[str]:
+    """Names of the loaded checkpoints."""
+    return [one.model for one in info.models or (info,)]
+
+
+def _converted(fields: Mapping[str, Any], kind: type[S]) -> S:
+    given = _without_nulls({_SPELLINGS.get(name, name): value for name, value in fields.items()})
+    try:
+        found = msgspec.convert(given, kind)
+    except msgspec.ValidationError as error:
+        raise _explained(str(error)) from None
+    except UnicodeEncodeError:  # msgspec cannot quote half a character when it complains of one
+        raise RequestError("a field has the wrong type") from None
+    speed = found.voice_settings.speed  # type: ignore[attr-defined]
+    if speed is not None and speed != 1:
+        raise RequestError(
+            "`voice_settings.speed` must be 1, or left out: this server speaks at the voice's own "
+            f"pace, and cannot make it {speed:g} times that"
+        )
+    return found
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_nulls(item) for name, item in value.items() if item is not None}
+    return value
+
+
+def _explained(problem: str) -> RequestError:
+    where = _AT.search(problem)
+    name = where["path"] if where else ""
+    form = _FORMS.get(name)
+    return RequestError(problem if form is None else f"`{name}` must be {form}")

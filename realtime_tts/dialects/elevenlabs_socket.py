@@ -1,0 +1,134 @@
+"""What both of ElevenLabs' sockets share: their address, keys in messages, sound and its text."""
+
+from __future__ import annotations
+
+import abc
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from realtime_tts.dialects import elevenlabs_answer as answer
+from realtime_tts.dialects.context import Messages, Segment, SpeechContext
+from realtime_tts.dialects.elevenlabs_request import (
+    Message,
+    Wanted,
+    key_in,
+    parse_message,
+    wanted_of,
+)
+from realtime_tts.dialects.formats import open_encoder
+from realtime_tts.dialects.socket import SpeechSocket
+from realtime_tts.errors import RequestError
+from realtime_tts.protocol.effects import TurnFailure
+from realtime_tts.server.speech import SpokenSpan
+
+
+@dataclass(slots=True)
+class State:
+    """What a context needs besides its speech."""
+
+    last: str = ""  # the end of its text
+    flushed: bool = False  # the last message of it was a flush without text
+    aligned_ms: int = 0  # up to where its text has been told
+
+
+class ElevenLabsSocket(SpeechSocket):
+    """One socket. Voice, model, language and format are those of its address."""
+
+    idle_seconds = 300.0
+
+    wanted: Wanted
+    """What its address asks for; there once the client is known."""
+
+    # From the client.
+
+    @abc.abstractmethod
+    def take(self, message: Message) -> None:
+        """A message of a client that was let in."""
+
+    def opened(self) -> None:
+        if not self.needs_key:
+            self._agree()
+
+    def received(self, message: dict[str, Any]) -> None:
+        if self.needs_key:
+            self.present_key(key_in(message))
+            if not self.needs_key:
+                self._agree()
+        if not self._closing:
+            self.take(parse_message(message))
+
+    def _agree(self) -> None:
+        """The address is checked once the client is known; what it asks for holds for all."""
+        socket, info = self.websocket, self.front.engine.info
+        voice, voices = socket.path_params["voice"], self.front.voice_names()
+        try:
+            self.wanted = wanted_of(socket.query_params, voice, self.settings(), info, voices)
+            self.front.check_speech(self.wanted.settings)
+        except RequestError as error:
+            failure = TurnFailure(answer.reason_of(error), str(error), False)
+            self.fail(failure, answer.close_code(failure))
+
+    def begin(self, context_id: str) -> SpeechContext:
+        """A new context. Raises SpeechError if there is no place for it."""
+        wanted = self.wanted
+        return self.open_context(
+            context_id,
+            wanted.settings,
+            lambda: open_encoder(wanted.output_format),
+            hold_seconds=wanted.hold_seconds,
+            tag=State(),
+        )
+
+    def feed(self, context: SpeechContext, message: Message) -> None:
+        """Its text, and its flush. Raises RequestError."""
+        text, state = message.text or "", context.tag
+        most = self.limits.max_text_chars
+        if len(text) > most:
+            raise RequestError(f"`text` must have at most {most} characters, it has {len(text)}")
+        if text:
+            context.feed(self._joined(state, text))
+        if text.strip():
+            state.flushed = False
+        if message.flush:
+            context.flush()
+            state.last, state.flushed = "", not text.strip()
+        context.touch()
+
+    def _joined(self, state: State, text: str) -> str:
+        """With `auto_mode` whole sentences come, without the space between them."""
+        apart = state.last.isspace() or text[0].isspace()
+        glue = self.wanted.auto_mode and state.last and not apart
+        state.last = text[-1]
+        return " " + text if glue else text
+
+    # To the client.
+
+    def sound(self, context: SpeechContext, segment: Segment, data: bytes) -> Messages:
+        return [encoded(answer.sound(data), context.id)]
+
+    def spoken(self, context: SpeechContext, segment: Segment, span: SpokenSpan) -> Messages:
+        """Who asks for `sync_alignment`, LiveKit does, takes times as the context's; the others add
+        those of the messages up, as the API documents them."""
+        state: State = context.tag
+        told = answer.times(span, 0 if self.wanted.sync_alignment else state.aligned_ms)
+        state.aligned_ms = round(span.end * 1000)
+        return [encoded(told, context.id)]
+
+    def refusal(self, failure: TurnFailure) -> Messages:
+        return [encoded(answer.error(failure))]
+
+    def fail(self, failure: TurnFailure, code: int) -> None:
+        self._count(failure, fatal=True)
+        self.say(*self.refusal(failure))
+        self.close(code, answer.close_reason(failure))
+
+    @classmethod
+    def denial(cls, status: int, failure: TurnFailure) -> Any:
+        return answer.detail(answer.name_of(failure), failure.message)
+
+
+def encoded(message: dict[str, Any], context_id: str = "") -> str:
+    """Clients look for the context under either name."""
+    named = {"contextId": context_id, "context_id": context_id} if context_id else {}
+    return json.dumps({**message, **named})

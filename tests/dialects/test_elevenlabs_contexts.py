@@ -1,0 +1,379 @@
+"""ElevenLabs' socket of many texts, with the messages of Pipecat 1.14 and LiveKit agents 1.8."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from asking import SLOW
+from elevens import FRAME, TENTH, Client, alignments, eleven, sound_of
+
+from realtime_tts.config import LimitsConfig, ServerConfig
+from realtime_tts.engine.fake import Faults
+
+TEXT = "Hello there, how are you?"
+LONG = "A long answer that nobody wants to hear. " * 5
+LIVEKIT = (
+    "&enable_ssml_parsing=false&enable_logging=true&inactivity_timeout=180"
+    "&apply_text_normalization=auto&sync_alignment=true&auto_mode=true"
+)
+PIPECAT = "&auto_mode=true"
+
+
+async def livekit_begins(client: Client, context_id: str) -> None:
+    await client.send(text=" ", voice_settings={}, context_id=context_id)
+
+
+async def livekit_ends(client: Client, context_id: str) -> None:
+    await client.send(text="", context_id=context_id, flush=True)
+    await client.send(context_id=context_id, close_context=True)
+
+
+async def test_a_turn_of_livekit(speech: Any) -> None:
+    async with speech() as server, eleven(server, LIVEKIT) as client:
+        await livekit_begins(client, "a")
+        for sentence in ("Hello there. ", "How are you? "):
+            await client.send(text=sentence, context_id="a", flush=True)
+        await livekit_ends(client, "a")
+        seen = await client.until("isFinal")
+        assert {message["contextId"] for message in seen} == {"a"}
+        assert {message["context_id"] for message in seen} == {"a"}
+        assert len(sound_of(seen)) >= len("Hello there.How are you?") * FRAME
+        chars = "".join(char for one in alignments(seen) for char in one["chars"])
+        assert chars.split() == ["Hello", "there.", "How", "are", "you?"]
+        starts = [start for one in alignments(seen) for start in one["charStartTimesMs"]]
+        assert starts == sorted(starts)  # from the context's first sound, as LiveKit reads them
+        assert 0.7 < starts[-1] / (len(sound_of(seen)) / 48) <= 1
+        assert not seen[-1]["audio"]
+        await server.settled_engine()
+
+
+async def test_a_turn_of_livekit_without_text_has_an_end(speech: Any) -> None:
+    async with speech() as server, eleven(server, LIVEKIT) as client:
+        await livekit_begins(client, "a")
+        await livekit_ends(client, "a")
+        (only,) = await client.until("isFinal", "a")
+        assert not only["audio"]
+
+
+async def test_a_barge_in_of_livekit_is_silence_at_once(speech: Any) -> None:
+    async with speech(engine=SLOW) as server, eleven(server, LIVEKIT) as client:
+        await livekit_begins(client, "old")
+        await client.send(text=LONG, context_id="old", flush=True)
+        await client.until("audio", "old")
+        await client.send(context_id="old", close_context=True)
+        await livekit_begins(client, "new")
+        await client.send(text="New. ", context_id="new", flush=True)
+        await livekit_ends(client, "new")
+        seen = await client.until("isFinal", "new")
+        finals = [n for n, m in enumerate(seen) if m["isFinal"] and m["contextId"] == "old"]
+        assert len(finals) == 1
+        assert not sound_of(seen[finals[0] :], "old")
+        assert len(sound_of(seen, "new")) >= len("New.") * FRAME
+        assert server.value("tts_turns_total", reason="interrupted") == 1
+        await server.settled_engine()
+
+
+async def test_turns_of_pipecat(speech: Any) -> None:
+    """Whole sentences without the space between them, keep-alives, and the way it leaves."""
+    async with speech() as server, eleven(server, PIPECAT) as client:
+        commands = server.spy_on_commands()
+        await client.send(text="")
+        for turn in ("one", "two", "three"):
+            await client.send(text=" ", context_id=turn, voice_settings={"stability": 0.5})
+            await client.send(text="Your table is free.", context_id=turn)
+            await client.send(text="", context_id=turn)
+            await client.send(text="Come at eight.", context_id=turn)
+            await client.send(context_id=turn, flush=True)
+            await client.send(context_id=turn, close_context=True)
+            seen = await client.until("isFinal")
+            assert {message["contextId"] for message in seen} == {turn}
+            text = "Your table is free. Come at eight."
+            assert len(sound_of(seen)) == len(text) * FRAME
+        ids = [id for command in commands for id in getattr(command, "ids", ())]
+        assert len(ids) == 3 * len(text)
+        await client.send(close_socket=True)
+        await client.rest()
+        assert client.socket.close_code == 1000
+        await server.settled()
+
+
+async def test_a_barge_in_of_pipecat_after_the_end_of_the_text(speech: Any) -> None:
+    async with speech(engine=SLOW) as server, eleven(server, PIPECAT) as client:
+        await client.send(text=" ", context_id="a")
+        await client.send(text=LONG, context_id="a")
+        await client.send(context_id="a", flush=True)
+        await client.send(context_id="a", close_context=True)
+        await client.until("audio")
+        await client.send(context_id="a", close_context=True)
+        seen = await client.until("isFinal")
+        assert len(sound_of(seen)) < len(LONG) * FRAME
+        await server.settled_engine()
+
+
+async def test_tokens_of_pipecat_are_joined_as_they_come(speech: Any) -> None:
+    async with speech() as server, eleven(server, "&auto_mode=false") as client:
+        await client.send(text=" ", context_id="a")
+        for token in ("I can h", "el", "p, surely", "."):
+            await client.send(text=token, context_id="a")
+        await client.send(context_id="a", flush=True)
+        await client.send(context_id="a", close_context=True)
+        seen = await client.until("isFinal")
+        assert len(sound_of(seen)) == len("I can help, surely.") * FRAME
+
+
+@pytest.mark.parametrize(
+    ("closing", "whole"), [("drain", True), ("cancel", False), ("auto", False)]
+)
+async def test_what_a_close_means_can_be_said(speech: Any, closing: str, whole: bool) -> None:
+    async with speech(engine=SLOW) as server:
+        async with eleven(server, f"&close_context={closing}") as client:
+            await client.send(text=TEXT, context_id="a")
+            if closing == "cancel":
+                await client.send(context_id="a", flush=True)
+            await client.send(context_id="a", close_context=True)
+            seen = await client.until("isFinal")
+            assert (len(sound_of(seen)) == len(TEXT) * FRAME) is whole
+
+
+async def test_leaving_waits_for_what_was_flushed(speech: Any) -> None:
+    async with speech(engine=SLOW) as server, eleven(server) as client:
+        await client.send(text=TEXT, context_id="heard")
+        await client.send(context_id="heard", flush=True)
+        await client.send(text=LONG, context_id="dropped")
+        await client.until("audio", "dropped")
+        await client.send(close_socket=True)
+        await client.send(text="Too late.", context_id="late")
+        seen = await client.rest()
+        finals = [message["contextId"] for message in seen if message["isFinal"]]
+        assert sorted(finals) == ["dropped", "heard"] and finals[0] == "dropped"
+        assert not sound_of(seen, "late")
+        assert client.socket.close_code == 1000
+
+
+async def test_contexts_at_once(speech: Any) -> None:
+    async with speech() as server, eleven(server) as client:
+        names = [f"c{number}" for number in range(20)]
+        for name in names:
+            await client.send(text=f"Hello from {name}.", context_id=name)
+            await client.send(context_id=name, flush=True)
+            await client.send(context_id=name, close_context=True)
+        seen: list[dict[str, Any]] = []
+        for _ in names:
+            seen += await client.until("isFinal")
+        for name in names:
+            assert len(sound_of(seen, name)) == len(f"Hello from {name}.") * FRAME
+
+
+async def test_messages_without_an_id_are_of_one_context(speech: Any) -> None:
+    async with speech() as server, eleven(server) as client:
+        await client.send(text="Hello ")
+        await client.send(text="there.", flush=True)
+        await client.send(flush=True)
+        await client.send(close_context=True)
+        seen = await client.until("isFinal")
+        assert {message["contextId"] for message in seen} == {"default"}
+        assert len(sound_of(seen)) == len("Hello there.") * FRAME
+
+
+async def test_the_other_spelling_of_ids(speech: Any) -> None:
+    async with speech() as server, eleven(server) as client:
+        await client.send(text="Hello.", contextId="x", context_id=None)
+        await client.send(contextId="x", flush=True)
+        await client.send(contextId="x", close_context=True)
+        assert sound_of(await client.until("isFinal", "x"))
+
+
+async def test_a_pause_speaks_what_there_is(speech: Any) -> None:
+    async with speech() as server, eleven(server, "&auto_mode=true") as client:
+        await client.send(text="Let me look that up", context_id="a")
+        heard = b""
+        while len(heard) < len("Let me look that up") * FRAME:
+            heard += sound_of([await client.next()])
+
+
+@pytest.mark.parametrize("text", ["…", "🙂", "-"])
+async def test_nothing_to_speak_is_a_little_silence(speech: Any, text: str) -> None:
+    async with speech() as server, eleven(server) as client:
+        await client.send(text=text, context_id="a")
+        await client.send(context_id="a", flush=True)
+        await client.send(context_id="a", close_context=True)
+        assert sound_of(await client.until("isFinal")) == TENTH
+
+
+async def test_an_id_may_begin_again(speech: Any) -> None:
+    async with speech() as server, eleven(server) as client:
+        for _ in range(30):
+            await client.send(text="Once more, from the top. ", context_id="a")
+            await client.send(context_id="a", close_context=True)
+            await client.until("isFinal", "a")
+        await server.settled_engine()
+
+
+async def test_contexts_that_nobody_ends_end(speech: Any) -> None:
+    limits = LimitsConfig(turn_idle_seconds=0.1)
+    async with speech(ServerConfig(port=0, limits=limits)) as server, eleven(server) as client:
+        for number in range(20):
+            await client.send(text=" ", context_id=f"c{number}")
+        for _ in range(20):
+            await client.until("isFinal")
+        assert server.running.front.sessions == 1
+
+
+# What cannot be taken.
+
+
+@pytest.mark.parametrize(
+    ("fields", "names"),
+    [
+        ({"text": 5}, "text"),
+        ({"text": "a" * 20_000}, "16384"),
+        ({"flush": "yes"}, "flush"),
+        ({"close_context": 1}, "close_context"),
+        ({"voice_settings": {"speed": 1.2}}, "speed"),
+        ({"context_id": ""}, "context_id"),
+        ({"context_id": "x" * 600}, "context_id"),
+        ({"context_id": ["\ud800"]}, "context_id"),
+        ({"context_id": {"a": 1}}, "context_id"),
+    ],
+)
+async def test_what_is_wrong_is_said_and_the_socket_goes_on(
+    speech: Any, fields: dict[str, Any], names: str
+) -> None:
+    async with speech() as server, eleven(server) as client:
+        await client.send(**({"text": "Hello.", "context_id": "a"} | fields))
+        error = (await client.until("error"))[-1]
+        assert names in error["message"]
+        if fields.get("context_id") is None:
+            assert error["contextId"] == error["context_id"] == "a"
+        await client.send(text="Fine.", context_id="b")
+        await client.send(context_id="b", flush=True)
+        await client.send(context_id="b", close_context=True)
+        assert sound_of(await client.until("isFinal", "b"), "b")
+
+
+@pytest.mark.parametrize("raw", ["", "[]", "{", '"a"', "{" * 5_000, b"\x00", '{"text": 1e999}'])
+async def test_garbage_is_an_error_and_no_more(speech: Any, raw: Any) -> None:
+    async with speech() as server, eleven(server) as client:
+        await client.send(text="Hello ", context_id="mine")
+        await client.socket.send(raw)
+        assert (await client.until("error"))[-1]["message"]
+        await client.send(text="there.", context_id="mine")
+        await client.send(context_id="mine", flush=True)
+        await client.send(context_id="mine", close_context=True)
+        await client.until("isFinal", "mine")
+
+
+async def test_a_huge_message_closes_this_socket_alone(speech: Any) -> None:
+    async with speech() as server, eleven(server) as other:
+        await other.send(text="Hello ", context_id="a")
+        async with eleven(server) as client:
+            await client.send(text="a" * 3_000_000, context_id="a")
+            await client.rest()
+            assert client.socket.close_code == 1009
+        await other.send(context_id="a", flush=True)
+        await other.until("audio")
+
+
+async def test_text_for_a_closed_context_is_refused(speech: Any) -> None:
+    async with speech(engine=SLOW) as server, eleven(server) as client:
+        await client.send(text=TEXT, context_id="a")
+        await client.send(context_id="a", flush=True)
+        await client.send(context_id="a", close_context=True)
+        await client.send(text="More.", context_id="a")
+        seen = await client.until("isFinal", "a")
+        assert any("closed" in message.get("message", "") for message in seen)
+        assert len(sound_of(seen)) == len(TEXT) * FRAME
+
+
+async def test_what_there_is_not_is_passed_over(speech: Any) -> None:
+    async with speech() as server, eleven(server) as client:
+        for message in (
+            {"close_context": True}, {"flush": True}, {"text": "", "context_id": "a"},
+            {"text": "", "flush": True, "context_id": "a"}, {"context_id": "b"}, {},
+        ):  # fmt: skip
+            await client.send(**message)
+        await client.send(text="Hello.", context_id="a")
+        (await client.until("audio"))
+        assert server.running.front.sessions == 1
+
+
+async def test_halves_of_characters(speech: Any) -> None:
+    async with speech() as server, eleven(server) as client:
+        for name in ("a", "\ud800"):
+            await client.send(text="Well \ud83d there.", context_id=name)
+            await client.send(context_id=name, flush=True)
+            await client.send(context_id=name, close_context=True)
+            seen = await client.until("isFinal", name)
+            assert sound_of(seen) and not any("error" in message for message in seen)
+
+
+# Overload, failure, end.
+
+
+async def test_no_place_for_a_context_loses_its_text_and_nothing_else(speech: Any) -> None:
+    config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
+    async with speech(config) as server, eleven(server) as client:
+        await client.send(text="Hello ", context_id="a")
+        await client.send(text=" ", context_id="b")
+        error = (await client.until("error"))[-1]
+        assert (error["contextId"], error["code"], error["isFinal"]) == ("b", 1013, True)
+        assert error["error"] == "too_many_concurrent_requests"
+        await client.send(text="Lost.", context_id="b")  # the rest of what was refused
+        await client.send(text="there.", context_id="a")
+        await client.send(context_id="a", flush=True)
+        await client.send(context_id="a", close_context=True)
+        seen = await client.until("isFinal", "a")
+        assert not any("error" in message for message in seen)
+        await client.send(text=" ", context_id="b")  # begins anew
+        await client.send(text="Found.", context_id="b")
+        assert len(sound_of(await client.until("audio", "b"))) > 0
+
+
+async def test_too_many_contexts_of_one_socket(speech: Any) -> None:
+    async with speech() as server, eleven(server) as client:
+        for number in range(65):
+            await client.send(text=" ", context_id=f"c{number}")
+        error = (await client.until("error"))[-1]
+        assert (error["error"], error["contextId"]) == ("max_active_conversations", "c64")
+
+
+async def test_a_failure_of_the_engine_is_the_end_of_its_context(speech: Any) -> None:
+    faults = Faults()
+    async with speech(engine=SLOW, faults=faults) as server, eleven(server) as client:
+        await client.send(text="A text that will fail in the middle. ", context_id="bad")
+        await client.until("audio", "bad")
+        faults.numerics.update(server.engine._rows)
+        error = (await client.until("error"))[-1]
+        assert (error["contextId"], error["isFinal"]) == ("bad", True)
+        await client.send(text="the rest of it", context_id="bad")
+        await client.send(text="Well.", context_id="good")
+        await client.send(context_id="good", flush=True)
+        await client.send(context_id="good", close_context=True)
+        seen = await client.until("isFinal", "good")
+        assert not sound_of(seen, "bad") and sound_of(seen, "good")
+
+
+async def test_a_drain_lets_contexts_finish(speech: Any) -> None:
+    async with speech(engine=SLOW) as server, eleven(server) as client:
+        await client.send(text=TEXT, context_id="a")
+        await client.until("audio")
+        server.running.front.drain()
+        await client.send(text="No.", context_id="b")
+        await client.send(context_id="a", flush=True)
+        await client.send(context_id="a", close_context=True)
+        seen = await client.rest()
+        assert [m["contextId"] for m in seen if m.get("error") == "going_away"] == ["b"]
+        assert any(m["isFinal"] and m["contextId"] == "a" for m in seen if "isFinal" in m)
+        assert client.socket.close_code == 1001
+
+
+async def test_hanging_up_in_the_middle_frees_all(speech: Any) -> None:
+    async with speech(engine=SLOW) as server:
+        async with eleven(server) as client:
+            for name in "abcdef":
+                await client.send(text=LONG, context_id=name)
+            await client.until("audio", "f")
+            client.socket.transport.abort()
+        await server.settled()
+        assert server.value("tts_turns_total", reason="closed") == 6

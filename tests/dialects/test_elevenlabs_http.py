@@ -1,0 +1,244 @@
+"""ElevenLabs' API over HTTP: speech, with and without times, voices and models."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from typing import Any
+
+import httpx2
+import pytest
+from asking import SLOW
+from elevens import FRAME, TENTH
+
+from realtime_tts.config import LimitsConfig, ServerConfig
+
+TEXT = "Hello there, how are you?"
+SPEECH = "/v1/text-to-speech/alto"
+ROUTES = ("", "/stream", "/with-timestamps", "/stream/with-timestamps")
+OURS = {"xi-api-key": "none"}
+
+
+async def post(server: Any, rest: str = "", **options: Any) -> httpx2.Response:
+    asked = {"json": {"text": TEXT}, "params": {"output_format": "pcm_24000"}, **options}
+    async with httpx2.AsyncClient(base_url=server.running.url, timeout=20) as client:
+        return await client.post(SPEECH + rest, **asked)
+
+
+async def get(server: Any, path: str, **options: Any) -> httpx2.Response:
+    async with httpx2.AsyncClient(base_url=server.running.url, timeout=20) as client:
+        return await client.get(path, **options)
+
+
+def objects(response: httpx2.Response) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in response.text.splitlines() if line]
+
+
+@pytest.mark.parametrize("rest", ["", "/stream"])
+async def test_bytes_are_the_sound(speech: Any, rest: str) -> None:
+    async with speech() as server:
+        response = await post(server, rest)
+        assert response.status_code == 200
+        assert response.headers["content-type"] == "audio/pcm"
+        assert len(response.content) == len(TEXT) * FRAME
+        assert (await post(server, rest, json={"text": "…"})).content == TENTH
+        telephone = await post(server, rest, params={"output_format": "ulaw_8000"})
+        assert telephone.headers["content-type"] == "audio/basic"
+        assert len(telephone.content) == pytest.approx(8_000 * len(TEXT) * 0.08, rel=0.01)
+        await server.settled()
+
+
+async def test_mp3_unless_something_else_is_asked_for(speech: Any) -> None:
+    pytest.importorskip("av", reason="needs the extra codecs")
+    async with speech() as server:
+        response = await post(server, params={})
+        assert response.headers["content-type"] == "audio/mpeg"
+        assert len(response.content) == pytest.approx(16_000 * len(TEXT) * 0.08, rel=0.1)
+
+
+@pytest.mark.parametrize("rest", ["/with-timestamps", "/stream/with-timestamps"])
+async def test_characters_come_with_the_sound(speech: Any, rest: str) -> None:
+    async with speech() as server:
+        response = await post(server, rest)
+        assert response.headers["content-type"] == "application/json"
+        seen = objects(response)
+        assert (len(seen) == 1) is (rest == "/with-timestamps")
+        sound = b"".join(base64.b64decode(one["audio_base64"]) for one in seen)
+        assert len(sound) == len(TEXT) * FRAME
+        chars, starts, ends = [], [], []
+        for one in seen:
+            assert one["alignment"] == one["normalized_alignment"]
+            times = one["alignment"] or {}
+            chars += times.get("characters", [])
+            starts += times.get("character_start_times_seconds", [])
+            ends += times.get("character_end_times_seconds", [])
+        assert "".join(chars) == TEXT and len(chars) == len(starts) == len(ends)
+        assert starts == sorted(starts) and starts[0] == 0
+        assert all(start <= end for start, end in zip(starts, ends, strict=True))
+        assert ends[-1] == pytest.approx(len(sound) / 48_000, abs=0.002)
+
+
+@pytest.mark.parametrize("rest", ROUTES)
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        ({"json": {"text": ""}}, "text"),
+        ({"json": {}}, "text"),
+        ({"json": {"text": None}}, "text"),
+        ({"json": {"text": 5}}, "text"),
+        ({"json": {"text": "a" * 20_000}}, "16384"),
+        ({"json": {"text": "a", "voice_settings": {"speed": 0.8}}}, "speed"),
+        ({"json": {"text": "a", "seed": -1}}, "seed"),
+        ({"params": {"output_format": "pcm_7"}}, "pcm_7"),
+        ({"content": b"\xff", "json": None}, "UTF-8"),
+        ({"content": b"{", "json": None}, "JSON"),
+        ({"content": b"x" * 400_000, "json": None}, "bytes"),
+    ],
+)
+async def test_what_is_wrong_has_a_status(
+    speech: Any, rest: str, options: dict[str, Any], names: str
+) -> None:
+    async with speech() as server:
+        response = await post(server, rest, **options)
+        assert response.status_code == 400
+        detail = response.json()["detail"]
+        assert names in detail["message"] and detail["status"]
+        assert response.headers["x-request-id"] == detail["request_id"]
+        assert server.running.front.sessions == 0
+
+
+async def test_what_other_servers_have_is_accepted(speech: Any) -> None:
+    body = {
+        "text": "Hello.", "model_id": "eleven_v9", "language_code": "xx", "seed": 7,
+        "voice_settings": {"stability": 0.5, "speed": 1.0, "style": None}, "previous_text": "So.",
+        "pronunciation_dictionary_locators": None, "apply_text_normalization": "auto",
+        "unheard_of": {"a": None},
+    }  # fmt: skip
+    query = {"output_format": "pcm_24000", "enable_logging": "false", "x": "y"}
+    async with speech() as server:
+        async with httpx2.AsyncClient(base_url=server.running.url) as client:
+            path = "/v1/text-to-speech/21m00Tcm4TlvDq8ikWAM/stream"
+            response = await client.post(path, json=body, params=query)
+        assert len(response.content) == len("Hello.") * FRAME
+
+
+async def test_an_unknown_voice_is_404(speech: Any) -> None:
+    async with speech() as server:
+        async with httpx2.AsyncClient(base_url=server.running.url) as client:
+            response = await client.post("/v1/text-to-speech/nobody", json={"text": TEXT})
+        assert response.status_code == 404
+        detail = response.json()["detail"]
+        assert detail["status"] == "voice_not_found" and "alto" in detail["message"]
+
+
+async def test_too_much_is_429_and_says_when(speech: Any) -> None:
+    config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
+    async with speech(config, engine=SLOW) as server:
+        first = asyncio.create_task(post(server))
+        while not server.running.front.sessions:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        response = await post(server, "/stream")
+        assert response.status_code == 429 and int(response.headers["retry-after"]) >= 1
+        assert response.json()["detail"]["status"] == "too_many_concurrent_requests"
+        assert (await first).status_code == 200
+        await server.settled()
+
+
+@pytest.mark.parametrize("rest", ["/stream", "/stream/with-timestamps"])
+async def test_a_failure_in_the_middle_cuts_the_answer(speech: Any, rest: str) -> None:
+    async with speech(engine=SLOW) as server:
+        asked = asyncio.create_task(post(server, rest, json={"text": TEXT * 5}))
+        while not server.value("tts_packets_total"):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        server.engine.faults.numerics.update(server.engine._rows)
+        with pytest.raises(httpx2.TransportError):
+            await asked
+
+
+async def test_a_failure_before_an_answer_in_one_has_a_status(speech: Any) -> None:
+    async with speech(engine=SLOW) as server:
+        asked = asyncio.create_task(post(server, "/with-timestamps", json={"text": TEXT * 5}))
+        while not server.value("tts_packets_total"):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        server.engine.faults.numerics.update(server.engine._rows)
+        response = await asked
+        assert response.status_code >= 500 and response.json()["detail"]["message"]
+
+
+async def test_hanging_up_frees_the_place(speech: Any) -> None:
+    async with speech(engine=SLOW) as server:
+        url = server.running.url + SPEECH + "/stream?output_format=pcm_24000"
+        async with httpx2.AsyncClient() as client:
+            async with client.stream("POST", url, json={"text": TEXT * 20}) as response:
+                async for _ in response.aiter_bytes():
+                    break
+        await server.settled()
+        assert server.value("tts_turns_total", reason="closed") == 1
+
+
+# Lists.
+
+
+async def test_voices_and_models_for_whoever_asks(speech: Any) -> None:
+    """The same paths are OpenAI's and our own."""
+    async with speech() as server:
+        for headers in (OURS, {"X-Fern-SDK-Name": "elevenlabs"}):
+            voices = (await get(server, "/v1/voices", headers=headers)).json()["voices"]
+            names = [voice["voice_id"] for voice in voices]
+            assert names == ["alto", "bass", "soprano", "tenor"]
+            assert {"name", "category", "labels"} < set(voices[0])
+            (model,) = (await get(server, "/v1/models", headers=headers)).json()
+            assert model["can_do_text_to_speech"] is True and model["languages"]
+            one = await get(server, "/v1/voices/Alto", headers=headers)
+            assert one.json()["voice_id"] == "alto"
+            missing = await get(server, "/v1/voices/nobody", headers=headers)
+            assert missing.status_code == 404
+            assert missing.json()["detail"]["status"] == "voice_not_found"
+        native = (await get(server, "/v1/voices")).json()
+        assert native["voices"] == names and native["details"]
+        theirs = (await get(server, "/v1/models", headers={"Authorization": "Bearer x"})).json()
+        assert theirs["object"] == "list" and theirs["data"][0]["id"] == model["model_id"]
+
+
+async def test_voices_in_pages(speech: Any) -> None:
+    async with speech() as server:
+        page = (await get(server, "/v2/voices", params={"page_size": 3})).json()
+        assert [voice["voice_id"] for voice in page["voices"]] == ["alto", "bass", "soprano"]
+        assert (page["has_more"], page["total_count"]) == (True, 4)
+        rest = {"page_size": 3, "next_page_token": page["next_page_token"]}
+        page = (await get(server, "/v2/voices", params=rest)).json()
+        assert [voice["voice_id"] for voice in page["voices"]] == ["tenor"]
+        assert page["has_more"] is False and page["next_page_token"] is None
+        found = (await get(server, "/v2/voices", params={"search": "BA", "page_size": "x"})).json()
+        assert [voice["voice_id"] for voice in found["voices"]] == ["bass"]
+        asked = (await get(server, "/v2/voices", params={"voice_ids": ["bass", "tenor"]})).json()
+        assert asked["total_count"] == 2
+
+
+async def test_a_method_that_is_not_for_a_path(speech: Any) -> None:
+    async with speech() as server:
+        response = await get(server, SPEECH)
+        assert response.status_code == 405 and "POST" in response.json()["detail"]["message"]
+        async with httpx2.AsyncClient(base_url=server.running.url) as client:
+            response = await client.post("/v1/text-to-dialogue/stream", json={})
+        assert response.status_code == 404
+        assert "eleven_flash_v2_5" in response.json()["detail"]["message"]
+
+
+async def test_keys_guard_all_of_it(speech: Any) -> None:
+    key = "sesame-open-12345"
+    async with speech(ServerConfig(port=0, api_keys=(key,))) as server:
+        for headers in ({}, {"xi-api-key": "wrong"}):
+            denied = await post(server, "/stream", headers=headers)
+            assert denied.status_code == 401
+            assert denied.json()["detail"]["status"] == "invalid_api_key"
+            assert (await get(server, "/v2/voices", headers=headers)).status_code == 401
+        wrong = {"xi-api-key": "wrong"}
+        for path in ("/v1/voices", "/v1/models", "/v1/voices/alto"):
+            denied = await get(server, path, headers=wrong)
+            assert (denied.status_code, list(denied.json())) == (401, ["detail"])
+            assert "detail" not in (await get(server, path)).json()
+        known = {"xi-api-key": key}
+        assert (await post(server, headers=known)).status_code == 200
+        assert (await get(server, "/v1/models", headers=known)).status_code == 200

@@ -1,0 +1,93 @@
+"""What is read out of ElevenLabs' messages; whatever comes, only a RequestError goes out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from realtime_tts.dialects.elevenlabs_request import (
+    Body,
+    Message,
+    Unfit,
+    check_format,
+    key_in,
+    our_voice,
+    parse_body,
+    parse_message,
+    wanted_of,
+)
+from realtime_tts.engine.fake import FakeEngine
+from realtime_tts.errors import RequestError
+from realtime_tts.server.front import session_defaults
+
+VOICES = ("ava", "kal")
+FIELDS = [
+    "text", "context_id", "contextId", "flush", "close_context", "close_socket", "voice_settings",
+    "generation_config", "xi_api_key", "xi-api-key", "authorization", "speed", "seed", "model_id",
+    "language_code", "else",
+]  # fmt: skip
+text = st.text(alphabet=st.characters(exclude_categories=[]))
+leaves = st.none() | st.booleans() | st.integers() | st.floats() | text
+values = st.recursive(
+    leaves, lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(FIELDS), inner)
+)
+
+
+@given(st.dictionaries(st.sampled_from(FIELDS), values))
+def test_anything_is_read_or_refused(fields: dict[str, Any]) -> None:
+    for parse, kind in ((parse_message, Message), (parse_body, Body)):
+        try:
+            assert isinstance(parse(fields), kind)
+        except RequestError as error:
+            str(error).encode(errors="surrogatepass")
+    assert isinstance(key_in(fields), str | None)
+
+
+@given(st.dictionaries(st.sampled_from(["output_format", "seed", "close_context", "auto_mode",
+                                        "language_code", "model_id"]), text), text)  # fmt: skip
+def test_any_address_is_read_or_refused(query: dict[str, str], voice: str) -> None:
+    info = FakeEngine().info
+    try:
+        wanted = wanted_of(query, voice, session_defaults(info, 3.0), info, info.voices)
+    except RequestError as error:
+        str(error).encode(errors="surrogatepass")
+    else:
+        assert wanted.hold_seconds > 0
+
+
+def test_null_is_absent_at_every_depth() -> None:
+    given_fields = dict.fromkeys(FIELDS) | {"text": "a", "voice_settings": {"speed": None}}
+    assert parse_message(given_fields) == parse_message({"text": "a"})
+    assert parse_body(given_fields) == parse_body({"text": "a"})
+
+
+@pytest.mark.parametrize(
+    ("voice", "ours"), [("AVA", "ava"), ("kal", "kal"), ("hpp4J3VqNfWAUOO0d1Us", None)]
+)
+def test_voices(voice: str, ours: str | None) -> None:
+    assert our_voice(voice, VOICES) == ours
+
+
+@pytest.mark.parametrize("voice", ["", "nobody", "hpp4J3VqNfWAUOO0d1U", "hpp4J3VqNfWAUOO0d1U-"])
+def test_voices_that_there_are_not(voice: str) -> None:
+    with pytest.raises(Unfit, match="ava, kal") as caught:
+        our_voice(voice, VOICES)
+    assert (caught.value.reason, caught.value.status) == ("voice_not_found", 404)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["mp3_22050_32", "mp3_24000_48", "mp3_44100_192", "opus_48000_32", "opus_48000_192"],
+)
+def test_compressed_formats_of_the_original(name: str) -> None:
+    pytest.importorskip("av", reason="needs the extra codecs")
+    check_format(name)
+
+
+@pytest.mark.parametrize("rate", [8_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000])
+def test_formats_of_samples(rate: int) -> None:
+    check_format(f"pcm_{rate}")
+    check_format("wav_" + str(rate))

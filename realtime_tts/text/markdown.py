@@ -26,7 +26,10 @@ from realtime_tts.text.marks import Step, closing_bracket, run_length, starts_wi
 from realtime_tts.text.speech_writer import Gap, SpeechWriter
 
 _UNREAD = rf"\s{EMOJI}{INVISIBLE}{ZERO_WIDTH_JOINER}"
-_PLAIN = re.compile(rf"[^\\`*_~\[\]!<|hHwW{_UNREAD}]+")  # h and w may start an address
+# h and w may start an address: not within an English word, nor where http and www cannot follow.
+_PLAIN_CHAR = rf"[^\\`*_~\[\]!<|hHwW{_UNREAD}]|(?<=[A-Za-z])[hHwW]|[hH](?=[^tT])|[wW](?=[^wW])"
+_PLAIN = re.compile(rf"(?:{_PLAIN_CHAR})+")
+_PLAIN_WORDS = re.compile(rf"(?:{_PLAIN_CHAR})+(?: (?:{_PLAIN_CHAR})+)*")
 _PLAIN_CODE = re.compile(rf"[^`\]{_UNREAD}]+")
 _ESCAPABLE = frozenset("\\`*_{}[]()#+-.!|~><")
 _LINE_BREAK_TAGS = ("<br>", "<br/>", "<br />")
@@ -147,7 +150,7 @@ class MarkdownReader:
             if step != 0:
                 return step
             self._cell_start = False
-        plain = _PLAIN.match(window)
+        plain = (_PLAIN if self._table else _PLAIN_WORDS).match(window)
         if plain:
             return self._say(plain.group(), at)
         step = self._unread(window, at)

@@ -9,7 +9,8 @@ expression engine, so that both agree in every Unicode version.
 
 from __future__ import annotations
 
-from enum import Enum
+import re
+from enum import IntEnum, auto
 from functools import lru_cache
 
 from tokenizers import Regex, pre_tokenizers
@@ -25,27 +26,31 @@ PATTERN = (
 )
 SPLIT = pre_tokenizers.Split(Regex(PATTERN), behavior="isolated", invert=False)
 
+_ENGLISH = re.compile("[A-Za-z]+")  # letters one and all: no need to look at each
+
 # U+017F, the long s, is an "s" to a case-insensitive expression.
 _CONTRACTIONS = frozenset(("'s", "'ſ", "'t", "'m", "'d", "'re", "'ve", "'ll"))
 
 
-class CharClass(Enum):
-    LETTER = "letter"
-    NUMBER = "number"
-    NEWLINE = "newline"
-    SPACE = "space"
-    OTHER = "other"
+class CharClass(IntEnum):  # its hash, unlike Enum's, is not computed in Python
+    LETTER = auto()
+    NUMBER = auto()
+    NEWLINE = auto()
+    SPACE = auto()
+    OTHER = auto()
 
 
-class _Open(Enum):
+class _Open(IntEnum):
     """What the open pre-token is, and so what can still join it."""
 
-    NOTHING = "nothing"
-    WHITE = "white space"
-    LEAD = "one character that may lead a word or punctuation"
-    WORD = "word"
-    PUNCTUATION = "punctuation"
-    ENDED_PUNCTUATION = "punctuation and newlines"
+    NOTHING = auto()
+    WHITE = auto()
+    LEAD = auto()
+    """One character that may lead a word or punctuation."""
+    WORD = auto()
+    PUNCTUATION = auto()
+    ENDED_PUNCTUATION = auto()
+    """Punctuation, then newlines."""
 
 
 _LETTER, _NUMBER, _NEWLINE = CharClass.LETTER, CharClass.NUMBER, CharClass.NEWLINE
@@ -110,10 +115,19 @@ class PreTokenBuffer:
     def feed(self, text: str) -> list[str]:
         """Add normalised text; return the pre-tokens it completed, in order."""
         closed: list[str] = []
-        for char in text:
+        at = 0
+        while at < len(text):
+            char = text[at]
             kind = char_class(char)
             self._decide(kind, closed)
-            self._add(char, kind, closed)
+            word = _ENGLISH.match(text, at) if self.open[:1] != "'" else None
+            if word:
+                self._state = _Open.WORD
+                self.open += word.group()
+                at = word.end()
+            else:
+                self._add(char, kind, closed)
+                at += 1
         return closed
 
     def expect(self, kind: CharClass) -> list[str]:

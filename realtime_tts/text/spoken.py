@@ -18,6 +18,7 @@ from __future__ import annotations
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -147,6 +148,7 @@ def expected_durations(text: str, language: str | None) -> list[float]:
     return [_duration(char, japanese) for char in text]
 
 
+@lru_cache(maxsize=4096)
 def _duration(char: str, japanese: bool) -> float:
     """Expected seconds of one character, pauses included."""
     if char in _SENTENCE_ENDS:

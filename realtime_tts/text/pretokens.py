@@ -27,6 +27,7 @@ PATTERN = (
 SPLIT = pre_tokenizers.Split(Regex(PATTERN), behavior="isolated", invert=False)
 
 _ENGLISH = re.compile("[A-Za-z]+")  # letters one and all: no need to look at each
+_ENGLISH_WORDS = re.compile("(?: [A-Za-z]+)+")  # behind a word, pre-tokens as they stand
 
 # U+017F, the long s, is an "s" to a case-insensitive expression.
 _CONTRACTIONS = frozenset(("'s", "'ſ", "'t", "'m", "'d", "'re", "'ve", "'ll"))
@@ -117,6 +118,11 @@ class PreTokenBuffer:
         closed: list[str] = []
         at = 0
         while at < len(text):
+            if self._state is _Open.WORD and (words := _ENGLISH_WORDS.match(text, at)):
+                *before, self.open = [self.open, *(f" {word}" for word in words.group().split())]
+                closed += before
+                at = words.end()
+                continue
             char = text[at]
             kind = char_class(char)
             self._decide(kind, closed)

@@ -36,6 +36,12 @@ def test_every_short_text_is_cut_as_by_the_expression() -> None:
     for letters in itertools.product("a'sre1 \t\n\r!", repeat=4):
         text = "".join(letters)
         assert feed_in_pieces(text, 1) == split(text), repr(text)
+        assert feed_in_pieces(text, 4) == split(text), repr(text)
+
+
+@given(st.text("abS '.\n7é", max_size=40), st.integers(1, 40))
+def test_runs_of_english_words_are_cut_as_their_characters_are(text: str, size: int) -> None:
+    assert feed_in_pieces(text, size) == split(text)
 
 
 @given(texts)

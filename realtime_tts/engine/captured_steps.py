@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import accumulate
 from typing import TypeVar
 
 import torch
@@ -20,16 +21,18 @@ from realtime_tts.engine.interface import Pcm, Progress
 from realtime_tts.logs import event
 from realtime_tts.model import PromptBuilder, SpeechModel
 from realtime_tts.model.codec_step import CodecStep
-from realtime_tts.model.frame_step import FrameStep, PromptStep, Start
+from realtime_tts.model.frame_step import MOST_PROMPT_ROWS, FrameStep, PromptStep, Start
 from realtime_tts.model.slot_store import SlotStore
 
 log = logging.getLogger(__name__)
 
 _Item = TypeVar("_Item")
 
-PROMPT_ROWS = Buckets((1, 2, 4, 8))
-PROMPT_LENGTHS = Buckets((16, 32, 64, 128, 256))
-"""Text positions of a full-text prompt; longer ones are not captured."""
+PROMPT_POSITIONS = Buckets((32, 64, 128, 256, 512, 1024, 2048))
+"""Text positions of all full-text prompts that are filled together."""
+
+MOST_PROMPT = 256
+"""Text positions of one of them; longer ones are not captured."""
 
 CODEC_FRAMES = (8, 4, 2, 1)
 """Frames per row of a codec program; other numbers are made of these."""
@@ -77,14 +80,14 @@ class CapturedSteps:
         device, self._slots = model.talker.device, slots
         samples = model.config.codec.samples_per_frame
         self.frame_step = FrameStep(model, slots, store, prompts.bos)
-        most = (PROMPT_ROWS.sizes[-1], PROMPT_LENGTHS.sizes[-1])
-        self.prompt_step = PromptStep(model, slots, store, prompts.pad, most)
+        most = PROMPT_POSITIONS.sizes[-1]
+        self.prompt_step = PromptStep(model, slots, store, prompts.pad, most, MOST_PROMPT)
         self.codec_step = CodecStep(
             model.slot_codec, slots, self.frame_step.codes, samples, CODEC_MOST
         )
         self.graphs = Graphs(device, capture=capture)
         longest = model.config.talker.transformer.max_positions
-        self._staging = Staging(max(2 * slots, most[0] * (most[1] + 3), longest + 512), device)
+        self._staging = Staging(max(2 * slots, len(self.prompt_step.inputs), longest), device)
         self._landing = Landing(slots, 2 * slots * samples, device)
         self._frame_rows = Buckets.of_rows(slots)
         self._codec_rows = {
@@ -103,8 +106,7 @@ class CapturedSteps:
         work += [partial(self._ready_frame, n, False) for n in reversed(self._frame_rows.sizes)]
         for frames, rows in self._codec_rows.items():
             work += [partial(self._ready_codec, n, frames) for n in reversed(rows.sizes)]
-        for length in reversed(PROMPT_LENGTHS.sizes):
-            work += [partial(self._ready_prompt, n, length) for n in reversed(PROMPT_ROWS.sizes)]
+        work += [partial(self._ready_prompt, n) for n in reversed(PROMPT_POSITIONS.sizes)]
         free, _ = torch.cuda.mem_get_info()
         started = time.perf_counter()
         for done, ready in enumerate(work):
@@ -122,18 +124,21 @@ class CapturedSteps:
         return self.prompt_step.fill_head(head, slot)
 
     def fill(self, fillings: Sequence[Filling]) -> None:
-        """Text of full-text prompts, those of similar length together."""
-        longest = PROMPT_LENGTHS.sizes[-1]
-        by_length: dict[int, list[Filling]] = {}
+        """Text of full-text prompts, as many together as a program takes."""
+        part: list[Filling] = []
+        count = 0
         for filling in fillings:
-            if len(filling.ids) > longest:
+            if len(filling.ids) > MOST_PROMPT:
                 self._fill_long(filling)
-            else:
-                length = PROMPT_LENGTHS.fit(len(filling.ids))
-                by_length.setdefault(length, []).append(filling)
-        for length, group in by_length.items():
-            for part in _parts(group, PROMPT_ROWS.sizes[-1]):
-                self._fill(part, length)
+                continue
+            full = count + len(filling.ids) > PROMPT_POSITIONS.sizes[-1]
+            if part and (full or len(part) == MOST_PROMPT_ROWS):
+                self._fill(part)
+                part, count = [], 0
+            part.append(filling)
+            count += len(filling.ids)
+        if part:
+            self._fill(part)
 
     def fill_vectors(self, vectors: Tensor, slot: int, start: int) -> None:
         """Inputs [L, H] that are not text alone to positions `start` and following of a slot."""
@@ -197,35 +202,45 @@ class CapturedSteps:
             _put(step.inputs, step.idle(rows))
             self.graphs.capture(key, partial(step, rows, frames), late)
 
-    def _ready_prompt(self, rows: int, length: int, late: bool = False) -> None:
-        key, step = ("prompt", rows, length), self.prompt_step
+    def _ready_prompt(self, positions: int, late: bool = False) -> None:
+        key, step = ("prompt", positions), self.prompt_step
         if not self.graphs.has(key):
-            _put(step.inputs, step.idle(rows, length))
-            self.graphs.capture(key, partial(step, rows, length), late)
+            _put(step.inputs, step.idle(positions))
+            self.graphs.capture(key, partial(step, positions), late)
 
     # Details.
 
-    def _fill(self, fillings: Sequence[Filling], length: int) -> None:
-        rows = PROMPT_ROWS.fit(len(fillings))
-        self._ready_prompt(rows, length, late=True)
-        self._staging.send(self._prompt_numbers(fillings, rows, length), self.prompt_step.inputs)
-        self.graphs.run(("prompt", rows, length), partial(self.prompt_step, rows, length))
+    def _fill(self, fillings: Sequence[Filling]) -> None:
+        step = self.prompt_step
+        positions = PROMPT_POSITIONS.fit(sum(len(filling.ids) for filling in fillings))
+        while step.rows(positions) < len(fillings):
+            positions = PROMPT_POSITIONS.fit(positions + 1)
+        self._ready_prompt(positions, late=True)
+        self._staging.send(self._prompt_numbers(fillings, positions), step.inputs)
+        self.graphs.run(("prompt", positions), partial(step, positions))
 
     def _fill_long(self, filling: Filling) -> None:
-        length = len(filling.ids)
-        numbers = self._prompt_numbers([filling], 1, length)
-        inputs = self.prompt_step.inputs.new_zeros(len(numbers))
-        self._staging.send(numbers, inputs)
-        self.prompt_step.fill(inputs, 1, length)
+        ids = self.prompt_step.inputs.new_zeros(len(filling.ids))
+        self._staging.send(filling.ids, ids)
+        self.prompt_step.fill_text(ids, filling.slot, filling.start)
 
-    def _prompt_numbers(self, fillings: Sequence[Filling], rows: int, length: int) -> list[int]:
-        padding = [0] * (rows - len(fillings))
-        numbers = [*(filling.slot for filling in fillings), *(self._slots for _ in padding)]
-        numbers += [*(filling.start for filling in fillings), *padding]
-        numbers += [*(len(filling.ids) for filling in fillings), *padding]
+    def _prompt_numbers(self, fillings: Sequence[Filling], positions: int) -> list[int]:
+        """As `PromptStep.inputs` wants them."""
+        rows = self.prompt_step.rows(positions)
+        unused = rows - len(fillings)
+        lengths = [len(filling.ids) for filling in fillings] + [0] * unused
+        begins = [0, *accumulate(lengths)]
+        padding = positions - begins[-1]
+        numbers = [filling.slot for filling in fillings] + [self._slots] * unused
+        numbers += [filling.start for filling in fillings] + [0] * unused + begins
+        numbers += [filling.slot for filling in fillings for _ in filling.ids]
+        numbers += [self._slots] * padding
         for filling in fillings:
-            numbers += [*filling.ids, *([0] * (length - len(filling.ids)))]
-        return numbers + [0] * (length * len(padding))
+            numbers += range(filling.start, filling.start + len(filling.ids))
+        numbers += [0] * padding
+        for filling in fillings:
+            numbers += filling.ids
+        return numbers + [0] * padding
 
     def _run_codec(self, slots: Sequence[int], first: Sequence[int], frames: int) -> int:
         """`frames` frames of each slot, from its `first` on; where their samples will end."""

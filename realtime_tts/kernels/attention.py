@@ -36,19 +36,24 @@ def prompt_attention(
     tables: Tensor,
     slots: Tensor,
     starts: Tensor,
-    lengths: Tensor,
+    begins: Tensor,
+    most: int,
 ) -> Tensor:
     """Causal attention of prompts whose keys and values are in the pages already.
 
-    query [B, L, heads, D] -> [B, L, heads * D]. Query i of row b stands at position starts[b] + i
-    of its slot and attends to all up to there. Queries from lengths[b] on are padding; their
-    results are zeros.
+    query [N, heads, D] -> [N, heads * D]: the prompts of B rows, one behind the other. Row b has
+    the queries from begins[b] to begins[b + 1], begins [B + 1], and `most` at most; its first one
+    stands at position starts[b] of its slot, and each attends to all up to its own position. What
+    lies behind begins[B] is padding; its results are zeros.
     """
     steps = torch.arange(tables.shape[1] * pages.shape[3], device=query.device)
-    places = torch.arange(query.shape[1], device=query.device)
-    real = (places < lengths.unsqueeze(1)).unsqueeze(2)
-    mask = (steps <= (starts.long().unsqueeze(1) + places).unsqueeze(2)) & real
-    return _attend(query, pages, tables[slots.long()], mask)
+    places = torch.arange(len(query), device=query.device)
+    # Rows without queries share their beginning with the next; the last of equals has the query.
+    rows = torch.searchsorted(begins, places, right=True).sub_(1).clamp_(max=len(slots) - 1)
+    positions = starts.long()[rows] + places - begins.long()[rows]
+    real = (places < begins[-1]).unsqueeze(1)
+    mask = (steps <= positions.unsqueeze(1)) & real
+    return _attend(query.unsqueeze(1), pages, tables[slots.long()[rows]], mask.unsqueeze(1))[:, 0]
 
 
 def _attend(query: Tensor, pages: Tensor, tables: Tensor, mask: Tensor) -> Tensor:

@@ -60,19 +60,19 @@ def prompt_attention(
     tables: Tensor,
     slots: Tensor,
     starts: Tensor,
-    lengths: Tensor,
+    begins: Tensor,
+    most: int,
 ) -> Tensor:
-    rows, length, heads, dim = query.shape
+    count, heads, dim = query.shape
     kv_heads, page_size = pages.shape[2:4]
     _check(query, pages, heads, kv_heads)
-    assert slots.is_contiguous() and starts.is_contiguous() and lengths.is_contiguous()
-    out = query.new_empty(rows, length, heads * dim)
-    queries = min(64, max(_TILE, triton.next_power_of_2(length)))
-    if rows and length:
-        _prompt[(triton.cdiv(length, queries), heads, rows)](
-            query, pages, tables, slots, starts, lengths, out, _scale(dim), length,
-            query.stride(0), query.stride(1), query.stride(2),
-            pages.stride(0), tables.stride(0), page_size,
+    assert slots.is_contiguous() and starts.is_contiguous() and begins.is_contiguous()
+    out = query.new_zeros(count, heads * dim)  # padding is nobody's work
+    queries = min(64, max(_TILE, triton.next_power_of_2(most)))
+    if count and len(slots):
+        _prompt[(triton.cdiv(most, queries), heads, len(slots))](
+            query, pages, tables, slots, starts, begins, out, _scale(dim),
+            query.stride(0), query.stride(1), pages.stride(0), tables.stride(0), page_size,
             KEYS=kv_heads, GROUP=heads // kv_heads, DIM=dim, QUERIES=queries,
             BLOCK=max(_TILE, triton.next_power_of_2(dim)), STEPS=32, num_warps=4, num_stages=2,
         )  # fmt: skip
@@ -192,34 +192,36 @@ def _combine(
 
 @triton.jit
 def _prompt(
-    queries, pages, tables, slots, starts, lengths, out, scale, width,
-    row_stride, step_stride, head_stride, page_stride, table_stride, page_size,
+    queries, pages, tables, slots, starts, begins, out, scale,
+    query_stride, head_stride, page_stride, table_stride, page_size,
     KEYS: tl.constexpr, GROUP: tl.constexpr, DIM: tl.constexpr, QUERIES: tl.constexpr,
     BLOCK: tl.constexpr, STEPS: tl.constexpr,
 ):  # fmt: skip
     """A program for QUERIES positions of one query head."""
     head = tl.program_id(1)
     row = tl.program_id(2).to(tl.int64)
-    step = tl.program_id(0) * QUERIES + tl.arange(0, QUERIES)
-    start = tl.load(starts + row).to(tl.int32)
-    length = tl.load(lengths + row).to(tl.int32)
-    table = tables + tl.load(slots + row).to(tl.int64) * table_stride
-    at = tl.arange(0, BLOCK)[None, :]
-    mask = (step < length)[:, None] & (at < DIM)
-    source = queries + row * row_stride + step[:, None] * step_stride + head * head_stride + at
-    query = tl.load(source, mask=mask, other=0.0)
-    # Nothing is behind the last real query; a block of padding alone has nothing to do.
-    last = start + tl.minimum(length, (tl.program_id(0) + 1) * QUERIES)
-    last = tl.where(tl.program_id(0) * QUERIES < length, last, 0)
-    peak = tl.full([QUERIES], float("-inf"), tl.float32)
-    total = tl.zeros([QUERIES], tl.float32)
-    acc = tl.zeros([QUERIES, BLOCK], tl.float32)
-    for first in range(0, last, STEPS):
-        peak, total, acc = _attend_block(
-            query, pages, table, first, last, tl.minimum(start + step + 1, last),
-            peak, total, acc,
-            scale, head // GROUP, page_stride, page_size, KEYS, DIM, BLOCK, STEPS,
-        )  # fmt: skip
-    acc = tl.where((step < length)[:, None], acc / tl.where(total > 0, total, 1.0)[:, None], 0.0)
-    target = out + ((row * width + step[:, None]) * (KEYS * GROUP) + head) * DIM + at
-    tl.store(target, acc.to(out.dtype.element_ty), mask=(step < width)[:, None] & (at < DIM))
+    begin = tl.load(begins + row).to(tl.int64)
+    length = (tl.load(begins + row + 1) - begin).to(tl.int32)
+    first_step = tl.program_id(0) * QUERIES
+    if first_step < length:
+        step = first_step + tl.arange(0, QUERIES)
+        start = tl.load(starts + row).to(tl.int32)
+        table = tables + tl.load(slots + row).to(tl.int64) * table_stride
+        at = tl.arange(0, BLOCK)[None, :]
+        mask = (step < length)[:, None] & (at < DIM)
+        place = (begin + step)[:, None]
+        source = queries + place * query_stride + head * head_stride + at
+        query = tl.load(source, mask=mask, other=0.0)
+        last = start + tl.minimum(length, first_step + QUERIES)
+        peak = tl.full([QUERIES], float("-inf"), tl.float32)
+        total = tl.zeros([QUERIES], tl.float32)
+        acc = tl.zeros([QUERIES, BLOCK], tl.float32)
+        for first in range(0, last, STEPS):
+            peak, total, acc = _attend_block(
+                query, pages, table, first, last, tl.minimum(start + step + 1, last),
+                peak, total, acc,
+                scale, head // GROUP, page_stride, page_size, KEYS, DIM, BLOCK, STEPS,
+            )  # fmt: skip
+        acc = acc / tl.where(total > 0, total, 1.0)[:, None]
+        target = out + (place * (KEYS * GROUP) + head) * DIM + at
+        tl.store(target, acc.to(out.dtype.element_ty), mask=mask)

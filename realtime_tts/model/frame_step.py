@@ -19,6 +19,7 @@ from torch import Tensor
 
 from realtime_tts.model.fused import FusedPredictor
 from realtime_tts.model.paged_cache import PagedKVCache
+from realtime_tts.model.prompt_rows import PromptRows
 from realtime_tts.model.sampling import Sampling
 from realtime_tts.model.slot_sampling import DrawnRows, SlotSampling
 from realtime_tts.model.slot_store import SlotStore
@@ -123,38 +124,57 @@ def decoded(output: int) -> tuple[int, bool, bool]:
     return output & (_ENDED - 1), bool(output & _ENDED), bool(output & _FAILED)
 
 
-class PromptStep:
-    """Fills a prompt's text into the store, for the full-text layout.
+MOST_PROMPT_ROWS = 64
+"""Prompts of one step; each program of its attention looks at one of them."""
 
-    `inputs` [rows * (length + 3)] int64 is what a step of B rows and L positions reads: B slots,
-    B first positions, B lengths, then B * L text ids, 0 behind the end of each.
+
+class PromptStep:
+    """Fills prompts' text into the store, for the full-text layout, one prompt behind the other.
+
+    `inputs` int64 is what a step of N positions reads: with B = `rows(N)`, B slots, B first
+    places, B + 1 beginnings (`PromptRows`), then N slots, N places and N text ids.
     """
 
     def __init__(
-        self, model: SpeechModel, slots: int, store: SlotStore, codec: Tensor, size: tuple[int, int]
+        self,
+        model: SpeechModel,
+        slots: int,
+        store: SlotStore,
+        codec: Tensor,
+        positions: int,
+        most: int,
     ) -> None:
-        """`codec` [1, H] is added to every text vector; `size`: most rows and positions at once."""
-        self.model, self.slots, self.store, self._codec = model, slots, store, codec
-        rows, length = size
-        device = model.talker.device
-        self.inputs = torch.zeros(rows * (length + 3), dtype=torch.long, device=device)
+        """`codec` [1, H] is added to every text vector. At most `positions` at once, and `most` of
+        one prompt."""
+        self.model, self.slots, self.store, self._codec, self._most = (
+            model, slots, store, codec, most,
+        )  # fmt: skip
+        size = 3 * positions + 3 * MOST_PROMPT_ROWS + 1
+        self.inputs = torch.zeros(size, dtype=torch.long, device=model.talker.device)
 
-    def idle(self, rows: int, length: int) -> Tensor:
+    @staticmethod
+    def rows(positions: int) -> int:
+        """Prompts that a step of so many positions can take."""
+        return max(1, min(MOST_PROMPT_ROWS, positions // 4))
+
+    def idle(self, positions: int) -> Tensor:
         """Inputs on the host that touch no utterance."""
-        given = torch.zeros(rows * (length + 3), dtype=torch.long)
-        given[:rows] = self.slots
+        rows = self.rows(positions)
+        given = torch.zeros(3 * positions + 3 * rows + 1, dtype=torch.long)
+        given[:rows] = given[3 * rows + 1 :][:positions] = self.slots
         return given
 
-    def __call__(self, rows: int, length: int) -> None:
-        self.fill(self.inputs, rows, length)
+    def __call__(self, positions: int) -> None:
+        rows = self.rows(positions)
+        counts = [rows, rows, rows + 1, positions, positions, positions]
+        parts = self.inputs[: sum(counts)].split(counts)
+        slots, starts, begins, owners, places, ids = parts
+        most = min(positions, self._most)
+        self._fill(self._text(ids), PromptRows(slots, starts, begins, owners, places, most))
 
-    def fill(self, inputs: Tensor, rows: int, length: int) -> None:
-        """The same, of any inputs."""
-        slots, starts, lengths = inputs[: 3 * rows].view(3, rows).unbind(0)
-        ids = inputs[3 * rows : rows * (length + 3)]
-        talker = self.model.talker
-        vectors = (talker.text_rows(ids) + self._codec).view(rows, length, -1)
-        talker.fill_at(vectors, slots, starts, lengths, self.store)
+    def fill_text(self, ids: Tensor, slot: int, start: int) -> None:
+        """Text ids [L], of any number, to places `start` and following of a slot."""
+        self.fill_vectors(self._text(ids), slot, start)
 
     def fill_head(self, head: Tensor, slot: int) -> Tensor:
         """Run a prompt's head [L, H] into an empty slot; its keys and values, to be kept."""
@@ -162,7 +182,11 @@ class PromptStep:
         return self.store.read(slot, len(head))
 
     def fill_vectors(self, vectors: Tensor, slot: int, start: int) -> None:
-        """The talker's inputs [L, H] of positions `start` and following."""
-        numbers = [[slot], [start], [len(vectors)]]
-        slots, starts, lengths = torch.tensor(numbers, device=vectors.device)
-        self.model.talker.fill_at(vectors.unsqueeze(0), slots, starts, lengths, self.store)
+        """The talker's inputs [L, H] of places `start` and following of a slot."""
+        self._fill(vectors, PromptRows.of([slot], [start], [len(vectors)], vectors.device))
+
+    def _text(self, ids: Tensor) -> Tensor:
+        return self.model.talker.text_rows(ids) + self._codec
+
+    def _fill(self, vectors: Tensor, rows: PromptRows) -> None:
+        self.model.talker.fill_at(vectors, rows, self.store)

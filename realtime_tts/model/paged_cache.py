@@ -14,7 +14,6 @@ scratch slot, number `slots`, at position 0: what they write goes to a page that
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -23,6 +22,7 @@ from realtime_tts.errors import ConfigError, OutOfPages
 from realtime_tts.kernels import decode_attention, prompt_attention, rope_and_store
 from realtime_tts.model.config import TransformerConfig
 from realtime_tts.model.pages import PAGE_SIZE, PageTables
+from realtime_tts.model.prompt_rows import PromptRows
 
 __all__ = [
     "PAGE_SIZE", "OutOfPages", "PagedKVCache", "page_bytes", "pages_for_memory", "position_bytes",
@@ -54,18 +54,6 @@ def pages_for_memory(
             f"takes {one}, and two are the least"
         )
     return pages
-
-
-@dataclass(frozen=True, slots=True)
-class PromptRows:
-    """Prompts of B rows, padded to L positions each: slots, starts, lengths [B], and of every
-    position [B * L] the slot and the place in it. Made by `PagedKVCache.prompt_rows`."""
-
-    slots: Tensor
-    starts: Tensor
-    lengths: Tensor
-    owners: Tensor
-    places: Tensor
 
 
 class PagedKVCache:
@@ -212,33 +200,22 @@ class PagedKVCache:
         )
         return decode_attention(query, pages, tables, slots, positions, 1)
 
-    def prompt_rows(self, slots: Tensor, starts: Tensor, lengths: Tensor, width: int) -> PromptRows:
-        """Where prompts of up to `width` positions go: row b has lengths[b] of them, the first at
-        position starts[b] of its slot. What is behind its length is padding, and a padding row
-        stands in the scratch slot with length 0.
-        """
-        steps = torch.arange(width, device=slots.device)
-        padding = steps >= lengths.unsqueeze(1)
-        places = (starts.unsqueeze(1) + steps).masked_fill(padding, 0)
-        owners = slots.unsqueeze(1).expand_as(padding).masked_fill(padding, self.slots)
-        return PromptRows(slots, starts, lengths, owners.flatten(), places.flatten())
-
     def attend_prompt(
         self, layer: int, qkv: Tensor, rows: PromptRows, norm: Tensor, cos: Tensor, sin: Tensor
     ) -> Tensor:
         """Store prompts, and attend causally to them and to what their slots hold already.
 
-        qkv [B * L, heads + 2 * kv_heads, D], the fused product as it is; `norm`, `cos` and `sin` as
-        in `attend_fused`. -> [B * L, heads * D], zeros where padding is.
+        qkv [N, heads + 2 * kv_heads, D], the fused product as it is; `norm`, `cos` and `sin` as in
+        `attend_fused`. -> [N, heads * D], zeros where padding is.
         """
         self._check()
         pages, tables = self.layers[layer], self.tables
         query = rope_and_store(
             qkv, norm, cos, sin, pages, tables, rows.owners, rows.places, self.config.norm_eps
         )
-        query = query.unflatten(0, (len(rows.slots), -1))
-        attended = prompt_attention(query, pages, tables, rows.slots, rows.starts, rows.lengths)
-        return attended.flatten(0, 1)
+        return prompt_attention(
+            query, pages, tables, rows.slots, rows.starts, rows.begins, rows.most
+        )
 
     def _check(self) -> None:
         assert not self._host.changed, "the tables have changed: call upload() before a step"

@@ -19,6 +19,9 @@ from realtime_tts.errors import OutOfPages
 from realtime_tts.model.config import TransformerConfig
 from realtime_tts.model.paged_cache import PagedKVCache
 from realtime_tts.model.pages import PAGE_SIZE
+from realtime_tts.model.prompt_rows import PromptRows
+
+_AT_ONCE = 64  # positions of a prompt: of each, all that its slot could hold is looked at
 
 
 class SlotStore(Protocol):
@@ -120,28 +123,21 @@ class DenseSlotStore:
         return _attend(query.unsqueeze(1), key, value, masked.unsqueeze(1)).squeeze(1)
 
     def attend_prompt(
-        self,
-        layer: int,
-        query: Tensor,
-        keys_values: Tensor,
-        slots: Tensor,
-        starts: Tensor,
-        lengths: Tensor,
+        self, layer: int, query: Tensor, keys_values: Tensor, rows: PromptRows
     ) -> Tensor:
-        """Store the first lengths[b] of L positions of each row, from starts[b] on; each attends
-        to its slot's positions up to itself.
+        """Store prompts; each position attends to its slot's positions up to itself.
 
-        query [B, L, heads, D], keys_values [B, L, 2, kv_heads, D], the others [B] int64 ->
-        [B, L, heads * D]. What the padding gives is finite where its input is, and is never seen.
+        query [N, heads, D], keys_values [N, 2, kv_heads, D] -> [N, heads * D]. What the padding
+        gives is finite where its input is, and is never seen.
         """
-        steps = torch.arange(query.shape[1], device=query.device)
-        positions = starts.unsqueeze(1) + steps  # [B, L]
-        padding = steps >= lengths.unsqueeze(1)
-        where = slots.unsqueeze(1).expand_as(padding).masked_fill(padding, self._slots)
-        places = positions.masked_fill(padding, 0)
-        self._put(layer, where.flatten(), places.flatten(), keys_values.flatten(0, 1))
-        key, value = self._store[layer].index_select(0, slots).unbind(1)
-        return _attend(query, key, value, self._places > positions.unsqueeze(2))
+        self._put(layer, rows.owners, rows.places, keys_values)
+        parts = []
+        for first in range(0, len(query), _AT_ONCE):
+            part = slice(first, first + _AT_ONCE)
+            key, value = self._store[layer].index_select(0, rows.owners[part]).unbind(1)
+            masked = self._places > rows.places[part].unsqueeze(1)
+            parts.append(_attend(query[part].unsqueeze(1), key, value, masked.unsqueeze(1)))
+        return torch.cat(parts).squeeze(1)
 
     def copy_prefix(self, slots: Sequence[int], kv: Tensor) -> None:
         for slot in slots:

@@ -17,6 +17,7 @@ from realtime_tts.model.fused import fused_layers
 from realtime_tts.model.layers import DecoderLayer, RMSNorm, Rope
 from realtime_tts.model.linear import Linear
 from realtime_tts.model.paged_cache import PagedKVCache
+from realtime_tts.model.prompt_rows import PromptRows
 from realtime_tts.model.slot_store import DenseSlotStore, SlotStore
 from realtime_tts.model.state import KVCache, SlotKVCache
 from realtime_tts.model.weights import Weights
@@ -124,46 +125,27 @@ class Talker:
         return fused_layers(self.layers, self.norm, inputs, attend)
 
     @torch.inference_mode()
-    def fill_at(
-        self, inputs: Tensor, slots: Tensor, starts: Tensor, lengths: Tensor, store: SlotStore
-    ) -> None:
-        """Keys and values of several positions: inputs [B, L, H] go to positions `starts` [B] and
-        following; of each row the first `lengths` [B], the rest is padding."""
+    def fill_at(self, inputs: Tensor, rows: PromptRows, store: SlotStore) -> None:
+        """Keys and values of several prompts' positions: inputs [N, H] go where `rows` says."""
         if isinstance(store, PagedKVCache):
-            self._fill_fused(inputs, slots, starts, lengths, store)
+            self._fill_fused(inputs, rows, store)
             return
         assert isinstance(store, DenseSlotStore), f"no way to attend to {type(store).__name__}"
-        rows, length, hidden = inputs.shape
-        steps = torch.arange(length, device=self.device)
-        # Padding may reach beyond the last position there is.
-        positions = (starts.unsqueeze(1) + steps).clamp_(
-            max=self.config.transformer.max_positions - 1
-        )
-        cos, sin = self._turns(positions.flatten())
-        x = inputs.reshape(-1, hidden)
+        cos, sin = self._turns(rows.places)
+        x = inputs
         for index, layer in enumerate(self.layers):
             query, keys_values = layer.project(x, cos, sin)
-            attended = store.attend_prompt(
-                index,
-                query.view(rows, length, *query.shape[1:]),
-                keys_values.view(rows, length, *keys_values.shape[1:]),
-                slots,
-                starts,
-                lengths,
-            )
+            attended = store.attend_prompt(index, query, keys_values, rows)
             if index + 1 < len(self.layers):  # of the last one, only keys and values are wanted
-                x = layer.output(x, attended.view(rows * length, -1))
+                x = layer.output(x, attended)
 
-    def _fill_fused(
-        self, inputs: Tensor, slots: Tensor, starts: Tensor, lengths: Tensor, cache: PagedKVCache
-    ) -> None:
-        rows = cache.prompt_rows(slots, starts, lengths, inputs.shape[1])
+    def _fill_fused(self, inputs: Tensor, rows: PromptRows, cache: PagedKVCache) -> None:
         cos, sin = self._rope.cos, self._rope.sin
 
         def attend(index: int, qkv: Tensor, norm: Tensor) -> Tensor:
             return cache.attend_prompt(index, qkv, rows, norm, cos, sin)
 
-        fused_layers(self.layers, self.norm, inputs.flatten(0, 1), attend)
+        fused_layers(self.layers, self.norm, inputs, attend)
 
     def _turns(self, positions: Tensor) -> tuple[Tensor, Tensor]:
         """Rotation tables [n, 1, D] of positions [n]."""

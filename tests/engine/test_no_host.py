@@ -73,8 +73,9 @@ def test_a_frame_asks_nothing(engine: CapturedEngine, wide: bool) -> None:
 
 def test_a_prompt_asks_nothing(engine: CapturedEngine) -> None:
     step = engine.steps.prompt_step
-    step.inputs[: 2 * 19] = step.idle(2, 16)
-    assert not asked(lambda: step(2, 16))
+    idle = step.idle(16)
+    step.inputs[: len(idle)] = idle
+    assert not asked(lambda: step(16))
 
 
 @pytest.mark.parametrize("frames", [1, 2, 4, 8])

@@ -64,8 +64,9 @@ def attention(rows: int, length: int) -> None:
     norm = torch.zeros(heads + kv_heads, dim, dtype=BF16)
     query = kernels.rope_and_store.triton(qkv, norm, turns, turns, *where, zeros, 1e-6)
     kernels.decode_attention.triton(query, *where, zeros, 1)
-    query = torch.zeros(rows, length, heads, dim, dtype=BF16)
-    kernels.prompt_attention.triton(query, *where, zeros, zeros)
+    query = torch.zeros(rows * length, heads, dim, dtype=BF16)
+    begins = torch.zeros(rows + 1).long()
+    kernels.prompt_attention.triton(query, *where, zeros, begins, length)
 
 
 def sampling(vocab: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import accumulate
 from typing import Any
 
 import pytest
@@ -142,20 +143,28 @@ def test_no_rows_are_no_error(random: Random, make_layer: Make) -> None:
 def test_a_prompt_attends_causally_to_what_came_before_it_and_to_itself(
     kernel: Callable[..., Tensor], random: Random, make_layer: Make, close: Check
 ) -> None:
+    """One behind the other, rows without queries between them and padding behind them."""
     layer = make_layer([30, 25, 7])
-    rows = [(1, 0, 11), (0, 8, 9), (2, 6, 1), (layer.scratch, 0, 0)]  # slot, start, length
-    query = random(len(rows), 11, 4, 16)
-    found = kernel(
-        query, layer.pages, layer.tables, *(layer.ints(*c) for c in zip(*rows, strict=True))
-    )
-    for row, (slot, start, length) in enumerate(rows[:3]):
-        mask = torch.ones(length, start + length, dtype=torch.bool, device=query.device)
-        wanted = attended(
-            query[row, :length], *stored(layer, slot, start + length), mask.tril(start)
-        )
-        close(found[row, :length], wanted)
-        assert not found[row, length:].any()
-    assert not found[3].any()
+    scratch = layer.scratch
+    rows = [
+        (1, 0, 11),
+        (scratch, 0, 0),
+        (0, 8, 9),
+        (2, 6, 1),
+        (scratch, 0, 0),
+    ]  # slot, start, length
+    slots, starts, lengths = zip(*rows, strict=True)
+    begins = [0, *accumulate(lengths)]
+    query = random(25, 4, 16)
+    where = layer.ints(*slots), layer.ints(*starts), layer.ints(*begins)
+    found = kernel(query, layer.pages, layer.tables, *where, 12)
+    for begin, (slot, start, length) in zip(begins, rows, strict=False):
+        if length:
+            mask = torch.ones(length, start + length, dtype=torch.bool, device=query.device)
+            own = slice(begin, begin + length)
+            wanted = attended(query[own], *stored(layer, slot, start + length), mask.tril(start))
+            close(found[own], wanted)
+    assert not found[begins[-1] :].any()
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -164,9 +173,9 @@ def test_prompts_equal_their_plain_twin(
     length: int, group: int, dtype: torch.dtype, random: Random, make_layer: Make, close: Check
 ) -> None:
     layer = make_layer([200, 150], dim=32, page_size=16, dtype=dtype)
-    query = random(2, length, 2 * group, 32, dtype=dtype)
-    slots, starts, lengths = layer.ints(1, 0), layer.ints(37, 0), layer.ints(length, length // 2)
-    arguments = (layer.pages, layer.tables, slots, starts, lengths)
+    query = random(length + length // 2 + 3, 2 * group, 32, dtype=dtype)
+    begins = layer.ints(0, length, length + length // 2)
+    arguments = (layer.pages, layer.tables, layer.ints(1, 0), layer.ints(37, 0), begins, length)
     close(prompt_attention(query, *arguments), prompt_attention.plain(query, *arguments))
 
 
@@ -175,8 +184,8 @@ def test_a_prompt_does_not_read_behind_its_end(
     kernel: Callable[..., Tensor], random: Random, make_layer: Make
 ) -> None:
     layer = make_layer([12])
-    rows = (layer.ints(0), layer.ints(2), layer.ints(3))
-    arguments = (random(1, 6, 4, 16), layer.pages, layer.tables, *rows)
+    rows = (layer.ints(0), layer.ints(2), layer.ints(0, 3))
+    arguments = (random(6, 4, 16), layer.pages, layer.tables, *rows, 3)
     before = kernel(*arguments)
     layer.pages[layer.tables[0, 1], :, :, 1:] = float("nan")
     layer.pages[layer.tables[0, 2]] = float("nan")

@@ -11,6 +11,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from realtime_tts.model import SpeechModel
 from realtime_tts.model.paged_cache import OutOfPages, PagedKVCache
+from realtime_tts.model.prompt_rows import PromptRows
 from realtime_tts.model.random_weights import RandomWeights
 from realtime_tts.model.talker import Talker
 
@@ -88,18 +89,27 @@ def step(
 
 
 @torch.inference_mode()
-def prompt(
-    talker: Talker, inputs: Tensor, slots: Tensor, starts: Tensor, lengths: Tensor,
-    cache: PagedKVCache,
-) -> Tensor:  # fmt: skip
-    """inputs [B, L, H] -> outputs [B, L, H]; tensors only."""
-    rows, rope = cache.prompt_rows(slots, starts, lengths, inputs.shape[1]), talker._rope
-    x = inputs.flatten(0, 1)
+def prompt(talker: Talker, inputs: Tensor, rows: PromptRows, cache: PagedKVCache) -> Tensor:
+    """inputs [N, H] -> outputs [N, H]; tensors only."""
+    x, rope = inputs, talker._rope
     for index, layer in enumerate(talker.layers):
         qkv = layer.qkv(layer.input_norm(x)).view(len(x), -1, layer.config.head_dim)
         norm = layer.head_norm.weight
         x = layer.output(x, cache.attend_prompt(index, qkv, rows, norm, rope.cos, rope.sin))
-    return talker.norm(x).view_as(inputs)
+    return talker.norm(x)
+
+
+def padded(rows: PromptRows, count: int, cache: PagedKVCache) -> PromptRows:
+    """With `count` positions of padding, and a row that has none."""
+    scratch, none = rows.slots.new_tensor([cache.scratch_slot]), rows.slots.new_zeros(count)
+    return PromptRows(
+        torch.cat((rows.slots, scratch)),
+        torch.cat((rows.starts, none[:1])),
+        torch.cat((rows.begins, rows.begins[-1:])),
+        torch.cat((rows.owners, scratch.expand(count))),
+        torch.cat((rows.places, none)),
+        rows.most,
+    )
 
 
 def decode(
@@ -121,10 +131,10 @@ def prefill(
     starts = [cache.begin([slot], len(x))[0] for slot, x in zip(slots, prompts, strict=True)]
     cache.upload()
     lengths = [len(x) for x in prompts]
-    padded = torch.nn.utils.rnn.pad_sequence(list(prompts), batch_first=True, padding_value=9.0)
-    where = torch.tensor([slots, starts, lengths], device=talker.device)
-    outputs = prompt(talker, padded, *where, cache)
-    return [row[:length] for row, length in zip(outputs, lengths, strict=True)]
+    rows = padded(PromptRows.of(slots, starts, lengths, talker.device), 3, cache)
+    inputs = torch.cat((*prompts, prompts[0].new_full((3, prompts[0].shape[1]), 9.0)))
+    outputs = prompt(talker, inputs, rows, cache)
+    return list(outputs[: sum(lengths)].split(lengths))
 
 
 # Proofs ----------------------------------------------------------------------------------------
@@ -146,15 +156,13 @@ def test_pages_and_slots_give_the_same_outputs_step_by_step(talker: Talker) -> N
 
 
 def test_the_talker_fills_prompts_of_different_lengths_at_once(talker: Talker) -> None:
-    """With padding positions, and a row of padding; then a step tells what is in the pages."""
+    """And padding behind them; then a step tells what is in the pages."""
     paged, plain = new_cache(talker), talker.new_cache(4)
     slots, prompts = [2, 0, 3], [numbers(talker, n, seed=n) for n in (5, 1, 12)]
     starts = paged.begin([2], 5) + paged.begin([0], 1) + paged.begin([3], 12)
     paged.upload()
-    inputs = torch.nn.utils.rnn.pad_sequence(prompts, batch_first=True, padding_value=9.0)
-    inputs = torch.cat((inputs, torch.ones_like(inputs[:1])))
-    rows = [[*slots, paged.scratch_slot], [*starts, 0], [5, 1, 12, 0]]
-    talker.fill_at(inputs, *torch.tensor(rows, device=talker.device), paged)
+    rows = padded(PromptRows.of(slots, starts, [5, 1, 12], talker.device), 3, paged)
+    talker.fill_at(torch.cat((*prompts, numbers(talker, 3, seed=9))), rows, paged)
     for slot, prompt in zip(slots, prompts, strict=True):
         talker.prefill(prompt, slot, plain)
     step_inputs = numbers(talker, 3, seed=7)
@@ -230,7 +238,10 @@ def test_padding_rows_leave_all_other_pages_alone(talker: Talker) -> None:
     none = torch.zeros_like(nowhere)
     step(talker, numbers(talker, 3), nowhere, none, cache)
     assert torch.equal(cache.pages[:, 1:], before[:, 1:])
-    outputs = prompt(talker, numbers(talker, 3, 5), nowhere, none, none, cache)
+    rows = PromptRows(
+        nowhere, none, torch.zeros_like(nowhere[:1]).expand(4).contiguous(), nowhere, none, 1
+    )
+    outputs = prompt(talker, numbers(talker, 3), rows, cache)
     assert torch.equal(cache.pages[:, 1:], before[:, 1:])
     assert outputs.isfinite().all()
 
@@ -276,10 +287,9 @@ def test_nothing_is_read_on_the_host(model: SpeechModel) -> None:
         qkv = torch.zeros(3, heads + 2 * keys, dim)
         found = cache.attend_fused(0, qkv, rows, rows, norm, turns, turns)
         assert found.shape == (3, heads * dim)
-        where = cache.prompt_rows(rows, rows, rows, 7)
-        qkv = torch.zeros(21, heads + 2 * keys, dim)
+        where = PromptRows(rows, rows, torch.zeros(4).long(), rows, rows, 7)
         found = cache.attend_prompt(0, qkv, where, norm, turns, turns)
-        assert found.shape == (21, heads * dim)
+        assert found.shape == (3, heads * dim)
 
 
 @pytest.mark.gpu

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -25,7 +25,9 @@ from speaking import (
 )
 
 from realtime_tts import demo_voice
+from realtime_tts.engine import captured_steps
 from realtime_tts.engine.captured_engine import CapturedEngine
+from realtime_tts.engine.graphs import Buckets
 from realtime_tts.engine.interface import UtteranceSpec
 from realtime_tts.engine.torch_engine import TorchEngine
 from realtime_tts.errors import ConfigError
@@ -205,6 +207,39 @@ def test_a_text_longer_than_the_captured_prompts_is_spoken() -> None:
         speak(engine, told[-1], steps=12)
     assert len(told[1][0].codes) == 12
     same_speech(*told)
+
+
+def test_prompts_that_begin_together_are_packed_and_none_hears_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Into programs of 16 positions and two prompts, and one prompt that is too long for them."""
+    filled: list[list[int]] = []
+
+    def crowd() -> list[Utterance]:
+        return [
+            Utterance(
+                f"u{slot}", slot, list(range(length)), UtteranceSpec(seed=slot), Layout.FULL_TEXT
+            )
+            for slot, length in enumerate((3, 11, 9, 2, 14, 1))
+        ]
+
+    alone, together = crowd(), crowd()
+    for one in alone:
+        speak(captured(), [one], steps=6)
+    monkeypatch.setattr(captured_steps, "PROMPT_POSITIONS", Buckets((8, 16)))
+    monkeypatch.setattr(captured_steps, "MOST_PROMPT", 12)
+    monkeypatch.setattr(captured_steps, "MOST_PROMPT_ROWS", 2)
+    engine = captured()
+    fill = engine.steps._fill
+
+    def noted(fillings: Sequence[captured_steps.Filling]) -> None:
+        filled.append([len(filling.ids) for filling in fillings])
+        fill(fillings)
+
+    monkeypatch.setattr(engine.steps, "_fill", noted)
+    speak(engine, together, steps=6)
+    assert filled == [[4, 12], [10, 3], [2]]  # with the end of text; 15 are too many
+    same_speech(together, alone)
 
 
 def test_requests_that_cannot_be_fail_alone() -> None:

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,20 +58,25 @@ class Run:
         language = "js" if self.requirements is None else "python"
         return any((each.client, each.language) == (self.client, language) for each in snippets())
 
-    def run(self) -> None:
-        """Make the environment and run the tests. Raises Failed."""
+    def prepare(self) -> None:
+        """Make the environment. Raises Failed."""
+        if self.requirements is None:
+            _install_node(self.folder)
+        else:
+            _install_python(self.name, self.requirements)
+
+    def test(self) -> None:
+        """Run the tests in the environment that was made. Raises Failed."""
         environment = os.environ | {"REALTIME_TTS_CLIENT": self.client}
         environment.setdefault("REALTIME_TTS_PYTHON", sys.executable)
         if self.requirements is None:
-            _install_node(self.folder)
             tests = sorted(str(path) for path in self.folder.glob("*.test.js"))
             tests += [str(HERE / "snippets.test.js")] if self._in_documents() else []
             _call(["node", "--test", "--test-reporter=spec", *tests], environment, self.folder)
         else:
-            python = _install_python(self.name, self.requirements)
             tests = [str(self.folder)]
             tests += [str(HERE / "test_snippets.py")] if self._in_documents() else []
-            _call([str(python), "-m", "pytest", "-q", *tests], environment)
+            _call([str(_python(self.name)), "-m", "pytest", "-q", *tests], environment)
 
 
 def runs() -> Iterator[Run]:
@@ -83,10 +89,13 @@ def runs() -> Iterator[Run]:
             yield Run(folder.name)
 
 
-def _install_python(name: str, requirements: Path) -> Path:
-    """The interpreter of an environment that has what is asked for."""
-    folder = ENVIRONMENTS / name
-    python = folder / "bin" / "python"
+def _python(name: str) -> Path:
+    """The interpreter of an environment."""
+    return ENVIRONMENTS / name / "bin" / "python"
+
+
+def _install_python(name: str, requirements: Path) -> None:
+    folder, python = ENVIRONMENTS / name, _python(name)
     inputs = [requirements, COMMON, ROOT / "pyproject.toml"]
     if not _is_fresh(folder / ".installed", inputs):
         shutil.rmtree(folder, ignore_errors=True)
@@ -94,7 +103,6 @@ def _install_python(name: str, requirements: Path) -> Path:
         wanted = ["--requirement", str(requirements), "--requirement", str(COMMON)]
         _call([str(python), *PIP, *wanted, "--editable", str(ROOT)])
         (folder / ".installed").write_text(_digest(inputs))
-    return python
 
 
 def _install_node(folder: Path) -> None:
@@ -121,6 +129,21 @@ def _call(command: list[str], environment: dict[str, str] | None = None, cwd: Pa
         raise Failed(f"{Path(command[0]).name} ended with {done.returncode}")
 
 
+def _result(run: Run, prepared: Future[None] | None) -> tuple[str, float, str]:
+    """Name, seconds of its tests, and what came of them."""
+    print(f"── {run.name}", flush=True)
+    if prepared is None:
+        return run.name, 0.0, f"skipped: {run.missing()}"
+    outcome, began = "passed", time.monotonic()
+    try:
+        prepared.result()
+        began = time.monotonic()
+        run.test()
+    except Failed as failure:
+        outcome = f"FAILED: {failure}"
+    return run.name, time.monotonic() - began, outcome
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("clients", nargs="*", help="folders of tests/clients (default: all)")
@@ -130,20 +153,10 @@ def main() -> int:
     if unknown:
         names = ", ".join(dict.fromkeys(run.client for run in known))
         parser.error(f"no client {unknown[0]!r}; there are: {names}")
-    results = []
-    for run in known:
-        if asked and run.client not in asked:
-            continue
-        print(f"── {run.name}", flush=True)
-        began = time.monotonic()
-        why = run.missing()
-        outcome = f"skipped: {why}" if why else "passed"
-        if why is None:
-            try:
-                run.run()
-            except Failed as failure:
-                outcome = f"FAILED: {failure}"
-        results.append((run.name, time.monotonic() - began, outcome))
+    chosen = [run for run in known if not asked or run.client in asked]
+    with ThreadPoolExecutor(1) as maker:  # makes the next environments while tests run
+        prepared = [maker.submit(run.prepare) if not run.missing() else None for run in chosen]
+        results = [_result(*each) for each in zip(chosen, prepared, strict=True)]
     print("── clients")
     for name, seconds, outcome in results:
         print(f"{name:24} {seconds:6.1f} s  {outcome}")

@@ -5,12 +5,15 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: serve test lint check unit js bench soak clean
+.PHONY: serve test test-clients lint check unit js bench soak clean
 
 serve: $(VENV)/.server  ## start the server with the embedded demo voice; ARGS="--port 9000" adds flags
 	$(BIN)/realtime-tts serve $(ARGS)
 
 test: lint check unit js  ## everything: lint, types, import rules, Python and JavaScript tests
+
+test-clients: $(VENV)/.dev  ## other people's clients, each in an environment of its own; CLIENTS="openai" runs some
+	$(BIN)/python tests/clients/run.py $(CLIENTS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -36,7 +39,7 @@ soak: $(VENV)/.dev  ## 200 sessions on the fake engine for a minute
 	$(BIN)/python tests/server/soak.py $(ARGS)
 
 clean:
-	rm -rf $(VENV) client_js/node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-clients client_js/node_modules tests/clients/*/node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 # torch is asked for by itself first: resolved together with the rest, pip may look at
 # several multi-gigabyte builds before it settles.
@@ -47,7 +50,7 @@ $(VENV)/.torch: constraints.txt
 	touch $@
 
 $(VENV)/.server: $(VENV)/.torch pyproject.toml
-	$(PIP) --editable '.[server,codecs]'
+	$(PIP) --editable '.[server,codecs,tls]'
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.torch pyproject.toml

@@ -18,6 +18,7 @@ from realtime_tts.client import (
     speak_to_wav,
 )
 from realtime_tts.errors import (
+    CertificateRefused,
     CheckpointError,
     ClientError,
     ConfigError,
@@ -35,6 +36,7 @@ from realtime_tts.version import __version__
 
 __all__ = [
     "Backoff",
+    "CertificateRefused",
     "CheckpointError",
     "ClientError",
     "ConfigError",

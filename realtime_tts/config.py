@@ -106,12 +106,22 @@ class LimitsConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class TlsConfig:
+    """PEM files: the server's certificate, then those between it and the authority, if any; and its
+    private key, not encrypted. `key` None: the key is in the certificate's file."""
+
+    certificate: str
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ServerConfig:
     """Everything `realtime-tts serve` decides about the front; the engine has its own settings.
 
     `api_keys`: none means open to everybody who can connect. `allowed_origins`: web pages, as
     `scheme://host[:port]`, that may connect besides the server's own; `*` means all.
     `lead_seconds`: audio sent ahead of a listener at most, where a session asks for nothing else.
+    `tls`: speak https and wss only; None: http and ws only.
     `engine_stall_seconds`: an engine whose loop has not moved for so long counts as dead.
     """
 
@@ -125,6 +135,7 @@ class ServerConfig:
     log_format: LogFormat = "json"
     log_level: str = "info"
     access_log: bool = True
+    tls: TlsConfig | None = None
     limits: LimitsConfig = LimitsConfig()
     socket: SocketConfig = SocketConfig()
 

@@ -12,6 +12,7 @@
     └── ClientError            raised by the Python client
         ├── ConnectionLost     the socket went away
         ├── HandshakeRefused   the server said no before a session existed
+        │   └── CertificateRefused   we said no: its certificate is not trusted
         └── TurnError          the server ended a turn with an error
 
 Each class has a `code`, the word that goes over the wire, and `retryable`.
@@ -102,6 +103,12 @@ class HandshakeRefused(ClientError):
     def __init__(self, message: str, status: int = 0) -> None:
         super().__init__(message)
         self.status = status
+
+
+class CertificateRefused(HandshakeRefused):
+    """The server's certificate is not trusted, has expired, or is for another name."""
+
+    code = "certificate_refused"
 
 
 class TurnError(ClientError):

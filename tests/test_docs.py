@@ -19,6 +19,7 @@ from realtime_tts.server.run import running
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+TLS = (ROOT / "docs" / "tls.md").read_text(encoding="utf-8")
 DOCUMENTS = sorted(
     [
         *ROOT.glob("*.md"),
@@ -35,9 +36,9 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
 
 
-def commands() -> list[str]:
-    """Every line after a `$ ` in the README's console blocks, quoted ones included."""
-    lines = [line.removeprefix("> ") for line in README.splitlines()]
+def commands(text: str = README) -> list[str]:
+    """Every line after a `$ ` in a document's console blocks, quoted ones included."""
+    lines = [line.removeprefix("> ") for line in text.splitlines()]
     return [line[2:] for line in lines if line.startswith("$ ")]
 
 
@@ -65,8 +66,8 @@ def test_the_readme_has_programs_and_commands_to_check() -> None:
     assert blocks("python") and len(commands()) >= 5
 
 
-@pytest.mark.parametrize("command", [c for c in commands() if "realtime-tts " in c])
-def test_the_readme_s_commands_parse(command: str) -> None:
+@pytest.mark.parametrize("command", [c for c in commands() + commands(TLS) if "realtime-tts " in c])
+def test_the_commands_parse(command: str) -> None:
     words = shlex.split(command.split("|")[-1], comments=True)
     assert words[0] == "realtime-tts"
     command_parser(words[1:]).parse_args(words[1:])
@@ -83,3 +84,26 @@ def test_links_between_documents_lead_somewhere(document: Path) -> None:
     for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text):
         if "://" not in target:
             assert (document.parent / target).exists(), f"{document.name} links to {target}"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_programs_that_need_a_client_name_one_that_is_tested(document: Path) -> None:
+    """`make test-clients` runs them: ```python client=NAME in README.md and docs/ is for
+    tests/clients/NAME."""
+    marked = re.findall(r"^```(\w*) client=(\S+)$", document.read_text("utf-8"), re.MULTILINE)
+    for language, client in marked:
+        file = {"python": "requirements.txt", "js": "package.json"}[language]
+        assert (ROOT / "tests" / "clients" / client / file).exists(), f"no client {client}"
+        assert document.parent in (ROOT, ROOT / "docs"), "programs are looked for nowhere else"
+
+
+def test_the_table_of_clients_leads_to_their_programs() -> None:
+    table = README.split("## Use it from")[1].split("\n## ")[0]
+    targets = re.findall(r"^\| .*\]\(([^)]+)\) \|$", table, re.MULTILINE)
+    assert len(targets) >= 5
+    for target in targets:
+        path, _, anchor = target.partition("#")
+        text = (ROOT / path).read_text(encoding="utf-8") if path else README
+        headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+        anchors = {re.sub(r"[^\w -]", "", each.lower()).replace(" ", "-") for each in headings}
+        assert not anchor or anchor in anchors, f"{path} has no heading for #{anchor}"

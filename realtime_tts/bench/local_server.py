@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
-from realtime_tts.errors import RealtimeTTSError
+from realtime_tts.errors import ConfigError, RealtimeTTSError
 
 _POLL_SECONDS = 0.1
 _STOP_SECONDS = 10.0
@@ -28,8 +28,10 @@ async def local_server(
 ) -> AsyncIterator[str]:
     """Run `realtime-tts serve` on a free port of this machine; yields its ws:// address.
 
-    `arguments` go to `serve`. Raises ServerDidNotStart.
+    `arguments` go to `serve`. Raises ServerDidNotStart, and ConfigError for flags of TLS.
     """
+    if any(argument.startswith("--tls-") for argument in arguments):
+        raise ConfigError("a server for this run alone speaks no TLS: leave --tls-… of `serve` out")
     port = _free_port()
     command = [sys.executable, "-m", "realtime_tts", "serve"]
     command += ["--host", "127.0.0.1", "--port", str(port), *arguments]

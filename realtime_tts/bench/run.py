@@ -78,7 +78,7 @@ async def _measure(
 
 def _shown(settings: BenchSettings) -> dict[str, Any]:
     shown = asdict(settings)
-    del shown["api_key"], shown["server"]
+    del shown["api_key"], shown["server"], shown["tls_ca"]
     prompts = shown.pop("prompts")
     built_in = settings.prompts == PROMPTS
     return shown | {

@@ -80,6 +80,7 @@ class BenchSettings:
 
     server: str
     api_key: str | None = field(default=None, repr=False)
+    tls_ca: str | None = None
     options: SessionOptions = field(default_factory=SessionOptions)
     timing: DeltaTiming = DeltaTiming()
     turns: int = 5

@@ -16,6 +16,7 @@ from realtime_tts.bench.turns import speak
 from realtime_tts.bench.workload import TurnPlan
 from realtime_tts.client import Backoff, RealtimeTTS
 from realtime_tts.client.address import http_url, is_loopback
+from realtime_tts.client.trust import http_opener, trust_for
 
 _RECONNECT_SECONDS = 5.0
 _HTTP_SECONDS = 10.0
@@ -58,15 +59,20 @@ class SocketTarget:
     def _client(self) -> RealtimeTTS:
         settings, patience = self._settings, Backoff(give_up_after=_RECONNECT_SECONDS)
         return RealtimeTTS(
-            settings.server, api_key=settings.api_key, backoff=patience, **settings.options
+            settings.server,
+            api_key=settings.api_key,
+            tls_ca=settings.tls_ca,
+            backoff=patience,
+            **settings.options,
         )
 
     async def _get(self, path: str) -> str:
         """The body of a GET; empty if the server does not answer it."""
         key = self._settings.api_key
         headers = {} if key is None else {"authorization": f"Bearer {key}"}
-        request = urllib.request.Request(http_url(self._settings.server, path), headers=headers)
-        return await asyncio.to_thread(_read, request, self.local)
+        url = http_url(self._settings.server, path)
+        opener = http_opener(url, trust_for(url, self._settings.tls_ca))
+        return await asyncio.to_thread(_read, opener, urllib.request.Request(url, headers=headers))
 
 
 class SocketSession:
@@ -79,10 +85,9 @@ class SocketSession:
         return await speak(self._tts, turn.deltas, turn.cut_after)
 
 
-def _read(request: urllib.request.Request, local: bool) -> str:
-    handlers = [urllib.request.ProxyHandler({})] if local else []  # no proxy leads to this machine
+def _read(opener: urllib.request.OpenerDirector, request: urllib.request.Request) -> str:
     try:
-        with urllib.request.build_opener(*handlers).open(request, timeout=_HTTP_SECONDS) as answer:
+        with opener.open(request, timeout=_HTTP_SECONDS) as answer:
             body: bytes = answer.read()
     except (OSError, urllib.error.URLError):
         return ""

@@ -143,6 +143,7 @@ def bench_settings(arguments: argparse.Namespace, url: str) -> BenchSettings:
     return BenchSettings(
         server=url,
         api_key=arguments.api_key,
+        tls_ca=arguments.tls_ca,
         options=session_options(arguments),
         timing=timing,
         turns=arguments.turns,

@@ -79,7 +79,7 @@ def _read(path: Path) -> bytes:
 
 
 def _on_server(arguments: argparse.Namespace, recording: bytes) -> dict[str, Any]:
-    return VoiceClient(arguments.url, api_key=arguments.api_key).clone(
+    return VoiceClient(arguments.url, api_key=arguments.api_key, tls_ca=arguments.tls_ca).clone(
         arguments.name,
         recording,
         text=arguments.text,

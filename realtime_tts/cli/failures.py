@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 from realtime_tts.errors import (
+    CertificateRefused,
     ConfigError,
     ConnectionLost,
     HandshakeRefused,
@@ -34,6 +35,8 @@ def explain(error: Exception) -> tuple[ExitStatus, str]:
         case HandshakeRefused() if error.status in (401, 403):
             advice = "Give the key with --api-key, or in REALTIME_TTS_API_KEY."
             return ExitStatus.NOT_ALLOWED, f"{error}\n{advice}"
+        case CertificateRefused():
+            return ExitStatus.UNREACHABLE, str(error)
         case HandshakeRefused() if error.status == 0:
             return ExitStatus.UNREACHABLE, f"{error}\n{_HOW_TO_START}"
         case OverloadedError() | HandshakeRefused(status=503):
@@ -51,6 +54,7 @@ def explain(error: Exception) -> tuple[ExitStatus, str]:
 
 
 _OURS = ("realtime_tts", "tts_scheduler")
+_EXTRAS = {"matplotlib": "plot", "cryptography": "tls"}
 _HOW_TO_START = (
     "Start a server with:   realtime-tts serve\n"
     "or use another one:    --url ws://HOST:PORT\n"
@@ -59,7 +63,7 @@ _HOW_TO_START = (
 
 
 def _missing(module: str) -> str:
-    extra = "plot" if module.startswith("matplotlib") else "server"
+    extra = _EXTRAS.get(module.partition(".")[0], "server")
     return (
         f"this needs the Python package {module!r}, which is not installed; get it with\n"
         f"    pip install 'realtime-tts-server[{extra}]'"

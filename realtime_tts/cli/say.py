@@ -64,14 +64,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 async def _say(arguments: argparse.Namespace, console: Console) -> int:
     async with contextlib.AsyncExitStack() as stack:
-        url = arguments.url
+        url, tls_ca = arguments.url, arguments.tls_ca
         if arguments.local:
             from realtime_tts.bench.local_server import local_server
 
             with console.status("starting a server"):
-                url = await stack.enter_async_context(local_server())
+                url, tls_ca = await stack.enter_async_context(local_server()), None
         options = session_options(arguments)
-        tts = RealtimeTTS(url, api_key=arguments.api_key, **options)
+        tts = RealtimeTTS(url, api_key=arguments.api_key, tls_ca=tls_ca, **options)
         await stack.enter_async_context(tts)
         return await _Saying(tts, arguments, console).run()
 

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, cast
 from rich.console import Console
 
 from realtime_tts.cli.progress import LoadingProgress
+from realtime_tts.cli.serve_tls import add_tls_arguments, tls_config
 from realtime_tts.cli.session_arguments import KEY_VARIABLE
+from realtime_tts.cli.welcome import welcome
 from realtime_tts.errors import ConfigError
 
 if TYPE_CHECKING:
-    from realtime_tts.config import ServerConfig
+    from realtime_tts.config import ServerConfig, TlsConfig
     from realtime_tts.engine.interface import EngineLink
     from realtime_tts.engine.settings import EngineConfig, EngineKind
     from realtime_tts.server.engine_host import LoadTokenizer
@@ -29,6 +31,7 @@ examples:
   realtime-tts serve --random-weights 1.7B --device cuda  noise at the release's speed, to measure
   realtime-tts serve --devices cuda:0,cuda:1              an engine process for each
   realtime-tts serve --model demo --model ./my-base       both: a session's voice or model picks
+  realtime-tts serve --tls-self-signed                    https and wss, for development
   realtime-tts serve --engine fake                        tones instead of speech, no torch
 """
 
@@ -147,6 +150,7 @@ def _add_scheduler_arguments(group: argparse._ArgumentGroup) -> None:
 def _add_server_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--host", default="127.0.0.1", help="address to listen on")
     group.add_argument("--port", type=int, default=8000, help="port (default: 8000; 0: any free)")
+    add_tls_arguments(group)
     group.add_argument(
         "--api-key",
         action="append",
@@ -185,10 +189,8 @@ def run(arguments: argparse.Namespace) -> int:
     from realtime_tts.voices.library import VoiceLibrary
 
     console = Console(stderr=True)
-    config = server_config(arguments, terminal=console.is_terminal)
     engines = engine_configs(arguments)
     voices_dir = engines[0].voices_dir
-    configure_logging(config.log_format, config.log_level, access_log=config.access_log)
     metrics = Metrics()
     progress = LoadingProgress(console)
 
@@ -202,9 +204,12 @@ def run(arguments: argparse.Namespace) -> int:
     def ready(port: int) -> None:
         progress.close()
         # Where nobody watches, standard error is the log: JSON lines and nothing else.
-        _welcome(console if console.is_terminal else Console(), config, engines, port)
+        where = console if console.is_terminal else Console()
+        welcome(where, config, engines, port, self_signed=arguments.tls_self_signed)
 
-    with progress:
+    with tls_config(arguments) as tls, progress:
+        config = server_config(arguments, terminal=console.is_terminal, tls=tls)
+        configure_logging(config.log_format, config.log_level, access_log=config.access_log)
         return serve(
             config,
             link,
@@ -215,7 +220,9 @@ def run(arguments: argparse.Namespace) -> int:
         )
 
 
-def server_config(arguments: argparse.Namespace, *, terminal: bool) -> ServerConfig:
+def server_config(
+    arguments: argparse.Namespace, *, terminal: bool, tls: TlsConfig | None = None
+) -> ServerConfig:
     """The front's settings. Raises ConfigError."""
     from realtime_tts.config import LimitsConfig, ServerConfig
 
@@ -228,6 +235,7 @@ def server_config(arguments: argparse.Namespace, *, terminal: bool) -> ServerCon
         drain_seconds=arguments.drain_seconds,
         log_format=arguments.log_format or ("text" if terminal else "json"),
         log_level=arguments.log_level,
+        tls=tls,
         limits=LimitsConfig(max_sessions=arguments.max_sessions),
     )
 
@@ -303,21 +311,3 @@ def _tokenizers(engines: Sequence[EngineConfig]) -> LoadTokenizer:
 def _keys_of_environment() -> list[str]:
     keys = os.environ.get(KEYS_VARIABLE) or os.environ.get(KEY_VARIABLE) or ""
     return [key.strip() for key in keys.split(",") if key.strip()]
-
-
-def _welcome(
-    console: Console, config: ServerConfig, engines: Sequence[EngineConfig], port: int
-) -> None:
-    """Where the server is, and three ways to talk to it."""
-    host = "127.0.0.1" if config.host in ("0.0.0.0", "::") else config.host
-    authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-    flags = "" if port == 8000 and host == "127.0.0.1" else f" --url ws://{authority}"
-    names = ", ".join(engine.name for engine in engines)
-    lines = (
-        f"[bold]realtime-tts[/bold] speaks with {names} on [bold]http://{authority}[/bold]",
-        f'  realtime-tts say{flags} "Hello there."',
-        f"  echo 'Text that is still arriving' | realtime-tts say{flags} --stdin",
-        f"  curl http://{authority}/v1/voices        # the WebSocket is ws://{authority}/v1/tts",
-    )
-    for line in lines:
-        console.print(line, highlight=False, soft_wrap=True)

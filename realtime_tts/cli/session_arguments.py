@@ -16,7 +16,7 @@ _SAMPLING = ("temperature", "top_k", "top_p", "repetition_penalty")
 
 
 def add_server_arguments(parser: argparse.ArgumentParser) -> None:
-    """--url and --api-key."""
+    """--url, --api-key and --tls-ca."""
     group = parser.add_argument_group("server")
     group.add_argument(
         "--url",
@@ -29,6 +29,12 @@ def add_server_arguments(parser: argparse.ArgumentParser) -> None:
         default=os.environ.get(KEY_VARIABLE),
         metavar="KEY",
         help=f"its API key (default: the environment's {KEY_VARIABLE})",
+    )
+    group.add_argument(
+        "--tls-ca",
+        metavar="FILE",
+        help="for wss://: trust the certificates in this file and no others (default: those in the "
+        "environment's SSL_CERT_FILE, else what the machine trusts)",
     )
 
 

@@ -28,12 +28,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """List, or delete. Returns the exit status."""
-    client = VoiceClient(arguments.url, api_key=arguments.api_key, timeout=30.0)
+    access = {"api_key": arguments.api_key, "tls_ca": arguments.tls_ca}
+    client = VoiceClient(arguments.url, timeout=30.0, **access)
     if arguments.delete is not None:
         client.delete(arguments.delete)
         Console().print(f"deleted {arguments.delete}", highlight=False, markup=False)
         return ExitStatus.OK
-    ready = asyncio.run(_ready(arguments.url, arguments.api_key))
+    ready = asyncio.run(_ready(arguments.url, access))
     registered = [voice for voice in client.voices()["details"] if voice["kind"] == "registered"]
     if arguments.json:
         fields = msgspec.to_builtins(ready)
@@ -44,8 +45,8 @@ def run(arguments: argparse.Namespace) -> int:
     return ExitStatus.OK
 
 
-async def _ready(url: str, api_key: str | None) -> Ready:
-    async with RealtimeTTS(url, api_key=api_key) as tts:
+async def _ready(url: str, access: dict[str, Any]) -> Ready:
+    async with RealtimeTTS(url, **access) as tts:
         return tts.ready
 
 

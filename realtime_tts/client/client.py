@@ -14,6 +14,7 @@ from realtime_tts.client.connection import Connection, Target
 from realtime_tts.client.handshake import is_final
 from realtime_tts.client.options import SessionOptions, merged, session_start
 from realtime_tts.client.speech import Speech, TextSource
+from realtime_tts.client.trust import trust_for
 from realtime_tts.client.turn import Turn
 from realtime_tts.errors import ClientError, OverloadedError, RealtimeTTSError
 from realtime_tts.protocol.messages import Ready
@@ -31,6 +32,8 @@ class RealtimeTTS:
     Args:
         server: ws(s) or http(s) URL, or host:port; without a path `/v1/tts` is meant.
         api_key: sent as a bearer token.
+        tls_ca: for wss, a PEM file of the certificates to trust in place of the machine's, such as
+            the server's own (`serve --tls-self-signed`).
         backoff: waits between attempts to connect again.
         connect_timeout: seconds for one attempt.
         reply_timeout: seconds the server may take to answer settings or an interrupt.
@@ -44,13 +47,15 @@ class RealtimeTTS:
         server: str = DEFAULT_SERVER,
         *,
         api_key: str | None = None,
+        tls_ca: str | None = None,
         backoff: Backoff = Backoff(),  # noqa: B008 - frozen
         connect_timeout: float = 10.0,
         reply_timeout: float = 10.0,
         **options: Unpack[SessionOptions],
     ) -> None:
         self.url = websocket_url(server)
-        self._target = Target(self.url, api_key, connect_timeout, reply_timeout)
+        trust = trust_for(self.url, tls_ca)
+        self._target = Target(self.url, api_key, connect_timeout, reply_timeout, trust)
         self._backoff = backoff
         self._options: dict[str, Any] = merged({}, options)
         session_start(self._options)  # refuse what cannot be used before anything is sent
@@ -92,8 +97,8 @@ class RealtimeTTS:
         """Connect now; without this the first turn does. Idempotent.
 
         `retry_for`: seconds to keep trying while nothing answers, for a server that is starting.
-        Raises HandshakeRefused, OverloadedError, ConnectionLost, or RequestError for settings that
-        the server cannot do.
+        Raises HandshakeRefused, CertificateRefused, OverloadedError, ConnectionLost, or
+        RequestError for settings that the server cannot do.
         """
         await self._connected(retry_for)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import ssl
 import time
 from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
@@ -40,12 +41,14 @@ _UNKNOWN_TURN = "unknown_turn"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where to connect and how long to wait, in seconds, for it and for each answer."""
+    """Where to connect, whom to trust there (wss:// only), and how long to wait, in seconds, for it
+    and for each answer."""
 
     url: str
     api_key: str | None = field(default=None, repr=False)
     connect_timeout: float = 10.0
     reply_timeout: float = 10.0
+    trust: ssl.SSLContext | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.connect_timeout <= 0 or self.reply_timeout <= 0:
@@ -80,7 +83,7 @@ class Connection:
         Raises HandshakeRefused, OverloadedError, ConnectionLost, or RequestError for settings
         which the server cannot do.
         """
-        socket = await open_socket(target.url, target.api_key, target.connect_timeout)
+        socket = await open_socket(target.url, target.api_key, target.connect_timeout, target.trust)
         connection = cls(target, socket)
         try:
             await connection._await_ready(connection._expect_ready())

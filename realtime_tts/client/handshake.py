@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import ssl
+
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidHandshake, InvalidStatus, InvalidURI
 from websockets.http11 import Response
 from websockets.typing import Subprotocol
 
 from realtime_tts.client.address import is_loopback
-from realtime_tts.errors import ConnectionLost, HandshakeRefused, OverloadedError, RealtimeTTSError
+from realtime_tts.client.trust import refused_certificate
+from realtime_tts.errors import (
+    CertificateRefused,
+    ConnectionLost,
+    HandshakeRefused,
+    OverloadedError,
+    RealtimeTTSError,
+)
 from realtime_tts.protocol.messages import SUBPROTOCOL, ErrorMessage
 from realtime_tts.protocol.parsing import ProtocolError, parse_server_message
 from realtime_tts.version import __version__
@@ -28,16 +37,19 @@ _ADVICE = {
 }
 
 
-async def open_socket(url: str, api_key: str | None, patience: float) -> ClientConnection:
+async def open_socket(
+    url: str, api_key: str | None, patience: float, trust: ssl.SSLContext | None = None
+) -> ClientConnection:
     """Connect to `url` with our subprotocol, within `patience` seconds.
 
-    Raises HandshakeRefused (status 0 if nothing answered), or OverloadedError where the server
-    says when to try again.
+    `trust` is for wss:// addresses (trust.py). Raises HandshakeRefused (status 0 if nothing
+    answered), CertificateRefused, or OverloadedError where the server says when to try again.
     """
     headers = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
     try:
         socket = await connect(
             url,
+            ssl=trust,
             subprotocols=[Subprotocol(SUBPROTOCOL)],
             compression=None,  # PCM does not compress; trying costs 200 us a packet on the server
             additional_headers=headers,
@@ -53,11 +65,14 @@ async def open_socket(url: str, api_key: str | None, patience: float) -> ClientC
     except InvalidStatus as error:
         raise refusal(url, error.response) from error
     except (InvalidHandshake, InvalidURI, EOFError) as error:
-        raise HandshakeRefused(f"{url} did not answer as a WebSocket server: {error}") from error
+        hint = "; does it want wss://?" if trust is None else ""
+        raise HandshakeRefused(
+            f"{url} did not answer as a WebSocket server: {error}{hint}"
+        ) from error
     except TimeoutError as error:
         raise HandshakeRefused(f"no answer from {url} within {patience:g} s") from error
     except OSError as error:
-        raise HandshakeRefused(f"no server answers at {url}: {error}") from error
+        raise refused_certificate(url, error) or _unanswered(url, error) from error
     if socket.subprotocol != SUBPROTOCOL:
         await socket.close()
         raise HandshakeRefused(
@@ -65,6 +80,12 @@ async def open_socket(url: str, api_key: str | None, patience: float) -> ClientC
             "is it a realtime-tts server of the same version?"
         )
     return socket
+
+
+def _unanswered(url: str, error: OSError) -> HandshakeRefused:
+    if isinstance(error, ssl.SSLError):
+        return HandshakeRefused(f"{url} does not speak TLS: {error.reason}; is it a ws:// server?")
+    return HandshakeRefused(f"no server answers at {url}: {error}")
 
 
 def refusal(url: str, response: Response) -> RealtimeTTSError:
@@ -90,6 +111,8 @@ def _server_error(response: Response) -> ErrorMessage | None:
 
 def is_final(error: BaseException) -> bool:
     """Whether trying to connect again with the same arguments is pointless."""
+    if isinstance(error, CertificateRefused):
+        return True
     if isinstance(error, HandshakeRefused):
         return 400 <= error.status < 500 and error.status not in (408, 425, 429)
     return not isinstance(error, OverloadedError | ConnectionLost)

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote
-from urllib.request import ProxyHandler, Request, build_opener
+from urllib.request import Request
 
-from realtime_tts.client.address import http_url, is_loopback
+from realtime_tts.client.address import http_url
+from realtime_tts.client.trust import http_opener, refused_certificate, trust_for
 from realtime_tts.errors import (
     HandshakeRefused,
     OverloadedError,
@@ -25,16 +26,22 @@ _PATIENCE = 900.0
 
 
 class VoiceClient:
-    """`server` is an address as `RealtimeTTS` takes it.
+    """`server`, `api_key` and `tls_ca` are as `RealtimeTTS` takes them.
 
     Every method raises RequestError for what the server refuses, OverloadedError where it says when
     to try again, HandshakeRefused if it lets nobody in or does not answer.
     """
 
     def __init__(
-        self, server: str, *, api_key: str | None = None, timeout: float = _PATIENCE
+        self,
+        server: str,
+        *,
+        api_key: str | None = None,
+        tls_ca: str | None = None,
+        timeout: float = _PATIENCE,
     ) -> None:
         self._server = server
+        self._trust = trust_for(http_url(server, ""), tls_ca)
         self._api_key = api_key
         self._timeout = timeout
 
@@ -102,8 +109,7 @@ class VoiceClient:
         headers = {"User-Agent": f"realtime-tts/{__version__}"}
         headers |= {"Content-Type": kind} if kind else {}
         headers |= {"Authorization": f"Bearer {self._api_key}"} if self._api_key else {}
-        # The system's proxy settings often forget to except the machine itself.
-        opener = build_opener(ProxyHandler({})) if is_loopback(url) else build_opener()
+        opener = http_opener(url, self._trust)
         request = Request(url, body, headers, method=method)
         try:
             with opener.open(request, timeout=self._timeout) as answer:
@@ -114,7 +120,8 @@ class VoiceClient:
                 raise _refusal(url, error.code, error.read(_MAX_ANSWER)) from None
         except (URLError, OSError) as error:
             reason = getattr(error, "reason", error)
-            raise HandshakeRefused(f"no server answers at {url}: {reason}") from None
+            unanswered = HandshakeRefused(f"no server answers at {url}: {reason}")
+            raise refused_certificate(url, reason) or unanswered from None
 
 
 def _refusal(url: str, status: int, body: bytes) -> RealtimeTTSError:

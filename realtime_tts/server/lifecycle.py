@@ -12,9 +12,11 @@ import asyncio
 import contextlib
 import logging
 import socket
+import ssl
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from types import FrameType
+from typing import cast
 
 import uvicorn
 
@@ -29,14 +31,20 @@ _CLOSE_SECONDS = 1.0
 class DrainingServer(uvicorn.Server):
     """`uvicorn.Server` for one `Front`.
 
-    `exit_code` is 1 if the engine never loaded, else 0. With `handle_signals` False it leaves the
-    process's signal handlers alone; call `request_drain` then.
+    `exit_code` is 1 if the engine never loaded, else 0. `tls`: every socket speaks it. With
+    `handle_signals` False it leaves the process's signal handlers alone; call `request_drain` then.
     """
 
     def __init__(
-        self, config: uvicorn.Config, front: Front, *, handle_signals: bool = True
+        self,
+        config: uvicorn.Config,
+        front: Front,
+        *,
+        tls: ssl.SSLContext | None = None,
+        handle_signals: bool = True,
     ) -> None:
         super().__init__(config)
+        self._tls = tls
         self.exit_code = 0
         self._front = front
         self._handle_signals = handle_signals
@@ -62,6 +70,35 @@ class DrainingServer(uvicorn.Server):
                 yield
         else:
             yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        if self._tls is None:
+            await super().startup(sockets)
+            return
+        # uvicorn has no way to say how long a handshake and a farewell may take, and asyncio's
+        # own answer is a minute and half a minute: much, for who connects and says nothing.
+        await super().startup([])
+        self.started = False
+        timeouts = self._front.config.socket
+        loop = asyncio.get_running_loop()
+        for listener in sockets or []:
+            server = await loop.create_server(
+                self._protocol,
+                sock=listener,
+                backlog=self.config.backlog,
+                ssl=self._tls,
+                ssl_handshake_timeout=timeouts.handshake_timeout,
+                ssl_shutdown_timeout=timeouts.close_timeout,
+            )
+            self.servers.append(server)
+        self.started = True
+
+    def _protocol(self) -> asyncio.Protocol:
+        """What uvicorn makes for an accepted connection."""
+        make = cast("Callable[..., asyncio.Protocol]", self.config.http_protocol_class)
+        return make(
+            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+        )
 
     async def on_tick(self, counter: int) -> bool:
         """uvicorn asks ten times a second whether to exit."""

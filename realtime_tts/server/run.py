@@ -25,6 +25,7 @@ from realtime_tts.server.engine_host import EngineHost, LoadTokenizer
 from realtime_tts.server.front import Front
 from realtime_tts.server.http import http_protocol
 from realtime_tts.server.lifecycle import DrainingServer
+from realtime_tts.server.tls import server_context
 from realtime_tts.server.websocket import websocket_protocol
 from realtime_tts.voices.library import VoiceLibrary
 
@@ -43,8 +44,10 @@ def serve(
     """Listen, load the engine, serve until SIGTERM or SIGINT. Returns the process's exit code.
 
     `make_link` and `make_voices` are called on the running event loop. `on_ready` gets the port
-    once turns can be taken. Raises ConfigError if the address cannot be listened on.
+    once turns can be taken. Raises ConfigError if the address cannot be listened on, or the TLS
+    files cannot be used.
     """
+    tls = server_context(config.tls) if config.tls else None
     sockets = bind(config)
     port = int(sockets[0].getsockname()[1])
 
@@ -58,7 +61,7 @@ def serve(
                 on_ready(port)
 
         front.engine.on_ready = ready
-        server = DrainingServer(uvicorn_config(front), front)
+        server = DrainingServer(uvicorn_config(front), front, tls=tls)
         await server.serve(sockets)
         if front.engine.stuck:
             # Its thread cannot be ended, and Python would wait for it.
@@ -72,7 +75,7 @@ def serve(
 
 @dataclass(frozen=True, slots=True)
 class RunningServer:
-    """A server inside this process. `url` is http; replace the scheme for the WebSocket."""
+    """A server inside this process."""
 
     host: str
     port: int
@@ -81,11 +84,17 @@ class RunningServer:
 
     @property
     def url(self) -> str:
-        return f"http://{self.host}:{self.port}"
+        """http(s)://HOST:PORT."""
+        return f"http{self._secure}://{self.host}:{self.port}"
 
     @property
     def websocket_url(self) -> str:
-        return f"ws://{self.host}:{self.port}/v1/tts"
+        """ws(s)://HOST:PORT/v1/tts."""
+        return f"ws{self._secure}://{self.host}:{self.port}/v1/tts"
+
+    @property
+    def _secure(self) -> str:
+        return "" if self.front.config.tls is None else "s"
 
 
 @contextlib.asynccontextmanager
@@ -103,7 +112,8 @@ async def running(
     Leaves signal handlers alone. Ends the sessions at once when the block is left.
     """
     front = _front(config, link, load_tokenizer, metrics or Metrics(), voices)
-    server = DrainingServer(uvicorn_config(front), front, handle_signals=False)
+    tls = server_context(config.tls) if config.tls else None
+    server = DrainingServer(uvicorn_config(front), front, tls=tls, handle_signals=False)
     sockets = bind(config)
     host, port = sockets[0].getsockname()[:2]
     task = asyncio.create_task(server.serve(sockets), name="server")

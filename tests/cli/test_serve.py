@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -157,3 +158,45 @@ def test_a_server_with_random_weights_says_so_in_its_welcome_and_in_its_log() ->
     assert "random weights (demo dimensions)" in welcome
     assert [line["event"] for line in logged][:2] == ["engine.ready", "engine.random_weights"]
     assert "random weights" in logged[0]["model"]
+
+
+def test_the_tls_flags_go_together_and_are_looked_at_before_anything_is_loaded(
+    tmp_path: Path,
+) -> None:
+    for words, message in (
+        (["--tls-key", "key.pem"], "give --tls-cert, too"),
+        (["--tls-self-signed", "--tls-cert", "cert.pem"], "makes its own certificate"),
+        (["--tls-cert", str(tmp_path / "none.pem")], "cannot read the TLS certificate"),
+    ):
+        done = serve("--model", str(tmp_path), *words, "--log-format", "text")
+        assert done.returncode == 2, done.stderr
+        assert message in done.stderr and "Traceback" not in done.stderr
+        assert "is missing" not in done.stderr, "the checkpoint was looked at first"
+
+
+def test_a_self_signed_server_is_trusted_by_the_commands_that_its_welcome_names() -> None:
+    command = [sys.executable, "-m", "realtime_tts", "serve", "--engine", "fake", "--port", "0"]
+    with subprocess.Popen(
+        [*command, "--tls-self-signed"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        welcome = [process.stdout.readline() for _ in range(4)]
+        say = shlex.split(welcome[1].strip())
+        said = subprocess.run(
+            [sys.executable, "-m", "realtime_tts", *say[1:], "--output", "-"],
+            capture_output=True,
+            timeout=60,
+        )
+        without = [word for word in say[1:] if word not in ("--tls-ca", Path(say[5]).as_posix())]
+        refused = subprocess.run(
+            [sys.executable, "-m", "realtime_tts", *without, "--output", "-"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        process.terminate()
+        process.communicate(timeout=20)
+    assert "https://127.0.0.1:" in welcome[0] and "wss://127.0.0.1:" in welcome[3]
+    assert say[4] == "--tls-ca" and not Path(say[5]).exists(), "it is deleted at the end"
+    assert said.returncode == 0 and any(said.stdout), said.stderr
+    assert refused.returncode == 3 and "is not trusted" in refused.stderr

@@ -1,9 +1,11 @@
-"""docs/dialects.md does what it says: its programs run, its tables are the code's."""
+"""docs/dialects.md does what it says about OpenAI: its programs run, its tables are the code's.
+
+Programs that begin with ```LANGUAGE client=NAME run in that client's environment: tests/clients.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import shutil
 import subprocess
@@ -18,14 +20,17 @@ from realtime_tts.dialects.openai_request import VOICES
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = (ROOT / "docs" / "dialects.md").read_text(encoding="utf-8")
-NPM = Path(os.environ.get("REALTIME_TTS_NPM", ROOT / "client_js")) / "node_modules"
-"""Where npm has put OpenAI's client, if anybody asked it to."""
+OPENAI = re.search(r"^## OpenAI\n(.*?)(?=^## |\Z)", DOCUMENT, re.DOTALL | re.MULTILINE)
+assert OPENAI is not None
 
 HEADER = b"RIFF\xff\xff\xff\xffWAVEfmt "
 
 
 def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", DOCUMENT, re.DOTALL | re.MULTILINE)
+    """The programs about OpenAI's API."""
+    assert OPENAI is not None
+    fenced = rf"^```{language}\n(.*?)^```"
+    return re.findall(fenced, OPENAI[1], re.DOTALL | re.MULTILINE)
 
 
 async def run(server: Any, folder: Path, program: str, *command: str) -> str:
@@ -46,7 +51,7 @@ def spoken_file(folder: Path) -> bytes:
 
 
 def test_there_are_programs_to_run() -> None:
-    assert [len(blocks(language)) for language in ("console", "python", "js")] == [1, 2, 1]
+    assert [len(blocks(language)) for language in ("console", "python")] == [1, 2]
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
@@ -71,19 +76,9 @@ async def test_the_python_programs_speak(speech: Any, tmp_path: Path, index: int
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs Node")
 def test_the_javascript_program_parses() -> None:
     check = ["node", "--input-type=module", "--check"]
-    subprocess.run(check, input=blocks("js")[0], text=True, check=True, capture_output=True)
-
-
-@pytest.mark.skipif(shutil.which("node") is None, reason="needs Node")
-@pytest.mark.skipif(
-    not (NPM / "openai").is_dir(),
-    reason="needs `npm install openai` in a folder that REALTIME_TTS_NPM names",
-)
-async def test_the_javascript_program_speaks(speech: Any, tmp_path: Path) -> None:
-    (tmp_path / "node_modules").symlink_to(NPM)
-    async with speech() as server:
-        await run(server, tmp_path, blocks("js")[0], "node", "--input-type=module", "-e")
-    spoken_file(tmp_path)
+    subprocess.run(
+        check, input=blocks("js client=openai_node")[0], text=True, check=True, capture_output=True
+    )
 
 
 def test_the_table_of_voices_is_the_code_s() -> None:

@@ -14,7 +14,7 @@ export const skip =
   !python &&
   `no server: looked for ${PYTHONS.join(", ")}; \`make test\`, or set REALTIME_TTS_PYTHON`;
 
-/** A server of its own, until the test is over. */
+/** A server of its own, until the test is over; `ca` is the file that makes it trusted, with TLS. */
 export async function serve(t, ...flags) {
   const args = ["-m", "realtime_tts", "serve", "--port", "0", ...flags];
   const server = spawn(python, args, { stdio: ["ignore", "pipe", "pipe"] });
@@ -22,15 +22,15 @@ export async function serve(t, ...flags) {
   const kill = () => (server.kill("SIGKILL"), ended);
   t.after(kill);
   let said = "";
-  const url = await new Promise((resolve, reject) => {
+  const [, url, ca] = await new Promise((resolve, reject) => {
     const hear = (chunk) => {
       said += chunk;
-      const [, found] = said.match(/ on (http:\S+)/) ?? [];
+      const found = said.match(/ on (https?:\S+)[^]*?(?:--tls-ca (\S+)[^]*)?\/v1\/tts/);
       if (found) resolve(found);
     };
     server.stdout.on("data", hear);
     server.stderr.on("data", hear);
     ended.then((code) => reject(new Error(`the server ended with ${code}:\n${said}`)));
   });
-  return { url, kill };
+  return { url, ca, kill };
 }

@@ -1,0 +1,45 @@
+"""Whom the client trusts: the machine's authorities, or those of one file and no others."""
+
+from __future__ import annotations
+
+import ssl
+from urllib.parse import urlsplit
+from urllib.request import HTTPSHandler, OpenerDirector, ProxyHandler, build_opener
+
+from realtime_tts.client.address import is_loopback
+from realtime_tts.errors import CertificateRefused, ConfigError
+
+
+def trust_for(url: str, tls_ca: str | None) -> ssl.SSLContext | None:
+    """The TLS settings for `url`, or None where it is not encrypted.
+
+    `tls_ca`: a PEM file of the certificates to trust; None: what the machine trusts, which the
+    environment's SSL_CERT_FILE names if it is set. Raises ConfigError.
+    """
+    if urlsplit(url).scheme not in ("wss", "https"):
+        if tls_ca is not None:
+            raise ConfigError(f"tls_ca is for wss:// and https:// addresses, got {url}")
+        return None
+    try:
+        return ssl.create_default_context(cafile=tls_ca)
+    except ssl.SSLError as error:
+        raise ConfigError(f"there is no certificate in {tls_ca}; expected a PEM file") from error
+    except OSError as error:
+        raise ConfigError(f"cannot read the certificates in {tls_ca}: {error.strerror}") from error
+
+
+def refused_certificate(url: str, error: object) -> CertificateRefused | None:
+    """The error for a handshake that failed at the server's certificate; None for any other."""
+    if not isinstance(error, ssl.SSLCertVerificationError):
+        return None
+    return CertificateRefused(
+        f"the certificate of {url} is not trusted: {error.verify_message}; if it is the server's "
+        "own, name its file (tls_ca=, --tls-ca, or the environment's SSL_CERT_FILE)"
+    )
+
+
+def http_opener(url: str, trust: ssl.SSLContext | None) -> OpenerDirector:
+    """What opens `url` with urllib."""
+    # The system's proxy settings often forget to except the machine itself.
+    proxy = [ProxyHandler({})] if is_loopback(url) else []
+    return build_opener(*proxy, HTTPSHandler(context=trust))

@@ -1,0 +1,103 @@
+"""TLS of the server's sockets: certificates from files, looked at before anything is loaded."""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+
+from realtime_tts.config import TlsConfig
+from realtime_tts.errors import ConfigError
+
+_HANDSHAKE_STEPS = 10
+
+
+def server_context(config: TlsConfig) -> ssl.SSLContext:
+    """The context to serve with: TLS 1.2 or later, no client certificates.
+
+    Raises ConfigError for files that cannot be read, are no certificate or key, do not belong
+    together, or hold a certificate that every client would refuse today.
+    """
+    certificate, key = Path(config.certificate), Path(config.key or config.certificate)
+    for what, path in (("certificate", certificate), ("private key", key)):
+        _check_readable(what, path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    _load(context, certificate, key)
+    _check_acceptable(context, certificate)
+    return context
+
+
+def _check_readable(what: str, path: Path) -> None:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"cannot read the TLS {what} {path}: {error.strerror}") from error
+    marker = "PRIVATE KEY-----" if what == "private key" else "-----BEGIN CERTIFICATE-----"
+    if marker.encode() not in data:
+        raise ConfigError(
+            f"there is no {what} in {path}; expected a PEM file with a line {_shown(marker)}"
+        )
+
+
+def _shown(marker: str) -> str:
+    return marker if marker.startswith("-") else f"-----BEGIN … {marker}"
+
+
+class _Encrypted(Exception):
+    """OpenSSL asks for a password, on the terminal unless somebody else answers."""
+
+
+def _load(context: ssl.SSLContext, certificate: Path, key: Path) -> None:
+    def no_password() -> str:
+        raise _Encrypted
+
+    try:
+        context.load_cert_chain(certificate, key, no_password)
+    except _Encrypted:
+        raise ConfigError(
+            f"the TLS key {key} is encrypted; decrypt it with `openssl pkey -in {key} -out …`"
+        ) from None
+    except ssl.SSLError as error:
+        if "MISMATCH" in (error.reason or ""):
+            message = f"the TLS key {key} does not belong to the certificate {certificate}"
+            raise ConfigError(f"{message}; of a chain, the server's own comes first") from error
+        reason = error.reason or str(error)
+        raise ConfigError(f"cannot use the TLS files {certificate}, {key}: {reason}") from error
+
+
+def _check_acceptable(context: ssl.SSLContext, certificate: Path) -> None:
+    """Shake hands with ourselves, as a client would that trusts this very certificate.
+
+    The standard library reads no certificate but a peer's. Names are not compared: by which one
+    clients call the server is not known here.
+    """
+    client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    client.check_hostname = False
+    client.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    client.load_verify_locations(certificate)
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    ends = (
+        client.wrap_bio(to_client, to_server),
+        context.wrap_bio(to_server, to_client, server_side=True),
+    )
+    try:
+        for _ in range(_HANDSHAKE_STEPS):
+            done = [_stepped(end) for end in ends]  # both, whether or not the first is done
+            if all(done):
+                return
+    except ssl.SSLCertVerificationError as error:
+        message = f"clients would refuse the TLS certificate {certificate}: {error.verify_message}"
+        raise ConfigError(message) from error
+    except ssl.SSLError as error:
+        message = f"the TLS certificate {certificate} cannot be served: {error.reason or error}"
+        raise ConfigError(message) from error
+    raise AssertionError("a TLS handshake takes fewer steps")
+
+
+def _stepped(end: ssl.SSLObject) -> bool:
+    """Whether this end is done with the handshake."""
+    try:
+        end.do_handshake()
+    except ssl.SSLWantReadError:
+        return False
+    return True

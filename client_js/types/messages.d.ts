@@ -61,13 +61,15 @@ export interface Ready {
   settings: Record<string, unknown>;
   sample_rate: number;
   encoding: string;
-  packet_bytes: number;
+  packet_bytes: number | null;
   limits: Limits & Record<string, number>;
 }
 export interface TurnStarted {
   type: "turn.started";
   turn_id: string;
   layout: string;
+  /** Where it is not 24 kHz `pcm_s16le`, which is all that this client asks for. */
+  audio?: Record<string, string | number | null>;
 }
 export interface TurnInterrupted {
   type: "turn.interrupted";

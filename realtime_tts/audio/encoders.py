@@ -1,50 +1,100 @@
-"""Encoders: the PCM of one stream in, bytes of another format out.
+"""Encoders: the engine's PCM of one stream in, bytes of another format out.
 
-One encoder lives as long as its stream: a compressed format carries state from packet to packet,
-and files glued together from pieces play for a fraction of their length. WAV and PCM need nothing;
-the others come with the extra `codecs` (PyAV), and their settings are chosen so that what goes in
-soon comes out: pages, headers and tags that would wait for more sound are switched off.
+An encoder is a chain made for an `AudioFormat`: the change of rate, if there is one, and what turns
+samples into the format's bytes. It lives as long as its stream, and the bytes that come out do not
+depend on the pieces in which the sound went in.
 """
 
 from __future__ import annotations
 
-import importlib
 import struct
-from fractions import Fraction
-from typing import Any, ClassVar, Protocol
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
+from realtime_tts.audio import codecs, g711
+from realtime_tts.audio.formats import ENCODINGS, ENGINE_RATE, AudioFormat, audio_format
+from realtime_tts.audio.pcm import BYTES_PER_SAMPLE, from_s16le, to_s16le
+from realtime_tts.audio.resampling import Resampler
 from realtime_tts.errors import RequestError
 
-
-def _codecs() -> Any:
-    """PyAV, or None: then `encoder_class` says to whoever asks that the extra is missing.
-
-    Imported now and not when first needed: it takes a third of a second, and nobody's packets
-    may wait for that.
-    """
-    try:
-        return importlib.import_module("av")
-    except ImportError:
-        return None
-
-
-av = _codecs()
-CODECS_EXTRA = "realtime-tts-server[codecs]"
 _UNKNOWN = 0xFFFFFFFF  # a length in a header that is written before the sound is
 
 
-class Encoder(Protocol):
-    """`encode` takes whole samples (s16le, mono) and gives what can be sent, maybe nothing yet.
+class Encoder:
+    """`encode` takes whole samples (s16le, 24 kHz, mono) and gives what can be sent, maybe nothing.
 
     `finish` gives the rest; nothing but `close` may follow it. Call `close` in any case.
+    RequestError if this installation lacks what the format needs.
     """
 
-    media_type: ClassVar[str]
+    def __init__(self, audio_format: AudioFormat) -> None:
+        require(audio_format)
+        self.format = audio_format
+        self._body = _body(audio_format)
+        rate = audio_format.sample_rate
+        self._resampler = None if rate == ENGINE_RATE else Resampler(ENGINE_RATE, rate)
+        self._taken = 0
+        self._finished = False
 
-    def __init__(self, sample_rate: int) -> None: ...
+    @property
+    def media_type(self) -> str:
+        return self.format.media_type
+
+    @property
+    def given_samples(self) -> int:
+        """Of the samples taken, how many are in the bytes given out: all of them at the end.
+
+        For a compressed format this is right within 60 ms, for others exact.
+        """
+        if self._finished:
+            return self._taken
+        given = self._body.position * ENGINE_RATE // self.format.sample_rate
+        return min(given, self._taken)
+
+    def encode(self, pcm: bytes) -> bytes:
+        assert len(pcm) % BYTES_PER_SAMPLE == 0, f"half a sample: {len(pcm)} bytes"
+        self._taken += len(pcm) // BYTES_PER_SAMPLE
+        if self._resampler is None:
+            return self._body.encode(pcm)
+        return self._encode_floats(self._resampler.push(from_s16le(pcm)))
+
+    def finish(self) -> bytes:
+        self._finished = True
+        if self._resampler is None:
+            return self._body.finish()
+        return self._encode_floats(self._resampler.finish()) + self._body.finish()
+
+    def close(self) -> None:
+        """What the encoder holds is dropped. Idempotent."""
+        self._body.close()
+
+    def _encode_floats(self, samples: NDArray[np.float32]) -> bytes:
+        if isinstance(self._body, _FloatBody):
+            return self._body.encode_floats(samples)
+        return self._body.encode(to_s16le(samples))
+
+
+def available() -> tuple[str, ...]:
+    """The encodings that this installation can make."""
+    formats = (audio_format(encoding) for encoding in ENCODINGS)
+    return tuple(each.encoding for each in formats if not each.needs_codec or codecs.av is not None)
+
+
+def require(audio_format: AudioFormat) -> None:
+    """Raise RequestError, which says what to install, if this installation cannot make it."""
+    if audio_format.needs_codec and codecs.av is None:
+        raise RequestError(
+            f"this server cannot make {audio_format.encoding}: it has {', '.join(available())}; "
+            f"for the others install `pip install '{codecs.CODECS_EXTRA}'` beside the server"
+        )
+
+
+class _Body(Protocol):
+    """Samples at the format's rate, s16le, to the format's bytes."""
+
+    position: int
 
     def encode(self, pcm: bytes) -> bytes: ...
 
@@ -53,170 +103,80 @@ class Encoder(Protocol):
     def close(self) -> None: ...
 
 
-class PcmEncoder:
-    """The samples as they are: signed 16 bit, little-endian, mono, without a header."""
+class _SampleBody:
+    """Samples as bytes, each by itself, perhaps behind a WAV header."""
 
-    media_type: ClassVar[str] = "audio/pcm"
-
-    def __init__(self, sample_rate: int) -> None:
-        pass
+    def __init__(self, audio_format: AudioFormat) -> None:
+        self._header = _wav_header(audio_format) if audio_format.container == "wav" else b""
+        self.position = 0
 
     def encode(self, pcm: bytes) -> bytes:
+        self.position += len(pcm) // BYTES_PER_SAMPLE
+        return self._headed(self._converted(pcm))
+
+    def finish(self) -> bytes:
+        return self._headed(b"")
+
+    def close(self) -> None:
+        pass
+
+    def _converted(self, pcm: bytes) -> bytes:
         return pcm
 
-    def finish(self) -> bytes:
-        return b""
-
-    def close(self) -> None:
-        pass
-
-
-class WavEncoder:
-    """A WAV header of unknown length before the first samples, then PCM.
-
-    Players take the lengths 0xFFFFFFFF as "until the end"; that is how streams of WAV are sent.
-    """
-
-    media_type: ClassVar[str] = "audio/wav"
-
-    def __init__(self, sample_rate: int) -> None:
-        self._header = _wav_header(sample_rate)
-
-    def encode(self, pcm: bytes) -> bytes:
+    def _headed(self, data: bytes) -> bytes:
+        if not self._header:
+            return data
         header, self._header = self._header, b""
-        return header + pcm
-
-    def finish(self) -> bytes:
-        return self.encode(b"")
-
-    def close(self) -> None:
-        pass
+        return header + data
 
 
-class _AvEncoder:
-    """What the formats of FFmpeg share. Subclasses name container, codec and their options."""
-
-    media_type: ClassVar[str]
-    container: ClassVar[str]
-    codec: ClassVar[str]
-    sample_format: ClassVar[str]
-    bit_rate: ClassVar[int | None] = None
-    options: ClassVar[dict[str, str]] = {}
-
-    def __init__(self, sample_rate: int) -> None:
-        self._sample_rate = sample_rate
-        self._out = _Collected()
-        options = {"flush_packets": "1", **self.options}
-        self._container: Any = av.open(self._out, "w", format=self.container, options=options)
-        self._stream: Any = self._container.add_stream(self.codec, rate=sample_rate)
-        self._stream.format = self.sample_format
-        self._stream.layout = "mono"
-        if self.bit_rate is not None:
-            self._stream.bit_rate = self.bit_rate
-        self._samples = 0
-
-    def encode(self, pcm: bytes) -> bytes:
-        assert len(pcm) % BYTES_PER_SAMPLE == 0, f"half a sample: {len(pcm)} bytes"
-        if pcm:
-            samples = np.frombuffer(pcm, dtype="<i2").reshape(1, -1)
-            frame: Any = av.AudioFrame.from_ndarray(samples, format="s16", layout="mono")
-            frame.sample_rate = self._sample_rate
-            frame.time_base = Fraction(1, self._sample_rate)
-            frame.pts = self._samples
-            self._samples += samples.shape[1]
-            self._container.mux(self._stream.encode(frame))
-        return self._out.take()
-
-    def finish(self) -> bytes:
-        self._container.mux(self._stream.encode(None))
-        self.close()
-        return self._out.take()
-
-    def close(self) -> None:
-        """Idempotent. Not left to the garbage collector: before version 18, PyAV writes to its
-        file while that is collected, and takes the process with it."""
-        self._container.close()
+class _MulawBody(_SampleBody):
+    def _converted(self, pcm: bytes) -> bytes:
+        return g711.mulaw(pcm)
 
 
-class Mp3Encoder(_AvEncoder):
-    """MPEG layer III. No Xing header: it would have to be written again at the end."""
-
-    media_type = "audio/mpeg"
-    container, codec, sample_format = "mp3", "libmp3lame", "s16p"
-    bit_rate = 128_000
-    options: ClassVar[dict[str, str]] = {"write_xing": "0", "id3v2_version": "0"}
+class _AlawBody(_SampleBody):
+    def _converted(self, pcm: bytes) -> bytes:
+        return g711.alaw(pcm)
 
 
-class OpusEncoder(_AvEncoder):
-    """Opus in Ogg, a page each 20 ms; FFmpeg's own pages last a second."""
+class _FloatBody(_SampleBody):
+    """Floats in [-1, 1]. Resampled sound gets here without being rounded to 16 bits first."""
 
-    media_type = "audio/ogg"
-    container, codec, sample_format = "ogg", "libopus", "s16"
-    bit_rate = 48_000
-    options: ClassVar[dict[str, str]] = {"page_duration": "20000"}
+    def _converted(self, pcm: bytes) -> bytes:
+        return from_s16le(pcm).astype("<f4").tobytes()
 
-
-class AacEncoder(_AvEncoder):
-    """AAC-LC as ADTS frames, which need no header of their own."""
-
-    media_type = "audio/aac"
-    container, codec, sample_format = "adts", "aac", "fltp"
-    bit_rate = 96_000
+    def encode_floats(self, samples: NDArray[np.float32]) -> bytes:
+        self.position += len(samples)
+        return self._headed(np.clip(samples, -1.0, 1.0).astype("<f4").tobytes())
 
 
-class FlacEncoder(_AvEncoder):
-    """FLAC: the samples themselves, in about half the bytes."""
-
-    media_type = "audio/flac"
-    container, codec, sample_format = "flac", "flac", "s16"
-
-
-class _Collected:
-    """A file that only takes: what was written since the last `take`. FFmpeg cannot seek in it."""
-
-    def __init__(self) -> None:
-        self._written = bytearray()
-
-    def write(self, data: bytes) -> int:
-        self._written += data
-        return len(data)
-
-    def take(self) -> bytes:
-        written = bytes(self._written)
-        self._written.clear()
-        return written
-
-
-_PLAIN: dict[str, type[Encoder]] = {"pcm": PcmEncoder, "wav": WavEncoder}
-_CODECS: dict[str, type[Encoder]] = {
-    "mp3": Mp3Encoder,
-    "opus": OpusEncoder,
-    "aac": AacEncoder,
-    "flac": FlacEncoder,
+_SAMPLE_BODIES: dict[str, type[_SampleBody]] = {
+    "pcm_s16le": _SampleBody,
+    "pcm_f32le": _FloatBody,
+    "pcm_mulaw": _MulawBody,
+    "pcm_alaw": _AlawBody,
 }
-FORMATS = (*_CODECS, *_PLAIN)
-"""Every format there is, whether or not this installation can make it."""
+_WAV_TAGS = {"pcm_s16le": 1, "pcm_f32le": 3, "pcm_alaw": 6, "pcm_mulaw": 7}
 
 
-def available() -> tuple[str, ...]:
-    """The formats that this installation can make."""
-    return FORMATS if av is not None else tuple(_PLAIN)
+def _body(audio_format: AudioFormat) -> _Body:
+    if audio_format.needs_codec:
+        return codecs.CodecBody(audio_format)
+    return _SAMPLE_BODIES[audio_format.encoding](audio_format)
 
 
-def encoder_class(name: str) -> type[Encoder]:
-    """The encoder of a format. RequestError says which there are, and what to install."""
-    if name not in FORMATS:
-        raise RequestError(f"unknown format {name!r}; there are {', '.join(FORMATS)}")
-    if name not in available():
-        raise RequestError(
-            f"this server cannot make {name}: it has {' and '.join(available())}; "
-            f"for {', '.join(_CODECS)} install `pip install '{CODECS_EXTRA}'` beside the server"
-        )
-    return _PLAIN.get(name) or _CODECS[name]
-
-
-def _wav_header(sample_rate: int) -> bytes:
-    fields = (1, 1, sample_rate, sample_rate * BYTES_PER_SAMPLE, BYTES_PER_SAMPLE, 16)
-    fmt = struct.pack("<4sIHHIIHH", b"fmt ", 16, *fields)
+def _wav_header(audio_format: AudioFormat) -> bytes:
+    """A header of unknown length: players take 0xFFFFFFFF as "until the end", and that is how
+    streams of WAV are sent. What is not integer PCM says so in a longer `fmt ` and in `fact`."""
+    width = audio_format.sample_bytes
+    assert width is not None, "only samples go into WAV here"
+    tag, rate = _WAV_TAGS[audio_format.encoding], audio_format.sample_rate
+    fmt = struct.pack("<HHIIHH", tag, 1, rate, rate * width, width, 8 * width)
+    fact = b""
+    if audio_format.encoding != "pcm_s16le":
+        fmt += struct.pack("<H", 0)
+        fact = struct.pack("<4sII", b"fact", 4, _UNKNOWN)
     riff = struct.pack("<4sI4s", b"RIFF", _UNKNOWN, b"WAVE")
-    return riff + fmt + struct.pack("<4sI", b"data", _UNKNOWN)
+    head = struct.pack("<4sI", b"fmt ", len(fmt))
+    return riff + head + fmt + fact + struct.pack("<4sI", b"data", _UNKNOWN)

@@ -15,12 +15,17 @@ PACKET_BYTES = 4_096
 class PcmFramer:
     """Cuts one turn's PCM into packets of at most `packet_bytes`. Feed with `push`, then `finish`.
 
+    `sample_bytes`: of one sample, which is never cut.
+
     A turn that is interrupted needs no call: drop the framer, and what it holds is never sent.
     """
 
-    def __init__(self, packet_bytes: int = PACKET_BYTES) -> None:
-        assert packet_bytes > 0 and packet_bytes % BYTES_PER_SAMPLE == 0, packet_bytes
+    def __init__(
+        self, packet_bytes: int = PACKET_BYTES, sample_bytes: int = BYTES_PER_SAMPLE
+    ) -> None:
+        assert packet_bytes > 0 and packet_bytes % sample_bytes == 0, packet_bytes
         self._packet_bytes = packet_bytes
+        self._sample_bytes = sample_bytes
         self._pending = bytearray()
         self._started = False
 
@@ -31,7 +36,7 @@ class PcmFramer:
 
     def push(self, pcm: bytes) -> list[bytes]:
         """Take whole samples; give the packets that are due."""
-        assert len(pcm) % BYTES_PER_SAMPLE == 0, f"half a sample: {len(pcm)} bytes"
+        assert len(pcm) % self._sample_bytes == 0, f"half a sample: {len(pcm)} bytes"
         self._pending += pcm
         packets = []
         while len(self._pending) >= self._packet_bytes:

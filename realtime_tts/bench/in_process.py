@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from realtime_tts.audio.packets import Packet
 from realtime_tts.bench.observation import Observation
 from realtime_tts.bench.turns import clock
 from realtime_tts.bench.workload import TurnPlan
@@ -166,12 +167,12 @@ class _Listening:
                 self._seen.retry_after = getattr(event, "retry_after", 0.0)
             self._finish(event.reason if isinstance(event, Ended) else "error")
 
-    def _packets(self, packets: list[bytes]) -> None:
-        for packet in packets:
+    def _packets(self, packets: list[Packet]) -> None:
+        for data, samples in packets:
             now = clock()
-            self._seen.packet(packet, now)
-            self._turn.packet_taken(packet)
-            self._turn.packet_sent(packet, now)
+            self._seen.packet(data, now)
+            self._turn.packet_taken(samples)
+            self._turn.packet_sent(samples, now)
             self._first.set()
 
     def _finish(self, reason: str) -> None:

@@ -2,7 +2,12 @@
 
 from realtime_tts.client.backoff import Backoff
 from realtime_tts.client.client import DEFAULT_SERVER, RealtimeTTS
-from realtime_tts.client.options import PredictorOptions, SamplingOptions, SessionOptions
+from realtime_tts.client.options import (
+    AudioOptions,
+    PredictorOptions,
+    SamplingOptions,
+    SessionOptions,
+)
 from realtime_tts.client.report import Interrupted, TurnResult
 from realtime_tts.client.speech import Speech, TextSource
 from realtime_tts.client.turn import Turn
@@ -10,6 +15,7 @@ from realtime_tts.client.wav import speak_to_wav, wav_writer
 
 __all__ = [
     "DEFAULT_SERVER",
+    "AudioOptions",
     "Backoff",
     "Interrupted",
     "PredictorOptions",

@@ -31,7 +31,7 @@ from realtime_tts.protocol.messages import (
     WarningMessage,
 )
 from realtime_tts.protocol.parsing import ProtocolError, UnknownType, encode, parse_server_message
-from realtime_tts.protocol.settings import Limits
+from realtime_tts.protocol.settings import AudioSettings, Limits
 
 log = logging.getLogger(__name__)
 
@@ -188,6 +188,7 @@ class Connection:
                 self._on_air = self._inboxes.get(message.turn_id)
                 if self._on_air is not None:
                     self._on_air.layout = message.layout
+                    self._on_air.audio = message.audio or AudioSettings()
             case TurnInterrupted():
                 if (inbox := self._inboxes.get(message.turn_id)) is not None:
                     inbox.was_interrupted(Interrupted.of(message))

@@ -10,7 +10,7 @@ from realtime_tts.errors import (
     RequestError,
     TurnError,
 )
-from realtime_tts.protocol.messages import SAMPLE_RATE, ErrorMessage
+from realtime_tts.protocol.messages import ErrorMessage
 
 _RETRY_AFTER_MS = 1_000
 """Where the server names no time."""
@@ -29,9 +29,13 @@ def session_error(message: ErrorMessage) -> RealtimeTTSError:
 
 def turn_lost(error: ConnectionLost, inbox: Inbox) -> ConnectionLost:
     """`error`, with how far this turn had come."""
-    seconds = inbox.samples_received / SAMPLE_RATE
+    samples = inbox.samples_received
+    if samples == 0 and inbox.bytes_received > 0:
+        came = f"{inbox.bytes_received} bytes"
+    else:
+        came = f"{samples / inbox.audio.sample_rate:.2f} s"
     lost = ConnectionLost(
-        f"{error}; {seconds:.2f} s of speech of turn {inbox.turn_id} had come. Nothing is sent "
+        f"{error}; {came} of speech of turn {inbox.turn_id} had come. Nothing is sent "
         "again: what the listener has not heard is for the caller to speak in a new turn"
     )
     lost.__cause__ = error

@@ -14,7 +14,9 @@ from collections import deque
 from realtime_tts.client.report import Interrupted, TurnResult
 from realtime_tts.errors import RealtimeTTSError, TurnError
 from realtime_tts.protocol.messages import WarningMessage
+from realtime_tts.protocol.settings import AudioSettings
 
+_SAMPLE_BYTES = {"pcm_s16le": 2, "pcm_f32le": 4, "pcm_mulaw": 1, "pcm_alaw": 1}
 _ALREADY_DONE = "turn_already_done"
 """Warning in place of a report, when the server no longer knows what it said."""
 
@@ -24,8 +26,9 @@ class Inbox:
 
     def __init__(self, turn_id: str) -> None:
         self.turn_id = turn_id
-        self.samples_received = 0
+        self.bytes_received = 0
         self.layout: str | None = None
+        self.audio = AudioSettings()  # until the server says otherwise
         self.warnings: list[WarningMessage] = []
         self.result: TurnResult | None = None
         self.failure: BaseException | None = None
@@ -41,11 +44,19 @@ class Inbox:
         """Nothing more will come from the server for this turn."""
         return self.result is not None or self.failure is not None
 
+    @property
+    def samples_received(self) -> int:
+        """Raw samples that came, at the turn's sample rate; 0 for what only a decoder can count."""
+        sample_bytes = _SAMPLE_BYTES.get(self.audio.encoding)
+        if sample_bytes is None or self.audio.container != "raw":
+            return 0
+        return self.bytes_received // sample_bytes
+
     # For the connection's reader
 
     def packet(self, data: bytes) -> None:
         """Audio of this turn came."""
-        self.samples_received += len(data) // 2
+        self.bytes_received += len(data)
         if not self._silenced:
             self._packets.append(data)
             self._changed.set()

@@ -32,13 +32,28 @@ class SamplingOptions(TypedDict, total=False):
     predictor: PredictorOptions
 
 
+class AudioOptions(TypedDict, total=False):
+    """The format of the packets; what is left out is the encoding's own.
+
+    `encoding`: pcm_s16le, pcm_f32le, pcm_mulaw, pcm_alaw, mp3, opus, aac or flac. `sample_rate` in
+    hertz, `bit_rate` in bits per second, `packet_ms` for raw samples. `container`: raw or wav for
+    samples, ogg or webm for opus.
+    """
+
+    encoding: str
+    sample_rate: int
+    container: str
+    bit_rate: int
+    packet_ms: int
+
+
 class SessionOptions(TypedDict, total=False):
     """What a session can set; what is left out is the server's choice.
 
     `model` is one of `ready.models`, if there are several; else the voice picks. `seed` makes
     speech repeatable. `instructions` describe the manner, where the checkpoint takes
     any. `text_filter`: whether markdown, emoji and URLs are left unspoken. `lead_ms`: how far ahead
-    of the listener the server may send.
+    of the listener the server may send. `audio`: a format other than 24 kHz s16le, as a whole.
     """
 
     model: str
@@ -50,6 +65,7 @@ class SessionOptions(TypedDict, total=False):
     text_filter: Literal["on", "off"]
     layout: Literal["auto", "streaming", "full_text"]
     lead_ms: int
+    audio: AudioOptions
 
 
 def session_start(options: Mapping[str, Any]) -> SessionStart:
@@ -66,11 +82,11 @@ def session_start(options: Mapping[str, Any]) -> SessionStart:
 
 
 def merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
-    """`first` overlaid by `second`, `sampling` field by field, as the server does it."""
+    """`first` overlaid by `second`, `sampling` field by field, `audio` not, as the server does."""
     result = dict(first)
     for name, value in second.items():
         old = result.get(name)
-        if isinstance(old, Mapping) and isinstance(value, Mapping):
+        if name != "audio" and isinstance(old, Mapping) and isinstance(value, Mapping):
             value = merged(old, value)
         if value is not None:
             result[name] = value

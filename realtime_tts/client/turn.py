@@ -19,6 +19,7 @@ from realtime_tts.protocol.messages import (
     TurnEnd,
     WarningMessage,
 )
+from realtime_tts.protocol.settings import AudioSettings
 
 T = TypeVar("T")
 
@@ -30,9 +31,9 @@ class Turn:
     """One turn. Made by `RealtimeTTS.turn()`; it reaches the server with its first text.
 
     Send text and read packets at the same time, from two tasks, or use `RealtimeTTS.speak`,
-    which does both. Iterating yields PCM packets (24 kHz, mono, s16le, at most 4,096 bytes) until
-    the turn is over, and then raises what ended it early: TurnError or OverloadedError from the
-    server, ConnectionLost, nothing after an interrupt.
+    which does both. Iterating yields packets (24 kHz, mono, s16le, at most 4,096 bytes, if the
+    session asked for no other format) until the turn is over, and then raises what ended it early:
+    TurnError or OverloadedError from the server, ConnectionLost, nothing after an interrupt.
 
     Packets that are not read wait here. They delay no one, and their number is bounded by what the
     server sends ahead of real time and by the longest turn it allows.
@@ -78,8 +79,16 @@ class Turn:
 
     @property
     def samples_received(self) -> int:
-        """Samples that came, whether or not they were read."""
+        """Samples that came, whether or not they were read, at the rate in `audio`.
+
+        0 for a format that is not raw samples: only its decoder can count those.
+        """
         return self._inbox.samples_received
+
+    @property
+    def audio(self) -> AudioSettings:
+        """The format of this turn's packets, once audio began; before that the default."""
+        return self._inbox.audio
 
     @property
     def warnings(self) -> tuple[WarningMessage, ...]:

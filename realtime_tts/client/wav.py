@@ -10,15 +10,16 @@ from typing import Unpack
 from realtime_tts.client.client import DEFAULT_SERVER, RealtimeTTS
 from realtime_tts.client.options import SessionOptions
 from realtime_tts.client.report import TurnResult
-from realtime_tts.protocol.messages import SAMPLE_RATE
+from realtime_tts.errors import ConfigError
+from realtime_tts.protocol.messages import ENCODING, SAMPLE_RATE
 
 
-def wav_writer(path: str | PathLike[str]) -> wave.Wave_write:
-    """A WAV file that takes packets through `writeframes`; close it, or use it with `with`."""
+def wav_writer(path: str | PathLike[str], sample_rate: int = SAMPLE_RATE) -> wave.Wave_write:
+    """A WAV file that takes packets (s16le) by `writeframes`; close it, or use it in `with`."""
     file = wave.open(fspath(path), "wb")
     file.setnchannels(1)
     file.setsampwidth(2)
-    file.setframerate(SAMPLE_RATE)
+    file.setframerate(sample_rate)
     return file
 
 
@@ -32,13 +33,18 @@ def speak_to_wav(
 ) -> TurnResult:
     """Speak `text` into a WAV file. Not to be called while an event loop runs in this thread.
 
-    Raises what RealtimeTTS raises; the file then holds what had come.
+    Of `audio` it takes `sample_rate` alone; ConfigError for the rest. Raises what RealtimeTTS
+    raises; the file then holds what had come.
     """
+    audio = options.get("audio", {})
+    if audio.keys() - {"sample_rate", "encoding"} or audio.get("encoding", ENCODING) != ENCODING:
+        raise ConfigError("speak_to_wav writes pcm_s16le; for other formats use RealtimeTTS")
+    sample_rate = audio.get("sample_rate", SAMPLE_RATE)
 
     async def speak() -> TurnResult:
         async with RealtimeTTS(server, api_key=api_key, **options) as tts:
             speech = tts.speak(text)
-            with wav_writer(path) as file:
+            with wav_writer(path, sample_rate) as file:
                 async for packet in speech:
                     file.writeframes(packet)
         assert speech.result is not None, "a loop that ended has a result"

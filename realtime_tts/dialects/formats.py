@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from realtime_tts.audio.encoders import Encoder, encoder_class
-from realtime_tts.errors import RequestError
-from realtime_tts.protocol.messages import SAMPLE_RATE
-
-_OURS = {"pcm_s16le": "pcm"}
+from realtime_tts.audio.encoders import Encoder
+from realtime_tts.audio.formats import audio_format, parse_format
 
 
-def open_encoder(encoding: str, sample_rate: int = SAMPLE_RATE) -> Encoder:
+def open_encoder(
+    name: str,
+    sample_rate: int | None = None,
+    *,
+    container: str | None = None,
+    bit_rate: int | None = None,
+) -> Encoder:
     """A new encoder; it takes s16le at 24 kHz, mono. Close it.
 
-    `encoding`: `pcm_s16le`, `wav` (of that), `mp3`, `opus`, `aac` or `flac`. Raises RequestError
-    that says what there is.
+    `name`: what `parse_format` reads, such as `pcm_s16le`, `wav` or `mp3_44100_128`; the others say
+    more than it does, in hertz and bits a second. Raises RequestError that says what there is.
     """
-    name = _OURS.get(encoding, encoding)
-    encoder = encoder_class(name)
-    if sample_rate != SAMPLE_RATE:
-        raise RequestError(
-            f"this server cannot make {encoding} at {sample_rate} Hz; ask for {SAMPLE_RATE} Hz"
-        )
-    return encoder(SAMPLE_RATE)
+    named = parse_format(name)
+    if sample_rate is None and container is None and bit_rate is None:
+        return Encoder(named)
+    if container is None:
+        container = named.container
+    return Encoder(audio_format(named.encoding, sample_rate, container, bit_rate))

@@ -20,7 +20,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from realtime_tts.audio.encoders import encoder_class
+from realtime_tts.audio.encoders import Encoder, require
+from realtime_tts.audio.formats import parse_format
 from realtime_tts.dialects.http import (
     BodyTooLarge,
     ClientGone,
@@ -45,7 +46,6 @@ from realtime_tts.dialects.openai_request import (
 )
 from realtime_tts.engine.interface import EngineInfo
 from realtime_tts.errors import RequestError
-from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.front import Front, session_defaults, wire_limits
 from realtime_tts.server.speech import SpeechError, SpeechStream
@@ -129,18 +129,19 @@ class SpeechEndpoint:
         _ready(self._front)
         request = await self._read(receive)
         try:
-            encoder = encoder_class(request.response_format)
+            audio_format = parse_format(request.response_format)
+            require(audio_format)
         except RequestError as error:
             raise ApiError(400, str(error), param="response_format") from None
         stream = self._open(request, scope, answer.request_id)
         async with answering(stream, receive):
             stream.feed(request.input)
             stream.end()
-            async with aclosing(sounds(stream, encoder(SAMPLE_RATE))) as pieces:
+            async with aclosing(sounds(stream, Encoder(audio_format))) as pieces:
                 if request.stream_format == "sse":
                     await answer.send_all("text/event-stream", self._events(stream, pieces))
                 else:
-                    await answer.send_all(encoder.media_type, pieces)
+                    await answer.send_all(audio_format.media_type, pieces)
 
     async def _read(self, receive: Receive) -> SpeechRequest:
         limits = wire_limits(self._front.config, self._front.engine.info)

@@ -1,7 +1,7 @@
 """The messages of the native protocol, as PROTOCOL.md describes them, in its order.
 
 Client messages first, then server messages, then close codes. Text frames carry one message each;
-binary frames carry PCM and nothing else. Reading and writing them is in parsing.py.
+binary frames carry audio and nothing else. Reading and writing them is in parsing.py.
 """
 
 from __future__ import annotations
@@ -14,11 +14,15 @@ from msgspec import Meta
 from msgspec.structs import asdict, replace
 
 from realtime_tts.protocol.settings import (
+    AudioSettings,
+    BitRate,
     Layout,
     LeadMs,
     Limits,
     Name,
+    PacketMs,
     RepetitionPenalty,
+    SampleRate,
     Seed,
     SessionSettings,
     Temperature,
@@ -89,6 +93,17 @@ class SamplingStart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     predictor: PredictorStart | None = None
 
 
+class AudioStart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The part of `session.start` that asks for an audio format: all of it, for a format is one
+    thing. What is left out is left to the encoding, and the encoding is then pcm_s16le."""
+
+    encoding: Name | None = None
+    sample_rate: SampleRate | None = None
+    container: Name | None = None
+    bit_rate: BitRate | None = None
+    packet_ms: PacketMs | None = None
+
+
 class SessionStart(Message, frozen=True, kw_only=True, tag="session.start"):
     """Change settings for later turns; what is left out, or null, stays. Answered by Ready."""
 
@@ -101,10 +116,12 @@ class SessionStart(Message, frozen=True, kw_only=True, tag="session.start"):
     text_filter: TextFilter | None = None
     layout: Layout | None = None
     lead_ms: LeadMs | None = None
+    audio: AudioStart | None = None
 
     def applied_to(self, settings: SessionSettings) -> SessionSettings:
-        """`settings` with what this message gives."""
+        """`settings` with what this message gives; `audio` as it was, for another to fill in."""
         changes = _given(self)
+        changes.pop("audio", None)
         if self.sampling is not None:
             sampling = _given(self.sampling)
             if self.sampling.predictor is not None:
@@ -176,7 +193,8 @@ class Ready(Message, frozen=True, kw_only=True, tag="ready"):
     settings: SessionSettings
     sample_rate: int
     encoding: str
-    packet_bytes: int
+    packet_bytes: int | None
+    """The largest packet; None where packets are as the encoder makes them."""
     limits: Limits
     models: tuple[str, ...] = ()
     """All loaded checkpoints, where there are several."""
@@ -187,6 +205,8 @@ class TurnStarted(Message, frozen=True, kw_only=True, tag="turn.started"):
 
     turn_id: str
     layout: str
+    audio: AudioSettings | None = None
+    """Its format; left out where it is the default."""
 
 
 class TurnInterrupted(Message, frozen=True, kw_only=True, tag="turn.interrupted"):

@@ -29,6 +29,7 @@ from realtime_tts.errors import RealtimeTTSError
 from realtime_tts.protocol.messages import (
     CLIENT_MESSAGES,
     SERVER_MESSAGES,
+    AudioStart,
     ClientMessage,
     Message,
     Played,
@@ -60,12 +61,19 @@ EXPECTED = {
     "text_filter": '"on" or "off"',
     "layout": '"auto", "streaming" or "full_text"',
     "lead_ms": "a whole number from 200 to 3600000",
+    "audio": "an object",
+    "encoding": "a string of 1 to 128 characters",
+    "sample_rate": "a whole number of hertz",
+    "container": "a string of 1 to 128 characters",
+    "bit_rate": "a whole number of bits per second",
+    "packet_ms": "a whole number of milliseconds",
 }
 """What each client field takes, in words; what is checked are the types in messages.py."""
 
 _NESTED: dict[str, type[msgspec.Struct]] = {
     "sampling": SamplingStart,
     "predictor": PredictorStart,
+    "audio": AudioStart,
 }
 _IGNORED_NAMED = 4  # of one message: a peer must not make us write more than it did
 _SHOWN_CHARS = 40

@@ -6,7 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
-from realtime_tts.protocol.messages import PredictorStart, SamplingStart, SessionStart
+from realtime_tts.protocol.messages import (
+    AudioStart,
+    PredictorStart,
+    SamplingStart,
+    SessionStart,
+)
 from realtime_tts.protocol.parsing import (
     BadJson,
     BadMessage,
@@ -16,17 +21,22 @@ from realtime_tts.protocol.parsing import (
     load_json,
 )
 
+_NESTED = ("sampling", "audio")
 QUERY_FIELDS: dict[str, tuple[str, ...]] = {
-    **{name: (name,) for name in SessionStart.__struct_fields__ if name != "sampling"},
+    **{name: (name,) for name in SessionStart.__struct_fields__ if name not in _NESTED},
     **{name: ("sampling", name) for name in SamplingStart.__struct_fields__ if name != "predictor"},
     **{
         f"predictor_{name}": ("sampling", "predictor", name)
         for name in PredictorStart.__struct_fields__
     },
+    **{name: ("audio", name) for name in AudioStart.__struct_fields__},
 }
 """Query parameter -> where its value goes in `session.start`."""
 
-_NUMBERS = {"seed", "temperature", "top_k", "top_p", "repetition_penalty", "lead_ms"}
+_NUMBERS = {
+    "seed", "temperature", "top_k", "top_p", "repetition_penalty", "lead_ms",
+    "sample_rate", "bit_rate", "packet_ms",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

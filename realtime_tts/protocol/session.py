@@ -12,8 +12,11 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
+from msgspec.structs import replace
+
 from realtime_tts.errors import RealtimeTTSError
 from realtime_tts.protocol import messages as m
+from realtime_tts.protocol.agreed_audio import AgreedAudio, only_pcm
 from realtime_tts.protocol.effects import (
     Close,
     Effect,
@@ -55,7 +58,8 @@ class Session:
     """One turn on the air, later ones queued with their text, `turn.done` once for each.
 
     `defaults` are the server's effective settings. `check` raises a RealtimeTTSError for settings
-    that the checkpoint cannot do. Call `begin` first. Nothing a client sends makes it raise.
+    that the checkpoint cannot do, `agree` for an audio format that there is not. Call `begin`
+    first. Nothing a client sends makes it raise.
     """
 
     def __init__(
@@ -64,11 +68,14 @@ class Session:
         defaults: SessionSettings | None = None,
         limits: Limits | None = None,
         check: Callable[[SessionSettings], None] | None = None,
+        agree: Callable[[m.AudioStart], AgreedAudio] = only_pcm,
     ) -> None:
         self.info = info
         self.limits = limits or Limits()
         self.phase = Phase.OPEN
         self._check = check
+        self._agree = agree
+        self._packet_bytes: int | None = m.PACKET_BYTES
         self._turns = Turns(self.limits, defaults or SessionSettings())
         self._intake = Intake(self.limits)
         self._warned: set[str] = set()
@@ -231,10 +238,15 @@ class Session:
 
     def _apply(self, start: m.SessionStart) -> None:
         settings = start.applied_to(self.settings)
+        packet_bytes = self._packet_bytes
+        if start.audio is not None:
+            agreed = self._agree(start.audio)
+            settings = replace(settings, audio=agreed.settings)
+            packet_bytes = agreed.packet_bytes
         self.limits.check(settings)
         if self._check is not None:
             self._check(settings)
-        self._turns.settings = settings
+        self._turns.settings, self._packet_bytes = settings, packet_bytes
 
     def _ready(self) -> m.Ready:
         info = self.info
@@ -246,9 +258,9 @@ class Session:
             voices=info.voices,
             languages=info.languages,
             settings=self.settings,
-            sample_rate=m.SAMPLE_RATE,
-            encoding=m.ENCODING,
-            packet_bytes=m.PACKET_BYTES,
+            sample_rate=self.settings.audio.sample_rate,
+            encoding=self.settings.audio.encoding,
+            packet_bytes=self._packet_bytes,
             limits=self.limits,
             models=info.models,
         )

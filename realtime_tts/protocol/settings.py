@@ -21,6 +21,9 @@ RepetitionPenalty = Annotated[float, Meta(ge=0.5, le=2)]
 Seed = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Name = Annotated[str, Meta(min_length=1, max_length=128)]
 LeadMs = Annotated[int, Meta(ge=200, le=3_600_000)]
+SampleRate = Annotated[int, Meta(ge=1, le=1_000_000)]
+BitRate = Annotated[int, Meta(ge=1, le=10_000_000)]
+PacketMs = Annotated[int, Meta(ge=1, le=60_000)]
 TextFilter = Literal["on", "off"]
 Layout = Literal["auto", "streaming", "full_text"]
 
@@ -43,6 +46,20 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True):
     predictor: PredictorSampling = PredictorSampling()
 
 
+class AudioSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The format of a session's audio, complete: as the audio layer has checked and filled it in.
+
+    `bit_rate` None: the encoding has none. `packet_ms` None: packets of PACKET_BYTES for the
+    engine's own format, which is the default; as the encoder makes them in a container.
+    """
+
+    encoding: Name = "pcm_s16le"
+    sample_rate: SampleRate = 24_000
+    container: Name = "raw"
+    bit_rate: BitRate | None = None
+    packet_ms: PacketMs | None = None
+
+
 class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The effective settings of a session; a turn keeps those it was begun with.
 
@@ -60,6 +77,7 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
     text_filter: TextFilter = "on"
     layout: Layout = "auto"
     lead_ms: LeadMs = 3_000
+    audio: AudioSettings = AudioSettings()
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):

@@ -20,7 +20,7 @@ from realtime_tts.protocol.effects import (
     TurnStats,
 )
 from realtime_tts.protocol.roster import Roster
-from realtime_tts.protocol.settings import Limits, SessionSettings
+from realtime_tts.protocol.settings import AudioSettings, Limits, SessionSettings
 from realtime_tts.protocol.turn import Event, State, Turn
 
 
@@ -111,7 +111,9 @@ class Turns:
         turn = self._roster.on_air
         if turn is None or turn.id != turn_id or turn.state is State.STOPPING:
             return []
-        return [Send(m.TurnStarted(turn_id=turn_id, layout=layout))]
+        audio = turn.settings.audio
+        told = None if audio == AudioSettings() else audio
+        return [Send(m.TurnStarted(turn_id=turn_id, layout=layout, audio=told))]
 
     def left_air(
         self, turn_id: str, reason: str, stats: TurnStats, first: m.ServerMessage | None = None

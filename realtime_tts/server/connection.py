@@ -18,6 +18,7 @@ from contextlib import contextmanager
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from realtime_tts.audio import packets
 from realtime_tts.engine.interface import Audio, Ended, Event, Failed, Refused, Started
 from realtime_tts.protocol.effects import (
     Close,
@@ -90,6 +91,8 @@ class Connection:
                 self._reporter.lost(self._turn.turn_id, self._turn.stats())
             with self._contained():
                 self._carry_out(self.session.closed())
+            if self._turn is not None:
+                self._turn.drop()
             self._outbox.shut()
             self._alarm.stop()
             writer.cancel()
@@ -201,12 +204,12 @@ class Connection:
                     self._put_packets(turn, turn.ended(event))
                     self._outbox.put(TurnOver(turn))
 
-    def _put_packets(self, turn: OnAirTurn, packets: list[bytes]) -> None:
-        if packets and not turn.announced:
+    def _put_packets(self, turn: OnAirTurn, due: list[packets.Packet]) -> None:
+        if due and not turn.announced:
             turn.announced = True
             self._carry_out(self.session.turn_started(turn.turn_id, turn.layout))
-        for packet in packets:
-            self._outbox.put(Packet(turn, packet))
+        for data, samples in due:
+            self._outbox.put(Packet(turn, data, samples))
 
     # Outbox → writer → socket.
 
@@ -214,10 +217,10 @@ class Connection:
         try:
             while True:
                 match await self._outbox.take():
-                    case Packet(turn, pcm):
-                        turn.packet_taken(pcm)
-                        await self._socket.send({"type": "websocket.send", "bytes": pcm})
-                        self._reporter.packet(turn.packet_sent(pcm, self._clock()))
+                    case Packet(turn, data, samples):
+                        turn.packet_taken(samples)
+                        await self._socket.send({"type": "websocket.send", "bytes": data})
+                        self._reporter.packet(turn.packet_sent(samples, self._clock()))
                     case TextItem(text):
                         await self._socket.send({"type": "websocket.send", "text": text})
                     case TurnOver(turn):

@@ -37,6 +37,7 @@ from realtime_tts.protocol.settings import (
 from realtime_tts.server.auth import send_denial
 from realtime_tts.server.connection import Connection
 from realtime_tts.server.engine_host import EngineHost
+from realtime_tts.server.formats import agreed_audio
 from realtime_tts.server.guests import Guest, Guests
 from realtime_tts.server.reporter import SessionReporter
 from realtime_tts.server.speech import SpeechError, SpeechStream
@@ -157,6 +158,7 @@ class Front:
             defaults=session_defaults(info, self.config.lead_seconds),
             limits=wire_limits(self.config, info),
             check=lambda settings: self.engine.check(utterance_spec(settings)),
+            agree=agreed_audio,
         )
         return Connection(
             websocket,

@@ -1,7 +1,9 @@
 """Outbox: what waits for one socket, in the order it will be sent.
 
 Everybody puts, only the writer takes. It is bounded: a reader so slow that more than `max_bytes`
-wait is not worth waiting for. An interrupt takes a turn's packets out again before they are sent.
+wait is not worth waiting for. Audio counts as the bytes it has as PCM of the engine, whatever its
+format: what is bounded is how far behind the reader may be. An interrupt takes a turn's packets out
+again before they are sent.
 """
 
 from __future__ import annotations
@@ -10,6 +12,8 @@ import asyncio
 from collections import deque
 from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
 
 T = TypeVar("T")  # what identifies a turn; the outbox only compares it
 
@@ -23,10 +27,11 @@ class TextItem:
 
 @dataclass(frozen=True, slots=True)
 class Packet(Generic[T]):
-    """A packet of audio of `turn`."""
+    """A packet of audio of `turn`, with `samples` of the engine's (24 kHz) in it."""
 
     turn: T
-    pcm: bytes
+    data: bytes
+    samples: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,5 +108,5 @@ class Outbox(Generic[T]):
 
 def _size(item: object) -> int:
     if isinstance(item, Packet):
-        return len(item.pcm)
+        return item.samples * BYTES_PER_SAMPLE
     return len(item.text) if isinstance(item, TextItem) else 0

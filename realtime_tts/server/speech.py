@@ -12,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
+from realtime_tts.audio.packets import Packet
 from realtime_tts.engine.interface import Audio, Ended, Event, Failed, Refused, Started
 from realtime_tts.errors import RealtimeTTSError
 from realtime_tts.protocol.effects import TurnFailure
@@ -66,9 +67,9 @@ class SpeechStream:
             stream_id, stream_id, settings, engine, self._on_event, listener_free_at
         )
         self._times = SpeechTimes(settings.language)
-        self._packets: deque[bytes] = deque()
+        self._packets: deque[Packet] = deque()
         self._waiting_bytes = 0
-        self._given: bytes | None = None  # the packet that `next` gave last
+        self._given: int | None = None  # samples in the packet that `next` gave last
         self._over = False  # no more packets come in
         self._closed = False
         self._changed = asyncio.Event()
@@ -116,10 +117,10 @@ class SpeechStream:
             raise SpeechError(self._turn.failure)
         if not self._packets:
             return None
-        self._given = self._packets.popleft()
-        self._waiting_bytes -= len(self._given)
+        data, self._given = self._packets.popleft()
+        self._waiting_bytes -= len(data)
         self._turn.packet_taken(self._given)
-        return self._given
+        return data
 
     @property
     def reason(self) -> str:
@@ -174,6 +175,7 @@ class SpeechStream:
         self._on_closed(self)
         cut_short = not self._over or bool(self._packets)
         self._finish()
+        self._turn.drop()
         self._packets.clear()
         self._report(reason if cut_short and self._turn.failure is None else self._turn.reason)
 
@@ -215,9 +217,9 @@ class SpeechStream:
                 self._put(self._turn.ended(event))
                 self._finish()
 
-    def _put(self, packets: list[bytes]) -> None:
+    def _put(self, packets: list[Packet]) -> None:
         self._packets.extend(packets)
-        self._waiting_bytes += sum(map(len, packets))
+        self._waiting_bytes += sum(len(data) for data, _ in packets)
         self._changed.set()
         if self._waiting_bytes > self._max_waiting_bytes:
             message = f"{self._waiting_bytes} bytes of audio wait for the client to read"

@@ -1,15 +1,16 @@
 """OnAirTurn: one turn between its OpenTurn and its end.
 
-Text comes in and leaves as token ids for the engine; PCM comes back and leaves as packets; what
-was sent, and when, is kept for `turn.done` and for the answer to an interrupt. It knows neither
-the socket nor the session: connection.py carries its packets to the one and its end to the other.
+Text comes in and leaves as token ids for the engine; PCM comes back and leaves as packets in the
+session's format, through an encoder of the turn's own; what was sent, and when, is kept for
+`turn.done` and for the answer to an interrupt. It knows neither the socket nor the session:
+connection.py carries its packets to the one and its end to the other.
 """
 
 from __future__ import annotations
 
 import secrets
 
-from realtime_tts.audio.framer import PcmFramer
+from realtime_tts.audio.packets import Packet, packets_in
 from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
 from realtime_tts.engine.interface import (
     Append,
@@ -28,6 +29,7 @@ from realtime_tts.engine.interface import (
 from realtime_tts.protocol.effects import HeardReport, TurnFailure, TurnStats
 from realtime_tts.protocol.settings import Sampling, SessionSettings
 from realtime_tts.server.engine_host import EngineHost, EventHandler
+from realtime_tts.server.formats import format_of
 from realtime_tts.text.pipeline import TextPipeline
 from realtime_tts.text.spoken import split_spoken
 from tts_scheduler import Playback
@@ -69,7 +71,7 @@ class OnAirTurn:
         self._listener_free_at = listener_free_at
         tokenizer = engine.tokenizer_for(settings.model, settings.voice)
         self._text = TextPipeline(tokenizer, filtered=settings.text_filter == "on")
-        self._framer = PcmFramer()
+        self._packets = packets_in(format_of(settings.audio))
         self._playback = Playback(listener_free_at=listener_free_at)
 
     # Text.
@@ -122,14 +124,14 @@ class OnAirTurn:
 
     # Audio.
 
-    def audio(self, event: Audio) -> list[bytes]:
+    def audio(self, event: Audio) -> list[Packet]:
         """Packets that are due, now that the engine has made more sound."""
         self._held_seconds = event.held_seconds
         self._generated += len(event.pcm) // BYTES_PER_SAMPLE
-        return self._framer.push(event.pcm)
+        return self._packets.push(event.pcm)
 
-    def ended(self, event: Ended | Failed | Refused) -> list[bytes]:
-        """The engine is done with the turn: notes why, gives the last packet, if any."""
+    def ended(self, event: Ended | Failed | Refused) -> list[Packet]:
+        """The engine is done with the turn: notes why, gives the last packets, if any."""
         if isinstance(event, Ended):
             self._complete = True
             self.reason = event.reason
@@ -140,15 +142,19 @@ class OnAirTurn:
         else:
             retry_after_ms = round(event.retry_after * 1000)
             self.failure = TurnFailure(event.code, event.message, True, retry_after_ms)
-        return self._framer.finish()
+        return self._packets.finish()
 
-    def packet_taken(self, pcm: bytes) -> None:
+    def packet_taken(self, samples: int) -> None:
         """The writer has taken a packet: an interrupt cannot stop it any more."""
-        self._samples += len(pcm) // BYTES_PER_SAMPLE
+        self._samples += samples
 
-    def packet_sent(self, pcm: bytes, now: float) -> float:
+    def packet_sent(self, samples: int, now: float) -> float:
         """The socket has taken it; returns by how many seconds it was late."""
-        return self._playback.sent(len(pcm) // BYTES_PER_SAMPLE, now)
+        return self._playback.sent(samples, now)
+
+    def drop(self) -> None:
+        """Nothing more will be sent: gives up what the encoder holds. Idempotent."""
+        self._packets.drop()
 
     # What the listener has heard.
 
@@ -166,6 +172,7 @@ class OnAirTurn:
         packet and never paused.
         """
         self._silenced = True
+        self.drop()
         rate = self._playback.sample_rate
         sent = self._samples / rate
         if played_samples is None:

@@ -31,6 +31,8 @@ def test_no_options_change_nothing() -> None:
         ({"sampling": {"temperature": 9}}, "temperature"),
         ({"layout": "sideways"}, "layout"),
         ({"lead_ms": 1}, "lead_ms"),
+        ({"audio": "ulaw_8000"}, "audio"),
+        ({"audio": {"sample_rate": "8000"}}, "sample_rate"),
     ],
 )
 def test_an_option_that_cannot_work_is_refused_by_name(
@@ -48,3 +50,10 @@ def test_later_options_overlay_earlier_ones_field_by_field() -> None:
         "seed": 3,
         "sampling": {"top_k": 1, "predictor": {"top_k": 9, "top_p": 0.5}},
     }
+
+
+def test_an_audio_format_is_replaced_as_a_whole() -> None:
+    first = {"audio": {"encoding": "mp3", "bit_rate": 64_000}}
+    second = {"audio": {"encoding": "pcm_mulaw"}}
+    assert merged(first, second) == second
+    assert merged(first, {"seed": 3}) == {**first, "seed": 3}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from realtime_tts import speak_to_wav
-from realtime_tts.errors import HandshakeRefused
+from realtime_tts.errors import ConfigError, HandshakeRefused
 from realtime_tts.protocol.messages import Text
 
 
@@ -33,3 +33,13 @@ def test_errors_come_out_of_the_script_s_call(tmp_path: Path) -> None:
     assert threading.current_thread() is threading.main_thread()
     with pytest.raises(HandshakeRefused):
         speak_to_wav("Hello.", tmp_path / "out.wav", "127.0.0.1:9")
+
+
+@pytest.mark.parametrize(
+    "audio", [{"encoding": "mp3"}, {"container": "wav"}, {"encoding": "pcm_mulaw"}]
+)
+def test_a_wav_file_takes_no_other_encoding(tmp_path: Path, audio: Any) -> None:
+    path = tmp_path / "out.wav"
+    with pytest.raises(ConfigError, match="writes pcm_s16le"):
+        speak_to_wav("Hello.", path, "127.0.0.1:9", audio=audio)
+    assert not path.exists()

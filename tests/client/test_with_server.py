@@ -1,13 +1,16 @@
 """The client against the real server with the fake engine, through real sockets."""
 
 import asyncio
+import wave
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from random import Random
 
 import pytest
 
-from realtime_tts import Backoff, RealtimeTTS, demo_voice
+from realtime_tts import Backoff, RealtimeTTS, demo_voice, speak_to_wav
+from realtime_tts.client import AudioOptions
 from realtime_tts.config import ServerConfig
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.engine.inline import InlineEngine
@@ -202,3 +205,30 @@ async def test_a_listener_who_does_not_listen_can_still_be_interrupted() -> None
         async with asyncio.timeout(2):
             report = await turn.interrupt(played_ms=0)
         assert report.text_remaining == TEXT * 20
+
+
+async def test_a_telephone_s_packets_come_as_they_were_asked_for() -> None:
+    audio: AudioOptions = {"encoding": "pcm_mulaw"}
+    async with server() as started, RealtimeTTS(started.url, audio=audio) as tts:
+        speech = tts.speak(TEXT)
+        sizes = [len(packet) async for packet in speech]
+        assert (tts.ready.encoding, tts.ready.sample_rate) == ("pcm_mulaw", 8_000)
+        assert set(sizes[:-1]) == {160}
+        assert speech.turn is not None and speech.turn.audio.packet_ms == 20
+        assert speech.turn.samples_received == sum(sizes)
+        assert speech.result is not None and speech.result.samples == 3 * sum(sizes)
+        with pytest.raises(RequestError, match="there are pcm_s16le"):
+            await tts.configure(audio={"encoding": "vorbis"})
+        await tts.configure(audio={"encoding": "pcm_s16le"})
+        assert tts.ready.packet_bytes == 4_096
+
+
+async def test_a_script_gets_a_wav_file_at_its_own_rate(tmp_path: Path) -> None:
+    path = tmp_path / "out.wav"
+    async with server() as started:
+        result = await asyncio.to_thread(
+            speak_to_wav, TEXT, path, started.url, audio={"sample_rate": 16_000}
+        )
+    with wave.open(str(path)) as file:
+        assert file.getframerate() == 16_000
+        assert file.getnframes() / 16_000 == pytest.approx(result.seconds, abs=1e-3)

@@ -15,7 +15,7 @@ import pytest
 from asking import LONG, SECONDS, SLOW, TEXT, client, speech_of
 from openai import OpenAI
 
-from realtime_tts.audio import encoders
+from realtime_tts.audio import codecs
 from realtime_tts.config import ServerConfig
 from realtime_tts.engine.fake import VOICES, Faults
 from realtime_tts.engine.interface import Open
@@ -80,12 +80,12 @@ async def test_pcm_is_the_samples_and_nothing_else(speech: Any) -> None:
 async def test_without_codecs_the_default_is_refused_with_what_to_do(
     speech: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(encoders, "av", None)
+    monkeypatch.setattr(codecs, "av", None)
     async with speech() as server:
         with pytest.raises(openai.BadRequestError, match=r"pip install .*\[codecs\]") as caught:
             await speech_of(server)
         assert caught.value.param == "response_format"
-        assert "pcm and wav" in str(caught.value)
+        assert "it has pcm_s16le, pcm_f32le, pcm_mulaw, pcm_alaw" in str(caught.value)
         assert (await speech_of(server, response_format="wav")).content
 
 

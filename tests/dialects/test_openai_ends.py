@@ -10,7 +10,7 @@ import openai
 import pytest
 from asking import LONG, SECONDS, SLOW, TEXT, client, speech_of
 
-from realtime_tts.audio.encoders import WavEncoder
+from realtime_tts.audio.encoders import Encoder
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import Faults
 from tts_scheduler import SchedulerConfig
@@ -69,7 +69,7 @@ async def test_who_hangs_up_leaves_no_encoder_open(
     speech: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     closed: list[Any] = []
-    monkeypatch.setattr(WavEncoder, "close", lambda encoder: closed.append(encoder))
+    monkeypatch.setattr(Encoder, "close", lambda encoder: closed.append(encoder))
     async with speech(engine=SLOW) as server, client(server) as api:
         streaming = api.audio.speech.with_streaming_response
         async with streaming.create(

@@ -109,6 +109,7 @@ def test_the_ready_example_shows_every_setting_and_the_default_limits() -> None:
     settings = msgspec.to_builtins(SessionSettings())
     assert ready["settings"].keys() == settings.keys()
     assert ready["settings"]["sampling"].keys() == settings["sampling"].keys()
+    assert ready["settings"]["audio"] == settings["audio"]
 
 
 def test_every_field_is_described_in_the_section_of_its_message() -> None:
@@ -122,7 +123,7 @@ def test_every_field_is_described_in_the_section_of_its_message() -> None:
 
 
 def test_every_client_field_has_words_for_its_error() -> None:
-    structs = [*m.CLIENT_MESSAGES.values(), m.SamplingStart, m.PredictorStart]
+    structs = [*m.CLIENT_MESSAGES.values(), m.SamplingStart, m.PredictorStart, m.AudioStart]
     fields = {field for struct in structs for field in struct.__struct_fields__}
     assert fields | {"type"} == EXPECTED.keys()
 

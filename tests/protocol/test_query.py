@@ -14,7 +14,8 @@ def test_every_parameter_reaches_the_setting_of_its_name() -> None:
     query = (
         "voice=ava&language=english&instructions=softly%20please&seed=7&temperature=0&top_k=5"
         "&top_p=0.9&repetition_penalty=1.1&predictor_temperature=0&predictor_top_k=6"
-        "&predictor_top_p=0.8&text_filter=off&layout=streaming&lead_ms=1500"
+        "&predictor_top_p=0.8&text_filter=off&layout=streaming&lead_ms=1500&encoding=pcm_mulaw"
+        "&sample_rate=8000&container=wav&bit_rate=64000&packet_ms=30"
     )
     assert parse_query(query).start == m.SessionStart(
         voice="ava",
@@ -31,14 +32,20 @@ def test_every_parameter_reaches_the_setting_of_its_name() -> None:
         text_filter="off",
         layout="streaming",
         lead_ms=1500,
+        audio=m.AudioStart(
+            encoding="pcm_mulaw", sample_rate=8000, container="wav", bit_rate=64000, packet_ms=30
+        ),
     )
 
 
 def test_every_setting_can_be_given_in_the_query() -> None:
     flat = {path[-1] for path in QUERY_FIELDS.values()}
-    assert flat | {"sampling"} == {*SessionSettings.__struct_fields__} | {
-        *m.SamplingStart.__struct_fields__
-    } - {"predictor"}
+    fields = (
+        *SessionSettings.__struct_fields__,
+        *m.SamplingStart.__struct_fields__,
+        *m.AudioStart.__struct_fields__,
+    )
+    assert flat == {*fields} - {"sampling", "predictor", "audio"}
 
 
 @pytest.mark.parametrize("query", ["", "&", "voice=&seed=&temperature=", "voice"])

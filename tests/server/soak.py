@@ -25,6 +25,7 @@ from typing import Any
 import psutil
 import websockets
 
+from realtime_tts.audio.packets import Packet
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.engine.inline import InlineEngine
@@ -68,12 +69,12 @@ class FrontDelays:
     def install(self) -> None:
         on_audio, on_sent = turn_module.OnAirTurn.audio, turn_module.OnAirTurn.packet_sent
 
-        def audio(turn: Any, event: Any) -> list[bytes]:
+        def audio(turn: Any, event: Any) -> list[Packet]:
             self._taken[turn] = time.monotonic()
             return on_audio(turn, event)
 
-        def packet_sent(turn: Any, pcm: bytes, now: float) -> float:
-            delay, late = now - self._taken.get(turn, now), on_sent(turn, pcm, now)
+        def packet_sent(turn: Any, samples: int, now: float) -> float:
+            delay, late = now - self._taken.get(turn, now), on_sent(turn, samples, now)
             self.bins[min(int(delay * 10_000), len(self.bins) - 1)] += 1
             self.to_blame += 0 < late <= delay
             return late

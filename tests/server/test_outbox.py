@@ -18,7 +18,7 @@ from realtime_tts.server.outbox import (
 
 async def test_items_come_out_in_order() -> None:
     outbox: Outbox[str] = Outbox(1_000)
-    items = [TextItem("a"), Packet("t", b"12"), TurnOver("t"), CloseItem(1000, "done")]
+    items = [TextItem("a"), Packet("t", b"12", 1), TurnOver("t"), CloseItem(1000, "done")]
     for item in items:
         outbox.put(item)
     assert [await outbox.take() for _ in items] == items
@@ -35,8 +35,15 @@ async def test_taking_waits_for_an_item() -> None:
 
 async def test_dropping_a_turn_leaves_the_rest() -> None:
     outbox: Outbox[str] = Outbox(1_000)
-    kept = [TextItem("before"), Packet("b", b"bb"), TextItem("after")]
-    for item in (kept[0], Packet("a", b"aa"), kept[1], Packet("a", b"aa"), TurnOver("a"), kept[2]):
+    kept = [TextItem("before"), Packet("b", b"bb", 1), TextItem("after")]
+    for item in (
+        kept[0],
+        Packet("a", b"aa", 1),
+        kept[1],
+        Packet("a", b"aa", 1),
+        TurnOver("a"),
+        kept[2],
+    ):
         outbox.put(item)
     outbox.drop("a")
     assert outbox.waiting_bytes == len("before") + 2 + len("after")
@@ -46,13 +53,21 @@ async def test_dropping_a_turn_leaves_the_rest() -> None:
 
 async def test_more_than_the_limit_is_refused_and_not_added() -> None:
     outbox: Outbox[str] = Outbox(10)
-    outbox.put(Packet("a", b"x" * 6))
+    outbox.put(Packet("a", b"x" * 6, 3))
     with pytest.raises(OutboxFullError):
-        outbox.put(Packet("a", b"x" * 5))
-    outbox.put(Packet("a", b"x" * 4))
+        outbox.put(Packet("a", b"x" * 6, 3))
+    outbox.put(Packet("a", b"x" * 4, 2))
     assert outbox.waiting_bytes == 10
     await outbox.take()
-    outbox.put(Packet("a", b"x" * 6))
+    outbox.put(Packet("a", b"x" * 6, 3))
+
+
+async def test_audio_counts_as_what_it_would_be_in_the_engines_own_format() -> None:
+    outbox: Outbox[str] = Outbox(960)
+    outbox.put(Packet("a", b"x" * 160, 480))  # 20 ms of mu-law
+    assert outbox.waiting_bytes == 960
+    with pytest.raises(OutboxFullError):
+        outbox.put(Packet("a", b"x", 1))
 
 
 async def test_once_shut_nothing_goes_in_and_nothing_comes_out() -> None:

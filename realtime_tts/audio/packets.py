@@ -1,0 +1,137 @@
+"""Packets of one turn in the format its session asked for, each with the speech it holds.
+
+A packet is its bytes and the number of the engine's samples (24 kHz) in it: positions, leads and
+interrupts count in those, whatever the format. Three ways to cut, chosen by `packets_in`:
+
+- the engine's own format, as the framer cuts it, without an encoder;
+- raw samples of other formats, by duration: 20 ms of µ-law are 160 bytes;
+- formats with a container: what the encoder gives at a time is a packet.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from realtime_tts.audio.encoders import Encoder
+from realtime_tts.audio.formats import ENGINE_FORMAT, ENGINE_RATE, AudioFormat
+from realtime_tts.audio.framer import PcmFramer
+from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
+
+Packet = tuple[bytes, int]
+"""Bytes to send, and how many of the engine's samples they hold."""
+
+
+class Packets(Protocol):
+    """Feed with `push`, then `finish`; or `drop` what is held, at any moment.
+
+    Together the packets count exactly the samples pushed (if those are not so few that another rate
+    has none at all)."""
+
+    def push(self, pcm: bytes) -> list[Packet]:
+        """Take whole samples (s16le, 24 kHz); give the packets that are due."""
+        ...
+
+    def finish(self) -> list[Packet]:
+        """The last packets, if anything is left."""
+        ...
+
+    def drop(self) -> None:
+        """Give up what is held: nothing of it will be sent. Idempotent, also after `finish`."""
+        ...
+
+
+def packets_in(audio_format: AudioFormat) -> Packets:
+    """One turn's packets. RequestError if this installation lacks what the format needs."""
+    if audio_format == ENGINE_FORMAT:
+        return PcmPackets()
+    if audio_format.packet_bytes is not None:
+        return RawPackets(audio_format)
+    return EncodedPackets(audio_format)
+
+
+class PcmPackets:
+    """The engine's own format: no encoder, nothing to convert."""
+
+    def __init__(self) -> None:
+        self._framer = PcmFramer()
+
+    def push(self, pcm: bytes) -> list[Packet]:
+        return [(data, len(data) // BYTES_PER_SAMPLE) for data in self._framer.push(pcm)]
+
+    def finish(self) -> list[Packet]:
+        return [(data, len(data) // BYTES_PER_SAMPLE) for data in self._framer.finish()]
+
+    def drop(self) -> None:
+        pass
+
+
+class RawPackets:
+    """Raw samples of another kind or rate, all packets of one duration but the first and last."""
+
+    def __init__(self, audio_format: AudioFormat) -> None:
+        assert audio_format.packet_bytes is not None and audio_format.sample_bytes is not None
+        self._encoder = Encoder(audio_format)
+        self._framer = PcmFramer(audio_format.packet_bytes, audio_format.sample_bytes)
+        self._bytes_per_second = audio_format.sample_rate * audio_format.sample_bytes
+        self._given_bytes = 0
+        self._given = 0  # the engine's samples
+
+    def push(self, pcm: bytes) -> list[Packet]:
+        return self._counted(self._framer.push(self._encoder.encode(pcm)))
+
+    def finish(self) -> list[Packet]:
+        rest = self._framer.push(self._encoder.finish()) + self._framer.finish()
+        packets = self._counted(rest)
+        if packets:  # rounding ends here
+            data, samples = packets[-1]
+            missing = self._encoder.given_samples - self._given
+            packets[-1] = data, samples + missing
+        return packets
+
+    def drop(self) -> None:
+        self._encoder.close()
+
+    def _counted(self, packets: list[bytes]) -> list[Packet]:
+        counted = []
+        for data in packets:
+            self._given_bytes += len(data)
+            given = self._given_bytes * ENGINE_RATE // self._bytes_per_second
+            counted.append((data, given - self._given))
+            self._given = given
+        return counted
+
+
+class EncodedPackets:
+    """What the encoder gives, as it gives it; but bytes without sound (a header, or the silence
+    with which MP3 begins) wait for those with some, or playback would seem to have begun."""
+
+    def __init__(self, audio_format: AudioFormat) -> None:
+        self._encoder = Encoder(audio_format)
+        self._begun = False
+        self._given = 0
+        self._waiting = b""
+
+    def push(self, pcm: bytes) -> list[Packet]:
+        self._begun = self._begun or bool(pcm)
+        self._waiting += self._encoder.encode(pcm)
+        return self._packet() if self._encoder.given_samples > self._given else []
+
+    def finish(self) -> list[Packet]:
+        """Nothing for a turn without sound: a header alone is not worth a packet."""
+        if not self._begun:
+            self._encoder.close()
+            return []
+        self._waiting += self._encoder.finish()
+        return self._packet()
+
+    def drop(self) -> None:
+        self._waiting = b""
+        self._encoder.close()
+
+    def _packet(self) -> list[Packet]:
+        if not self._waiting:
+            return []
+        given = self._encoder.given_samples
+        data, samples = self._waiting, given - self._given
+        self._waiting, self._given = b"", given
+        return [(data, samples)]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from realtime_tts.audio.formats import ENCODINGS, parse_format
 from realtime_tts.cli import command_parser
 from realtime_tts.config import ServerConfig
 from realtime_tts.engine.inline import InlineEngine
@@ -20,6 +21,7 @@ from realtime_tts.server.run import running
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 TLS = (ROOT / "docs" / "tls.md").read_text(encoding="utf-8")
+AUDIO = (ROOT / "docs" / "audio.md").read_text(encoding="utf-8")
 DOCUMENTS = sorted(
     [
         *ROOT.glob("*.md"),
@@ -32,8 +34,8 @@ DOCUMENTS = sorted(
 )
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+def blocks(language: str, document: str = README) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", document, re.DOTALL | re.MULTILINE)
 
 
 def commands(text: str = README) -> list[str]:
@@ -42,7 +44,7 @@ def commands(text: str = README) -> list[str]:
     return [line[2:] for line in lines if line.startswith("$ ")]
 
 
-@pytest.mark.parametrize("program", blocks("python"))
+@pytest.mark.parametrize("program", [*blocks("python"), *blocks("python", AUDIO)])
 async def test_the_readme_s_program_runs_against_the_demo_voice(program: str) -> None:
     engine = EngineConfig(max_frames=20)
     link = InlineEngine(engine.loader(), engine.scheduler())
@@ -55,6 +57,18 @@ async def test_the_readme_s_program_runs_against_the_demo_voice(program: str) ->
         output, errors = await asyncio.wait_for(process.communicate(), timeout=60)
     assert process.returncode == 0, errors.decode()
     assert output.decode().splitlines()[0].endswith(" bytes")
+
+
+def test_the_formats_in_the_table_exist() -> None:
+    rows = [
+        [re.findall(r"`(\w+)`", cell) for cell in line.split("|")[2:4]]
+        for line in AUDIO.splitlines()
+        if re.search(r"\d (m|µ)s \|$|as without \|$", line) and "CPU" not in line
+    ]
+    assert len(rows) >= 12
+    for encodings, names in rows:
+        assert {parse_format(name).encoding for name in names} == {*encodings} - {"wav", "webm"}
+    assert {each for encodings, _ in rows for each in encodings} > {*ENCODINGS}
 
 
 def test_the_readme_s_figures_are_there_and_name_a_machine() -> None:

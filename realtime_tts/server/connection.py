@@ -252,6 +252,7 @@ class Connection:
         return next((turn for turn in known if turn and turn.turn_id == turn_id), None)
 
     def _retire(self, turn: OnAirTurn) -> None:
+        turn.drop()  # one without speech has an encoder, too
         self._turn = None
         self._past.append(turn)
 

@@ -62,6 +62,14 @@ async def test_every_format_has_the_whole_speech_in_the_voice_asked_for(
         assert pitch(samples, rate) == pytest.approx(VOICES["alto"], abs=1)
 
 
+async def test_a_telephone_s_format_comes_by_its_name(speech: Any) -> None:
+    async with speech() as server:
+        plain = await speech_of(server, response_format="pcm", extra_body={"seed": 3})
+        answer = await speech_of(server, response_format="ulaw_8000", extra_body={"seed": 3})
+    assert answer.response.headers["content-type"] == "audio/basic"
+    assert len(answer.content) * 6 == len(plain.content)
+
+
 async def test_mp3_is_what_comes_without_a_format(speech: Any) -> None:
     pytest.importorskip("av")
     async with speech() as server:

@@ -17,14 +17,10 @@ from starlette.websockets import WebSocket
 
 from realtime_tts.dialects import cartesia_answer as answer
 from realtime_tts.dialects.cartesia_http import http_routes
-from realtime_tts.dialects.cartesia_request import (
-    Generation,
-    our_language,
-    our_voice,
-    parse,
-)
+from realtime_tts.dialects.cartesia_request import Generation, our_voice, parse
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
 from realtime_tts.dialects.formats import open_encoder
+from realtime_tts.dialects.languages import our_language
 from realtime_tts.dialects.socket import SpeechSocket
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
 
@@ -16,23 +16,21 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
 from realtime_tts.audio.encoders import Encoder
-from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
 from realtime_tts.dialects import cartesia_answer as answer
-from realtime_tts.dialects.cartesia_request import Generation, our_language, our_voice, parse
+from realtime_tts.dialects.cartesia_request import Generation, our_voice, parse
 from realtime_tts.dialects.formats import open_encoder
 from realtime_tts.dialects.http import (
     BodyTooLarge,
     ClientGone,
-    abort,
+    Reply,
     answering,
     read_body,
     sounds,
+    timed_sounds,
 )
-from realtime_tts.dialects.silence import SILENCE
-from realtime_tts.dialects.timing import moved
+from realtime_tts.dialects.languages import our_language
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
-from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.protocol.parsing import ProtocolError, load_object
 from realtime_tts.server.front import Front, session_defaults, wire_limits
 from realtime_tts.server.speech import SpeechError, SpeechStream
@@ -43,7 +41,6 @@ BYTES_PATH, SSE_PATH, VOICES_PATH = "/tts/bytes", "/tts/sse", "/voices"
 
 _BODY_BYTES_PER_CHAR = 12  # `\ud83d\ude00`: what a JSON string can make of one character
 _FIRST_PAGED_VERSION = "2025"
-_SILENCE_SECONDS = len(SILENCE) / BYTES_PER_SAMPLE / SAMPLE_RATE
 _BORN = "1970-01-01T00:00:00Z"
 
 
@@ -195,27 +192,15 @@ def _voice(name: str) -> dict[str, Any]:
 
 async def _events(
     stream: SpeechStream, encoder: Encoder, request: Generation
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes, None]:
     """Server-sent events: chunks, times of words if they were asked for, and `done`."""
-    watch, before, gap, filled = answer.Stopwatch(), 0, 0.0, 0.0
+    watch = answer.Stopwatch()
     named = {} if request.context_id is None else {"context_id": request.context_id}
-
-    def times() -> bytes:
-        span = stream.take_spoken() if request.add_timestamps else None
-        if span is None or not span.text.strip():
-            return b""
-        return _event({**answer.timestamps(moved(span, filled)), **named})
-
-    async with aclosing(sounds(stream, encoder)) as pieces:
-        async for piece in pieces:
+    async with aclosing(timed_sounds(stream, encoder)) as pieces:
+        async for piece, span in pieces:
             yield _event({**answer.chunk(piece, watch.step_ms()), **named}) if piece else b""
-            if stream.samples == before:
-                gap += _SILENCE_SECONDS  # ours, in a stall, if speech follows it
-            else:
-                filled, gap = filled + gap, 0.0
-            before = stream.samples
-            yield times()
-    yield times()
+            if request.add_timestamps and span is not None and span.text.strip():
+                yield _event({**answer.timestamps(span), **named})
     yield _event({**answer.done(stream.reason), **named})
 
 
@@ -223,44 +208,18 @@ def _event(message: dict[str, Any]) -> bytes:
     return f"event: {message['type']}\ndata: {json.dumps(message)}\n\n".encode()
 
 
-class _Reply:
-    """One response: it begins with the first piece, so that until then a refusal has a status."""
+class _Reply(Reply):
+    """It says what failed as an event, where those are sent."""
 
     def __init__(
         self, scope: Scope, receive: Receive, send: Send, request_id: str, *, events: bool
     ) -> None:
-        self.request_id = request_id
-        self._scope, self._receive, self._send = scope, receive, send
+        super().__init__(scope, receive, send, request_id)
         self._events = events
-        self._begun = False
-
-    async def send_all(self, media_type: str, pieces: Any) -> None:
-        async with aclosing(pieces):
-            async for piece in pieces:
-                if not self._begun:
-                    await self._start(media_type)
-                if piece:
-                    await self._body(piece, more=True)
-        await self._body(b"", more=False)
 
     async def fail(self, failure: TurnFailure) -> None:
-        if not self._begun:
-            response = answer.http_error(failure, self.request_id)
-            await response(self._scope, self._receive, self._send)
-        elif self._events:
-            await self._body(_event(answer.error(failure, self.request_id)), more=True)
-            await self._body(b"", more=False)
+        if self.begun and self._events:
+            await self.send(_event(answer.error(failure, self.request_id)))
+            await self.send(b"", more=False)
         else:
-            await abort(self._scope, "speech_failed")
-
-    async def _start(self, media_type: str) -> None:
-        self._begun = True
-        headers = [
-            (b"content-type", media_type.encode()),
-            (b"cache-control", b"no-cache"),
-            (b"x-request-id", self.request_id.encode()),
-        ]
-        await self._send({"type": "http.response.start", "status": 200, "headers": headers})
-
-    async def _body(self, body: bytes, *, more: bool) -> None:
-        await self._send({"type": "http.response.body", "body": body, "more_body": more})
+            await self.refuse(answer.http_error(failure, self.request_id))

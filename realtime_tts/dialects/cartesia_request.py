@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 
 from realtime_tts.dialects.formats import open_encoder
-from realtime_tts.engine.interface import EngineInfo
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.messages import SAMPLE_RATE
 
@@ -19,12 +18,6 @@ _SETTLE_SECONDS = 0.3
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _AT = re.compile(r" - at `\$\.(?P<path>[\w.]+)")
-_LANGUAGES = {
-    "ar": "arabic", "de": "german", "en": "english", "es": "spanish", "fr": "french",
-    "hi": "hindi", "it": "italian", "ja": "japanese", "ko": "korean", "nl": "dutch",
-    "pl": "polish", "pt": "portuguese", "ru": "russian", "sv": "swedish", "tr": "turkish",
-    "zh": "chinese",
-}  # fmt: skip
 _FORMS = {
     "transcript": "a string",
     "voice": 'an object {"mode": "id", "id": "…"}, or the id as a string',
@@ -165,15 +158,6 @@ def our_voice(request: Generation, voices: Sequence[str]) -> str | None:
         f"there is no voice {name[:40]!r}; this server has {', '.join(voices) or 'none by name'}, "
         "and takes the UUID of any of Cartesia's voices for its own default"
     )
-
-
-def our_language(code: str | None, info: EngineInfo) -> str | None:
-    """Our name for `en`, `en-GB` and so on; None, to find out, where the checkpoint has it not."""
-    if code is None:
-        return None
-    name = _LANGUAGES.get(code.lower().partition("-")[0], code.lower())
-    languages = {language for one in info.models or (info,) for language in one.languages}
-    return name if name in languages else None
 
 
 def _without_nulls(value: Any) -> Any:

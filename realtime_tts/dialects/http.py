@@ -1,7 +1,7 @@
 """Speech as the answer to an HTTP request: what every API that has one needs.
 
 `read_body` takes the request in, `answering` speaks for as long as the client listens, `sounds`
-turns a stream's packets into pieces of the answer. None of it knows an API.
+turns a stream's packets into pieces of the answer, `Reply` sends them. None of it knows an API.
 """
 
 from __future__ import annotations
@@ -11,12 +11,18 @@ import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import cast
 
-from starlette.types import Receive, Scope
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from realtime_tts.audio.encoders import Encoder
+from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
 from realtime_tts.dialects.silence import SILENCE, STALL_SECONDS
-from realtime_tts.server.speech import SpeechStream
+from realtime_tts.dialects.timing import moved
+from realtime_tts.protocol.messages import SAMPLE_RATE
+from realtime_tts.server.speech import SpeechStream, SpokenSpan
 from realtime_tts.server.websocket import ABORT_EXTENSION
+
+_SILENCE_SECONDS = len(SILENCE) / BYTES_PER_SAMPLE / SAMPLE_RATE
 
 
 class BodyTooLarge(Exception):
@@ -89,6 +95,65 @@ async def sounds(stream: SpeechStream, encoder: Encoder) -> AsyncGenerator[bytes
             if packet is not None:
                 yield encoder.encode(packet)
         yield encoder.finish()
+
+
+async def timed_sounds(
+    stream: SpeechStream, encoder: Encoder
+) -> AsyncGenerator[tuple[bytes, SpokenSpan | None], None]:
+    """The same, each piece with the text that became spoken with it, in seconds of the answer."""
+    before, gap, filled = 0, 0.0, 0.0
+
+    def spoken() -> SpokenSpan | None:
+        span = stream.take_spoken()
+        return None if span is None else moved(span, filled)
+
+    async with contextlib.aclosing(sounds(stream, encoder)) as pieces:
+        async for piece in pieces:
+            if stream.samples == before:
+                gap += _SILENCE_SECONDS  # ours, in a stall, if speech follows it
+            else:
+                filled, gap = filled + gap, 0.0
+            before = stream.samples
+            yield piece, spoken()
+    yield b"", spoken()
+
+
+class Reply:
+    """One response: it begins with the first piece, so that until then a refusal has a status."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> None:
+        self.request_id = request_id
+        self.begun = False
+        self._scope, self._receive, self._send = scope, receive, send
+
+    async def send_all(self, media_type: str, pieces: AsyncGenerator[bytes, None]) -> None:
+        """200 with the first piece, then all as they come; empty ones are not sent."""
+        async with contextlib.aclosing(pieces):
+            async for piece in pieces:
+                if not self.begun:
+                    await self._start(media_type)
+                if piece:
+                    await self.send(piece)
+        await self.send(b"", more=False)
+
+    async def send(self, body: bytes, *, more: bool = True) -> None:
+        await self._send({"type": "http.response.body", "body": body, "more_body": more})
+
+    async def refuse(self, response: Response) -> None:
+        """This instead of speech; if that has begun, the connection is cut."""
+        if self.begun:
+            await abort(self._scope, "speech_failed")
+        else:
+            await response(self._scope, self._receive, self._send)
+
+    async def _start(self, media_type: str) -> None:
+        self.begun = True
+        headers = [
+            (b"content-type", media_type.encode()),
+            (b"cache-control", b"no-cache"),
+            (b"x-request-id", self.request_id.encode()),
+        ]
+        await self._send({"type": "http.response.start", "status": 200, "headers": headers})
 
 
 async def abort(scope: Scope, reason: str) -> None:

@@ -174,7 +174,7 @@ class SpeechContext:
     def fail(self, failure: TurnFailure) -> None:
         """Silence at once, and say why."""
         if not self._pump.done():
-            self.cancel("closed")
+            self._pump.cancel()
             self._fail(failure)
 
     def _begin(self) -> Segment:

@@ -130,8 +130,8 @@ class DashScopeSocket(SingleVoiceSocket):
     def _feed(self, text: str) -> None:
         voice = self.voice
         if text.strip():
-            ends = text.rstrip(_AFTER_SENTENCE).endswith(_SENTENCE_ENDS)
-            voice.hold_seconds = SENTENCE_HOLD_SECONDS if ends else HOLD_SECONDS
+            whole = ends_sentence(text)
+            voice.hold_seconds = SENTENCE_HOLD_SECONDS if whole else HOLD_SECONDS
         voice.feed(text)
 
     def _speak_buffer(self) -> None:
@@ -230,3 +230,8 @@ class DashScopeSocket(SingleVoiceSocket):
         if wishes.instructions:
             session["instructions"] = wishes.instructions
         return session
+
+
+def ends_sentence(text: str) -> bool:
+    """Whether the last mark, but for quotes and brackets, is one that ends a sentence."""
+    return text.rstrip(_AFTER_SENTENCE).endswith(_SENTENCE_ENDS)

@@ -48,6 +48,7 @@ class VllmOmniSocket(SingleVoiceSocket):
         super().__init__(front, websocket)
         self._config = Config()
         self._open = False  # an utterance takes text
+        self._ended = False  # by `session.close`
         self._buffer: list[str] = []  # its text, without `stream_audio`
         self._utterance = 0  # that is being spoken
         self._sentence = 0  # of it
@@ -68,6 +69,8 @@ class VllmOmniSocket(SingleVoiceSocket):
         if not isinstance(kind, str) or kind not in actions:
             found = kind[:40] if isinstance(kind, str) else kind
             raise RequestError(f"`type` must be one of {', '.join(actions)}; found {found!r:.60}")
+        if self._ended:
+            raise RequestError("nothing can come after `session.close`")
         actions[kind]()
 
     def _configure(self, message: dict[str, Any]) -> None:
@@ -124,6 +127,7 @@ class VllmOmniSocket(SingleVoiceSocket):
     def _close(self) -> None:
         """What was ended by `input.done` is spoken; what was not, only where it is already."""
         self._buffer.clear()
+        self._ended = True
         self.finish()
 
     # To the client.

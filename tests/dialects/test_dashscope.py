@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import re
 import wave
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,11 +14,48 @@ from asking import SLOW
 from qwen_realtime import CLOSING, FRAME, OPENING, TENTH, Client, qwen_realtime, sound_of, types
 
 from realtime_tts.config import LimitsConfig, ServerConfig
-from realtime_tts.dialects.dashscope import _AFTER_SENTENCE, _SENTENCE_ENDS, DashScopeSocket
+from realtime_tts.dialects.dashscope import (
+    HOLD_SECONDS,
+    SENTENCE_HOLD_SECONDS,
+    DashScopeSocket,
+    ends_sentence,
+)
+from realtime_tts.dialects.dashscope_request import our_voice
+from realtime_tts.dialects.silence import STALL_SECONDS
 from realtime_tts.engine.fake import Faults
 
 DELTA = "response.audio.delta"
 RESPONSE = [*OPENING, DELTA, *CLOSING]
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "dialects.md").read_text(encoding="utf-8")
+
+
+def test_the_figures_in_the_document_are_the_code_s() -> None:
+    section = re.search(r"^## DashScope\n(.*?)(?=^## |\Z)", DOCUMENT, re.DOTALL | re.MULTILINE)
+    assert section is not None
+    limits, server = LimitsConfig(), ServerConfig()
+    for figure in (
+        f"at most {limits.max_text_chars:,} characters a message",
+        f"at most {limits.max_instructions_chars:,} characters",
+        f"pauses: for {HOLD_SECONDS:.0f} s, or for {SENTENCE_HOLD_SECONDS:.0f} s",
+        f"`lead_seconds` ({server.lead_seconds:.0f} s)",
+        f"more than {STALL_SECONDS} s",
+        f"nothing for {server.socket.write_stall:.0f} s",
+        f"for {DashScopeSocket.idle_seconds / 60:.0f} minutes",
+    ):
+        assert figure in " ".join(section[1].split()), figure
+
+
+def test_the_voices_in_the_document_are_the_code_s() -> None:
+    for name, others, ours in (
+        ("Cherry", ("ava", "kal", "ray"), "ava"),
+        ("Ethan", ("ava", "kal", "ray"), "ray"),
+        ("Cherry", ("vivian", "ryan", "serena"), "serena"),
+        ("Ethan", ("vivian", "ryan", "serena"), "ryan"),
+        ("Ono Anna", ("vivian", "ono_anna"), "ono_anna"),
+        ("Cherry", ("somebody",), None),
+        ("SOMEBODY", ("somebody",), "somebody"),
+    ):
+        assert our_voice(name, others) == ours
 
 
 async def test_the_greeting_tells_the_session(speech: Any) -> None:
@@ -92,7 +131,7 @@ async def test_a_pause_after_a_sentence_ends_the_response(
     ],
 )  # fmt: skip
 def test_what_ends_a_sentence(text: str, ends: bool) -> None:
-    assert text.rstrip(_AFTER_SENTENCE).endswith(_SENTENCE_ENDS) is ends
+    assert ends_sentence(text) is ends
 
 
 async def test_finish_speaks_the_rest_and_then_closes(speech: Any) -> None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import io
 import json
+import re
+import subprocess
+import sys
 import wave
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,9 +19,42 @@ from asking import SLOW
 from omni import FRAME, STREAM, TENTH, omni, sound_of, told
 
 from realtime_tts.config import LimitsConfig, ServerConfig
+from realtime_tts.dialects.silence import STALL_SECONDS
 from realtime_tts.dialects.vllm_omni import VllmOmniSocket
 from realtime_tts.dialects.vllm_omni_answer import MAX_FRAME_BYTES
 from realtime_tts.engine.fake import Faults
+
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "dialects.md").read_text(encoding="utf-8")
+SECTION = DOCUMENT.partition("## vLLM-Omni\n")[2]
+
+
+async def test_the_document_s_program_speaks(speech: Any) -> None:
+    (program,) = re.findall(r"^```python\n(.*?)^```", SECTION, re.DOTALL | re.MULTILINE)
+    async with speech() as server:
+        program = program.replace("127.0.0.1:8000", f"127.0.0.1:{server.port}")
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", program.replace('"ava"', '"alto"'),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        output, errors = await asyncio.wait_for(process.communicate(), timeout=60)
+        assert process.returncode == 0, errors.decode()
+        sizes = [int(line.split()[0]) for line in output.decode().splitlines()]
+        assert sum(sizes) == len("The tide is coming in, so mind your feet.") * FRAME
+
+
+def test_the_figures_in_the_document_are_the_code_s() -> None:
+    limits, server = LimitsConfig(), ServerConfig()
+    for figure in (
+        f"at most {limits.max_text_chars:,} characters a message",
+        f"longer than {MAX_FRAME_BYTES >> 20} MiB",
+        f"pauses for {VllmOmniSocket.hold_seconds:.0f} s",
+        f"`lead_seconds` ({server.lead_seconds:.0f} s)",
+        f"the other up to {limits.max_lead_seconds:.0f} s",
+        f"more than {STALL_SECONDS} s",
+        f"nothing for {server.socket.write_stall:.0f} s",
+        f"for {VllmOmniSocket.idle_seconds / 60:.0f} minutes",
+    ):
+        assert figure in " ".join(SECTION.split()), figure
 
 
 async def test_what_the_project_s_own_client_sends(speech: Any) -> None:
@@ -163,6 +201,18 @@ async def test_session_close_lets_complete_utterances_finish(speech: Any) -> Non
         assert len(told(seen, "session.done")) == len(told(seen, "audio.done")) == 1
         assert client.socket.close_code == 1000
         await server.settled()
+
+
+async def test_nothing_comes_after_session_close(speech: Any) -> None:
+    async with speech(engine=SLOW) as server, omni(server) as client:
+        await client.config(**STREAM)
+        await client.text("A text that takes its time.")
+        await client.done()
+        await client.send("session.close")
+        await client.text("More.")
+        assert "session.close" in await client.refused()
+        assert len(told(await client.rest(), "session.done")) == 1
+        assert client.socket.close_code == 1000
 
 
 async def test_hanging_up_is_the_barge_in(speech: Any) -> None:

@@ -29,7 +29,7 @@ SOCKET_PATH = "/api-ws/v1/realtime"
 HOLD_SECONDS = 3.0
 """After such a pause a response ends, in the mode `server_commit`."""
 SENTENCE_HOLD_SECONDS = 1.0
-"""The same where the text so far ends a sentence: nobody may say that this was all."""
+"""The same where the text so far ends a sentence; not every client says when a turn ends."""
 
 _SENTENCE_ENDS = tuple(".!?…。！？")
 _AFTER_SENTENCE = " \t\r\n\"'”’»)]」』）】"

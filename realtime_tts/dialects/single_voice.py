@@ -29,8 +29,6 @@ class Manner:
 class SingleVoiceSocket(SpeechSocket):
     """Its contexts follow one another, each with its manner. Every segment is a file of its own."""
 
-    max_contexts = 8
-
     def __init__(self, front: Front, websocket: WebSocket) -> None:
         super().__init__(front, websocket)
         self._manner: Manner | None = None

@@ -310,6 +310,20 @@ async def test_a_voice_changes_between_texts_and_never_within_one(speech: Any) -
         assert server.running.front.sessions == 1
 
 
+async def test_a_dialogue_sent_at_once(speech: Any) -> None:
+    async with speech() as server, qwen_realtime(server) as client:
+        voices = ["alto", "bass"] * 20
+        for voice in voices:
+            await client.send("session.update", session={"voice": voice})
+            await client.append("A line of it.")
+        await client.send("session.finish")
+        seen = await client.rest()
+        dones = [event["response"] for event in seen if event["type"] == "response.done"]
+        assert [done["voice"] for done in dones] == voices
+        assert len(sound_of(seen)) == len(voices) * len("A line of it.") * FRAME
+        await server.settled()
+
+
 async def test_a_change_of_voice_needs_no_second_place(speech: Any) -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
     async with speech(config, engine=SLOW) as server, qwen_realtime(server) as client:

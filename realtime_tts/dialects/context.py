@@ -37,7 +37,8 @@ class SpeechContext:
 
     `hold_seconds`: after so long without more text what is being spoken is spoken to its end.
     `idle_seconds`: after so long without text or speech the context ends; None for one that lasts
-    as long as its socket. `max_chars`: text that may wait to be spoken. `tag` is the dialect's own.
+    as long as its socket. `max_chars`: text that may wait to be spoken. `after`: it is silent until
+    that context is over. `tag` is the dialect's own.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class SpeechContext:
         idle_seconds: float | None,
         max_chars: int,
         encoder_per_segment: bool = False,
+        after: SpeechContext | None = None,
         tag: Any = None,
     ) -> None:
         self.id = context_id
@@ -61,12 +63,13 @@ class SpeechContext:
         """Of sound that was sent."""
         self.ended = False
         """No more text comes."""
+        self.hold_seconds = hold_seconds
+        """May be changed; counts from the next text on."""
         self._host = host
         self._events = events
         self._make_encoder = make_encoder
         self._encoder: Encoder | None = make_encoder()
         self._per_segment = encoder_per_segment
-        self._hold_seconds = hold_seconds
         self._idle_seconds = idle_seconds
         self._max_chars = max_chars
         self._segments: deque[Segment] = deque()  # the first is being spoken
@@ -75,6 +78,7 @@ class SpeechContext:
         self._count = 0
         self._chars = 0  # of all segments there
         self._heard_at: float | None = None
+        self._after = after
         self._changed = asyncio.Event()
         self._active_at = time.monotonic()
         self._alarm = Alarm(time.monotonic, self._on_time)
@@ -94,15 +98,28 @@ class SpeechContext:
         return self.speaking or self._idle_seconds is not None
 
     @property
+    def waits(self) -> bool:
+        """Whether it is silent until another is over."""
+        return self._after is not None
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """Those that have not been answered in full, the one that sounds first."""
+        return tuple(self._segments)
+
+    @property
     def waiting_chars(self) -> int:
         """Characters of the segments that are not done."""
         return self._chars
 
-    def feed(self, text: str) -> None:
-        """Add text; not after `end`. White space alone begins nothing. Raises RequestError."""
+    def feed(self, text: str) -> Segment | None:
+        """Add text; not after `end`. Gives its segment; None for white space that begins nothing.
+
+        Raises RequestError if too much waits.
+        """
         assert not self.ended, "text after the end of the context"
         if self._input is None and not text.strip():
-            return
+            return None
         if self._chars + len(text) > self._max_chars:
             raise RequestError(
                 f"at most {self._max_chars} characters may wait to be spoken, and "
@@ -116,6 +133,7 @@ class SpeechContext:
         else:
             segment.stream.feed(text)
         self.touch()
+        return segment
 
     def touch(self) -> None:
         """The client wants it to go on: its idle time begins anew."""
@@ -156,7 +174,7 @@ class SpeechContext:
     def fail(self, failure: TurnFailure) -> None:
         """Silence at once, and say why."""
         if not self._pump.done():
-            self.cancel("closed")
+            self._pump.cancel()
             self._fail(failure)
 
     def _begin(self) -> Segment:
@@ -183,7 +201,7 @@ class SpeechContext:
             seconds = self._idle_seconds
         else:
             # Text that waits behind other speech can as well wait for more.
-            seconds = None if self._input.stream is None else self._hold_seconds
+            seconds = None if self._input.stream is None else self.hold_seconds
         return None if seconds is None or self.ended else self._active_at + seconds
 
     def _on_time(self) -> None:
@@ -201,6 +219,9 @@ class SpeechContext:
 
     async def _run(self) -> None:
         try:
+            if self._after is not None:
+                await asyncio.wait([self._after._pump])  # which a cancel of this one leaves alone
+                self._after = None
             while not (self.ended and not self._segments):
                 if self._segments:
                     await self._speak(self._segments[0])

@@ -86,9 +86,11 @@ class SpeechSocket(JsonSocket, ContextEvents):
         hold_seconds: float | None | str = "default",
         lasting: bool = False,
         encoder_per_segment: bool = False,
+        after: SpeechContext | None = None,
         tag: Any = None,
     ) -> SpeechContext:
-        """A context, in `contexts` until it is over; a `lasting` one never ends for idleness.
+        """A context, in `contexts` until it is over; a `lasting` one never ends for idleness. One
+        that comes `after` another is silent until that one is over, and uses its place.
 
         Raises SpeechError if there is no place for it now, RequestError for settings or a format
         that cannot be had.
@@ -97,7 +99,7 @@ class SpeechSocket(JsonSocket, ContextEvents):
         if len(self.contexts) >= self.max_contexts:
             message = f"{self.max_contexts} contexts are open on this socket; end one of them first"
             raise SpeechError(TurnFailure("too_many_contexts", message, True, 1_000))
-        self.front.admit(held=0 if self.contexts else 1)
+        self.front.admit(held=1 if after is not None or not self.contexts else 0)
         self.front.check_speech(settings)
         hold = self.hold_seconds if isinstance(hold_seconds, str) else hold_seconds
         idle = self.front.config.limits.turn_idle_seconds
@@ -106,7 +108,7 @@ class SpeechSocket(JsonSocket, ContextEvents):
             hold_seconds=idle if hold is None else hold,
             idle_seconds=None if lasting else idle,
             max_chars=self.limits.max_turn_chars,
-            encoder_per_segment=encoder_per_segment, tag=tag,
+            encoder_per_segment=encoder_per_segment, after=after, tag=tag,
         )  # fmt: skip
         self.contexts[context_id] = context
         return context
@@ -181,7 +183,7 @@ class SpeechSocket(JsonSocket, ContextEvents):
 
     @property
     def places(self) -> int:
-        return max(1, len(self.contexts))
+        return max(1, sum(not context.waits for context in self.contexts.values()))
 
     @property
     def open_turns(self) -> int:

@@ -15,7 +15,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from realtime_tts.dialects import cartesia, elevenlabs, openai
+from realtime_tts.dialects import cartesia, dashscope, elevenlabs, openai, vllm_omni
 from realtime_tts.dialects.cartesia_answer import deny as deny_cartesia
 from realtime_tts.metrics import CONTENT_TYPE, Metrics
 from realtime_tts.server.auth import OPEN_PATHS, Gate, PathRule, is_loopback, send_denial
@@ -39,6 +39,8 @@ def create_app(front: Front) -> Starlette:
         *voice_routes(),
         *openai.routes(front),
         *cartesia.routes(front),
+        *dashscope.routes(front),
+        *vllm_omni.routes(front),
         Route("/livez", _livez),
         Route("/readyz", _readyz),
         Route("/metrics", _metrics),
@@ -61,6 +63,7 @@ def create_app(front: Front) -> Starlette:
             "/v1/voices": PathRule(elevenlabs.deny_or(send_denial)),
             "/tts/": PathRule(deny_cartesia, cartesia.QUERY_KEYS),
             "/voices": PathRule(deny_cartesia, cartesia.QUERY_KEYS),
+            dashscope.SOCKET_PATH: PathRule(dashscope.deny),
         },
     )
     app = Starlette(routes=routes, middleware=[gate], lifespan=_lifespan)

@@ -1,0 +1,237 @@
+"""DashScope's Qwen-TTS-Realtime: `/api-ws/v1/realtime`, one voice over one socket.
+
+docs/dialects.md says what is taken and what is not. A response is a segment: in the mode
+`server_commit` text is spoken as it comes, and a response ends at a commit or a pause; in the mode
+`commit` text waits in a buffer until it is committed. Every response that was begun or asked for
+ends with `response.done`, whatever happens to it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.routing import BaseRoute, WebSocketRoute
+from starlette.websockets import WebSocket
+
+from realtime_tts.dialects.context import Messages, Segment, SpeechContext
+from realtime_tts.dialects.dashscope_answer import Response, deny, error, event, refusal_body
+from realtime_tts.dialects.dashscope_request import Wishes, our_voice, parse_wishes
+from realtime_tts.dialects.languages import our_language
+from realtime_tts.dialects.single_voice import Manner, SingleVoiceSocket
+from realtime_tts.errors import RequestError
+from realtime_tts.protocol.effects import TurnFailure
+from realtime_tts.server.front import Front
+
+__all__ = ["SOCKET_PATH", "deny", "routes"]
+
+SOCKET_PATH = "/api-ws/v1/realtime"
+
+HOLD_SECONDS = 3.0
+"""After such a pause a response ends, in the mode `server_commit`."""
+SENTENCE_HOLD_SECONDS = 1.0
+"""The same where the text so far ends a sentence; not every client says when a turn ends."""
+
+_SENTENCE_ENDS = tuple(".!?…。！？")
+_AFTER_SENTENCE = " \t\r\n\"'”’»)]」』）】"
+
+
+def routes(front: Front) -> list[BaseRoute]:
+    """The routes of this API."""
+
+    async def endpoint(websocket: WebSocket) -> None:
+        await DashScopeSocket.serve(front, websocket)
+
+    return [WebSocketRoute(SOCKET_PATH, endpoint)]
+
+
+class DashScopeSocket(SingleVoiceSocket):
+    """One socket of this API."""
+
+    idle_seconds = 300.0
+    hold_seconds = HOLD_SECONDS
+
+    def __init__(self, front: Front, websocket: WebSocket) -> None:
+        super().__init__(front, websocket)
+        self._model = websocket.query_params.get("model") or front.engine.info.model
+        self._asked: dict[str, Any] = {}  # by all updates
+        self._wishes = Wishes()
+        self._buffer: list[str] = []  # text of the mode `commit`
+        self._appended = False  # text since the last commit
+        self._finished = False
+        self._event_id: str | None = None  # of the message that is being taken
+
+    # From the client.
+
+    def opened(self) -> None:
+        self.speak_as(self._manner_of(self._wishes))
+        self.say(event("session.created", session=self._session()))
+
+    def received(self, message: dict[str, Any]) -> None:
+        named = message.get("event_id")
+        self._event_id = named if isinstance(named, str) else None
+        actions = {
+            "session.update": lambda: self._update(message.get("session", {})),
+            "input_text_buffer.append": lambda: self._append(message.get("text")),
+            "input_text_buffer.commit": self._commit,
+            "input_text_buffer.clear": self._clear,
+            "response.cancel": self._cancel_response,
+            "session.finish": self._finish,
+        }
+        kind = message.get("type")
+        if not isinstance(kind, str) or kind not in actions:
+            found = kind[:40] if isinstance(kind, str) else kind
+            raise RequestError(f"`type` must be one of {', '.join(actions)}; found {found!r:.60}")
+        if self._finished and kind not in ("response.cancel", "session.finish"):
+            raise RequestError("after `session.finish` only `response.cancel` can come")
+        actions[kind]()
+        self._event_id = None
+
+    def _update(self, session: Any) -> None:
+        if not isinstance(session, dict):
+            raise RequestError("`session` must be an object")
+        given = {name: value for name, value in session.items() if value is not None}
+        asked = self._asked | given
+        wishes = parse_wishes(asked)
+        manner = self._manner_of(wishes)
+        self.check(manner)
+        self._asked, self._wishes = asked, wishes
+        self.speak_as(manner)
+        if wishes.mode == "server_commit":
+            self._speak_buffer()
+        self.say(event("session.updated", session=self._session()))
+
+    def _manner_of(self, wishes: Wishes) -> Manner:
+        info = self.front.engine.info
+        models = [one.model for one in info.models or (info,)]
+        settings = self.settings(
+            model=self._model if self._model in models else None,
+            voice=our_voice(wishes.voice, self.front.voice_names()),
+            language=our_language(wishes.language_type, info),
+            instructions=wishes.instructions or None,
+            seed=wishes.seed,
+        )
+        return Manner(settings, wishes.encoder)
+
+    def _append(self, text: Any) -> None:
+        if not isinstance(text, str):
+            raise RequestError("`text`, the text to speak, must be a string")
+        if len(text) > self.limits.max_text_chars:
+            most = self.limits.max_text_chars
+            raise RequestError(f"`text` must have at most {most} characters, it has {len(text)}")
+        if self._wishes.mode == "server_commit":
+            self._feed(text)
+        else:
+            waiting, most = sum(map(len, self._buffer)), self.limits.max_turn_chars
+            if waiting + len(text) > most:
+                raise RequestError(f"at most {most} characters may wait for a commit")
+            self._buffer.append(text)
+        self._appended = self._appended or bool(text)
+
+    def _feed(self, text: str) -> None:
+        voice = self.voice
+        if text.strip():
+            whole = ends_sentence(text)
+            voice.hold_seconds = SENTENCE_HOLD_SECONDS if whole else HOLD_SECONDS
+        voice.feed(text)
+
+    def _speak_buffer(self) -> None:
+        if self._buffer:
+            self.voice.feed("".join(self._buffer))
+            self._buffer.clear()
+
+    def _commit(self) -> None:
+        if not self._appended:
+            raise RequestError("the input text buffer is empty: append text before a commit")
+        self._speak_buffer()
+        context = self.voice
+        segment = context.flush()
+        self._appended = False
+        item_id = self._response(context, segment).item_id
+        self.say(event("input_text_buffer.committed", item_id=item_id))
+
+    def _clear(self) -> None:
+        if self._wishes.mode == "commit":
+            self._buffer.clear()
+            self._appended = False
+        self.say(event("input_text_buffer.cleared"))
+
+    def _cancel_response(self) -> None:
+        for context in self.contexts.values():
+            for segment in context.segments:
+                self.say(*self._ending(context, segment, "incomplete"))
+        if self._wishes.mode == "server_commit":
+            self._appended = False
+        self.silence()
+
+    def _finish(self) -> None:
+        if not self._finished:
+            self._speak_buffer()
+            self._finished = True
+            self.finish()
+
+    # To the client. What opens and closes a response is said at once, not returned: a cancel
+    # takes back what was returned and waits, and must not take back that.
+
+    def segment_started(self, context: SpeechContext, segment: Segment) -> Messages:
+        self.say(*self._response(context, segment).opening())
+        return ()
+
+    def sound(self, context: SpeechContext, segment: Segment, data: bytes) -> Messages:
+        return [self._response(context, segment).delta(data)]
+
+    def segment_done(self, context: SpeechContext, segment: Segment) -> Messages:
+        status = "completed" if segment.reason == "complete" else "incomplete"
+        self.say(*self._ending(context, segment, status))
+        return ()
+
+    def done(self, context: SpeechContext) -> Messages:
+        return ()
+
+    def failed(self, context: SpeechContext, failure: TurnFailure) -> Messages:
+        told = [error(failure, None)]
+        for segment in context.segments:
+            told += self._ending(context, segment, "failed")
+        return told
+
+    def finished(self) -> Messages:
+        return [event("session.finished")]
+
+    def refusal(self, failure: TurnFailure) -> Messages:
+        client_event_id, self._event_id = self._event_id, None
+        return [error(failure, client_event_id)]
+
+    @classmethod
+    def denial(cls, status: int, failure: TurnFailure) -> Any:
+        return refusal_body(status, failure.message)
+
+    def _response(self, context: SpeechContext, segment: Segment) -> Response:
+        if segment.tag is None:
+            segment.tag = Response(voice=context.settings.voice or "")
+        response: Response = segment.tag
+        return response
+
+    def _ending(self, context: SpeechContext, segment: Segment, status: str) -> list[str]:
+        response = self._response(context, segment)
+        response.characters = segment.text_chars
+        return response.closing(status)
+
+    def _session(self) -> dict[str, Any]:
+        """The session as it is now, in the API's words."""
+        wishes = self._wishes
+        chosen = our_voice(wishes.voice, self.front.voice_names())
+        session: dict[str, Any] = {
+            "id": f"sess_{self.socket_id}", "object": "realtime.session", "model": self._model,
+            "voice": chosen or self.front.engine.info.default_voice or "",
+            "mode": wishes.mode, "language_type": wishes.language_type,
+            "response_format": wishes.response_format, "sample_rate": wishes.sample_rate,
+        }  # fmt: skip
+        if wishes.bit_rate is not None:
+            session["bit_rate"] = wishes.bit_rate
+        if wishes.instructions:
+            session["instructions"] = wishes.instructions
+        return session
+
+
+def ends_sentence(text: str) -> bool:
+    """Whether the last mark, but for quotes and brackets, is one that ends a sentence."""
+    return text.rstrip(_AFTER_SENTENCE).endswith(_SENTENCE_ENDS)

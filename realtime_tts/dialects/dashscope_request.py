@@ -1,0 +1,119 @@
+"""What a client of DashScope's Qwen-TTS-Realtime asks for, read and checked; voices, as ours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from realtime_tts.audio.encoders import Encoder
+from realtime_tts.dialects.formats import open_encoder
+from realtime_tts.errors import RequestError
+from realtime_tts.protocol.messages import SAMPLE_RATE
+from realtime_tts.protocol.settings import Seed
+
+_FEMALE = ("ava", "serena", "vivian")
+_MALE = ("ray", "ryan", "dylan")
+VOICES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(
+        (
+            "Bella", "Bellona", "Bunny", "Chelsie", "Cherry", "Ebona", "Elias", "Jada", "Jennifer",
+            "Katerina", "Kiki", "Maia", "Mia", "Momo", "Nini", "Ono Anna", "Seren", "Serena",
+            "Sohee", "Sonrisa", "Stella", "Sunny", "Vivian",
+        ),
+        _FEMALE,
+    ),
+    **dict.fromkeys(
+        (
+            "Aiden", "Alek", "Andre", "Arthur", "Bodega", "Dolce", "Dylan", "Eldric Sage",
+            "Emilien", "Eric", "Ethan", "Kai", "Lenn", "Li", "Marcus", "Mochi", "Moon", "Neil",
+            "Nofish", "Peter", "Pip", "Radio Gol", "Rocky", "Roy", "Ryan", "Vincent",
+        ),
+        _MALE,
+    ),
+}  # fmt: skip
+"""DashScope's system voices, and which of ours may speak for each: the first that there is."""
+
+_AT = re.compile(r" - at `\$\.(?P<path>\w+)")
+_FORMS = {
+    "voice": "a string",
+    "mode": '"server_commit" or "commit"',
+    "response_format": '"pcm", "wav", "mp3" or "opus"',
+    "sample_rate": "a whole number of Hz",
+    "bit_rate": "a whole number of kbit/s",
+    "language_type": 'a string, such as "Auto" or "English"',
+    "instructions": "a string",
+    "speech_rate": "a number",
+    "pitch_rate": "a number",
+    "volume": "a number",
+    "seed": "a whole number from 0 to 9223372036854775807",
+}
+
+
+class Wishes(msgspec.Struct, frozen=True, kw_only=True):
+    """The `session` of a `session.update`, complete. Other keys are ignored."""
+
+    mode: Literal["server_commit", "commit"] = "server_commit"
+    voice: str | None = None
+    response_format: str = "pcm"
+    sample_rate: int = SAMPLE_RATE
+    bit_rate: int | None = None
+    language_type: str = "Auto"
+    instructions: str = ""
+    speech_rate: float = 1.0
+    pitch_rate: float = 1.0
+    volume: float = 50
+    seed: Seed | None = None
+
+    def encoder(self) -> Encoder:
+        """A new one for this format. Raises RequestError if there is none."""
+        compressed = self.response_format in ("mp3", "opus")  # to the others it means nothing
+        bit_rate = self.bit_rate * 1000 if compressed and self.bit_rate is not None else None
+        return open_encoder(self.response_format, self.sample_rate, bit_rate=bit_rate)
+
+
+def parse_wishes(fields: dict[str, Any]) -> Wishes:
+    """All that a session's updates have asked for so far. Raises RequestError that names a key."""
+    try:
+        wishes = msgspec.convert(fields, Wishes)
+    except msgspec.ValidationError as error:
+        found = _AT.search(str(error))
+        name = found["path"] if found else ""
+        form = _FORMS.get(name)
+        problem = str(error) if form is None else f"`session.{name}` must be {form}"
+        raise RequestError(problem) from None
+    except UnicodeEncodeError:  # msgspec cannot quote half a character when it complains of one
+        raise RequestError("a key of `session` has a wrong value") from None
+    for name, usual in (("speech_rate", 1), ("pitch_rate", 1), ("volume", 50)):
+        value = getattr(wishes, name)
+        if value != usual:
+            raise RequestError(
+                f"`session.{name}` must be {usual}, or left out: this server speaks as the voice "
+                f"does, and cannot change that to {value:g}"
+            )
+    return wishes
+
+
+def our_voice(name: str | None, voices: Sequence[str]) -> str | None:
+    """The voice of this server that is meant; None leaves the choice to the checkpoint.
+
+    Its own names come first, in any case, then DashScope's. Raises RequestError for any other.
+    """
+    if name is None:
+        return None
+    own = {_plain(voice): voice for voice in voices}
+    if _plain(name) in own:
+        return own[_plain(name)]
+    theirs = {_plain(voice): ours for voice, ours in VOICES.items()}
+    if _plain(name) not in theirs:
+        raise RequestError(
+            f"there is no voice {name[:40]!r}; this server has {', '.join(voices) or 'none'}, "
+            "and speaks with them for DashScope's system voices, such as Cherry and Ethan"
+        )
+    return next((own[ours] for ours in theirs[_plain(name)] if ours in own), None)
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace(" ", "_")

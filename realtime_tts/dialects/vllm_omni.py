@@ -1,0 +1,197 @@
+"""vLLM-Omni's speech over a WebSocket: `/v1/audio/speech/stream`.
+
+docs/dialects.md says what is taken and what is not. An utterance is what stands between two
+`input.done`; here it is one sentence of that API, or a few where its text pauses. With
+`stream_audio` it is spoken as its text comes. Without, the API promises one frame of sound, so that
+its text waits for `input.done`, too.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from starlette.routing import BaseRoute, WebSocketRoute
+from starlette.websockets import WebSocket
+
+from realtime_tts.dialects.context import Messages, Segment, SpeechContext
+from realtime_tts.dialects.languages import our_language
+from realtime_tts.dialects.single_voice import Manner, SingleVoiceSocket
+from realtime_tts.dialects.vllm_omni_answer import Sentence
+from realtime_tts.dialects.vllm_omni_request import Config, our_voice, parse_config
+from realtime_tts.errors import RequestError
+from realtime_tts.protocol.effects import TurnFailure
+from realtime_tts.server.front import Front
+from realtime_tts.server.speech import SpokenSpan
+
+__all__ = ["SOCKET_PATH", "routes"]
+
+SOCKET_PATH = "/v1/audio/speech/stream"
+
+
+def routes(front: Front) -> list[BaseRoute]:
+    """The routes of this API."""
+
+    async def endpoint(websocket: WebSocket) -> None:
+        await VllmOmniSocket.serve(front, websocket)
+
+    return [WebSocketRoute(SOCKET_PATH, endpoint)]
+
+
+class VllmOmniSocket(SingleVoiceSocket):
+    """One socket of this API."""
+
+    idle_seconds = 300.0
+    hold_seconds = 3.0
+
+    def __init__(self, front: Front, websocket: WebSocket) -> None:
+        super().__init__(front, websocket)
+        self._config = Config()
+        self._open = False  # an utterance takes text
+        self._ended = False  # by `session.close`
+        self._buffer: list[str] = []  # its text, without `stream_audio`
+        self._utterance = 0  # that is being spoken
+        self._sentence = 0  # of it
+
+    # From the client.
+
+    def opened(self) -> None:
+        self.speak_as(self._manner_of(self._config))
+
+    def received(self, message: dict[str, Any]) -> None:
+        actions = {
+            "session.config": lambda: self._configure(message),
+            "input.text": lambda: self._text(message.get("text", "")),
+            "input.done": self._done,
+            "session.close": self._close,
+        }
+        kind = message.get("type")
+        if not isinstance(kind, str) or kind not in actions:
+            found = kind[:40] if isinstance(kind, str) else kind
+            raise RequestError(f"`type` must be one of {', '.join(actions)}; found {found!r:.60}")
+        if self._ended:
+            raise RequestError("nothing can come after `session.close`")
+        actions[kind]()
+
+    def _configure(self, message: dict[str, Any]) -> None:
+        if self._open:
+            raise RequestError(
+                "`session.config` cannot change an utterance that has begun; send `input.done`"
+            )
+        config = parse_config(message)
+        manner = self._manner_of(config)
+        self.check(manner)
+        self._config = config
+        self.speak_as(manner)
+
+    def _manner_of(self, config: Config) -> Manner:
+        info = self.front.engine.info
+        models = [one.model for one in info.models or (info,)]
+        settings = self.settings(
+            model=config.model if config.model in models else None,
+            voice=our_voice(config.voice_name, self.front.voice_names()),
+            language=our_language(config.language, info),
+            instructions=config.instructions or None,
+            seed=config.seed,
+            lead_ms=None if config.stream_audio else self.limits.max_lead_ms,
+        )
+        return Manner(settings, config.encoder)
+
+    def _text(self, text: Any) -> None:
+        if not isinstance(text, str):
+            raise RequestError("`text`, the text to speak, must be a string")
+        if len(text) > self.limits.max_text_chars:
+            most = self.limits.max_text_chars
+            raise RequestError(f"`text` must have at most {most} characters, it has {len(text)}")
+        if self._config.stream_audio:
+            self._speak(text)
+        else:
+            waiting, most = sum(map(len, self._buffer)), self.limits.max_turn_chars
+            if waiting + len(text) > most:
+                raise RequestError(f"an utterance must have at most {most} characters")
+            self._buffer.append(text)
+        self._open = self._open or bool(text)
+
+    def _speak(self, text: str) -> None:
+        segment = self.voice.feed(text)
+        if segment is not None:
+            self._sentence_of(segment).text.append(text)
+
+    def _done(self) -> None:
+        if self._buffer:
+            self._speak("".join(self._buffer))
+            self._buffer.clear()
+        self.voice.flush()
+        self._open = False
+
+    def _close(self) -> None:
+        """What was ended by `input.done` is spoken; what was not, only where it is already."""
+        self._buffer.clear()
+        self._ended = True
+        self.finish()
+
+    # To the client.
+
+    def segment_started(self, context: SpeechContext, segment: Segment) -> Messages:
+        sentence = self._sentence_of(segment)
+        return [sentence.start(self._utterance, self._sentence, context.seconds)]
+
+    def sound(self, context: SpeechContext, segment: Segment, data: bytes) -> Messages:
+        return self._sentence_of(segment).sound(data)
+
+    def spoken(self, context: SpeechContext, segment: Segment, span: SpokenSpan) -> Messages:
+        self._sentence_of(segment).spoken(span)
+        return ()
+
+    def segment_done(self, context: SpeechContext, segment: Segment) -> Messages:
+        told: list[str | bytes] = []
+        if segment.text_chars:
+            told += self._sentence_of(segment).rest()
+            told.append(self._sentence_of(segment).done(failed=False))
+            self._sentence += 1
+        if segment.flushed:
+            told.append(self._utterance_done())
+        return told
+
+    def done(self, context: SpeechContext) -> Messages:
+        return ()
+
+    def failed(self, context: SpeechContext, failure: TurnFailure) -> Messages:
+        """Each utterance that was complete, and is lost, ends: its client waits for that."""
+        told: list[str | bytes] = []
+        for segment in context.segments:
+            sentence = self._sentence_of(segment)
+            if not told:
+                told.append(_error(failure, partial_audio=sentence.bytes_sent > 0))
+            if sentence.started:
+                told.append(sentence.done(failed=True))
+                self._sentence += 1
+            if segment.flushed:
+                told.append(self._utterance_done())
+        return told or [_error(failure)]
+
+    def refusal(self, failure: TurnFailure) -> Messages:
+        return [_error(failure)]
+
+    def _sentence_of(self, segment: Segment) -> Sentence:
+        if segment.tag is None:
+            segment.tag = Sentence(self._config)
+        sentence: Sentence = segment.tag
+        return sentence
+
+    def _utterance_done(self) -> str:
+        message = {
+            "type": "session.done", "utterance_index": self._utterance,
+            "total_sentences": self._sentence,
+        }  # fmt: skip
+        self._utterance += 1
+        self._sentence = 0
+        return json.dumps(message)
+
+
+def _error(failure: TurnFailure, *, partial_audio: bool = False) -> str:
+    """`code` is ours."""
+    message: dict[str, Any] = {"type": "error", "message": failure.message, "code": failure.code}
+    if partial_audio:
+        message |= {"partial_audio": True, "action": "discard"}
+    return json.dumps(message)

@@ -1,0 +1,100 @@
+"""What a client of vLLM-Omni's speech socket asks for in `session.config`, read and checked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from realtime_tts.audio.encoders import Encoder
+from realtime_tts.audio.formats import parse_format
+from realtime_tts.dialects.formats import open_encoder
+from realtime_tts.errors import RequestError
+from realtime_tts.protocol.settings import Seed
+
+_AT = re.compile(r" - at `\$\.(?P<path>\w+)")
+_FORMS = {
+    "voice": "a string",
+    "speaker": "a string",
+    "model": "a string",
+    "language": 'a string, such as "Auto" or "English"',
+    "instructions": "a string",
+    "response_format": "a string",
+    "speed": "a number",
+    "stream_audio": "true or false",
+    "word_timestamps": "true or false",
+    "seed": "a whole number from 0 to 9223372036854775807",
+}
+_CLONING = ("ref_audio", "ref_text", "speaker_embedding")
+
+
+class Config(msgspec.Struct, frozen=True, kw_only=True):
+    """A `session.config`. Other keys are ignored; null counts as absent."""
+
+    model: str | None = None
+    voice: str | None = None
+    speaker: str | None = None
+    language: str | None = None
+    instructions: str | None = None
+    response_format: str = "wav"
+    speed: float = 1.0
+    stream_audio: bool = False
+    word_timestamps: bool = False
+    seed: Seed | None = None
+
+    @property
+    def voice_name(self) -> str | None:
+        return self.speaker if self.voice is None else self.voice
+
+    @property
+    def sample_rate(self) -> int:
+        """In hertz."""
+        return parse_format(self.response_format).sample_rate
+
+    def encoder(self) -> Encoder:
+        """A new one for this format. Raises RequestError if there is none."""
+        return open_encoder(self.response_format)
+
+
+def parse_config(fields: dict[str, Any]) -> Config:
+    """The configuration in a message. Raises RequestError that names the field at fault."""
+    cloning = [name for name in _CLONING if name in fields]
+    if cloning:
+        raise RequestError(
+            f"`{cloning[0]}` is not taken here: register the voice with `POST /v1/voices`, "
+            "then give its id as `voice`"
+        )
+    try:
+        config = msgspec.convert(fields, Config)
+    except msgspec.ValidationError as error:
+        found = _AT.search(str(error))
+        name = found["path"] if found else ""
+        form = _FORMS.get(name)
+        problem = str(error) if form is None else f"`{name}` must be {form}"
+        raise RequestError(problem) from None
+    if config.speed != 1.0:
+        raise RequestError(
+            f"`speed` must be 1, or left out: this server speaks at the voice's own pace and "
+            f"cannot make it {config.speed:g} times that"
+        )
+    if config.word_timestamps and not (config.stream_audio and config.response_format == "pcm"):
+        raise RequestError(
+            "`word_timestamps` come with streamed PCM only: set `stream_audio` to true and "
+            '`response_format` to "pcm"'
+        )
+    return config
+
+
+def our_voice(name: str | None, voices: Sequence[str]) -> str | None:
+    """The voice of that name, in any case; None leaves the choice to the checkpoint.
+
+    Raises RequestError if there is none.
+    """
+    own = {voice.lower(): voice for voice in voices}
+    if name is None or name.lower() in own:
+        return None if name is None else own[name.lower()]
+    raise RequestError(
+        f"there is no voice {name[:40]!r}; this server has {', '.join(voices) or 'none by name'}"
+    )

@@ -1,0 +1,356 @@
+"""vLLM-Omni's speech socket: what goes in, what comes out, in which order."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import io
+import json
+import re
+import subprocess
+import sys
+import wave
+from pathlib import Path
+from typing import Any
+
+import pytest
+import websockets
+from asking import SLOW
+from omni import FRAME, STREAM, TENTH, omni, sound_of, told
+
+from realtime_tts.config import LimitsConfig, ServerConfig
+from realtime_tts.dialects.silence import STALL_SECONDS
+from realtime_tts.dialects.vllm_omni import VllmOmniSocket
+from realtime_tts.dialects.vllm_omni_answer import MAX_FRAME_BYTES
+from realtime_tts.engine.fake import Faults
+
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "dialects.md").read_text(encoding="utf-8")
+SECTION = DOCUMENT.partition("## vLLM-Omni\n")[2]
+
+
+async def test_the_document_s_program_speaks(speech: Any) -> None:
+    (program,) = re.findall(r"^```python\n(.*?)^```", SECTION, re.DOTALL | re.MULTILINE)
+    async with speech() as server:
+        program = program.replace("127.0.0.1:8000", f"127.0.0.1:{server.port}")
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", program.replace('"ava"', '"alto"'),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        output, errors = await asyncio.wait_for(process.communicate(), timeout=60)
+        assert process.returncode == 0, errors.decode()
+        sizes = [int(line.split()[0]) for line in output.decode().splitlines()]
+        assert sum(sizes) == len("The tide is coming in, so mind your feet.") * FRAME
+
+
+def test_the_figures_in_the_document_are_the_code_s() -> None:
+    limits, server = LimitsConfig(), ServerConfig()
+    for figure in (
+        f"at most {limits.max_text_chars:,} characters a message",
+        f"longer than {MAX_FRAME_BYTES >> 20} MiB",
+        f"pauses for {VllmOmniSocket.hold_seconds:.0f} s",
+        f"`lead_seconds` ({server.lead_seconds:.0f} s)",
+        f"the other up to {limits.max_lead_seconds:.0f} s",
+        f"more than {STALL_SECONDS} s",
+        f"nothing for {server.socket.write_stall:.0f} s",
+        f"for {VllmOmniSocket.idle_seconds / 60:.0f} minutes",
+    ):
+        assert figure in " ".join(SECTION.split()), figure
+
+
+async def test_what_the_project_s_own_client_sends(speech: Any) -> None:
+    """Word by word, with the settings and the defaults of its example."""
+    text = "Hello world. How are you? I am fine."
+    words = [word + " " for word in text.split(" ")]
+    words[-1] = words[-1].rstrip()
+    async with speech() as server, omni(server) as client:
+        await client.config(speaker="Alto", task_type="CustomVoice", language="Auto",
+                            response_format="wav", speed=1.0)  # fmt: skip
+        await client.text(*words)
+        await client.done()
+        start, sound, done, end = await client.until("session.done")
+        at = {"utterance_index": 0, "sentence_index": 0}
+        assert start == {"type": "audio.start", **at, "sentence_text": text, "format": "wav"}
+        with wave.open(io.BytesIO(sound)) as opened:
+            assert opened.getnframes() * 2 == len(text) * FRAME
+        assert done == {
+            "type": "audio.done", **at, "total_bytes": len(sound), "error": False,
+            "sentence_text": text,
+        }  # fmt: skip
+        assert end == {"type": "session.done", "utterance_index": 0, "total_sentences": 1}
+
+
+async def test_streamed_sound_begins_before_the_text_is_complete(speech: Any) -> None:
+    async with speech() as server, omni(server) as client:
+        await client.config(voice="alto", **STREAM)
+        for utterance in range(3):
+            await client.text("Sound co", "mes bef")
+            seen = [await client.next(), await client.next()]
+            await client.text("ore the end.")
+            await client.done()
+            seen += await client.until("session.done")
+            start, done = seen[0], told(seen, "audio.done")[0]
+            assert start["type"] == "audio.start" and start["sample_rate"] == 24_000
+            assert "Sound comes before".startswith(start["sentence_text"])
+            assert done["sentence_text"] == "Sound comes before the end."
+            assert len(sound_of(seen)) == done["total_bytes"] == len(done["sentence_text"]) * FRAME
+            assert {seen[n]["utterance_index"] for n in (0, -2, -1)} == {utterance}
+
+
+async def test_without_streaming_nothing_is_spoken_before_input_done(speech: Any) -> None:
+    async with speech() as server, omni(server) as client:
+        commands = server.spy_on_commands()
+        await client.text("This one, which is without any ")
+        await client.text("settings, waits.")
+        await client.config(voice="alto")  # refused: so the text was taken
+        assert "input.done" in await client.refused()
+        assert not commands
+        await client.done()
+        assert len(sound_of(await client.until("session.done"))) > 44
+
+
+async def test_long_sound_comes_in_frames_that_clients_take(speech: Any) -> None:
+    text = "This is long." * 25
+    async with speech() as server, omni(server) as client:
+        await client.text(text)
+        await client.done()
+        seen = await client.until("session.done")
+        frames = [message for message in seen if isinstance(message, bytes)]
+        assert len(frames) == 2 and len(frames[0]) == MAX_FRAME_BYTES
+        with wave.open(io.BytesIO(sound_of(seen))) as opened:
+            assert opened.getnframes() * 2 == len(text) * FRAME
+
+
+async def test_times_of_words_come_at_the_end_of_a_sentence(speech: Any) -> None:
+    text = "The quick brown fox jumps."
+    async with speech() as server, omni(server) as client:
+        await client.config(word_timestamps=True, **STREAM)
+        for utterance in range(2):
+            await client.text(text)
+            await client.done()
+            seen = await client.until("session.done")
+            assert seen[0]["word_timestamps"] is True
+            *chunks, last = told(seen, "audio.chunk")
+            assert all(chunk["timestamps"] is None for chunk in chunks)
+            assert [chunk["chunk_id"] for chunk in (*chunks, last)] == list(range(len(chunks) + 1))
+            ends = [0] + [chunk["chunk_end_ms"] for chunk in chunks]
+            assert [chunk["chunk_start_ms"] for chunk in chunks] == ends[:-1]
+            pcm = b"".join(base64.b64decode(chunk["audio_b64"]) for chunk in chunks)
+            assert len(pcm) == len(text) * FRAME and last["audio_b64"] == ""
+            assert last["chunk_end_ms"] == len(text) * 80 == ends[-1]
+            times = last["timestamps"]
+            assert [word["word"] for word in times] == text.split()
+            assert 0 <= times[0]["start_ms"] and times[-1]["end_ms"] <= last["chunk_end_ms"]
+            assert last["utterance_index"] == utterance
+
+
+async def test_a_pause_makes_a_sentence_of_its_own(
+    speech: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(VllmOmniSocket, "hold_seconds", 0.1)
+    async with speech() as server, omni(server) as client:
+        await client.config(**STREAM)
+        await client.text("Let me look that up")
+        first = await client.until("audio.done")
+        await client.text("and here it is.")
+        await client.done()
+        second = await client.until("session.done")
+        assert [first[0]["sentence_index"], second[0]["sentence_index"]] == [0, 1]
+        assert second[-1] == {"type": "session.done", "utterance_index": 0, "total_sentences": 2}
+
+
+async def test_an_empty_utterance_has_no_sentence(speech: Any) -> None:
+    async with speech() as server, omni(server) as client:
+        for utterance in range(2):
+            await client.text("", " ")
+            await client.done()
+            assert await client.next() == {
+                "type": "session.done", "utterance_index": utterance, "total_sentences": 0,
+            }  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["…", "🙂", "**  **", "-"])
+async def test_nothing_to_speak_is_a_little_silence(speech: Any, text: str) -> None:
+    async with speech() as server, omni(server) as client:
+        await client.config(**STREAM)
+        await client.text(text)
+        await client.done()
+        assert sound_of(await client.until("session.done")) == TENTH
+
+
+async def test_the_configuration_after_input_done_is_for_what_follows(speech: Any) -> None:
+    async with speech(engine=SLOW) as server, omni(server) as client:
+        await client.config(voice="alto", **STREAM)
+        await client.text("The first utterance.")
+        await client.done()
+        await client.config(voice="bass", response_format="wav")
+        await client.text("The second.")
+        await client.done()
+        seen = await client.until("session.done") + await client.until("session.done")
+        assert [start["format"] for start in told(seen, "audio.start")] == ["pcm", "wav"]
+        assert [end["utterance_index"] for end in told(seen, "session.done")] == [0, 1]
+        assert [end["total_sentences"] for end in told(seen, "session.done")] == [1, 1]
+
+
+async def test_session_close_lets_complete_utterances_finish(speech: Any) -> None:
+    async with speech() as server, omni(server) as client:
+        await client.text("Complete.")
+        await client.done()
+        await client.text("Never ended.")
+        await client.send("session.close")
+        seen = await client.rest()
+        assert len(told(seen, "session.done")) == len(told(seen, "audio.done")) == 1
+        assert client.socket.close_code == 1000
+        await server.settled()
+
+
+async def test_nothing_comes_after_session_close(speech: Any) -> None:
+    async with speech(engine=SLOW) as server, omni(server) as client:
+        await client.config(**STREAM)
+        await client.text("A text that takes its time.")
+        await client.done()
+        await client.send("session.close")
+        await client.text("More.")
+        assert "session.close" in await client.refused()
+        assert len(told(await client.rest(), "session.done")) == 1
+        assert client.socket.close_code == 1000
+
+
+async def test_hanging_up_is_the_barge_in(speech: Any) -> None:
+    async with speech(engine=SLOW) as server:
+        async with omni(server) as client:
+            await client.config(**STREAM)
+            await client.text("A long text. " * 20)
+            await client.until("audio.start")
+        await server.settled()
+        assert server.value("tts_turns_total", reason="closed") == 1
+
+
+@pytest.mark.parametrize(("format", "magic"), [("mp3", b"\xff"), ("opus", b"OggS"),
+                                               ("flac", b"fLaC"), ("aac", b"\xff")])  # fmt: skip
+async def test_formats(speech: Any, format: str, magic: bytes) -> None:
+    async with speech() as server, omni(server) as client:
+        await client.config(response_format=format)
+        for _ in range(2):
+            await client.text("Hello there, all of you.")
+            await client.done()
+            assert sound_of(await client.until("session.done")).startswith(magic)
+
+
+async def test_what_other_servers_have_is_accepted(speech: Any) -> None:
+    async with speech() as server, omni(server) as client:
+        await client.config(
+            model="Qwen/Qwen3-TTS-12Hz-1.7B-CustomVoice", voice=None, task_type="VoiceDesign",
+            language="Klingon", instructions="Calmly.", max_new_tokens=512, seed=7,
+            initial_codec_chunk_frames=1, non_streaming_mode=True, x_vector_only_mode=False,
+            split_granularity="sentence", ref_audio=None, unheard_of={"a": None}, **STREAM,
+        )  # fmt: skip
+        await client.text("Hello. There.")
+        await client.done()
+        seen = await client.until("session.done")
+        assert seen[-1]["total_sentences"] == 1
+        assert len(sound_of(seen)) == len("Hello. There.") * FRAME
+
+
+@pytest.mark.parametrize(
+    ("config", "names"),
+    [
+        ({"voice": "nobody"}, "alto"),
+        ({"voice": 7}, "voice"),
+        ({"speed": 1.5}, "speed"),
+        ({"response_format": "avi"}, "avi"),
+        ({"response_format": ["\ud800"]}, "response_format"),
+        ({"word_timestamps": True}, "stream_audio"),
+        ({"stream_audio": "yes"}, "stream_audio"),
+        ({"ref_audio": "data:"}, "POST /v1/voices"),
+        ({"speaker_embedding": [0.1]}, "POST /v1/voices"),
+        ({"instructions": "a" * 3_000}, "instructions"),
+        ({"seed": -1}, "seed"),
+    ],
+)
+async def test_a_bad_configuration_changes_nothing(
+    speech: Any, config: dict[str, Any], names: str
+) -> None:
+    async with speech() as server, omni(server) as client:
+        await client.config(**STREAM)
+        await client.config(**config)
+        assert names in await client.refused()
+        await client.text("Fine.")
+        await client.done()
+        assert len(sound_of(await client.until("session.done"))) == len("Fine.") * FRAME
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        "", "}{", "null", b"\xff\xfe", "[" * 9_999, "{}", '{"type": "input.cancel"}',
+        '{"type": ["input.text"]}', '{"type": "input.text", "text": 5}',
+        '{"type": "input.text", "text": "' + "a" * 20_000 + '"}',
+    ],
+)  # fmt: skip
+async def test_garbage_is_an_error_and_the_socket_goes_on(speech: Any, raw: str | bytes) -> None:
+    async with speech() as server, omni(server) as client:
+        await client.config(**STREAM)
+        await client.text("Hello ")
+        await client.socket.send(raw)
+        assert await client.refused()
+        await client.text("there.")
+        await client.done()
+        await client.until("session.done")
+
+
+async def test_a_flood_of_text_is_bounded(speech: Any) -> None:
+    limits = LimitsConfig(max_text_chars=500, max_turn_chars=1_000)
+    async with speech(ServerConfig(port=0, limits=limits)) as server:
+        for config in ({}, STREAM):
+            async with omni(server) as client:
+                await client.config(**config)
+                await client.text(*["a" * 200] * 6)
+                assert "1000" in await client.refused()
+
+
+async def test_no_place_is_429(speech: Any) -> None:
+    config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
+    async with speech(config) as server, omni(server):
+        with pytest.raises(websockets.InvalidStatus) as caught:
+            async with omni(server):
+                pass
+        assert caught.value.response.status_code == 429
+        assert json.loads(caught.value.response.body)["error"]["code"] == "too_many_sessions"
+
+
+async def test_a_failure_of_the_engine_ends_what_was_promised(speech: Any) -> None:
+    faults = Faults()
+    async with speech(engine=SLOW, faults=faults) as server, omni(server) as client:
+        await client.config(**STREAM)
+        await client.text("A text that will fail in the middle. ")
+        await client.done()
+        await client.text("Another.")
+        await client.done()
+        await client.until("audio.start")
+        await client.next()
+        faults.numerics.update(server.engine._rows)
+        seen = await client.until("error")
+        assert seen[-1]["partial_audio"] is True and seen[-1]["action"] == "discard"
+        seen = [await client.next() for _ in range(3)]
+        assert [message["type"] for message in seen] == [
+            "audio.done", "session.done", "session.done",
+        ]  # fmt: skip
+        assert seen[0]["error"] is True
+        await client.text("Well.")
+        await client.done()
+        seen = await client.until("session.done")
+        assert seen[-1] == {"type": "session.done", "utterance_index": 2, "total_sentences": 1}
+
+
+async def test_the_key_as_bearer(speech: Any) -> None:
+    key = "sesame-open-12345"
+    async with speech(ServerConfig(port=0, api_keys=(key,))) as server:
+        async with omni(server, additional_headers={"Authorization": f"Bearer {key}"}) as client:
+            await client.text("Hello.")
+            await client.done()
+            await client.until("session.done")
+        with pytest.raises(websockets.InvalidStatus) as caught:
+            async with omni(server):
+                pass
+        assert caught.value.response.status_code == 401
+        assert json.loads(caught.value.response.body)["error"]["code"] == "invalid_api_key"

@@ -19,7 +19,6 @@ from realtime_tts.dialects import cartesia_answer as answer
 from realtime_tts.dialects.cartesia_http import http_routes
 from realtime_tts.dialects.cartesia_request import Generation, our_voice, parse
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
-from realtime_tts.dialects.formats import open_encoder
 from realtime_tts.dialects.languages import our_language
 from realtime_tts.dialects.socket import SpeechSocket
 from realtime_tts.errors import RequestError
@@ -113,7 +112,7 @@ class CartesiaSocket(SpeechSocket):
         return self.open_context(
             context_id,
             settings,
-            lambda: open_encoder(wanted.name, wanted.sample_rate),
+            wanted.open,
             hold_seconds=request.hold_seconds,
             tag=_State(request.add_timestamps),
         )

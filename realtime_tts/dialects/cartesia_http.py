@@ -18,7 +18,6 @@ from starlette.types import Receive, Scope, Send
 from realtime_tts.audio.encoders import Encoder
 from realtime_tts.dialects import cartesia_answer as answer
 from realtime_tts.dialects.cartesia_request import Generation, our_voice, parse
-from realtime_tts.dialects.formats import open_encoder
 from realtime_tts.dialects.http import (
     BodyTooLarge,
     ClientGone,
@@ -81,8 +80,7 @@ class SpeechEndpoint:
 
     async def _speak(self, scope: Scope, receive: Receive, reply: _Reply) -> None:
         request = await self._read(receive)
-        request.output_format.check()
-        encoder = open_encoder(request.output_format.name, request.output_format.sample_rate)
+        encoder = request.output_format.open()
         try:
             stream = self._open(request, scope, reply.request_id)
         except BaseException:

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from realtime_tts.audio.encoders import Encoder
 from realtime_tts.dialects.formats import open_encoder
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.messages import SAMPLE_RATE
@@ -18,6 +19,7 @@ _SETTLE_SECONDS = 0.3
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _AT = re.compile(r" - at `\$\.(?P<path>[\w.]+)")
+_ENCODINGS = ("pcm_s16le", "pcm_f32le", "pcm_mulaw", "pcm_alaw")
 _FORMS = {
     "transcript": "a string",
     "voice": 'an object {"mode": "id", "id": "…"}, or the id as a string',
@@ -26,6 +28,7 @@ _FORMS = {
     "output_format.container": '"raw", "wav" or "mp3"',
     "output_format.encoding": '"pcm_s16le", "pcm_f32le", "pcm_mulaw" or "pcm_alaw"',
     "output_format.sample_rate": "a whole number of Hz",
+    "output_format.bit_rate": "a whole number of bits a second",
     "context_id": "a string of 1 to 512 characters",
     "continue": "true or false",
     "flush": "true or false",
@@ -40,29 +43,27 @@ _FORMS = {
 
 
 class OutputFormat(msgspec.Struct, frozen=True):
-    """How the sound is wanted. `encoding` is of no matter to an mp3."""
+    """How the sound is wanted. `encoding` is of no matter to an mp3, `bit_rate` only to one."""
 
     container: str = "raw"
     encoding: str = "pcm_s16le"
     sample_rate: int = SAMPLE_RATE
+    bit_rate: int | None = None
 
-    @property
-    def name(self) -> str:
-        """As `open_encoder` calls it."""
-        if self.container == "raw":
-            return self.encoding
-        if self.container == "wav" and self.encoding != "pcm_s16le":
-            raise RequestError(f"this server makes wav of pcm_s16le, not of {self.encoding!r}")
-        return self.container
+    def open(self) -> Encoder:
+        """A new encoder; close it. Raises RequestError if this server cannot make the format."""
+        if self.container == "mp3":
+            return open_encoder("mp3", self.sample_rate, bit_rate=self.bit_rate)
+        for name, choices in (("container", ("raw", "wav")), ("encoding", _ENCODINGS)):
+            found = getattr(self, name)
+            if found not in choices:
+                path = f"output_format.{name}"
+                raise RequestError(f"`{path}` must be {_FORMS[path]}, found {found[:40]!r}")
+        return open_encoder(self.encoding, self.sample_rate, container=self.container)
 
     def check(self) -> None:
         """Raise RequestError if this server cannot make it."""
-        if self.container not in ("raw", "wav", "mp3"):
-            raise RequestError(
-                f"`output_format.container` must be {_FORMS['output_format.container']}, "
-                f"found {self.container[:40]!r}"
-            )
-        open_encoder(self.name, self.sample_rate).close()
+        self.open().close()
 
 
 class Voice(msgspec.Struct, frozen=True):

@@ -47,6 +47,20 @@ async def test_bytes_are_the_sound(speech: Any) -> None:
         await server.settled()
 
 
+@pytest.mark.parametrize(
+    ("encoding", "sample_rate", "frame"),
+    [("pcm_mulaw", 8_000, 640), ("pcm_f32le", 16_000, 5_120), ("pcm_s16le", 48_000, 7_680)],
+)
+async def test_sound_comes_in_other_encodings_and_rates(
+    speech: Any, encoding: str, sample_rate: int, frame: int
+) -> None:
+    """80 ms of each; resampling adds no sample and loses none."""
+    wanted = {"container": "raw", "encoding": encoding, "sample_rate": sample_rate}
+    async with speech() as server:
+        response = await post(server, "/tts/bytes", output_format=wanted)
+        assert len(response.content) == len(TEXT) * frame
+
+
 async def test_events_are_chunks_times_and_done(speech: Any) -> None:
     async with speech() as server:
         response = await post(server, "/tts/sse", add_timestamps=True, context_id="mine")

@@ -159,6 +159,9 @@ def test_bytes_and_events_over_http(api: Cartesia) -> None:
     )
     with wave.open(io.BytesIO(wav.read())) as opened:
         assert (opened.getframerate(), opened.getsampwidth()) == (RATE, 2)
+    call: Any = {"container": "raw", "encoding": "pcm_mulaw", "sample_rate": 8_000}
+    telephone = api.tts.generate(transcript=TEXT, **SETTINGS | {"output_format": call}).read()
+    assert len(telephone) > 8_000  # more than a second
     events = list(api.tts.generate_sse(transcript=TEXT, add_timestamps=True, **SETTINGS))
     assert is_speech(sound(events)) and events[-1].type == "done"
     assert any(event.type == "timestamps" for event in events)

@@ -15,7 +15,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from realtime_tts.dialects import cartesia, openai
+from realtime_tts.dialects import cartesia, deepgram, openai
 from realtime_tts.dialects.cartesia_answer import deny as deny_cartesia
 from realtime_tts.metrics import CONTENT_TYPE, Metrics
 from realtime_tts.server.auth import OPEN_PATHS, Gate, PathRule, is_loopback, send_denial
@@ -38,6 +38,7 @@ def create_app(front: Front) -> Starlette:
         *voice_routes(),
         *openai.routes(front),
         *cartesia.routes(front),
+        *deepgram.routes(front),
         Route("/livez", _livez),
         Route("/readyz", _readyz),
         Route("/metrics", _metrics),
@@ -56,6 +57,8 @@ def create_app(front: Front) -> Starlette:
             openai.MODELS_PATH: PathRule(openai.deny),
             "/tts/": PathRule(deny_cartesia, cartesia.QUERY_KEYS),
             "/voices": PathRule(deny_cartesia, cartesia.QUERY_KEYS),
+            deepgram.SPEAK_PATH: PathRule(deepgram.deny),
+            deepgram.FLUX_PATH: PathRule(deepgram.deny),
         },
     )
     app = Starlette(routes=routes, middleware=[gate], lifespan=_lifespan)

@@ -83,6 +83,7 @@ async def test_every_route_of_the_app_needs_a_key_but_probes_and_page(speech: An
                 # What a plain GET gets there: sockets and speech want another method.
                 answers = {"/v1/tts": 426, "/v1/models/{model:path}": 404}
                 answers |= dict.fromkeys(("/v1/audio/speech", "/tts/bytes", "/tts/sse"), 405)
+                answers |= dict.fromkeys(("/v1/speak", "/v2/speak"), 405)
                 found = 404 if "{id}" in route.path else 200
                 assert with_key == answers.get(route.path, found), route.path
 

@@ -233,9 +233,10 @@ class SpeechSocket(JsonSocket, ContextEvents):
     def _leave_if_done(self) -> None:
         if self._closing:
             return
-        if self._finish is not None and not self.contexts:
-            self.say(*self.finished())
-            self.close(*self._finish)
+        if self._finish is not None:
+            if not self.contexts:
+                self.say(*self.finished())
+                self.close(*self._finish)
         elif self._draining or self.front.draining:
             if not any(context.busy for context in self.contexts.values()):
                 self.close(CloseCode.GOING_AWAY, GOING_AWAY)

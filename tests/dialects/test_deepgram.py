@@ -63,7 +63,7 @@ async def test_what_livekit_sends(speech: Any) -> None:
     async with speech() as server, speaking(server, LIVEKIT) as client:
         for sentence in ("Your table is free.", "Come at eight."):
             await client.say(*(f"{word} " for word in sentence.split()))
-            assert len(sound_of(await client.until("Flushed"))) == len(sentence) * FRAME
+            assert len(sound_of(await client.until("Flushed"))) == len(sentence + " ") * FRAME
         await client.send("Flush")
         await client.send("Close")
         assert types_of(await client.rest()) == ["Flushed"]
@@ -95,7 +95,7 @@ async def test_what_pipecat_sends(speech: Any) -> None:
             assert cleared[-1] == {"type": "Cleared", "sequence_id": 0}
             await client.say("It is warm. ", "Come in. ")
             seen = await client.until("Flushed")
-            assert len(sound_of(seen)) == len("It is warm. Come in.") * FRAME
+            assert len(sound_of(seen)) == len("It is warm. Come in. ") * FRAME
             await client.send("Close")
         await server.settled()
         assert server.value("tts_turns_total", reason="interrupted") == 1

@@ -30,7 +30,7 @@ MASCULINE = frozenset(
 OUR_MASCULINE = ("ray", "ryan", "kal", "aiden", "uncle_fu")
 
 _MODEL = re.compile(
-    r"(?:aura(?:-\d+)?|flux)-(?P<voice>.+?)(?:-(?P<language>[a-z]{2}(?:-[a-z]{2})?))?",
+    r"(?:aura(?:-\d+)?|flux)-(?P<voice>[^\W\d].*?)(?:-(?P<language>[a-z]{2}(?:-[a-z]{2})?))?",
     re.IGNORECASE,
 )
 _LARGEST = 10_000_000  # of any whole number in an address

@@ -2,19 +2,45 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from realtime_tts.dialects.deepgram_request import http_wanted, our_voice, socket_wanted
+from realtime_tts.audio.formats import RATES
+from realtime_tts.config import LimitsConfig, ServerConfig
+from realtime_tts.dialects.deepgram_request import (
+    OUR_MASCULINE,
+    http_wanted,
+    our_voice,
+    socket_wanted,
+)
+from realtime_tts.dialects.deepgram_socket import DeepgramSocket
+from realtime_tts.dialects.silence import STALL_SECONDS
 from realtime_tts.engine.fake import FakeEngine
 from realtime_tts.errors import RequestError
 from realtime_tts.server.front import session_defaults
 
 INFO = FakeEngine().info
 DEFAULTS = session_defaults(INFO, 3.0)
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "dialects.md").read_text(encoding="utf-8")
 DEMO = ("ava", "kal", "ray")
 RELEASED = ("vivian", "ryan", "uncle_fu", "dylan-2")
+
+
+def test_the_figures_in_the_document_are_the_code_s() -> None:
+    section = DOCUMENT.partition("## Deepgram\n")[2]
+    limits, server = LimitsConfig(), ServerConfig()
+    assert f"at most {limits.max_text_chars:,} characters a message" in section
+    assert f"at most {limits.max_turn_chars:,} characters" in section
+    assert f"paused for {DeepgramSocket.hold_seconds:.0f} s" in section
+    assert f"({server.lead_seconds:.0f} s) ahead" in section
+    assert f"more than {STALL_SECONDS} s" in section
+    assert f"nothing for {server.socket.write_stall:.0f} s" in section
+    assert f"{DeepgramSocket.idle_seconds / 60:.0f} minutes" in section
+    assert ", ".join(f"`{name}`" for name in OUR_MASCULINE) in section
+    assert f"{RATES[0]:,} to {RATES[-1]:,} Hz" in section
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ of the turns before, each as far as it was sent, or heard, if it was interrupted
 
 from __future__ import annotations
 
-import math
 import secrets
 from collections import deque
 from collections.abc import Mapping
@@ -25,6 +24,7 @@ from realtime_tts.server.front import Front
 from realtime_tts.server.speech import SpokenSpan
 
 _SPEEDS = (0.5, 1.5)
+_LARGEST_SPEED = 1e6  # beyond it, and what is no number, is not worth an answer of its own
 _LARGEST_MS = 1e12
 
 
@@ -70,7 +70,7 @@ class FluxSocket(DeepgramSocket):
         self._last: _Turn | None = None  # that is over
         self._chars = 0
         self._clock = 0.0  # seconds of the session's sound, up to the turn that is being spoken
-        self._position = 0.0  # of the last interrupt
+        self._position = 0.0  # of the last interrupt that had one
         self._sounded = False
 
     def opened(self) -> None:
@@ -113,8 +113,9 @@ class FluxSocket(DeepgramSocket):
 
     def _configure(self, message: dict[str, Any]) -> None:
         speed = message.get("speed", 1.0)
-        if isinstance(speed, bool) or not isinstance(speed, int | float):
-            raise RequestError("`speed` must be a number")
+        number = isinstance(speed, int | float) and not isinstance(speed, bool)
+        if not number or not -_LARGEST_SPEED < speed < _LARGEST_SPEED:
+            raise RequestError("`speed` must be a number from 0.5 to 1.5")
         lowest, highest = _SPEEDS
         if speed == 1:
             self.say(answer.configured(1.0))
@@ -123,8 +124,7 @@ class FluxSocket(DeepgramSocket):
             self.say(answer.not_configured("SPEED_NOT_SUPPORTED", text))
         else:
             text = f"speed must be between {lowest} and {highest}"
-            value = speed if math.isfinite(speed) else None
-            self.say(answer.not_configured("SPEED_OUT_OF_RANGE", text, value))
+            self.say(answer.not_configured("SPEED_OUT_OF_RANGE", text, speed))
 
     # Interrupts.
 
@@ -142,12 +142,12 @@ class FluxSocket(DeepgramSocket):
         if not turn.over:
             self._measure(turn)
         if offset is None:
-            position, split = turn.base + turn.seconds, None
+            self._clock, split = turn.base + turn.seconds, None
         else:
-            position, split = offset / 1000, turn.split(offset / 1000 - turn.base)
+            self._clock = self._position = offset / 1000
+            split = turn.split(self._clock - turn.base)
         account = answer.account(turn.speech_id, turn.seconds, turn.chars)
-        self.say(answer.interrupted(round(position * 1000), split, account))
-        self._clock = self._position = position
+        self.say(answer.interrupted(round(self._clock * 1000), split, account))
         self._last = None
         self._turns.clear()
         self.silence()  # takes back what waits before the answer, too

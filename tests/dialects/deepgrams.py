@@ -17,8 +17,11 @@ Seen = list[dict[str, Any] | bytes]
 
 
 class Client:
-    def __init__(self, socket: websockets.ClientConnection) -> None:
+    """`greeting` is the server's first message."""
+
+    def __init__(self, socket: websockets.ClientConnection, greeting: dict[str, Any]) -> None:
         self.socket = socket
+        self.greeting = greeting
 
     async def send(self, type: str, **fields: Any) -> None:
         await self.socket.send(json.dumps({"type": type, **fields}))
@@ -76,13 +79,13 @@ def sound_of(seen: Seen) -> bytes:
 
 
 @contextlib.asynccontextmanager
-async def connected(server: Any, path: str, query: str = "", **options: Any) -> AsyncIterator[Any]:
-    """A socket, past its greeting, which is in `greeting`."""
+async def connected(
+    server: Any, path: str, query: str = "", **options: Any
+) -> AsyncIterator[Client]:
+    """A socket, past its greeting."""
     url = f"ws://127.0.0.1:{server.port}{path}{query}"
     async with websockets.connect(url, compression=None, **options) as socket:
-        client = Client(socket)
-        client.greeting = await client.next()  # type: ignore[attr-defined]
-        yield client
+        yield Client(socket, json.loads(await socket.recv()))
 
 
 def speaking(server: Any, query: str = "", **options: Any) -> Any:

@@ -13,6 +13,7 @@ from deepgrams import FRAME, TENTH, flux, sound_of, types_of
 
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.dialects.deepgram_flux import _Turn
+from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.server.speech import SpokenSpan
 
 PIPECAT = "?model=flux-heather-en&encoding=linear16&sample_rate=24000&expressivity=1&tag=a&tag=b"
@@ -287,6 +288,32 @@ async def test_a_position_that_goes_back_is_warned_of(speech: Any) -> None:
         assert not only(seen, "SpeechInterrupted")
 
 
+async def test_a_position_after_an_interrupt_without_one_is_obeyed(speech: Any) -> None:
+    """The listener has heard less than was sent; the agent must be silent all the same."""
+    async with speech(engine=SLOW) as server, flux(server) as client:
+        await client.say(LONG)
+        seen = await client.until("sound")
+        while len(sound_of(seen)) < 48_000:
+            seen += await client.until("sound")
+        await client.send("Interrupt")
+        await client.until("SpeechInterrupted")
+        await client.say(LONG)
+        await client.until("sound")
+        await client.send("Interrupt", **offset(500))
+        report = (await client.until("SpeechInterrupted"))[-1]
+        assert (report["audio_played_ms"], report["text_spoken"]) == (500, "")
+        await server.settled_engine()
+
+
+async def test_speech_that_was_cut_short_is_told(speech: Any) -> None:
+    short = FakeEngineConfig(frames_per_token=1, max_frames=10)
+    async with speech(engine=short) as server, flux(server) as client:
+        await client.say("More than ten characters.")
+        seen = await client.until("SpeechMetadata")
+        assert [one["code"] for one in only(seen, "Warning")] == ["SPEECH_CUT_SHORT"]
+        assert len(sound_of(seen)) == 10 * FRAME
+
+
 @pytest.mark.parametrize(
     "given",
     [800, [], {}, {"type": "time_ms"}, {"type": "samples", "value": 1}]
@@ -300,7 +327,7 @@ async def test_positions_that_are_none_end_the_socket(speech: Any, given: Any) -
         assert "playback_offset" in error["description"]
 
 
-@pytest.mark.parametrize("given", ["fast", True, [1]])
+@pytest.mark.parametrize("given", ["fast", True, [1], 10**400, -(10**400), float("nan")])
 async def test_speeds_that_are_none_end_the_socket(speech: Any, given: Any) -> None:
     async with speech() as server, flux(server) as client:
         await client.send("Configure", speed=given)

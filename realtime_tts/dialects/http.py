@@ -123,6 +123,8 @@ class Reply:
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> None:
         self.request_id = request_id
+        self.headers: dict[str, str] = {}
+        """Sent with the first piece, besides those that every reply has."""
         self.begun = False
         self._scope, self._receive, self._send = scope, receive, send
 
@@ -152,6 +154,7 @@ class Reply:
             (b"content-type", media_type.encode()),
             (b"cache-control", b"no-cache"),
             (b"x-request-id", self.request_id.encode()),
+            *((name.encode(), value.encode("latin-1")) for name, value in self.headers.items()),
         ]
         await self._send({"type": "http.response.start", "status": 200, "headers": headers})
 

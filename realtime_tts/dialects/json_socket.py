@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from starlette.websockets import WebSocket
@@ -71,6 +71,11 @@ class JsonSocket(abc.ABC):
     def denial(cls, status: int, failure: TurnFailure) -> Any:
         """The JSON body of a refusal before the upgrade."""
         return {"error": {"code": failure.code, "message": failure.message}}
+
+    @classmethod
+    def denial_headers(cls, failure: TurnFailure) -> Mapping[str, str]:
+        """Headers of a refusal before the upgrade."""
+        return {}
 
     # What it calls.
 

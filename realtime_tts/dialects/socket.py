@@ -19,7 +19,8 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from realtime_tts.audio.encoders import Encoder
 from realtime_tts.dialects.context import ContextEvents, Messages, SpeechContext
 from realtime_tts.dialects.json_socket import JsonSocket
-from realtime_tts.dialects.socket_refusal import refuse, status_of
+from realtime_tts.dialects.socket_refusal import BAD_REQUEST, refuse, status_of
+from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.messages import CloseCode
 from realtime_tts.protocol.settings import SessionSettings
@@ -48,7 +49,7 @@ class SpeechSocket(JsonSocket, ContextEvents):
         self._streams = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._draining = False
-        self._finishing = False
+        self._finish: tuple[int, str] | None = None  # how to close when all is said
         self._alarm = Alarm(time.monotonic, self._on_time)
 
     # What a dialect fills in; the hooks of `JsonSocket` and `ContextEvents` as well.
@@ -135,10 +136,10 @@ class SpeechSocket(JsonSocket, ContextEvents):
             self._cancel(context_id, "closed")
         super().close(code, reason)
 
-    def finish(self) -> None:
-        """No more text: close with 1000 when all contexts are done. Messages are still heard, so
-        that speech can be cancelled. Idempotent."""
-        self._finishing = True
+    def finish(self, code: int = CloseCode.DONE, reason: str = "") -> None:
+        """No more text: close when all contexts are done. Messages are still heard, so that speech
+        can be cancelled. Idempotent; the first code counts."""
+        self._finish = self._finish or (code, reason)
         for context in self.contexts.values():
             context.end()
         self._leave_if_done()
@@ -147,17 +148,21 @@ class SpeechSocket(JsonSocket, ContextEvents):
 
     @classmethod
     async def serve(cls, front: Front, websocket: WebSocket) -> None:
-        """Returns when the socket is gone."""
+        """Returns when the socket is gone. RequestError from the constructor is a 400."""
         try:
             front.admit()  # before anything asks the engine, which may be loading
-            one = cls(front, websocket)
+            try:
+                one = cls(front, websocket)
+            except RequestError as error:
+                raise SpeechError(TurnFailure(BAD_REQUEST, str(error), False)) from None
             with front.seated(one):
                 await websocket.accept(echoed_subprotocol(websocket.scope))
                 await one._run()
         except SpeechError as error:
+            failure = error.failure
             with contextlib.suppress(WebSocketDisconnect, OSError):
-                body = cls.denial(status_of(error.failure), error.failure)
-                await refuse(websocket, error.failure, body)
+                body = cls.denial(status_of(failure), failure)
+                await refuse(websocket, failure, body, cls.denial_headers(failure))
         except (WebSocketDisconnect, OSError):
             return  # gone before the handshake was answered
 
@@ -230,9 +235,10 @@ class SpeechSocket(JsonSocket, ContextEvents):
     def _leave_if_done(self) -> None:
         if self._closing:
             return
-        if self._finishing and not self.contexts:
-            self.say(*self.finished())
-            self.close()
+        if self._finish is not None:
+            if not self.contexts:
+                self.say(*self.finished())
+                self.close(*self._finish)
         elif self._draining or self.front.draining:
             if not any(context.busy for context in self.contexts.values()):
                 self.close(CloseCode.GOING_AWAY, GOING_AWAY)

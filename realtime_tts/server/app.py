@@ -15,7 +15,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from realtime_tts.dialects import cartesia, dashscope, elevenlabs, openai, vllm_omni
+from realtime_tts.dialects import cartesia, dashscope, deepgram, elevenlabs, openai, vllm_omni
 from realtime_tts.dialects.cartesia_answer import deny as deny_cartesia
 from realtime_tts.metrics import CONTENT_TYPE, Metrics
 from realtime_tts.server.auth import OPEN_PATHS, Gate, PathRule, is_loopback, send_denial
@@ -41,6 +41,7 @@ def create_app(front: Front) -> Starlette:
         *cartesia.routes(front),
         *dashscope.routes(front),
         *vllm_omni.routes(front),
+        *deepgram.routes(front),
         Route("/livez", _livez),
         Route("/readyz", _readyz),
         Route("/metrics", _metrics),
@@ -64,6 +65,8 @@ def create_app(front: Front) -> Starlette:
             "/tts/": PathRule(deny_cartesia, cartesia.QUERY_KEYS),
             "/voices": PathRule(deny_cartesia, cartesia.QUERY_KEYS),
             dashscope.SOCKET_PATH: PathRule(dashscope.deny),
+            deepgram.SPEAK_PATH: PathRule(deepgram.deny),
+            deepgram.FLUX_PATH: PathRule(deepgram.deny),
         },
     )
     app = Starlette(routes=routes, middleware=[gate], lifespan=_lifespan)

@@ -88,6 +88,7 @@ async def test_every_route_of_the_app_needs_a_key_but_probes_and_page(speech: An
                 answers |= dict.fromkeys(("/v1/audio/speech", "/tts/bytes", "/tts/sse"), 405)
                 if route.path.startswith("/v1/text-to-speech/"):
                     answers[route.path] = 405
+                answers |= dict.fromkeys(("/v1/speak", "/v2/speak"), 405)
                 missing = "{id}" in route.path or "text-to-dialogue" in route.path
                 found = 404 if missing else 200
                 assert with_key == answers.get(route.path, found), route.path

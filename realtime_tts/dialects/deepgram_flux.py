@@ -1,0 +1,226 @@
+"""Deepgram's `/v2/speak`, Flux: turns, which are queued, and interrupts that tell what was heard.
+
+A turn is the text up to a `Flush`. All its sound lies between `SpeechStarted` and `SpeechMetadata`;
+an interrupted one ends with `SpeechInterrupted` instead. Positions count the session's sound: that
+of the turns before, each as far as it was sent, or heard, if it was interrupted.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from starlette.websockets import WebSocket
+
+from realtime_tts.dialects import deepgram_answer as answer
+from realtime_tts.dialects.context import Messages, Segment, SpeechContext
+from realtime_tts.dialects.deepgram_socket import Command, DeepgramSocket
+from realtime_tts.dialects.timing import words_of
+from realtime_tts.errors import RequestError
+from realtime_tts.server.front import Front
+from realtime_tts.server.speech import SpokenSpan
+
+_SPEEDS = (0.5, 1.5)
+_LARGEST_SPEED = 1e6  # beyond it, and what is no number, is not worth an answer of its own
+_LARGEST_MS = 1e12
+
+
+@dataclass(slots=True, eq=False)
+class _Turn:
+    """Its text, and its sound so far; times in seconds."""
+
+    speech_id: str = field(default_factory=lambda: f"dg_sp_{secrets.token_hex(6)}")
+    pieces: list[str] = field(default_factory=list)
+    chars: int = 0
+    flushed: bool = False
+    base: float = 0.0
+    """Where it begins in the session's sound."""
+    began: float | None = None
+    """Where it begins in the context's sound; None: it has none."""
+    seconds: float = 0.0
+    """Of sound that was sent; set when it is over."""
+    samples: int = 0
+    """Of speech. Sound without them is silence of ours."""
+    over: bool = False
+    spans: list[SpokenSpan] = field(default_factory=list)
+
+    def split(self, played: float) -> tuple[str, str]:
+        """The text that was heard by then, word by word, and the rest of it."""
+        text = "".join(self.pieces)
+        if self.over and played >= self.seconds:
+            return text, ""
+        heard = 0
+        for span in self.spans:
+            for word in words_of(span):
+                if word.end - (self.began or 0.0) > played:
+                    return text[:heard], text[heard:]
+                heard = text.index(word.text, heard) + len(word.text)
+        return text[:heard], text[heard:]
+
+
+class FluxSocket(DeepgramSocket):
+    """`/v2/speak`."""
+
+    def __init__(self, front: Front, websocket: WebSocket) -> None:
+        super().__init__(front, websocket)
+        self._turns: deque[_Turn] = deque()  # the first is being spoken
+        self._last: _Turn | None = None  # that is over
+        self._chars = 0
+        self._clock = 0.0  # seconds of the session's sound, up to the turn that is being spoken
+        self._position = 0.0  # of the last interrupt that had one
+        self._sounded = False
+
+    def opened(self) -> None:
+        self.say(answer.connected(self.request_id, self.wanted, self.version))
+
+    def commands(self) -> Mapping[str, Command]:
+        return {
+            "Speak": self._speak, "Flush": self._flush,
+            "Interrupt": self._interrupt, "Configure": self._configure,
+        }  # fmt: skip
+
+    # Text.
+
+    def _speak(self, message: dict[str, Any]) -> None:
+        text = self.text_of(message)
+        if not text:
+            return
+        voice = self.voice()
+        new = not self._turns or self._turns[-1].flushed
+        turn = _Turn() if new else self._turns[-1]
+        most = self.limits.max_turn_chars
+        if turn.chars + len(text) > most:
+            raise RequestError(f"a turn has at most {most} characters; end it with `Flush`")
+        voice.feed(text)
+        turn.pieces.append(text)
+        turn.chars += len(text)
+        self._chars += len(text)
+        if new:
+            self._turns.append(turn)
+            if len(self._turns) == 1:
+                self._start(turn)
+
+    def _flush(self, message: dict[str, Any]) -> None:
+        if not self._turns or self._turns[-1].flushed:
+            text = "There is no active turn. The request will be ignored."
+            self.say(answer.warning("NO_ACTIVE_SPEECH", text))
+            return
+        self.voice().flush()
+        self._turns[-1].flushed = True
+
+    def _configure(self, message: dict[str, Any]) -> None:
+        speed = message.get("speed", 1.0)
+        number = isinstance(speed, int | float) and not isinstance(speed, bool)
+        if not number or not -_LARGEST_SPEED < speed < _LARGEST_SPEED:
+            raise RequestError("`speed` must be a number from 0.5 to 1.5")
+        lowest, highest = _SPEEDS
+        if speed == 1:
+            self.say(answer.configured(1.0))
+        elif lowest <= speed <= highest:
+            text = "this server speaks at the voice's own pace: speed must be 1.0"
+            self.say(answer.not_configured("SPEED_NOT_SUPPORTED", text))
+        else:
+            text = f"speed must be between {lowest} and {highest}"
+            self.say(answer.not_configured("SPEED_OUT_OF_RANGE", text, speed))
+
+    # Interrupts.
+
+    def _interrupt(self, message: dict[str, Any]) -> None:
+        offset = _offset_of(message)
+        if offset is not None and offset / 1000 < self._position:
+            text = f"the playback offset must advance past {round(self._position * 1000)} ms"
+            self.say(answer.warning("INVALID_INTERRUPT_OFFSET", text))
+            return
+        turn = self._turns[0] if self._turns else self._still_heard(offset)
+        if turn is None:
+            code = "NO_ACTIVE_SPEECH" if self._sounded else "NO_AUDIO_GENERATED"
+            self.say(answer.warning(code, "There is no speech to interrupt."))
+            return
+        if not turn.over:
+            self._measure(turn)
+        if offset is None:
+            self._clock, split = turn.base + turn.seconds, None
+        else:
+            self._clock = self._position = offset / 1000
+            split = turn.split(self._clock - turn.base)
+        account = answer.account(turn.speech_id, turn.seconds, turn.chars)
+        self.say(answer.interrupted(round(self._clock * 1000), split, account))
+        self._last = None
+        self._turns.clear()
+        self.silence()  # takes back what waits before the answer, too
+
+    def _still_heard(self, offset_ms: float | None) -> _Turn | None:
+        """The turn before, if the listener is not yet through with its sound."""
+        last = self._last
+        if last is None or offset_ms is None or offset_ms / 1000 >= last.base + last.seconds:
+            return None
+        return last
+
+    # Sound.
+
+    def segment_started(self, context: SpeechContext, segment: Segment) -> Messages:
+        self._sounded = True
+        if self._turns[0].began is None:
+            self._turns[0].began = context.seconds
+        return ()
+
+    def spoken(self, context: SpeechContext, segment: Segment, span: SpokenSpan) -> Messages:
+        self._turns[0].spans.append(span)
+        return ()
+
+    def segment_done(self, context: SpeechContext, segment: Segment) -> Messages:
+        super().segment_done(context, segment)
+        if segment.stream is not None:
+            self._turns[0].samples += segment.stream.samples
+        if segment.flushed:
+            self._end_turn()
+        return ()
+
+    def done(self, context: SpeechContext) -> Messages:
+        if self._turns:  # `Close` ended it
+            self._end_turn()
+        return ()
+
+    def finished(self) -> Messages:
+        return () if self._failed else [answer.session_metadata(self._clock, self._chars)]
+
+    def _start(self, turn: _Turn) -> None:
+        turn.base = self._clock
+        self.say(answer.of_turn("SpeechStarted", turn.speech_id))
+
+    def _end_turn(self) -> None:
+        """At once and not behind the sound, which has been sent: no interrupt can come between."""
+        turn = self._turns[0]
+        self._measure(turn)
+        self._turns.popleft()
+        turn.over = True
+        self._last, self._clock = turn, turn.base + turn.seconds
+        if not turn.samples:
+            text = "The turn had no text that can be spoken."
+            self.say(answer.warning("NO_SYNTHESIZABLE_TEXT", text))
+        if turn.flushed:
+            self.say(answer.of_turn("Flushed", turn.speech_id))
+        self.say(answer.speech_metadata(answer.account(turn.speech_id, turn.seconds, turn.chars)))
+        if self._turns:
+            self._start(self._turns[0])
+
+    def _measure(self, turn: _Turn) -> None:
+        turn.seconds = 0.0 if turn.began is None else self.voice().seconds - turn.began
+
+
+def _offset_of(message: dict[str, Any]) -> float | None:
+    """Milliseconds of the session's sound that were played; None: the client does not say."""
+    given = message.get("playback_offset")
+    if given is None:
+        return None
+    fields = given if isinstance(given, dict) else {}
+    value = fields.get("value")
+    if fields.get("type", "time_ms") == "time_ms" and isinstance(value, int | float):
+        if not isinstance(value, bool) and 0 <= value <= _LARGEST_MS:
+            return value
+    raise RequestError(
+        '`playback_offset` must be {"type": "time_ms", "value": milliseconds, 0 or more}'
+    )

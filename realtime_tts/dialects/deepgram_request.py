@@ -1,0 +1,158 @@
+"""What a client of Deepgram's API asks for in its address, read and checked; voices, as ours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from realtime_tts.audio.encoders import Encoder, require
+from realtime_tts.audio.formats import audio_format
+from realtime_tts.dialects.formats import open_encoder
+from realtime_tts.dialects.languages import our_language
+from realtime_tts.engine.interface import EngineInfo
+from realtime_tts.errors import RequestError
+from realtime_tts.protocol.settings import SessionSettings
+
+STREAMED = {"linear16": "pcm_s16le", "mulaw": "pcm_mulaw", "alaw": "pcm_alaw"}
+"""Encodings that have no container, as ours."""
+WHOLE = {**STREAMED, "mp3": "mp3", "opus": "opus", "flac": "flac", "aac": "aac"}
+"""Encodings of speech that is asked for over HTTP."""
+
+MASCULINE = frozenset(
+    "alvaro angus apollo aquila arcas aries atlas cesare dionisio draco ebisu elio fabian flavio "
+    "fujin hector helios hermes hyperion javier julius jupiter lars luciano mars neptune nestor "
+    "odysseus orion orpheus perseus pluto roman sander saturn sirio valerio zeus".split()
+)
+"""Aura's voices that Deepgram lists as masculine; they are spoken by the first of these of ours."""
+OUR_MASCULINE = ("ray", "ryan", "kal", "aiden", "uncle_fu")
+
+_MODEL = re.compile(
+    r"(?:aura(?:-\d+)?|flux)-(?P<voice>[^\W\d].*?)(?:-(?P<language>[a-z]{2}(?:-[a-z]{2})?))?",
+    re.IGNORECASE,
+)
+_LARGEST = 10_000_000  # of any whole number in an address
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What an address says. `model`: its own word for it, for the answers."""
+
+    model: str
+    settings: SessionSettings
+    encoding: str
+    sample_rate: int | None
+    container: str | None
+    bit_rate: int | None
+
+    def open_encoder(self) -> Encoder:
+        """A new one in this format; close it."""
+        return open_encoder(
+            self.encoding, self.sample_rate, container=self.container, bit_rate=self.bit_rate
+        )
+
+
+def socket_wanted(
+    query: Mapping[str, str], defaults: SessionSettings, info: EngineInfo, voices: Sequence[str]
+) -> Wanted:
+    """What a socket is to speak: samples, as they are. Raises RequestError."""
+    encoding = query.get("encoding") or "linear16"
+    if encoding.lower() not in STREAMED:
+        hint = "; compressed speech is to be had over HTTP" if encoding.lower() in WHOLE else ""
+        raise _unknown("encoding", encoding, f"over a WebSocket it is {_one_of(STREAMED)}{hint}")
+    container = query.get("container") or "none"
+    if container.lower() != "none":
+        raise _unknown("container", container, "over a WebSocket there is none; leave it out")
+    return _wanted(query, STREAMED[encoding.lower()], "raw", None, defaults, info, voices)
+
+
+def http_wanted(
+    query: Mapping[str, str], defaults: SessionSettings, info: EngineInfo, voices: Sequence[str]
+) -> Wanted:
+    """What a request is to speak: a file, an mp3 if it says nothing. Raises RequestError."""
+    if query.get("callback"):
+        raise RequestError("`callback` is not for this server: take the speech from the answer")
+    encoding = (query.get("encoding") or "mp3").lower()
+    if encoding not in WHOLE:
+        raise _unknown("encoding", encoding, f"it is one of {_one_of(WHOLE)}")
+    asked = (query.get("container") or "").lower()
+    if encoding not in STREAMED:
+        container = None if asked in ("", "none") else asked
+    else:
+        container = {"": "wav", "none": "raw"}.get(asked, asked)
+    bit_rate = _number(query, "bit_rate") if encoding in ("mp3", "opus", "aac") else None
+    return _wanted(query, WHOLE[encoding], container, bit_rate, defaults, info, voices)
+
+
+def our_voice(name: str, voices: Sequence[str], info: EngineInfo) -> tuple[str | None, str | None]:
+    """The voice of this server that a model of Deepgram's means, and its language, in our words.
+
+    `ava`, `aura-2-ava-en` and `flux-ava-en` are our voice `ava`. Of Deepgram's own, the masculine
+    ones have one of ours, all others (None) the checkpoint's default. Raises RequestError for a
+    name that is neither.
+    """
+    own = {voice.lower(): voice for voice in voices}
+    if name.lower() in own:
+        return own[name.lower()], None
+    theirs = _MODEL.fullmatch(name)
+    if theirs is None:
+        raise RequestError(
+            f"there is no model {name[:40]!r}; this server has {', '.join(voices) or 'one voice'}, "
+            "and takes Deepgram's, such as aura-2-thalia-en, for voices of its own"
+        )
+    language = our_language(theirs["language"], info)
+    voice = theirs["voice"].lower()
+    if voice in MASCULINE and voice not in own:
+        voice = next((ours for ours in OUR_MASCULINE if ours in own), voice)
+    return own.get(voice), language
+
+
+def _wanted(
+    query: Mapping[str, str], encoding: str, container: str | None, bit_rate: int | None,
+    defaults: SessionSettings, info: EngineInfo, voices: Sequence[str],
+) -> Wanted:  # fmt: skip
+    _check_speed(query)
+    sample_rate = _number(query, "sample_rate")
+    require(audio_format(encoding, sample_rate, container, bit_rate))
+    model, voice, language = query.get("model") or "", None, None
+    checkpoint = model if model in [one.model for one in info.models or (info,)] else None
+    if model and checkpoint is None:
+        voice, language = our_voice(model, voices, info)
+    settings = replace(
+        defaults, model=checkpoint, voice=voice or defaults.voice,
+        language=language or defaults.language,
+    )  # fmt: skip
+    named = model or voice or defaults.voice or info.model
+    return Wanted(named, settings, encoding, sample_rate, container, bit_rate)
+
+
+def _check_speed(query: Mapping[str, str]) -> None:
+    asked = query.get("speed")
+    try:
+        plain = not asked or float(asked) == 1
+    except ValueError:
+        plain = False
+    if not plain:
+        raise RequestError(
+            f"`speed` must be 1, or left out: this server speaks at the voice's own pace, "
+            f"found {str(asked)[:40]!r}"
+        )
+
+
+def _number(query: Mapping[str, str], name: str) -> int | None:
+    text = query.get(name)
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit() and int(text[:20]) <= _LARGEST):
+        raise _unknown(name, text, "it is a whole number")
+    return int(text)
+
+
+def _unknown(name: str, found: str, hint: str) -> RequestError:
+    return RequestError(f"`{name}` cannot be {found[:40]!r}: {hint}")
+
+
+def _one_of(names: Mapping[str, str]) -> str:
+    return ", ".join(names)

@@ -1,0 +1,160 @@
+"""Deepgram's sockets: what both have in common, and `/v1/speak`, where nothing has a name.
+
+One voice per socket, in the format of its address; its text is cut by flushes. What cannot be taken
+ends the socket, as in the original: an `Error`, then a close with the code of that.
+"""
+
+from __future__ import annotations
+
+import secrets
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from starlette.websockets import WebSocket
+
+from realtime_tts.dialects import deepgram_answer as answer
+from realtime_tts.dialects.context import Messages, Segment, SpeechContext
+from realtime_tts.dialects.deepgram_request import socket_wanted
+from realtime_tts.dialects.socket import SpeechSocket
+from realtime_tts.errors import RequestError
+from realtime_tts.protocol.effects import TurnFailure
+from realtime_tts.protocol.parsing import ProtocolError, TooLarge, UnknownType
+from realtime_tts.server.front import Front
+from realtime_tts.server.speech import SpeechError
+
+Command = Callable[[dict[str, Any]], None]
+
+_ONLY = ""  # the id of the one context
+
+
+class DeepgramSocket(SpeechSocket):
+    """`Speak`, `Flush` and `Close`, and how it ends; subclasses say what they say."""
+
+    max_contexts = 1
+    idle_seconds = 3_600.0  # clients keep sockets for an hour, and send nothing when nobody speaks
+
+    def __init__(self, front: Front, websocket: WebSocket) -> None:
+        super().__init__(front, websocket)
+        self.request_id = str(uuid.UUID(self.socket_id + secrets.token_hex(10)))
+        self.version = front.engine.info.model
+        self.wanted = socket_wanted(
+            websocket.query_params, self.settings(), front.engine.info, front.voice_names()
+        )
+        front.check_speech(self.wanted.settings)
+        self._leaving = False
+        self._failed = False
+
+    def commands(self) -> Mapping[str, Command]:
+        """What the client may send, by its `type`, besides `Close`."""
+        raise NotImplementedError
+
+    # From the client.
+
+    def received(self, message: dict[str, Any]) -> None:
+        kind = message.get("type")
+        if kind == "Close":
+            self._leaving = True
+            self.finish()
+            return
+        commands = self.commands()
+        command = commands.get(kind) if isinstance(kind, str) else None
+        if command is None:
+            shown = f"{kind[:40]!r}" if isinstance(kind, str) else "none"
+            raise UnknownType(f"`type` must be one of {', '.join(commands)}, Close; found {shown}")
+        if self._leaving and kind in ("Speak", "Flush"):
+            return  # they crossed our way to the end
+        try:
+            command(message)
+        except SpeechError as error:
+            self.fail(error.failure, answer.fatal(error.failure)[1])
+
+    def text_of(self, message: dict[str, Any]) -> str:
+        """The text of a `Speak`. Raises RequestError and TooLarge."""
+        text, most = message.get("text"), self.limits.max_text_chars
+        if not isinstance(text, str):
+            raise RequestError("`text` of `Speak`, the text to speak, must be a string")
+        if len(text) > most:
+            raise TooLarge(f"`text` must have at most {most} characters, it has {len(text)}")
+        return text
+
+    def voice(self) -> SpeechContext:
+        """The context that speaks. Raises SpeechError if there is no place for it now."""
+        return self.contexts.get(_ONLY) or self.open_context(
+            _ONLY, self.wanted.settings, self.wanted.open_encoder,
+            lasting=True, encoder_per_segment=True,
+        )  # fmt: skip
+
+    def silence(self) -> None:
+        """Nothing is spoken any more of what came before."""
+        self.cancel(_ONLY)
+
+    # To the client.
+
+    def sound(self, context: SpeechContext, segment: Segment, data: bytes) -> Messages:
+        return [data]
+
+    def segment_done(self, context: SpeechContext, segment: Segment) -> Messages:
+        if segment.reason != "complete":
+            text = f"speech was cut at its longest ({segment.reason}); flush more often"
+            self.say(answer.warning("SPEECH_CUT_SHORT", text))
+        return ()
+
+    def done(self, context: SpeechContext) -> Messages:
+        return ()
+
+    def failed(self, context: SpeechContext, failure: TurnFailure) -> Messages:
+        self._failed = True
+        code, close = answer.fatal(failure)
+        self.finish(close, code)
+        return [answer.error(failure)]
+
+    def refusal(self, failure: TurnFailure) -> Messages:
+        return [answer.error(failure)]
+
+    def received_invalid(self, problem: RequestError | ProtocolError) -> None:
+        failure = TurnFailure(problem.code, str(problem), False)
+        code, close = answer.fatal(failure)
+        self.say(answer.error(failure))
+        self.close(close, code)
+
+    @classmethod
+    def denial(cls, status: int, failure: TurnFailure) -> Any:
+        return answer.error_body(failure, str(uuid.uuid4()))
+
+    @classmethod
+    def denial_headers(cls, failure: TurnFailure) -> Mapping[str, str]:
+        return {"dg-error": answer.header_value(failure.message)}
+
+
+class SpeakSocket(DeepgramSocket):
+    """`/v1/speak`."""
+
+    def __init__(self, front: Front, websocket: WebSocket) -> None:
+        super().__init__(front, websocket)
+        self._flushed = 0
+        self._cleared = 0
+
+    def opened(self) -> None:
+        self.say(answer.metadata(self.request_id, self.wanted, self.version))
+
+    def commands(self) -> Mapping[str, Command]:
+        return {"Speak": self._speak, "Flush": self._flush, "Clear": self._clear}
+
+    def _speak(self, message: dict[str, Any]) -> None:
+        self.voice().feed(self.text_of(message))
+
+    def _flush(self, message: dict[str, Any]) -> None:
+        self.voice().flush()
+
+    def _clear(self, message: dict[str, Any]) -> None:
+        self.say(answer.numbered("Cleared", self._cleared))
+        self._cleared += 1
+        self.silence()  # takes back what waits before the answer, too
+
+    def segment_done(self, context: SpeechContext, segment: Segment) -> Messages:
+        super().segment_done(context, segment)
+        if segment.flushed:
+            self.say(answer.numbered("Flushed", self._flushed))
+            self._flushed += 1
+        return ()

@@ -1,0 +1,385 @@
+"""Deepgram's `/v1/speak` over a WebSocket, and what both of its sockets refuse."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from typing import Any
+
+import pytest
+import websockets
+from asking import SLOW
+from deepgrams import FRAME, LIVEKIT, TENTH, flux, sound_of, speaking, types_of
+
+from realtime_tts.config import LimitsConfig, ServerConfig
+from realtime_tts.engine.fake import Faults
+
+PIPECAT = "?model=aura-2-helena-en&encoding=linear16&sample_rate=24000&mip_opt_out=true"
+LONG = "A long answer that nobody wants to hear. " * 8
+
+
+async def test_a_socket_is_greeted_with_metadata(speech: Any) -> None:
+    async with speech() as server, speaking(server, PIPECAT) as client:
+        greeting = client.greeting
+        assert greeting["type"] == "Metadata" and greeting["model_name"] == "aura-2-helena-en"
+        assert uuid.UUID(greeting["request_id"]) and uuid.UUID(greeting["model_uuid"])
+        assert greeting["model_version"]
+
+
+async def test_deltas_that_cut_words_are_the_whole_text(speech: Any) -> None:
+    async with speech() as server, speaking(server) as client:
+        commands = server.spy_on_commands()
+        await client.say("Hel", "lo", " wor", "ld, how", " are you?")
+        seen = await client.until("Flushed")
+        text = "Hello world, how are you?"
+        assert types_of(seen) == ["sound", "Flushed"] and seen[-1]["sequence_id"] == 0
+        assert len(sound_of(seen)) == len(text) * FRAME
+        ids = [id for command in commands for id in getattr(command, "ids", ())]
+        assert len(ids) == len(text)
+        await server.settled_engine()
+
+
+async def test_sound_comes_before_the_flush(speech: Any) -> None:
+    async with speech() as server, speaking(server) as client:
+        await client.say("The answer to that ", flush=False)
+        assert sound_of(await client.until("sound"))
+        await client.say("is long.")
+        await client.until("Flushed")
+
+
+async def test_three_turns_are_flushed_one_by_one(speech: Any) -> None:
+    async with speech() as server, speaking(server) as client:
+        texts = ("This is one.", "This is the second.", "And three.")
+        for text in texts:
+            await client.say(text)
+        for number, text in enumerate(texts):
+            seen = await client.until("Flushed")
+            assert seen[-1]["sequence_id"] == number
+            assert len(sound_of(seen)) == len(text) * FRAME
+
+
+async def test_what_livekit_sends(speech: Any) -> None:
+    """A word a message, the next turn over the pooled socket, then `Flush` and `Close`."""
+    async with speech() as server, speaking(server, LIVEKIT) as client:
+        for sentence in ("Your table is free.", "Come at eight."):
+            await client.say(*(f"{word} " for word in sentence.split()))
+            assert len(sound_of(await client.until("Flushed"))) == len(sentence + " ") * FRAME
+        await client.send("Flush")
+        await client.send("Close")
+        assert types_of(await client.rest()) == ["Flushed"]
+        assert client.socket.close_code == 1000
+        await server.settled()
+
+
+async def test_an_abandoned_livekit_socket_stops_when_it_is_closed(speech: Any) -> None:
+    async with speech(engine=SLOW) as server:
+        async with speaking(server, LIVEKIT) as client:
+            await client.say(*(f"{word} " for word in LONG.split()), flush=False)
+            await client.until("sound")
+            await client.send("Flush")
+            await client.send("Close")
+            await client.next()
+        await server.settled()
+        assert server.value("tts_turns_total", reason="closed") == 1
+
+
+async def test_what_pipecat_sends(speech: Any) -> None:
+    """Whole sentences with a space behind them; `Clear` when somebody speaks; then `Close`."""
+    headers = {"Authorization": "Token none"}
+    async with speech(engine=SLOW) as server:
+        async with speaking(server, PIPECAT, additional_headers=headers) as client:
+            await client.say(LONG, "Do you? ", flush=False)
+            await client.until("sound")
+            await client.send("Clear")
+            cleared = await client.until("Cleared")
+            assert cleared[-1] == {"type": "Cleared", "sequence_id": 0}
+            await client.say("It is warm. ", "Come in. ")
+            seen = await client.until("Flushed")
+            assert len(sound_of(seen)) == len("It is warm. Come in. ") * FRAME
+            await client.send("Close")
+        await server.settled()
+        assert server.value("tts_turns_total", reason="interrupted") == 1
+
+
+async def test_clear_takes_back_turns_that_wait(speech: Any) -> None:
+    async with speech() as server, speaking(server) as client:
+        for _ in range(30):
+            await client.say("Once more.", "From the top.")
+            await client.send("Clear")
+        await client.say("Last.")
+        seen = await client.until("Cleared")
+        for _ in range(29):
+            seen += await client.until("Cleared")
+        assert [one["sequence_id"] for one in seen if "sequence_id" in one][-1] == 29
+        assert len(sound_of(await client.until("Flushed"))) == len("Last.") * FRAME
+        await server.settled_engine()
+
+
+async def test_close_speaks_what_there_is_first(speech: Any) -> None:
+    async with speech() as server, speaking(server) as client:
+        await client.say("First.")
+        await client.say("And this without a flush.", flush=False)
+        await client.send("Close")
+        await client.say("Nobody hears this.")
+        seen = await client.rest()
+        assert len(sound_of(seen)) == len("First.And this without a flush.") * FRAME
+        assert types_of(seen) == ["sound", "Flushed", "sound"]
+        assert client.socket.close_code == 1000
+
+
+async def test_clear_after_close_ends_it(speech: Any) -> None:
+    async with speech(engine=SLOW) as server, speaking(server) as client:
+        await client.say(LONG)
+        await client.until("sound")
+        await client.send("Close")
+        await client.send("Clear")
+        assert types_of(await client.rest())[-1] == "Cleared"
+        assert client.socket.close_code == 1000
+
+
+@pytest.mark.parametrize("text", ["…", "🙂", "**  **", "- "])
+async def test_nothing_to_speak_is_a_little_silence(speech: Any, text: str) -> None:
+    async with speech() as server, speaking(server) as client:
+        await client.say(text)
+        assert sound_of(await client.until("Flushed")) == TENTH
+
+
+async def test_text_that_waits_is_spoken_to_its_end(
+    speech: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("realtime_tts.dialects.socket.SpeechSocket.hold_seconds", 0.2)
+    async with speech() as server, speaking(server) as client:
+        await client.say("Let me look that up", flush=False)
+        heard = b""
+        while len(heard) < len("Let me look that up") * FRAME:
+            heard += sound_of(await client.until("sound"))
+        await client.say(" and here it is.")
+        seen = await client.until("Flushed")
+        assert len(sound_of(seen)) == len("and here it is.") * FRAME
+
+
+# Formats.
+
+
+@pytest.mark.parametrize("path", ["/v1", "/v2"])
+@pytest.mark.parametrize(
+    ("query", "bytes_a_second"),
+    [
+        ("", 48_000),
+        ("encoding=linear16&sample_rate=8000&container=none", 16_000),
+        ("encoding=linear16&sample_rate=48000", 96_000),
+        ("encoding=mulaw", 8_000),
+        ("encoding=mulaw&sample_rate=16000", 16_000),
+        ("encoding=alaw&sample_rate=8000&bit_rate=", 8_000),
+    ],
+)
+async def test_formats_last_as_long_as_they_should(
+    speech: Any, path: str, query: str, bytes_a_second: int
+) -> None:
+    connect = speaking if path == "/v1" else flux
+    last = "Flushed" if path == "/v1" else "SpeechMetadata"
+    async with speech() as server, connect(server, f"?{query}") as client:
+        for text in ("The first turn.", "One more."):
+            await client.say(text)
+            sound = sound_of(await client.until(last))
+            assert len(sound) == pytest.approx(len(text) * 0.08 * bytes_a_second, abs=2)
+
+
+# What cannot be had is refused before the upgrade.
+
+
+@pytest.mark.parametrize("path", ["/v1/speak", "/v2/speak"])
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("encoding=mp3", "HTTP"),
+        ("encoding=pcm99", "linear16"),
+        ("container=wav", "container"),
+        ("sample_rate=7", "7"),
+        ("sample_rate=fast", "whole number"),
+        ("sample_rate=" + "9" * 400, "whole number"),
+        ("speed=1.4", "speed"),
+        ("speed=quick", "speed"),
+        ("model=nobody", "alto"),
+        ("model=nova-3%0d%0aX-Evil:%20yes", "alto"),
+        ("model=%F0%9F%A6%8A", "alto"),
+    ],
+)
+async def test_an_address_that_cannot_be_is_refused(
+    speech: Any, path: str, query: str, names: str
+) -> None:
+    async with speech() as server:
+        url = f"ws://127.0.0.1:{server.port}{path}?{query}"
+        with pytest.raises(websockets.InvalidStatus) as caught:
+            async with websockets.connect(url):
+                pass
+        response = caught.value.response
+        assert response.status_code == 400
+        assert names in response.headers["dg-error"] and "X-Evil" not in response.headers
+        body = json.loads(response.body or b"")
+        assert body["err_code"] == "Bad Request" and names in body["err_msg"]
+        # Browsers cannot see that.
+        async with websockets.connect(url, origin=server.running.url) as socket:  # type: ignore[arg-type]
+            with pytest.raises(websockets.ConnectionClosed):
+                await socket.recv()
+            assert socket.close_code == 1008 and socket.close_reason
+        assert server.running.front.sessions == 0
+
+
+async def test_what_the_original_has_is_accepted(speech: Any) -> None:
+    query = "?model=AURA-2-Bass-de&speed=1.0&expressivity=2&tag=a&tag=b&unheard_of=1&encoding="
+    async with speech() as server:
+        for connect, last in ((speaking, "Flushed"), (flux, "SpeechMetadata")):
+            async with connect(server, query) as client:
+                await client.send("Speak", text="Hello.", voice=None, unheard_of={"a": None})
+                await client.send("Flush", speech_id=None)
+                assert len(sound_of(await client.until(last))) == len("Hello.") * FRAME
+
+
+# What cannot be taken ends the socket, and no other.
+
+
+@pytest.mark.parametrize("connect", [speaking, flux])
+@pytest.mark.parametrize(
+    ("raw", "code", "close"),
+    [
+        ("", "MESSAGE-0000", 1003),
+        ("}{", "MESSAGE-0000", 1003),
+        ("[1]", "MESSAGE-0000", 1003),
+        ("[" * 9_999, "MESSAGE-0000", 1003),
+        (b"\xff\xfe", "MESSAGE-0000", 1003),
+        ('{"type": "Speak"}', "MESSAGE-0000", 1003),
+        ('{"type": "Speak", "text": 7}', "MESSAGE-0000", 1003),
+        ('{"type": "Speak", "text": null}', "MESSAGE-0000", 1003),
+        ("{}", "DATA-0000", 1008),
+        ('{"type": ["Speak"]}', "DATA-0000", 1008),
+        ('{"type": "speak", "text": "\\ud800"}', "DATA-0000", 1008),
+        (json.dumps({"type": "Speak", "text": "a" * 20_000}), "BIG-0000", 1009),
+    ],
+)
+async def test_what_cannot_be_taken_ends_the_socket(
+    speech: Any, connect: Any, raw: str | bytes, code: str, close: int
+) -> None:
+    async with speech(engine=SLOW) as server, speaking(server) as other:
+        await other.say("Hello ", flush=False)
+        async with connect(server, "") as client:
+            await client.say("Hello ", flush=False)
+            await client.socket.send(raw)
+            error, found, reason = await client.refused()
+            assert (error["code"], found, reason) == (code, close, code)
+            assert error["description"] and error["reason"]
+        await other.say("there.")
+        await other.until("Flushed")
+        assert server.running.front.sessions == 1
+
+
+async def test_half_characters_are_spoken_over(speech: Any) -> None:
+    async with speech() as server, speaking(server) as client:
+        await client.socket.send('{"type": "Speak", "text": "Half \\ud83d of it."}')
+        await client.send("Flush")
+        assert sound_of(await client.until("Flushed"))
+
+
+async def test_floods_end_the_socket(speech: Any) -> None:
+    limits = LimitsConfig(message_burst=50, messages_per_second=50)
+    async with speech(ServerConfig(port=0, limits=limits)) as server, flux(server) as client:
+        for _ in range(200):
+            await client.send("Flush")
+        error, close, _ = await client.refused()
+        assert (error["reason"], close) == ("rate_limited", 1008)
+        await server.settled()
+
+
+async def test_a_huge_message_closes_the_socket(speech: Any) -> None:
+    async with speech() as server, speaking(server) as client:
+        await client.say("a" * 3_000_000)
+        assert await client.rest() == [] and client.socket.close_code == 1009
+
+
+# Overload, failure, end.
+
+
+async def test_no_place_is_429(speech: Any) -> None:
+    config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
+    async with speech(config) as server, speaking(server) as client:
+        with pytest.raises(websockets.InvalidStatus) as caught:
+            async with flux(server):
+                pass
+        response = caught.value.response
+        assert response.status_code == 429 and int(response.headers["retry-after"]) >= 1
+        assert response.headers["dg-error"]
+        assert json.loads(response.body or b"")["err_code"] == "TOO_MANY_REQUESTS"
+        await client.say("Fine.")
+        await client.until("Flushed")
+
+
+@pytest.mark.parametrize("connect", [speaking, flux])
+async def test_a_failure_of_the_engine_ends_the_socket(speech: Any, connect: Any) -> None:
+    faults = Faults()
+    async with speech(engine=SLOW, faults=faults) as server, connect(server, "") as client:
+        await client.say("A text that will fail in the middle. ", flush=False)
+        await client.until("sound")
+        faults.numerics.update(server.engine._rows)
+        error, close, reason = await client.refused()
+        assert (error["code"], close, reason) == ("NET-0000", 1011, "NET-0000")
+        await server.settled()
+
+
+@pytest.mark.parametrize("connect", [speaking, flux])
+async def test_the_server_s_end_is_told(speech: Any, connect: Any) -> None:
+    async with speech(engine=SLOW) as server:
+        async with connect(server, "") as client, connect(server, "") as idle:
+            await client.say(LONG)
+            await client.until("sound")
+            server.running.front.end_sessions()
+            error, close, _ = await client.refused()
+            assert (error["reason"], close) == ("going_away", 1001)
+            assert await idle.rest() == [] and idle.socket.close_code == 1001
+        await server.settled()
+
+
+async def test_a_drain_lets_speech_finish(speech: Any) -> None:
+    async with speech() as server, speaking(server) as client:
+        await client.say("To the end of it.")
+        await client.until("sound")
+        server.running.front.drain()
+        assert types_of(await client.rest())[-1] == "Flushed"
+        assert client.socket.close_code == 1001
+
+
+async def test_hanging_up_in_the_middle_frees_all(speech: Any) -> None:
+    async with speech(engine=SLOW) as server:
+        async with speaking(server) as client, flux(server) as other:
+            for each in (client, other):
+                await each.say(LONG)
+                await each.until("sound")
+                each.socket.transport.abort()
+        await server.settled()
+        assert server.value("tts_turns_total", reason="closed") == 2
+
+
+# Keys.
+
+KEY = "sesame-open-12345"
+
+
+@pytest.mark.parametrize("connect", [speaking, flux])
+async def test_keys_in_headers_and_subprotocols(speech: Any, connect: Any) -> None:
+    async with speech(ServerConfig(port=0, api_keys=(KEY,))) as server:
+        for kind in ("Token", "token", "Bearer"):
+            headers = {"Authorization": f"{kind} {KEY}"}
+            async with connect(server, "", additional_headers=headers) as client:
+                await client.say("Yes.")
+                await client.until("Flushed")
+        for kind in ("token", "bearer"):
+            async with connect(server, "", subprotocols=[kind, KEY]) as client:
+                assert client.socket.subprotocol == kind
+                await client.say("Yes.")
+                await client.until("Flushed")
+        for wrong in ({}, {"additional_headers": {"Authorization": "Token wrong"}}):
+            with pytest.raises(websockets.InvalidStatus) as caught:
+                async with connect(server, f"?token={KEY}", **wrong):
+                    pass
+            response = caught.value.response
+            assert response.status_code == 401 and "key" in response.headers["dg-error"]
+            assert json.loads(response.body or b"")["err_code"] == "INVALID_AUTH"

@@ -1,0 +1,174 @@
+"""Deepgram's API over HTTP: `POST /v1/speak` and `POST /v2/speak`."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import httpx2
+import pytest
+from asking import SLOW
+from deepgrams import FRAME, TENTH
+
+from realtime_tts.config import LimitsConfig, ServerConfig
+
+TEXT = "Hello there, how are you?"
+PIPECAT = {
+    "model": "aura-2-helena-en", "encoding": "linear16", "sample_rate": 24_000, "container": "none",
+}  # fmt: skip
+
+
+async def post(
+    server: Any, path: str = "/v1/speak", text: Any = TEXT, headers: Any = None, **query: Any
+) -> httpx2.Response:
+    async with httpx2.AsyncClient(base_url=server.running.url, timeout=20) as client:
+        return await client.post(path, json={"text": text}, params=query, headers=headers)
+
+
+@pytest.mark.parametrize("path", ["/v1/speak", "/v2/speak"])
+async def test_what_pipecat_and_livekit_send(speech: Any, path: str) -> None:
+    async with speech() as server:
+        response = await post(server, path, **PIPECAT, mip_opt_out="false")
+        assert response.status_code == 200
+        assert response.headers["content-type"] == "audio/pcm"
+        assert len(response.content) == len(TEXT) * FRAME
+        headers = response.headers
+        assert headers["dg-model-name"] == "aura-2-helena-en" and headers["dg-model-uuid"]
+        assert headers["dg-char-count"] == str(len(TEXT))
+        assert headers["dg-request-id"] == headers["x-request-id"]
+        await server.settled()
+
+
+@pytest.mark.parametrize(
+    ("query", "media_type", "begins"),
+    [
+        ({}, "audio/mpeg", b"\xff"),
+        ({"encoding": "linear16"}, "audio/wav", b"RIFF"),
+        ({"encoding": "linear16", "container": "wav"}, "audio/wav", b"RIFF"),
+        ({"encoding": "mulaw"}, "audio/wav", b"RIFF"),
+        ({"encoding": "mulaw", "container": "none"}, "audio/basic", b""),
+        ({"encoding": "alaw", "container": "wav", "sample_rate": 16000}, "audio/wav", b"RIFF"),
+        ({"encoding": "mp3", "bit_rate": 48000, "sample_rate": 22050}, "audio/mpeg", b"\xff"),
+        ({"encoding": "mp3", "container": "none"}, "audio/mpeg", b"\xff"),
+        ({"encoding": "opus", "container": "ogg", "bit_rate": 12000}, "audio/ogg", b"OggS"),
+        ({"encoding": "opus"}, "audio/ogg", b"OggS"),
+        ({"encoding": "FLAC", "sample_rate": 48000, "bit_rate": 5}, "audio/flac", b"fLaC"),
+        ({"encoding": "aac"}, "audio/aac", b"\xff"),
+    ],
+)
+async def test_formats(speech: Any, query: dict[str, Any], media_type: str, begins: bytes) -> None:
+    async with speech() as server:
+        response = await post(server, **query)
+        assert response.status_code == 200, response.text
+        assert response.headers["content-type"] == media_type
+        assert response.content.startswith(begins) and len(response.content) > 500
+
+
+async def test_nothing_to_speak_is_a_little_silence(speech: Any) -> None:
+    async with speech() as server:
+        assert (await post(server, text="…", **PIPECAT)).content == TENTH
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ({"model": "nobody"}, "alto"),
+        ({"encoding": "pcm99"}, "linear16"),
+        ({"encoding": "mp3", "container": "wav"}, "wav"),
+        ({"encoding": "linear16", "container": "avi"}, "avi"),
+        ({"encoding": "linear16", "sample_rate": 7}, "7"),
+        ({"encoding": "mp3", "bit_rate": 3}, "3"),
+        ({"bit_rate": "much"}, "whole number"),
+        ({"speed": 1.2}, "speed"),
+        ({"callback": "http://127.0.0.1/"}, "callback"),
+        ({"text": ""}, "text"),
+        ({"text": None}, "text"),
+        ({"text": ["a"]}, "text"),
+    ],
+)
+async def test_what_is_wrong_has_a_status(speech: Any, query: dict[str, Any], names: str) -> None:
+    async with speech() as server:
+        response = await post(server, **query)
+        assert response.status_code == 400
+        body = response.json()
+        assert body["err_code"] == "Bad Request" and names in body["err_msg"]
+        assert body["request_id"] == response.headers["dg-request-id"]
+        assert names in response.headers["dg-error"]
+        assert server.running.front.sessions == 0
+
+
+async def test_an_odd_model_makes_no_header(speech: Any) -> None:
+    async with speech() as server:
+        response = await post(server, **PIPECAT | {"model": "aura-2-\u65e5 \r x-evil-en"})
+        assert response.status_code == 200
+        assert response.headers["dg-model-name"] == "aura-2-? x-evil-en"
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"\xff", b"Hello."])
+async def test_bodies_that_are_none(speech: Any, body: bytes) -> None:
+    async with speech() as server:
+        async with httpx2.AsyncClient(base_url=server.running.url) as client:
+            response = await client.post("/v1/speak", content=body)
+        assert response.status_code == 400 and response.json()["err_msg"]
+
+
+@pytest.mark.parametrize("size", [17_000, 400_000])
+async def test_too_much_text_is_413(speech: Any, size: int) -> None:
+    async with speech() as server:
+        response = await post(server, text="a" * size)
+        assert response.status_code == 413
+        assert response.json()["err_code"] == "PAYLOAD_TOO_LARGE"
+
+
+async def test_another_method_is_told_of_both_ways(speech: Any) -> None:
+    async with speech() as server:
+        async with httpx2.AsyncClient(base_url=server.running.url) as client:
+            response = await client.get("/v2/speak")
+        assert response.status_code == 405 and response.headers["allow"] == "POST"
+        assert "WebSocket" in response.json()["err_msg"]
+
+
+async def test_too_much_is_429_and_says_when(speech: Any) -> None:
+    config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
+    async with speech(config, engine=SLOW) as server:
+        first = asyncio.create_task(post(server, **PIPECAT))
+        while not server.running.front.sessions:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        response = await post(server)
+        assert response.status_code == 429 and int(response.headers["retry-after"]) >= 1
+        assert response.json()["err_code"] == "TOO_MANY_REQUESTS"
+        assert (await first).status_code == 200
+        await server.settled()
+
+
+async def test_a_failure_in_the_middle_cuts_the_connection(speech: Any) -> None:
+    async with speech(engine=SLOW) as server:
+        asked = asyncio.create_task(post(server, text=TEXT * 5, **PIPECAT))
+        while not server.value("tts_packets_total"):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        server.engine.faults.numerics.update(server.engine._rows)
+        with pytest.raises(httpx2.TransportError):
+            await asked
+
+
+async def test_hanging_up_stops_the_speech(speech: Any) -> None:
+    async with speech(engine=SLOW) as server:
+        async with httpx2.AsyncClient(base_url=server.running.url) as client:
+            asking = client.stream("POST", "/v1/speak", json={"text": TEXT * 9}, params=PIPECAT)
+            async with asking as response:
+                assert await anext(response.aiter_bytes())
+        await server.settled()
+        assert server.value("tts_turns_total", reason="closed") == 1
+
+
+async def test_the_key_guards_it(speech: Any) -> None:
+    key = "sesame-open-12345"
+    async with speech(ServerConfig(port=0, api_keys=(key,))) as server:
+        denied = await post(server)
+        assert denied.status_code == 401 and denied.json()["err_code"] == "INVALID_AUTH"
+        assert denied.headers["dg-error"] and denied.headers["dg-request-id"]
+        for kind in ("Token", "Bearer"):
+            response = await post(server, headers={"Authorization": f"{kind} {key}"}, **PIPECAT)
+            assert response.status_code == 200
+        elsewhere = await post(server, headers={"Origin": "http://elsewhere.example"})
+        assert elsewhere.json()["err_code"] == "INSUFFICIENT_PERMISSIONS"

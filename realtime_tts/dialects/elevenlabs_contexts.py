@@ -49,7 +49,7 @@ class ContextsSocket(ElevenLabsSocket):
             self._leave()
         elif message.close_context:
             self._close_context(context_id)
-        elif not self._finishing:
+        elif not self.finishing:
             self._speak(context_id, message)
 
     def _speak(self, context_id: str, message: Message) -> None:

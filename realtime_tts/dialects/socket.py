@@ -49,7 +49,7 @@ class SpeechSocket(JsonSocket, ContextEvents):
         self._streams = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._draining = False
-        self._finish: tuple[int, str] | None = None  # how to close when all is said
+        self._last_close: tuple[int, str] | None = None  # how to close when all is said
         self._alarm = Alarm(time.monotonic, self._on_time)
 
     # What a dialect fills in; the hooks of `JsonSocket` and `ContextEvents` as well.
@@ -136,10 +136,15 @@ class SpeechSocket(JsonSocket, ContextEvents):
             self._cancel(context_id, "closed")
         super().close(code, reason)
 
+    @property
+    def finishing(self) -> bool:
+        """`finish` was called."""
+        return self._last_close is not None
+
     def finish(self, code: int = CloseCode.DONE, reason: str = "") -> None:
         """No more text: close when all contexts are done. Messages are still heard, so that speech
         can be cancelled. Idempotent; the first code counts."""
-        self._finish = self._finish or (code, reason)
+        self._last_close = self._last_close or (code, reason)
         for context in self.contexts.values():
             context.end()
         self._leave_if_done()
@@ -235,10 +240,10 @@ class SpeechSocket(JsonSocket, ContextEvents):
     def _leave_if_done(self) -> None:
         if self._closing:
             return
-        if self._finish is not None:
+        if self._last_close is not None:
             if not self.contexts:
                 self.say(*self.finished())
-                self.close(*self._finish)
+                self.close(*self._last_close)
         elif self._draining or self.front.draining:
             if not any(context.busy for context in self.contexts.values()):
                 self.close(CloseCode.GOING_AWAY, GOING_AWAY)

@@ -99,29 +99,29 @@ def profile_config(arguments: argparse.Namespace, rows: Sequence[int]) -> Engine
 def _measure(
     arguments: argparse.Namespace, rows: Sequence[int], tell: Callable[[str], None]
 ) -> Profile:
-    import torch
-
     from realtime_tts.bench.machine import describe_machine
     from realtime_tts.engine.model_engine import ModelEngine
     from realtime_tts.profiler.machine import measure_limits
-    from realtime_tts.profiler.report import Profile, Widths, bucket
+    from realtime_tts.profiler.report import Profile, Widths, bucket, name_of
     from realtime_tts.profiler.stages import time_stages
 
     config = profile_config(arguments, rows)
     engine = config.loader()(lambda what, done, total: tell(what))
     assert isinstance(engine, ModelEngine), "only engines over a model have stages"
-    model, dtype = engine.model, engine.model.talker.dtype
+    model = engine.model
+    dtypes = model.talker.dtype, model.slot_codec_dtype
     tell("measuring the machine")
-    limits = measure_limits(model.talker.device, tuple({dtype: None, torch.float32: None}))
+    limits = measure_limits(model.talker.device, tuple(dict.fromkeys(dtypes)))
     buckets, widths = [], Widths.of(model)
     for count in rows:
         tell(f"{count} rows")
         times = time_stages(engine, count, arguments.context, arguments.repeat)
-        buckets.append(bucket(model.config, times, dtype, limits, widths))
+        buckets.append(bucket(model.config, times, dtypes, limits, widths))
     return Profile(
         model=config.name,
         random_weights=model.random_weights,
-        dtype=str(dtype).removeprefix("torch."),
+        dtype=name_of(dtypes[0]),
+        codec_dtype=name_of(dtypes[1]),
         command=shown_command(arguments.words),
         machine=describe_machine(),
         limits=limits,

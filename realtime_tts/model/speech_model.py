@@ -84,6 +84,12 @@ class SpeechModel:
         """Nobody trained it: its speech is noise, and whatever shows it has to say so."""
 
     @property
+    def slot_codec_dtype(self) -> torch.dtype:
+        """What `slot_codec` computes in; the plain codec has only float32."""
+        codec = self.slot_codec
+        return codec.dtype if isinstance(codec, GemmCodecDecoder) else torch.float32
+
+    @property
     def default_sampling(self) -> Sampling:
         """What the checkpoint's generation_config.json recommends."""
         given = self.config.generation

@@ -51,6 +51,7 @@ class Profile:
     model: str
     random_weights: bool
     dtype: str
+    codec_dtype: str
     command: str
     machine: dict[str, str | int]
     limits: Limits
@@ -76,8 +77,13 @@ class Widths:
         return cls(
             talker=_narrowest(model.talker, item),
             predictor=_narrowest(model.predictor, item),
-            codec=_narrowest(model.codec, 4),
+            codec=_narrowest(model.slot_codec, model.slot_codec_dtype.itemsize),
         )
+
+
+def name_of(dtype: torch.dtype) -> str:
+    """Without the module."""
+    return str(dtype).removeprefix("torch.")
 
 
 def _narrowest(part: object, otherwise: int) -> int:
@@ -96,18 +102,23 @@ def _linears(part: object) -> Iterator[Linear]:
 
 
 def bucket(
-    config: ModelConfig, times: StageTimes, dtype: torch.dtype, limits: Limits, widths: Widths
+    config: ModelConfig,
+    times: StageTimes,
+    dtypes: tuple[torch.dtype, torch.dtype],
+    limits: Limits,
+    widths: Widths,
 ) -> Bucket:
-    """The figures of one number of rows. The codec always computes in float32."""
-    precision = str(dtype).removeprefix("torch.")
+    """The figures of one number of rows. `dtypes`: of talker and predictor, and of the codec."""
+    dtype, codec_dtype = dtypes
+    precision, codec_precision = map(name_of, dtypes)
     rows, context = times.rows, times.context
     talker = talker_work(config, rows, context, widths.talker, dtype.itemsize)
     predictor = predictor_work(config, rows, widths.predictor, limits.cache_bytes)
-    codec = codec_work(config.codec, rows, weight_item=widths.codec)
+    codec = codec_work(config.codec, rows, 1, codec_dtype.itemsize, widths.codec)
     works = (
         (TALKER, talker, precision),
         (PREDICTOR, predictor, precision),
-        (CODEC, codec, "float32"),
+        (CODEC, codec, codec_precision),
     )
     stages = [_stage(name, times.stages[name], work, at, limits) for name, work, at in works]
     stages.append(Stage(HOST, _ms(times.host), None, None, 0.0, 0.0))
@@ -125,8 +136,8 @@ def lines(profile: Profile) -> list[str]:
     head = ["rows", *(f"{name} ms" for name in names), "step ms", "floor ms", "x real time"]
     machine = profile.machine
     return [
-        f"{noise}{profile.model}, {profile.dtype}, codec float32, on {limits.device}: "
-        f"{machine['gpu'] or machine['cpu']}; torch {machine['torch']}",
+        f"{noise}{profile.model}, {profile.dtype}, codec {profile.codec_dtype}, "
+        f"on {limits.device}: {machine['gpu'] or machine['cpu']}; torch {machine['torch']}",
         f"memory {limits.bytes_per_second / 1e9:.4g} GB/s; matrix products, TFLOP/s: "
         f"{rates}; cache {limits.cache_bytes / 1e6:.0f} MB",
         f"{profile.buckets[0].context} positions in every row; in brackets: times the floor",

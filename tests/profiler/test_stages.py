@@ -19,6 +19,7 @@ from realtime_tts.profiler.stages import CODEC, PREDICTOR, TALKER, frames_needed
 from realtime_tts.profiler.stages import StageTimes as Times
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 
+FULL = (torch.float32, torch.float32)
 LIMITS = Limits("test", 1e9, {"float32": 1e9}, cache_bytes=0)
 REPEAT = 2
 
@@ -59,7 +60,7 @@ def test_a_captured_engine_is_timed_by_its_programs(engine: ModelEngine) -> None
 
 def test_figures_are_exact(engine: ModelEngine) -> None:
     times = Times(2, 30, 0.016, {TALKER: 0.004, PREDICTOR: 0.006, CODEC: 0.005}, 0.001)
-    found = bucket(engine.model.config, times, torch.float32, LIMITS, Widths(4, 4, 4))
+    found = bucket(engine.model.config, times, FULL, LIMITS, Widths(4, 4, 4))
     assert (found.rows, found.context, found.step_ms) == (2, 30, 16.0)
     assert found.real_time == 10.0  # two rows of 80 ms in 16
     assert [stage.name for stage in found.stages] == ["talker", "predictor", "codec", "host"]
@@ -76,7 +77,7 @@ def test_packed_weights_are_counted_as_they_lie_in_memory(engine: ModelEngine) -
     assert widths.talker == min(layer.qkv.itemsize for layer in model.talker.layers)
     assert widths.codec == 4  # drawn in float32, which half precision does not hold
     whole, packed = (
-        bucket(model.config, time, torch.float32, LIMITS, width).stages[0].megabytes
+        bucket(model.config, time, FULL, LIMITS, width).stages[0].megabytes
         for time in (Times(1, 0, 1.0, dict.fromkeys((TALKER, PREDICTOR, CODEC), 0.1), 0.1),)
         for width in (Widths(4, 4, 4), Widths(2, 4, 4))
     )

@@ -52,10 +52,14 @@ def cardinal(n: int) -> str:
 def ordinal(n: int, mark: str = "") -> str:
     words = cardinal(n)
     cut = max(words.rfind(" "), words.rfind("-")) + 1
-    head, last = words[:cut], words[cut:]
-    if last in _ORDINALS:
-        return head + _ORDINALS[last]
-    return head + (last[:-1] + "ieth" if last.endswith("y") else last + "th")
+    return words[:cut] + ordinal_word(words[cut:])
+
+
+def ordinal_word(word: str) -> str:
+    """The ordinal of a cardinal number that is one word."""
+    if word in _ORDINALS:
+        return _ORDINALS[word]
+    return word[:-1] + "ieth" if word.endswith("y") else word + "th"
 
 
 def year(n: int) -> str:

@@ -1,4 +1,4 @@
-"""What a session's settings mean for one turn: what the engine is told, and how numbers are said."""
+"""What a session's settings mean for one turn, to the engine and to the text."""
 
 from __future__ import annotations
 

@@ -28,7 +28,8 @@ from realtime_tts.metrics import Metrics
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.front import session_defaults
-from realtime_tts.server.turn import OnAirTurn, utterance_spec
+from realtime_tts.server.turn import OnAirTurn
+from realtime_tts.server.turn_settings import utterance_spec
 from realtime_tts.version import __version__
 from tts_scheduler.report import Trace
 

@@ -41,7 +41,7 @@ from realtime_tts.server.formats import agreed_audio
 from realtime_tts.server.guests import Guest, Guests
 from realtime_tts.server.reporter import SessionReporter
 from realtime_tts.server.speech import SpeechError, SpeechStream
-from realtime_tts.server.turn import utterance_spec
+from realtime_tts.server.turn_settings import utterance_spec
 from realtime_tts.version import __version__
 from realtime_tts.voices.library import VoiceLibrary
 

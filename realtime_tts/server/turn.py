@@ -12,8 +12,6 @@ only when that and the pause have been heard, so it has at least the pause's len
 
 from __future__ import annotations
 
-import secrets
-
 from realtime_tts.audio.packets import Packet, packets_in
 from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
 from realtime_tts.engine.interface import (
@@ -26,15 +24,12 @@ from realtime_tts.engine.interface import (
     Open,
     Played,
     Refused,
-    SamplerSettings,
-    SamplingSettings,
-    UtteranceSpec,
 )
 from realtime_tts.protocol.effects import HeardReport, TurnFailure, TurnStats
-from realtime_tts.protocol.settings import Sampling, SessionSettings
+from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.engine_host import EngineHost, EventHandler
 from realtime_tts.server.formats import format_of
-from realtime_tts.text.languages import Language, language_for
+from realtime_tts.server.turn_settings import number_language, utterance_spec
 from realtime_tts.text.lexicon import lexicon_for
 from realtime_tts.text.pipeline import TextPipeline, TextSegment
 from realtime_tts.text.spoken import SpokenPart, split_spoken
@@ -292,40 +287,3 @@ class OnAirTurn:
         if sent_at is None or self._first_text_at is None:
             return None
         return round((sent_at - self._first_text_at) * 1000, 1)
-
-
-def number_language(settings: SessionSettings, engine: EngineHost) -> Language | None:
-    """The language to say numbers in; None leaves them to the checkpoint.
-
-    Where a checkpoint speaks one language only, a session need not name it.
-    """
-    if settings.text_normalization == "off":
-        return None
-    info = engine.info_for(settings.model, settings.voice)
-    if settings.text_normalization == "auto" and not info.text_normalization:
-        return None
-    names = [name for name in info.languages if name != "auto"]
-    named = (settings.language or "auto").lower() != "auto"
-    return language_for(settings.language if named or len(names) != 1 else names[0])
-
-
-def utterance_spec(settings: SessionSettings) -> UtteranceSpec:
-    """What the engine is told about a turn with these settings; without a seed, a fresh one."""
-    return UtteranceSpec(
-        model=settings.model,
-        voice=settings.voice,
-        language=settings.language,
-        instructions=settings.instructions,
-        seed=secrets.randbits(63) if settings.seed is None else settings.seed,
-        sampling=_sampling(settings.sampling),
-        layout=settings.layout,
-    )
-
-
-def _sampling(sampling: Sampling) -> SamplingSettings:
-    predictor = sampling.predictor
-    return SamplingSettings(
-        talker=SamplerSettings(sampling.temperature, sampling.top_k, sampling.top_p),
-        predictor=SamplerSettings(predictor.temperature, predictor.top_k, predictor.top_p),
-        repetition_penalty=sampling.repetition_penalty,
-    )

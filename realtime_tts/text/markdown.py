@@ -22,7 +22,8 @@ from realtime_tts.text.characters import (
     is_word_character,
 )
 from realtime_tts.text.emphasis import Emphasis
-from realtime_tts.text.marks import Step, closing_bracket, run_length, starts_with
+from realtime_tts.text.links import LinkReader
+from realtime_tts.text.marks import Step, run_length, starts_with
 from realtime_tts.text.speech_writer import Gap, SpeechWriter
 
 _UNREAD = rf"\s{EMOJI}{INVISIBLE}{ZERO_WIDTH_JOINER}"
@@ -52,22 +53,21 @@ class MarkdownReader:
         self._mode = _Mode.LINE
         self._emphasis = Emphasis()
         self._address = AddressReader(writer)
+        self._links = LinkReader()
         self._fence = ""  # the run of marks that opened the fenced code block
         self._fence_line = False  # at the start of a line in it
         self._closing = 0  # length of the run of marks at the start of this line in it
         self._ticks = 0  # length of the run that opened the inline code
-        self._depth = 0  # parentheses open in a link's target
         self._after_emoji = False
         self._begin_line()
 
     def _begin_line(self) -> None:
         self._mode = _Mode.LINE
         self._emphasis.clear()
+        self._links.begin_line()
         self._bullet = False  # a list mark was read
         self._table = False
         self._cell_start = False
-        self._label_ends: list[int] = []  # where in the source the labels of links end
-        self._unsure_labels = 0  # brackets written because the wait for their end was over
 
     def read(self, window: str, at: int, ended: bool) -> Step:
         """Decide about the first characters of `window`, which stands at `at` in the source.
@@ -221,7 +221,7 @@ class MarkdownReader:
     def _read_code(self, window: str, at: int, ended: bool) -> Step:
         if window[0] == "`":
             return self._read_code_mark(window, at, ended)
-        if window[0] == "]" and self._ends_label(at):
+        if window[0] == "]" and self._links.ends_label(at):
             self._mode = _Mode.INLINE  # the code was never closed, but the link is
             return 0
         plain = _PLAIN_CODE.match(window)
@@ -232,58 +232,22 @@ class MarkdownReader:
     # --- links, images, addresses -------------------------------------------------------------
 
     def _read_image(self, window: str, at: int, ended: bool) -> Step:
-        if is_word_character(self._out.previous):
-            return 0  # an exclamation need not wait
-        if len(window) == 1:
-            return 0 if ended else None
-        if window[1] != "[":
-            return 0
-        step = self._read_label(window[1:], at + 1, ended)
-        return step + 1 if step else step
+        return self._links.image(window, at, ended, self._out.previous)
 
     def _read_label(self, window: str, at: int, ended: bool) -> Step:
-        """A text in brackets is the label of a link if a parenthesis follows it directly."""
-        end = closing_bracket(window)
-        if end == 0:
-            return 0
-        if end is None or end + 1 == len(window):
-            if not ended:
-                return None
-            self._unsure_labels += end is None
-            return 0
-        label = window[1:end]
-        if label.startswith("^"):
-            return end + 1  # a footnote's number
-        if window[end + 1] != "(":
-            return 0
-        self._label_ends.append(at + end)
-        return end if label.isdigit() else 1  # a number is a reference, which is not read
-
-    def _ends_label(self, at: int) -> bool:
-        while self._label_ends and self._label_ends[-1] < at:
-            self._label_ends.pop()
-        return bool(self._label_ends) and self._label_ends[-1] == at
+        return self._links.label(window, at, ended)
 
     def _read_label_end(self, window: str, at: int, ended: bool) -> Step:
-        if not self._ends_label(at):
-            if not self._unsure_labels:
-                return 0
-            if len(window) == 1:
-                return 0 if ended else None
-            self._unsure_labels -= 1
-            if window[1] != "(":
-                return 0
-        self._mode = _Mode.TARGET
-        self._depth = 0
-        return 1
+        step = self._links.label_end(window, at, ended)
+        if step:
+            self._mode = _Mode.TARGET
+        return step
 
     def _read_target(self, window: str, at: int, ended: bool) -> Step:
-        for index, char in enumerate(window):
-            self._depth += {"(": 1, ")": -1}.get(char, 0)
-            if self._depth == 0 or char == "\n":
-                self._mode = _Mode.INLINE
-                return index + (char != "\n")
-        return len(window)
+        step = self._links.target(window)
+        if not self._links.in_target:
+            self._mode = _Mode.INLINE
+        return step
 
     def _read_angle(self, window: str, at: int, ended: bool) -> Step:
         tag = starts_with(window, ended, _LINE_BREAK_TAGS)
@@ -302,11 +266,11 @@ class MarkdownReader:
 
     def _read_address(self, window: str, at: int, ended: bool) -> Step:
         step: Step = 0
-        label_end = self._label_ends[-1] - at if self._label_ends else len(window)
-        if label_end >= len(window):
+        left = self._links.left_of_label(at)
+        if left is None or left >= len(window):
             step = self._address.read(window, at, ended)
-        elif label_end > 0:
-            step = self._address.read(window[:label_end], at, ended=True)
+        elif left > 0:
+            step = self._address.read(window[:left], at, ended=True)
         if step == 0 or self._address.is_over:
             self._mode = _Mode.INLINE
         return step

@@ -55,6 +55,7 @@ class SpeechNormalizer:
             self._candidate = _CANDIDATE
         self._held = ""
         self._pieces: deque[Piece] = deque()  # the held text
+        self._taken = 0  # characters of the first of them that are not held any more
         self._since = 0.0  # when its first character came, or one before it
         self._tail = ""  # the last characters read
         self._glue = False  # the last piece ended in a word that was not in the text
@@ -255,19 +256,20 @@ class SpeechNormalizer:
         self._tail = (self._tail + text)[-_TAIL:]
         missing, taken = len(text), []
         while missing:
-            piece = self._pieces.popleft()
-            if len(piece.text) > missing:
-                piece, rest = _cut(piece, missing)
-                self._pieces.appendleft(rest)
-            missing -= len(piece.text)
-            taken.append(piece)
+            piece = self._pieces[0]
+            part = _part(piece, self._taken, missing)
+            missing -= len(part.text)
+            self._taken += len(part.text)
+            if self._taken == len(piece.text):
+                self._pieces.popleft()
+                self._taken = 0
+            taken.append(part)
         return taken
 
 
-def _cut(piece: Piece, length: int) -> tuple[Piece, Piece]:
-    """A piece in two. Of one that is not one to one, the first part stands for all of it."""
-    text, rest = piece.text[:length], piece.text[length:]
+def _part(piece: Piece, begin: int, length: int) -> Piece:
+    """Characters of a piece. If it is not one to one, the first of them stand for all of it."""
+    text = piece.text[begin : begin + length]
     if len(piece.text) == piece.end - piece.start:
-        middle = piece.start + length
-        return Piece(text, piece.start, middle), Piece(rest, middle, piece.end)
-    return Piece(text, piece.start, piece.end), Piece(rest, piece.end, piece.end)
+        return Piece(text, piece.start + begin, piece.start + begin + len(text))
+    return Piece(text, piece.end if begin else piece.start, piece.end)

@@ -14,7 +14,7 @@ from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.engine.interface import Append, Cancel, Finish, Open
 from realtime_tts.model.config_files import read_config
 from realtime_tts.protocol.settings import SessionSettings
-from realtime_tts.server.turn import number_language
+from realtime_tts.server.turn_settings import number_language
 
 RATE = 24_000
 FRAME = 1_920

@@ -212,6 +212,18 @@ def test_a_hold_in_an_earlier_stage_counts() -> None:
     assert normalizer.deadline() == 1.0 + MAX_HOLD_SECONDS
 
 
+def test_a_piece_that_stands_for_other_text_is_said_in_parts() -> None:
+    """Three characters for the seven from 2 on: the first part is said for all of them."""
+    normalizer = SpeechNormalizer(language_for("en"))
+    out = normalizer.feed([Piece("so ", 0, 2), Piece("1, ", 2, 9), Piece("ok", 9, 11)], 0.0)
+    assert out + normalizer.flush() == [
+        Piece("so ", 0, 2),
+        Piece("one", 2, 9),
+        Piece(", ", 9, 9),
+        Piece("ok", 9, 11),
+    ]
+
+
 def test_an_endless_number_does_not_wait_for_its_end() -> None:
     normalizer = SpeechNormalizer(language_for("en"))
     for at in range(5_000):
@@ -244,6 +256,14 @@ def test_a_lexicon_comes_before_units_and_needs_no_language() -> None:
     lexicon = Lexicon({"GB": "gigs"})
     assert words(run(["5 GB"], "en", lexicon)) == "five gigs"
     assert words(run(["5 GB"], None, lexicon)) == "5 gigs"
+
+
+@pytest.mark.parametrize("text", ["1 000 2 3 4 5 6 7", "1 000 ans"])
+def test_a_number_does_not_reach_over_a_word_of_the_lexicon(text: str) -> None:
+    lexicon = Lexicon({"000": "triple zéro"})
+    assert words(run([text], "french")).startswith("mille ")
+    assert words(run([text], "french", lexicon)).startswith("un triple zéro ")
+    assert words(run(list(text), "french", lexicon)).startswith("un triple zéro ")
 
 
 def test_a_lexicon_finds_words_where_nothing_separates_them() -> None:

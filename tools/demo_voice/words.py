@@ -9,21 +9,8 @@ from dataclasses import dataclass
 from functools import reduce
 from random import Random
 
-_ONES = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
-    "fifteen sixteen seventeen eighteen nineteen"
-).split()
-_TENS = "- - twenty thirty forty fifty sixty seventy eighty ninety".split()
-_SCALES = ((10**9, "billion"), (10**6, "million"), (1000, "thousand"), (100, "hundred"))
-_ORDINALS = {
-    "one": "first",
-    "two": "second",
-    "three": "third",
-    "five": "fifth",
-    "eight": "eighth",
-    "nine": "ninth",
-    "twelve": "twelfth",
-}
+from realtime_tts.text.languages.english import ENGLISH, ordinal_word
+
 _SPELLINGS = {
     "mr": "mister",
     "mrs": "missus",
@@ -62,24 +49,17 @@ class WordErrors:
 def spell(number: int) -> str:
     """A cardinal number of up to twelve digits in words; a longer one digit by digit."""
     if number >= 10**12:
-        return " ".join(_ONES[int(digit)] for digit in str(number))
-    if number < 20:
-        return _ONES[number]
-    if number < 100:
-        ten, one = divmod(number, 10)
-        return f"{_TENS[ten]} {_ONES[one]}" if one else _TENS[ten]
-    size, name = next(scale for scale in _SCALES if number >= scale[0])
-    many, rest = divmod(number, size)
-    return f"{spell(many)} {name}" + (f" {spell(rest)}" if rest else "")
+        return ENGLISH.digits(str(number))
+    return ENGLISH.cardinal(number).replace("-", " ")
 
 
 def _spell_match(match: re.Match[str]) -> str:
     whole, fraction, ordinal = match.groups()
     words = spell(int(whole.replace(",", ""))).split()
     if fraction:
-        words += ["point", *(_ONES[int(digit)] for digit in fraction[1:])]
+        words += ["point", *ENGLISH.digits(fraction).split()]
     if ordinal:
-        words[-1] = _ORDINALS.get(words[-1]) or re.sub("y$", "ie", words[-1]) + "th"
+        words[-1] = ordinal_word(words[-1])
     return f" {' '.join(words)} "
 
 

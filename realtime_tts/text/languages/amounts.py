@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from realtime_tts.text.languages.language import Currency, Language, Noun
+from realtime_tts.text.languages.language import YEARS, Currency, Language, Noun
 from realtime_tts.text.languages.patterns import SIGNS, VULGAR
 
 TOO_LONG = 15
@@ -99,7 +99,7 @@ class AmountWords:
         whole, mark, decimals = number.partition(lang.decimal_mark)
         if not mark:
             if yearly and lang.spaced and len(number) == 4 and number.isdigit():
-                if 1100 <= int(number) < 2100:
+                if int(number) in YEARS:
                     return lang.year(int(number))
             return self._plain(self._digits(whole))
         if lang.whole_decimals and len(decimals) <= 3 and decimals[0] != "0":

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from realtime_tts.text.languages.language import Currency, Language, Noun
+from realtime_tts.text.languages.language import Currency, Language
+from realtime_tts.text.languages.tables import by_name, invariable, nouns
 
 _DIGITS = "零一二三四五六七八九"
 _POWERS = ((10**12, "万亿"), (10**8, "亿"), (10**4, "万"))
@@ -60,13 +61,6 @@ def date(day: int, month: int, in_year: int | None, previous: str) -> str:
     return words if in_year is None else f"{year(in_year)}年{words}"
 
 
-def _noun(word: str) -> Noun:
-    return Noun(word, word)
-
-
-_DOLLAR, _EURO = Currency(_noun("美元")), Currency(_noun("欧元"))
-_YUAN, _POUND = Currency(_noun("元")), Currency(_noun("英镑"))
-
 CHINESE = Language(
     name="chinese",
     codes=("zh", "cmn"),
@@ -85,42 +79,24 @@ CHINESE = Language(
     plus="加",
     to="到",
     percent="百分之",
-    degrees=_noun("度"),
+    degrees=invariable("度"),
     number_sign="",
     and_sign="和",
     operators={"+": "加", "=": "等于", "×": "乘", "*": "乘", "÷": "除以"},
-    currencies={
-        "¥": _YUAN,
-        "￥": _YUAN,
-        "CNY": _YUAN,
-        "$": _DOLLAR,
-        "USD": _DOLLAR,
-        "€": _EURO,
-        "EUR": _EURO,
-        "£": _POUND,
-        "GBP": _POUND,
-    },
-    units={
-        "km": _noun("公里"),
-        "m": _noun("米"),
-        "cm": _noun("厘米"),
-        "mm": _noun("毫米"),
-        "kg": _noun("公斤"),
-        "g": _noun("克"),
-        "mg": _noun("毫克"),
-        "L": _noun("升"),
-        "ml": _noun("毫升"),
-        "km/h": _noun("公里每小时"),
-        "m²": _noun("平方米"),
-        "°C": _noun("摄氏度"),
-        "℃": _noun("摄氏度"),
-        "GB": _noun("吉字节"),
-        "MB": _noun("兆字节"),
-        "Hz": _noun("赫兹"),
-        "W": _noun("瓦"),
-        "kW": _noun("千瓦"),
-    },
-    scales={"万": _noun("万"), "亿": _noun("亿")},
+    currencies=by_name(
+        {
+            "¥ ￥ CNY": Currency(invariable("元")),
+            "$ USD": Currency(invariable("美元")),
+            "€ EUR": Currency(invariable("欧元")),
+            "£ GBP": Currency(invariable("英镑")),
+        }
+    ),
+    units=nouns(
+        invariable,
+        "km 公里|m 米|cm 厘米|mm 毫米|kg 公斤|g 克|mg 毫克|L 升|ml 毫升|km/h 公里每小时|m² 平方米"
+        "|°C 摄氏度|℃ 摄氏度|GB 吉字节|MB 兆字节|Hz 赫兹|W 瓦|kW 千瓦",
+    ),
+    scales=nouns(invariable, "万 万|亿 亿"),
     fractions={},
     mixed="又",
     money="",

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-from realtime_tts.text.languages.language import Abbreviation, Currency, Kind, Language, Noun
+from realtime_tts.text.languages.language import (
+    YEARS,
+    Abbreviation,
+    Currency,
+    Kind,
+    Language,
+    Noun,
+)
+from realtime_tts.text.languages.numerals import by_powers
+from realtime_tts.text.languages.tables import abbreviations, by_name, invariable, nouns, numbered
 
 _SMALL = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
     "sixteen seventeen eighteen nineteen"
 ).split()
 _TENS = "  twenty thirty forty fifty sixty seventy eighty ninety".split(" ")
-_POWERS = ((10**12, "trillion"), (10**9, "billion"), (10**6, "million"), (1000, "thousand"))
+_POWERS = (
+    (10**12, "one trillion", "trillion"),
+    (10**9, "one billion", "billion"),
+    (10**6, "one million", "million"),
+    (1000, "one thousand", "thousand"),
+    (100, "one hundred", "hundred"),
+)
 _ORDINALS = {
     "one": "first",
     "two": "second",
@@ -19,7 +34,7 @@ _ORDINALS = {
     "nine": "ninth",
     "twelve": "twelfth",
 }
-MONTH_NAMES = (
+_MONTHS = (
     "January February March April May June July August September October November December"
 ).split()
 _SHORT_MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
@@ -31,21 +46,20 @@ def cardinal(n: int) -> str:
     if n < 100:
         tens, rest = divmod(n, 10)
         return _TENS[tens] + (f"-{_SMALL[rest]}" if rest else "")
-    if n < 1000:
-        hundreds, rest = divmod(n, 100)
-        return f"{_SMALL[hundreds]} hundred" + (f" {cardinal(rest)}" if rest else "")
-    power, name = next(pair for pair in _POWERS if n >= pair[0])
-    many, rest = divmod(n, power)
-    return f"{cardinal(many)} {name}" + (f" {cardinal(rest)}" if rest else "")
+    return by_powers(n, _POWERS, cardinal, cardinal)
 
 
 def ordinal(n: int, mark: str = "") -> str:
     words = cardinal(n)
     cut = max(words.rfind(" "), words.rfind("-")) + 1
-    head, last = words[:cut], words[cut:]
-    if last in _ORDINALS:
-        return head + _ORDINALS[last]
-    return head + (last[:-1] + "ieth" if last.endswith("y") else last + "th")
+    return words[:cut] + ordinal_word(words[cut:])
+
+
+def ordinal_word(word: str) -> str:
+    """The ordinal of a cardinal number that is one word."""
+    if word in _ORDINALS:
+        return _ORDINALS[word]
+    return word[:-1] + "ieth" if word.endswith("y") else word + "th"
 
 
 def year(n: int) -> str:
@@ -79,12 +93,12 @@ def clock(minute: int) -> str:
 
 
 def date(day: int, month: int, in_year: int | None, previous: str) -> str:
-    words = f"{MONTH_NAMES[month - 1]} {ordinal(day)}"
+    words = f"{_MONTHS[month - 1]} {ordinal(day)}"
     return words if in_year is None else f"{words}, {year_of(in_year)}"
 
 
 def year_of(n: int) -> str:
-    return year(n) if 1100 <= n < 2100 else cardinal(n)
+    return year(n) if n in YEARS else cardinal(n)
 
 
 def _fractions() -> dict[tuple[int, int], str]:
@@ -98,83 +112,53 @@ def _fractions() -> dict[tuple[int, int], str]:
     return words
 
 
-def _abbreviations() -> dict[str, Abbreviation]:
-    table = {}
-    for kind, pairs in (
-        (
-            Kind.TITLE,
-            "Rev Reverend|Gen General|Capt Captain"
-            "|Col Colonel|Lt Lieutenant|Sgt Sergeant|Sen Senator|Gov Governor|Hon Honorable"
-            "|Mt Mount|Ft Fort",
-        ),
-        (
-            Kind.PHRASE,
-            "Mr Mister|Mrs Missus|Ms Miz|Messrs Messieurs|Prof Professor"
-            "|vs versus|e.g for example|i.e that is"
-            "|approx approximately|cf compare"
-            "|E.g For example|I.e That is|Approx Approximately|dept department|Dept Department",
-        ),
-        (
-            Kind.LAST,
-            "etc et cetera|Jr Junior|Sr Senior|Inc Incorporated|Ltd Limited|Corp Corporation"
-            "|Co Company|Ave Avenue|Blvd Boulevard|Rd Road|Hwy Highway|Apt Apartment"
-            "|a.k.a also known as",
-        ),
-        (
-            Kind.NUMBER,
-            "No number|no number|Nos numbers|nos numbers|Vol volume|vol volume|Ch chapter"
-            "|ch chapter|pp pages|Fig figure|fig figure|Sec section|Art article",
-        ),
-    ):
-        for pair in pairs.split("|"):
-            short, _, words = pair.partition(" ")
-            table[short] = Abbreviation(words, kind)
-    table["St"] = Abbreviation("Saint", Kind.PLACE, "Street")
-    table["Dr"] = Abbreviation("Doctor", Kind.PLACE, "Drive")
-    return table
+_ABBREVIATIONS = abbreviations(
+    {
+        Kind.TITLE: "Rev Reverend|Gen General|Capt Captain|Col Colonel|Lt Lieutenant|Sgt Sergeant"
+        "|Sen Senator|Gov Governor|Hon Honorable|Mt Mount|Ft Fort",
+        Kind.PHRASE: "Mr Mister|Mrs Missus|Ms Miz|Messrs Messieurs|Prof Professor|vs versus"
+        "|e.g for example|i.e that is|approx approximately|cf compare|E.g For example|I.e That is"
+        "|Approx Approximately|dept department|Dept Department",
+        Kind.LAST: "etc et cetera|Jr Junior|Sr Senior|Inc Incorporated|Ltd Limited"
+        "|Corp Corporation|Co Company|Ave Avenue|Blvd Boulevard|Rd Road|Hwy Highway|Apt Apartment"
+        "|a.k.a also known as",
+        Kind.NUMBER: "No number|no number|Nos numbers|nos numbers|Vol volume|vol volume|Ch chapter"
+        "|ch chapter|pp pages|Fig figure|fig figure|Sec section|Art article",
+    }
+) | {
+    "St": Abbreviation("Saint", Kind.PLACE, "Street"),
+    "Dr": Abbreviation("Doctor", Kind.PLACE, "Drive"),
+}
 
 
-def _units() -> dict[str, Noun]:
-    plain = (
+def _measure(words: str, gender: str) -> Noun:
+    """The plural takes its s before "per": megabits per second."""
+    first, per, rest = words.partition(" per ")
+    return Noun(words, f"{first}s{per}{rest}", gender)
+
+
+_UNITS = (
+    nouns(
+        _measure,
         "km kilometer|cm centimeter|mm millimeter|m meter|nm nanometer|mi mile|yd yard|kg kilogram"
         "|g gram|mg milligram|lb pound|oz ounce|l liter|L liter|ml milliliter|mL milliliter"
         "|ms millisecond|s second|sec second|min minute|h hour|hr hour|kWh kilowatt hour"
         "|kW kilowatt|MW megawatt|GW gigawatt|W watt|V volt|mV millivolt|kB kilobyte|KB kilobyte"
         "|MB megabyte|GB gigabyte|TB terabyte|Mbps megabit per second|Gbps gigabit per second"
-        "|sq ft square foot|dB decibel|mAh milliamp hour|kcal kilocalorie|kPa kilopascal|N newton"
-        "|J joule|kJ kilojoule|gal gallon|qt quart|ha hectare|μm micrometer|µm micrometer"
+        "|dB decibel|mAh milliamp hour|kcal kilocalorie|kPa kilopascal|N newton|J joule"
+        "|kJ kilojoule|gal gallon|qt quart|ha hectare|μm micrometer|µm micrometer"
+        "|lbs pound|hrs hour|mins minute|secs second|mph mile per hour|mpg mile per gallon"
+        "|km/h kilometer per hour|kph kilometer per hour|m/s meter per second"
+        "|m² square meter|km² square kilometer|m³ cubic meter",
     )
-    units = {}
-    for pair in plain.split("|"):
-        short, _, name = pair.partition(" ")
-        first, per, rest = name.partition(" per ")
-        units[short] = Noun(name, f"{first}s{per}{rest}")
-    for short, name in (("Hz", "hertz"), ("kHz", "kilohertz"), ("MHz", "megahertz")):
-        units[short] = Noun(name, name)
-    units.pop("sq")
-    units |= {
-        "GHz": Noun("gigahertz", "gigahertz"),
+    | nouns(invariable, "Hz hertz|kHz kilohertz|MHz megahertz|GHz gigahertz")
+    | {
         "ft": Noun("foot", "feet"),
-        "lbs": Noun("pound", "pounds"),
-        "hrs": Noun("hour", "hours"),
-        "mins": Noun("minute", "minutes"),
-        "secs": Noun("second", "seconds"),
-        "mph": Noun("mile per hour", "miles per hour"),
-        "mpg": Noun("mile per gallon", "miles per gallon"),
-        "km/h": Noun("kilometer per hour", "kilometers per hour"),
-        "kph": Noun("kilometer per hour", "kilometers per hour"),
-        "m/s": Noun("meter per second", "meters per second"),
-        "m²": Noun("square meter", "square meters"),
-        "km²": Noun("square kilometer", "square kilometers"),
-        "m³": Noun("cubic meter", "cubic meters"),
         "°C": Noun("degree Celsius", "degrees Celsius"),
         "°F": Noun("degree Fahrenheit", "degrees Fahrenheit"),
     }
-    return units
-
-
+)
 _CENT = Noun("cent", "cents")
-_SCALES = {name: Noun(name, name) for name in ("thousand", "million", "billion", "trillion")}
 
 ENGLISH = Language(
     name="english",
@@ -198,23 +182,27 @@ ENGLISH = Language(
     number_sign="number",
     and_sign="and",
     operators={"+": "plus", "=": "equals", "×": "times", "*": "times", "÷": "divided by"},
-    currencies={
-        "$": Currency(Noun("dollar", "dollars"), _CENT),
-        "USD": Currency(Noun("US dollar", "US dollars"), _CENT),
-        "€": Currency(Noun("euro", "euros"), _CENT),
-        "EUR": Currency(Noun("euro", "euros"), _CENT),
-        "£": Currency(Noun("pound", "pounds"), Noun("penny", "pence")),
-        "GBP": Currency(Noun("pound", "pounds"), Noun("penny", "pence")),
-        "¥": Currency(Noun("yen", "yen")),
-        "JPY": Currency(Noun("yen", "yen")),
-        "CHF": Currency(Noun("Swiss franc", "Swiss francs"), Noun("centime", "centimes")),
-        "₹": Currency(Noun("rupee", "rupees"), Noun("paisa", "paise")),
-        "¢": Currency(_CENT),
-    },
-    units=_units(),
-    scales=_SCALES
-    | {"k": _SCALES["thousand"], "K": _SCALES["thousand"], "M": _SCALES["million"]}
-    | {"B": _SCALES["billion"], "bn": _SCALES["billion"], "T": _SCALES["trillion"]},
+    currencies=by_name(
+        {
+            "$": Currency(Noun("dollar", "dollars"), _CENT),
+            "USD": Currency(Noun("US dollar", "US dollars"), _CENT),
+            "€ EUR": Currency(Noun("euro", "euros"), _CENT),
+            "£ GBP": Currency(Noun("pound", "pounds"), Noun("penny", "pence")),
+            "¥ JPY": Currency(invariable("yen")),
+            "CHF": Currency(Noun("Swiss franc", "Swiss francs"), Noun("centime", "centimes")),
+            "₹": Currency(Noun("rupee", "rupees"), Noun("paisa", "paise")),
+            "¢": Currency(_CENT),
+        }
+    ),
+    units=_UNITS,
+    scales=by_name(
+        {
+            "thousand k K": invariable("thousand"),
+            "million M": invariable("million"),
+            "billion B bn": invariable("billion"),
+            "trillion T": invariable("trillion"),
+        }
+    ),
     fractions=_fractions(),
     mixed=" and ",
     money="{major} and {minor} {coins}",
@@ -222,10 +210,8 @@ ENGLISH = Language(
     day_first=False,
     halves={form: form[0] + "m" for form in ("am", "pm", "a.m", "p.m", "a.m.", "p.m.")}
     | {form: form[0].lower() + "m" for form in ("AM", "PM", "A.M", "P.M", "A.M.", "P.M.")},
-    months={name: index + 1 for index, name in enumerate(MONTH_NAMES)}
-    | {name: index + 1 for index, name in enumerate(_SHORT_MONTHS)}
-    | {"Sept": 9},
-    abbreviations=_abbreviations(),
+    months=numbered(_MONTHS) | numbered(_SHORT_MONTHS) | {"Sept": 9},
+    abbreviations=_ABBREVIATIONS,
     pairs=True,
     dials=frozenset(("call", "Call", "dial", "Dial")),
     phones=r"(?:\+?1[ .-])?(?:\(\d{3}\) ?|\d{3}[-. ])\d{3}[-. ]\d{4}|\d{3}-\d{4}",

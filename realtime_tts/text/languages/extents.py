@@ -16,6 +16,8 @@ _CHINESE = re.compile(
     r"[0-9A-Za-z.,:/%°℃$€£¥￥₹²³+\-−–—~½¼¾⅓⅔⅛年月日个位只条张本次天周名件块杯种岁点万亿]{1,48}"
 )
 _SPACES = " \u00a0\u202f"
+_RUN = re.compile(rf"[0-9]{{1,4}},?(?: [0-9]{{1,4}},?){{{_MAX_WORDS - 1}}}(?= )")
+"""As many short numbers as an extent may have words: no need to look at each."""
 
 
 class NumberExtents:
@@ -39,6 +41,9 @@ class NumberExtents:
             run = _CHINESE.match(text, at)
             end = run.end() if run else at + 1
             return end if ended or end < len(text) or end - at >= 48 else None
+        run = _RUN.match(text, at)
+        if run and not any(stop(word.rstrip(CLOSERS)) for word in run.group().split(" ")[1:]):
+            return run.end()
         end = at
         for count in range(_MAX_WORDS):
             match = _WORD.match(text, end + bool(count))

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from realtime_tts.text.languages.language import Abbreviation, Currency, Kind, Language, Noun
+from realtime_tts.text.languages.language import Currency, Kind, Language, Noun
+from realtime_tts.text.languages.numerals import by_powers
+from realtime_tts.text.languages.tables import (
+    abbreviations,
+    by_name,
+    fractions,
+    invariable,
+    nouns,
+    numbered,
+    plural_s,
+)
 
 _SMALL = (
     "zéro un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize"
@@ -12,7 +22,12 @@ _TENS = "  vingt trente quarante cinquante soixante soixante".split(" ")
 _MONTHS = (
     "janvier février mars avril mai juin juillet août septembre octobre novembre décembre"
 ).split()
-_POWERS = ((10**12, "billion"), (10**9, "milliard"), (10**6, "million"))
+_MILLIONS = (
+    (10**12, "un billion", "billions"),
+    (10**9, "un milliard", "milliards"),
+    (10**6, "un million", "millions"),
+)
+_THOUSANDS = ((1000, "mille", "mille"),)
 
 
 def cardinal(n: int) -> str:
@@ -20,36 +35,33 @@ def cardinal(n: int) -> str:
 
 
 def count(n: int, gender: str) -> str:
-    words = []
-    for power, name in _POWERS:
-        many, n = divmod(n, power)
-        if many:
-            words.append(f"{_thousands(many, 'un', last=True)} {name}{'s' if many > 1 else ''}")
-    if n or not words:
-        words.append(_thousands(n, "une" if gender == "f" else "un", last=True))
-    return " ".join(words)
+    one = "une" if gender == "f" else "un"
+    return by_powers(
+        n,
+        _MILLIONS,
+        lambda many: _thousands(many, "un", last=True),
+        lambda rest: _thousands(rest, one, last=True),
+    )
 
 
 def _thousands(n: int, one: str, last: bool) -> str:
-    thousands, rest = divmod(n, 1000)
-    words = []
-    if thousands:
-        words.append("mille" if thousands == 1 else f"{_hundreds(thousands, 'un', False)} mille")
-    if rest or not thousands:
-        words.append(_hundreds(rest, one, last))
-    return " ".join(words)
+    return by_powers(
+        n,
+        _THOUSANDS,
+        lambda many: _hundreds(many, "un", last=False),
+        lambda rest: _hundreds(rest, one, last),
+    )
 
 
 def _hundreds(n: int, one: str, last: bool) -> str:
     """`last`: nothing follows but a noun, so that cents and vingts take their s."""
-    hundreds, rest = divmod(n, 100)
-    words = []
-    if hundreds:
-        plural = "s" if hundreds > 1 and not rest and last else ""
-        words.append(f"cent{plural}" if hundreds == 1 else f"{_SMALL[hundreds]} cent{plural}")
-    if rest or not hundreds:
-        words.append(_below_hundred(rest, one, last))
-    return " ".join(words)
+    several = "cents" if last and n % 100 == 0 else "cent"
+    return by_powers(
+        n,
+        ((100, "cent", several),),
+        lambda many: _SMALL[many],
+        lambda rest: _below_hundred(rest, one, last),
+    )
 
 
 def _below_hundred(n: int, one: str, last: bool) -> str:
@@ -99,34 +111,31 @@ def _of(noun: str) -> str:
     return f" d'{noun}" if noun[0] in "aeiouéh" else f" de {noun}"
 
 
-def _plural(words: str, gender: str = "m") -> Noun:
-    """The plural takes its s behind the first word."""
-    first, space, rest = words.partition(" ")
-    return Noun(words, f"{first}s{space}{rest}", gender)
-
-
-def _abbreviations() -> dict[str, Abbreviation]:
-    table = {
-        "Mme": Abbreviation("Madame", Kind.TITLE, bare=True),
-        "Mmes": Abbreviation("Mesdames", Kind.TITLE, bare=True),
-        "Mlle": Abbreviation("Mademoiselle", Kind.TITLE, bare=True),
-        "Dr": Abbreviation("Docteur", Kind.TITLE, bare=True),
-        "Pr": Abbreviation("Professeur", Kind.TITLE, bare=True),
-        "M": Abbreviation("Monsieur", Kind.TITLE),
-        "p.ex": Abbreviation("par exemple", Kind.PHRASE),
-        "c.-à-d": Abbreviation("c'est-à-dire", Kind.PHRASE),
-        "etc": Abbreviation("et cetera", Kind.LAST),
-        "env": Abbreviation("environ", Kind.PHRASE),
-        "no": Abbreviation("numéro", Kind.NUMBER),
-        "n°": Abbreviation("numéro", Kind.NUMBER, bare=True),
+_ABBREVIATIONS = abbreviations(
+    {
+        Kind.TITLE: "Mme Madame|Mmes Mesdames|Mlle Mademoiselle|Dr Docteur|Pr Professeur"
+        "|M Monsieur",
+        Kind.PHRASE: "p.ex par exemple|c.-à-d c'est-à-dire|env environ",
+        Kind.LAST: "etc et cetera",
+        Kind.NUMBER: "no numéro|n° numéro",
+    },
+    bare="Mme Mmes Mlle Dr Pr n°",
+)
+_UNITS = (
+    nouns(
+        plural_s,
+        "km kilomètre|m mètre|cm centimètre|mm millimètre|kg kilogramme|g gramme|mg milligramme"
+        "|l litre|L litre|ml millilitre|km/h kilomètre par heure|m/s mètre par seconde"
+        "|°C degré Celsius|kW kilowatt|kWh kilowattheure|W watt|V volt|Go gigaoctet|Mo mégaoctet",
+    )
+    | nouns(plural_s, "min minute|s seconde|ms milliseconde", "f")
+    | nouns(invariable, "Hz hertz")
+    | {
+        "m²": Noun("mètre carré", "mètres carrés"),
+        "km²": Noun("kilomètre carré", "kilomètres carrés"),
+        "m³": Noun("mètre cube", "mètres cubes"),
     }
-    return table
-
-
-_EURO = Currency(_plural("euro"), _plural("centime"))
-_DOLLAR = Currency(_plural("dollar"), _plural("cent"))
-_POUND = Currency(Noun("livre", "livres", "f"), Noun("penny", "pence"))
-_MILLION, _MILLIARD = _plural("million"), _plural("milliard")
+)
 
 FRENCH = Language(
     name="french",
@@ -146,71 +155,36 @@ FRENCH = Language(
     plus="plus",
     to="à",
     percent="pour cent",
-    degrees=_plural("degré"),
+    degrees=plural_s("degré"),
     number_sign="numéro",
     and_sign="et",
     operators={"+": "plus", "=": "égale", "×": "fois", "*": "fois", "÷": "divisé par"},
-    currencies={
-        "€": _EURO,
-        "EUR": _EURO,
-        "$": _DOLLAR,
-        "USD": _DOLLAR,
-        "£": _POUND,
-        "GBP": _POUND,
-        "CHF": Currency(_plural("franc suisse"), _plural("centime")),
-        "¥": Currency(Noun("yen", "yens")),
-    },
-    units={
-        "km": _plural("kilomètre"),
-        "m": _plural("mètre"),
-        "cm": _plural("centimètre"),
-        "mm": _plural("millimètre"),
-        "kg": _plural("kilogramme"),
-        "g": _plural("gramme"),
-        "mg": _plural("milligramme"),
-        "l": _plural("litre"),
-        "L": _plural("litre"),
-        "ml": _plural("millilitre"),
-        "min": _plural("minute", "f"),
-        "s": _plural("seconde", "f"),
-        "ms": _plural("milliseconde", "f"),
-        "km/h": _plural("kilomètre par heure"),
-        "m/s": _plural("mètre par seconde"),
-        "m²": Noun("mètre carré", "mètres carrés"),
-        "km²": Noun("kilomètre carré", "kilomètres carrés"),
-        "m³": Noun("mètre cube", "mètres cubes"),
-        "°C": _plural("degré Celsius"),
-        "kW": _plural("kilowatt"),
-        "kWh": Noun("kilowattheure", "kilowattheures"),
-        "W": _plural("watt"),
-        "V": _plural("volt"),
-        "Hz": Noun("hertz", "hertz"),
-        "Go": _plural("gigaoctet"),
-        "Mo": _plural("mégaoctet"),
-    },
-    scales={
-        "mille": Noun("mille", "mille"),
-        "million": _MILLION,
-        "millions": _MILLION,
-        "milliard": _MILLIARD,
-        "milliards": _MILLIARD,
-        "Md": _MILLIARD,
-    },
-    fractions={
-        (1, 2): "un demi",
-        (1, 3): "un tiers",
-        (2, 3): "deux tiers",
-        (1, 4): "un quart",
-        (3, 4): "trois quarts",
-        (1, 5): "un cinquième",
-        (1, 8): "un huitième",
-    },
+    currencies=by_name(
+        {
+            "€ EUR": Currency(plural_s("euro"), plural_s("centime")),
+            "$ USD": Currency(plural_s("dollar"), plural_s("cent")),
+            "£ GBP": Currency(plural_s("livre", "f"), Noun("penny", "pence")),
+            "CHF": Currency(plural_s("franc suisse"), plural_s("centime")),
+            "¥": Currency(plural_s("yen")),
+        }
+    ),
+    units=_UNITS,
+    scales=by_name(
+        {
+            "mille": invariable("mille"),
+            "million millions": plural_s("million"),
+            "milliard milliards Md": plural_s("milliard"),
+        }
+    ),
+    fractions=fractions(
+        "un demi|un tiers|deux tiers|un quart|trois quarts|un cinquième|un huitième"
+    ),
     mixed=" et ",
     money="{major} {minor}",
     of_scale=_of,
     singular_below=2.0,
-    months={name: index + 1 for index, name in enumerate(_MONTHS)},
-    abbreviations=_abbreviations(),
+    months=numbered(_MONTHS),
+    abbreviations=_ABBREVIATIONS,
     phones=r"0\d(?:[ .-]\d{2}){4}",
     glued=r"(?P<hour>[01]?\d|2[0-4]) ?h ?(?P<minute>[0-5]\d)?(?!\w)",
     clock_words=("h",),

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from realtime_tts.text.languages.language import Abbreviation, Currency, Kind, Language, Noun
+from realtime_tts.text.languages.language import YEARS, Currency, Kind, Language, Noun
+from realtime_tts.text.languages.numerals import by_powers
+from realtime_tts.text.languages.tables import (
+    abbreviations,
+    by_name,
+    fractions,
+    invariable,
+    nouns,
+    numbered,
+)
 
 _SMALL = (
     "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn"
@@ -10,9 +19,9 @@ _SMALL = (
 ).split()
 _TENS = "  zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig".split(" ")
 _POWERS = (
-    (10**12, "Billion", "Billionen"),
-    (10**9, "Milliarde", "Milliarden"),
-    (10**6, "Million", "Millionen"),
+    (10**12, "eine Billion", "Billionen"),
+    (10**9, "eine Milliarde", "Milliarden"),
+    (10**6, "eine Million", "Millionen"),
 )
 _MONTHS = (
     "Januar Februar März April Mai Juni Juli August September Oktober November Dezember"
@@ -32,14 +41,12 @@ def count(n: int, gender: str) -> str:
 
 
 def _millions(n: int, one: str) -> str:
-    words = []
-    for power, single, several in _POWERS:
-        many, n = divmod(n, power)
-        if many:
-            words.append(f"eine {single}" if many == 1 else f"{_thousands(many, 'eins')} {several}")
-    if n or not words:
-        words.append(_thousands(n, one))
-    return " ".join(words)
+    return by_powers(
+        n,
+        _POWERS,
+        lambda many: _thousands(many, "eins"),
+        lambda rest: _thousands(rest, one),
+    )
 
 
 def _thousands(n: int, one: str) -> str:
@@ -96,36 +103,43 @@ def date(day: int, month: int, in_year: int | None, previous: str) -> str:
     words = f"{ordinal(day, previous)} {_MONTHS[month - 1]}"
     if in_year is None:
         return words
-    return f"{words} {year(in_year) if 1100 <= in_year < 2100 else cardinal(in_year)}"
+    return f"{words} {year(in_year) if in_year in YEARS else cardinal(in_year)}"
 
 
-def _abbreviations() -> dict[str, Abbreviation]:
-    table = {}
-    for kind, pairs in (
-        (Kind.TITLE, "Dr Doktor|Prof Professor|Hr Herr|Fr Frau|St Sankt"),
-        (
-            Kind.PHRASE,
-            "z.B zum Beispiel|d.h das heißt|u.a unter anderem|ca circa|bzw beziehungsweise"
-            "|vgl vergleiche|inkl inklusive|zzgl zuzüglich|evtl eventuell|ggf gegebenenfalls",
-        ),
-        (Kind.LAST, "usw und so weiter|etc et cetera"),
-        (Kind.NUMBER, "Nr Nummer|Kap Kapitel|Abb Abbildung|Bd Band"),
-    ):
-        for pair in pairs.split("|"):
-            short, _, words = pair.partition(" ")
-            table[short] = Abbreviation(words, kind)
-    return table
-
-
-def _same(word: str, gender: str = "m") -> Noun:
-    return Noun(word, word, gender)
-
-
-_CENT = _same("Cent")
-_EURO, _DOLLAR = Currency(_same("Euro"), _CENT), Currency(_same("Dollar"), _CENT)
-_POUND = Currency(_same("Pfund", "n"), _same("Pence"))
-_MILLION = Noun("Million", "Millionen", "f")
-_MILLIARDE = Noun("Milliarde", "Milliarden", "f")
+_ABBREVIATIONS = abbreviations(
+    {
+        Kind.TITLE: "Dr Doktor|Prof Professor|Hr Herr|Fr Frau|St Sankt",
+        Kind.PHRASE: "z.B zum Beispiel|d.h das heißt|u.a unter anderem|ca circa"
+        "|bzw beziehungsweise|vgl vergleiche|inkl inklusive|zzgl zuzüglich|evtl eventuell"
+        "|ggf gegebenenfalls",
+        Kind.LAST: "usw und so weiter|etc et cetera",
+        Kind.NUMBER: "Nr Nummer|Kap Kapitel|Abb Abbildung|Bd Band",
+    }
+)
+_UNITS = (
+    nouns(
+        invariable,
+        "km Kilometer|m Meter|cm Zentimeter|mm Millimeter|l Liter|ml Milliliter"
+        "|km/h Kilometer pro Stunde|m/s Meter pro Sekunde|m² Quadratmeter|km² Quadratkilometer"
+        "|m³ Kubikmeter",
+    )
+    | nouns(
+        invariable,
+        "kg Kilogramm|g Gramm|mg Milligramm|Uhr Uhr|°C Grad Celsius|kW Kilowatt|W Watt|V Volt"
+        "|Hz Hertz|GB Gigabyte|MB Megabyte",
+        "n",
+    )
+    | by_name(
+        {
+            "h Std": Noun("Stunde", "Stunden", "f"),
+            "min Min": Noun("Minute", "Minuten", "f"),
+            "s": Noun("Sekunde", "Sekunden", "f"),
+            "ms": Noun("Millisekunde", "Millisekunden", "f"),
+            "kWh": Noun("Kilowattstunde", "Kilowattstunden", "f"),
+        }
+    )
+)
+_CENT = invariable("Cent")
 
 GERMAN = Language(
     name="german",
@@ -145,77 +159,36 @@ GERMAN = Language(
     plus="plus",
     to="bis",
     percent="Prozent",
-    degrees=_same("Grad", "n"),
+    degrees=invariable("Grad", "n"),
     number_sign="Nummer",
     and_sign="und",
     operators={"+": "plus", "=": "gleich", "×": "mal", "*": "mal", "÷": "geteilt durch"},
-    currencies={
-        "€": _EURO,
-        "EUR": _EURO,
-        "$": _DOLLAR,
-        "USD": _DOLLAR,
-        "£": _POUND,
-        "GBP": _POUND,
-        "CHF": Currency(_same("Franken"), _same("Rappen")),
-        "¥": Currency(_same("Yen")),
-    },
-    units={
-        "km": _same("Kilometer"),
-        "m": _same("Meter"),
-        "cm": _same("Zentimeter"),
-        "mm": _same("Millimeter"),
-        "kg": _same("Kilogramm", "n"),
-        "g": _same("Gramm", "n"),
-        "mg": _same("Milligramm", "n"),
-        "l": _same("Liter"),
-        "ml": _same("Milliliter"),
-        "Uhr": _same("Uhr", "n"),
-        "h": Noun("Stunde", "Stunden", "f"),
-        "Std": Noun("Stunde", "Stunden", "f"),
-        "min": Noun("Minute", "Minuten", "f"),
-        "Min": Noun("Minute", "Minuten", "f"),
-        "s": Noun("Sekunde", "Sekunden", "f"),
-        "ms": Noun("Millisekunde", "Millisekunden", "f"),
-        "km/h": _same("Kilometer pro Stunde"),
-        "m/s": _same("Meter pro Sekunde"),
-        "m²": _same("Quadratmeter"),
-        "km²": _same("Quadratkilometer"),
-        "m³": _same("Kubikmeter"),
-        "°C": _same("Grad Celsius", "n"),
-        "kW": _same("Kilowatt", "n"),
-        "kWh": Noun("Kilowattstunde", "Kilowattstunden", "f"),
-        "W": _same("Watt", "n"),
-        "V": _same("Volt", "n"),
-        "Hz": _same("Hertz", "n"),
-        "GB": _same("Gigabyte", "n"),
-        "MB": _same("Megabyte", "n"),
-    },
-    scales={
-        "Tausend": _same("tausend"),
-        "Million": _MILLION,
-        "Millionen": _MILLION,
-        "Mio": _MILLION,
-        "Mio.": _MILLION,
-        "Milliarde": _MILLIARDE,
-        "Milliarden": _MILLIARDE,
-        "Mrd": _MILLIARDE,
-        "Mrd.": _MILLIARDE,
-    },
-    fractions={
-        (1, 2): "ein halb",
-        (1, 3): "ein Drittel",
-        (2, 3): "zwei Drittel",
-        (1, 4): "ein Viertel",
-        (3, 4): "drei Viertel",
-        (1, 5): "ein Fünftel",
-        (1, 8): "ein Achtel",
-    },
+    currencies=by_name(
+        {
+            "€ EUR": Currency(invariable("Euro"), _CENT),
+            "$ USD": Currency(invariable("Dollar"), _CENT),
+            "£ GBP": Currency(invariable("Pfund", "n"), invariable("Pence")),
+            "CHF": Currency(invariable("Franken"), invariable("Rappen")),
+            "¥": Currency(invariable("Yen")),
+        }
+    ),
+    units=_UNITS,
+    scales=by_name(
+        {
+            "Tausend": invariable("tausend"),
+            "Million Millionen Mio Mio.": Noun("Million", "Millionen", "f"),
+            "Milliarde Milliarden Mrd Mrd.": Noun("Milliarde", "Milliarden", "f"),
+        }
+    ),
+    fractions=fractions(
+        "ein halb|ein Drittel|zwei Drittel|ein Viertel|drei Viertel|ein Fünftel|ein Achtel"
+    ),
     mixed=" und ",
     money="{major} {minor}",
     date_mark=".",
     dotted_ordinals=True,
     clock_words=("Uhr",),
     glued=r"(?P<hour>[01]?\d|2[0-4])\.(?P<minute>[0-5]\d) ?Uhr",
-    months={name: index + 1 for index, name in enumerate(_MONTHS)} | {"Jänner": 1},
-    abbreviations=_abbreviations(),
+    months=numbered(_MONTHS) | {"Jänner": 1},
+    abbreviations=_ABBREVIATIONS,
 )

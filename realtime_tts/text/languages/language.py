@@ -24,6 +24,10 @@ class Currency:
     minor: Noun | None = None
 
 
+YEARS = range(1100, 2100)
+"""Numbers of four digits that are read as years where nothing says otherwise."""
+
+
 class Kind(Enum):
     """What an abbreviation is; it decides what becomes of its full stop."""
 
@@ -50,7 +54,7 @@ class Language:
     """One language. Numbers are at least 0 and below 10**15 in all of its functions.
 
     `cardinal(n)`; `count(n, gender)`: before a noun; `ordinal(n, mark)`: the mark is what was
-    written behind the digits, or the word before them in a date; `year(n)`: 1100 to 2099;
+    written behind the digits, or the word before them in a date; `year(n)`: in `YEARS`;
     `time(hour, minute, second or None, half)`: half is "", "am" or "pm"; `date(day, month, year or
     None, previous)`: `previous` is the word before it.
     """

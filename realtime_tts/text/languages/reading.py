@@ -49,6 +49,8 @@ class NumberReader(AmountWords):
             self._range,
             self._quantity,
         )
+        self._rules_of_signs = (self._phone, self._range, self._quantity)
+        """For what begins with a sign or a parenthesis."""
 
     def extent(self, text: str, at: int, ended: bool, stop: Callable[[str], bool]) -> int | None:
         """As `NumberExtents.extent`."""
@@ -62,7 +64,7 @@ class NumberReader(AmountWords):
         if alone and self.language.spaced and previous not in self.language.dials:
             number = alone["one"] or alone["first"]
             return Reading(len(number), self._number(number, yearly=True))
-        for rule in self._rules:
+        for rule in self._rules if text[0].isdecimal() else self._rules_of_signs:
             reading = rule(text, previous)
             if reading is not None:
                 return reading

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from realtime_tts.text.languages.language import Abbreviation, Currency, Kind, Language, Noun
+from realtime_tts.text.languages.language import Currency, Kind, Language, Noun
+from realtime_tts.text.languages.numerals import by_powers
+from realtime_tts.text.languages.tables import (
+    abbreviations,
+    by_name,
+    fractions,
+    invariable,
+    nouns,
+    plural_s,
+)
 
 _SMALL = (
     "cero uno dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince"
@@ -17,6 +26,8 @@ _HUNDREDS = (
 _MONTHS = (
     "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre"
 ).split()
+_MILLIONS = ((10**12, "un billón", "billones"), (10**6, "un millón", "millones"))
+_THOUSANDS = ((1000, "mil", "mil"),)
 _ORDINALS = (
     " primer segund tercer cuart quint sext séptim octav noven décim undécim duodécim"
     " decimotercer decimocuart decimoquint decimosext decimoséptim decimoctav decimonoven vigésim"
@@ -24,33 +35,26 @@ _ORDINALS = (
 
 
 def cardinal(n: int) -> str:
-    return _millions(n, "")
+    return count(n, "")
 
 
 def count(n: int, gender: str) -> str:
-    return _millions(n, gender)
-
-
-def _millions(n: int, gender: str) -> str:
-    words = []
-    for power, single, several in ((10**12, "billón", "billones"), (10**6, "millón", "millones")):
-        many, n = divmod(n, power)
-        if many:
-            words.append(f"un {single}" if many == 1 else f"{_thousands(many, 'm')} {several}")
-    if n or not words:
-        words.append(_thousands(n, gender))
-    return " ".join(words)
+    """gender "": the number stands alone."""
+    return by_powers(
+        n,
+        _MILLIONS,
+        lambda many: _thousands(many, "m"),
+        lambda rest: _thousands(rest, gender),
+    )
 
 
 def _thousands(n: int, gender: str) -> str:
-    thousands, rest = divmod(n, 1000)
-    words = []
-    if thousands:
-        before = "f" if gender == "f" else "m"
-        words.append("mil" if thousands == 1 else f"{_hundreds(thousands, before)} mil")
-    if rest or not thousands:
-        words.append(_hundreds(rest, gender))
-    return " ".join(words)
+    return by_powers(
+        n,
+        _THOUSANDS,
+        lambda many: _hundreds(many, gender or "m"),
+        lambda rest: _hundreds(rest, gender),
+    )
 
 
 def _hundreds(n: int, gender: str) -> str:
@@ -67,7 +71,6 @@ def _hundreds(n: int, gender: str) -> str:
 
 
 def _below_hundred(n: int, gender: str) -> str:
-    """gender "": the number stands alone."""
     if n < 30:
         word = _SMALL[n]
     else:
@@ -104,33 +107,30 @@ def date(day: int, month: int, in_year: int | None, previous: str) -> str:
     return words if in_year is None else f"{words} de {cardinal(in_year)}"
 
 
-def _plural(words: str, gender: str = "m") -> Noun:
-    first, space, rest = words.partition(" ")
-    return Noun(words, f"{first}s{space}{rest}", gender)
-
-
-def _abbreviations() -> dict[str, Abbreviation]:
-    table = {}
-    for kind, pairs in (
-        (
-            Kind.TITLE,
-            "Sr señor|Sra señora|Srta señorita|Dr doctor|Dra doctora|Prof profesor|D don|Dña doña"
-            "|Ud usted|Uds ustedes",
-        ),
-        (Kind.PHRASE, "p.ej por ejemplo|aprox aproximadamente|pág página|tel teléfono"),
-        (Kind.LAST, "etc etcétera|Avda Avenida"),
-        (Kind.NUMBER, "núm número|Núm Número"),
-    ):
-        for pair in pairs.split("|"):
-            short, _, words = pair.partition(" ")
-            table[short] = Abbreviation(words, kind)
-    return table
-
-
-_EURO = Currency(_plural("euro"), _plural("céntimo"))
-_DOLLAR = Currency(Noun("dólar", "dólares"), _plural("centavo"))
-_POUND = Currency(_plural("libra", "f"), Noun("penique", "peniques"))
-_MILLON = Noun("millón", "millones")
+_ABBREVIATIONS = abbreviations(
+    {
+        Kind.TITLE: "Sr señor|Sra señora|Srta señorita|Dr doctor|Dra doctora|Prof profesor|D don"
+        "|Dña doña|Ud usted|Uds ustedes",
+        Kind.PHRASE: "p.ej por ejemplo|aprox aproximadamente|pág página|tel teléfono",
+        Kind.LAST: "etc etcétera|Avda Avenida",
+        Kind.NUMBER: "núm número|Núm Número",
+    }
+)
+_UNITS = (
+    nouns(
+        plural_s,
+        "km kilómetro|m metro|cm centímetro|mm milímetro|kg kilogramo|g gramo|mg miligramo"
+        "|l litro|L litro|ml mililitro|min minuto|s segundo|ms milisegundo"
+        "|km/h kilómetro por hora|m/s metro por segundo|°C grado Celsius|kW kilovatio|W vatio"
+        "|V voltio|Hz hercio|GB gigabyte|MB megabyte",
+    )
+    | nouns(plural_s, "h hora", "f")
+    | {
+        "m²": Noun("metro cuadrado", "metros cuadrados"),
+        "km²": Noun("kilómetro cuadrado", "kilómetros cuadrados"),
+        "m³": Noun("metro cúbico", "metros cúbicos"),
+    }
+)
 
 SPANISH = Language(
     name="spanish",
@@ -150,63 +150,34 @@ SPANISH = Language(
     plus="más",
     to="a",
     percent="por ciento",
-    degrees=_plural("grado"),
+    degrees=plural_s("grado"),
     number_sign="número",
     and_sign="y",
     operators={"+": "más", "=": "igual a", "×": "por", "*": "por", "÷": "dividido entre"},
-    currencies={
-        "€": _EURO,
-        "EUR": _EURO,
-        "$": _DOLLAR,
-        "USD": _DOLLAR,
-        "£": _POUND,
-        "GBP": _POUND,
-        "CHF": Currency(_plural("franco"), _plural("céntimo")),
-        "¥": Currency(Noun("yen", "yenes")),
-    },
-    units={
-        "km": _plural("kilómetro"),
-        "m": _plural("metro"),
-        "cm": _plural("centímetro"),
-        "mm": _plural("milímetro"),
-        "kg": _plural("kilogramo"),
-        "g": _plural("gramo"),
-        "mg": _plural("miligramo"),
-        "l": _plural("litro"),
-        "L": _plural("litro"),
-        "ml": _plural("mililitro"),
-        "h": _plural("hora", "f"),
-        "min": _plural("minuto"),
-        "s": _plural("segundo"),
-        "ms": _plural("milisegundo"),
-        "km/h": _plural("kilómetro por hora"),
-        "m/s": _plural("metro por segundo"),
-        "m²": Noun("metro cuadrado", "metros cuadrados"),
-        "km²": Noun("kilómetro cuadrado", "kilómetros cuadrados"),
-        "m³": Noun("metro cúbico", "metros cúbicos"),
-        "°C": _plural("grado Celsius"),
-        "kW": Noun("kilovatio", "kilovatios"),
-        "W": _plural("vatio"),
-        "V": _plural("voltio"),
-        "Hz": Noun("hercio", "hercios"),
-        "GB": Noun("gigabyte", "gigabytes"),
-        "MB": Noun("megabyte", "megabytes"),
-    },
-    scales={"mil": Noun("mil", "mil"), "millón": _MILLON, "millones": _MILLON},
-    fractions={
-        (1, 2): "un medio",
-        (1, 3): "un tercio",
-        (2, 3): "dos tercios",
-        (1, 4): "un cuarto",
-        (3, 4): "tres cuartos",
-        (1, 5): "un quinto",
-        (1, 8): "un octavo",
-    },
+    currencies=by_name(
+        {
+            "€ EUR": Currency(plural_s("euro"), plural_s("céntimo")),
+            "$ USD": Currency(Noun("dólar", "dólares"), plural_s("centavo")),
+            "£ GBP": Currency(plural_s("libra", "f"), plural_s("penique")),
+            "CHF": Currency(plural_s("franco"), plural_s("céntimo")),
+            "¥": Currency(Noun("yen", "yenes")),
+        }
+    ),
+    units=_UNITS,
+    scales=by_name(
+        {
+            "mil": invariable("mil"),
+            "millón millones": Noun("millón", "millones"),
+        }
+    ),
+    fractions=fractions(
+        "un medio|un tercio|dos tercios|un cuarto|tres cuartos|un quinto|un octavo"
+    ),
     mixed=" y ",
     money="{major} con {minor}",
     of_scale=lambda noun: f" de {noun}",
     singular_below=0.0,
     halves={"am": "am", "pm": "pm", "a.m": "am", "p.m": "pm", "a.m.": "am", "p.m.": "pm"},
-    abbreviations=_abbreviations(),
+    abbreviations=_ABBREVIATIONS,
     whole_decimals=True,
 )

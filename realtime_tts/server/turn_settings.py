@@ -1,0 +1,47 @@
+"""What a session's settings mean for one turn, to the engine and to the text."""
+
+from __future__ import annotations
+
+import secrets
+
+from realtime_tts.engine.interface import SamplerSettings, SamplingSettings, UtteranceSpec
+from realtime_tts.protocol.settings import Sampling, SessionSettings
+from realtime_tts.server.engine_host import EngineHost
+from realtime_tts.text.languages import Language, language_for
+
+
+def number_language(settings: SessionSettings, engine: EngineHost) -> Language | None:
+    """The language to say numbers in; None leaves them to the checkpoint.
+
+    Where a checkpoint speaks one language only, a session need not name it.
+    """
+    if settings.text_normalization == "off":
+        return None
+    info = engine.info_for(settings.model, settings.voice)
+    if settings.text_normalization == "auto" and not info.text_normalization:
+        return None
+    names = [name for name in info.languages if name != "auto"]
+    named = (settings.language or "auto").lower() != "auto"
+    return language_for(settings.language if named or len(names) != 1 else names[0])
+
+
+def utterance_spec(settings: SessionSettings) -> UtteranceSpec:
+    """What the engine is told about a turn with these settings; without a seed, a fresh one."""
+    return UtteranceSpec(
+        model=settings.model,
+        voice=settings.voice,
+        language=settings.language,
+        instructions=settings.instructions,
+        seed=secrets.randbits(63) if settings.seed is None else settings.seed,
+        sampling=_sampling(settings.sampling),
+        layout=settings.layout,
+    )
+
+
+def _sampling(sampling: Sampling) -> SamplingSettings:
+    predictor = sampling.predictor
+    return SamplingSettings(
+        talker=SamplerSettings(sampling.temperature, sampling.top_k, sampling.top_p),
+        predictor=SamplerSettings(predictor.temperature, predictor.top_k, predictor.top_p),
+        repetition_penalty=sampling.repetition_penalty,
+    )

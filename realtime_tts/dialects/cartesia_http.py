@@ -28,6 +28,7 @@ from realtime_tts.dialects.http import (
     timed_sounds,
 )
 from realtime_tts.dialects.languages import our_language
+from realtime_tts.dialects.models import our_model
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.parsing import ProtocolError, load_object
@@ -113,10 +114,9 @@ class SpeechEndpoint:
     def _open(self, request: Generation, scope: Scope, request_id: str) -> SpeechStream:
         info, limits = self._front.engine.info, self._front.config.limits
         defaults = session_defaults(info, limits.max_lead_seconds)
-        models = [one.model for one in info.models or (info,)]
         settings = replace(
             defaults,
-            model=request.model_id if request.model_id in models else None,
+            model=our_model(request.model_id, info),
             voice=our_voice(request, self._front.voice_names()) or defaults.voice,
             language=our_language(request.language, info),
         )

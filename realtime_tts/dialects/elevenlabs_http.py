@@ -20,7 +20,6 @@ from realtime_tts.dialects.elevenlabs_request import (
     DEFAULT_FORMAT,
     Body,
     check_format,
-    our_model,
     our_voice,
     parse_body,
 )
@@ -35,6 +34,7 @@ from realtime_tts.dialects.http import (
     timed_sounds,
 )
 from realtime_tts.dialects.languages import our_language
+from realtime_tts.dialects.models import our_model
 from realtime_tts.dialects.timing import Timed, characters_of
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure

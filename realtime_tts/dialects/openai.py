@@ -29,6 +29,7 @@ from realtime_tts.dialects.http import (
     read_body,
     sounds,
 )
+from realtime_tts.dialects.models import model_names, our_model
 from realtime_tts.dialects.openai_answer import (
     Answer,
     ApiError,
@@ -44,7 +45,6 @@ from realtime_tts.dialects.openai_request import (
     parse_request,
     usage,
 )
-from realtime_tts.engine.interface import EngineInfo
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.front import Front, session_defaults, wire_limits
@@ -88,7 +88,7 @@ class ModelsEndpoint:
 
     def _answer(self, asked: str | None) -> dict[str, Any]:
         _ready(self._front)
-        names = _models(self._front.engine.info)
+        names = model_names(self._front.engine.info)
         if asked is None:
             return {"object": "list", "data": [self._model(name) for name in names]}
         if asked not in names:
@@ -186,7 +186,7 @@ class SpeechEndpoint:
         defaults = session_defaults(info, limits.max_lead_seconds)
         return replace(
             defaults,
-            model=request.model if request.model in _models(info) else None,
+            model=our_model(request.model, info),
             voice=our_voice(request.voice_name, self._front.voice_names()) or defaults.voice,
             language=request.language,
             instructions=request.instructions or None,
@@ -209,11 +209,6 @@ class SpeechEndpoint:
                 "reason": stream.reason,
             }
         )
-
-
-def _models(info: EngineInfo) -> tuple[str, ...]:
-    """Names of the loaded checkpoints."""
-    return tuple(one.model for one in info.models or (info,))
 
 
 def _ready(front: Front) -> None:

@@ -12,20 +12,13 @@ before it was heard (utterance.py). All turns of a service share one socket.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Coroutine
+from collections.abc import AsyncGenerator
 from typing import Any, ClassVar
 
 from realtime_tts.adapters.link import Link
 from realtime_tts.adapters.utterance import Utterance
 from realtime_tts.client import DEFAULT_SERVER, Backoff, RealtimeTTS
-from realtime_tts.errors import (
-    ClientError,
-    ConfigError,
-    ConnectionLost,
-    HandshakeRefused,
-    RealtimeTTSError,
-    RequestError,
-)
+from realtime_tts.errors import ClientError
 from realtime_tts.protocol.messages import SAMPLE_RATE
 
 try:
@@ -33,23 +26,20 @@ try:
     from pipecat.frames.frames import (
         BotStartedSpeakingFrame,
         BotStoppedSpeakingFrame,
-        CancelFrame,
         EndFrame,
         Frame,
         InterruptionFrame,
-        StartFrame,
         TTSAudioRawFrame,
         TTSStoppedFrame,
     )
     from pipecat.processors.frame_processor import FrameDirection
     from pipecat.services.settings import TTSSettings
-    from pipecat.services.tts_service import TextAggregationMode, TTSService
+    from pipecat.services.tts_service import TextAggregationMode
     from pipecat.transcriptions.language import Language
-    from pipecat.utils.errors import ErrorCategory
     from pipecat.utils.tracing.service_decorators import traced_tts
 
     from realtime_tts.adapters.pipecat_audio import Resampler
-    from realtime_tts.adapters.pipecat_errors import category
+    from realtime_tts.adapters.pipecat_connection import ConnectedService
     from realtime_tts.adapters.pipecat_settings import (
         OPTIONS,
         RealtimeTTSSettings,
@@ -80,7 +70,7 @@ _ANSWER_SECONDS = 1.0
 """How long the end of a pipeline waits for what the server says of an interruption."""
 
 
-class RealtimeTTSService(TTSService):
+class RealtimeTTSService(ConnectedService):
     """Text-to-speech by a realtime-tts server.
 
     Event handlers, besides those of every TTSService:
@@ -91,7 +81,6 @@ class RealtimeTTSService(TTSService):
     """
 
     Settings: ClassVar[type[RealtimeTTSSettings]] = RealtimeTTSSettings
-    _settings: RealtimeTTSSettings
 
     def __init__(
         self,
@@ -122,7 +111,12 @@ class RealtimeTTSService(TTSService):
         if settings is not None:
             initial.apply_update(settings)
         kwargs.setdefault("stop_frame_timeout_s", _CONTEXT_SECONDS)
+
+        def client(options: dict[str, Any]) -> RealtimeTTS:
+            return RealtimeTTS(server, api_key=api_key, backoff=backoff, **options)
+
         super().__init__(
+            Link(client, session_options(initial), backoff.give_up_after),
             push_start_frame=True,
             append_trailing_space=True,  # between sentences; tokens bring their own
             sample_rate=sample_rate,
@@ -130,19 +124,12 @@ class RealtimeTTSService(TTSService):
             settings=initial,
             **kwargs,
         )
-
-        def client(options: dict[str, Any]) -> RealtimeTTS:
-            return RealtimeTTS(server, api_key=api_key, backoff=backoff, **options)
-
-        self._link = Link(client, session_options(initial), backoff.give_up_after)
         self._utterances: dict[str, Utterance] = {}
         self._last: tuple[str, Utterance] | None = None
         self._room = asyncio.Semaphore(_TURNS_AT_THE_SERVER)
         self._applying: asyncio.Task[None] | None = None
-        self._tasks: set[asyncio.Task[Any]] = set()
         self._interrupts: set[asyncio.Task[None]] = set()
         self._bot_speaking = False
-        self._closed = False
         self._register_event_handler("on_speech_interrupted")
 
     def can_generate_metrics(self) -> bool:
@@ -158,12 +145,7 @@ class RealtimeTTSService(TTSService):
         """The server's name for it, such as `english` for en-GB; None: passed on as it is."""
         return server_language(language)
 
-    # The pipeline's life
-
-    async def start(self, frame: StartFrame) -> None:
-        """Begin to connect; what is spoken meanwhile waits."""
-        await super().start(frame)
-        self._spawn(self._connect(), "connect")
+    # The pipeline's frames
 
     async def stop(self, frame: EndFrame) -> None:
         """Speak what there is, then disconnect."""
@@ -172,16 +154,6 @@ class RealtimeTTSService(TTSService):
         await super().stop(frame)
         if self._interrupts:  # the server's answers, which may be on their way
             await asyncio.wait(self._interrupts, timeout=_ANSWER_SECONDS)
-        await self._disconnect()
-
-    async def cancel(self, frame: CancelFrame) -> None:
-        """Disconnect; the server stops at once."""
-        await super().cancel(frame)
-        await self._disconnect()
-
-    async def cleanup(self) -> None:
-        """Release the connection, however the pipeline ended."""
-        await super().cleanup()
         await self._disconnect()
 
     async def process_frame(self, frame: Frame, direction: FrameDirection) -> None:
@@ -336,56 +308,6 @@ class RealtimeTTSService(TTSService):
             await asyncio.wait([before])
         for utterance in earlier:
             await utterance.wait_begun()
-        try:
-            await self._link.change(options, previous)
-        except (RequestError, ConfigError) as error:
-            self._restore(options, previous)
-            said = f"the settings stay as they were: {error}"
-            await self.push_error(said, error, category=ErrorCategory.APPLICATION)
-        except RealtimeTTSError as error:
-            await self._report(error)
+        await self._change(options, previous)
         if not self._utterances:
             await self._link.close_retired()
-
-    def _restore(self, refused: dict[str, Any], previous: dict[str, Any]) -> None:
-        for name, old in previous.items():
-            if getattr(self._settings, name) == refused.get(name):  # not changed again since
-                setattr(self._settings, name, old)
-        if not self._link.connected:
-            self._link.renew(session_options(self._settings))
-
-    # The connection
-
-    async def _connect(self, *, report: bool = True) -> None:
-        try:
-            await self._link.connect()
-        except RealtimeTTSError as error:
-            if report:  # otherwise it is for the utterance that needs the connection
-                await self._report(error)
-        else:
-            await self._call_event_handler("on_connected")
-
-    async def _disconnect(self) -> None:
-        if self._closed:
-            return
-        self._closed = True
-        for task in list(self._tasks):
-            await self.cancel_task(task)
-        await self._link.close()
-        await self._call_event_handler("on_disconnected")
-
-    # Errors
-
-    def _classify_error(self, exception: Exception) -> ErrorCategory | None:
-        return category(exception)
-
-    async def _report(self, error: Exception) -> None:
-        if isinstance(error, ConnectionLost | HandshakeRefused):
-            await self._call_event_handler("on_connection_error", str(error))
-        await self.push_error(str(error), error)
-
-    def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
-        task: asyncio.Task[None] = self.create_task(work, name=name)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task

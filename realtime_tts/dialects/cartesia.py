@@ -20,6 +20,7 @@ from realtime_tts.dialects.cartesia_http import http_routes
 from realtime_tts.dialects.cartesia_request import Generation, our_voice, parse
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
 from realtime_tts.dialects.languages import our_language
+from realtime_tts.dialects.models import our_model
 from realtime_tts.dialects.socket import SpeechSocket
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
@@ -103,9 +104,8 @@ class CartesiaSocket(SpeechSocket):
         info = self.front.engine.info
         wanted = request.output_format
         wanted.check()
-        models = [one.model for one in info.models or (info,)]
         settings = self.settings(
-            model=request.model_id if request.model_id in models else None,
+            model=our_model(request.model_id, info),
             voice=our_voice(request, self.front.voice_names()),
             language=our_language(request.language, info),
         )

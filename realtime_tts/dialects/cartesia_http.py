@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import secrets
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
@@ -19,18 +18,22 @@ from realtime_tts.audio.encoders import Encoder
 from realtime_tts.dialects import cartesia_answer as answer
 from realtime_tts.dialects.cartesia_request import Generation, our_voice, parse
 from realtime_tts.dialects.http import (
-    BodyTooLarge,
+    EVENTS,
     ClientGone,
     Reply,
     answering,
-    read_body,
+    check_text,
+    client_of,
+    new_request_id,
+    read_object,
     sounds,
     timed_sounds,
 )
 from realtime_tts.dialects.languages import our_language
+from realtime_tts.dialects.models import our_model
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
-from realtime_tts.protocol.parsing import ProtocolError, load_object
+from realtime_tts.protocol.parsing import ProtocolError
 from realtime_tts.server.front import Front, session_defaults, wire_limits
 from realtime_tts.server.speech import SpeechError, SpeechStream
 
@@ -38,7 +41,6 @@ log = logging.getLogger(__name__)
 
 BYTES_PATH, SSE_PATH, VOICES_PATH = "/tts/bytes", "/tts/sse", "/voices"
 
-_BODY_BYTES_PER_CHAR = 12  # `\ud83d\ude00`: what a JSON string can make of one character
 _FIRST_PAGED_VERSION = "2025"
 _BORN = "1970-01-01T00:00:00Z"
 
@@ -63,22 +65,21 @@ class SpeechEndpoint:
         if scope["method"] != "POST":
             await answer.wrong_method(scope["method"], "POST")(scope, receive, send)
             return
-        request_id = f"req_{secrets.token_hex(12)}"
-        reply = _Reply(scope, receive, send, request_id, events=self._events)
+        reply = Reply(scope, receive, send, new_request_id())
         try:
             self._front.admit()
             await self._speak(scope, receive, reply)
         except ClientGone:
             return
         except (RequestError, ProtocolError) as error:
-            await reply.fail(answer.bad_request(error))
+            await _fail(reply, answer.bad_request(error))
         except SpeechError as error:
-            await reply.fail(error.failure)
+            await _fail(reply, error.failure)
         except Exception:
-            log.exception("cartesia.bug", extra={"fields": {"request": request_id}})
-            await reply.fail(TurnFailure("internal", "a fault of the server", False))
+            log.exception("cartesia.bug", extra={"fields": {"request": reply.request_id}})
+            await _fail(reply, TurnFailure("internal", "a fault of the server", False))
 
-    async def _speak(self, scope: Scope, receive: Receive, reply: _Reply) -> None:
+    async def _speak(self, scope: Scope, receive: Receive, reply: Reply) -> None:
         request = await self._read(receive)
         encoder = request.output_format.open()
         try:
@@ -90,38 +91,26 @@ class SpeechEndpoint:
             stream.feed(request.transcript)
             stream.end()
             if self._events:
-                await reply.send_all("text/event-stream", _events(stream, encoder, request))
+                await reply.send_all(EVENTS, _events(stream, encoder, request))
             else:
                 await reply.send_all(encoder.media_type, sounds(stream, encoder))
 
     async def _read(self, receive: Receive) -> Generation:
         limits = wire_limits(self._front.config, self._front.engine.info)
-        max_bytes = _BODY_BYTES_PER_CHAR * limits.max_text_chars + limits.max_message_bytes
-        try:
-            body = await read_body(receive, max_bytes)
-            request = parse(load_object(body.decode()))
-        except BodyTooLarge:
-            raise RequestError(f"the body must have at most {max_bytes} bytes") from None
-        except UnicodeDecodeError:
-            raise RequestError("the body must be a JSON object in UTF-8") from None
-        chars = len(request.transcript)
-        if not 1 <= chars <= limits.max_text_chars:
-            most = limits.max_text_chars
-            raise RequestError(f"`transcript` must have 1 to {most} characters, it has {chars}")
+        request = parse(await read_object(receive, limits))
+        check_text("transcript", request.transcript, limits)
         return request
 
     def _open(self, request: Generation, scope: Scope, request_id: str) -> SpeechStream:
         info, limits = self._front.engine.info, self._front.config.limits
         defaults = session_defaults(info, limits.max_lead_seconds)
-        models = [one.model for one in info.models or (info,)]
         settings = replace(
             defaults,
-            model=request.model_id if request.model_id in models else None,
+            model=our_model(request.model_id, info),
             voice=our_voice(request, self._front.voice_names()) or defaults.voice,
             language=our_language(request.language, info),
         )
-        client = "{}:{}".format(*(scope.get("client") or ("unknown", 0)))
-        return self._front.open_speech(request_id, settings, client)
+        return self._front.open_speech(request_id, settings, client_of(scope))
 
 
 class VoicesEndpoint:
@@ -206,18 +195,6 @@ def _event(message: dict[str, Any]) -> bytes:
     return f"event: {message['type']}\ndata: {json.dumps(message)}\n\n".encode()
 
 
-class _Reply(Reply):
-    """It says what failed as an event, where those are sent."""
-
-    def __init__(
-        self, scope: Scope, receive: Receive, send: Send, request_id: str, *, events: bool
-    ) -> None:
-        super().__init__(scope, receive, send, request_id)
-        self._events = events
-
-    async def fail(self, failure: TurnFailure) -> None:
-        if self.begun and self._events:
-            await self.send(_event(answer.error(failure, self.request_id)))
-            await self.send(b"", more=False)
-        else:
-            await self.refuse(answer.http_error(failure, self.request_id))
+async def _fail(reply: Reply, failure: TurnFailure) -> None:
+    event = _event(answer.error(failure, reply.request_id))
+    await reply.refuse(answer.http_error(failure, reply.request_id), event)

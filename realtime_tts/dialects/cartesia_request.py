@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from realtime_tts.audio.encoders import Encoder
+from realtime_tts.dialects.fields import read_fields, without_nulls
 from realtime_tts.dialects.formats import open_encoder
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.messages import SAMPLE_RATE
@@ -18,7 +19,6 @@ _SETTLE_SECONDS = 0.3
 """Whole sentences that follow each other faster than this are spoken as one text."""
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
-_AT = re.compile(r" - at `\$\.(?P<path>[\w.]+)")
 _ENCODINGS = ("pcm_s16le", "pcm_f32le", "pcm_mulaw", "pcm_alaw")
 _FORMS = {
     "transcript": "a string",
@@ -112,13 +112,7 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True, rename={"continue_":
 
 def parse(fields: dict[str, Any]) -> Generation:
     """The request in a JSON object. Raises RequestError that names the field at fault."""
-    given = _without_nulls(fields)
-    try:
-        request = msgspec.convert(given, Generation)
-    except msgspec.ValidationError as error:
-        raise _explained(str(error)) from None
-    except UnicodeEncodeError:  # msgspec cannot quote half a character when it complains of one
-        raise RequestError("a field has the wrong type") from None
+    request = read_fields(without_nulls(fields), Generation, _FORMS)
     if request.context_id is not None and not 1 <= len(request.context_id) <= 512:
         raise RequestError(f"`context_id` must be {_FORMS['context_id']}")
     if not 0 <= request.max_buffer_delay_ms <= 5_000:
@@ -159,16 +153,3 @@ def our_voice(request: Generation, voices: Sequence[str]) -> str | None:
         f"there is no voice {name[:40]!r}; this server has {', '.join(voices) or 'none by name'}, "
         "and takes the UUID of any of Cartesia's voices for its own default"
     )
-
-
-def _without_nulls(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _without_nulls(item) for name, item in value.items() if item is not None}
-    return value
-
-
-def _explained(problem: str) -> RequestError:
-    where = _AT.search(problem)
-    name = where["path"] if where else ""
-    form = _FORMS.get(name)
-    return RequestError(problem if form is None else f"`{name}` must be {form}")

@@ -17,6 +17,7 @@ from realtime_tts.dialects.context import Messages, Segment, SpeechContext
 from realtime_tts.dialects.dashscope_answer import Response, deny, error, event, refusal_body
 from realtime_tts.dialects.dashscope_request import Wishes, our_voice, parse_wishes
 from realtime_tts.dialects.languages import our_language
+from realtime_tts.dialects.models import our_model
 from realtime_tts.dialects.single_voice import Manner, SingleVoiceSocket
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
@@ -102,9 +103,8 @@ class DashScopeSocket(SingleVoiceSocket):
 
     def _manner_of(self, wishes: Wishes) -> Manner:
         info = self.front.engine.info
-        models = [one.model for one in info.models or (info,)]
         settings = self.settings(
-            model=self._model if self._model in models else None,
+            model=our_model(self._model, info),
             voice=our_voice(wishes.voice, self.front.voice_names()),
             language=our_language(wishes.language_type, info),
             instructions=wishes.instructions or None,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any, Literal
 
 import msgspec
 
 from realtime_tts.audio.encoders import Encoder
+from realtime_tts.dialects.fields import read_fields
 from realtime_tts.dialects.formats import open_encoder
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.messages import SAMPLE_RATE
@@ -36,7 +36,6 @@ VOICES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """DashScope's system voices, and which of ours may speak for each: the first that there is."""
 
-_AT = re.compile(r" - at `\$\.(?P<path>\w+)")
 _FORMS = {
     "voice": "a string",
     "mode": '"server_commit" or "commit"',
@@ -76,16 +75,7 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
 
 def parse_wishes(fields: dict[str, Any]) -> Wishes:
     """All that a session's updates have asked for so far. Raises RequestError that names a key."""
-    try:
-        wishes = msgspec.convert(fields, Wishes)
-    except msgspec.ValidationError as error:
-        found = _AT.search(str(error))
-        name = found["path"] if found else ""
-        form = _FORMS.get(name)
-        problem = str(error) if form is None else f"`session.{name}` must be {form}"
-        raise RequestError(problem) from None
-    except UnicodeEncodeError:  # msgspec cannot quote half a character when it complains of one
-        raise RequestError("a key of `session` has a wrong value") from None
+    wishes = read_fields(fields, Wishes, _FORMS, within="session")
     for name, usual in (("speech_rate", 1), ("pitch_rate", 1), ("volume", 50)):
         value = getattr(wishes, name)
         if value != usual:

@@ -15,18 +15,17 @@ from realtime_tts.dialects.http import (
     ClientGone,
     Reply,
     answering,
-    read_body,
+    client_of,
+    read_object,
     sounds,
 )
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
-from realtime_tts.protocol.parsing import ProtocolError, TooLarge, load_object
+from realtime_tts.protocol.parsing import ProtocolError, TooLarge
 from realtime_tts.server.front import Front, session_defaults, wire_limits
 from realtime_tts.server.speech import SpeechError
 
 log = logging.getLogger(__name__)
-
-_BODY_BYTES_PER_CHAR = 12  # `\ud83d\ude00`: what a JSON string can make of one character
 
 
 class SpeechEndpoint:
@@ -65,7 +64,7 @@ class SpeechEndpoint:
         info, limits = self._front.engine.info, self._front.config.limits
         defaults = session_defaults(info, limits.max_lead_seconds)
         wanted = http_wanted(request.query_params, defaults, info, self._front.voice_names())
-        client = "{}:{}".format(*(request.scope.get("client") or ("unknown", 0)))
+        client = client_of(request.scope)
         stream = self._front.open_speech(reply.request_id, wanted.settings, client)
         async with answering(stream, receive):
             stream.feed(text)
@@ -77,13 +76,10 @@ class SpeechEndpoint:
     async def _read(self, receive: Receive) -> str:
         limits = wire_limits(self._front.config, self._front.engine.info)
         most = limits.max_text_chars
-        max_bytes = _BODY_BYTES_PER_CHAR * most + limits.max_message_bytes
         try:
-            body = load_object((await read_body(receive, max_bytes)).decode())
-        except BodyTooLarge:
-            raise TooLarge(f"the body must have at most {max_bytes} bytes") from None
-        except UnicodeDecodeError:
-            raise RequestError("the body must be a JSON object in UTF-8") from None
+            body = await read_object(receive, limits)
+        except BodyTooLarge as error:
+            raise TooLarge(str(error)) from None
         text = body.get("text")
         if not isinstance(text, str) or not text:
             raise RequestError("`text`, the text to speak, must be a string that is not empty")

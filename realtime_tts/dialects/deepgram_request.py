@@ -12,6 +12,7 @@ from realtime_tts.audio.encoders import Encoder, require
 from realtime_tts.audio.formats import audio_format
 from realtime_tts.dialects.formats import open_encoder
 from realtime_tts.dialects.languages import our_language
+from realtime_tts.dialects.models import our_model
 from realtime_tts.engine.interface import EngineInfo
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.settings import SessionSettings
@@ -117,7 +118,7 @@ def _wanted(
     sample_rate = _number(query, "sample_rate")
     require(audio_format(encoding, sample_rate, container, bit_rate))
     model, voice, language = query.get("model") or "", None, None
-    checkpoint = model if model in [one.model for one in info.models or (info,)] else None
+    checkpoint = our_model(model, info)
     if model and checkpoint is None:
         voice, language = our_voice(model, voices, info)
     settings = replace(

@@ -6,7 +6,6 @@ import base64
 import contextlib
 import json
 import logging
-import secrets
 from collections.abc import AsyncGenerator
 
 from msgspec.structs import replace
@@ -20,31 +19,31 @@ from realtime_tts.dialects.elevenlabs_request import (
     DEFAULT_FORMAT,
     Body,
     check_format,
-    our_model,
     our_voice,
     parse_body,
 )
 from realtime_tts.dialects.formats import open_encoder
 from realtime_tts.dialects.http import (
-    BodyTooLarge,
     ClientGone,
     Reply,
     answering,
-    read_body,
+    check_text,
+    client_of,
+    new_request_id,
+    read_object,
     sounds,
     timed_sounds,
 )
 from realtime_tts.dialects.languages import our_language
+from realtime_tts.dialects.models import our_model
 from realtime_tts.dialects.timing import Timed, characters_of
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
-from realtime_tts.protocol.parsing import ProtocolError, load_object
+from realtime_tts.protocol.parsing import ProtocolError
 from realtime_tts.server.front import Front, session_defaults, wire_limits
 from realtime_tts.server.speech import SpeechError, SpeechStream
 
 log = logging.getLogger(__name__)
-
-_BODY_BYTES_PER_CHAR = 12  # `\ud83d\ude00`: what a JSON string can make of one character
 
 
 def http_routes(front: Front, prefix: str) -> list[BaseRoute]:
@@ -70,7 +69,7 @@ class SpeechEndpoint:
         if scope["method"] != "POST":
             await answer.wrong_method(scope["method"], "POST")(scope, receive, send)
             return
-        reply = Reply(scope, receive, send, f"req_{secrets.token_hex(12)}")
+        reply = Reply(scope, receive, send, new_request_id())
         try:
             self._front.admit()
             await self._speak(Request(scope), receive, reply)
@@ -103,17 +102,8 @@ class SpeechEndpoint:
 
     async def _read(self, receive: Receive) -> Body:
         limits = wire_limits(self._front.config, self._front.engine.info)
-        max_bytes = _BODY_BYTES_PER_CHAR * limits.max_text_chars + limits.max_message_bytes
-        try:
-            body = parse_body(load_object((await read_body(receive, max_bytes)).decode()))
-        except BodyTooLarge:
-            raise RequestError(f"the body must have at most {max_bytes} bytes") from None
-        except UnicodeDecodeError:
-            raise RequestError("the body must be a JSON object in UTF-8") from None
-        chars = len(body.text)
-        if not 1 <= chars <= limits.max_text_chars:
-            most = limits.max_text_chars
-            raise RequestError(f"`text` must have 1 to {most} characters, it has {chars}")
+        body = parse_body(await read_object(receive, limits))
+        check_text("text", body.text, limits)
         return body
 
     def _open(self, request: Request, body: Body, request_id: str) -> SpeechStream:
@@ -127,8 +117,7 @@ class SpeechEndpoint:
             language=our_language(body.language_code, info),
             seed=body.seed,
         )
-        client = "{}:{}".format(*(request.scope.get("client") or ("unknown", 0)))
-        return self._front.open_speech(request_id, settings, client)
+        return self._front.open_speech(request_id, settings, client_of(request.scope))
 
 
 async def _lines(stream: SpeechStream, encoder: Encoder) -> AsyncGenerator[bytes, None]:

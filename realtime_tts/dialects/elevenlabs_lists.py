@@ -16,7 +16,7 @@ from starlette.types import Scope
 
 from realtime_tts.dialects import elevenlabs_answer as answer
 from realtime_tts.dialects.elevenlabs_answer import is_client
-from realtime_tts.dialects.elevenlabs_request import models_of
+from realtime_tts.dialects.models import model_names
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.server.front import Front, wire_limits
 
@@ -93,7 +93,7 @@ class Lists:
         )
 
     def models(self, request: Request) -> Response:
-        return JSONResponse([self._model(name) for name in models_of(self._front.engine.info)])
+        return JSONResponse([self._model(name) for name in model_names(self._front.engine.info)])
 
     def _names(self) -> list[str]:
         return list(self._front.voice_names())

@@ -11,7 +11,9 @@ import msgspec
 
 from realtime_tts.audio.encoders import require
 from realtime_tts.audio.formats import parse_format
+from realtime_tts.dialects.fields import read_fields, without_nulls
 from realtime_tts.dialects.languages import our_language
+from realtime_tts.dialects.models import our_model
 from realtime_tts.engine.interface import EngineInfo
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.settings import SessionSettings
@@ -28,7 +30,6 @@ Closing = Literal["auto", "drain", "cancel"]
 _FOREIGN_VOICE = re.compile(r"[A-Za-z0-9]{20}")
 _SEED_LIMIT = 2**63
 _ID_CHARS = 512
-_AT = re.compile(r" - at `\$\.(?P<path>[\w.]+)")
 _FORMS = {
     "text": "a string",
     "context_id": f"a string of 1 to {_ID_CHARS} characters",
@@ -177,24 +178,9 @@ def our_voice(name: str, voices: Sequence[str]) -> str | None:
     )
 
 
-def our_model(name: str | None, info: EngineInfo) -> str | None:
-    """The loaded checkpoint of this name, if there is one."""
-    return name if name in models_of(info) else None
-
-
-def models_of(info: EngineInfo) -> list[str]:
-    """Names of the loaded checkpoints."""
-    return [one.model for one in info.models or (info,)]
-
-
 def _converted(fields: Mapping[str, Any], kind: type[S]) -> S:
-    given = _without_nulls({_SPELLINGS.get(name, name): value for name, value in fields.items()})
-    try:
-        found = msgspec.convert(given, kind)
-    except msgspec.ValidationError as error:
-        raise _explained(str(error)) from None
-    except UnicodeEncodeError:  # msgspec cannot quote half a character when it complains of one
-        raise RequestError("a field has the wrong type") from None
+    given = without_nulls({_SPELLINGS.get(name, name): value for name, value in fields.items()})
+    found = read_fields(given, kind, _FORMS)
     speed = found.voice_settings.speed  # type: ignore[attr-defined]
     if speed is not None and speed != 1:
         raise RequestError(
@@ -202,16 +188,3 @@ def _converted(fields: Mapping[str, Any], kind: type[S]) -> S:
             f"pace, and cannot make it {speed:g} times that"
         )
     return found
-
-
-def _without_nulls(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _without_nulls(item) for name, item in value.items() if item is not None}
-    return value
-
-
-def _explained(problem: str) -> RequestError:
-    where = _AT.search(problem)
-    name = where["path"] if where else ""
-    form = _FORMS.get(name)
-    return RequestError(problem if form is None else f"`{name}` must be {form}")

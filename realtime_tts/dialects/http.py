@@ -1,15 +1,17 @@
 """Speech as the answer to an HTTP request: what every API that has one needs.
 
-`read_body` takes the request in, `answering` speaks for as long as the client listens, `sounds`
-turns a stream's packets into pieces of the answer, `Reply` sends them. None of it knows an API.
+`read_body` and `read_object` take the request in, `answering` speaks for as long as the client
+listens, `sounds` turns a stream's packets into pieces of the answer, `Reply` sends them. None of it
+knows an API.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import secrets
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from typing import cast
+from typing import Any, cast
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -18,15 +20,23 @@ from realtime_tts.audio.encoders import Encoder
 from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
 from realtime_tts.dialects.silence import SILENCE, STALL_SECONDS
 from realtime_tts.dialects.timing import moved
+from realtime_tts.errors import RequestError
 from realtime_tts.protocol.messages import SAMPLE_RATE
+from realtime_tts.protocol.parsing import load_object
+from realtime_tts.protocol.settings import Limits
 from realtime_tts.server.speech import SpeechStream, SpokenSpan
 from realtime_tts.server.websocket import ABORT_EXTENSION
 
+EVENTS = "text/event-stream"
+_BYTES_PER_CHAR = 12  # `\ud83d\ude00`: what a JSON string can make of one character
 _SILENCE_SECONDS = len(SILENCE) / BYTES_PER_SAMPLE / SAMPLE_RATE
 
 
-class BodyTooLarge(Exception):
+class BodyTooLarge(RequestError):
     """The request has more bytes than were allowed; they have been read and dropped."""
+
+    def __init__(self, max_bytes: int) -> None:
+        super().__init__(f"the body must have at most {max_bytes} bytes")
 
 
 class ClientGone(Exception):
@@ -51,8 +61,42 @@ async def read_body(receive: Receive, max_bytes: int) -> bytes:
         if not message.get("more_body", False):
             break
     if size > max_bytes:
-        raise BodyTooLarge
+        raise BodyTooLarge(max_bytes)
     return bytes(body)
+
+
+def most_body_bytes(chars: int, limits: Limits) -> int:
+    """Of a request whose texts have so many characters: beside them, what one message may have."""
+    return _BYTES_PER_CHAR * chars + limits.max_message_bytes
+
+
+async def read_object(receive: Receive, limits: Limits) -> dict[str, Any]:
+    """The JSON object that is the body, with room for one text.
+
+    Raises BodyTooLarge, ClientGone, and RequestError or ProtocolError for what is no JSON object.
+    """
+    body = await read_body(receive, most_body_bytes(limits.max_text_chars, limits))
+    try:
+        return load_object(body.decode())
+    except UnicodeDecodeError:
+        raise RequestError("the body must be a JSON object in UTF-8") from None
+
+
+def check_text(name: str, text: str, limits: Limits) -> None:
+    """Raise RequestError if this field is empty or too long to be spoken."""
+    most = limits.max_text_chars
+    if not 1 <= len(text) <= most:
+        raise RequestError(f"`{name}` must have 1 to {most} characters, it has {len(text)}")
+
+
+def client_of(scope: Scope) -> str:
+    """Who asks, for the log: address and port."""
+    return "{}:{}".format(*(scope.get("client") or ("unknown", 0)))
+
+
+def new_request_id() -> str:
+    """What `x-request-id` says, and the log."""
+    return f"req_{secrets.token_hex(12)}"
 
 
 @contextlib.asynccontextmanager
@@ -125,14 +169,15 @@ class Reply:
         self.request_id = request_id
         self.headers: dict[str, str] = {}
         """Sent with the first piece, besides those that every reply has."""
-        self.begun = False
+        self.media_type: str | None = None
+        """Of the answer; None until it has begun."""
         self._scope, self._receive, self._send = scope, receive, send
 
     async def send_all(self, media_type: str, pieces: AsyncGenerator[bytes, None]) -> None:
         """200 with the first piece, then all as they come; empty ones are not sent."""
         async with contextlib.aclosing(pieces):
             async for piece in pieces:
-                if not self.begun:
+                if self.media_type is None:
                     await self._start(media_type)
                 if piece:
                     await self.send(piece)
@@ -141,15 +186,19 @@ class Reply:
     async def send(self, body: bytes, *, more: bool = True) -> None:
         await self._send({"type": "http.response.body", "body": body, "more_body": more})
 
-    async def refuse(self, response: Response) -> None:
-        """This instead of speech; if that has begun, the connection is cut."""
-        if self.begun:
-            await abort(self._scope, "speech_failed")
-        else:
+    async def refuse(self, response: Response, event: bytes = b"") -> None:
+        """This instead of speech. If that has begun: `event` and the end, where the answer is of
+        events; else the connection is cut."""
+        if self.media_type is None:
             await response(self._scope, self._receive, self._send)
+        elif self.media_type == EVENTS and event:
+            await self.send(event)
+            await self.send(b"", more=False)
+        else:
+            await abort(self._scope, "speech_failed")
 
     async def _start(self, media_type: str) -> None:
-        self.begun = True
+        self.media_type = media_type
         headers = [
             (b"content-type", media_type.encode()),
             (b"cache-control", b"no-cache"),

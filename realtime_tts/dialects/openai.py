@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import logging
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
 
@@ -23,19 +23,24 @@ from starlette.types import Receive, Scope, Send
 from realtime_tts.audio.encoders import Encoder, require
 from realtime_tts.audio.formats import parse_format
 from realtime_tts.dialects.http import (
+    EVENTS,
     BodyTooLarge,
     ClientGone,
+    Reply,
     answering,
+    client_of,
+    most_body_bytes,
+    new_request_id,
     read_body,
     sounds,
 )
+from realtime_tts.dialects.models import model_names, our_model
 from realtime_tts.dialects.openai_answer import (
-    Answer,
     ApiError,
     deny,
     event_bytes,
+    fail,
     from_failure,
-    new_request_id,
 )
 from realtime_tts.dialects.openai_request import (
     BadRequest,
@@ -44,7 +49,6 @@ from realtime_tts.dialects.openai_request import (
     parse_request,
     usage,
 )
-from realtime_tts.engine.interface import EngineInfo
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.front import Front, session_defaults, wire_limits
@@ -56,8 +60,6 @@ __all__ = ["MODELS_PATH", "SPEECH_PATH", "deny", "routes"]
 
 SPEECH_PATH = "/v1/audio/speech"
 MODELS_PATH = "/v1/models"
-
-_BODY_BYTES_PER_CHAR = 12  # `\ud83d\ude00`: what a JSON string can make of one character
 
 
 def routes(front: Front) -> list[Route]:
@@ -88,7 +90,7 @@ class ModelsEndpoint:
 
     def _answer(self, asked: str | None) -> dict[str, Any]:
         _ready(self._front)
-        names = _models(self._front.engine.info)
+        names = model_names(self._front.engine.info)
         if asked is None:
             return {"object": "list", "data": [self._model(name) for name in names]}
         if asked not in names:
@@ -110,22 +112,21 @@ class SpeechEndpoint:
         self._front = front
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request_id = new_request_id()
-        answer = Answer(scope, send, request_id)
+        reply = Reply(scope, receive, send, new_request_id())
         try:
             _only(scope, "POST")
-            await self._speak(scope, receive, answer)
+            await self._speak(scope, receive, reply)
         except ClientGone:
             return
         except ApiError as error:
-            await answer.fail(error)
+            await fail(reply, error)
         except SpeechError as error:
-            await answer.fail(from_failure(error.failure))
+            await fail(reply, from_failure(error.failure))
         except Exception:
-            log.exception("openai.bug", extra={"fields": {"request": request_id}})
-            await answer.fail(ApiError(500, "a fault of the server", code="internal"))
+            log.exception("openai.bug", extra={"fields": {"request": reply.request_id}})
+            await fail(reply, ApiError(500, "a fault of the server", code="internal"))
 
-    async def _speak(self, scope: Scope, receive: Receive, answer: Answer) -> None:
+    async def _speak(self, scope: Scope, receive: Receive, reply: Reply) -> None:
         _ready(self._front)
         request = await self._read(receive)
         try:
@@ -133,33 +134,30 @@ class SpeechEndpoint:
             require(audio_format)
         except RequestError as error:
             raise ApiError(400, str(error), param="response_format") from None
-        stream = self._open(request, scope, answer.request_id)
+        stream = self._open(request, scope, reply.request_id)
         async with answering(stream, receive):
             stream.feed(request.input)
             stream.end()
-            async with aclosing(sounds(stream, Encoder(audio_format))) as pieces:
-                if request.stream_format == "sse":
-                    await answer.send_all("text/event-stream", self._events(stream, pieces))
-                else:
-                    await answer.send_all(audio_format.media_type, pieces)
+            encoder = Encoder(audio_format)
+            if request.stream_format == "sse":
+                await reply.send_all(EVENTS, self._events(stream, encoder))
+            else:
+                await reply.send_all(audio_format.media_type, sounds(stream, encoder))
 
     async def _read(self, receive: Receive) -> SpeechRequest:
         limits = wire_limits(self._front.config, self._front.engine.info)
         chars = limits.max_text_chars + limits.max_instructions_chars
-        max_bytes = _BODY_BYTES_PER_CHAR * chars + limits.max_message_bytes
+        max_bytes = most_body_bytes(chars, limits)
         try:
             return parse_request(await read_body(receive, max_bytes), limits)
-        except BodyTooLarge:
-            message = (
-                f"the body must have at most {max_bytes} bytes, and `input` at most "
-                f"{limits.max_text_chars} characters"
-            )
+        except BodyTooLarge as error:
+            message = f"{error}, and `input` at most {limits.max_text_chars} characters"
             raise ApiError(413, message, code="request_too_large") from None
         except BadRequest as error:
             raise ApiError(400, str(error), param=error.param, code=error.reason) from None
 
     def _open(self, request: SpeechRequest, scope: Scope, request_id: str) -> SpeechStream:
-        client = "{}:{}".format(*(scope.get("client") or ("unknown", 0)))
+        client = client_of(scope)
         self._front.admit()
         try:
             settings = self._settings(request)
@@ -186,7 +184,7 @@ class SpeechEndpoint:
         defaults = session_defaults(info, limits.max_lead_seconds)
         return replace(
             defaults,
-            model=request.model if request.model in _models(info) else None,
+            model=our_model(request.model, info),
             voice=our_voice(request.voice_name, self._front.voice_names()) or defaults.voice,
             language=request.language,
             instructions=request.instructions or None,
@@ -194,13 +192,12 @@ class SpeechEndpoint:
             lead_ms=request.lead_ms or defaults.lead_ms,
         )
 
-    async def _events(
-        self, stream: SpeechStream, pieces: AsyncIterator[bytes]
-    ) -> AsyncIterator[bytes]:
+    async def _events(self, stream: SpeechStream, encoder: Encoder) -> AsyncGenerator[bytes, None]:
         """Server-sent events: the sound in base64, and at the end what it took."""
-        async for piece in pieces:
-            audio = base64.b64encode(piece).decode()
-            yield event_bytes({"type": "speech.audio.delta", "audio": audio}) if piece else b""
+        async with aclosing(sounds(stream, encoder)) as pieces:
+            async for piece in pieces:
+                audio = base64.b64encode(piece).decode()
+                yield event_bytes({"type": "speech.audio.delta", "audio": audio}) if piece else b""
         per_frame = self._front.engine.info.samples_per_frame
         yield event_bytes(
             {
@@ -209,11 +206,6 @@ class SpeechEndpoint:
                 "reason": stream.reason,
             }
         )
-
-
-def _models(info: EngineInfo) -> tuple[str, ...]:
-    """Names of the loaded checkpoints."""
-    return tuple(one.model for one in info.models or (info,))
 
 
 def _ready(front: Front) -> None:

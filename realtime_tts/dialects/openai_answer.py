@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import json
 import logging
-import secrets
-from collections.abc import AsyncIterator
 from typing import Any
 
 from starlette.responses import JSONResponse, Response
 from starlette.types import Scope, Send
 
-from realtime_tts.dialects.http import abort
+from realtime_tts.dialects.http import Reply, new_request_id
 from realtime_tts.logs import event
 from realtime_tts.protocol.effects import TurnFailure
 
 log = logging.getLogger(__name__)
 
 _TOO_MANY = frozenset({"overloaded", "too_many_sessions"})
-_EVENTS = "text/event-stream"
 
 
 class ApiError(Exception):
@@ -54,44 +51,11 @@ def _kind(status: int) -> str:
     return "server_error" if status >= 500 else "invalid_request_error"
 
 
-class Answer:
-    """One response, and how to fail it: by a status while there is none, else as it can be."""
-
-    def __init__(self, scope: Scope, send: Send, request_id: str) -> None:
-        self.request_id = request_id
-        self._scope = scope
-        self._send = send
-        self._media_type: str | None = None  # of the body that was begun
-
-    async def send_all(self, media_type: str, pieces: AsyncIterator[bytes]) -> None:
-        """200 with the first piece, and then all of them as they come."""
-        async for piece in pieces:
-            if self._media_type is None:
-                self._media_type = media_type
-                await self._start(media_type)
-            if piece:
-                await self._body(piece, more=True)
-        await self._body(b"", more=False)
-
-    async def fail(self, error: ApiError) -> None:
-        event(log, logging.INFO, "openai.error", request=self.request_id, status=error.status)
-        if self._media_type is None:
-            await error.response(self.request_id)(self._scope, _nothing_to_receive, self._send)
-        elif self._media_type == _EVENTS:
-            await self._body(event_bytes({"type": "error", **error.body}), more=False)
-        else:
-            await abort(self._scope, "speech_failed")
-
-    async def _start(self, media_type: str) -> None:
-        headers = [
-            (b"content-type", media_type.encode()),
-            (b"cache-control", b"no-cache"),
-            (b"x-request-id", self.request_id.encode()),
-        ]
-        await self._send({"type": "http.response.start", "status": 200, "headers": headers})
-
-    async def _body(self, body: bytes, *, more: bool) -> None:
-        await self._send({"type": "http.response.body", "body": body, "more_body": more})
+async def fail(reply: Reply, error: ApiError) -> None:
+    """A status while there is none; else an event, where there are events, or a cut connection."""
+    event(log, logging.INFO, "openai.error", request=reply.request_id, status=error.status)
+    told = event_bytes({"type": "error", **error.body})
+    await reply.refuse(error.response(reply.request_id), told)
 
 
 def from_failure(failure: TurnFailure) -> ApiError:
@@ -115,11 +79,6 @@ async def deny(scope: Scope, send: Send, status: int, code: str, message: str) -
 def event_bytes(data: dict[str, Any]) -> bytes:
     """One server-sent event."""
     return b"data: " + json.dumps(data).encode() + b"\n\n"
-
-
-def new_request_id() -> str:
-    """What `x-request-id` says, and the log."""
-    return f"req_{secrets.token_hex(12)}"
 
 
 async def _nothing_to_receive() -> dict[str, Any]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any, Literal
 
 import msgspec
 
+from realtime_tts.dialects.fields import WrongField, read_fields
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.parsing import ProtocolError, load_object
 from realtime_tts.protocol.settings import LeadMs, Limits, Name, Seed
@@ -42,7 +42,6 @@ _FORMS = {
     "seed": "a whole number from 0 to 9223372036854775807",
     "lead_ms": "a whole number from 200 to 3600000",
 }
-_AT = re.compile(r" - at `\$\.(?P<path>\w+)")
 
 
 class BadRequest(RequestError):
@@ -89,18 +88,17 @@ def parse_request(body: bytes, limits: Limits) -> SpeechRequest:
     if "input" not in given:
         raise BadRequest("`input`, the text to speak, is missing", "input")
     try:
-        request = msgspec.convert(given, SpeechRequest)
-    except msgspec.ValidationError as error:
-        raise _explained(str(error)) from None
+        request = read_fields(given, SpeechRequest, _FORMS)
+    except WrongField as error:
+        raise _explained(error) from None
     _check(request, limits)
     return request
 
 
-def _explained(problem: str) -> BadRequest:
-    where = _AT.search(problem)
-    name = where["path"] if where else ""
+def _explained(error: WrongField) -> BadRequest:
+    name = error.field.partition(".")[0]  # OpenAI names the outermost
     if name not in _FORMS:
-        return BadRequest(problem)
+        return BadRequest(str(error))
     return BadRequest(f"`{name}` must be {_FORMS[name]}", name)
 
 

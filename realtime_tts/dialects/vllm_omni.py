@@ -16,6 +16,7 @@ from starlette.websockets import WebSocket
 
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
 from realtime_tts.dialects.languages import our_language
+from realtime_tts.dialects.models import our_model
 from realtime_tts.dialects.single_voice import Manner, SingleVoiceSocket
 from realtime_tts.dialects.vllm_omni_answer import Sentence
 from realtime_tts.dialects.vllm_omni_request import Config, our_voice, parse_config
@@ -86,9 +87,8 @@ class VllmOmniSocket(SingleVoiceSocket):
 
     def _manner_of(self, config: Config) -> Manner:
         info = self.front.engine.info
-        models = [one.model for one in info.models or (info,)]
         settings = self.settings(
-            model=config.model if config.model in models else None,
+            model=our_model(config.model, info),
             voice=our_voice(config.voice_name, self.front.voice_names()),
             language=our_language(config.language, info),
             instructions=config.instructions or None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,11 +9,11 @@ import msgspec
 
 from realtime_tts.audio.encoders import Encoder
 from realtime_tts.audio.formats import parse_format
+from realtime_tts.dialects.fields import read_fields
 from realtime_tts.dialects.formats import open_encoder
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.settings import Seed
 
-_AT = re.compile(r" - at `\$\.(?P<path>\w+)")
 _FORMS = {
     "voice": "a string",
     "speaker": "a string",
@@ -66,14 +65,7 @@ def parse_config(fields: dict[str, Any]) -> Config:
             f"`{cloning[0]}` is not taken here: register the voice with `POST /v1/voices`, "
             "then give its id as `voice`"
         )
-    try:
-        config = msgspec.convert(fields, Config)
-    except msgspec.ValidationError as error:
-        found = _AT.search(str(error))
-        name = found["path"] if found else ""
-        form = _FORMS.get(name)
-        problem = str(error) if form is None else f"`{name}` must be {form}"
-        raise RequestError(problem) from None
+    config = read_fields(fields, Config, _FORMS)
     if config.speed != 1.0:
         raise RequestError(
             f"`speed` must be 1, or left out: this server speaks at the voice's own pace and "

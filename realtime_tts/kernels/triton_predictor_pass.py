@@ -53,7 +53,9 @@ from realtime_tts.kernels.triton_predictor_products import (
     ADD,
     STORE,
     SWIGLU,
+    fetch_layer,
     fetch_tiles,
+    load_layer,
     load_tiles,
     product,
     weights_at,
@@ -202,20 +204,12 @@ def _pass(
     for layer in range(first, last):
         if ALL or KIND == _QKV:
             input_norm = weights_at(table, layer, 0, x)
-            tiles = load_tiles(
-                weights_at(table, layer, 1, x),
-                FUSED,
-                HIDDEN,
-                QKV_TILE,
-                1,
-                HIDDEN_CHUNK,
-                PROGRAMS,
-                DOT,
+            tiles = load_layer(
+                table, layer, 1, x, FUSED, HIDDEN, QKV_TILE, 1, HIDDEN_CHUNK, PROGRAMS, DOT
             )
             if ALL:
                 if PREFETCH:
-                    output_weights = weights_at(table, layer, 3, x)
-                    fetch_tiles(output_weights, HIDDEN, QUERIES, HIDDEN_TILE, 1, PROGRAMS)
+                    fetch_layer(table, layer, 3, x, HIDDEN, QUERIES, HIDDEN_TILE, 1, PROGRAMS)
                 _wait(counter, target)
             product(
                 x, input_norm, qkv, tiles, rows, eps, FUSED, HIDDEN, QKV_TILE,
@@ -225,13 +219,11 @@ def _pass(
                 _arrive(counter)
                 target += PROGRAMS
         if ALL or KIND == _OUTPUT:
-            tiles = load_tiles(
-                weights_at(table, layer, 3, x), HIDDEN, QUERIES, HIDDEN_TILE, 1, HEADS_CHUNK,
-                PROGRAMS, DOT,
-            )  # fmt: skip
+            tiles = load_layer(
+                table, layer, 3, x, HIDDEN, QUERIES, HIDDEN_TILE, 1, HEADS_CHUNK, PROGRAMS, DOT
+            )
             if ALL and PREFETCH:
-                gate_up = weights_at(table, layer, 5, x)
-                fetch_tiles(gate_up, WIDE, HIDDEN, WIDE_TILE, 2, PROGRAMS)
+                fetch_layer(table, layer, 5, x, WIDE, HIDDEN, WIDE_TILE, 2, PROGRAMS)
         if ALL or KIND == _ATTEND:
             if tl.program_id(0) < slots * KEYS:
                 head_norm = weights_at(table, layer, 2, x)
@@ -257,20 +249,12 @@ def _pass(
                 target += PROGRAMS
         if ALL or KIND == _GATE_UP:
             output_norm = weights_at(table, layer, 4, x)
-            tiles = load_tiles(
-                weights_at(table, layer, 5, x),
-                WIDE,
-                HIDDEN,
-                WIDE_TILE,
-                2,
-                HIDDEN_CHUNK,
-                PROGRAMS,
-                DOT,
+            tiles = load_layer(
+                table, layer, 5, x, WIDE, HIDDEN, WIDE_TILE, 2, HIDDEN_CHUNK, PROGRAMS, DOT
             )
             if ALL:
                 if PREFETCH:
-                    down = weights_at(table, layer, 6, x)
-                    fetch_tiles(down, HIDDEN, WIDE, HIDDEN_TILE, 1, PROGRAMS)
+                    fetch_layer(table, layer, 6, x, HIDDEN, WIDE, HIDDEN_TILE, 1, PROGRAMS)
                 _wait(counter, target)
             product(
                 x, output_norm, wide, tiles, rows, eps, WIDE, HIDDEN, WIDE_TILE,
@@ -280,21 +264,13 @@ def _pass(
                 _arrive(counter)
                 target += PROGRAMS
         if ALL or KIND == _DOWN:
-            tiles = load_tiles(
-                weights_at(table, layer, 6, x),
-                HIDDEN,
-                WIDE,
-                HIDDEN_TILE,
-                1,
-                WIDE_CHUNK,
-                PROGRAMS,
-                DOT,
+            tiles = load_layer(
+                table, layer, 6, x, HIDDEN, WIDE, HIDDEN_TILE, 1, WIDE_CHUNK, PROGRAMS, DOT
             )
             if ALL:
                 if PREFETCH:
                     if layer + 1 < last:
-                        following = weights_at(table, layer + 1, 1, x)
-                        fetch_tiles(following, FUSED, HIDDEN, QKV_TILE, 1, PROGRAMS)
+                        fetch_layer(table, layer + 1, 1, x, FUSED, HIDDEN, QKV_TILE, 1, PROGRAMS)
                     else:
                         fetch_tiles(head, VOCAB, HIDDEN, VOCAB_TILE, 1, PROGRAMS)
                 _wait(counter, target)

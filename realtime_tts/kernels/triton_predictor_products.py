@@ -89,6 +89,26 @@ def _fetched(lines):
 
 
 @triton.jit
+def load_layer(
+    table, layer, FIELD: tl.constexpr, x, COLUMNS: tl.constexpr, K: tl.constexpr,
+    TILE: tl.constexpr, SIDES: tl.constexpr, CHUNK: tl.constexpr, PROGRAMS: tl.constexpr,
+    DOT: tl.constexpr,
+):  # fmt: skip
+    """`load_tiles` of a layer's weights of this kind."""
+    weights = weights_at(table, layer, FIELD, x)
+    return load_tiles(weights, COLUMNS, K, TILE, SIDES, CHUNK, PROGRAMS, DOT)
+
+
+@triton.jit
+def fetch_layer(
+    table, layer, FIELD: tl.constexpr, x, COLUMNS: tl.constexpr, K: tl.constexpr,
+    TILE: tl.constexpr, SIDES: tl.constexpr, PROGRAMS: tl.constexpr,
+):  # fmt: skip
+    """`fetch_tiles` of a layer's weights of this kind."""
+    fetch_tiles(weights_at(table, layer, FIELD, x), COLUMNS, K, TILE, SIDES, PROGRAMS)
+
+
+@triton.jit
 def _load_inputs(
     source, first, rows, norm, eps, K: tl.constexpr, CHUNK: tl.constexpr, PAD: tl.constexpr,
     NORM: tl.constexpr, DOT: tl.constexpr,

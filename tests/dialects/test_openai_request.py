@@ -97,6 +97,10 @@ def test_another_speed_is_refused_and_one_is_not(speed: float) -> None:
     assert (error.param, error.reason) == ("speed", "unsupported_value")
 
 
+def test_half_of_an_emoji_is_refused_where_it_names_something() -> None:
+    assert "wrong value" in str(refusal(b'{"input": "Hi.", "stream_format": "\\ud800"}'))
+
+
 def test_half_of_an_emoji_is_taken() -> None:
     assert parse(input="\ud83d").input == "\ud83d"
     assert parse(input="\ud83d\ude00").input == "\U0001f600"

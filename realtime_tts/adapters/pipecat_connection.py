@@ -1,0 +1,102 @@
+"""ConnectedService: a Pipecat TTS service's connection to the server, as long as its pipeline."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+from pipecat.frames.frames import CancelFrame, StartFrame
+from pipecat.services.tts_service import TTSService
+from pipecat.utils.errors import ErrorCategory
+
+from realtime_tts.adapters.link import Link
+from realtime_tts.adapters.pipecat_errors import category
+from realtime_tts.adapters.pipecat_settings import RealtimeTTSSettings, session_options
+from realtime_tts.errors import (
+    ConfigError,
+    ConnectionLost,
+    HandshakeRefused,
+    RealtimeTTSError,
+    RequestError,
+)
+
+
+class ConnectedService(TTSService):
+    """Connects when its pipeline starts; disconnects, and ends its tasks, when that is over.
+
+    The end by an EndFrame is the subclass's: it calls `_disconnect` when all is spoken.
+    """
+
+    _settings: RealtimeTTSSettings
+
+    def __init__(self, link: Link, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._link = link
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._closed = False
+
+    async def start(self, frame: StartFrame) -> None:
+        """Begin to connect; what is spoken meanwhile waits."""
+        await super().start(frame)
+        self._spawn(self._connect(), "connect")
+
+    async def cancel(self, frame: CancelFrame) -> None:
+        """Disconnect; the server stops at once."""
+        await super().cancel(frame)
+        await self._disconnect()
+
+    async def cleanup(self) -> None:
+        """Release the connection, however the pipeline ended."""
+        await super().cleanup()
+        await self._disconnect()
+
+    async def _connect(self, *, report: bool = True) -> None:
+        try:
+            await self._link.connect()
+        except RealtimeTTSError as error:
+            if report:  # otherwise it is for the utterance that needs the connection
+                await self._report(error)
+        else:
+            await self._call_event_handler("on_connected")
+
+    async def _disconnect(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        for task in list(self._tasks):
+            await self.cancel_task(task)
+        await self._link.close()
+        await self._call_event_handler("on_disconnected")
+
+    async def _change(self, options: dict[str, Any], previous: dict[str, Any]) -> None:
+        """Give the server changed options; the settings go back to `previous` if it refuses."""
+        try:
+            await self._link.change(options, previous)
+        except (RequestError, ConfigError) as error:
+            self._restore(options, previous)
+            said = f"the settings stay as they were: {error}"
+            await self.push_error(said, error, category=ErrorCategory.APPLICATION)
+        except RealtimeTTSError as error:
+            await self._report(error)
+
+    def _restore(self, refused: dict[str, Any], previous: dict[str, Any]) -> None:
+        for name, old in previous.items():
+            if getattr(self._settings, name) == refused.get(name):  # not changed again since
+                setattr(self._settings, name, old)
+        if not self._link.connected:
+            self._link.renew(session_options(self._settings))
+
+    def _classify_error(self, exception: Exception) -> ErrorCategory | None:
+        return category(exception)
+
+    async def _report(self, error: Exception) -> None:
+        if isinstance(error, ConnectionLost | HandshakeRefused):
+            await self._call_event_handler("on_connection_error", str(error))
+        await self.push_error(str(error), error)
+
+    def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+        task: asyncio.Task[None] = self.create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task

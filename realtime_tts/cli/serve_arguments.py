@@ -1,0 +1,166 @@
+"""The flags of `realtime-tts serve`."""
+
+from __future__ import annotations
+
+import argparse
+
+from realtime_tts.cli.serve_tls import add_tls_arguments
+from realtime_tts.cli.session_arguments import KEY_VARIABLE
+
+KEYS_VARIABLE = "REALTIME_TTS_API_KEYS"
+
+_EXAMPLES = """\
+examples:
+  realtime-tts serve                                      the embedded demo voice
+  realtime-tts serve --model Qwen/Qwen3-TTS-12Hz-1.7B-CustomVoice --device cuda
+  realtime-tts serve --model ./my-checkpoint --port 9000 --api-key "$(openssl rand -hex 24)"
+  realtime-tts serve --random-weights 1.7B --device cuda  noise at the release's speed, to measure
+  realtime-tts serve --devices cuda:0,cuda:1              an engine process for each
+  realtime-tts serve --model demo --model ./my-base       both: a session's voice or model picks
+  realtime-tts serve --tls-self-signed                    https and wss, for development
+  realtime-tts serve --engine fake                        tones instead of speech, no torch
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The flags of `serve`."""
+    parser.epilog = _EXAMPLES
+    _add_model_arguments(parser.add_argument_group("model"))
+    _add_voices_arguments(parser.add_argument_group("voices"))
+    _add_scheduler_arguments(parser.add_argument_group("scheduling"))
+    _add_server_arguments(parser.add_argument_group("server"))
+
+
+def _add_model_arguments(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--model",
+        action="append",
+        help="a Hub id, a checkpoint folder, or demo: the embedded voice (default); repeatable: an "
+        "engine for each, and the session's `model` or `voice` picks",
+    )
+    group.add_argument(
+        "--engine",
+        choices=("inline", "process", "fake"),
+        help="inline: the model in a thread of this process (default on a CPU); process: in one of "
+        "its own, started again if it dies (default on a GPU); fake: tones, no torch",
+    )
+    device = group.add_mutually_exclusive_group()
+    device.add_argument("--device", default="cpu", help="torch device (default: cpu)")
+    device.add_argument(
+        "--devices",
+        metavar="DEVICE,DEVICE",
+        help="an engine process for each; a turn goes to the one with the most free capacity",
+    )
+    group.add_argument(
+        "--random-weights",
+        choices=("1.7B", "0.6B", "demo"),
+        help="in place of a model: its dimensions with weights nobody trained, to measure a "
+        "machine; every turn has --max-frames frames (default: 64) of noise",
+    )
+    group.add_argument(
+        "--dtype",
+        choices=("float32", "bfloat16", "float16"),
+        help="of talker and code predictor; the codec stays float32 (default: float32, with random "
+        "weights on CUDA bfloat16)",
+    )
+    group.add_argument(
+        "--threads", type=int, help="CPU threads of the model (default: all cores but one, up to 8)"
+    )
+    group.add_argument(
+        "--slots", type=int, default=16, help="turns that hold state, per engine (default: 16)"
+    )
+    group.add_argument(
+        "--max-frames", type=int, help="longest turn, in frames of 80 ms (default: the model's)"
+    )
+    group.add_argument(
+        "--kv-memory",
+        metavar="SIZE",
+        help="what keys and values get of a CUDA device: 40GiB, or a share of what is free like "
+        "80%% (default: nearly all)",
+    )
+    group.add_argument(
+        "--no-guards", action="store_true", help="do not end runaway speech (for parity checks)"
+    )
+    group.add_argument(
+        "--step-seconds", type=float, default=0.002, help="the fake engine's step (default: 0.002)"
+    )
+
+
+def _add_voices_arguments(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--voices-dir",
+        metavar="FOLDER",
+        help="where registered voices are kept; several servers may share it (default: the user's "
+        "data folder, such as ~/.local/share/realtime-tts/voices; with --engine fake: nowhere)",
+    )
+
+
+def _add_scheduler_arguments(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--lead-seconds",
+        type=float,
+        default=3.0,
+        help="audio to be ahead of the listener at most, where a session asks for nothing else "
+        "(default: 3)",
+    )
+    group.add_argument(
+        "--min-start-tokens",
+        type=int,
+        default=2,
+        help="text tokens to wait for before speech begins (default: 2)",
+    )
+    group.add_argument(
+        "--max-start-wait",
+        type=float,
+        default=0.15,
+        help="seconds after which speech begins with fewer (default: 0.15)",
+    )
+    group.add_argument(
+        "--utilisation",
+        type=float,
+        default=0.8,
+        help="share of real time that all turns together may take before more have to wait "
+        "(default: 0.8)",
+    )
+    group.add_argument(
+        "--max-queue", type=int, default=4, help="turns that may wait for capacity (default: 4)"
+    )
+    group.add_argument(
+        "--queue-seconds",
+        type=float,
+        default=2.0,
+        help="refuse a turn that waits longer, or would (default: 2)",
+    )
+
+
+def _add_server_arguments(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--host", default="127.0.0.1", help="address to listen on")
+    group.add_argument("--port", type=int, default=8000, help="port (default: 8000; 0: any free)")
+    add_tls_arguments(group)
+    group.add_argument(
+        "--api-key",
+        action="append",
+        metavar="KEY",
+        help=f"let in only who has this key; repeatable (default: the environment's "
+        f"{KEYS_VARIABLE}, separated by commas, or {KEY_VARIABLE}; none: everybody)",
+    )
+    group.add_argument(
+        "--allow-origin",
+        action="append",
+        metavar="ORIGIN",
+        help="web pages that may connect besides the server's own, e.g. https://example.com; "
+        "repeatable; * means all",
+    )
+    group.add_argument("--max-sessions", type=int, default=512, help="open sockets (default: 512)")
+    group.add_argument(
+        "--drain-seconds",
+        type=float,
+        default=30.0,
+        help="at SIGTERM, let turns finish for so long (default: 30)",
+    )
+    group.add_argument(
+        "--log-format",
+        choices=("json", "text"),
+        help="default: text on a terminal, else json",
+    )
+    group.add_argument("--log-level", choices=("debug", "info", "warning", "error"), default="info")

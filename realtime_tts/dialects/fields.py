@@ -1,0 +1,50 @@
+"""Fields of a JSON object as the struct of a request, and what is wrong with one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from realtime_tts.errors import RequestError
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+_AT = re.compile(r" - at `\$\.(?P<path>[\w.]+)")  # how msgspec ends its complaint
+
+
+class WrongField(RequestError):
+    """A field cannot be what was given. `field` is its path, such as `voice.id`; "" if unknown."""
+
+    def __init__(self, message: str, field: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+def read_fields(
+    fields: Mapping[str, Any], kind: type[S], forms: Mapping[str, str], *, within: str = ""
+) -> S:
+    """The struct that `fields` make. Raises WrongField.
+
+    `forms`: what a field must be, by its path; `within`: the object's own name, if it has one.
+    """
+    try:
+        return msgspec.convert(fields, kind)
+    except msgspec.ValidationError as error:
+        found = _AT.search(str(error))
+        name = found["path"] if found else ""
+        prefix, form = f"{within}." if within else "", forms.get(name)
+        problem = str(error) if form is None else f"`{prefix}{name}` must be {form}"
+        raise WrongField(problem, name) from None
+    except UnicodeEncodeError:  # msgspec cannot quote half a character when it complains of one
+        where = f" of `{within}`" if within else ""
+        raise WrongField(f"a field{where} has a wrong value", "") from None
+
+
+def without_nulls(value: Any) -> Any:
+    """The same without what is null, at any depth of objects: there null counts as absent."""
+    if isinstance(value, dict):
+        return {name: without_nulls(item) for name, item in value.items() if item is not None}
+    return value

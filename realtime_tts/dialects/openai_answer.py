@@ -77,10 +77,10 @@ class Answer:
         event(log, logging.INFO, "openai.error", request=self.request_id, status=error.status)
         if self._media_type is None:
             await error.response(self.request_id)(self._scope, _nothing_to_receive, self._send)
-        elif self._media_type == _EVENTS:
-            await self._body(event_bytes({"type": "error", **error.body}), more=False)
-        else:
-            await abort(self._scope, "speech_failed")
+            return
+        if self._media_type == _EVENTS:
+            await self._body(event_bytes({"type": "error", **error.body}), more=True)
+        await abort(self._scope, "speech_failed")  # LiveKit knows no `error`, but it sees this
 
     async def _start(self, media_type: str) -> None:
         headers = [

@@ -73,10 +73,11 @@ def done(reason: str) -> dict[str, Any]:
 
 
 def error(failure: TurnFailure, request_id: str) -> dict[str, Any]:
-    """`error` is the message again, where older versions of the API have it."""
+    """`error` is the message again, where older versions of the API have it. `done` is false, since
+    LiveKit takes a true one for the end of its speech, and never looks at the error."""
     status, title, code = _named(failure)
     return {
-        "type": "error", "done": True, "title": title, "message": failure.message,
+        "type": "error", "done": False, "title": title, "message": failure.message,
         "error": f"{title}: {failure.message}", "error_code": code, "status_code": status,
         "request_id": request_id,
     }  # fmt: skip

@@ -186,14 +186,17 @@ class Reply:
     async def send(self, body: bytes, *, more: bool = True) -> None:
         await self._send({"type": "http.response.body", "body": body, "more_body": more})
 
-    async def refuse(self, response: Response, event: bytes = b"") -> None:
+    async def refuse(self, response: Response, event: bytes = b"", *, cut: bool = False) -> None:
         """This instead of speech. If that has begun: `event` and the end, where the answer is of
-        events; else the connection is cut."""
+        events, or a `cut` behind it; else the connection is cut."""
         if self.media_type is None:
             await response(self._scope, self._receive, self._send)
         elif self.media_type == EVENTS and event:
             await self.send(event)
-            await self.send(b"", more=False)
+            if cut:
+                await abort(self._scope, "speech_failed")
+            else:
+                await self.send(b"", more=False)
         else:
             await abort(self._scope, "speech_failed")
 

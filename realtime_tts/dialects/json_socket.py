@@ -27,9 +27,7 @@ from realtime_tts.server.auth import LATE_KEY
 from realtime_tts.server.front import Front, wire_limits
 from realtime_tts.server.reporter import SessionReporter
 from realtime_tts.server.speech import SpeechError
-from realtime_tts.server.websocket import ABORT_EXTENSION, SLOW_READER
-
-_MESSAGES_BEFORE_YIELD = 32
+from realtime_tts.server.websocket import ABORT_EXTENSION, READING_SECONDS, SLOW_READER
 
 
 class JsonSocket(abc.ABC):
@@ -110,7 +108,7 @@ class JsonSocket(abc.ABC):
     # Messages.
 
     async def _read(self) -> None:
-        count = 0
+        turn_at = time.monotonic()
         while True:
             message = await self.websocket.receive()
             if message["type"] == "websocket.disconnect":
@@ -120,9 +118,9 @@ class JsonSocket(abc.ABC):
                 self._active_at = time.monotonic()
                 with self._contained():
                     self._take(message)
-            count += 1
-            if count % _MESSAGES_BEFORE_YIELD == 0:
+            if time.monotonic() - turn_at > READING_SECONDS:
                 await asyncio.sleep(0)  # a burst of one client must not delay the others
+                turn_at = time.monotonic()
 
     def _take(self, message: Any) -> None:
         now = time.monotonic()

@@ -52,10 +52,11 @@ def _kind(status: int) -> str:
 
 
 async def fail(reply: Reply, error: ApiError) -> None:
-    """A status while there is none; else an event, where there are events, or a cut connection."""
+    """A status while there is none; else an event, where there are events, and a cut connection:
+    LiveKit's client knows no `error`, but it sees that."""
     event(log, logging.INFO, "openai.error", request=reply.request_id, status=error.status)
     told = event_bytes({"type": "error", **error.body})
-    await reply.refuse(error.response(reply.request_id), told)
+    await reply.refuse(error.response(reply.request_id), told, cut=True)
 
 
 def from_failure(failure: TurnFailure) -> ApiError:

@@ -31,6 +31,9 @@ from realtime_tts.server.deadline import Deadline
 log = logging.getLogger(__name__)
 
 SLOW_READER = "slow_reader"
+
+READING_SECONDS = 0.002
+"""After so long with one client's messages the others have their turn."""
 ABORT_EXTENSION = "realtime_tts.abort"
 """Key in the ASGI scope's extensions: `abort(reason)`, which ASGI itself has no word for."""
 

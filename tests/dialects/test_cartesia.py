@@ -184,7 +184,7 @@ async def test_a_cancelled_id_may_begin_again(speech: Any) -> None:
 
 async def refused(client: Any) -> dict[str, Any]:
     message: dict[str, Any] = (await client.until("error"))[-1]
-    assert message["done"] is True and message["title"] and message["request_id"]
+    assert message["done"] is False and message["title"] and message["request_id"]
     assert isinstance(message["context_id"], str)
     return message
 

@@ -152,7 +152,7 @@ async def test_a_failure_among_events_is_an_event(speech: Any) -> None:
             await asyncio.sleep(0.01)
         server.engine.faults.numerics.update(server.engine._rows)
         last = events(await asked)[-1]
-        assert last["type"] == "error" and last["status_code"] >= 500
+        assert last["type"] == "error" and last["status_code"] >= 500 and last["done"] is False
 
 
 async def test_a_failure_among_bytes_cuts_them(speech: Any) -> None:

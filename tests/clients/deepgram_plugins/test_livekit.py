@@ -8,14 +8,10 @@ from typing import Any
 
 import aiohttp
 import pytest
-from livekit.agents import APIConnectOptions, APIError, APIStatusError
+from livekit.agents import APIError, APIStatusError
 from livekit.plugins import deepgram
+from livekit_turns import LONG, ONCE, TEXT, is_speech, say, seconds
 from serving import Server
-
-TEXT = "The museum is open until six. The café is open until nine."
-DELTAS = ("The muse", "um is op", "en until six", ". The caf", "é is open until ni", "ne.")
-LONG = " ".join([TEXT] * 6)
-ONCE = APIConnectOptions(max_retry=0, timeout=60.0)
 
 Speaker = deepgram.TTS | deepgram.TTSv2
 MakeTts = Callable[..., Speaker]
@@ -38,22 +34,6 @@ async def make(request: pytest.FixtureRequest, server: Server) -> AsyncIterator[
         yield one
         for each in made:
             await each.aclose()
-
-
-async def say(tts: Speaker, deltas: tuple[str, ...] = DELTAS) -> list[Any]:
-    async with tts.stream(conn_options=ONCE) as stream:
-        for delta in deltas:
-            stream.push_text(delta)
-        stream.end_input()
-        return [event async for event in stream]
-
-
-def seconds(events: list[Any]) -> float:
-    return sum(event.frame.duration for event in events)
-
-
-def is_speech(events: list[Any], text: str = TEXT) -> bool:
-    return 0.03 * len(text) < seconds(events) < 0.2 * len(text)
 
 
 @pytest.mark.parametrize("sample_rate", [24_000, 16_000])

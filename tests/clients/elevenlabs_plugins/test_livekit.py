@@ -8,15 +8,11 @@ from typing import Any
 
 import aiohttp
 import pytest
-from livekit.agents import APIConnectOptions, APIError, APIStatusError
+from livekit.agents import APIError, APIStatusError
 from livekit.agents.types import USERDATA_TIMED_TRANSCRIPT
 from livekit.plugins import elevenlabs
+from livekit_turns import LONG, ONCE, TEXT, is_speech, say, seconds
 from serving import Server
-
-TEXT = "The museum is open until six. The café is open until nine."
-DELTAS = ("The muse", "um is op", "en until six", ". The caf", "é is open until ni", "ne.")
-LONG = " ".join([TEXT] * 6)
-ONCE = APIConnectOptions(max_retry=0, timeout=60.0)
 
 MakeTts = Callable[..., elevenlabs.TTS]
 
@@ -36,22 +32,6 @@ async def make(server: Server) -> AsyncIterator[MakeTts]:
         yield one
         for each in made:
             await each.aclose()
-
-
-async def say(tts: elevenlabs.TTS, deltas: tuple[str, ...] = DELTAS) -> list[Any]:
-    async with tts.stream(conn_options=ONCE) as stream:
-        for delta in deltas:
-            stream.push_text(delta)
-        stream.end_input()
-        return [event async for event in stream]
-
-
-def seconds(events: list[Any]) -> float:
-    return sum(event.frame.duration for event in events)
-
-
-def is_speech(events: list[Any], text: str = TEXT) -> bool:
-    return 0.03 * len(text) < seconds(events) < 0.2 * len(text)
 
 
 @pytest.mark.parametrize("encoding", ["pcm_24000", "mp3_22050_32", "mp3_44100_128"])

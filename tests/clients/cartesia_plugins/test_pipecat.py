@@ -1,0 +1,137 @@
+"""Pipecat's own Cartesia services, told nothing but another address."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import aiohttp
+import pytest
+from pipecat.frames.frames import (
+    ErrorFrame,
+    InterruptionFrame,
+    TTSAudioRawFrame,
+    TTSStoppedFrame,
+    TTSTextFrame,
+)
+from pipecat.services.cartesia.tts import (
+    CartesiaHttpTTSService,
+    CartesiaTTSService,
+    GenerationConfig,
+)
+from pipecat.services.tts_service import TextAggregationMode
+from pipecat_turns import DELTAS, LONG, SENTENCES, is_speech, pipeline, response
+from serving import Server
+
+WRONG = [
+    ({"voice": "nobody"}, "ava"),
+    ({"generation_config": GenerationConfig(speed=1.2)}, "speed"),
+]
+
+
+def service(server: Server, **options: Any) -> CartesiaTTSService:
+    settings = CartesiaTTSService.Settings(**{"voice": "ava"} | options.pop("settings", {}))
+    key = options.pop("api_key", server.api_key or "none")
+    url = f"{server.websocket_url}/tts/websocket"
+    return CartesiaTTSService(api_key=key, url=url, settings=settings, **options)
+
+
+@pytest.mark.parametrize("mode", [TextAggregationMode.SENTENCE, TextAggregationMode.TOKEN])
+async def test_three_turns(server: Server, mode: TextAggregationMode) -> None:
+    async with pipeline(service(server, text_aggregation_mode=mode)) as rig:
+        for turn in range(1, 4):
+            await rig.send(*response(*DELTAS))
+            await rig.until(lambda turn=turn: len(rig.of(TTSStoppedFrame)) == turn)
+            assert is_speech(rig.seconds / turn)
+        assert rig.words == SENTENCES.split() * 3
+        assert not rig.of(ErrorFrame)
+        contexts = {frame.context_id for frame in rig.of(TTSAudioRawFrame)}
+        assert len(contexts) == 3
+    await asyncio.to_thread(server.until, "tts_open_turns", 0)
+
+
+async def test_words_come_in_time(server: Server) -> None:
+    async with pipeline(service(server)) as rig:
+        await rig.send(*response(*DELTAS))
+        await rig.until(lambda: rig.of(TTSStoppedFrame))
+        times = [frame.pts for frame in rig.of(TTSTextFrame)]
+        assert len(times) == len(SENTENCES.split()) and times == sorted(times)
+        spoken = (times[-1] - times[0]) / 1e9
+        assert 0.5 * rig.seconds < spoken < rig.seconds
+
+
+async def test_a_barge_in_and_the_next_turn(server: Server) -> None:
+    interrupted = server.value('tts_turns_total{reason="interrupted"}')
+    async with pipeline(service(server)) as rig:
+        await rig.send(*response(LONG))
+        await rig.until(lambda: rig.of(TTSAudioRawFrame))
+        await rig.send(InterruptionFrame())
+        await asyncio.to_thread(
+            server.until, 'tts_turns_total{reason="interrupted"}', interrupted + 1
+        )
+        before = len(rig.of(TTSStoppedFrame))
+        await rig.send(*response(*DELTAS))
+        await rig.until(lambda: len(rig.of(TTSStoppedFrame)) > before)
+        assert is_speech(rig.seconds_of_the_last)
+        assert not rig.of(ErrorFrame)
+
+
+async def test_turns_of_nothing_to_speak_do_not_end_the_service(server: Server) -> None:
+    """After three turns without sound the framework would give the service up."""
+    async with pipeline(service(server)) as rig:
+        for turn in range(1, 6):
+            await rig.send(*response("…"))
+            await rig.until(lambda turn=turn: len(rig.of(TTSStoppedFrame)) >= turn)
+        await rig.send(*response(*DELTAS))
+        await rig.until(lambda: is_speech(rig.seconds))
+        assert not rig.of(ErrorFrame)
+
+
+async def test_over_http(server: Server) -> None:
+    async with aiohttp.ClientSession() as session:
+        speaker = CartesiaHttpTTSService(
+            api_key="none", base_url=server.url, aiohttp_session=session,
+            settings=CartesiaHttpTTSService.Settings(voice="ava"),
+        )  # fmt: skip
+        async with pipeline(speaker) as rig:
+            for turn in range(1, 4):
+                await rig.send(*response(*DELTAS))
+                await rig.until(lambda turn=turn: len(rig.of(TTSStoppedFrame)) == turn)
+                assert is_speech(rig.seconds / turn)
+            assert not rig.of(ErrorFrame)
+
+
+async def test_the_key_is_checked(keyed_server: Server) -> None:
+    async with pipeline(service(keyed_server)) as rig:
+        await rig.send(*response(*DELTAS))
+        await rig.until(lambda: rig.of(TTSStoppedFrame))
+        assert is_speech(rig.seconds)
+    async with pipeline(service(keyed_server, api_key="wrong")) as rig:
+        await rig.until(lambda: rig.of(ErrorFrame))
+        assert "401" in rig.of(ErrorFrame)[0].error
+
+
+@pytest.mark.parametrize(("wrong", "told"), WRONG)
+async def test_what_cannot_be_had_is_told(server: Server, wrong: dict[str, Any], told: str) -> None:
+    async with pipeline(service(server, settings=wrong)) as rig:
+        await rig.send(*response(*DELTAS))
+        await rig.until(lambda: rig.of(ErrorFrame))
+        error = rig.of(ErrorFrame)[0].error
+        assert "'status_code': 400" in error and told in error
+
+
+async def test_what_cannot_be_had_over_http_is_told(server: Server) -> None:
+    for wrong, told in WRONG:
+        settings = CartesiaHttpTTSService.Settings(**{"voice": "ava"} | wrong)
+        speaker = CartesiaHttpTTSService(api_key="none", base_url=server.url, settings=settings)
+        async with pipeline(speaker) as rig:
+            await rig.send(*response(*DELTAS))
+            await rig.until(lambda: rig.of(ErrorFrame))
+            error = rig.of(ErrorFrame)[0].error
+            assert "status 400" in error and told in error
+
+
+async def test_a_busy_server_says_so(busy_server: Server) -> None:
+    async with pipeline(service(busy_server)) as rig:
+        await rig.until(lambda: rig.of(ErrorFrame))
+        assert "HTTP 429" in rig.of(ErrorFrame)[0].error

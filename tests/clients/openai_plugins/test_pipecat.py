@@ -1,0 +1,70 @@
+"""Pipecat's own OpenAI service, told nothing but another address."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from pipecat.frames.frames import ErrorFrame, InterruptionFrame, TTSAudioRawFrame, TTSStoppedFrame
+from pipecat.services.openai.tts import OpenAITTSService
+from pipecat_turns import DELTAS, LONG, SENTENCES, is_speech, pipeline, response
+from serving import Server
+
+ENDLESS = LONG.replace(". ", ", ") * 2  # one sentence, longer than the longest lead
+
+
+def service(server: Server, api_key: str | None = None, **settings: Any) -> OpenAITTSService:
+    asked = OpenAITTSService.Settings(**{"voice": "nova"} | settings)
+    key = api_key or server.api_key or "none"
+    return OpenAITTSService(api_key=key, base_url=f"{server.url}/v1", settings=asked)
+
+
+async def test_three_turns(server: Server) -> None:
+    async with pipeline(service(server, instructions="Calmly.")) as rig:
+        for turn in range(1, 4):
+            await rig.send(*response(*DELTAS))
+            await rig.until(lambda turn=turn: len(rig.of(TTSStoppedFrame)) == turn)
+            assert is_speech(rig.seconds / turn)
+        assert rig.words == SENTENCES.split() * 3
+        assert not rig.of(ErrorFrame)
+    await asyncio.to_thread(server.until, "tts_open_turns", 0)
+
+
+async def test_a_barge_in_and_the_next_turn(server: Server) -> None:
+    closed = 'tts_turns_total{reason="closed"}'
+    before = server.value(closed)
+    async with pipeline(service(server)) as rig:
+        await rig.send(*response(ENDLESS))
+        await rig.until(lambda: rig.of(TTSAudioRawFrame))
+        await rig.send(InterruptionFrame())
+        await asyncio.to_thread(server.until, closed, before + 1)
+        stopped = len(rig.of(TTSStoppedFrame))
+        await rig.send(*response(*DELTAS))
+        await rig.until(lambda: len(rig.of(TTSStoppedFrame)) > stopped)
+        assert is_speech(rig.seconds_of_the_last)
+        assert not rig.of(ErrorFrame)
+
+
+async def test_the_key_is_checked(keyed_server: Server) -> None:
+    async with pipeline(service(keyed_server)) as rig:
+        await rig.send(*response(*DELTAS))
+        await rig.until(lambda: rig.of(TTSStoppedFrame))
+        assert is_speech(rig.seconds)
+    async with pipeline(service(keyed_server, api_key="wrong")) as rig:
+        await rig.send(*response(*DELTAS))
+        await rig.until(lambda: rig.of(ErrorFrame))
+        assert "401" in rig.of(ErrorFrame)[0].error
+
+
+async def test_what_cannot_be_had_is_told(server: Server) -> None:
+    async with pipeline(service(server, speed=1.2)) as rig:
+        await rig.send(*response(*DELTAS))
+        await rig.until(lambda: rig.of(ErrorFrame))
+        assert "speed" in rig.of(ErrorFrame)[0].error
+
+
+async def test_a_busy_server_says_so(busy_server: Server) -> None:
+    """OpenAI's client tries again before it does; the framework complains of the silence first."""
+    async with pipeline(service(busy_server)) as rig:
+        await rig.send(*response(*DELTAS))
+        await rig.until(lambda: any("429" in frame.error for frame in rig.of(ErrorFrame)))

@@ -15,16 +15,13 @@ from collections.abc import Callable
 from typing import Any
 
 from realtime_tts.audio.encoders import Encoder
-from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
+from realtime_tts.dialects.context_sound import ContextSound
 from realtime_tts.dialects.segment import ContextEvents, ContextHost, Messages, Segment
-from realtime_tts.dialects.silence import SILENCE, STALL_SECONDS
 from realtime_tts.dialects.socket_writer import WriterFullError
-from realtime_tts.dialects.timing import moved
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
-from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.server.deadline import Alarm
-from realtime_tts.server.speech import SpeechError, SpeechStream
+from realtime_tts.server.speech import SpeechError
 from realtime_tts.server.websocket import SLOW_READER
 
 _MAX_SEGMENTS = 256  # that wait: a flood of flushes must not fill the memory
@@ -59,16 +56,13 @@ class SpeechContext:
         self.id = context_id
         self.settings = settings
         self.tag = tag
-        self.seconds = 0.0
-        """Of sound that was sent."""
         self.ended = False
         """No more text comes."""
         self.hold_seconds = hold_seconds
         """May be changed; counts from the next text on."""
         self._host = host
         self._events = events
-        self._make_encoder = make_encoder
-        self._encoder: Encoder | None = make_encoder()
+        self._sound = ContextSound(self, make_encoder, events, host.writer)
         self._per_segment = encoder_per_segment
         self._idle_seconds = idle_seconds
         self._max_chars = max_chars
@@ -84,6 +78,11 @@ class SpeechContext:
         self._alarm = Alarm(time.monotonic, self._on_time)
         self._on_time()
         self._pump = asyncio.create_task(self._run(), name=f"context-{context_id[:64]}")
+
+    @property
+    def seconds(self) -> float:
+        """Of sound that was sent."""
+        return self._sound.seconds
 
     # Text.
 
@@ -231,8 +230,8 @@ class SpeechContext:
                 else:
                     self._changed.clear()
                     await self._changed.wait()
-            await self._finish_encoder(self._last)
-            await self._send(self._events.done(self))
+            await self._sound.finish(self._last)
+            await self._sound.send(self._events.done(self))
         except SpeechError as error:
             self._fail(error.failure)
         except RequestError as error:
@@ -257,59 +256,15 @@ class SpeechContext:
                     stream.end()
                 segment.pieces.clear()
                 self._alarm.set(self._due())
-                await self._sound_of(stream, segment)
+                await self._sound.play(stream, segment)
                 self._last = segment
                 self._heard_at = stream.heard_at()
                 segment.reason = stream.reason
         if self._input is segment:  # its speech reached the limit; text that follows is a new one
             self._end_segment()
         if self._per_segment:
-            await self._finish_encoder(segment)
-        await self._send(self._events.segment_done(self, segment))
-
-    async def _sound_of(self, stream: SpeechStream, segment: Segment) -> None:
-        started = False
-        while True:
-            try:
-                packet = await stream.next(STALL_SECONDS)
-            except TimeoutError:
-                packet = SILENCE
-            if not started:
-                started = True
-                await self._send(self._events.segment_started(self, segment))
-                if packet is None:
-                    await self._encoded(SILENCE, segment)
-            if packet is not None:
-                await self._encoded(packet, segment)
-            span = stream.take_spoken()
-            if span is not None:
-                # Silence of ours, and the segments before, came before what the stream counts.
-                before = self.seconds - stream.samples / SAMPLE_RATE
-                await self._send(self._events.spoken(self, segment, moved(span, before)))
-            if packet is None:
-                return
-
-    async def _encoded(self, pcm: bytes, segment: Segment) -> None:
-        if self._encoder is None:
-            self._encoder = self._make_encoder()
-        seconds = len(pcm) / BYTES_PER_SAMPLE / SAMPLE_RATE
-        self.seconds += seconds
-        segment.seconds += seconds
-        data = self._encoder.encode(pcm)
-        if data:
-            await self._send(self._events.sound(self, segment, data))
-
-    async def _finish_encoder(self, segment: Segment) -> None:
-        encoder, self._encoder = self._encoder, None
-        if encoder is not None:
-            with contextlib.closing(encoder):
-                data = encoder.finish() if segment.seconds else b""
-            if data:
-                await self._send(self._events.sound(self, segment, data))
-
-    async def _send(self, messages: Messages) -> None:
-        for message in messages:
-            await self._host.writer.send(message, self)
+            await self._sound.finish(segment)
+        await self._sound.send(self._events.segment_done(self, segment))
 
     # The end.
 
@@ -336,6 +291,4 @@ class SpeechContext:
                 segment.stream.close(reason)
         self._segments.clear()
         self._input = None
-        encoder, self._encoder = self._encoder, None
-        if encoder is not None:
-            encoder.close()
+        self._sound.close()

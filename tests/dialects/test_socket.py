@@ -118,7 +118,7 @@ async def test_no_text_is_no_sound(speech: Any) -> None:
 
 
 async def test_a_stall_is_filled(speech: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("realtime_tts.dialects.context.STALL_SECONDS", 0.05)
+    monkeypatch.setattr("realtime_tts.dialects.context_sound.STALL_SECONDS", 0.05)
     async with speech() as server, plain(server) as client:
         await client.send(text="wait")
         heard = b""

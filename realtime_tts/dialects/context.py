@@ -71,6 +71,7 @@ class SpeechContext:
         self._last = Segment(0)  # the last that sounded
         self._count = 0
         self._chars = 0  # of all segments there
+        self._blank = False  # white space came that began no segment
         self._heard_at: float | None = None
         self._after = after
         self._changed = asyncio.Event()
@@ -118,6 +119,7 @@ class SpeechContext:
         """
         assert not self.ended, "text after the end of the context"
         if self._input is None and not text.strip():
+            self._blank = self._blank or bool(text)
             return None
         if self._chars + len(text) > self._max_chars:
             raise RequestError(
@@ -152,6 +154,8 @@ class SpeechContext:
 
     def end(self) -> None:
         """No more text. Idempotent."""
+        if self._blank and not self.ended and not self._count:
+            self._begin()  # all its text is white space
         self.ended = True
         self._end_segment()
         self._changed.set()
@@ -181,7 +185,7 @@ class SpeechContext:
             raise RequestError(
                 f"{_MAX_SEGMENTS} flushes wait to be spoken; send the next one later"
             )
-        self._input = Segment(self._count)
+        self._input, self._blank = Segment(self._count, blank=self._blank), False
         self._count += 1
         self._segments.append(self._input)
         self._changed.set()
@@ -260,6 +264,9 @@ class SpeechContext:
                 self._last = segment
                 self._heard_at = stream.heard_at()
                 segment.reason = stream.reason
+        elif segment.blank:
+            await self._sound.rest(segment)
+            self._last = segment
         if self._input is segment:  # its speech reached the limit; text that follows is a new one
             self._end_segment()
         if self._per_segment:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from realtime_tts.audio.encoders import Encoder
 from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
 from realtime_tts.dialects.segment import ContextEvents, Messages, Segment
-from realtime_tts.dialects.silence import SILENCE, STALL_SECONDS
+from realtime_tts.dialects.silence import MOST_SILENCES, SILENCE, STALL_SECONDS
 from realtime_tts.dialects.socket_writer import SocketWriter
 from realtime_tts.dialects.timing import moved
 from realtime_tts.protocol.messages import SAMPLE_RATE
@@ -44,16 +44,18 @@ class ContextSound:
         """All that the stream has, until it is done. Raises SpeechError if it fails."""
         started = False
         while True:
+            stalled = False
             try:
                 packet = await stream.next(STALL_SECONDS)
             except TimeoutError:
-                packet = SILENCE
+                stalled, packet = True, b""
             if not started:
                 started = True
                 await self.send(self._events.segment_started(self._context, segment))
-                if packet is None:
-                    await self._encode(SILENCE, segment)
-            if packet is not None:
+                stalled = stalled or packet is None
+            if stalled:
+                await self._silence(segment)
+            if packet:
                 await self._encode(packet, segment)
             span = stream.take_spoken()
             if span is not None:
@@ -63,6 +65,11 @@ class ContextSound:
                 await self.send(self._events.spoken(self._context, segment, later))
             if packet is None:
                 return
+
+    async def rest(self, segment: Segment) -> None:
+        """A segment of text without anything to speak."""
+        await self.send(self._events.segment_started(self._context, segment))
+        await self._silence(segment)
 
     async def finish(self, segment: Segment) -> None:
         """What the encoder still has; it belongs to the segment that sounded last."""
@@ -84,7 +91,14 @@ class ContextSound:
         if encoder is not None:
             encoder.close()
 
-    async def _encode(self, pcm: bytes, segment: Segment) -> None:
+    async def _silence(self, segment: Segment) -> None:
+        """A little, and as much more as the encoder needs to give something: MP3 begins late."""
+        for _ in range(MOST_SILENCES):
+            if await self._encode(SILENCE, segment):
+                return
+
+    async def _encode(self, pcm: bytes, segment: Segment) -> bool:
+        """Whether something was sent."""
         if self._encoder is None:
             self._encoder = self._make_encoder()
         seconds = len(pcm) / BYTES_PER_SAMPLE / SAMPLE_RATE
@@ -93,3 +107,4 @@ class ContextSound:
         data = self._encoder.encode(pcm)
         if data:
             await self.send(self._events.sound(self._context, segment, data))
+        return bool(data)

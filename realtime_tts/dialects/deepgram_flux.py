@@ -17,7 +17,7 @@ from starlette.websockets import WebSocket
 
 from realtime_tts.dialects import deepgram_answer as answer
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
-from realtime_tts.dialects.deepgram_socket import Command, DeepgramSocket
+from realtime_tts.dialects.deepgram_socket import ONLY, Command, DeepgramSocket
 from realtime_tts.dialects.timing import words_of
 from realtime_tts.errors import RequestError
 from realtime_tts.server.front import Front
@@ -144,7 +144,9 @@ class FluxSocket(DeepgramSocket):
         if offset is None:
             self._clock, split = turn.base + turn.seconds, None
         else:
-            self._clock = self._position = offset / 1000
+            # Only what was sent can be heard. Believed, a clock that runs ahead would make the next
+            # interrupt, which is right, one that goes back.
+            self._clock = self._position = min(offset / 1000, turn.base + turn.seconds)
             split = turn.split(self._clock - turn.base)
         account = answer.account(turn.speech_id, turn.seconds, turn.chars)
         self.say(answer.interrupted(round(self._clock * 1000), split, account))
@@ -208,7 +210,9 @@ class FluxSocket(DeepgramSocket):
             self._start(self._turns[0])
 
     def _measure(self, turn: _Turn) -> None:
-        turn.seconds = 0.0 if turn.began is None else self.voice().seconds - turn.began
+        voice = self.contexts.get(ONLY)
+        if turn.began is not None and voice is not None:
+            turn.seconds = voice.seconds - turn.began
 
 
 def _offset_of(message: dict[str, Any]) -> float | None:

@@ -25,7 +25,7 @@ from realtime_tts.server.speech import SpeechError
 
 Command = Callable[[dict[str, Any]], None]
 
-_ONLY = ""  # the id of the one context
+ONLY = ""  # the id of the one context
 
 
 class DeepgramSocket(SpeechSocket):
@@ -80,14 +80,14 @@ class DeepgramSocket(SpeechSocket):
 
     def voice(self) -> SpeechContext:
         """The context that speaks. Raises SpeechError if there is no place for it now."""
-        return self.contexts.get(_ONLY) or self.open_context(
-            _ONLY, self.wanted.settings, self.wanted.open_encoder,
+        return self.contexts.get(ONLY) or self.open_context(
+            ONLY, self.wanted.settings, self.wanted.open_encoder,
             lasting=True, encoder_per_segment=True,
         )  # fmt: skip
 
     def silence(self) -> None:
         """Nothing is spoken any more of what came before."""
-        self.cancel(_ONLY)
+        self.cancel(ONLY)
 
     # To the client.
 

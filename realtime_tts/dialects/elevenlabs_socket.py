@@ -86,7 +86,8 @@ class ElevenLabsSocket(SpeechSocket):
         most = self.limits.max_text_chars
         if len(text) > most:
             raise RequestError(f"`text` must have at most {most} characters, it has {len(text)}")
-        if text:
+        opening = text == " " and not context.speaking  # how clients begin, with nothing to say
+        if text and not opening:
             context.feed(self._joined(state, text))
         if text.strip():
             state.flushed = False

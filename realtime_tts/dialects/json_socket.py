@@ -102,8 +102,12 @@ class JsonSocket(abc.ABC):
         """The key of the first message. Without a valid one the socket is closed."""
         if self._check_key is not None and not (key is not None and self._check_key(key)):
             self.fail(TurnFailure("unauthorized", "a valid API key is needed", False), 1008)
-        else:
+        elif self._check_key is not None:
             self._check_key = None
+            try:
+                self.front.admit(held=1)  # from now on it takes a place
+            except SpeechError as error:
+                self.fail(error.failure, CloseCode.TRY_AGAIN)
 
     # Messages.
 

@@ -31,6 +31,7 @@ class Segment:
     reason: str = "complete"
     pieces: list[str] = field(default_factory=list)  # of text, until its stream is open
     ended: bool = False  # no more text comes
+    blank: bool = False  # its text has been white space so far
     stream: SpeechStream | None = None
 
 

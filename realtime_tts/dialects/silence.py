@@ -10,3 +10,6 @@ SILENCE = bytes(SAMPLE_RATE // 10 * BYTES_PER_SAMPLE)
 
 STALL_SECONDS = 2.5
 """After so long without sound some silence is sent: clients give up after three seconds."""
+
+MOST_SILENCES = 10
+"""So often at most until an encoder gives something: the slowest, MP3 at 8 kHz, takes four."""

@@ -193,6 +193,8 @@ class SpeechSocket(JsonSocket, ContextEvents):
 
     @property
     def places(self) -> int:
+        if self.needs_key:
+            return 0  # whoever has no key takes no place from those who have
         return max(1, sum(not context.waits for context in self.contexts.values()))
 
     @property

@@ -89,7 +89,8 @@ class Connection:
             await self._read()
         finally:
             if self._turn is not None:
-                self._reporter.lost(self._turn.turn_id, self._turn.stats())
+                turn = self._turn
+                self._reporter.lost(turn.turn_id, turn.stats(), turn.text_chars)
             with self._contained():
                 self._carry_out(self.session.closed())
             if self._turn is not None:

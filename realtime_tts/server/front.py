@@ -47,6 +47,9 @@ from realtime_tts.voices.library import VoiceLibrary
 
 log = logging.getLogger(__name__)
 
+_MOST_STRANGERS = 64
+"""Sockets of other APIs that may be open without having shown a key."""
+
 SERVER_NAME = f"realtime-tts {__version__}"
 
 GOING_AWAY = "going_away"
@@ -196,6 +199,9 @@ class Front:
         Raises SpeechError if there is no place now.
         """
         self.admit()
+        if guest.places == 0 and self._guests.strangers >= _MOST_STRANGERS:
+            message = f"{_MOST_STRANGERS} sockets have not shown their keys; try again later"
+            raise SpeechError(TurnFailure("too_many_sessions", message, True, 5_000))
         self._guests.add(guest)
         try:
             yield

@@ -10,7 +10,8 @@ class Guest(Protocol):
 
     @property
     def places(self) -> int:
-        """How many sessions it counts for: one, or as many as it runs contexts."""
+        """How many sessions it counts for: one, or as many as it runs contexts; none before it has
+        shown its key."""
 
     @property
     def open_turns(self) -> int:
@@ -38,6 +39,11 @@ class Guests:
     @property
     def places(self) -> int:
         return sum(guest.places for guest in self._guests)
+
+    @property
+    def strangers(self) -> int:
+        """Those that have not shown their keys."""
+        return sum(guest.places == 0 for guest in self._guests)
 
     @property
     def open_turns(self) -> int:

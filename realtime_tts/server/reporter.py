@@ -54,9 +54,9 @@ class SessionReporter:
         elif isinstance(message, ErrorMessage):
             self._error(message)
 
-    def lost(self, turn_id: str, stats: TurnStats) -> None:
+    def lost(self, turn_id: str, stats: TurnStats, text_chars: int) -> None:
         """The socket went away in the middle of this turn; no message says so."""
-        self.done(turn_id, "closed", stats, text_chars=0)
+        self.done(turn_id, "closed", stats, text_chars)
 
     def done(self, turn_id: str, reason: str, stats: TurnStats, text_chars: int) -> None:
         """A turn is over of which no message of the native protocol tells."""

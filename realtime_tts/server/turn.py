@@ -274,6 +274,11 @@ class OnAirTurn:
         whole = self._complete and self._text.finished and self.reason == "complete"
         return self._generated / self._playback.sample_rate if whole else None
 
+    @property
+    def text_chars(self) -> int:
+        """Characters of text that came so far."""
+        return len(self._text.source)
+
     def stats(self) -> TurnStats:
         return TurnStats(
             samples=self._samples,

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 MAX_BREAK_SECONDS = 10.0
 """All pauses of a turn together; what is asked for beyond that is left out."""
+SHORTEST_BREAK_SECONDS = 0.01
+"""A shorter one is no pause, and must not part the speech."""
 
 _TAG = re.compile(
     r"<break\s+time\s*=\s*(?P<quote>[\"'])\s*(?P<number>\d{1,6}(?:\.\d{0,6})?|\.\d{1,6})\s*"

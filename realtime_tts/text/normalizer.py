@@ -10,7 +10,7 @@ import re
 from collections import deque
 
 from realtime_tts.text.abbreviations import abbreviations_for, sentence_ends
-from realtime_tts.text.breaks import MAX_BREAK_SECONDS, Break, read_break
+from realtime_tts.text.breaks import MAX_BREAK_SECONDS, SHORTEST_BREAK_SECONDS, Break, read_break
 from realtime_tts.text.characters import NO_SPACES, is_word_character
 from realtime_tts.text.languages.extents import MAX_WORD
 from realtime_tts.text.languages.language import Language
@@ -242,7 +242,7 @@ class SpeechNormalizer:
             self._glue = False
             seconds = min(said.seconds, MAX_BREAK_SECONDS - self._break_seconds)
             self._break_seconds += seconds
-            if seconds > 0:
+            if seconds >= SHORTEST_BREAK_SECONDS:
                 self._out.append(Break(seconds))
             return
         spaced = self._language is None or self._language.spaced

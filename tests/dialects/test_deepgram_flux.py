@@ -117,8 +117,22 @@ async def test_nothing_to_speak_is_a_little_silence_and_a_warning(speech: Any) -
         assert only(seen, "Warning")[0]["code"] == "NO_SYNTHESIZABLE_TEXT"
         await client.say(" \n ")
         seen = await client.until("SpeechMetadata")
-        assert types_of(seen) == ["SpeechStarted", "Warning", *ALL[2:]]
-        assert seen[-1]["audio_duration_ms"] == 0
+        assert types_of(seen) == ["SpeechStarted", "sound", "Warning", *ALL[2:]]
+        assert seen[-1]["audio_duration_ms"] == 100
+
+
+async def test_a_position_beyond_what_was_sent_is_not_believed(speech: Any) -> None:
+    """Else the next interrupt, with the right position, would be one that goes back."""
+    async with speech() as server, flux(server) as client:
+        for position in (900_000_000, 1_000_000):
+            await client.say("Hello there.")
+            await client.until("SpeechMetadata")
+            await client.send("Speak", text="And more.")
+            await client.until("sound")
+            offset = {"type": "time_ms", "value": position}
+            await client.send("Interrupt", playback_offset=offset)
+            seen = await client.until("SpeechInterrupted")
+            assert seen[-1]["audio_played_ms"] < 20_000
 
 
 async def test_a_flush_without_a_turn_is_warned_of(speech: Any) -> None:

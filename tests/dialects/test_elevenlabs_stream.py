@@ -316,3 +316,16 @@ async def test_dialogues_are_not_here(speech: Any, rest: str) -> None:
                 pass
         assert caught.value.response.status_code == 404
         assert "eleven_flash_v2_5" in json.loads(caught.value.response.body)["detail"]["message"]
+
+
+async def test_who_shows_no_key_takes_no_place(speech: Any) -> None:
+    """Silent sockets without a key leave the only place to one that has it."""
+    limits = LimitsConfig(max_sessions=1)
+    async with speech(ServerConfig(port=0, api_keys=(KEY,), limits=limits)) as server:
+        async with eleven(server), eleven(server), eleven(server) as late:
+            with_key = {"additional_headers": {"xi-api-key": KEY}}
+            async with eleven(server, **with_key) as client:
+                await client.send(text="Hello. ", flush=True)
+                await client.until("audio")
+                await late.send(text="Hello. ", xi_api_key=KEY)
+                assert (await late.rest())[-1]["error"] == "too_many_concurrent_requests"

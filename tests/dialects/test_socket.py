@@ -111,10 +111,18 @@ async def test_text_with_nothing_to_speak_is_a_tenth_of_a_second(speech: Any) ->
         assert sound_of(await client.until("done")) == TENTH
 
 
-async def test_no_text_is_no_sound(speech: Any) -> None:
+async def test_no_text_is_no_sound_but_white_space_is_a_little(speech: Any) -> None:
+    """Clients take an answer without sound to white space, which models write, for a failure."""
     async with speech() as server, plain(server) as client:
-        await client.send(text="  \n", end=True)
+        await client.send(text="", end=True)
         assert await client.until("done") == [{"id": "one", "done": True}]
+        await client.send(text="  \n", end=True)
+        assert sound_of(await client.until("done")) == TENTH
+        await client.send(text="\n", flush=1)
+        await client.send(text="Hi.", flush=2)
+        await client.send(text="\n", end=True)  # what follows speech is not worth a sound
+        heard = sound_of(await client.until("done"))
+        assert heard.startswith(TENTH) and len(heard) == len(TENTH) + 3 * FRAME
 
 
 async def test_a_stall_is_filled(speech: Any, monkeypatch: pytest.MonkeyPatch) -> None:

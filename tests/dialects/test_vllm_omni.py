@@ -161,7 +161,7 @@ async def test_a_pause_makes_a_sentence_of_its_own(
 async def test_an_empty_utterance_has_no_sentence(speech: Any) -> None:
     async with speech() as server, omni(server) as client:
         for utterance in range(2):
-            await client.text("", " ")
+            await client.text("", "")
             await client.done()
             assert await client.next() == {
                 "type": "session.done", "utterance_index": utterance, "total_sentences": 0,

@@ -54,6 +54,27 @@ async def test_text_in_pieces_gives_the_same_audio(speech: Any) -> None:
         assert heard[0] == heard[1] == heard[2]
 
 
+async def test_a_long_text_is_taken_in_bit_by_bit(
+    speech: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It sounds as ever, what follows it comes behind it, and an end in the middle of it is one."""
+    monkeypatch.setattr("realtime_tts.server.connection._SLICE", 3)
+    async with speech() as server:
+        async with server.talk() as talker:
+            await talker.send("text", turn_id="a", text="One long text, ")
+            await talker.send("text", turn_id="a", text="and its end.", end=True)
+            await talker.send("text", turn_id="b", text="Another.", end=True)
+            first, second = await talker.until("turn.done"), await talker.until("turn.done")
+            length = len("One long text, and its end.")
+            assert len(b"".join(audio_of(first))) == 2 * FRAME_SAMPLES * length
+            assert done_of(second)[0]["turn_id"] == "b"
+        async with server.talk() as talker:
+            await talker.send("text", turn_id="c", text="word " * 300, end=True)
+            server.running.front.end_sessions()
+            assert (await talker.until("error"))[-1]["code"] == "going_away"
+        await server.settled()
+
+
 async def test_turns_wait_for_each_other_and_never_mix(speech: Any) -> None:
     async with speech() as server, server.talk() as talker:
         for turn in "abc":

@@ -16,7 +16,6 @@ from pipecat.frames.frames import (
     LLMTextFrame,
     TTSAudioRawFrame,
     TTSStoppedFrame,
-    TTSTextFrame,
 )
 from pipecat.pipeline.pipeline import Pipeline
 from pipecat.pipeline.worker import PipelineParams, PipelineWorker
@@ -80,16 +79,6 @@ class Rig:
         return b"".join(
             each.audio for each in frames if context_id is None or each.context_id == context_id
         )
-
-    def seconds(self, context_id: str | None = None) -> float:
-        """Of that audio."""
-        rates = {each.sample_rate for each in self.of(TTSAudioRawFrame)}
-        return len(self.audio(context_id)) / 2 / rates.pop() if rates else 0.0
-
-    @property
-    def words(self) -> list[str]:
-        """Of the text that was spoken."""
-        return " ".join(each.text for each in self.of(TTSTextFrame)).split()
 
     def contexts(self) -> list[str]:
         """The contexts that had audio, in the order in which they were heard."""

@@ -27,7 +27,7 @@ from realtime_tts.errors import EngineError
 from realtime_tts.metrics import Metrics
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.engine_host import EngineHost
-from realtime_tts.server.front import session_defaults
+from realtime_tts.server.session_settings import session_defaults
 from realtime_tts.server.turn import OnAirTurn
 from realtime_tts.server.turn_settings import utterance_spec
 from realtime_tts.version import __version__

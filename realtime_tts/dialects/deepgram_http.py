@@ -22,7 +22,8 @@ from realtime_tts.dialects.http import (
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.parsing import ProtocolError, TooLarge
-from realtime_tts.server.front import Front, session_defaults, wire_limits
+from realtime_tts.server.front import Front
+from realtime_tts.server.session_settings import session_defaults, wire_limits
 from realtime_tts.server.speech import SpeechError
 
 log = logging.getLogger(__name__)

@@ -40,7 +40,8 @@ from realtime_tts.dialects.timing import Timed, characters_of
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.parsing import ProtocolError
-from realtime_tts.server.front import Front, session_defaults, wire_limits
+from realtime_tts.server.front import Front
+from realtime_tts.server.session_settings import session_defaults, wire_limits
 from realtime_tts.server.speech import SpeechError, SpeechStream
 
 log = logging.getLogger(__name__)

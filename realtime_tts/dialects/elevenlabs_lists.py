@@ -18,7 +18,8 @@ from realtime_tts.dialects import elevenlabs_answer as answer
 from realtime_tts.dialects.elevenlabs_answer import is_client
 from realtime_tts.dialects.models import model_names
 from realtime_tts.protocol.effects import TurnFailure
-from realtime_tts.server.front import Front, wire_limits
+from realtime_tts.server.front import Front
+from realtime_tts.server.session_settings import wire_limits
 
 _PAGE, _LONGEST_PAGE = 10, 100
 

@@ -24,8 +24,9 @@ from realtime_tts.protocol.intake import Intake
 from realtime_tts.protocol.messages import CloseCode, ErrorMessage
 from realtime_tts.protocol.parsing import ProtocolError, load_object
 from realtime_tts.server.auth import LATE_KEY
-from realtime_tts.server.front import Front, wire_limits
+from realtime_tts.server.front import Front
 from realtime_tts.server.reporter import SessionReporter
+from realtime_tts.server.session_settings import wire_limits
 from realtime_tts.server.speech import SpeechError
 from realtime_tts.server.websocket import ABORT_EXTENSION, READING_SECONDS, SLOW_READER
 

@@ -51,7 +51,8 @@ from realtime_tts.dialects.openai_request import (
 )
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.settings import SessionSettings
-from realtime_tts.server.front import Front, session_defaults, wire_limits
+from realtime_tts.server.front import Front
+from realtime_tts.server.session_settings import session_defaults, wire_limits
 from realtime_tts.server.speech import SpeechError, SpeechStream
 
 log = logging.getLogger(__name__)

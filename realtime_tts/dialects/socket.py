@@ -26,7 +26,8 @@ from realtime_tts.protocol.messages import CloseCode
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.auth import echoed_subprotocol
 from realtime_tts.server.deadline import Alarm
-from realtime_tts.server.front import GOING_AWAY, Front, session_defaults
+from realtime_tts.server.front import GOING_AWAY, Front
+from realtime_tts.server.session_settings import session_defaults
 from realtime_tts.server.speech import SpeechError, SpeechStream
 
 _KEY_SECONDS = 10.0  # for the first message, where it has to bring the key

@@ -16,7 +16,6 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
 from realtime_tts.config import ServerConfig
-from realtime_tts.engine.interface import EngineInfo
 from realtime_tts.logs import event
 from realtime_tts.metrics import Metrics
 from realtime_tts.protocol.effects import TurnFailure
@@ -28,18 +27,14 @@ from realtime_tts.protocol.messages import (
 )
 from realtime_tts.protocol.parsing import encode
 from realtime_tts.protocol.session import ServerInfo, Session
-from realtime_tts.protocol.settings import (
-    Limits,
-    PredictorSampling,
-    Sampling,
-    SessionSettings,
-)
+from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.auth import send_denial
 from realtime_tts.server.connection import Connection
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.formats import agreed_audio
 from realtime_tts.server.guests import Guest, Guests
 from realtime_tts.server.reporter import SessionReporter
+from realtime_tts.server.session_settings import session_defaults, wire_limits
 from realtime_tts.server.speech import SpeechError, SpeechStream
 from realtime_tts.server.turn_settings import utterance_spec
 from realtime_tts.version import __version__
@@ -280,48 +275,6 @@ class Front:
         for stream in list(self._streams):
             stream.fail(TurnFailure(GOING_AWAY, "the server is shutting down", True))
         self._guests.end()
-
-
-def wire_limits(config: ServerConfig, info: EngineInfo) -> Limits:
-    """What `ready` tells every client, in the protocol's own units."""
-    limits = config.limits
-    frame_seconds = info.samples_per_frame / info.sample_rate
-    return Limits(
-        max_message_bytes=limits.max_message_bytes,
-        max_text_chars=limits.max_text_chars,
-        max_turn_chars=limits.max_turn_chars,
-        max_instructions_chars=limits.max_instructions_chars,
-        max_queued_turns=limits.max_queued_turns,
-        messages_per_second=limits.messages_per_second,
-        message_burst=limits.message_burst,
-        max_bad_messages=limits.max_bad_messages,
-        bad_message_window_ms=round(limits.bad_message_window_seconds * 1000),
-        max_lead_ms=round(limits.max_lead_seconds * 1000),
-        max_turn_audio_ms=round(info.max_frames * frame_seconds * 1000),
-        turn_idle_ms=round(limits.turn_idle_seconds * 1000),
-        write_stall_ms=round(config.socket.write_stall * 1000),
-    )
-
-
-def session_defaults(info: EngineInfo, lead_seconds: float) -> SessionSettings:
-    """What a session gets that asks for nothing: the checkpoint's own defaults and the lead."""
-    sampling = info.default_sampling
-    talker, predictor = sampling.talker, sampling.predictor
-    return SessionSettings(
-        lead_ms=round(lead_seconds * 1000),
-        voice=info.default_voice,
-        sampling=Sampling(
-            temperature=talker.temperature,
-            top_k=talker.top_k,
-            top_p=talker.top_p,
-            repetition_penalty=sampling.repetition_penalty,
-            predictor=PredictorSampling(
-                temperature=predictor.temperature,
-                top_k=predictor.top_k,
-                top_p=predictor.top_p,
-            ),
-        ),
-    )
 
 
 def _address(websocket: WebSocket) -> str:

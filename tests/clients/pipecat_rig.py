@@ -1,4 +1,4 @@
-"""A running pipeline around one processor, and a wire to the server that can be cut."""
+"""A running Pipecat pipeline around one processor, and what came out of it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pipecat.pipeline.worker import PipelineParams, PipelineWorker
 from pipecat.processors.frame_processor import FrameDirection, FrameProcessor
 from pipecat.workers.runner import WorkerRunner
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 class Ear(FrameProcessor):
@@ -121,51 +121,3 @@ async def pipeline(service: FrameProcessor, **params: Any) -> AsyncIterator[Rig]
         if not running.done():
             await worker.cancel()
             await asyncio.wait([running], timeout=PATIENCE)
-
-
-class Wire:
-    """A TCP relay to a server. `cut` breaks what goes through it; `connections` counts."""
-
-    def __init__(self, port: int) -> None:
-        self._target = port
-        self._writers: set[asyncio.StreamWriter] = set()
-        self.connections = 0
-        self.refusing = 0
-        """How many of the next connections are closed at once."""
-        self.url = ""
-
-    def cut(self) -> None:
-        for writer in self._writers:
-            writer.transport.abort()
-
-    async def relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.connections += 1
-        if self.refusing:
-            self.refusing -= 1
-            writer.transport.abort()
-            return
-        there = await asyncio.open_connection("127.0.0.1", self._target)
-        self._writers |= {writer, there[1]}
-        await asyncio.gather(_pour(reader, there[1]), _pour(there[0], writer))
-        self._writers -= {writer, there[1]}
-
-
-async def _pour(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with contextlib.suppress(ConnectionError):
-        while data := await reader.read(65536):
-            writer.write(data)
-            await writer.drain()
-    writer.close()
-
-
-@contextlib.asynccontextmanager
-async def wire_to(url: str) -> AsyncIterator[Wire]:
-    """A wire to the server at `url`."""
-    wire = Wire(int(url.rsplit(":", 1)[1]))
-    listening = await asyncio.start_server(wire.relay, "127.0.0.1", 0)
-    wire.url = f"ws://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
-    try:
-        yield wire
-    finally:
-        wire.cut()
-        listening.close()

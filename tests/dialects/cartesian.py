@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import json
 from collections.abc import AsyncIterator
 from typing import Any
 
 import websockets
+from talking import KeyTalker
 
 RAW = {"container": "raw", "encoding": "pcm_s16le", "sample_rate": 24_000}
 VOICE = {"mode": "id", "id": "alto"}
@@ -16,10 +16,7 @@ FRAME = 3_840  # bytes of speech for a token of one byte
 TENTH = bytes(4_800)
 
 
-class Client:
-    def __init__(self, socket: websockets.ClientConnection) -> None:
-        self.socket = socket
-
+class Client(KeyTalker):
     async def say(self, transcript: str, context_id: str | None = "one", **more: Any) -> None:
         await self.send(
             model_id="sonic-3", transcript=transcript, voice=VOICE, output_format=RAW,
@@ -29,19 +26,13 @@ class Client:
     async def send(self, **message: Any) -> None:
         # SDKs write `continue_`; their keys that are not set come as null.
         message = {"continue" if name == "continue_" else name: x for name, x in message.items()}
-        await self.socket.send(json.dumps(message))
-
-    async def next(self) -> dict[str, Any]:
-        message: dict[str, Any] = json.loads(await self.socket.recv())
-        return message
+        await super().send(**message)
 
     async def until(self, type: str, context_id: str | None = None) -> list[dict[str, Any]]:
         """Everything up to the first message of this type (and context)."""
-        seen: list[dict[str, Any]] = []
-        while True:
-            seen.append(await self.next())
-            if seen[-1]["type"] == type and context_id in (None, seen[-1]["context_id"]):
-                return seen
+        return await self.up_to(
+            lambda found: found["type"] == type and context_id in (None, found["context_id"])
+        )
 
 
 @contextlib.asynccontextmanager

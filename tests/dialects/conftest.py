@@ -6,9 +6,10 @@ import importlib.util
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))  # for `asking`
+_SERVER = Path(__file__).parents[1] / "server"
+sys.path[:0] = [str(Path(__file__).parent), str(_SERVER)]  # for `asking`, and its `talking`
 
-_path = Path(__file__).parents[1] / "server" / "conftest.py"
+_path = _SERVER / "conftest.py"
 _spec = importlib.util.spec_from_file_location("server_conftest", _path)
 assert _spec is not None and _spec.loader is not None
 _server = importlib.util.module_from_spec(_spec)

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import websockets
+from talking import Talker
 
 FRAME = 3_840  # bytes of speech for a token of one byte
 TENTH = bytes(4_800)
@@ -16,15 +17,12 @@ LIVEKIT = "?encoding=linear16&model=flux-alexis-en&sample_rate=24000&mip_opt_out
 Seen = list[dict[str, Any] | bytes]
 
 
-class Client:
+class Client(Talker):
     """`greeting` is the server's first message."""
 
     def __init__(self, socket: websockets.ClientConnection, greeting: dict[str, Any]) -> None:
-        self.socket = socket
+        super().__init__(socket)
         self.greeting = greeting
-
-    async def send(self, type: str, **fields: Any) -> None:
-        await self.socket.send(json.dumps({"type": type, **fields}))
 
     async def say(self, *texts: str, flush: bool = True) -> None:
         for text in texts:
@@ -32,16 +30,9 @@ class Client:
         if flush:
             await self.send("Flush")
 
-    async def next(self) -> dict[str, Any] | bytes:
-        message = await self.socket.recv()
-        return message if isinstance(message, bytes) else json.loads(message)
-
     async def until(self, type: str) -> Seen:
         """Everything up to the first message of this type; `sound` is a type."""
-        seen: Seen = []
-        while not seen or type_of(seen[-1]) != type:
-            seen.append(await self.next())
-        return seen
+        return await self.up_to(lambda found: type_of(found) == type)
 
     async def refused(self) -> tuple[dict[str, Any], int, str]:
         """The `Error`, and the code and reason of the close that follows it."""
@@ -54,14 +45,6 @@ class Client:
             pass
         assert self.socket.close_code is not None
         return error, self.socket.close_code, self.socket.close_reason or ""
-
-    async def rest(self) -> Seen:
-        """Everything up to the close."""
-        seen: Seen = []
-        with contextlib.suppress(websockets.ConnectionClosed):
-            while True:
-                seen.append(await self.next())
-        return seen
 
 
 def type_of(message: dict[str, Any] | bytes) -> str:

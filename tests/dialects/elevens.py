@@ -4,42 +4,22 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import json
 from collections.abc import AsyncIterator
 from typing import Any
 
 import websockets
+from talking import KeyTalker
 
 FRAME = 3_840  # bytes of speech for a token of one byte
 TENTH = bytes(4_800)
 
 
-class Client:
-    def __init__(self, socket: websockets.ClientConnection) -> None:
-        self.socket = socket
-
-    async def send(self, **message: Any) -> None:
-        await self.socket.send(json.dumps(message))
-
-    async def next(self) -> dict[str, Any]:
-        message: dict[str, Any] = json.loads(await self.socket.recv())
-        return message
-
+class Client(KeyTalker):
     async def until(self, key: str, context_id: str | None = None) -> list[dict[str, Any]]:
         """Everything up to the first message in which this key is true (of this context)."""
-        seen: list[dict[str, Any]] = []
-        while True:
-            seen.append(await self.next())
-            if seen[-1].get(key) and context_id in (None, seen[-1].get("contextId")):
-                return seen
-
-    async def rest(self) -> list[dict[str, Any]]:
-        """Everything until the socket is closed; `self.socket.close_code` says how."""
-        seen = []
-        with contextlib.suppress(websockets.ConnectionClosed):
-            while True:
-                seen.append(await self.next())
-        return seen
+        return await self.up_to(
+            lambda found: found.get(key) and context_id in (None, found.get("contextId"))
+        )
 
 
 @contextlib.asynccontextmanager

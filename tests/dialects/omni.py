@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import AsyncIterator
 from typing import Any
 
 import websockets
+from talking import Talker
 
 PATH = "/v1/audio/speech/stream"
 FRAME = 3_840  # bytes of speech for a token of one byte
@@ -15,13 +15,7 @@ TENTH = bytes(4_800)
 STREAM = {"stream_audio": True, "response_format": "pcm"}
 
 
-class Client:
-    def __init__(self, socket: websockets.ClientConnection) -> None:
-        self.socket = socket
-
-    async def send(self, type: str, **fields: Any) -> None:
-        await self.socket.send(json.dumps({"type": type, **fields}))
-
+class Client(Talker):
     async def config(self, **fields: Any) -> None:
         await self.send("session.config", **fields)
 
@@ -32,30 +26,10 @@ class Client:
     async def done(self) -> None:
         await self.send("input.done")
 
-    async def next(self) -> Any:
-        """The next message: a dict, or the bytes of a binary frame."""
-        raw = await self.socket.recv()
-        return raw if isinstance(raw, bytes) else json.loads(raw)
-
-    async def until(self, type: str) -> list[Any]:
-        """Everything up to the first message of this type."""
-        seen: list[Any] = []
-        while not seen or not isinstance(seen[-1], dict) or seen[-1]["type"] != type:
-            seen.append(await self.next())
-        return seen
-
     async def refused(self) -> str:
         """The message of the next error."""
         message: str = (await self.until("error"))[-1]["message"]
         return message
-
-    async def rest(self) -> list[Any]:
-        """Everything until the server closes."""
-        seen: list[Any] = []
-        with contextlib.suppress(websockets.ConnectionClosed):
-            while True:
-                seen.append(await self.next())
-        return seen
 
 
 @contextlib.asynccontextmanager

@@ -10,6 +10,7 @@ from typing import Any
 
 import websockets
 from starlette.routing import WebSocketRoute
+from talking import KeyTalker
 
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
 from realtime_tts.dialects.formats import open_encoder
@@ -79,23 +80,10 @@ class PlainSocket(SpeechSocket):
         return [json.dumps({"id": context.id, "error": failure.code})]
 
 
-class PlainClient:
-    def __init__(self, socket: websockets.ClientConnection) -> None:
-        self.socket = socket
-
-    async def send(self, **message: Any) -> None:
-        await self.socket.send(json.dumps(message))
-
-    async def next(self) -> dict[str, Any]:
-        message: dict[str, Any] = json.loads(await self.socket.recv())
-        return message
-
+class PlainClient(KeyTalker):
     async def until(self, key: str, id: str | None = None) -> list[dict[str, Any]]:
         """Everything up to the first message with this key (of this context)."""
-        seen: list[dict[str, Any]] = []
-        while not seen or key not in seen[-1] or (id is not None and seen[-1].get("id") != id):
-            seen.append(await self.next())
-        return seen
+        return await self.up_to(lambda found: key in found and id in (None, found.get("id")))
 
 
 def sound_of(messages: list[dict[str, Any]], id: str | None = None) -> bytes:

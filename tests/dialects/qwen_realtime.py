@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import websockets
+from talking import Talker
 
 PATH = "/api-ws/v1/realtime"
 FRAME = 3_840  # bytes of speech for a token of one byte
@@ -21,9 +22,9 @@ CLOSING = [
 ]  # fmt: skip
 
 
-class Client:
+class Client(Talker):
     def __init__(self, socket: websockets.ClientConnection) -> None:
-        self.socket = socket
+        super().__init__(socket)
         self.created: dict[str, Any] = {}
         self._ids = itertools.count(1)
 
@@ -46,25 +47,6 @@ class Client:
 
     async def commit(self) -> None:
         await self.send("input_text_buffer.commit")
-
-    async def next(self) -> dict[str, Any]:
-        message: dict[str, Any] = json.loads(await self.socket.recv())
-        return message
-
-    async def until(self, type: str) -> list[dict[str, Any]]:
-        """Everything up to the first event of this type."""
-        seen: list[dict[str, Any]] = []
-        while not seen or seen[-1]["type"] != type:
-            seen.append(await self.next())
-        return seen
-
-    async def rest(self) -> list[dict[str, Any]]:
-        """Everything until the server closes."""
-        seen: list[dict[str, Any]] = []
-        with contextlib.suppress(websockets.ConnectionClosed):
-            while True:
-                seen.append(await self.next())
-        return seen
 
     async def refused(self) -> dict[str, Any]:
         """The next error."""

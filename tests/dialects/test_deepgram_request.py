@@ -20,7 +20,7 @@ from realtime_tts.dialects.deepgram_socket import DeepgramSocket
 from realtime_tts.dialects.silence import STALL_SECONDS
 from realtime_tts.engine.fake import FakeEngine
 from realtime_tts.errors import RequestError
-from realtime_tts.server.front import session_defaults
+from realtime_tts.server.session_settings import session_defaults
 
 INFO = FakeEngine().info
 DEFAULTS = session_defaults(INFO, 3.0)

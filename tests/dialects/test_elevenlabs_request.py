@@ -21,7 +21,7 @@ from realtime_tts.dialects.elevenlabs_request import (
 )
 from realtime_tts.engine.fake import FakeEngine
 from realtime_tts.errors import RequestError
-from realtime_tts.server.front import session_defaults
+from realtime_tts.server.session_settings import session_defaults
 
 VOICES = ("ava", "kal")
 FIELDS = [

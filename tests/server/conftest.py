@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
-import json
 import socket
 import struct
 import sys
@@ -32,7 +31,10 @@ from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from realtime_tts.voices.library import VoiceLibrary
 from tts_scheduler import SchedulerConfig
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "voices"))  # for `recordings` and `makers`
+_HERE = Path(__file__).parent
+sys.path[:0] = [str(_HERE), str(_HERE.parent / "voices")]  # for `talking`; `recordings`, `makers`
+
+from talking import Talker  # noqa: E402
 
 TEXT, BINARY, CLOSE, PING, PONG, CONT = 0x1, 0x2, 0x8, 0x9, 0xA, 0x0
 
@@ -238,36 +240,6 @@ def aim_at() -> Callable[..., AbstractAsyncContextManager[Aimed]]:
 def byte_tokenizer() -> Qwen2Tokenizer:
     """One token a byte, so that a test can count them."""
     return Qwen2Tokenizer({char: index for index, char in enumerate(ALPHABET)}, [])
-
-
-class Talker:
-    """A well-behaved client: JSON out, messages and packets in."""
-
-    def __init__(self, socket: websockets.ClientConnection) -> None:
-        self.socket = socket
-
-    async def send(self, type: str, **fields: Any) -> None:
-        await self.socket.send(json.dumps({"type": type, **fields}))
-
-    async def next(self) -> Any:
-        """The next message: a dict, or the bytes of a packet."""
-        raw = await self.socket.recv()
-        return raw if isinstance(raw, bytes) else json.loads(raw)
-
-    async def until(self, type: str) -> list[Any]:
-        """Everything up to the first message of this type, that one included."""
-        seen: list[Any] = []
-        while not seen or not isinstance(seen[-1], dict) or seen[-1]["type"] != type:
-            seen.append(await self.next())
-        return seen
-
-    async def rest(self) -> list[Any]:
-        """Everything until the server closes."""
-        seen: list[Any] = []
-        with contextlib.suppress(websockets.ConnectionClosed):
-            while True:
-                seen.append(await self.next())
-        return seen
 
 
 @dataclass

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import io
-import itertools
 import wave
 from collections.abc import Iterator
 from typing import Any
@@ -14,12 +13,10 @@ import pytest
 import websockets
 from cartesia import AsyncCartesia, Cartesia
 from serving import Server
+from speaking import LONG, RATE, TEXT, deltas, is_speech
 
-RATE = 24_000
 RAW: Any = {"container": "raw", "encoding": "pcm_s16le", "sample_rate": RATE}
 VOICE: Any = {"mode": "id", "id": "ava"}
-TEXT = "The museum is open until six."
-LONG = " ".join([TEXT] * 8)
 SETTINGS: dict[str, Any] = {"model_id": "sonic-3", "voice": VOICE, "output_format": RAW}
 
 
@@ -39,22 +36,8 @@ def api(server: Server) -> Iterator[Cartesia]:
         yield found
 
 
-def deltas(text: str) -> Iterator[str]:
-    """Pieces of one to seven characters, as a language model cuts them: through words."""
-    sizes = itertools.cycle((3, 1, 7, 2, 5))
-    at = 0
-    while at < len(text):
-        size = next(sizes)
-        yield text[at : at + size]
-        at += size
-
-
 def sound(events: list[Any]) -> bytes:
     return b"".join(event.audio for event in events if event.type == "chunk")
-
-
-def is_speech(pcm: bytes, text: str = TEXT) -> bool:
-    return 0.03 * len(text) < len(pcm) / 2 / RATE < 0.2 * len(text) and any(pcm)
 
 
 def test_deltas_are_spoken_turn_by_turn(api: Cartesia) -> None:

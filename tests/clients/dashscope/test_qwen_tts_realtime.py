@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import contextlib
 import io
-import itertools
 import queue
 import wave
 from collections.abc import Iterator
@@ -15,10 +14,8 @@ import dashscope
 import pytest
 from dashscope.audio.qwen_tts_realtime import QwenTtsRealtime, QwenTtsRealtimeCallback
 from serving import Server
+from speaking import LONG, RATE, TEXT, deltas, is_speech
 
-RATE = 24_000
-TEXT = "The museum is open until six."
-LONG = " ".join([TEXT] * 8)
 DELTA, DONE = "response.audio.delta", "response.done"
 
 
@@ -68,22 +65,8 @@ def talking(server: Server, **session: Any) -> Iterator[Talk]:
         talk.api.close()
 
 
-def deltas(text: str) -> Iterator[str]:
-    """Pieces of one to seven characters, as a language model cuts them: through words."""
-    sizes = itertools.cycle((3, 1, 7, 2, 5))
-    at = 0
-    while at < len(text):
-        size = next(sizes)
-        yield text[at : at + size]
-        at += size
-
-
 def sound(events: list[dict[str, Any]]) -> bytes:
     return b"".join(base64.b64decode(each["delta"]) for each in events if each["type"] == DELTA)
-
-
-def is_speech(pcm: bytes, text: str = TEXT, rate: int = RATE) -> bool:
-    return 0.03 * len(text) < len(pcm) / 2 / rate < 0.2 * len(text) and any(pcm)
 
 
 @pytest.mark.parametrize("mode", ["server_commit", "commit"])

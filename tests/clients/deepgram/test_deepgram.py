@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import itertools
 import wave
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -23,10 +22,8 @@ from deepgram.speak.v2.types import (
     SpeakV2Speak,
 )
 from serving import Server
+from speaking import LONG, RATE, TEXT, deltas, is_speech
 
-RATE = 24_000
-TEXT = "The museum is open until six."
-LONG = " ".join([TEXT] * 8)
 AURA: dict[str, Any] = {
     "model": "aura-2-ava-en", "encoding": "linear16", "sample_rate": str(RATE),
 }  # fmt: skip
@@ -43,16 +40,6 @@ def options(server: Server, api_key: str | None = None) -> dict[str, Any]:
 @pytest.fixture
 def api(server: Server) -> DeepgramClient:
     return DeepgramClient(**options(server))
-
-
-def deltas(text: str) -> Iterator[str]:
-    """Pieces of one to seven characters, as a language model cuts them: through words."""
-    sizes = itertools.cycle((3, 1, 7, 2, 5))
-    at = 0
-    while at < len(text):
-        size = next(sizes)
-        yield text[at : at + size]
-        at += size
 
 
 def until(socket: Any, type: str) -> list[Any]:
@@ -73,10 +60,6 @@ def types_of(seen: list[Any]) -> list[str]:
 
 def sound_of(seen: list[Any]) -> bytes:
     return b"".join(message for message in seen if isinstance(message, bytes))
-
-
-def is_speech(pcm: bytes, text: str = TEXT, rate: int = RATE) -> bool:
-    return 0.03 * len(text) < len(pcm) / 2 / rate < 0.2 * len(text) and any(pcm)
 
 
 # /v1/speak

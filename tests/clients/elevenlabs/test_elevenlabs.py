@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import io
-import itertools
 import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,10 +16,8 @@ from elevenlabs import AsyncElevenLabs, ElevenLabs, VoiceSettings
 from elevenlabs.core import ApiError
 from elevenlabs.core.request_options import RequestOptions
 from serving import Server
+from speaking import LONG, RATE, TEXT, deltas, is_speech, lasts
 
-RATE = 24_000
-TEXT = "The museum is open until six."
-LONG = " ".join([TEXT] * 8)
 FOREIGN = "21m00Tcm4TlvDq8ikWAM"  # a voice of ElevenLabs' own
 ONCE = RequestOptions(max_retries=0)
 
@@ -38,27 +35,9 @@ def api(server: Server) -> ElevenLabs:
     return client(server)
 
 
-def deltas(text: str) -> Iterator[str]:
-    """Pieces of one to seven characters, as a language model cuts them: through words."""
-    sizes = itertools.cycle((3, 1, 7, 2, 5))
-    at = 0
-    while at < len(text):
-        size = next(sizes)
-        yield text[at : at + size]
-        at += size
-
-
 def realtime(api: ElevenLabs, text: Iterable[str], **more: Any) -> Iterator[bytes]:
     asked = {"voice_id": "ava", "model_id": "eleven_flash_v2_5", "output_format": "pcm_24000"}
     return api.text_to_speech.convert_realtime(text=iter(text), **asked | more)
-
-
-def is_speech(pcm: bytes, text: str = TEXT) -> bool:
-    return lasts(len(pcm) / 2 / RATE, text) and any(pcm)
-
-
-def lasts(seconds: float, text: str = TEXT) -> bool:
-    return 0.03 * len(text) < seconds < 0.2 * len(text)
 
 
 def decoded_seconds(data: bytes) -> float:

@@ -3,33 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
-import wave
 from pathlib import Path
 
 import pytest
+from conversation import REPLY, SAID, run
 from serving import ROOT, Server
 
-SAID = ("Good day!", "When do you close?")
-REPLY = "You said: {} The museum is open until six, and the café until nine."
-
-
-async def run(server: Server, wav: Path, *flags: str) -> tuple[list[str], float]:
-    """What it printed, and how many seconds were heard."""
-    command = [sys.executable, str(ROOT / "examples" / "livekit_agent.py"), *SAID]
-    command += ["--server", server.websocket_url, "--output", str(wav), *flags]
-    done = await asyncio.to_thread(
-        subprocess.run, command, capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
-    assert "Traceback" not in done.stderr
-    with wave.open(str(wav)) as file:
-        return done.stdout.splitlines(), file.getnframes() / file.getframerate()
+EXAMPLE = "livekit_agent.py"
 
 
 async def test_a_conversation_is_spoken(server: Server, tmp_path: Path) -> None:
-    lines, heard = await run(server, tmp_path / "heard.wav")
+    lines, heard = await run(EXAMPLE, server.websocket_url, tmp_path / "heard.wav")
     assert lines == [
         f"user: {SAID[0]}",
         f"assistant: {REPLY.format(SAID[0])}",
@@ -40,7 +24,7 @@ async def test_a_conversation_is_spoken(server: Server, tmp_path: Path) -> None:
 
 
 async def test_a_user_who_talks_over_the_agent_silences_it(server: Server, tmp_path: Path) -> None:
-    lines, _ = await run(server, tmp_path / "heard.wav", "--patience", "1")
+    lines, _ = await run(EXAMPLE, server.websocket_url, tmp_path / "heard.wav", "--patience", "1")
     (cut,) = [line for line in lines if line.endswith(" (interrupted)")]
     said = cut.removeprefix("assistant: ").removesuffix(" (interrupted)")
     assert REPLY.format(SAID[0]).startswith(said.strip()) and len(said) < 60

@@ -38,8 +38,9 @@ from pipecat.services.tts_service import TextAggregationMode, TTSContext
 from pipecat.tests.utils import run_test
 from pipecat.transcriptions.language import Language
 from pipecat.utils.errors import ErrorCategory
-from rig import PATIENCE, pipeline, response, wire_to
+from pipecat_rig import PATIENCE, pipeline, response
 from serving import Server, serving
+from wire import wire_to
 
 from realtime_tts import Backoff, RealtimeTTS
 from realtime_tts.adapters.pipecat import RealtimeTTSService

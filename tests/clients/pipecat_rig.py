@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from pipecat.frames.frames import (
     EndFrame,
@@ -40,7 +40,7 @@ class Ear(FrameProcessor):
 
 
 class Rig:
-    """`down` and `up`: the frames that came out at either end, in order."""
+    """A running pipeline. `down` and `up`: the frames that came out at either end, in order."""
 
     def __init__(self, worker: PipelineWorker) -> None:
         self.worker = worker
@@ -85,6 +85,9 @@ class Rig:
         return list(dict.fromkeys(each.context_id for each in self.of(TTSAudioRawFrame)))
 
 
+AnyRig = TypeVar("AnyRig", bound=Rig)
+
+
 def response(*tokens: str) -> list[Frame]:
     """What a language model's service pushes for one response."""
     texts = [LLMTextFrame(token) for token in tokens]
@@ -92,7 +95,9 @@ def response(*tokens: str) -> list[Frame]:
 
 
 @contextlib.asynccontextmanager
-async def pipeline(service: FrameProcessor, **params: Any) -> AsyncIterator[Rig]:
+async def pipeline(
+    service: FrameProcessor, rig_class: type[AnyRig] = Rig, **params: Any
+) -> AsyncIterator[AnyRig]:
     """The service in a pipeline of its own, started; ended by an EndFrame."""
     hear_up: list[Callable[[Frame], None]] = []
     source = Ear(FrameDirection.UPSTREAM, lambda frame: hear_up[0](frame))
@@ -103,7 +108,7 @@ async def pipeline(service: FrameProcessor, **params: Any) -> AsyncIterator[Rig]
         enable_rtvi=False,
         params=PipelineParams(**params),
     )
-    rig = Rig(worker)
+    rig = rig_class(worker)
     hear_up += [lambda frame: rig.heard(rig.up, frame), lambda frame: rig.heard(rig.down, frame)]
     started = asyncio.Event()
     worker.add_event_handler("on_pipeline_started", lambda *_: started.set())

@@ -24,7 +24,8 @@ check: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 unit: $(VENV)/.dev
-	$(BIN)/pytest $(ARGS)
+	$(BIN)/pytest --quiet --numprocesses 2 --dist worksteal -m "not gpu and not alone" $(ARGS)
+	$(BIN)/pytest --quiet -m "alone and not gpu" $(ARGS) || [ $$? -eq 5 ]  # 5: ARGS name none of these
 
 js: client_js/node_modules/.installed $(VENV)/.dev  ## what needs Chromium is skipped, and says so, without one
 	cd client_js && npm run --silent types && \

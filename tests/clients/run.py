@@ -29,7 +29,7 @@ PIP = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check")
 
 
 class Failed(Exception):
-    """A command ended with another status than 0."""
+    """A command ended with another status than 0: which, and what it said."""
 
 
 @dataclass(frozen=True)
@@ -65,18 +65,18 @@ class Run:
         else:
             _install_python(self.name, self.requirements)
 
-    def test(self) -> None:
-        """Run the tests in the environment that was made. Raises Failed."""
+    def test(self) -> str:
+        """Run the tests in the environment that was made; what they said. Raises Failed."""
         environment = os.environ | {"REALTIME_TTS_CLIENT": self.client}
         environment.setdefault("REALTIME_TTS_PYTHON", sys.executable)
+        in_documents = self._in_documents()
         if self.requirements is None:
             tests = sorted(str(path) for path in self.folder.glob("*.test.js"))
-            tests += [str(HERE / "snippets.test.js")] if self._in_documents() else []
-            _call(["node", "--test", "--test-reporter=spec", *tests], environment, self.folder)
-        else:
-            tests = [str(self.folder)]
-            tests += [str(HERE / "test_snippets.py")] if self._in_documents() else []
-            _call([str(_python(self.name)), "-m", "pytest", "-q", *tests], environment)
+            tests += [str(HERE / "snippets.test.js")] if in_documents else []
+            command = ["node", "--test", "--test-reporter=spec", *tests]
+            return _call(command, environment, self.folder)
+        tests = [str(self.folder)] + ([str(HERE / "test_snippets.py")] if in_documents else [])
+        return _call([str(_python(self.name)), "-m", "pytest", "-q", *tests], environment)
 
 
 def runs() -> Iterator[Run]:
@@ -123,24 +123,29 @@ def _digest(inputs: list[Path]) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-def _call(command: list[str], environment: dict[str, str] | None = None, cwd: Path = ROOT) -> None:
-    done = subprocess.run(command, cwd=cwd, env=environment)
+def _call(command: list[str], environment: dict[str, str] | None = None, cwd: Path = ROOT) -> str:
+    """What it said. Raises Failed, which has that, too."""
+    done = subprocess.run(
+        command, cwd=cwd, env=environment, text=True, errors="replace",
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
     if done.returncode != 0:
-        raise Failed(f"{Path(command[0]).name} ended with {done.returncode}")
+        raise Failed(f"{Path(command[0]).name} ended with {done.returncode}", done.stdout)
+    return done.stdout
 
 
 def _result(run: Run, prepared: Future[None] | None) -> tuple[str, float, str]:
-    """Name, seconds of its tests, and what came of them."""
-    print(f"── {run.name}", flush=True)
+    """Name, seconds of its tests, and what came of them; prints what they said."""
     if prepared is None:
         return run.name, 0.0, f"skipped: {run.missing()}"
     outcome, began = "passed", time.monotonic()
     try:
         prepared.result()
         began = time.monotonic()
-        run.test()
+        said = run.test()
     except Failed as failure:
-        outcome = f"FAILED: {failure}"
+        outcome, said = f"FAILED: {failure.args[0]}", failure.args[1]
+    print(f"── {run.name}\n{said}", flush=True)
     return run.name, time.monotonic() - began, outcome
 
 
@@ -154,9 +159,10 @@ def main() -> int:
         names = ", ".join(dict.fromkeys(run.client for run in known))
         parser.error(f"no client {unknown[0]!r}; there are: {names}")
     chosen = [run for run in known if not asked or run.client in asked]
-    with ThreadPoolExecutor(1) as maker:  # makes the next environments while tests run
+    # Environments are made one by one, while the tests of two clients run.
+    with ThreadPoolExecutor(1) as maker, ThreadPoolExecutor(2) as testers:
         prepared = [maker.submit(run.prepare) if not run.missing() else None for run in chosen]
-        results = [_result(*each) for each in zip(chosen, prepared, strict=True)]
+        results = list(testers.map(_result, chosen, prepared))
     print("── clients")
     for name, seconds, outcome in results:
         print(f"{name:24} {seconds:6.1f} s  {outcome}")

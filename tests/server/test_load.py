@@ -7,9 +7,12 @@ import json
 import sys
 from pathlib import Path
 
+import pytest
+
 SOAK = Path(__file__).with_name("soak.py")
 
 
+@pytest.mark.alone
 async def test_two_hundred_sessions_hear_no_gap_of_the_fronts_and_leave_nothing_behind() -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable, str(SOAK), "--sessions", "200", "--seconds", "6",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from realtime_tts.audio.encoders import Encoder
 from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
 from realtime_tts.dialects.segment import ContextEvents, Messages, Segment
-from realtime_tts.dialects.silence import MOST_SILENCES, SILENCE, STALL_SECONDS
+from realtime_tts.dialects.silence import SILENCE, STALL_SECONDS, silences
 from realtime_tts.dialects.socket_writer import SocketWriter
 from realtime_tts.dialects.timing import moved
 from realtime_tts.protocol.messages import SAMPLE_RATE
@@ -92,19 +92,22 @@ class ContextSound:
             encoder.close()
 
     async def _silence(self, segment: Segment) -> None:
-        """A little, and as much more as the encoder needs to give something: MP3 begins late."""
-        for _ in range(MOST_SILENCES):
-            if await self._encode(SILENCE, segment):
-                return
+        """A little, and as much more as the encoder needs to give something."""
+        for data in silences(self._open()):
+            await self._made(data, SILENCE, segment)
 
-    async def _encode(self, pcm: bytes, segment: Segment) -> bool:
-        """Whether something was sent."""
+    async def _encode(self, pcm: bytes, segment: Segment) -> None:
+        await self._made(self._open().encode(pcm), pcm, segment)
+
+    def _open(self) -> Encoder:
         if self._encoder is None:
             self._encoder = self._make_encoder()
+        return self._encoder
+
+    async def _made(self, data: bytes, pcm: bytes, segment: Segment) -> None:
+        """`data`, which may be nothing yet, was made of `pcm`."""
         seconds = len(pcm) / BYTES_PER_SAMPLE / SAMPLE_RATE
         self.seconds += seconds
         segment.seconds += seconds
-        data = self._encoder.encode(pcm)
         if data:
             await self.send(self._events.sound(self._context, segment, data))
-        return bool(data)

@@ -18,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from realtime_tts.audio.encoders import Encoder
 from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
-from realtime_tts.dialects.silence import MOST_SILENCES, SILENCE, STALL_SECONDS
+from realtime_tts.dialects.silence import SILENCE, STALL_SECONDS, silences
 from realtime_tts.dialects.timing import moved
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.messages import SAMPLE_RATE
@@ -134,11 +134,8 @@ async def sounds(stream: SpeechStream, encoder: Encoder) -> AsyncGenerator[bytes
             try:
                 packet = await stream.next(STALL_SECONDS)
             except TimeoutError:
-                for _ in range(MOST_SILENCES):
-                    piece = encoder.encode(SILENCE)
+                for piece in silences(encoder):
                     yield piece
-                    if piece:
-                        break
                 continue
             if packet is not None:
                 yield encoder.encode(packet)

@@ -129,19 +129,17 @@ class Connection:
 
     async def _carry_out_in_parts(self, effects: list[Effect]) -> None:
         """A long text is taken in bit by bit. Its turn may be over in between: the rest is void."""
-        for index, effect in enumerate(effects):
-            if not isinstance(effect, FeedText) or len(effect.text) <= _SLICE:
+        for effect in effects:
+            if not isinstance(effect, FeedText):
+                self._carry_out([effect])
                 continue
-            self._carry_out(effects[:index])
             for start in range(0, len(effect.text), _SLICE):
+                if start:
+                    await asyncio.sleep(0)
+                    if self._turn is None or self._turn.turn_id != effect.turn_id:
+                        return
                 part = effect.text[start : start + _SLICE]
                 self._carry_out([FeedText(effect.turn_id, part)])
-                await asyncio.sleep(0)
-                if self._turn is None or self._turn.turn_id != effect.turn_id:
-                    return
-            await self._carry_out_in_parts(effects[index + 1 :])
-            return
-        self._carry_out(effects)
 
     def _carry_out(self, effects: list[Effect]) -> None:
         now = self._clock()

@@ -14,6 +14,8 @@ import pytest
 from serving import Server, serving
 from websockets.sync.client import connect
 
+pytest.register_assert_rewrite("pipecat_turns")  # its assertions say what was found, too
+
 KEY = "a-key-for-the-tests"
 
 

@@ -9,14 +9,21 @@ import aiohttp
 import pytest
 from pipecat.frames.frames import (
     ErrorFrame,
-    InterruptionFrame,
     TTSAudioRawFrame,
     TTSStoppedFrame,
     TTSUpdateSettingsFrame,
 )
 from pipecat.services.deepgram.flux.tts import DeepgramFluxTTSService
 from pipecat.services.deepgram.tts import DeepgramHttpTTSService, DeepgramTTSService
-from pipecat_turns import DELTAS, LONG, is_speech, pipeline, response
+from pipecat_turns import (
+    DELTAS,
+    barge_in_and_next_turn,
+    is_speech,
+    pipeline,
+    response,
+    three_turns,
+    turns_of_nothing_to_speak,
+)
 from serving import Server
 
 
@@ -39,11 +46,7 @@ both = pytest.mark.parametrize("service", [aura, flux])
 @both
 async def test_three_turns(server: Server, service: Any) -> None:
     async with pipeline(service(server)) as rig:
-        for turn in range(1, 4):
-            await rig.send(*response(*DELTAS))
-            await rig.until(lambda turn=turn: len(rig.of(TTSStoppedFrame)) == turn)
-            assert is_speech(rig.seconds / turn)
-        assert not rig.of(ErrorFrame)
+        await three_turns(rig)
         contexts = {frame.context_id for frame in rig.of(TTSAudioRawFrame)}
         assert len(contexts) == 3
     await asyncio.to_thread(server.until, "tts_open_turns", 0)
@@ -51,33 +54,16 @@ async def test_three_turns(server: Server, service: Any) -> None:
 
 @both
 async def test_a_barge_in_and_the_next_turn(server: Server, service: Any) -> None:
-    interrupted = server.value('tts_turns_total{reason="interrupted"}')
     async with pipeline(service(server)) as rig:
-        await rig.send(*response(LONG))
-        await rig.until(lambda: rig.of(TTSAudioRawFrame))
-        await rig.send(InterruptionFrame())
-        await asyncio.to_thread(
-            server.until, 'tts_turns_total{reason="interrupted"}', interrupted + 1
-        )
-        before = len(rig.of(TTSStoppedFrame))
-        await rig.send(*response(*DELTAS))
-        await rig.until(lambda: len(rig.of(TTSStoppedFrame)) > before)
-        assert is_speech(rig.seconds_of_the_last)
-        assert not rig.of(ErrorFrame)
+        await barge_in_and_next_turn(rig, server)
 
 
 @both
 async def test_turns_of_nothing_to_speak_do_not_end_the_service(
     server: Server, service: Any
 ) -> None:
-    """After three turns without sound the framework would give the service up."""
     async with pipeline(service(server)) as rig:
-        for turn in range(1, 6):
-            await rig.send(*response("…"))
-            await rig.until(lambda turn=turn: len(rig.of(TTSStoppedFrame)) >= turn)
-        await rig.send(*response(*DELTAS))
-        await rig.until(lambda: is_speech(rig.seconds))
-        assert not rig.of(ErrorFrame)
+        await turns_of_nothing_to_speak(rig)
 
 
 async def test_over_http(server: Server) -> None:

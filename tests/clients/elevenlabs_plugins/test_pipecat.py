@@ -9,14 +9,22 @@ import aiohttp
 import pytest
 from pipecat.frames.frames import (
     ErrorFrame,
-    InterruptionFrame,
     TTSAudioRawFrame,
     TTSStoppedFrame,
-    TTSTextFrame,
 )
 from pipecat.services.elevenlabs.tts import ElevenLabsHttpTTSService, ElevenLabsTTSService
 from pipecat.services.tts_service import TextAggregationMode
-from pipecat_turns import DELTAS, LONG, SENTENCES, is_speech, pipeline, response
+from pipecat_turns import (
+    DELTAS,
+    SENTENCES,
+    barge_in_and_next_turn,
+    is_speech,
+    pipeline,
+    response,
+    three_turns,
+    turns_of_nothing_to_speak,
+    words_in_time,
+)
 from serving import Server
 
 
@@ -29,12 +37,8 @@ def service(server: Server, **options: Any) -> ElevenLabsTTSService:
 @pytest.mark.parametrize("mode", [TextAggregationMode.SENTENCE, TextAggregationMode.TOKEN])
 async def test_three_turns(server: Server, mode: TextAggregationMode) -> None:
     async with pipeline(service(server, text_aggregation_mode=mode)) as rig:
-        for turn in range(1, 4):
-            await rig.send(*response(*DELTAS))
-            await rig.until(lambda turn=turn: len(rig.of(TTSStoppedFrame)) == turn)
-            assert is_speech(rig.seconds / turn)
+        await three_turns(rig)
         assert rig.words == SENTENCES.split() * 3
-        assert not rig.of(ErrorFrame)
         contexts = {frame.context_id for frame in rig.of(TTSAudioRawFrame)}
         assert len(contexts) == 3
     await asyncio.to_thread(server.until, "tts_open_turns", 0)
@@ -43,39 +47,17 @@ async def test_three_turns(server: Server, mode: TextAggregationMode) -> None:
 async def test_words_come_in_time(server: Server) -> None:
     """Word times add up over the messages of a context."""
     async with pipeline(service(server)) as rig:
-        await rig.send(*response(*DELTAS))
-        await rig.until(lambda: rig.of(TTSStoppedFrame))
-        times = [frame.pts for frame in rig.of(TTSTextFrame)]
-        assert len(times) == len(SENTENCES.split()) and times == sorted(times)
-        spoken = (times[-1] - times[0]) / 1e9
-        assert 0.5 * rig.seconds < spoken < rig.seconds
+        await words_in_time(rig)
 
 
 async def test_a_barge_in_and_the_next_turn(server: Server) -> None:
-    interrupted = server.value('tts_turns_total{reason="interrupted"}')
     async with pipeline(service(server)) as rig:
-        await rig.send(*response(LONG))
-        await rig.until(lambda: rig.of(TTSAudioRawFrame))
-        await rig.send(InterruptionFrame())
-        await asyncio.to_thread(
-            server.until, 'tts_turns_total{reason="interrupted"}', interrupted + 1
-        )
-        before = len(rig.of(TTSStoppedFrame))
-        await rig.send(*response(*DELTAS))
-        await rig.until(lambda: len(rig.of(TTSStoppedFrame)) > before)
-        assert is_speech(rig.seconds_of_the_last)
-        assert not rig.of(ErrorFrame)
+        await barge_in_and_next_turn(rig, server)
 
 
 async def test_turns_of_nothing_to_speak_do_not_end_the_service(server: Server) -> None:
-    """After three turns without sound the framework would give the service up."""
     async with pipeline(service(server)) as rig:
-        for turn in range(1, 6):
-            await rig.send(*response("…"))
-            await rig.until(lambda turn=turn: len(rig.of(TTSStoppedFrame)) >= turn)
-        await rig.send(*response(*DELTAS))
-        await rig.until(lambda: is_speech(rig.seconds))
-        assert not rig.of(ErrorFrame)
+        await turns_of_nothing_to_speak(rig)
 
 
 async def test_over_http(server: Server) -> None:

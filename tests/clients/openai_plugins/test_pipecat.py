@@ -5,9 +5,18 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from pipecat.frames.frames import ErrorFrame, InterruptionFrame, TTSAudioRawFrame, TTSStoppedFrame
+from pipecat.frames.frames import ErrorFrame, TTSStoppedFrame
 from pipecat.services.openai.tts import OpenAITTSService
-from pipecat_turns import DELTAS, LONG, SENTENCES, is_speech, pipeline, response
+from pipecat_turns import (
+    DELTAS,
+    LONG,
+    SENTENCES,
+    barge_in_and_next_turn,
+    is_speech,
+    pipeline,
+    response,
+    three_turns,
+)
 from serving import Server
 
 ENDLESS = LONG.replace(". ", ", ") * 2  # one sentence, longer than the longest lead
@@ -21,28 +30,14 @@ def service(server: Server, api_key: str | None = None, **settings: Any) -> Open
 
 async def test_three_turns(server: Server) -> None:
     async with pipeline(service(server, instructions="Calmly.")) as rig:
-        for turn in range(1, 4):
-            await rig.send(*response(*DELTAS))
-            await rig.until(lambda turn=turn: len(rig.of(TTSStoppedFrame)) == turn)
-            assert is_speech(rig.seconds / turn)
+        await three_turns(rig)
         assert rig.words == SENTENCES.split() * 3
-        assert not rig.of(ErrorFrame)
     await asyncio.to_thread(server.until, "tts_open_turns", 0)
 
 
 async def test_a_barge_in_and_the_next_turn(server: Server) -> None:
-    closed = 'tts_turns_total{reason="closed"}'
-    before = server.value(closed)
     async with pipeline(service(server)) as rig:
-        await rig.send(*response(ENDLESS))
-        await rig.until(lambda: rig.of(TTSAudioRawFrame))
-        await rig.send(InterruptionFrame())
-        await asyncio.to_thread(server.until, closed, before + 1)
-        stopped = len(rig.of(TTSStoppedFrame))
-        await rig.send(*response(*DELTAS))
-        await rig.until(lambda: len(rig.of(TTSStoppedFrame)) > stopped)
-        assert is_speech(rig.seconds_of_the_last)
-        assert not rig.of(ErrorFrame)
+        await barge_in_and_next_turn(rig, server, ENDLESS, reason="closed")
 
 
 async def test_the_key_is_checked(keyed_server: Server) -> None:

@@ -13,7 +13,9 @@ def modules_after(statement: str) -> set[str]:
     return set(done.stdout.split())
 
 
-@pytest.mark.parametrize("statement", ["import realtime_tts", "import realtime_tts.cli"])
+@pytest.mark.parametrize(
+    "statement", ["import realtime_tts", "import realtime_tts.cli", "import realtime_tts.cli.say"]
+)
 def test_the_client_and_the_command_line_import_nothing_heavy(statement: str) -> None:
     heavy = {"torch", "numpy", "starlette", "uvicorn", "tokenizers", "prometheus_client"}
     assert not heavy & modules_after(statement)

@@ -7,7 +7,6 @@ depend on the pieces in which the sound went in.
 
 from __future__ import annotations
 
-import struct
 from typing import Protocol
 
 import numpy as np
@@ -17,9 +16,8 @@ from realtime_tts.audio import codecs, g711
 from realtime_tts.audio.formats import ENCODINGS, ENGINE_RATE, AudioFormat, audio_format
 from realtime_tts.audio.pcm import BYTES_PER_SAMPLE, from_s16le, to_s16le
 from realtime_tts.audio.resampling import Resampler
+from realtime_tts.audio.wav import wav_header
 from realtime_tts.errors import RequestError
-
-_UNKNOWN = 0xFFFFFFFF  # a length in a header that is written before the sound is
 
 
 class Encoder:
@@ -107,7 +105,7 @@ class _SampleBody:
     """Samples as bytes, each by itself, perhaps behind a WAV header."""
 
     def __init__(self, audio_format: AudioFormat) -> None:
-        self._header = _wav_header(audio_format) if audio_format.container == "wav" else b""
+        self._header = wav_header(audio_format) if audio_format.container == "wav" else b""
         self.position = 0
 
     def encode(self, pcm: bytes) -> bytes:
@@ -157,26 +155,9 @@ _SAMPLE_BODIES: dict[str, type[_SampleBody]] = {
     "pcm_mulaw": _MulawBody,
     "pcm_alaw": _AlawBody,
 }
-_WAV_TAGS = {"pcm_s16le": 1, "pcm_f32le": 3, "pcm_alaw": 6, "pcm_mulaw": 7}
 
 
 def _body(audio_format: AudioFormat) -> _Body:
     if audio_format.needs_codec:
         return codecs.CodecBody(audio_format)
     return _SAMPLE_BODIES[audio_format.encoding](audio_format)
-
-
-def _wav_header(audio_format: AudioFormat) -> bytes:
-    """A header of unknown length: players take 0xFFFFFFFF as "until the end", and that is how
-    streams of WAV are sent. What is not integer PCM says so in a longer `fmt ` and in `fact`."""
-    width = audio_format.sample_bytes
-    assert width is not None, "only samples go into WAV here"
-    tag, rate = _WAV_TAGS[audio_format.encoding], audio_format.sample_rate
-    fmt = struct.pack("<HHIIHH", tag, 1, rate, rate * width, width, 8 * width)
-    fact = b""
-    if audio_format.encoding != "pcm_s16le":
-        fmt += struct.pack("<H", 0)
-        fact = struct.pack("<4sII", b"fact", 4, _UNKNOWN)
-    riff = struct.pack("<4sI4s", b"RIFF", _UNKNOWN, b"WAVE")
-    head = struct.pack("<4sI", b"fmt ", len(fmt))
-    return riff + head + fmt + fact + struct.pack("<4sI", b"data", _UNKNOWN)

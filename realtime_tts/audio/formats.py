@@ -2,7 +2,7 @@
 
 The names other APIs use (`ulaw_8000`, `mp3_44100_64`) are read by `parse_format`; our own protocol
 gives the parts to `audio_format`. What makes the bytes is in encoders.py, what cuts them into
-packets in packets.py.
+packets in packets.py. Light: the command line imports it where the server's packages are missing.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from realtime_tts.audio.framer import PACKET_BYTES
 from realtime_tts.errors import RequestError
 
 ENGINE_RATE = 24_000
 """What the engine makes, in hertz: signed 16 bit, mono."""
+
+PACKET_BYTES = 4_096
+"""The largest packet of the engine's own format."""
 
 RATES = (8_000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000)
 PACKET_MS = (10, 1_000)

@@ -7,9 +7,8 @@ afterwards the number of messages depends on the seconds of speech alone.
 
 from __future__ import annotations
 
+from realtime_tts.audio.formats import PACKET_BYTES
 from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
-
-PACKET_BYTES = 4_096
 
 
 class PcmFramer:

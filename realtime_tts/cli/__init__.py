@@ -18,7 +18,7 @@ from realtime_tts.cli.failures import ExitStatus, explain
 
 _COMMANDS = {
     "serve": "start a server",
-    "say": "speak a text: play it, or write it to a WAV file",
+    "say": "speak a text: play it, or write it to a file",
     "voices": "list the voices and languages of a server, or delete a registered voice",
     "clone": "register a voice from a recording",
     "bench": "measure a server under load",

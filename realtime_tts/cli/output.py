@@ -8,14 +8,14 @@ from collections.abc import Awaitable, Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
+from realtime_tts.audio.formats import AudioFormat
+from realtime_tts.cli.files import FileSink, StdoutSink, WavSink
 from realtime_tts.cli.playback import (
     AfplaySink,
     PlayerFailed,
     ProcessSink,
     Sink,
     SoundDeviceSink,
-    StdoutSink,
-    WavSink,
     find_players,
 )
 
@@ -104,13 +104,17 @@ class Output:
         self._on_failure(str(error))
 
 
-def sink_makers(output: str | None) -> Iterator[SinkMaker]:
-    """What to try for `--output`: a path, `-`, or None for a player and at last a file."""
+def sink_makers(output: str | None, audio_format: AudioFormat) -> Iterator[SinkMaker]:
+    """What to try for `--output`: a path, `-`, or None for a player and at last a file.
+
+    A WAV file is given raw samples; everything else is given what it shall hold.
+    """
     if output == "-":
         yield _made(StdoutSink)
     elif output is not None:
         path = Path(output)
-        yield _made(lambda: WavSink(path))
+        wav = audio_format.container == "wav"
+        yield _made(lambda: WavSink(path, audio_format) if wav else FileSink(path))
     else:
         if find_spec("sounddevice") is not None:
             yield _made(SoundDeviceSink)

@@ -1,7 +1,7 @@
-"""Where the speech of `realtime-tts say` goes: a player, a WAV file, or standard output.
+"""Players for the speech of `realtime-tts say`.
 
-A sink takes packets as they come. Players are given raw PCM on their standard input, so the
-first packet sounds while the rest is still being made.
+A sink takes packets as they come; those that keep speech are in files.py. Players are given raw
+PCM on their standard input, so the first packet sounds while the rest is still being made.
 """
 
 from __future__ import annotations
@@ -9,18 +9,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import shutil
-import sys
 import time
-import wave
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol
 
+from realtime_tts.audio.formats import ENGINE_RATE
+from realtime_tts.cli.files import WavSink
 from realtime_tts.errors import RealtimeTTSError
 
-SAMPLE_RATE = 24_000
-BYTES_PER_SECOND = 2 * SAMPLE_RATE
+BYTES_PER_SECOND = 2 * ENGINE_RATE
 
 PLAYER_COMMANDS: tuple[tuple[str, ...], ...] = (
     ("aplay", "-q", "-t", "raw", "-f", "S16_LE", "-r", "24000", "-c", "1", "-"),
@@ -56,56 +55,6 @@ class Sink(Protocol):
     @property
     def played_seconds(self) -> float | None:
         """How much of the speech was heard so far; None where nobody listens."""
-
-
-class WavSink:
-    """Writes a 24 kHz mono WAV file."""
-
-    def __init__(self, path: Path) -> None:
-        self.name = str(path)
-        path.open("wb").close()  # a path that cannot be written leaves no half-made Wave_write
-        self._file = wave.open(str(path), "wb")
-        self._file.setnchannels(1)
-        self._file.setsampwidth(2)
-        self._file.setframerate(SAMPLE_RATE)
-
-    async def write(self, packet: bytes) -> None:
-        self._file.writeframesraw(packet)
-
-    async def finish(self) -> None:
-        self._file.close()
-
-    def stop(self) -> None:
-        self._file.close()
-
-    @property
-    def played_seconds(self) -> float | None:
-        return None
-
-
-class StdoutSink:
-    """Raw PCM to standard output, each packet at once, for `realtime-tts say … | aplay …`."""
-
-    name = "standard output"
-
-    async def write(self, packet: bytes) -> None:
-        # In a thread: a pipe that nobody empties must not stop the event loop.
-        await asyncio.to_thread(self._write, packet)
-
-    async def finish(self) -> None:
-        await asyncio.to_thread(sys.stdout.buffer.flush)
-
-    def stop(self) -> None:
-        """Nothing can be taken back from a pipe."""
-
-    @property
-    def played_seconds(self) -> float | None:
-        return None
-
-    @staticmethod
-    def _write(packet: bytes) -> None:
-        sys.stdout.buffer.write(packet)
-        sys.stdout.buffer.flush()
 
 
 class PlaybackClock:
@@ -201,7 +150,7 @@ class SoundDeviceSink:
         try:
             sounddevice = import_module("sounddevice")
             self._stream = sounddevice.RawOutputStream(
-                samplerate=SAMPLE_RATE, channels=1, dtype="int16", latency="low"
+                samplerate=ENGINE_RATE, channels=1, dtype="int16", latency="low"
             )
             self._stream.start()
         except Exception as error:

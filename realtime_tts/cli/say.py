@@ -9,11 +9,14 @@ import signal
 import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator
+from dataclasses import replace
 
 from rich.console import Console
 from rich.markup import escape
 
+from realtime_tts.audio.formats import ENGINE_FORMAT, AudioFormat
 from realtime_tts.cli.failures import ExitStatus
+from realtime_tts.cli.files import format_for
 from realtime_tts.cli.output import FALLBACK_FILE, Output, sink_makers
 from realtime_tts.cli.session_arguments import (
     add_server_arguments,
@@ -21,13 +24,15 @@ from realtime_tts.cli.session_arguments import (
     session_options,
 )
 from realtime_tts.cli.text_input import text_from
-from realtime_tts.client import Interrupted, RealtimeTTS
+from realtime_tts.client import AudioOptions, Interrupted, RealtimeTTS
 from realtime_tts.errors import ConfigError
 
 _EXAMPLES = """\
 examples:
   realtime-tts say "Hello there."
   realtime-tts say "Hello there." -o hello.wav --voice ava
+  realtime-tts say "Hello there." -o hello.mp3
+  realtime-tts say "Hello there." -o prompt.wav --format ulaw_8000
   my-language-model | realtime-tts say --stdin
   realtime-tts say "Hello there." -o - | aplay -t raw -f S16_LE -r 24000
 """
@@ -43,7 +48,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o",
         "--output",
         metavar="FILE",
-        help="write a WAV file instead of playing; - writes raw PCM to standard output",
+        help="write a file instead of playing: .wav (also without a suffix), .mp3, .opus, .ogg, "
+        ".webm, .aac, .flac, .pcm; - writes raw PCM to standard output, packet by packet",
+    )
+    parser.add_argument(
+        "--format",
+        metavar="NAME",
+        help="with --output: encoding, perhaps hertz, perhaps kbit/s, such as wav_16000, "
+        "ulaw_8000, mp3_44100_64 or opus (docs/audio.md lists them)",
     )
     parser.add_argument("-q", "--quiet", action="store_true", help="no figures")
     parser.add_argument(
@@ -58,11 +70,12 @@ def run(arguments: argparse.Namespace) -> int:
         raise ConfigError("give a text or --stdin, not both")
     if arguments.text is None and not arguments.stdin and sys.stdin.isatty():
         raise ConfigError('nothing to say; try: realtime-tts say "Hello there."')
+    audio_format = format_for(arguments.output, arguments.format)
     console = Console(stderr=True, quiet=arguments.quiet, highlight=False)
-    return asyncio.run(_say(arguments, console))
+    return asyncio.run(_say(arguments, audio_format, console))
 
 
-async def _say(arguments: argparse.Namespace, console: Console) -> int:
+async def _say(arguments: argparse.Namespace, audio_format: AudioFormat, console: Console) -> int:
     async with contextlib.AsyncExitStack() as stack:
         url, tls_ca = arguments.url, arguments.tls_ca
         if arguments.local:
@@ -71,23 +84,47 @@ async def _say(arguments: argparse.Namespace, console: Console) -> int:
             with console.status("starting a server"):
                 url, tls_ca = await stack.enter_async_context(local_server()), None
         options = session_options(arguments)
+        if audio := _session_audio(audio_format, arguments.output):
+            options["audio"] = audio
         tts = RealtimeTTS(url, api_key=arguments.api_key, tls_ca=tls_ca, **options)
         await stack.enter_async_context(tts)
-        return await _Saying(tts, arguments, console).run()
+        return await _Saying(tts, arguments, audio_format, console).run()
+
+
+def _session_audio(audio_format: AudioFormat, output: str | None) -> AudioOptions:
+    """What the server is to send; nothing for what it sends anyway."""
+    if audio_format.container == "wav" and output != "-":  # the file's header is made here
+        audio_format = replace(audio_format, container="raw")
+    if audio_format == ENGINE_FORMAT:
+        return {}
+    audio: AudioOptions = {
+        "encoding": audio_format.encoding,
+        "sample_rate": audio_format.sample_rate,
+        "container": audio_format.container,
+    }
+    if audio_format.bit_rate is not None:
+        audio["bit_rate"] = audio_format.bit_rate
+    return audio
 
 
 class _Saying:
     """One text on its way to a listener."""
 
-    def __init__(self, tts: RealtimeTTS, arguments: argparse.Namespace, console: Console) -> None:
+    def __init__(
+        self,
+        tts: RealtimeTTS,
+        arguments: argparse.Namespace,
+        audio_format: AudioFormat,
+        console: Console,
+    ) -> None:
         self._console = console
         self._output = Output(
-            sink_makers(arguments.output), lambda why: console.print(escape(why), style="yellow")
+            sink_makers(arguments.output, audio_format),
+            lambda why: console.print(escape(why), style="yellow"),
         )
         self._chosen_output = arguments.output
         self._asked_at = 0.0 if arguments.text is None else time.monotonic()
         self._first_packet_at: float | None = None
-        self._samples = 0
         self._interrupting: asyncio.Task[Interrupted] | None = None
         self._speech = tts.speak(self._deltas() if arguments.text is None else arguments.text)
 
@@ -114,7 +151,6 @@ class _Saying:
         async for packet in self._speech:
             if self._first_packet_at is None:
                 self._first_packet_at = time.monotonic()
-            self._samples += len(packet) // 2
             await self._output.write(packet)
         if self._interrupting is None:
             await self._output.finish()
@@ -141,7 +177,7 @@ class _Saying:
         result = self._speech.result
         assert result is not None, "the speech is over"
         figures = [
-            f"{self._samples / 24_000:.2f} s of speech",
+            f"{result.seconds:.2f} s of speech",
             f"first packet after {(self._first_packet_at - self._asked_at) * 1000:.0f} ms",
         ]
         if result.underruns:

@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from realtime_tts.audio.framer import PACKET_BYTES, PcmFramer
+from realtime_tts.audio.formats import PACKET_BYTES
+from realtime_tts.audio.framer import PcmFramer
 
 FRAME = 3_840  # bytes of one codec frame
 

@@ -1,10 +1,9 @@
 import sys
-import wave
 from pathlib import Path
 
 import pytest
 
-from realtime_tts.cli.playback import PlaybackClock, PlayerFailed, ProcessSink, WavSink
+from realtime_tts.cli.playback import PlaybackClock, PlayerFailed, ProcessSink
 
 SECOND = bytes(48_000)
 
@@ -38,17 +37,6 @@ def test_silence_between_packets_is_not_heard_speech() -> None:
     assert clock.played == pytest.approx(1.0)
     time.now += 0.5
     assert clock.played == pytest.approx(1.5)
-
-
-async def test_a_wav_file_holds_the_packets(tmp_path: Path) -> None:
-    sink = WavSink(tmp_path / "out.wav")
-    await sink.write(b"\x01\x00" * 10)
-    await sink.write(b"\x02\x00" * 5)
-    await sink.finish()
-    with wave.open(str(tmp_path / "out.wav")) as file:
-        assert file.getframerate() == 24_000
-        assert file.readframes(100) == b"\x01\x00" * 10 + b"\x02\x00" * 5
-    assert sink.played_seconds is None
 
 
 def python(code: str) -> tuple[str, ...]:

@@ -53,6 +53,48 @@ def test_a_text_becomes_a_wav_file(
     assert done.stdout == b""
 
 
+@pytest.mark.parametrize(
+    ("name", "flags", "container", "codec", "rate"),
+    [
+        ("out.mp3", (), "mp3", "mp3float", 24_000),
+        ("out.OGG", (), "ogg", "opus", 48_000),  # Opus is always decoded at 48 kHz
+        ("out.flac", ("--format", "flac_16000"), "flac", "flac", 16_000),
+        ("out.wav", ("--format", "wav_16000"), "wav", "pcm_s16le", 16_000),
+        ("out.wav", ("--format", "ulaw"), "wav", "pcm_mulaw", 8_000),
+        ("out.song", ("--format", "mp3_44100_64"), "mp3", "mp3float", 44_100),
+    ],
+)
+def test_the_suffix_and_the_format_choose_what_a_file_holds(
+    fake_server: str,
+    environment: dict[str, str],
+    tmp_path: Path,
+    name: str,
+    flags: tuple[str, ...],
+    container: str,
+    codec: str,
+    rate: int,
+) -> None:
+    path = tmp_path / name
+    done = run(command("say", fake_server, TEXT, "-o", str(path), *flags), environment)
+    assert done.returncode == 0, done.stderr
+    av = pytest.importorskip("av", reason="the formats need the extra codecs")
+    with av.open(str(path)) as file:
+        stream = file.streams.audio[0]
+        assert (file.format.name, stream.codec.name, stream.rate) == (container, codec, rate)
+        samples = sum(frame.samples for frame in file.decode(audio=0))
+    seconds = float(done.stderr.split(b" s of speech")[0])
+    assert samples / rate == pytest.approx(seconds, abs=0.1)
+
+
+def test_standard_output_takes_any_format(fake_server: str, environment: dict[str, str]) -> None:
+    words = command("say", fake_server, TEXT, "-q", "-o", "-", "--format", "wav")
+    done = run(words, environment)
+    assert (done.returncode, done.stderr) == (0, b"")
+    header, pcm = done.stdout[:44], done.stdout[44:]
+    assert header.startswith(b"RIFF\xff\xff\xff\xffWAVE")  # of a stream: until the end
+    assert len(pcm) > 48_000
+
+
 def test_the_flags_reach_the_server(
     fake_server: str, environment: dict[str, str], tmp_path: Path
 ) -> None:

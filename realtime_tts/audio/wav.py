@@ -1,0 +1,34 @@
+"""The header of a WAV file or stream."""
+
+from __future__ import annotations
+
+import struct
+
+from realtime_tts.audio.formats import AudioFormat
+
+_TAGS = {"pcm_s16le": 1, "pcm_f32le": 3, "pcm_alaw": 6, "pcm_mulaw": 7}
+_UNKNOWN = 0xFFFFFFFF
+_LONGEST = _UNKNOWN - 128  # leaves room for what stands before the samples
+
+
+def wav_header(audio_format: AudioFormat, data_bytes: int | None = None) -> bytes:
+    """What stands before `data_bytes` bytes of samples; for one format it always has one length.
+
+    None: nobody knows yet. Players take 0xFFFFFFFF as "until the end", and that is how streams of
+    WAV are sent; more than 4 GiB, which the header has no room to say, gets it as well. What is not
+    integer PCM says so in a longer `fmt ` and in `fact`. An odd number of bytes is to be padded.
+    """
+    width = audio_format.sample_bytes
+    assert width is not None, "only samples go into WAV here"
+    length = None if data_bytes is None or data_bytes > _LONGEST else data_bytes
+    tag, rate = _TAGS[audio_format.encoding], audio_format.sample_rate
+    fmt = struct.pack("<HHIIHH", tag, 1, rate, rate * width, width, 8 * width)
+    fact = b""
+    if audio_format.encoding != "pcm_s16le":
+        fmt += struct.pack("<H", 0)
+        samples = _UNKNOWN if length is None else length // width
+        fact = struct.pack("<4sII", b"fact", 4, samples)
+    body = b"WAVE" + struct.pack("<4sI", b"fmt ", len(fmt)) + fmt + fact
+    size = _UNKNOWN if length is None else len(body) + 8 + length + length % 2
+    data = _UNKNOWN if length is None else length
+    return struct.pack("<4sI", b"RIFF", size) + body + struct.pack("<4sI", b"data", data)

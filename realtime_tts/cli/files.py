@@ -1,0 +1,131 @@
+"""Where the speech of `realtime-tts say` is kept: files, and standard output."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+from realtime_tts.audio.formats import ENGINE_FORMAT, AudioFormat, audio_format, parse_format
+from realtime_tts.audio.wav import wav_header
+from realtime_tts.errors import ConfigError, RequestError
+
+_SUFFIXES = {
+    ".wav": ("pcm_s16le", "wav"),
+    ".pcm": ("pcm_s16le", "raw"),
+    ".raw": ("pcm_s16le", "raw"),
+    ".mp3": ("mp3", "mp3"),
+    ".opus": ("opus", "ogg"),
+    ".ogg": ("opus", "ogg"),
+    ".webm": ("opus", "webm"),
+    ".aac": ("aac", "adts"),
+    ".flac": ("flac", "flac"),
+}
+"""What a file's name says: the usual encoding, and the container."""
+
+
+def format_for(output: str | None, name: str | None) -> AudioFormat:
+    """What `--output` and `--format` ask for together: of a file, the suffix is the container.
+
+    Raises ConfigError for what does not fit together, RequestError for a name of no format.
+    """
+    if output is None:
+        if name is not None:
+            raise ConfigError(
+                f"--format {name} is for files and pipes: add --output FILE, or --output - "
+                "for standard output; players are given 24 kHz PCM"
+            )
+        return ENGINE_FORMAT
+    named = None if name is None else parse_format(name)
+    if output == "-":
+        return named or ENGINE_FORMAT
+    suffix = Path(output).suffix.lower()
+    if named is None:
+        return _usual(output, suffix or ".wav")
+    _, container = _SUFFIXES.get(suffix, (None, named.container))
+    try:
+        return audio_format(named.encoding, named.sample_rate, container, named.bit_rate)
+    except RequestError as error:
+        raise ConfigError(f"--format {name} for --output {output}: {error}") from error
+
+
+def _usual(output: str, suffix: str) -> AudioFormat:
+    if suffix not in _SUFFIXES:
+        raise ConfigError(
+            f"--output {output}: {suffix} says no format that is known; known are "
+            f"{', '.join(_SUFFIXES)}; a file of another name needs --format"
+        )
+    encoding, container = _SUFFIXES[suffix]
+    return audio_format(encoding, container=container)
+
+
+class FileSink:
+    """Bytes into a file, as they come."""
+
+    def __init__(self, path: Path) -> None:
+        self.name = str(path)
+        self._file = path.open("wb")
+
+    async def write(self, packet: bytes) -> None:
+        self._file.write(packet)
+
+    async def finish(self) -> None:
+        self._close()
+
+    def stop(self) -> None:
+        self._close()
+
+    @property
+    def played_seconds(self) -> float | None:
+        return None
+
+    def _close(self) -> None:
+        self._file.close()
+
+
+class WavSink(FileSink):
+    """Raw samples of `samples` into a WAV file, whose header knows at the end how many they are."""
+
+    def __init__(self, path: Path, samples: AudioFormat = ENGINE_FORMAT) -> None:
+        super().__init__(path)
+        self._samples = samples
+        self._data_bytes = 0
+        self._file.write(wav_header(samples))
+
+    async def write(self, packet: bytes) -> None:
+        self._data_bytes += len(packet)
+        await super().write(packet)
+
+    def _close(self) -> None:
+        if self._file.closed:
+            return
+        self._file.write(bytes(self._data_bytes % 2))
+        if self._file.seekable():  # a named pipe keeps the header of a stream
+            self._file.seek(0)
+            self._file.write(wav_header(self._samples, self._data_bytes))
+        super()._close()
+
+
+class StdoutSink:
+    """Bytes to standard output, each packet at once, for `realtime-tts say … | aplay …`."""
+
+    name = "standard output"
+
+    async def write(self, packet: bytes) -> None:
+        # In a thread: a pipe that nobody empties must not stop the event loop.
+        await asyncio.to_thread(self._write, packet)
+
+    async def finish(self) -> None:
+        await asyncio.to_thread(sys.stdout.buffer.flush)
+
+    def stop(self) -> None:
+        """Nothing can be taken back from a pipe."""
+
+    @property
+    def played_seconds(self) -> float | None:
+        return None
+
+    @staticmethod
+    def _write(packet: bytes) -> None:
+        sys.stdout.buffer.write(packet)
+        sys.stdout.buffer.flush()

@@ -61,7 +61,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("1.7B", "0.6B", "demo"),
         help="start the server, or the engine, with weights nobody trained; see `serve`",
     )
-    _add_load_arguments(parser.add_argument_group("load"))
+    _add_level_arguments(parser.add_argument_group("levels"))
+    _add_turn_arguments(parser.add_argument_group("turns"))
+    _add_measuring_arguments(parser.add_argument_group("measuring"))
     _add_text_arguments(parser.add_argument_group("text"))
     output = parser.add_argument_group("output")
     output.add_argument(
@@ -79,7 +81,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(seed=0)
 
 
-def _add_load_arguments(group: argparse._ArgumentGroup) -> None:
+def _add_level_arguments(group: argparse._ArgumentGroup) -> None:
+    """What is measured, one level after the other."""
     group.add_argument(
         "--mode",
         choices=[mode.value for mode in Mode],
@@ -94,8 +97,7 @@ def _add_load_arguments(group: argparse._ArgumentGroup) -> None:
         "64,128,256,512) that ends at the first underrun",
     )
     group.add_argument(
-        "--sessions",
-        help="closed, burst, agents: sessions at once (default: 1,2,4,8)",
+        "--sessions", help="closed, burst, agents: sessions at once (default: 1,2,4,8)"
     )
     group.add_argument(
         "--stop-at-underrun",
@@ -110,9 +112,10 @@ def _add_load_arguments(group: argparse._ArgumentGroup) -> None:
         "--arrivals", type=int, help="open: so many turns, instead of so many seconds"
     )
     group.add_argument("--seconds", type=float, help="length of a level (open: 30)")
-    group.add_argument(
-        "--warm-up", type=int, default=1, help="turns per session that do not count (default: 1)"
-    )
+
+
+def _add_turn_arguments(group: argparse._ArgumentGroup) -> None:
+    """When turns begin, and which are cut off."""
     group.add_argument(
         "--pause", type=float, default=0.3, help="mean seconds between turns (default: 0.3)"
     )
@@ -135,6 +138,12 @@ def _add_load_arguments(group: argparse._ArgumentGroup) -> None:
         metavar="LOW,HIGH",
         default="0.2,2",
         help="seconds after the first packet in which those are cut off (default: 0.2,2)",
+    )
+
+
+def _add_measuring_arguments(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--warm-up", type=int, default=1, help="turns per session that do not count (default: 1)"
     )
     group.add_argument(
         "--rtf-turns",

@@ -26,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The flags of `serve`."""
     parser.epilog = _EXAMPLES
     _add_model_arguments(parser.add_argument_group("model"))
+    _add_engine_arguments(parser.add_argument_group("engine"))
     _add_voices_arguments(parser.add_argument_group("voices"))
     _add_scheduler_arguments(parser.add_argument_group("scheduling"))
     _add_server_arguments(parser.add_argument_group("server"))
@@ -37,19 +38,6 @@ def _add_model_arguments(group: argparse._ArgumentGroup) -> None:
         action="append",
         help="a Hub id, a checkpoint folder, or demo: the embedded voice (default); repeatable: an "
         "engine for each, and the session's `model` or `voice` picks",
-    )
-    group.add_argument(
-        "--engine",
-        choices=("inline", "process", "fake"),
-        help="inline: the model in a thread of this process (default on a CPU); process: in one of "
-        "its own, started again if it dies (default on a GPU); fake: tones, no torch",
-    )
-    device = group.add_mutually_exclusive_group()
-    device.add_argument("--device", default="cpu", help="torch device (default: cpu)")
-    device.add_argument(
-        "--devices",
-        metavar="DEVICE,DEVICE",
-        help="an engine process for each; a turn goes to the one with the most free capacity",
     )
     group.add_argument(
         "--random-weights",
@@ -64,22 +52,38 @@ def _add_model_arguments(group: argparse._ArgumentGroup) -> None:
         "weights on CUDA bfloat16)",
     )
     group.add_argument(
+        "--max-frames", type=int, help="longest turn, in frames of 80 ms (default: the model's)"
+    )
+    group.add_argument(
+        "--no-guards", action="store_true", help="do not end runaway speech (for parity checks)"
+    )
+
+
+def _add_engine_arguments(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--engine",
+        choices=("inline", "process", "fake"),
+        help="inline: the model in a thread of this process (default on a CPU); process: in one of "
+        "its own, started again if it dies (default on a GPU); fake: tones, no torch",
+    )
+    device = group.add_mutually_exclusive_group()
+    device.add_argument("--device", default="cpu", help="torch device (default: cpu)")
+    device.add_argument(
+        "--devices",
+        metavar="DEVICE,DEVICE",
+        help="an engine process for each; a turn goes to the one with the most free capacity",
+    )
+    group.add_argument(
         "--threads", type=int, help="CPU threads of the model (default: all cores but one, up to 8)"
     )
     group.add_argument(
         "--slots", type=int, default=16, help="turns that hold state, per engine (default: 16)"
     )
     group.add_argument(
-        "--max-frames", type=int, help="longest turn, in frames of 80 ms (default: the model's)"
-    )
-    group.add_argument(
         "--kv-memory",
         metavar="SIZE",
         help="what keys and values get of a CUDA device: 40GiB, or a share of what is free like "
         "80%% (default: nearly all)",
-    )
-    group.add_argument(
-        "--no-guards", action="store_true", help="do not end runaway speech (for parity checks)"
     )
     group.add_argument(
         "--step-seconds", type=float, default=0.002, help="the fake engine's step (default: 0.002)"

@@ -161,7 +161,6 @@ class Scheduler:
         register = self._register
         register.forget()
         self._steps += 1
-        speaking, made = register.speaking, result.frames
         left_out = result.left_out(plan)
         if not left_out:  # with less in it than was planned, a step teaches nothing
             self.cost.observe(Load.of(plan), result.seconds)
@@ -171,21 +170,8 @@ class Scheduler:
                 alone.note_left_out(now)
         for prefill in plan.prefills:
             self._start(prefill, result, now)
-        for decode in plan.decodes:
-            row = speaking.get(decode.id)
-            if row is not None and decode.id in made:
-                row.frames += 1
-                row.codec_pending += 1
-                row.served = self._steps
-                row.left_out = 0
-        samples = result.samples
-        for run in plan.codec:
-            row = speaking.get(run.id)
-            if row is not None and run.id in samples:
-                ran = -(-samples[run.id] // self.config.frame_samples)
-                row.codec_pending -= min(ran, row.codec_pending)
-                row.codec_runs += 1
-        for id, count in samples.items():
+        self._count(plan, result)
+        for id, count in result.samples.items():
             self._deliver(id, count, id in result.ended, result.seconds, now)
         for id in sorted(result.ended):  # in an order that does not depend on hashing
             ended = register.utterances.get(id)
@@ -266,6 +252,23 @@ class Scheduler:
         row.layout = prefill.layout
         row.frames = row.codec_pending = 1
         row.served = self._steps
+
+    def _count(self, plan: StepPlan, result: StepResult) -> None:
+        """The frames that were made, and those that the codec has read."""
+        speaking, samples = self._register.speaking, result.samples
+        for decode in plan.decodes:
+            row = speaking.get(decode.id)
+            if row is not None and decode.id in result.frames:
+                row.frames += 1
+                row.codec_pending += 1
+                row.served = self._steps
+                row.left_out = 0
+        for run in plan.codec:
+            row = speaking.get(run.id)
+            if row is not None and run.id in samples:
+                ran = -(-samples[run.id] // self.config.frame_samples)
+                row.codec_pending -= min(ran, row.codec_pending)
+                row.codec_runs += 1
 
     def _deliver(self, id: str, samples: int, last: bool, seconds: float, now: float) -> None:
         """Samples left the codec: let the mirror hear them."""

@@ -33,6 +33,10 @@ from tts_scheduler import SchedulerConfig
 log = logging.getLogger(__name__)
 
 
+def _unavailable(id: str, why: str) -> Refused:
+    return Refused(id, "engine_unavailable", why, 1.0)
+
+
 def _no_progress(what: str, done: int, total: int) -> None:
     """Progress nobody watches."""
 
@@ -64,6 +68,8 @@ class InlineEngine:
         self._engine: Engine | None = None
         self._loop: EngineLoop | None = None
         self._failure: str | None = None
+        self._over: str | None = None
+        """Why nothing is taken any more; set on the asyncio loop."""
         self._stopping = False
         self._ready = asyncio.Event()
 
@@ -87,13 +93,13 @@ class InlineEngine:
 
     def submit(self, *commands: Command) -> None:
         loop = self._loop
-        if loop is not None and self._failure is None:
+        if loop is not None and self._over is None:
             loop.submit(*commands)
             return
-        message = self._failure or "the engine is still loading"
+        message = self._over or "the engine is still loading"
         for command in commands:
             if isinstance(command, Open):
-                self._publish([Refused(command.id, "engine_unavailable", message, 1.0)])
+                self._publish([_unavailable(command.id, message)])
 
     def check(self, spec: UtteranceSpec) -> None:
         assert self._engine is not None, "the engine is not loaded yet: check status().ready"
@@ -115,9 +121,18 @@ class InlineEngine:
         if self._thread is not None:
             await asyncio.to_thread(self._thread.join)
 
+    def _ended(self, failure: str | None) -> None:
+        """The thread is through. Here, where commands come from, none slips in between."""
+        self._failure, self._over = failure, failure or "the engine was stopped"
+        self._ready.set()
+        assert self._deliver is not None, "start() comes before the thread"
+        if self._loop is not None and (left := self._loop.left()):
+            self._deliver([_unavailable(id, self._over) for id in left])
+
     # In the engine's thread.
 
     def _run(self) -> None:
+        failure: str | None = None
         try:
             self._engine = self._load(self._progress)
             scheduler = taught_scheduler(self._engine, self._config, self._progress)
@@ -129,17 +144,15 @@ class InlineEngine:
                 observer=self._observer,
             )
             self._loop = loop
-            if self._stopping:
-                return
-            self._on_asyncio(self._ready.set)
-            loop.run()
+            if not self._stopping:
+                self._on_asyncio(self._ready.set)
+                loop.run()
         except (CheckpointError, ConfigError) as error:
-            self._failure = str(error)  # says it all: a traceback would only hide it
-            self._on_asyncio(self._ready.set)
+            failure = str(error)  # says it all: a traceback would only hide it
         except Exception as error:
             log.exception("the engine failed")
-            self._failure = f"{type(error).__name__}: {error}"
-            self._on_asyncio(self._ready.set)
+            failure = f"{type(error).__name__}: {error}"
+        self._on_asyncio(self._ended, failure)
 
     def _publish(self, events: list[Event]) -> None:
         assert self._deliver is not None, "start() comes before the first event"

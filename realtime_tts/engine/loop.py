@@ -102,6 +102,17 @@ class EngineLoop:
         self._stopping = True
         self._commands.put(())
 
+    def left(self) -> list[str]:
+        """Once `run` has ended: whom commands in the queue would still open. Empties the queue."""
+        ids: dict[str, None] = {}
+        while not self._commands.empty():
+            for command in self._commands.get_nowait():
+                if isinstance(command, Open):
+                    ids[command.id] = None
+                elif isinstance(command, Cancel):
+                    ids.pop(command.id, None)
+        return list(ids)
+
     def run(self) -> None:
         """Run until stopped. Every utterance still open then ends with Failed."""
         end = (

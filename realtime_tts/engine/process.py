@@ -178,23 +178,26 @@ class ProcessEngine:
     async def _life(self) -> str:
         """One process from its start to its end; returns why it ended."""
         self._vitals.born()
-        process = Process(self._spec, self.name, self._on_message)
-        self._process = process
+        try:
+            how = await self._run_process()
+        except Exception as error:  # a machine that cannot start another process, or a bug of ours
+            log.exception("engine.not_run", extra={"fields": {"engine": self.name}})
+            how = f"its process could not be run: {error}"
+        return self._vitals.last_words or how
+
+    async def _run_process(self) -> str:
+        process = self._process = Process(self._spec, self.name, self._on_message)
         watch = asyncio.create_task(self._watch(process), name=f"watch-{self.name}")
         try:
             await process.start()
             if self._stopping.is_set():
                 process.kill()
-            how = await process.ended()
-        except Exception as error:  # a machine that cannot start another process, or a bug of ours
-            log.exception("engine.not_run", extra={"fields": {"engine": self.name}})
-            how = f"its process could not be run: {error}"
+            return await process.ended()
         finally:
             self._vitals.ready = False
             watch.cancel()
             await process.close()
             self._process = None
-        return self._vitals.last_words or how
 
     async def _watch(self, process: Process) -> None:
         """Kill a child that hangs. Counts ticks, so that a pause of ours is not held against it."""

@@ -32,7 +32,10 @@ _STDERR_BYTES = 16_384
 
 
 class Process:
-    """Lives on one event loop. `on_message` gets everything the engine says, in order."""
+    """Lives on one event loop. `on_message` gets everything the engine says, in order.
+
+    Making one raises OSError or zmq.ZMQError if the machine has no more files or sockets to give.
+    """
 
     def __init__(self, spec: bytes, name: str, on_message: Callable[[wire.Up], None]) -> None:
         self._spec = spec
@@ -44,6 +47,13 @@ class Process:
         folder = Path(tempfile.mkdtemp(prefix="realtime-tts-"))  # mode 0700
         self._addresses = Addresses(folder, os.getpid(), logging.getLogger().level)
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        try:
+            self._make_sockets()
+        except BaseException:
+            self._leave_nothing()
+            raise
+
+    def _make_sockets(self) -> None:
         self._up = self._context.socket(zmq.PULL)
         self._up.bind(self._addresses.up)
         self._down = self._context.socket(zmq.PUSH)
@@ -51,6 +61,10 @@ class Process:
         # Connected, not bound, so that what is sent before the child listens waits for it.
         self._down.reconnect_ivl = 10  # milliseconds
         self._down.connect(self._addresses.down)
+
+    def _leave_nothing(self) -> None:
+        self._context.destroy(linger=0)
+        shutil.rmtree(self._addresses.folder, ignore_errors=True)
 
     @property
     def pid(self) -> int | None:
@@ -110,8 +124,7 @@ class Process:
             await asyncio.gather(self._log_task, return_exceptions=True)
         if not self._up.closed:
             self._loop.remove_reader(self._up.FD)
-            self._context.destroy(linger=0)
-        shutil.rmtree(self._addresses.folder, ignore_errors=True)
+        self._leave_nothing()
 
     def _receive(self, everything: bool = False) -> None:
         """Hand over what has come, a limited number a round: sockets want their turn, too."""

@@ -1,6 +1,8 @@
 """The loop on its thread carrier, with the fake engine and the real scheduler."""
 
 import asyncio
+import itertools
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -20,6 +22,7 @@ from realtime_tts.engine.interface import (
     Started,
     UtteranceSpec,
 )
+from realtime_tts.engine.loop import MAX_CONSECUTIVE_FAILURES
 from tts_scheduler import SchedulerConfig, StepPlan
 
 FRAME_BYTES = 3_840
@@ -236,6 +239,46 @@ async def test_stopping_ends_what_still_speaks_with_an_error_to_retry() -> None:
     assert isinstance(failed, Failed)
     assert (failed.code, failed.retryable) == ("engine_stopped", True)
     assert engine.open_utterances == 0
+
+
+async def test_a_turn_that_comes_while_the_engine_fails_is_refused() -> None:
+    """Its command waits in the queue of a loop that will never look at it."""
+    in_last_step, let_go = asyncio.Event(), threading.Event()
+    here, steps = asyncio.get_running_loop(), itertools.count(1)
+
+    def fail(plan: StepPlan) -> None:
+        if next(steps) == MAX_CONSECUTIVE_FAILURES:
+            here.call_soon_threadsafe(in_last_step.set)
+            let_go.wait()
+        raise OSError("the device is gone (injected)")
+
+    engine = FakeEngine(FakeEngineConfig(step_seconds=0.0), Faults(fail))
+    async with running(engine) as (link, listener):
+        for number in range(MAX_CONSECUTIVE_FAILURES):
+            speak(link, f"failing-{number}", tokens=1)
+            if number + 1 < MAX_CONSECUTIVE_FAILURES:
+                await listener.over(f"failing-{number}")
+        await in_last_step.wait()
+        speak(link, "cancelled", tokens=1)
+        speak(link, "late", tokens=1)
+        link.submit(Cancel("cancelled"))
+        let_go.set()
+        refused = await listener.over("late")
+        assert isinstance(refused, Refused) and refused.code == "engine_unavailable"
+        assert "the device is gone" in refused.message
+        assert "the device is gone" in (link.status().failure or "")
+        assert listener.of("cancelled") == []
+
+
+async def test_a_turn_that_comes_while_the_engine_stops_is_refused() -> None:
+    async with running(fake()) as (link, listener):
+        stopping = asyncio.create_task(link.stop())
+        await asyncio.sleep(0)
+        speak(link, "late", tokens=1)
+        await stopping
+        speak(link, "later", tokens=1)
+        for id in ("late", "later"):
+            assert isinstance(await listener.over(id), Refused | Failed)
 
 
 async def test_a_checkpoint_that_does_not_load_leaves_a_reason() -> None:

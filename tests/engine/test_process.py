@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import logging
 import os
 import signal
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+import zmq
 from faulty import Faulty, files, until
 
 from realtime_tts.engine.check import check_spec
@@ -335,6 +337,31 @@ async def main():
 
 asyncio.run(main())
 """
+
+
+async def test_a_front_that_cannot_make_a_socket_tries_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Out of file descriptors, for example, which a front with many clients can be for a while."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    link = process()
+    async with started(link):
+        make_socket, failed = zmq.Context.socket, asyncio.Event()
+
+        def socket(self: zmq.Context[zmq.Socket[bytes]], kind: int) -> zmq.Socket[bytes]:
+            if not failed.is_set():
+                failed.set()
+                raise zmq.ZMQError(errno.EMFILE)
+            return make_socket(self, kind)
+
+        monkeypatch.setattr(zmq.Context, "socket", socket)
+        assert link.pid is not None
+        os.kill(link.pid, signal.SIGKILL)
+        async with asyncio.timeout(10):
+            await failed.wait()
+        await until(lambda: link.status().ready)
+        assert len({file.parent for file in files(tmp_path)} - {tmp_path}) == 1  # of what runs
+    assert not files(tmp_path)
 
 
 async def test_an_engine_does_not_outlive_its_front(tmp_path: Path) -> None:

@@ -28,11 +28,6 @@ class PcmFramer:
         self._pending = bytearray()
         self._started = False
 
-    @property
-    def pending_bytes(self) -> int:
-        """Bytes taken in and not yet given out in a packet."""
-        return len(self._pending)
-
     def push(self, pcm: bytes) -> list[bytes]:
         """Take whole samples; give the packets that are due."""
         assert len(pcm) % self._sample_bytes == 0, f"half a sample: {len(pcm)} bytes"

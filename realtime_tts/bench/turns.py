@@ -63,13 +63,16 @@ async def speak(
 
 async def _feed(turn: Turn, schedule: Schedule, seen: Observation) -> None:
     due = clock()
-    for number, (gap, delta) in enumerate(schedule):
-        due += gap  # from the plan, not from now: a late delta must not delay all later ones
-        if (wait := due - clock()) > 0:
-            await asyncio.sleep(wait)
-        if number == 0:
-            seen.trace.asked_at = clock()
-        await turn.send(delta, end=number == len(schedule) - 1)
+    try:
+        for number, (gap, delta) in enumerate(schedule):
+            due += gap  # from the plan, not from now: a late delta must not delay all later ones
+            if (wait := due - clock()) > 0:
+                await asyncio.sleep(wait)
+            if number == 0:
+                seen.trace.asked_at = clock()
+            await turn.send(delta, end=number == len(schedule) - 1)
+    except RealtimeTTSError as error:
+        turn.abandon(error)  # whoever reads would wait for ever; no effect where it failed already
 
 
 async def _cut(turn: Turn, after: float, seen: Observation) -> None:

@@ -23,7 +23,7 @@ from realtime_tts.bench.suite import figures
 from realtime_tts.bench.tables import headline, markdown_table, terminal_table
 from realtime_tts.bench.target import Target
 from realtime_tts.cli.bench_arguments import add_arguments, bench_settings, levels_of
-from realtime_tts.cli.failures import ExitStatus
+from realtime_tts.cli.failures import ExitStatus, check_folders
 from realtime_tts.cli.shown import shown_command
 from realtime_tts.client import SessionOptions
 from realtime_tts.errors import ConfigError
@@ -35,6 +35,7 @@ _TITLE_WIDTH, _LEVEL_WIDTH = 25, 12
 
 def run(arguments: argparse.Namespace) -> int:
     levels = levels_of(arguments)
+    check_folders(arguments.json, arguments.markdown, arguments.png)
     if arguments.png is not None:
         import matplotlib  # noqa: F401 - missing: say so now, not after the run
     if arguments.compare is not None:

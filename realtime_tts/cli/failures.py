@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from pathlib import Path
 
 from realtime_tts.errors import (
     CertificateRefused,
@@ -51,6 +52,13 @@ def explain(error: Exception) -> tuple[ExitStatus, str]:
             return ExitStatus.FAILED, str(error)
         case _:
             raise error
+
+
+def check_folders(*files: Path | None) -> None:
+    """Raise ConfigError for files that could not be written at the end of a long run."""
+    for file in files:
+        if file is not None and not file.parent.is_dir():
+            raise ConfigError(f"{file} cannot be written: there is no folder {file.parent}")
 
 
 _OURS = ("realtime_tts", "tts_scheduler")

@@ -37,6 +37,7 @@ class Output:
         self._on_failure = on_failure
         self._packets: list[bytes] = []
         self._sink: Sink | None = None
+        self._stopped = False
 
     @property
     def name(self) -> str | None:
@@ -50,6 +51,8 @@ class Output:
 
     async def write(self, packet: bytes) -> None:
         """Take a packet. Raises PlayerFailed when a player fails in the middle."""
+        if self._stopped:
+            return
         if self._sink is None:
             self._packets.append(packet)
             await self._open()
@@ -75,7 +78,8 @@ class Output:
                 await self._open()
 
     def stop(self) -> None:
-        """Fall silent at once."""
+        """Fall silent at once. What is still written is dropped."""
+        self._stopped = True
         if self._sink is not None:
             self._sink.stop()
 
@@ -84,6 +88,9 @@ class Output:
         for make in self._makers:
             try:
                 self._sink = await make()
+                if self._stopped:
+                    self._sink.stop()
+                    return
                 for packet in self._packets:
                     await self._sink.write(packet)
                 return

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from realtime_tts.cli.failures import ExitStatus
+from realtime_tts.cli.failures import ExitStatus, check_folders
 from realtime_tts.cli.shown import shown_command
 from realtime_tts.errors import ConfigError
 
@@ -58,6 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     rows = rows_of(arguments.rows)
     if arguments.repeat < 1 or arguments.context < 1:
         raise ConfigError("repeat and context must be at least 1")
+    check_folders(arguments.json)
     console = Console(stderr=True)
     with console.status("loading") as status:
         profile = _measure(arguments, rows, status.update)

@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Sequence
 
-_KEY = re.compile(r"(--api\S*?[ =]+)('[^']*'|[^\s']+)")
+_KEY = re.compile(r"(--ap\S*?[ =]+)('[^']*'|[^\s']+)")
 
 
 def shown_command(words: Sequence[str]) -> str:

@@ -3,9 +3,9 @@
 An utterance begins as an ordinary row: its prompt, but for the last position, is put into the store
 (the head of the prompt from a cache, a full text by a prefill program), and its first frame is
 made together with everybody else's. A step is queued as a whole (`_launch`) and then read
-(`_read`); the codec runs are queued before anybody knows which rows ended, and what it made of a
-frame that is none is cut off. So far a step waits once, at its end; that launching the next step
-before reading this one becomes possible is why the two halves share nothing but a `_Flight`.
+(`_read`); the codec runs are queued before anybody knows which rows ended, and what they made of a
+frame that is none is cut off. A step is read at its end, before the next one is launched; why,
+ARCHITECTURE.md says. The two halves share nothing but a `_Flight`.
 """
 
 from __future__ import annotations

@@ -129,7 +129,8 @@ class StepOutput:
     same for many rows at a time, which costs the host a fraction. An id is in one of them, once.
     `ended`: rows whose speech is over, with the reason (`complete` or `max_length`).
     `failed`: rows that ended with an error of their own.
-    Rows in `ended` and `failed` have had all their pending frames run through the codec.
+    Rows in `ended` have had all their pending frames run through the codec; what a row in `failed`
+    had pending is dropped.
     """
 
     frames: dict[str, int] = field(default_factory=dict)

@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from realtime_tts.kernels.codec_output import output_conv, pcm
+from realtime_tts.kernels.codec_output import output_conv
 from realtime_tts.kernels.codec_rows import advance, codebook_sum
 from realtime_tts.kernels.snake_unfold import unfold
 from realtime_tts.model.codec import codebook_tables
@@ -130,11 +130,6 @@ class GemmCodecDecoder:
         samples = output_conv(x, *self._last, call.past(self._last_past))
         advance(state.frames, state.side, slots, frames)
         return samples.view(rows, -1)
-
-    @torch.inference_mode()
-    def decode_pcm(self, codes: Tensor, slots: Tensor, state: GemmCodecState) -> Tensor:
-        """As `decode`, but int16 [B, T * 1920] as `audio/pcm.py` rounds: half as much to fetch."""
-        return pcm(self.decode(codes, slots, state))
 
 
 def load_gemm_codec(

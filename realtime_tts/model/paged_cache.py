@@ -1,6 +1,6 @@
 """The talker's keys and values in pages, for captured graphs.
 
-    cache = PagedKVCache(config, slots=64, pages=pages_for_memory(config, 8 << 30, dtype), ...)
+    cache = PagedKVCache(config, slots=64, pages=4096, device=device, dtype=dtype)
     cache.reserve(slot, positions)            # host; raises OutOfPages
     cache.upload()                            # once before a step: the tables, as they are now
     cache.attend_prompt(layer, ...)           # device only: may be captured, and replayed for ever
@@ -18,42 +18,18 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from realtime_tts.errors import ConfigError, OutOfPages
+from realtime_tts.errors import OutOfPages
 from realtime_tts.kernels import decode_attention, prompt_attention, rope_and_store
 from realtime_tts.model.config import TransformerConfig
 from realtime_tts.model.pages import PAGE_SIZE, PageTables
 from realtime_tts.model.prompt_rows import PromptRows
 
-__all__ = [
-    "PAGE_SIZE", "OutOfPages", "PagedKVCache", "page_bytes", "pages_for_memory", "position_bytes",
-]  # fmt: skip
+__all__ = ["PAGE_SIZE", "OutOfPages", "PagedKVCache", "position_bytes"]
 
 
 def position_bytes(config: TransformerConfig, dtype: torch.dtype) -> int:
     """Bytes of one position's keys and values, all layers together."""
     return 2 * config.layers * config.kv_heads * config.head_dim * dtype.itemsize
-
-
-def page_bytes(config: TransformerConfig, dtype: torch.dtype, page_size: int = PAGE_SIZE) -> int:
-    """Memory of one page, all layers together."""
-    return page_size * position_bytes(config, dtype)
-
-
-def pages_for_memory(
-    config: TransformerConfig, memory: int, dtype: torch.dtype, page_size: int = PAGE_SIZE
-) -> int:
-    """How many pages a cache of at most `memory` bytes has, its scratch page aside.
-
-    Raises ConfigError where there would be none.
-    """
-    one = page_bytes(config, dtype, page_size)
-    pages = memory // one - 1
-    if pages < 1:
-        raise ConfigError(
-            f"{memory} bytes for keys and values are too few: a page of {page_size} positions "
-            f"takes {one}, and two are the least"
-        )
-    return pages
 
 
 class PagedKVCache:
@@ -92,18 +68,9 @@ class PagedKVCache:
     # Host ------------------------------------------------------------------------------------
 
     @property
-    def scratch_slot(self) -> int:
-        """Where padding rows stand."""
-        return self.slots
-
-    @property
     def bytes(self) -> int:
         """Memory of the pages, used or not."""
         return self.pages.numel() * self.pages.element_size()
-
-    @property
-    def free_pages(self) -> int:
-        return self._host.free
 
     @property
     def positions(self) -> int:

@@ -116,19 +116,6 @@ def random_model(
     )
 
 
-def parameter_counts(config: ModelConfig) -> tuple[int, int]:
-    """Elements of (talker and predictor, codec decoder) as a checkpoint stores them; nothing is
-    allocated."""
-    place = torch.device("meta")
-    main = RandomWeights(device=place, dtype=torch.bfloat16, stored=torch.bfloat16)
-    width, groups = config.talker.transformer.hidden, config.talker.code_groups
-    Talker(config.talker, main, place, torch.bfloat16)
-    CodePredictor(config.predictor, width, groups, main, place, torch.bfloat16)
-    codec = RandomWeights(device=place, dtype=torch.float32, stored=torch.float32)
-    CodecDecoder(config.codec, codec, place)
-    return sum(main.sizes.values()), sum(codec.sizes.values())
-
-
 def _spread(name: str, tensor: Tensor) -> float:
     """The standard deviation a tensor is drawn with."""
     if name.endswith(_UNITS) or "codec_embedding" in name:

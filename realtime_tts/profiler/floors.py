@@ -74,7 +74,7 @@ def codec_work(
     return Work(
         weight_bytes=sum(part.weights for part in parts) * (weight_item or item),
         # Keys and values are read, and a step of them written; taps go both ways.
-        state_bytes=rows * (_codec_keys(config) + 2 * codec_taps(config) + frames * entries) * item,
+        state_bytes=rows * (codec_keys(config) + 2 * codec_taps(config) + frames * entries) * item,
         flops=rows * frames * (sum(part.flops for part in parts) + attention),
     )
 
@@ -126,13 +126,9 @@ def codec_taps(config: CodecConfig) -> int:
     return sum(part.taps for part in codec_parts(config))
 
 
-def _codec_keys(config: CodecConfig) -> int:
+def codec_keys(config: CodecConfig) -> int:
+    """Elements of keys and values of one stream."""
     return 2 * config.transformer.layers * _width(config.transformer) * (config.window - 1)
-
-
-def codec_state(config: CodecConfig) -> int:
-    """Elements that one stream carries from frame to frame."""
-    return codec_taps(config) + _codec_keys(config)
 
 
 def _width(shape: TransformerConfig) -> int:

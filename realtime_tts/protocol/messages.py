@@ -277,9 +277,3 @@ SERVER_MESSAGES: dict[str, type[ServerMessage]] = {
     "warning": WarningMessage,
     "error": ErrorMessage,
 }
-
-
-def type_of(message: Message) -> str:
-    """The `type` a message travels under."""
-    tag: Any = message.__struct_config__.tag
-    return str(tag)

@@ -125,16 +125,11 @@ class Decoded:
     ignored: tuple[str, ...] = ()
 
 
-def parse_client_message(raw: str | bytes, max_bytes: int = 65_536) -> ClientMessage:
+def decode_client_message(raw: str | bytes, max_bytes: int = 65_536) -> Decoded:
     """The message in one WebSocket frame: str for a text frame, bytes for a binary one.
 
     Raises ProtocolError.
     """
-    return decode_client_message(raw, max_bytes).message
-
-
-def decode_client_message(raw: str | bytes, max_bytes: int = 65_536) -> Decoded:
-    """Like parse_client_message, and names the fields that are ignored."""
     if isinstance(raw, bytes):
         raise BinaryNotAllowed(
             f"expected a text frame with JSON, found a binary one of {len(raw)} bytes; "

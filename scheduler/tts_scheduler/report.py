@@ -26,7 +26,6 @@ class Trace:
     client_buffer: float = 0.0
     packets: list[tuple[float, int]] = field(default_factory=list)
     """(when, samples) of each packet."""
-    ended_at: float | None = None
     reason: str = ""
     held_seconds: float = 0.0
     starved: int = 0

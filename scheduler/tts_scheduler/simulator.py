@@ -272,7 +272,7 @@ class Simulation:
         stats = self.scheduler.stats(turn.id)
         turn.over = True
         trace = turn.trace
-        trace.ended_at, trace.reason = self.now, reason
+        trace.reason = reason
         trace.held_seconds, trace.starved = stats.held_seconds, stats.starved_underruns
         self.outcome.traces.append(trace)
         self.outcome.refused += reason == "expired"

@@ -21,14 +21,14 @@ def test_the_first_packet_leaves_at_once_with_what_there_is() -> None:
     framer = PcmFramer()
     assert [len(packet) for packet in framer.push(bytes(FRAME))] == [FRAME]
     assert framer.push(bytes(FRAME)) == []
-    assert framer.pending_bytes == FRAME
+    assert [len(packet) for packet in framer.finish()] == [FRAME]
 
 
 def test_a_large_first_piece_is_cut_into_full_packets() -> None:
     framer = PcmFramer()
     sizes = [len(packet) for packet in framer.push(bytes(2 * PACKET_BYTES + 100))]
     assert sizes == [PACKET_BYTES, PACKET_BYTES]
-    assert framer.pending_bytes == 100
+    assert [len(packet) for packet in framer.finish()] == [100]
 
 
 def test_a_packet_leaves_as_soon_as_it_is_full() -> None:

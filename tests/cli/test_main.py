@@ -75,6 +75,8 @@ def test_without_a_server_it_says_how_to_start_one(capsys: pytest.CaptureFixture
         (["bench", "--mode", "open", "--rate", "0"], "rate above 0"),
         (["bench", "--interrupts", "2"], "share from 0 to 1"),
         (["bench", "--cut-between", "1"], "two numbers"),
+        (["bench", "--json", "no/folder/bench.json"], "there is no folder no/folder"),
+        (["profile", "--json", "no/folder/profile.json"], "there is no folder no/folder"),
         (["bench", "--cut-between", "2,1"], "two times that rise"),
         (["bench", "--client-processes", "0"], "at least 1"),
         (["bench", "--suite", "--mode", "open"], "either it or --mode"),

@@ -1,3 +1,4 @@
+import asyncio
 from collections.abc import Iterator
 
 import pytest
@@ -84,6 +85,33 @@ async def test_no_speech_opens_nothing() -> None:
     assert output.name is None
     assert output.played_seconds is None
     assert not sink.finished
+
+
+async def test_a_packet_that_was_on_its_way_when_it_was_stopped_is_dropped() -> None:
+    """Ctrl-C comes between two turns of the event loop, and a packet may be in the second."""
+    sink = FakeSink("file")
+    output = Output(makers(sink, FakeSink("spare")), lambda why: None)
+    await output.write(b"a")
+    output.stop()
+    await output.write(b"b")
+    assert (sink.packets, sink.stopped) == ([b"a"], True)
+
+
+async def test_a_player_that_starts_while_it_is_stopped_says_nothing() -> None:
+    sink, starting, started = FakeSink("slow"), asyncio.Event(), asyncio.Event()
+
+    async def make() -> FakeSink:
+        starting.set()
+        await started.wait()
+        return sink
+
+    output = Output(iter([make]), lambda why: None)
+    writing = asyncio.create_task(output.write(b"a"))
+    await starting.wait()
+    output.stop()
+    started.set()
+    await writing
+    assert (sink.packets, sink.stopped) == ([], True)
 
 
 async def test_when_nothing_works_it_says_so() -> None:

@@ -5,8 +5,8 @@ from realtime_tts.cli.shown import shown_command
 
 @pytest.mark.parametrize(
     "words",
-    [["--api-key", "s3cret"], ["--api-key=s3cret"], ["--api", "s3cret"], ["--api-key", "s3 cret"],
-     ["--start", "--slots 4 --api-key s3cret"]],
+    [["--api-key", "s3cret"], ["--api-key=s3cret"], ["--api", "s3cret"], ["--ap=s3cret"],
+     ["--api-key", "s3 cret"], ["--start", "--slots 4 --api-key s3cret"]],
     ids=str,
 )  # fmt: skip
 def test_a_shown_command_has_no_key(words: list[str]) -> None:

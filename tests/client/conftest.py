@@ -21,7 +21,7 @@ from realtime_tts.protocol.messages import (
     TurnInterrupted,
     TurnStarted,
 )
-from realtime_tts.protocol.parsing import encode, parse_client_message
+from realtime_tts.protocol.parsing import decode_client_message, encode
 from realtime_tts.protocol.settings import Limits, SessionSettings
 
 M = TypeVar("M", bound=ClientMessage)
@@ -55,7 +55,7 @@ class Peer:
         )
 
     async def receive(self, expected: type[M]) -> M:
-        message = parse_client_message(await self.socket.recv())
+        message = decode_client_message(await self.socket.recv()).message
         assert isinstance(message, expected), f"expected {expected.__name__}, found {message}"
         return message
 
@@ -89,7 +89,7 @@ class Peer:
         messages = []
         try:
             while True:
-                messages.append(parse_client_message(await self.socket.recv()))
+                messages.append(decode_client_message(await self.socket.recv()).message)
         except ConnectionClosed:
             return messages
 

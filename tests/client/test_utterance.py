@@ -9,7 +9,7 @@ from realtime_tts import RealtimeTTS
 from realtime_tts.adapters.utterance import Utterance
 from realtime_tts.errors import TurnError
 from realtime_tts.protocol.messages import ErrorMessage, Text, TurnDone, TurnEnd
-from realtime_tts.protocol.parsing import parse_client_message
+from realtime_tts.protocol.parsing import decode_client_message
 
 
 async def fail(peer: Any, turn_id: str) -> None:
@@ -22,7 +22,7 @@ async def fail(peer: Any, turn_id: str) -> None:
 
 async def text_of(peer: Any, turn_id: str) -> Text:
     """The next text of this turn, past what still came for the one before."""
-    while (message := parse_client_message(await peer.socket.recv())).turn_id != turn_id:
+    while (message := decode_client_message(await peer.socket.recv()).message).turn_id != turn_id:
         pass
     assert isinstance(message, Text)
     return message

@@ -22,6 +22,7 @@ from triton.backends.nvidia.compiler import get_ptxas
 from triton.compiler import ASTSource
 from triton.runtime.jit import JITFunction
 
+from realtime_tts.kernels.codec_output import pcm
 from realtime_tts.kernels.dispatch import Kernel
 from realtime_tts.model.codec_gemm import GemmCodecDecoder
 from realtime_tts.model.config import TextIds
@@ -92,7 +93,7 @@ def main(rows: int, frames: int) -> None:
     decoder = GemmCodecDecoder(config, weights, meta)
     codes = torch.empty(rows, frames, 16, dtype=torch.long, device=meta)
     slots = torch.empty(rows, dtype=torch.long, device=meta)
-    decoder.decode_pcm(codes, slots, decoder.new_slot_state(rows))
+    pcm(decoder.decode(codes, slots, decoder.new_slot_state(rows)))
     done: set[str] = set()
     for kernel, values, options in _launches:
         description = described(kernel, values)

@@ -101,7 +101,7 @@ def prompt(talker: Talker, inputs: Tensor, rows: PromptRows, cache: PagedKVCache
 
 def padded(rows: PromptRows, count: int, cache: PagedKVCache) -> PromptRows:
     """With `count` positions of padding, and a row that has none."""
-    scratch, none = rows.slots.new_tensor([cache.scratch_slot]), rows.slots.new_zeros(count)
+    scratch, none = rows.slots.new_tensor([cache.slots]), rows.slots.new_zeros(count)
     return PromptRows(
         torch.cat((rows.slots, scratch)),
         torch.cat((rows.starts, none[:1])),
@@ -118,7 +118,7 @@ def decode(
     """One step as an engine makes it, with rows of padding behind the real ones."""
     positions = cache.begin(slots, 1) + [0] * padding
     cache.upload()
-    rows = [*slots, *[cache.scratch_slot] * padding]
+    rows = [*slots, *[cache.slots] * padding]
     inputs = torch.cat((inputs, inputs.new_ones(padding, inputs.shape[1])))
     where = torch.tensor([rows, positions], device=talker.device)
     return step(talker, inputs, *where, cache)[: len(slots)]
@@ -218,12 +218,12 @@ def test_pages_of_a_cleared_slot_serve_another_and_tell_nothing(talker: Talker) 
     cache = new_cache(talker, pages=6)
     fresh = new_cache(talker, pages=6)
     prefill(talker, [torch.full_like(numbers(talker, 24), float("nan"))], [1], cache)
-    assert cache.free_pages == 0
+    assert cache.free_positions == 0
     with pytest.raises(OutOfPages, match="0 of 6 are free"):
         cache.begin([0], 1)
     assert cache.lengths[0] == 0
     cache.clear(1)
-    assert (cache.free_pages, cache.lengths[1]) == (6, 0)
+    assert (cache.free_positions, cache.lengths[1]) == (cache.positions, 0)
     x = numbers(talker, 6)
     close(prefill(talker, [x], [0], cache)[0], prefill(talker, [x], [0], fresh)[0])
     inputs = numbers(talker, 1, seed=2)
@@ -234,7 +234,7 @@ def test_padding_rows_leave_all_other_pages_alone(talker: Talker) -> None:
     cache = new_cache(talker)
     prefill(talker, [numbers(talker, 6)], [0], cache)
     before = cache.pages.clone()
-    nowhere = torch.full((3,), cache.scratch_slot, device=talker.device)
+    nowhere = torch.full((3,), cache.slots, device=talker.device)
     none = torch.zeros_like(nowhere)
     step(talker, numbers(talker, 3), nowhere, none, cache)
     assert torch.equal(cache.pages[:, 1:], before[:, 1:])
@@ -300,7 +300,7 @@ def test_a_captured_step_is_the_step(model: SpeechModel) -> None:
     talker = Talker(model.config.talker, weights, device, torch.bfloat16)
     captured, eager = new_cache(talker), new_cache(talker)
     inputs = numbers(talker, 4).bfloat16()
-    slots = torch.full((4,), captured.scratch_slot, device=device)
+    slots = torch.full((4,), captured.slots, device=device)
     positions = torch.zeros_like(slots)
     step(talker, inputs, slots, positions, captured)
     graph = torch.cuda.CUDAGraph()
@@ -312,7 +312,7 @@ def test_a_captured_step_is_the_step(model: SpeechModel) -> None:
         starts = captured.begin(rows, 1)
         captured.upload()
         padding = 4 - len(rows)
-        slots.copy_(torch.tensor([*rows, *[captured.scratch_slot] * padding]))
+        slots.copy_(torch.tensor([*rows, *[captured.slots] * padding]))
         positions.copy_(torch.tensor([*starts, *[0] * padding]))
         inputs[: len(rows)] = fresh
         graph.replay()

@@ -7,27 +7,18 @@ from dataclasses import replace
 import pytest
 import torch
 
-from realtime_tts.errors import ConfigError
 from realtime_tts.model import SpeechModel
-from realtime_tts.model.paged_cache import (
-    OutOfPages,
-    PagedKVCache,
-    page_bytes,
-    pages_for_memory,
-)
+from realtime_tts.model.paged_cache import OutOfPages, PagedKVCache, position_bytes
 
 SIZE = 4
 
 
-def test_memory_is_what_was_asked_for(model: SpeechModel) -> None:
+def test_a_cache_takes_its_positions_and_a_scratch_page(model: SpeechModel) -> None:
     shape = replace(model.config.talker.transformer, layers=3, kv_heads=2, head_dim=8)
-    one = page_bytes(shape, torch.bfloat16, page_size=4)
-    assert one == 3 * 2 * 2 * 8 * 4 * 2
-    pages = pages_for_memory(shape, 10 * one + 5, torch.bfloat16, page_size=4)
-    cache = PagedKVCache(shape, 2, pages, torch.device("cpu"), torch.bfloat16, page_size=4)
-    assert (pages, cache.bytes, cache.free_pages) == (9, 10 * one, 9)
-    with pytest.raises(ConfigError, match=f"takes {one}, and two are the least"):
-        pages_for_memory(shape, 2 * one - 1, torch.bfloat16, page_size=4)
+    one = position_bytes(shape, torch.bfloat16)
+    assert one == 2 * 3 * 2 * 8 * 2
+    cache = PagedKVCache(shape, 2, 9, torch.device("cpu"), torch.bfloat16, page_size=SIZE)
+    assert (cache.positions, cache.bytes) == (9 * SIZE, (9 + 1) * SIZE * one)
 
 
 def test_a_slot_can_have_all_pages_unless_told_otherwise(model: SpeechModel) -> None:
@@ -49,4 +40,4 @@ def test_reserved_pages_are_there_when_they_are_needed(model: SpeechModel) -> No
         cache.reserve(1, 2 * SIZE)
     cache.reserve(0, 5)
     cache.reserve(0, 3 * SIZE)
-    assert cache.free_pages == 1
+    assert cache.free_positions == SIZE

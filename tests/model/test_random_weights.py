@@ -7,10 +7,13 @@ import pytest
 import torch
 
 from realtime_tts.model import SpeechModel
+from realtime_tts.model.code_predictor import CodePredictor
+from realtime_tts.model.codec import CodecDecoder
 from realtime_tts.model.config import ModelConfig
 from realtime_tts.model.config_files import read_config
-from realtime_tts.model.random_weights import RandomWeights, parameter_counts, random_model
+from realtime_tts.model.random_weights import RandomWeights, random_model
 from realtime_tts.model.released import SIZES, released_config
+from realtime_tts.model.talker import Talker
 
 CPU = torch.device("cpu")
 
@@ -24,8 +27,14 @@ def tiny(parity: Path) -> ModelConfig:
 def test_the_released_dimensions_have_the_published_number_of_parameters(
     tiny: ModelConfig, size: str, elements: int
 ) -> None:
-    counts = parameter_counts(released_config(size, tiny.text))
-    assert counts == (elements, 114_323_137)
+    config, place = released_config(size, tiny.text), torch.device("meta")
+    main = RandomWeights(device=place, dtype=torch.bfloat16, stored=torch.bfloat16)
+    width, groups = config.talker.transformer.hidden, config.talker.code_groups
+    Talker(config.talker, main, place, torch.bfloat16)
+    CodePredictor(config.predictor, width, groups, main, place, torch.bfloat16)
+    codec = RandomWeights(device=place, dtype=torch.float32, stored=torch.float32)
+    CodecDecoder(config.codec, codec, place)
+    assert (sum(main.sizes.values()), sum(codec.sizes.values())) == (elements, 114_323_137)
 
 
 def test_every_released_size_is_covered() -> None:

@@ -12,8 +12,8 @@ from realtime_tts.model.config_files import read_config
 from realtime_tts.model.released import released_config
 from realtime_tts.profiler.floors import (
     Work,
+    codec_keys,
     codec_parts,
-    codec_state,
     codec_taps,
     codec_work,
     predictor_work,
@@ -58,8 +58,7 @@ def test_the_codec_has_the_published_weights_operations_and_state() -> None:
     work = codec_work(SMALL.codec, rows=1, item=2)
     assert work.flops == pytest.approx(4.959e9, rel=1e-3)
     assert work.weight_bytes == pytest.approx(211e6, rel=5e-3)
-    assert codec_taps(SMALL.codec) == 135_232
-    assert codec_state(SMALL.codec) == 1_163_264 + 135_232
+    assert (codec_keys(SMALL.codec), codec_taps(SMALL.codec)) == (1_163_264, 135_232)
 
 
 @pytest.mark.parametrize("config", [TINY, SMALL], ids=["tiny", "released"])
@@ -72,7 +71,7 @@ def test_the_counted_state_is_the_one_that_the_decoder_keeps(config: ModelConfig
     meta = torch.device("meta")
     weights = RandomWeights(device=meta, dtype=torch.float32, stored=torch.float32)
     state = CodecDecoder(config.codec, weights, meta).new_state(1)
-    assert codec_state(config.codec) == state.memory.shape[1]
+    assert codec_keys(config.codec) + codec_taps(config.codec) == state.memory.shape[1]
     counted = sum(part.weights for part in codec_parts(config.codec))
     products = [name for name in weights.sizes if name.endswith(".weight")]
     unused = ("quantizer", "norm")  # looked up, and not products

@@ -29,8 +29,8 @@ from realtime_tts.protocol.effects import (
 )
 from realtime_tts.protocol.parsing import (
     EXPECTED,
+    decode_client_message,
     encode,
-    parse_client_message,
     parse_server_message,
 )
 from realtime_tts.protocol.query import QUERY_FIELDS
@@ -96,10 +96,11 @@ def test_every_message_has_a_section_with_an_example(kind: str) -> None:
 
 @pytest.mark.parametrize("side", ["client", "server"])
 def test_every_example_parses_to_its_own_section_and_encodes_to_itself(side: str) -> None:
-    parse = parse_client_message if side == "client" else parse_server_message
     for example in EXAMPLES[side]:
-        message = parse(json.dumps(example["message"]))
-        assert m.type_of(message) == example["section"]
+        raw = json.dumps(example["message"])
+        client = side == "client"
+        message = decode_client_message(raw).message if client else parse_server_message(raw)
+        assert message.__struct_config__.tag == example["section"]
         assert json.loads(encode(message)) == example["message"]
 
 

@@ -47,7 +47,9 @@ def sent(effects: list[Effect]) -> list[tuple[str, str | None]]:
     for effect in effects:
         if isinstance(effect, Send):
             message = effect.message
-            what = getattr(message, "code", getattr(message, "reason", m.type_of(message)))
+            what = getattr(
+                message, "code", getattr(message, "reason", message.__struct_config__.tag)
+            )
             short.append((what, getattr(message, "turn_id", None)))
     return short
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-FRAME_RATE = 12.5
 CODEBOOKS = 16
 CODEBOOK_SIZE = 256
 

@@ -1,7 +1,7 @@
 """The dimensions of the released CustomVoice checkpoints, for runs without their weights.
 
-From the published config.json files and tensor headers; `tests/model/test_released.py` holds them
-against the published parameter counts.
+From the published config.json files and tensor headers; `tests/model/test_random_weights.py` holds
+them against the published parameter counts.
 """
 
 from __future__ import annotations

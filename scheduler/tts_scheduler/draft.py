@@ -1,7 +1,7 @@
 """A plan in the making: who is in the step, and how long it may last.
 
-A listener's playback deadline is kept by arithmetic over predicted durations: `latest_end` says how
-long the coming step may last before it costs somebody a packet that could have been in time.
+A listener's playback deadline is kept by arithmetic over predicted durations: `_latest_end` says
+how long the coming step may last before it costs somebody a packet that could have been in time.
 """
 
 from __future__ import annotations

@@ -228,7 +228,7 @@ def _report(trainer: Trainer, feed: Feed, losses: dict[str, Tensor]) -> None:
     print(f"{progress} | {train_figures} | {figures}", flush=True)
 
 
-def main() -> None:
+def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     folder = Path("build/demo_voice")
     parser.add_argument("--codes", type=Path, default=folder / "codes")
@@ -247,7 +247,11 @@ def main() -> None:
     parser.add_argument("--first-shards", type=int, default=30, help="read before training starts")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    given = _arguments()
     torch.manual_seed(given.seed)
     torch._dynamo.config.automatic_dynamic_shapes = False
     torch._dynamo.config.recompile_limit = 128  # of all layers together, each in several shapes

@@ -10,7 +10,7 @@ from starlette.websockets import WebSocket
 
 from realtime_tts.dialects.deepgram_answer import deny
 from realtime_tts.dialects.deepgram_flux import FluxSocket
-from realtime_tts.dialects.deepgram_http import SpeechEndpoint
+from realtime_tts.dialects.deepgram_http import DeepgramSpeech
 from realtime_tts.dialects.deepgram_socket import SpeakSocket
 from realtime_tts.server.front import Front
 
@@ -31,6 +31,6 @@ def routes(front: Front) -> list[BaseRoute]:
     return [
         WebSocketRoute(SPEAK_PATH, speak),
         WebSocketRoute(FLUX_PATH, flux),
-        Route(SPEAK_PATH, SpeechEndpoint(front)),
-        Route(FLUX_PATH, SpeechEndpoint(front)),
+        Route(SPEAK_PATH, DeepgramSpeech(front)),
+        Route(FLUX_PATH, DeepgramSpeech(front)),
     ]

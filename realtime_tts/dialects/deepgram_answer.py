@@ -11,6 +11,7 @@ from starlette.responses import JSONResponse
 from starlette.types import Scope, Send
 
 from realtime_tts.dialects.deepgram_request import Wanted
+from realtime_tts.dialects.refusals import retry_after, send_instead
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.messages import CloseCode
 
@@ -148,9 +149,7 @@ def header_value(text: str) -> str:
 
 
 def http_error(failure: TurnFailure, request_id: str) -> JSONResponse:
-    headers = error_headers(failure.message, request_id)
-    if failure.retryable and failure.retry_after_ms is not None:
-        headers["retry-after"] = str(max(1, -(-failure.retry_after_ms // 1000)))
+    headers = error_headers(failure.message, request_id) | retry_after(failure)
     status = _named(failure)[0]
     if status == 405:
         headers["allow"] = "POST"
@@ -160,13 +159,9 @@ def http_error(failure: TurnFailure, request_id: str) -> JSONResponse:
 async def deny(scope: Scope, send: Send, status: int, code: str, message: str) -> None:
     """The gate's no, in this API's shape."""
     request_id = str(uuid.uuid4())
-    body = json.dumps(_body(_DENIALS.get(status, code), message, request_id)).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
-    found = error_headers(message, request_id)
-    headers += [(name.encode(), value.encode()) for name, value in found.items()]
-    kind = "websocket.http.response" if scope["type"] == "websocket" else "http.response"
-    await send({"type": f"{kind}.start", "status": status, "headers": headers})
-    await send({"type": f"{kind}.body", "body": body, "more_body": False})
+    body = _body(_DENIALS.get(status, code), message, request_id)
+    response = JSONResponse(body, status, error_headers(message, request_id))
+    await send_instead(response, scope, send)
 
 
 def _message(kind: str, **fields: Any) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 from typing import Any
 
 from starlette.datastructures import Headers
@@ -11,6 +10,7 @@ from starlette.responses import JSONResponse
 from starlette.types import Scope, Send
 
 from realtime_tts.dialects.elevenlabs_request import Unfit
+from realtime_tts.dialects.refusals import retry_after, send_instead
 from realtime_tts.dialects.timing import Timed, characters_of
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
@@ -95,9 +95,7 @@ def detail(status: str, message: str, request_id: str = "") -> dict[str, Any]:
 
 
 def http_error(failure: TurnFailure, request_id: str) -> JSONResponse:
-    headers = {"x-request-id": request_id}
-    if failure.retryable and failure.retry_after_ms is not None:
-        headers["retry-after"] = str(max(1, -(-failure.retry_after_ms // 1000)))
+    headers = {"x-request-id": request_id, **retry_after(failure)}
     if failure.code in _BUSY:
         status = 429
     elif failure.code in _FAULTS:
@@ -125,11 +123,8 @@ def reason_of(problem: RequestError | ProtocolError) -> str:
 
 async def deny(scope: Scope, send: Send, status: int, code: str, message: str) -> None:
     """The gate's no, in this API's shape."""
-    body = json.dumps(detail("invalid_api_key" if status == 401 else code, message)).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
-    kind = "websocket.http.response" if scope["type"] == "websocket" else "http.response"
-    await send({"type": f"{kind}.start", "status": status, "headers": headers})
-    await send({"type": f"{kind}.body", "body": body, "more_body": False})
+    body = detail("invalid_api_key" if status == 401 else code, message)
+    await send_instead(JSONResponse(body, status), scope, send)
 
 
 def is_client(scope: Scope) -> bool:

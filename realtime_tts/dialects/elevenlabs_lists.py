@@ -17,7 +17,7 @@ from starlette.types import Scope
 from realtime_tts.dialects import elevenlabs_answer as answer
 from realtime_tts.dialects.elevenlabs_answer import is_client
 from realtime_tts.dialects.models import model_names
-from realtime_tts.protocol.effects import TurnFailure
+from realtime_tts.dialects.refusals import not_ready
 from realtime_tts.server.front import Front
 from realtime_tts.server.session_settings import wire_limits
 
@@ -52,10 +52,8 @@ class Lists:
 
     def endpoint(self, what: Callable[[Request], Response]) -> Callable[[Request], Any]:
         async def answered(request: Request) -> Response:
-            reason = self._front.not_ready()
-            if reason is not None:
-                return answer.http_error(TurnFailure("not_ready", reason, True, 2_000), "")
-            return what(request)
+            failure = not_ready(self._front)
+            return what(request) if failure is None else answer.http_error(failure, "")
 
         return answered
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from typing import Any, cast
 
 from starlette.responses import Response
@@ -168,7 +168,7 @@ class Reply:
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> None:
         self.request_id = request_id
-        self.headers: dict[str, str] = {}
+        self.headers: Mapping[str, str] = {}
         """Sent with the first piece, besides those that every reply has."""
         self.media_type: str | None = None
         """Of the answer; None until it has begun."""

@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from realtime_tts.audio.encoders import require
+from realtime_tts.audio.formats import AudioFormat, parse_format
 from realtime_tts.dialects.fields import WrongField, read_fields
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.parsing import ProtocolError, load_object
@@ -47,10 +49,13 @@ _FORMS = {
 class BadRequest(RequestError):
     """The request cannot be taken; `param` is the field at fault, if it is one."""
 
-    def __init__(self, message: str, param: str | None = None, code: str | None = None) -> None:
+    def __init__(
+        self, message: str, param: str | None = None, code: str | None = None, status: int = 400
+    ) -> None:
         super().__init__(message)
         self.param = param
         self.reason = code
+        self.status = status
 
 
 class VoiceId(msgspec.Struct, frozen=True):
@@ -120,6 +125,16 @@ def _check(request: SpeechRequest, limits: Limits) -> None:
             f"and cannot make it {request.speed:g} times that"
         )
         raise BadRequest(message, "speed", "unsupported_value")
+
+
+def format_of(request: SpeechRequest) -> AudioFormat:
+    """What `response_format` means. Raises BadRequest if this server cannot make it."""
+    try:
+        found = parse_format(request.response_format)
+        require(found)
+    except RequestError as error:
+        raise BadRequest(str(error), "response_format") from None
+    return found
 
 
 def our_voice(name: str | None, voices: Sequence[str]) -> str | None:

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from msgspec.structs import replace
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from realtime_tts.audio.encoders import Encoder
@@ -27,7 +26,7 @@ from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.auth import echoed_subprotocol
 from realtime_tts.server.deadline import Alarm
 from realtime_tts.server.front import GOING_AWAY, Front
-from realtime_tts.server.session_settings import session_defaults
+from realtime_tts.server.session_settings import chosen_settings
 from realtime_tts.server.speech import SpeechError, SpeechStream
 
 _KEY_SECONDS = 10.0  # for the first message, where it has to bring the key
@@ -75,9 +74,8 @@ class SpeechSocket(JsonSocket, ContextEvents):
 
     def settings(self, **chosen: Any) -> SessionSettings:
         """The checkpoint's defaults and the server's lead, but for what is chosen and not None."""
-        defaults = session_defaults(self.front.engine.info, self.front.config.lead_seconds)
-        given = {name: value for name, value in chosen.items() if value is not None}
-        return replace(defaults, **given)
+        lead_seconds = self.front.config.lead_seconds
+        return chosen_settings(self.front.engine.info, lead_seconds, **chosen)
 
     def open_context(
         self,

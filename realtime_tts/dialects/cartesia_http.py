@@ -21,6 +21,7 @@ from realtime_tts.dialects.languages import our_language
 from realtime_tts.dialects.models import our_model
 from realtime_tts.dialects.refusals import not_ready
 from realtime_tts.dialects.speech_endpoint import Order, Pieces, SpeechEndpoint
+from realtime_tts.dialects.voices import own_voice
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.parsing import ProtocolError
@@ -97,14 +98,14 @@ class VoicesEndpoint:
         names = list(self._front.voice_names())
         asked = request.path_params.get("id")
         if asked is not None:
-            known = {name.lower(): name for name in names}
-            if asked.lower() not in known:
+            found = own_voice(names, asked)
+            if found is None:
                 message = (
                     f"there is no voice {asked[:40]!r}; GET {VOICES_PATH} lists those there are"
                 )
                 body = {"title": "Not found", "message": message, "error_code": "voice_not_found"}
                 return JSONResponse({**body, "status_code": 404}, 404)
-            return JSONResponse(_voice(known[asked.lower()]))
+            return JSONResponse(_voice(found))
         query = request.query_params
         if query.get("q"):
             names = [name for name in names if query["q"].lower() in name.lower()]

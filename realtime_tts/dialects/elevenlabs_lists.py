@@ -18,6 +18,7 @@ from realtime_tts.dialects import elevenlabs_answer as answer
 from realtime_tts.dialects.elevenlabs_answer import is_client
 from realtime_tts.dialects.models import model_names
 from realtime_tts.dialects.refusals import not_ready
+from realtime_tts.dialects.voices import own_voice
 from realtime_tts.server.front import Front
 from realtime_tts.server.session_settings import wire_limits
 
@@ -63,11 +64,11 @@ class Lists:
 
     def voice(self, request: Request) -> Response:
         asked = request.path_params["id"]
-        known = {name.lower(): name for name in self._names()}
-        if asked.lower() not in known:
+        found = own_voice(self._names(), asked)
+        if found is None:
             message = f"there is no voice {asked[:40]!r}; GET /v1/voices lists those there are"
             return JSONResponse(answer.detail("voice_not_found", message), 404)
-        return JSONResponse(self._voice(known[asked.lower()]))
+        return JSONResponse(self._voice(found))
 
     def page(self, request: Request) -> Response:
         """Some of them: the second version of the list."""

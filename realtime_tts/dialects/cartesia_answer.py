@@ -32,12 +32,14 @@ class Stopwatch:
         self._at = time.monotonic()
 
     def step_ms(self) -> float:
+        """Since the call before, or the start."""
         now = time.monotonic()
         step, self._at = now - self._at, now
         return round(step * 1000, 3)
 
 
 def chunk(data: bytes, step_ms: float) -> dict[str, Any]:
+    """Sound in the format that was asked for."""
     return {
         "type": "chunk", "data": base64.b64encode(data).decode(), "done": False,
         "status_code": _PARTIAL, "step_time": step_ms,
@@ -45,6 +47,7 @@ def chunk(data: bytes, step_ms: float) -> dict[str, Any]:
 
 
 def timestamps(span: SpokenSpan) -> dict[str, Any]:
+    """The words of a span, in seconds."""
     words = words_of(span)
     return {
         "type": "timestamps",
@@ -59,6 +62,7 @@ def timestamps(span: SpokenSpan) -> dict[str, Any]:
 
 
 def flush_done(flush_id: int) -> dict[str, Any]:
+    """All sound of the text up to a flush was sent; `flush_id` counts from 1."""
     return {
         "type": "flush_done", "done": False, "flush_done": True, "flush_id": flush_id,
         "status_code": _PARTIAL,
@@ -82,6 +86,7 @@ def error(failure: TurnFailure, request_id: str) -> dict[str, Any]:
 
 
 def http_error(failure: TurnFailure, request_id: str) -> JSONResponse:
+    """The same over HTTP, where its status says that it is an error."""
     body = error(failure, request_id)
     del body["type"], body["done"]
     headers = {"x-request-id": request_id, **retry_after(failure)}

@@ -35,6 +35,7 @@ _BORN = "1970-01-01T00:00:00Z"
 
 
 def http_routes(front: Front) -> list[BaseRoute]:
+    """The API's routes over HTTP."""
     return [
         Route(BYTES_PATH, CartesiaSpeech(front, events=False)),
         Route(SSE_PATH, CartesiaSpeech(front, events=True)),

@@ -75,6 +75,8 @@ class Voice(msgspec.Struct, frozen=True):
 
 
 class GenerationConfig(msgspec.Struct, frozen=True):
+    """Neither can be changed; both are looked at, to say so."""
+
     speed: float | str | None = None
     volume: float | None = None
 

@@ -47,6 +47,7 @@ class Response:
         ]
 
     def delta(self, data: bytes) -> str:
+        """Sound in the format of the session."""
         sound = base64.b64encode(data).decode()
         return event("response.audio.delta", **self._part_at(), delta=sound)
 

@@ -83,6 +83,7 @@ def account(speech_id: str, seconds: float, chars: int) -> dict[str, Any]:
 
 
 def speech_metadata(found: Mapping[str, Any]) -> str:
+    """The end of a turn of `/v2/speak`; `found` is its `account`."""
     return _message("SpeechMetadata", **found)
 
 
@@ -93,6 +94,7 @@ def interrupted(played_ms: int, split: tuple[str, str] | None, found: Mapping[st
 
 
 def session_metadata(seconds: float, chars: int) -> str:
+    """What a session of `/v2/speak` came to; its last message."""
     return _message(
         "SessionMetadata", total_audio_duration_ms=round(seconds * 1000),
         total_input_character_count=chars, total_billable_character_count=chars,
@@ -100,10 +102,12 @@ def session_metadata(seconds: float, chars: int) -> str:
 
 
 def configured(speed: float) -> str:
+    """The answer to a `Configure` that was taken."""
     return _message("ConfigureSuccess", applied={"speed": speed})
 
 
 def not_configured(code: str, description: str, value: float | None = None) -> str:
+    """The answer to one that was not; `value` is the speed it asked for."""
     found = {} if value is None else {"value": value}
     return _message("ConfigureFailure", code=code, field="speed", **found, description=description)
 
@@ -127,6 +131,7 @@ def fatal(failure: TurnFailure) -> tuple[str, int]:
 
 
 def error_body(failure: TurnFailure, request_id: str) -> dict[str, Any]:
+    """The body of an error over HTTP."""
     return _body(_named(failure)[1], failure.message, request_id)
 
 
@@ -149,6 +154,7 @@ def header_value(text: str) -> str:
 
 
 def http_error(failure: TurnFailure, request_id: str) -> JSONResponse:
+    """An error over HTTP; its headers say the same as its body."""
     headers = error_headers(failure.message, request_id) | retry_after(failure)
     status = _named(failure)[0]
     if status == 405:

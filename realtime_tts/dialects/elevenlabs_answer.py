@@ -34,6 +34,7 @@ _FAULTS = frozenset({"internal", "numerics"})
 
 
 def sound(data: bytes) -> dict[str, Any]:
+    """Sound in the format of the address."""
     audio = base64.b64encode(data).decode()
     return {"audio": audio, "isFinal": False, "alignment": None, "normalizedAlignment": None}
 
@@ -52,6 +53,7 @@ def times(span: SpokenSpan, since_ms: int) -> dict[str, Any]:
 
 
 def final() -> dict[str, Any]:
+    """The end of a context, or of a socket of one text."""
     return {"audio": None, "isFinal": True, "alignment": None, "normalizedAlignment": None}
 
 
@@ -95,6 +97,7 @@ def detail(status: str, message: str, request_id: str = "") -> dict[str, Any]:
 
 
 def http_error(failure: TurnFailure, request_id: str) -> JSONResponse:
+    """Speech that is not to be had now, or went wrong."""
     headers = {"x-request-id": request_id, **retry_after(failure)}
     if failure.code in _BUSY:
         status = 429
@@ -106,6 +109,7 @@ def http_error(failure: TurnFailure, request_id: str) -> JSONResponse:
 
 
 def bad_request(problem: RequestError | ProtocolError, request_id: str) -> JSONResponse:
+    """A request that cannot be taken."""
     status = problem.status if isinstance(problem, Unfit) else 400
     body = detail(reason_of(problem), str(problem), request_id)
     return JSONResponse(body, status, {"x-request-id": request_id})
@@ -118,6 +122,7 @@ def wrong_method(found: str, allowed: str) -> JSONResponse:
 
 
 def reason_of(problem: RequestError | ProtocolError) -> str:
+    """The API's word for it."""
     return problem.reason if isinstance(problem, Unfit) else "invalid_request"
 
 

@@ -26,6 +26,7 @@ _PAGE, _LONGEST_PAGE = 10, 100
 
 
 def list_routes(front: Front, voices_2_path: str) -> list[BaseRoute]:
+    """The routes of the lists."""
     lists = Lists(front)
     return [
         _OwnClients("/v1/voices", lists.endpoint(lists.voices), methods=["GET"]),
@@ -52,6 +53,8 @@ class Lists:
         self._front = front
 
     def endpoint(self, what: Callable[[Request], Response]) -> Callable[[Request], Any]:
+        """`what`, or 503 while it is not known what there is."""
+
         async def answered(request: Request) -> Response:
             failure = not_ready(self._front)
             return what(request) if failure is None else answer.http_error(failure, "")
@@ -63,6 +66,7 @@ class Lists:
         return JSONResponse({"voices": [self._voice(name) for name in self._names()]})
 
     def voice(self, request: Request) -> Response:
+        """One of them, by its id in any case."""
         asked = request.path_params["id"]
         found = own_voice(self._names(), asked)
         if found is None:
@@ -93,6 +97,7 @@ class Lists:
         )
 
     def models(self, request: Request) -> Response:
+        """The loaded checkpoints."""
         return JSONResponse([self._model(name) for name in model_names(self._front.engine.info)])
 
     def _names(self) -> list[str]:

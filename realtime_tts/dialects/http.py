@@ -2,7 +2,7 @@
 
 `read_body` and `read_object` take the request in, `answering` speaks for as long as the client
 listens, `sounds` turns a stream's packets into pieces of the answer, `Reply` sends them. None of it
-knows an API.
+knows an API; `speech_endpoint.py` puts them together.
 """
 
 from __future__ import annotations
@@ -185,6 +185,7 @@ class Reply:
         await self.send(b"", more=False)
 
     async def send(self, body: bytes, *, more: bool = True) -> None:
+        """A piece of the answer, once it has begun; the last has no `more`."""
         await self._send({"type": "http.response.body", "body": body, "more_body": more})
 
     async def refuse(self, response: Response, event: bytes = b"", *, cut: bool = False) -> None:

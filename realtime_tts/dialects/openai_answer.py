@@ -38,6 +38,7 @@ class ApiError(Exception):
         }
 
     def response(self, request_id: str) -> Response:
+        """The error as an answer over HTTP."""
         headers = {**self.headers, "x-request-id": request_id}
         return JSONResponse(self.body, self.status, headers)
 

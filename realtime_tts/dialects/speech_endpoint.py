@@ -100,6 +100,7 @@ class SpeechEndpoint(abc.ABC):
 
     @property
     def limits(self) -> Limits:
+        """What a request may have; once the engine is ready."""
         return wire_limits(self.front.config, self.front.engine.info)
 
     def settings(self, **chosen: Any) -> SessionSettings:

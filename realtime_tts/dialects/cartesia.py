@@ -12,13 +12,14 @@ import secrets
 from dataclasses import dataclass, field
 from typing import Any
 
-from starlette.routing import BaseRoute, WebSocketRoute
+from starlette.routing import BaseRoute
 from starlette.websockets import WebSocket
 
 from realtime_tts.dialects import cartesia_answer as answer
 from realtime_tts.dialects.cartesia_http import http_routes
 from realtime_tts.dialects.cartesia_request import Generation, our_voice, parse
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
+from realtime_tts.dialects.fields import check_length
 from realtime_tts.dialects.languages import our_language
 from realtime_tts.dialects.models import our_model
 from realtime_tts.dialects.socket import SpeechSocket
@@ -35,11 +36,7 @@ QUERY_KEYS = frozenset({"api_key", "access_token"})
 
 def routes(front: Front) -> list[BaseRoute]:
     """The routes of this API."""
-
-    async def endpoint(websocket: WebSocket) -> None:
-        await CartesiaSocket.serve(front, websocket)
-
-    return [WebSocketRoute(SOCKET_PATH, endpoint), *http_routes(front)]
+    return [CartesiaSocket.route(front, SOCKET_PATH), *http_routes(front)]
 
 
 @dataclass(slots=True)
@@ -55,8 +52,6 @@ class _State:
 
 class CartesiaSocket(SpeechSocket):
     """One socket of this API."""
-
-    idle_seconds = 300.0
 
     def __init__(self, front: Front, websocket: WebSocket) -> None:
         super().__init__(front, websocket)
@@ -83,10 +78,7 @@ class CartesiaSocket(SpeechSocket):
         self._generate(context_id, request)
 
     def _generate(self, context_id: str, request: Generation) -> None:
-        chars = len(request.transcript)
-        if chars > self.limits.max_text_chars:
-            most = self.limits.max_text_chars
-            raise RequestError(f"`transcript` must have at most {most} characters, it has {chars}")
+        check_length("transcript", request.transcript, self.limits.max_text_chars)
         context = self.contexts.get(context_id) or self._begin(context_id, request)
         if context.ended:
             raise RequestError(

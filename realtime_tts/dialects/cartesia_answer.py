@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import base64
-import json
 import time
 from typing import Any
 
 from starlette.responses import JSONResponse
 from starlette.types import Scope, Send
 
+from realtime_tts.dialects.refusals import retry_after, send_instead
 from realtime_tts.dialects.timing import words_of
-from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
-from realtime_tts.protocol.parsing import ProtocolError
 from realtime_tts.server.speech import SpokenSpan
 
 _PARTIAL, _OK = 206, 200
@@ -34,12 +32,14 @@ class Stopwatch:
         self._at = time.monotonic()
 
     def step_ms(self) -> float:
+        """Since the call before, or the start."""
         now = time.monotonic()
         step, self._at = now - self._at, now
         return round(step * 1000, 3)
 
 
 def chunk(data: bytes, step_ms: float) -> dict[str, Any]:
+    """Sound in the format that was asked for."""
     return {
         "type": "chunk", "data": base64.b64encode(data).decode(), "done": False,
         "status_code": _PARTIAL, "step_time": step_ms,
@@ -47,6 +47,7 @@ def chunk(data: bytes, step_ms: float) -> dict[str, Any]:
 
 
 def timestamps(span: SpokenSpan) -> dict[str, Any]:
+    """The words of a span, in seconds."""
     words = words_of(span)
     return {
         "type": "timestamps",
@@ -61,6 +62,7 @@ def timestamps(span: SpokenSpan) -> dict[str, Any]:
 
 
 def flush_done(flush_id: int) -> dict[str, Any]:
+    """All sound of the text up to a flush was sent; `flush_id` counts from 1."""
     return {
         "type": "flush_done", "done": False, "flush_done": True, "flush_id": flush_id,
         "status_code": _PARTIAL,
@@ -84,11 +86,10 @@ def error(failure: TurnFailure, request_id: str) -> dict[str, Any]:
 
 
 def http_error(failure: TurnFailure, request_id: str) -> JSONResponse:
+    """The same over HTTP, where its status says that it is an error."""
     body = error(failure, request_id)
     del body["type"], body["done"]
-    headers = {"x-request-id": request_id}
-    if failure.retryable and failure.retry_after_ms is not None:
-        headers["retry-after"] = str(max(1, -(-failure.retry_after_ms // 1000)))
+    headers = {"x-request-id": request_id, **retry_after(failure)}
     return JSONResponse(body, body["status_code"], headers)
 
 
@@ -108,15 +109,7 @@ async def deny(scope: Scope, send: Send, status: int, code: str, message: str) -
         "title": title, "message": message, "error": f"{title}: {message}",
         "error_code": code, "status_code": status,
     }  # fmt: skip
-    data = json.dumps(body).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(data))]
-    kind = "websocket.http.response" if scope["type"] == "websocket" else "http.response"
-    await send({"type": f"{kind}.start", "status": status, "headers": headers})
-    await send({"type": f"{kind}.body", "body": data, "more_body": False})
-
-
-def bad_request(problem: RequestError | ProtocolError) -> TurnFailure:
-    return TurnFailure("bad_request", str(problem), False)
+    await send_instead(JSONResponse(body, status), scope, send)
 
 
 def _named(failure: TurnFailure) -> tuple[int, str, str]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import logging
-from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -17,28 +16,17 @@ from starlette.types import Receive, Scope, Send
 from realtime_tts.audio.encoders import Encoder
 from realtime_tts.dialects import cartesia_answer as answer
 from realtime_tts.dialects.cartesia_request import Generation, our_voice, parse
-from realtime_tts.dialects.http import (
-    EVENTS,
-    ClientGone,
-    Reply,
-    answering,
-    check_text,
-    client_of,
-    new_request_id,
-    read_object,
-    sounds,
-    timed_sounds,
-)
+from realtime_tts.dialects.http import EVENTS, check_text, read_object, timed_sounds
 from realtime_tts.dialects.languages import our_language
 from realtime_tts.dialects.models import our_model
+from realtime_tts.dialects.refusals import not_ready
+from realtime_tts.dialects.speech_endpoint import Order, Pieces, SpeechEndpoint
+from realtime_tts.dialects.voices import own_voice
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.parsing import ProtocolError
 from realtime_tts.server.front import Front
-from realtime_tts.server.session_settings import session_defaults, wire_limits
-from realtime_tts.server.speech import SpeechError, SpeechStream
-
-log = logging.getLogger(__name__)
+from realtime_tts.server.speech import SpeechStream
 
 BYTES_PATH, SSE_PATH, VOICES_PATH = "/tts/bytes", "/tts/sse", "/voices"
 
@@ -47,71 +35,49 @@ _BORN = "1970-01-01T00:00:00Z"
 
 
 def http_routes(front: Front) -> list[BaseRoute]:
+    """The API's routes over HTTP."""
     return [
-        Route(BYTES_PATH, SpeechEndpoint(front, events=False)),
-        Route(SSE_PATH, SpeechEndpoint(front, events=True)),
+        Route(BYTES_PATH, CartesiaSpeech(front, events=False)),
+        Route(SSE_PATH, CartesiaSpeech(front, events=True)),
         Route(VOICES_PATH, VoicesEndpoint(front)),
         Route(VOICES_PATH + "/{id}", VoicesEndpoint(front)),
     ]
 
 
-class SpeechEndpoint:
+class CartesiaSpeech(SpeechEndpoint):
     """`POST /tts/bytes`, or `/tts/sse` if `events`."""
 
+    api = "cartesia"
+
     def __init__(self, front: Front, *, events: bool) -> None:
-        self._front = front
+        super().__init__(front)
         self._events = events
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["method"] != "POST":
-            await answer.wrong_method(scope["method"], "POST")(scope, receive, send)
-            return
-        reply = Reply(scope, receive, send, new_request_id())
-        try:
-            self._front.admit()
-            await self._speak(scope, receive, reply)
-        except ClientGone:
-            return
-        except (RequestError, ProtocolError) as error:
-            await _fail(reply, answer.bad_request(error))
-        except SpeechError as error:
-            await _fail(reply, error.failure)
-        except Exception:
-            log.exception("cartesia.bug", extra={"fields": {"request": reply.request_id}})
-            await _fail(reply, TurnFailure("internal", "a fault of the server", False))
-
-    async def _speak(self, scope: Scope, receive: Receive, reply: Reply) -> None:
-        request = await self._read(receive)
-        encoder = request.output_format.open()
-        try:
-            stream = self._open(request, scope, reply.request_id)
-        except BaseException:
-            encoder.close()
-            raise
-        async with answering(stream, receive):
-            stream.feed(request.transcript)
-            stream.end()
-            if self._events:
-                await reply.send_all(EVENTS, _events(stream, encoder, request))
-            else:
-                await reply.send_all(encoder.media_type, sounds(stream, encoder))
-
-    async def _read(self, receive: Receive) -> Generation:
-        limits = wire_limits(self._front.config, self._front.engine.info)
-        request = parse(await read_object(receive, limits))
-        check_text("transcript", request.transcript, limits)
-        return request
-
-    def _open(self, request: Generation, scope: Scope, request_id: str) -> SpeechStream:
-        info, limits = self._front.engine.info, self._front.config.limits
-        defaults = session_defaults(info, limits.max_lead_seconds)
-        settings = replace(
-            defaults,
-            model=our_model(request.model_id, info),
-            voice=our_voice(request, self._front.voice_names()) or defaults.voice,
-            language=our_language(request.language, info),
+    async def order(self, request: Request, request_id: str) -> Order:
+        asked = parse(await read_object(request.receive, self.limits))
+        check_text("transcript", asked.transcript, self.limits)
+        info = self.front.engine.info
+        settings = self.settings(
+            model=our_model(asked.model_id, info),
+            voice=our_voice(asked, self.front.voice_names()),
+            language=our_language(asked.language, info),
         )
-        return self._front.open_speech(request_id, settings, client_of(scope))
+        order = Order(asked.transcript, settings, asked.output_format.open)
+        if not self._events:
+            return order
+        return replace(order, media_type=EVENTS, pieces=partial(_events, asked))
+
+    def wrong_method(self, method: str, request_id: str) -> Response:
+        return answer.wrong_method(method, "POST")
+
+    def unfit(self, problem: RequestError | ProtocolError, request_id: str) -> Response:
+        return self.failed(TurnFailure("bad_request", str(problem), False), request_id)
+
+    def failed(self, failure: TurnFailure, request_id: str) -> Response:
+        return answer.http_error(failure, request_id)
+
+    def failed_event(self, failure: TurnFailure, request_id: str) -> bytes:
+        return _event(answer.error(failure, request_id))
 
 
 class VoicesEndpoint:
@@ -127,20 +93,20 @@ class VoicesEndpoint:
     def _answer(self, request: Request) -> Response:
         if request.method not in ("GET", "HEAD"):
             return answer.wrong_method(request.method, "GET")
-        reason = self._front.not_ready()
-        if reason is not None:
-            return answer.http_error(TurnFailure("not_ready", reason, True, 2_000), "")
+        failure = not_ready(self._front)
+        if failure is not None:
+            return answer.http_error(failure, "")
         names = list(self._front.voice_names())
         asked = request.path_params.get("id")
         if asked is not None:
-            known = {name.lower(): name for name in names}
-            if asked.lower() not in known:
+            found = own_voice(names, asked)
+            if found is None:
                 message = (
                     f"there is no voice {asked[:40]!r}; GET {VOICES_PATH} lists those there are"
                 )
                 body = {"title": "Not found", "message": message, "error_code": "voice_not_found"}
                 return JSONResponse({**body, "status_code": 404}, 404)
-            return JSONResponse(_voice(known[asked.lower()]))
+            return JSONResponse(_voice(found))
         query = request.query_params
         if query.get("q"):
             names = [name for name in names if query["q"].lower() in name.lower()]
@@ -178,9 +144,7 @@ def _voice(name: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-async def _events(
-    stream: SpeechStream, encoder: Encoder, request: Generation
-) -> AsyncGenerator[bytes, None]:
+async def _events(request: Generation, stream: SpeechStream, encoder: Encoder) -> Pieces:
     """Server-sent events: chunks, times of words if they were asked for, and `done`."""
     watch = answer.Stopwatch()
     named = {} if request.context_id is None else {"context_id": request.context_id}
@@ -194,8 +158,3 @@ async def _events(
 
 def _event(message: dict[str, Any]) -> bytes:
     return f"event: {message['type']}\ndata: {json.dumps(message)}\n\n".encode()
-
-
-async def _fail(reply: Reply, failure: TurnFailure) -> None:
-    event = _event(answer.error(failure, reply.request_id))
-    await reply.refuse(answer.http_error(failure, reply.request_id), event)

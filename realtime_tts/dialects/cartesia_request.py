@@ -11,6 +11,7 @@ import msgspec
 from realtime_tts.audio.encoders import Encoder
 from realtime_tts.dialects.fields import read_fields, without_nulls
 from realtime_tts.dialects.formats import open_encoder
+from realtime_tts.dialects.voices import no_voice, own_voice
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.messages import SAMPLE_RATE
 
@@ -74,6 +75,8 @@ class Voice(msgspec.Struct, frozen=True):
 
 
 class GenerationConfig(msgspec.Struct, frozen=True):
+    """Neither can be changed; both are looked at, to say so."""
+
     speed: float | str | None = None
     volume: float | None = None
 
@@ -144,12 +147,8 @@ def our_voice(request: Generation, voices: Sequence[str]) -> str | None:
     if isinstance(request.voice, Voice) and request.voice.id is None:
         raise RequestError("`voice.id` is missing: this server takes voices by their id only")
     name = request.voice_id
-    own = {voice.lower(): voice for voice in voices}
-    if name is None or name.lower() in own:
-        return None if name is None else own[name.lower()]
-    if _UUID.fullmatch(name):
-        return None
-    raise RequestError(
-        f"there is no voice {name[:40]!r}; this server has {', '.join(voices) or 'none by name'}, "
-        "and takes the UUID of any of Cartesia's voices for its own default"
-    )
+    found = None if name is None else own_voice(voices, name)
+    if name is None or found is not None or _UUID.fullmatch(name):
+        return found
+    hint = "and takes the UUID of any of Cartesia's voices for its own default"
+    raise RequestError(f"{no_voice(name, voices)}, {hint}")

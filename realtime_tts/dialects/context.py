@@ -107,11 +107,6 @@ class SpeechContext:
         """Those that have not been answered in full, the one that sounds first."""
         return tuple(self._segments)
 
-    @property
-    def waiting_chars(self) -> int:
-        """Characters of the segments that are not done."""
-        return self._chars
-
     def feed(self, text: str) -> Segment | None:
         """Add text; not after `end`. Gives its segment; None for white space that begins nothing.
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from starlette.routing import BaseRoute, WebSocketRoute
+from starlette.routing import BaseRoute
 from starlette.websockets import WebSocket
 
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
 from realtime_tts.dialects.dashscope_answer import Response, deny, error, event, refusal_body
 from realtime_tts.dialects.dashscope_request import Wishes, our_voice, parse_wishes
+from realtime_tts.dialects.fields import check_length, type_of
 from realtime_tts.dialects.languages import our_language
 from realtime_tts.dialects.models import our_model
 from realtime_tts.dialects.single_voice import Manner, SingleVoiceSocket
@@ -38,17 +39,12 @@ _AFTER_SENTENCE = " \t\r\n\"'”’»)]」』）】"
 
 def routes(front: Front) -> list[BaseRoute]:
     """The routes of this API."""
-
-    async def endpoint(websocket: WebSocket) -> None:
-        await DashScopeSocket.serve(front, websocket)
-
-    return [WebSocketRoute(SOCKET_PATH, endpoint)]
+    return [DashScopeSocket.route(front, SOCKET_PATH)]
 
 
 class DashScopeSocket(SingleVoiceSocket):
     """One socket of this API."""
 
-    idle_seconds = 300.0
     hold_seconds = HOLD_SECONDS
 
     def __init__(self, front: Front, websocket: WebSocket) -> None:
@@ -78,10 +74,7 @@ class DashScopeSocket(SingleVoiceSocket):
             "response.cancel": self._cancel_response,
             "session.finish": self._finish,
         }
-        kind = message.get("type")
-        if not isinstance(kind, str) or kind not in actions:
-            found = kind[:40] if isinstance(kind, str) else kind
-            raise RequestError(f"`type` must be one of {', '.join(actions)}; found {found!r:.60}")
+        kind = type_of(message, actions)
         if self._finished and kind not in ("response.cancel", "session.finish"):
             raise RequestError("after `session.finish` only `response.cancel` can come")
         actions[kind]()
@@ -115,9 +108,7 @@ class DashScopeSocket(SingleVoiceSocket):
     def _append(self, text: Any) -> None:
         if not isinstance(text, str):
             raise RequestError("`text`, the text to speak, must be a string")
-        if len(text) > self.limits.max_text_chars:
-            most = self.limits.max_text_chars
-            raise RequestError(f"`text` must have at most {most} characters, it has {len(text)}")
+        check_length("text", text, self.limits.max_text_chars)
         if self._wishes.mode == "server_commit":
             self._feed(text)
         else:
@@ -182,9 +173,6 @@ class DashScopeSocket(SingleVoiceSocket):
     def segment_done(self, context: SpeechContext, segment: Segment) -> Messages:
         status = "completed" if segment.reason == "complete" else "incomplete"
         self.say(*self._ending(context, segment, status))
-        return ()
-
-    def done(self, context: SpeechContext) -> Messages:
         return ()
 
     def failed(self, context: SpeechContext, failure: TurnFailure) -> Messages:

@@ -11,6 +11,7 @@ from typing import Any
 from starlette.responses import JSONResponse
 from starlette.types import Scope, Send
 
+from realtime_tts.dialects.refusals import send_instead
 from realtime_tts.protocol.effects import TurnFailure
 
 _CODES = {
@@ -46,6 +47,7 @@ class Response:
         ]
 
     def delta(self, data: bytes) -> str:
+        """Sound in the format of the session."""
         sound = base64.b64encode(data).decode()
         return event("response.audio.delta", **self._part_at(), delta=sound)
 
@@ -117,11 +119,7 @@ def refusal_body(status: int, message: str) -> dict[str, str]:
 
 async def deny(scope: Scope, send: Send, status: int, code: str, message: str) -> None:
     """The gate's no, in this API's shape."""
-    await JSONResponse(refusal_body(status, message), status)(scope, _nothing, send)
-
-
-async def _nothing() -> dict[str, Any]:
-    return {"type": "http.disconnect"}
+    await send_instead(JSONResponse(refusal_body(status, message), status), scope, send)
 
 
 def _part() -> dict[str, str]:

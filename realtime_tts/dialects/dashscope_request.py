@@ -10,6 +10,7 @@ import msgspec
 from realtime_tts.audio.encoders import Encoder
 from realtime_tts.dialects.fields import read_fields
 from realtime_tts.dialects.formats import open_encoder
+from realtime_tts.dialects.voices import no_voice, own_voice
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.protocol.settings import Seed
@@ -93,16 +94,12 @@ def our_voice(name: str | None, voices: Sequence[str]) -> str | None:
     """
     if name is None:
         return None
-    own = {_plain(voice): voice for voice in voices}
-    if _plain(name) in own:
-        return own[_plain(name)]
     theirs = {_plain(voice): ours for voice, ours in VOICES.items()}
-    if _plain(name) not in theirs:
-        raise RequestError(
-            f"there is no voice {name[:40]!r}; this server has {', '.join(voices) or 'none'}, "
-            "and speaks with them for DashScope's system voices, such as Cherry and Ethan"
-        )
-    return next((own[ours] for ours in theirs[_plain(name)] if ours in own), None)
+    found = own_voice(voices, _plain(name), *theirs.get(_plain(name), ()))
+    if found is None and _plain(name) not in theirs:
+        hint = "and speaks with them for DashScope's system voices, such as Cherry and Ethan"
+        raise RequestError(f"{no_voice(name, voices)}, {hint}")
+    return found
 
 
 def _plain(name: str) -> str:

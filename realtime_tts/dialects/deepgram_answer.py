@@ -11,6 +11,7 @@ from starlette.responses import JSONResponse
 from starlette.types import Scope, Send
 
 from realtime_tts.dialects.deepgram_request import Wanted
+from realtime_tts.dialects.refusals import retry_after, send_instead
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.messages import CloseCode
 
@@ -82,6 +83,7 @@ def account(speech_id: str, seconds: float, chars: int) -> dict[str, Any]:
 
 
 def speech_metadata(found: Mapping[str, Any]) -> str:
+    """The end of a turn of `/v2/speak`; `found` is its `account`."""
     return _message("SpeechMetadata", **found)
 
 
@@ -92,6 +94,7 @@ def interrupted(played_ms: int, split: tuple[str, str] | None, found: Mapping[st
 
 
 def session_metadata(seconds: float, chars: int) -> str:
+    """What a session of `/v2/speak` came to; its last message."""
     return _message(
         "SessionMetadata", total_audio_duration_ms=round(seconds * 1000),
         total_input_character_count=chars, total_billable_character_count=chars,
@@ -99,10 +102,12 @@ def session_metadata(seconds: float, chars: int) -> str:
 
 
 def configured(speed: float) -> str:
+    """The answer to a `Configure` that was taken."""
     return _message("ConfigureSuccess", applied={"speed": speed})
 
 
 def not_configured(code: str, description: str, value: float | None = None) -> str:
+    """The answer to one that was not; `value` is the speed it asked for."""
     found = {} if value is None else {"value": value}
     return _message("ConfigureFailure", code=code, field="speed", **found, description=description)
 
@@ -126,6 +131,7 @@ def fatal(failure: TurnFailure) -> tuple[str, int]:
 
 
 def error_body(failure: TurnFailure, request_id: str) -> dict[str, Any]:
+    """The body of an error over HTTP."""
     return _body(_named(failure)[1], failure.message, request_id)
 
 
@@ -148,9 +154,8 @@ def header_value(text: str) -> str:
 
 
 def http_error(failure: TurnFailure, request_id: str) -> JSONResponse:
-    headers = error_headers(failure.message, request_id)
-    if failure.retryable and failure.retry_after_ms is not None:
-        headers["retry-after"] = str(max(1, -(-failure.retry_after_ms // 1000)))
+    """An error over HTTP; its headers say the same as its body."""
+    headers = error_headers(failure.message, request_id) | retry_after(failure)
     status = _named(failure)[0]
     if status == 405:
         headers["allow"] = "POST"
@@ -160,13 +165,9 @@ def http_error(failure: TurnFailure, request_id: str) -> JSONResponse:
 async def deny(scope: Scope, send: Send, status: int, code: str, message: str) -> None:
     """The gate's no, in this API's shape."""
     request_id = str(uuid.uuid4())
-    body = json.dumps(_body(_DENIALS.get(status, code), message, request_id)).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
-    found = error_headers(message, request_id)
-    headers += [(name.encode(), value.encode()) for name, value in found.items()]
-    kind = "websocket.http.response" if scope["type"] == "websocket" else "http.response"
-    await send({"type": f"{kind}.start", "status": status, "headers": headers})
-    await send({"type": f"{kind}.body", "body": body, "more_body": False})
+    body = _body(_DENIALS.get(status, code), message, request_id)
+    response = JSONResponse(body, status, error_headers(message, request_id))
+    await send_instead(response, scope, send)
 
 
 def _message(kind: str, **fields: Any) -> str:

@@ -13,6 +13,7 @@ from realtime_tts.audio.formats import audio_format
 from realtime_tts.dialects.formats import open_encoder
 from realtime_tts.dialects.languages import our_language
 from realtime_tts.dialects.models import our_model
+from realtime_tts.dialects.voices import own_voice
 from realtime_tts.engine.interface import EngineInfo
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.settings import SessionSettings
@@ -94,9 +95,9 @@ def our_voice(name: str, voices: Sequence[str], info: EngineInfo) -> tuple[str |
     ones have one of ours, all others (None) the checkpoint's default. Raises RequestError for a
     name that is neither.
     """
-    own = {voice.lower(): voice for voice in voices}
-    if name.lower() in own:
-        return own[name.lower()], None
+    found = own_voice(voices, name)
+    if found is not None:
+        return found, None
     theirs = _MODEL.fullmatch(name)
     if theirs is None:
         raise RequestError(
@@ -105,9 +106,7 @@ def our_voice(name: str, voices: Sequence[str], info: EngineInfo) -> tuple[str |
         )
     language = our_language(theirs["language"], info)
     voice = theirs["voice"].lower()
-    if voice in MASCULINE and voice not in own:
-        voice = next((ours for ours in OUR_MASCULINE if ours in own), voice)
-    return own.get(voice), language
+    return own_voice(voices, voice, *(OUR_MASCULINE if voice in MASCULINE else ())), language
 
 
 def _wanted(

@@ -100,9 +100,6 @@ class DeepgramSocket(SpeechSocket):
             self.say(answer.warning("SPEECH_CUT_SHORT", text))
         return ()
 
-    def done(self, context: SpeechContext) -> Messages:
-        return ()
-
     def failed(self, context: SpeechContext, failure: TurnFailure) -> Messages:
         self._failed = True
         code, close = answer.fatal(failure)

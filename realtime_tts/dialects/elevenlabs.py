@@ -21,7 +21,6 @@ from realtime_tts.dialects.elevenlabs_http import http_routes
 from realtime_tts.dialects.elevenlabs_lists import list_routes
 from realtime_tts.dialects.elevenlabs_request import Message
 from realtime_tts.dialects.elevenlabs_socket import ElevenLabsSocket, encoded
-from realtime_tts.dialects.socket import SpeechSocket
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.parsing import ProtocolError
@@ -51,16 +50,10 @@ _NO_DIALOGUE = (
 
 def routes(front: Front) -> Sequence[BaseRoute]:
     """The routes of this API. Those of its lists pass by the clients of others."""
-
-    def socket(kind: type[SpeechSocket], path: str) -> WebSocketRoute:
-        async def endpoint(websocket: WebSocket) -> None:
-            await kind.serve(front, websocket)
-
-        return WebSocketRoute(SPEECH_PATH + path, endpoint)
-
+    voice = SPEECH_PATH + "{voice}"
     return [
-        socket(StreamSocket, "{voice}/stream-input"),
-        socket(ContextsSocket, "{voice}/multi-stream-input"),
+        StreamSocket.route(front, voice + "/stream-input"),
+        ContextsSocket.route(front, voice + "/multi-stream-input"),
         *http_routes(front, SPEECH_PATH),
         *list_routes(front, VOICES_2_PATH),
         Route(DIALOGUE_PATH + "{rest:path}", _no_dialogue, methods=["GET", "POST"]),

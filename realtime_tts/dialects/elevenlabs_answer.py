@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 from typing import Any
 
 from starlette.datastructures import Headers
@@ -11,6 +10,7 @@ from starlette.responses import JSONResponse
 from starlette.types import Scope, Send
 
 from realtime_tts.dialects.elevenlabs_request import Unfit
+from realtime_tts.dialects.refusals import retry_after, send_instead
 from realtime_tts.dialects.timing import Timed, characters_of
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
@@ -34,6 +34,7 @@ _FAULTS = frozenset({"internal", "numerics"})
 
 
 def sound(data: bytes) -> dict[str, Any]:
+    """Sound in the format of the address."""
     audio = base64.b64encode(data).decode()
     return {"audio": audio, "isFinal": False, "alignment": None, "normalizedAlignment": None}
 
@@ -52,6 +53,7 @@ def times(span: SpokenSpan, since_ms: int) -> dict[str, Any]:
 
 
 def final() -> dict[str, Any]:
+    """The end of a context, or of a socket of one text."""
     return {"audio": None, "isFinal": True, "alignment": None, "normalizedAlignment": None}
 
 
@@ -95,9 +97,8 @@ def detail(status: str, message: str, request_id: str = "") -> dict[str, Any]:
 
 
 def http_error(failure: TurnFailure, request_id: str) -> JSONResponse:
-    headers = {"x-request-id": request_id}
-    if failure.retryable and failure.retry_after_ms is not None:
-        headers["retry-after"] = str(max(1, -(-failure.retry_after_ms // 1000)))
+    """Speech that is not to be had now, or went wrong."""
+    headers = {"x-request-id": request_id, **retry_after(failure)}
     if failure.code in _BUSY:
         status = 429
     elif failure.code in _FAULTS:
@@ -108,6 +109,7 @@ def http_error(failure: TurnFailure, request_id: str) -> JSONResponse:
 
 
 def bad_request(problem: RequestError | ProtocolError, request_id: str) -> JSONResponse:
+    """A request that cannot be taken."""
     status = problem.status if isinstance(problem, Unfit) else 400
     body = detail(reason_of(problem), str(problem), request_id)
     return JSONResponse(body, status, {"x-request-id": request_id})
@@ -120,16 +122,14 @@ def wrong_method(found: str, allowed: str) -> JSONResponse:
 
 
 def reason_of(problem: RequestError | ProtocolError) -> str:
+    """The API's word for it."""
     return problem.reason if isinstance(problem, Unfit) else "invalid_request"
 
 
 async def deny(scope: Scope, send: Send, status: int, code: str, message: str) -> None:
     """The gate's no, in this API's shape."""
-    body = json.dumps(detail("invalid_api_key" if status == 401 else code, message)).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
-    kind = "websocket.http.response" if scope["type"] == "websocket" else "http.response"
-    await send({"type": f"{kind}.start", "status": status, "headers": headers})
-    await send({"type": f"{kind}.body", "body": body, "more_body": False})
+    body = detail("invalid_api_key" if status == 401 else code, message)
+    await send_instead(JSONResponse(body, status), scope, send)
 
 
 def is_client(scope: Scope) -> bool:

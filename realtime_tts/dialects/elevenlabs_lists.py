@@ -17,7 +17,8 @@ from starlette.types import Scope
 from realtime_tts.dialects import elevenlabs_answer as answer
 from realtime_tts.dialects.elevenlabs_answer import is_client
 from realtime_tts.dialects.models import model_names
-from realtime_tts.protocol.effects import TurnFailure
+from realtime_tts.dialects.refusals import not_ready
+from realtime_tts.dialects.voices import own_voice
 from realtime_tts.server.front import Front
 from realtime_tts.server.session_settings import wire_limits
 
@@ -25,6 +26,7 @@ _PAGE, _LONGEST_PAGE = 10, 100
 
 
 def list_routes(front: Front, voices_2_path: str) -> list[BaseRoute]:
+    """The routes of the lists."""
     lists = Lists(front)
     return [
         _OwnClients("/v1/voices", lists.endpoint(lists.voices), methods=["GET"]),
@@ -51,11 +53,11 @@ class Lists:
         self._front = front
 
     def endpoint(self, what: Callable[[Request], Response]) -> Callable[[Request], Any]:
+        """`what`, or 503 while it is not known what there is."""
+
         async def answered(request: Request) -> Response:
-            reason = self._front.not_ready()
-            if reason is not None:
-                return answer.http_error(TurnFailure("not_ready", reason, True, 2_000), "")
-            return what(request)
+            failure = not_ready(self._front)
+            return what(request) if failure is None else answer.http_error(failure, "")
 
         return answered
 
@@ -64,12 +66,13 @@ class Lists:
         return JSONResponse({"voices": [self._voice(name) for name in self._names()]})
 
     def voice(self, request: Request) -> Response:
+        """One of them, by its id in any case."""
         asked = request.path_params["id"]
-        known = {name.lower(): name for name in self._names()}
-        if asked.lower() not in known:
+        found = own_voice(self._names(), asked)
+        if found is None:
             message = f"there is no voice {asked[:40]!r}; GET /v1/voices lists those there are"
             return JSONResponse(answer.detail("voice_not_found", message), 404)
-        return JSONResponse(self._voice(known[asked.lower()]))
+        return JSONResponse(self._voice(found))
 
     def page(self, request: Request) -> Response:
         """Some of them: the second version of the list."""
@@ -94,6 +97,7 @@ class Lists:
         )
 
     def models(self, request: Request) -> Response:
+        """The loaded checkpoints."""
         return JSONResponse([self._model(name) for name in model_names(self._front.engine.info)])
 
     def _names(self) -> list[str]:

@@ -14,6 +14,7 @@ from realtime_tts.audio.formats import parse_format
 from realtime_tts.dialects.fields import read_fields, without_nulls
 from realtime_tts.dialects.languages import our_language
 from realtime_tts.dialects.models import our_model
+from realtime_tts.dialects.voices import no_voice, own_voice
 from realtime_tts.engine.interface import EngineInfo
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.settings import SessionSettings
@@ -165,17 +166,11 @@ def our_voice(name: str, voices: Sequence[str]) -> str | None:
     An id of ElevenLabs' own, 20 letters and digits, means some voice, and gets the checkpoint's
     default. Raises Unfit for any other name that there is not.
     """
-    own = {voice.lower(): voice for voice in voices}
-    if name.lower() in own:
-        return own[name.lower()]
-    if _FOREIGN_VOICE.fullmatch(name):
-        return None
-    raise Unfit(
-        f"there is no voice {name[:40]!r}; this server has {', '.join(voices) or 'none by name'}, "
-        "and takes the id of any of ElevenLabs' voices for its own default",
-        "voice_not_found",
-        404,
-    )
+    found = own_voice(voices, name)
+    if found is not None or _FOREIGN_VOICE.fullmatch(name):
+        return found
+    hint = "and takes the id of any of ElevenLabs' voices for its own default"
+    raise Unfit(f"{no_voice(name, voices)}, {hint}", "voice_not_found", 404)
 
 
 def _converted(fields: Mapping[str, Any], kind: type[S]) -> S:

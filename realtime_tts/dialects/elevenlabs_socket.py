@@ -16,6 +16,7 @@ from realtime_tts.dialects.elevenlabs_request import (
     parse_message,
     wanted_of,
 )
+from realtime_tts.dialects.fields import check_length
 from realtime_tts.dialects.formats import open_encoder
 from realtime_tts.dialects.socket import SpeechSocket
 from realtime_tts.errors import RequestError
@@ -34,8 +35,6 @@ class State:
 
 class ElevenLabsSocket(SpeechSocket):
     """One socket. Voice, model, language and format are those of its address."""
-
-    idle_seconds = 300.0
 
     wanted: Wanted
     """What its address asks for; there once the client is known."""
@@ -83,9 +82,7 @@ class ElevenLabsSocket(SpeechSocket):
     def feed(self, context: SpeechContext, message: Message) -> None:
         """Its text, and its flush. Raises RequestError."""
         text, state = message.text or "", context.tag
-        most = self.limits.max_text_chars
-        if len(text) > most:
-            raise RequestError(f"`text` must have at most {most} characters, it has {len(text)}")
+        check_length("text", text, self.limits.max_text_chars)
         opening = text == " " and not context.speaking  # how clients begin, with nothing to say
         if text and not opening:
             context.feed(self._joined(state, text))
@@ -119,10 +116,8 @@ class ElevenLabsSocket(SpeechSocket):
     def refusal(self, failure: TurnFailure) -> Messages:
         return [encoded(answer.error(failure))]
 
-    def fail(self, failure: TurnFailure, code: int) -> None:
-        self._count(failure, fatal=True)
-        self.say(*self.refusal(failure))
-        self.close(code, answer.close_reason(failure))
+    def close_reason(self, failure: TurnFailure) -> str:
+        return answer.close_reason(failure)
 
     @classmethod
     def denial(cls, status: int, failure: TurnFailure) -> Any:

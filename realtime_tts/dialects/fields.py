@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, TypeVar
 
 import msgspec
@@ -41,6 +41,21 @@ def read_fields(
     except UnicodeEncodeError:  # msgspec cannot quote half a character when it complains of one
         where = f" of `{within}`" if within else ""
         raise WrongField(f"a field{where} has a wrong value", "") from None
+
+
+def type_of(message: Mapping[str, Any], known: Collection[str]) -> str:
+    """The `type` of a message, one of those `known`. Raises RequestError."""
+    kind = message.get("type")
+    if isinstance(kind, str) and kind in known:
+        return kind
+    found = kind[:40] if isinstance(kind, str) else kind
+    raise RequestError(f"`type` must be one of {', '.join(known)}; found {found!r:.60}")
+
+
+def check_length(name: str, text: str, most: int) -> None:
+    """Raise RequestError if the field has more than `most` characters."""
+    if len(text) > most:
+        raise RequestError(f"`{name}` must have at most {most} characters, it has {len(text)}")
 
 
 def without_nulls(value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 `read_body` and `read_object` take the request in, `answering` speaks for as long as the client
 listens, `sounds` turns a stream's packets into pieces of the answer, `Reply` sends them. None of it
-knows an API.
+knows an API; `speech_endpoint.py` puts them together.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from typing import Any, cast
 
 from starlette.responses import Response
@@ -168,7 +168,7 @@ class Reply:
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> None:
         self.request_id = request_id
-        self.headers: dict[str, str] = {}
+        self.headers: Mapping[str, str] = {}
         """Sent with the first piece, besides those that every reply has."""
         self.media_type: str | None = None
         """Of the answer; None until it has begun."""
@@ -185,6 +185,7 @@ class Reply:
         await self.send(b"", more=False)
 
     async def send(self, body: bytes, *, more: bool = True) -> None:
+        """A piece of the answer, once it has begun; the last has no `more`."""
         await self._send({"type": "http.response.body", "body": body, "more_body": more})
 
     async def refuse(self, response: Response, event: bytes = b"", *, cut: bool = False) -> None:

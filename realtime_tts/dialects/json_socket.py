@@ -66,6 +66,10 @@ class JsonSocket(abc.ABC):
         """Something was refused, with `received` or before it."""
         self.say(*self.refusal(TurnFailure(problem.code, str(problem), False)))
 
+    def close_reason(self, failure: TurnFailure) -> str:
+        """What the close says of a failure that ends the socket: 123 bytes at most."""
+        return failure.code
+
     @classmethod
     def denial(cls, status: int, failure: TurnFailure) -> Any:
         """The JSON body of a refusal before the upgrade."""
@@ -92,7 +96,7 @@ class JsonSocket(abc.ABC):
         """Say why, and close."""
         self._count(failure, fatal=True)
         self.say(*self.refusal(failure))
-        self.close(code, failure.code)
+        self.close(code, self.close_reason(failure))
 
     @property
     def needs_key(self) -> bool:
@@ -159,12 +163,14 @@ class JsonSocket(abc.ABC):
         return {name: value for name, value in load_object(text).items() if value is not None}
 
     def lost(self, reason: str) -> None:
+        """Drop the socket without a close: nothing can be sent any more."""
         self._closing = True
         self.writer.shut()
         abort: Callable[[str], None] = self.websocket.scope["extensions"][ABORT_EXTENSION]
         abort(reason)
 
     def bug(self) -> None:
+        """Log the exception that is being handled."""
         self._reporter.bug()
 
     def _count(self, failure: TurnFailure, *, fatal: bool = False) -> None:

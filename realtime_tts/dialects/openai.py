@@ -8,27 +8,22 @@ event where the client asked for events.
 from __future__ import annotations
 
 import base64
-import logging
+import dataclasses
 import time
-from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 
-from msgspec.structs import replace
+from msgspec import structs
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from realtime_tts.audio.encoders import Encoder, require
-from realtime_tts.audio.formats import parse_format
+from realtime_tts.audio.encoders import Encoder
 from realtime_tts.dialects.http import (
     EVENTS,
     BodyTooLarge,
-    ClientGone,
-    Reply,
-    answering,
-    client_of,
     most_body_bytes,
     new_request_id,
     read_body,
@@ -39,23 +34,26 @@ from realtime_tts.dialects.openai_answer import (
     ApiError,
     deny,
     event_bytes,
-    fail,
     from_failure,
+    from_problem,
+    wrong_method,
 )
 from realtime_tts.dialects.openai_request import (
     BadRequest,
     SpeechRequest,
+    format_of,
     our_voice,
     parse_request,
     usage,
 )
+from realtime_tts.dialects.refusals import not_ready
+from realtime_tts.dialects.speech_endpoint import Order, Pieces, SpeechEndpoint
 from realtime_tts.errors import RequestError
+from realtime_tts.protocol.effects import TurnFailure
+from realtime_tts.protocol.parsing import ProtocolError
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.front import Front
-from realtime_tts.server.session_settings import session_defaults, wire_limits
-from realtime_tts.server.speech import SpeechError, SpeechStream
-
-log = logging.getLogger(__name__)
+from realtime_tts.server.speech import SpeechStream
 
 __all__ = ["MODELS_PATH", "SPEECH_PATH", "deny", "routes"]
 
@@ -66,7 +64,7 @@ MODELS_PATH = "/v1/models"
 def routes(front: Front) -> list[Route]:
     """The routes of this API."""
     return [
-        Route(SPEECH_PATH, SpeechEndpoint(front)),
+        Route(SPEECH_PATH, OpenAISpeech(front)),
         Route(MODELS_PATH, ModelsEndpoint(front)),
         Route(MODELS_PATH + "/{model:path}", ModelsEndpoint(front)),
     ]
@@ -82,7 +80,8 @@ class ModelsEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request_id = new_request_id()
         try:
-            _only(scope, "GET", "HEAD")
+            if scope["method"] not in ("GET", "HEAD"):
+                raise wrong_method(scope["method"], "GET", "HEAD")
             body = self._answer(Request(scope).path_params.get("model"))
             response: Response = JSONResponse(body, headers={"x-request-id": request_id})
         except ApiError as error:
@@ -90,7 +89,9 @@ class ModelsEndpoint:
         await response(scope, receive, send)
 
     def _answer(self, asked: str | None) -> dict[str, Any]:
-        _ready(self._front)
+        failure = not_ready(self._front)
+        if failure is not None:
+            raise from_failure(failure)
         names = model_names(self._front.engine.info)
         if asked is None:
             return {"object": "list", "data": [self._model(name) for name in names]}
@@ -106,100 +107,53 @@ class ModelsEndpoint:
         }  # fmt: skip
 
 
-class SpeechEndpoint:
+class OpenAISpeech(SpeechEndpoint):
     """`POST /v1/audio/speech`."""
 
-    def __init__(self, front: Front) -> None:
-        self._front = front
+    api = "openai"
+    cuts_events = True  # LiveKit's client knows no event `error`, but it sees that
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        reply = Reply(scope, receive, send, new_request_id())
-        try:
-            _only(scope, "POST")
-            await self._speak(scope, receive, reply)
-        except ClientGone:
-            return
-        except ApiError as error:
-            await fail(reply, error)
-        except SpeechError as error:
-            await fail(reply, from_failure(error.failure))
-        except Exception:
-            log.exception("openai.bug", extra={"fields": {"request": reply.request_id}})
-            await fail(reply, ApiError(500, "a fault of the server", code="internal"))
-
-    async def _speak(self, scope: Scope, receive: Receive, reply: Reply) -> None:
-        _ready(self._front)
-        request = await self._read(receive)
-        try:
-            audio_format = parse_format(request.response_format)
-            require(audio_format)
-        except RequestError as error:
-            raise ApiError(400, str(error), param="response_format") from None
-        stream = self._open(request, scope, reply.request_id)
-        async with answering(stream, receive):
-            stream.feed(request.input)
-            stream.end()
-            encoder = Encoder(audio_format)
-            if request.stream_format == "sse":
-                await reply.send_all(EVENTS, self._events(stream, encoder))
-            else:
-                await reply.send_all(audio_format.media_type, sounds(stream, encoder))
+    async def order(self, request: Request, request_id: str) -> Order:
+        asked = await self._read(request.receive)
+        audio_format = format_of(asked)
+        order = Order(asked.input, self._settings(asked), partial(Encoder, audio_format))
+        if asked.stream_format != "sse":
+            return order
+        return dataclasses.replace(order, media_type=EVENTS, pieces=self._events)
 
     async def _read(self, receive: Receive) -> SpeechRequest:
-        limits = wire_limits(self._front.config, self._front.engine.info)
+        limits = self.limits
         chars = limits.max_text_chars + limits.max_instructions_chars
-        max_bytes = most_body_bytes(chars, limits)
         try:
-            return parse_request(await read_body(receive, max_bytes), limits)
+            body = await read_body(receive, most_body_bytes(chars, limits))
         except BodyTooLarge as error:
             message = f"{error}, and `input` at most {limits.max_text_chars} characters"
-            raise ApiError(413, message, code="request_too_large") from None
-        except BadRequest as error:
-            raise ApiError(400, str(error), param=error.param, code=error.reason) from None
+            raise BadRequest(message, code="request_too_large", status=413) from None
+        return parse_request(body, limits)
 
-    def _open(self, request: SpeechRequest, scope: Scope, request_id: str) -> SpeechStream:
-        client = client_of(scope)
-        self._front.admit()
-        try:
-            settings = self._settings(request)
-            try:
-                return self._front.open_speech(request_id, settings, client)
-            except RequestError:
-                if settings.instructions is None:
-                    raise
-                # A checkpoint that takes no instructions speaks without them, as `tts-1` does.
-                plain = replace(settings, instructions=None)
-                return self._front.open_speech(request_id, plain, client)
-        except BadRequest as error:
-            raise ApiError(400, str(error), param=error.param, code=error.reason) from None
-        except RequestError as error:
-            raise ApiError(400, str(error)) from None
-
-    def _settings(self, request: SpeechRequest) -> SessionSettings:
-        """What is not given: the checkpoint's defaults, and the longest lead.
-
-        Most clients of this API play a file when it is complete; the lead is as far as speech may
-        be faster than its listener.
-        """
-        info, limits = self._front.engine.info, self._front.config.limits
-        defaults = session_defaults(info, limits.max_lead_seconds)
-        return replace(
-            defaults,
-            model=our_model(request.model, info),
-            voice=our_voice(request.voice_name, self._front.voice_names()) or defaults.voice,
-            language=request.language,
-            instructions=request.instructions or None,
-            seed=request.seed,
-            lead_ms=request.lead_ms or defaults.lead_ms,
+    def _settings(self, asked: SpeechRequest) -> SessionSettings:
+        settings = self.settings(
+            model=our_model(asked.model, self.front.engine.info),
+            voice=our_voice(asked.voice_name, self.front.voice_names()),
+            language=asked.language,
+            instructions=asked.instructions or None,
+            seed=asked.seed,
+            lead_ms=asked.lead_ms,
         )
+        try:
+            self.front.check_speech(settings)
+        except RequestError:
+            # A checkpoint that takes no instructions speaks without them, as `tts-1` does.
+            return structs.replace(settings, instructions=None)
+        return settings
 
-    async def _events(self, stream: SpeechStream, encoder: Encoder) -> AsyncGenerator[bytes, None]:
+    async def _events(self, stream: SpeechStream, encoder: Encoder) -> Pieces:
         """Server-sent events: the sound in base64, and at the end what it took."""
         async with aclosing(sounds(stream, encoder)) as pieces:
             async for piece in pieces:
                 audio = base64.b64encode(piece).decode()
                 yield event_bytes({"type": "speech.audio.delta", "audio": audio}) if piece else b""
-        per_frame = self._front.engine.info.samples_per_frame
+        per_frame = self.front.engine.info.samples_per_frame
         yield event_bytes(
             {
                 "type": "speech.audio.done",
@@ -208,14 +162,14 @@ class SpeechEndpoint:
             }
         )
 
+    def wrong_method(self, method: str, request_id: str) -> Response:
+        return wrong_method(method, "POST").response(request_id)
 
-def _ready(front: Front) -> None:
-    reason = front.not_ready()
-    if reason is not None:
-        raise ApiError(503, reason, code="not_ready", retry_after_ms=2_000)
+    def unfit(self, problem: RequestError | ProtocolError, request_id: str) -> Response:
+        return from_problem(problem).response(request_id)
 
+    def failed(self, failure: TurnFailure, request_id: str) -> Response:
+        return from_failure(failure).response(request_id)
 
-def _only(scope: Scope, *methods: str) -> None:
-    if scope["method"] not in methods:
-        message = f"{scope['method']} is not allowed here; use {methods[0]}"
-        raise ApiError(405, message, headers={"allow": ", ".join(methods)})
+    def failed_event(self, failure: TurnFailure, request_id: str) -> bytes:
+        return event_bytes({"type": "error", **from_failure(failure).body})

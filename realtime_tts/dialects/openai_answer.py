@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import logging
 from typing import Any
 
 from starlette.responses import JSONResponse, Response
 from starlette.types import Scope, Send
 
-from realtime_tts.dialects.http import Reply, new_request_id
-from realtime_tts.logs import event
+from realtime_tts.dialects.http import new_request_id
+from realtime_tts.dialects.openai_request import BadRequest
+from realtime_tts.dialects.refusals import retry_after, send_instead
+from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
-
-log = logging.getLogger(__name__)
+from realtime_tts.protocol.parsing import ProtocolError
 
 _TOO_MANY = frozenset({"overloaded", "too_many_sessions"})
 
@@ -28,19 +28,17 @@ class ApiError(Exception):
         *,
         param: str | None = None,
         code: str | None = None,
-        retry_after_ms: int | None = None,
         headers: dict[str, str] | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
         self.headers = dict(headers or {})
-        if retry_after_ms is not None:
-            self.headers["retry-after"] = str(max(1, -(-retry_after_ms // 1000)))
         self.body = {
             "error": {"message": message, "type": _kind(status), "param": param, "code": code}
         }
 
     def response(self, request_id: str) -> Response:
+        """The error as an answer over HTTP."""
         headers = {**self.headers, "x-request-id": request_id}
         return JSONResponse(self.body, self.status, headers)
 
@@ -51,12 +49,12 @@ def _kind(status: int) -> str:
     return "server_error" if status >= 500 else "invalid_request_error"
 
 
-async def fail(reply: Reply, error: ApiError) -> None:
-    """A status while there is none; else an event, where there are events, and a cut connection:
-    LiveKit's client knows no `error`, but it sees that."""
-    event(log, logging.INFO, "openai.error", request=reply.request_id, status=error.status)
-    told = event_bytes({"type": "error", **error.body})
-    await reply.refuse(error.response(reply.request_id), told, cut=True)
+def from_problem(problem: RequestError | ProtocolError) -> ApiError:
+    """What is wrong with a request."""
+    if isinstance(problem, BadRequest):
+        status, param, code = problem.status, problem.param, problem.reason
+        return ApiError(status, str(problem), param=param, code=code)
+    return ApiError(400, str(problem))
 
 
 def from_failure(failure: TurnFailure) -> ApiError:
@@ -65,8 +63,13 @@ def from_failure(failure: TurnFailure) -> ApiError:
         status = 429
     else:
         status = 503 if failure.retryable else 500
-    retry_after_ms = failure.retry_after_ms
-    return ApiError(status, failure.message, code=failure.code, retry_after_ms=retry_after_ms)
+    return ApiError(status, failure.message, code=failure.code, headers=retry_after(failure))
+
+
+def wrong_method(found: str, *allowed: str) -> ApiError:
+    """405, for a path that takes other methods."""
+    message = f"{found} is not allowed here; use {allowed[0]}"
+    return ApiError(405, message, headers={"allow": ", ".join(allowed)})
 
 
 async def deny(scope: Scope, send: Send, status: int, code: str, message: str) -> None:
@@ -74,13 +77,9 @@ async def deny(scope: Scope, send: Send, status: int, code: str, message: str) -
     headers = {"www-authenticate": "Bearer"} if status == 401 else {}
     code = "invalid_api_key" if status == 401 else code
     error = ApiError(status, message, code=code, headers=headers)
-    await error.response(new_request_id())(scope, _nothing_to_receive, send)
+    await send_instead(error.response(new_request_id()), scope, send)
 
 
 def event_bytes(data: dict[str, Any]) -> bytes:
     """One server-sent event."""
     return b"data: " + json.dumps(data).encode() + b"\n\n"
-
-
-async def _nothing_to_receive() -> dict[str, Any]:
-    return {"type": "http.disconnect"}

@@ -7,7 +7,10 @@ from typing import Any, Literal
 
 import msgspec
 
+from realtime_tts.audio.encoders import require
+from realtime_tts.audio.formats import AudioFormat, parse_format
 from realtime_tts.dialects.fields import WrongField, read_fields
+from realtime_tts.dialects.voices import no_voice, own_voice
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.parsing import ProtocolError, load_object
 from realtime_tts.protocol.settings import LeadMs, Limits, Name, Seed
@@ -47,10 +50,13 @@ _FORMS = {
 class BadRequest(RequestError):
     """The request cannot be taken; `param` is the field at fault, if it is one."""
 
-    def __init__(self, message: str, param: str | None = None, code: str | None = None) -> None:
+    def __init__(
+        self, message: str, param: str | None = None, code: str | None = None, status: int = 400
+    ) -> None:
         super().__init__(message)
         self.param = param
         self.reason = code
+        self.status = status
 
 
 class VoiceId(msgspec.Struct, frozen=True):
@@ -122,6 +128,16 @@ def _check(request: SpeechRequest, limits: Limits) -> None:
         raise BadRequest(message, "speed", "unsupported_value")
 
 
+def format_of(request: SpeechRequest) -> AudioFormat:
+    """What `response_format` means. Raises BadRequest if this server cannot make it."""
+    try:
+        found = parse_format(request.response_format)
+        require(found)
+    except RequestError as error:
+        raise BadRequest(str(error), "response_format") from None
+    return found
+
+
 def our_voice(name: str | None, voices: Sequence[str]) -> str | None:
     """The voice of this checkpoint that `name` means; None leaves the choice to it.
 
@@ -130,21 +146,13 @@ def our_voice(name: str | None, voices: Sequence[str]) -> str | None:
     if name is None:
         return None
     asked = name.lower()
-    own = {voice.lower(): voice for voice in voices}
-    if asked in own:
-        return own[asked]
-    if asked not in VOICES:
-        shown = name if len(name) <= 40 else name[:37] + "..."
-        raise BadRequest(
-            f"there is no voice {shown!r}; this server has {', '.join(voices) or 'none by name'}, "
-            f"and takes OpenAI's names for them: {', '.join(VOICES)}",
-            "voice",
-            "voice_not_found",
-        )
-    if not voices:
-        return None
-    at = list(VOICES).index(asked) % len(voices)
-    return next((own[ours] for ours in VOICES[asked] if ours in own), voices[at])
+    found = own_voice(voices, name, *VOICES.get(asked, ()))
+    if found is None and asked not in VOICES:
+        hint = f"and takes OpenAI's names for them: {', '.join(VOICES)}"
+        raise BadRequest(f"{no_voice(name, voices)}, {hint}", "voice", "voice_not_found")
+    if found is None and voices:
+        found = voices[list(VOICES).index(asked) % len(voices)]
+    return found
 
 
 def usage(text_tokens: int, samples: int, samples_per_frame: int) -> dict[str, Any]:

@@ -62,14 +62,20 @@ class ContextHost(Protocol):
 
     writer: SocketWriter
 
-    def open_stream(self, context: SpeechContext, free_at: float | None) -> SpeechStream: ...
+    def open_stream(self, context: SpeechContext, free_at: float | None) -> SpeechStream:
+        """For the next segment. `free_at`: when the listener will have heard those before.
+
+        Raises RequestError.
+        """
 
     def context_over(self, context: SpeechContext) -> None:
         """It has ended by itself."""
 
-    def segment_over(self) -> None: ...
+    def segment_over(self) -> None:
+        """All that a segment said was sent."""
 
     def lost(self, reason: str) -> None:
         """The socket must be dropped."""
 
-    def bug(self) -> None: ...
+    def bug(self) -> None:
+        """An exception that nobody expected is being handled."""

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from msgspec.structs import replace
+from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from realtime_tts.audio.encoders import Encoder
@@ -27,7 +27,7 @@ from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.auth import echoed_subprotocol
 from realtime_tts.server.deadline import Alarm
 from realtime_tts.server.front import GOING_AWAY, Front
-from realtime_tts.server.session_settings import session_defaults
+from realtime_tts.server.session_settings import chosen_settings
 from realtime_tts.server.speech import SpeechError, SpeechStream
 
 _KEY_SECONDS = 10.0  # for the first message, where it has to bring the key
@@ -71,13 +71,15 @@ class SpeechSocket(JsonSocket, ContextEvents):
     def segment_done(self, context: SpeechContext, segment: Any) -> Messages:
         return ()
 
+    def done(self, context: SpeechContext) -> Messages:
+        return ()
+
     # What a dialect calls.
 
     def settings(self, **chosen: Any) -> SessionSettings:
         """The checkpoint's defaults and the server's lead, but for what is chosen and not None."""
-        defaults = session_defaults(self.front.engine.info, self.front.config.lead_seconds)
-        given = {name: value for name, value in chosen.items() if value is not None}
-        return replace(defaults, **given)
+        lead_seconds = self.front.config.lead_seconds
+        return chosen_settings(self.front.engine.info, lead_seconds, **chosen)
 
     def open_context(
         self,
@@ -85,7 +87,7 @@ class SpeechSocket(JsonSocket, ContextEvents):
         settings: SessionSettings,
         make_encoder: Callable[[], Encoder],
         *,
-        hold_seconds: float | None | str = "default",
+        hold_seconds: float | None = None,
         lasting: bool = False,
         encoder_per_segment: bool = False,
         after: SpeechContext | None = None,
@@ -93,6 +95,7 @@ class SpeechSocket(JsonSocket, ContextEvents):
     ) -> SpeechContext:
         """A context, in `contexts` until it is over; a `lasting` one never ends for idleness. One
         that comes `after` another is silent until that one is over, and uses its place.
+        `hold_seconds` is for one that differs from the others of its API.
 
         Raises SpeechError if there is no place for it now, RequestError for settings or a format
         that cannot be had.
@@ -103,7 +106,7 @@ class SpeechSocket(JsonSocket, ContextEvents):
             raise SpeechError(TurnFailure("too_many_contexts", message, True, 1_000))
         self.front.admit(held=1 if after is not None or not self.contexts else 0)
         self.front.check_speech(settings)
-        hold = self.hold_seconds if isinstance(hold_seconds, str) else hold_seconds
+        hold = self.hold_seconds if hold_seconds is None else hold_seconds
         idle = self.front.config.limits.turn_idle_seconds
         context = SpeechContext(
             self, context_id, settings, make_encoder, self,
@@ -151,6 +154,15 @@ class SpeechSocket(JsonSocket, ContextEvents):
         self._leave_if_done()
 
     # The endpoint.
+
+    @classmethod
+    def route(cls, front: Front, path: str) -> WebSocketRoute:
+        """The route of such sockets."""
+
+        async def endpoint(websocket: WebSocket) -> None:
+            await cls.serve(front, websocket)
+
+        return WebSocketRoute(path, endpoint)
 
     @classmethod
     async def serve(cls, front: Front, websocket: WebSocket) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from starlette.responses import JSONResponse
 from starlette.websockets import WebSocket
 
+from realtime_tts.dialects.refusals import retry_after
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.messages import CloseCode
 from realtime_tts.server.auth import echoed_subprotocol
@@ -39,6 +40,5 @@ async def refuse(
         else:
             await websocket.close(CloseCode.TRY_AGAIN, failure.code)
         return
-    wait = max(1, -(-(failure.retry_after_ms or 0) // 1000))
-    again = {"retry-after": str(wait)} if failure.retryable else {}
-    await websocket.send_denial_response(JSONResponse(body, status, {**again, **headers}))
+    response = JSONResponse(body, status, {**retry_after(failure), **headers})
+    await websocket.send_denial_response(response)

@@ -11,10 +11,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from starlette.routing import BaseRoute, WebSocketRoute
+from starlette.routing import BaseRoute
 from starlette.websockets import WebSocket
 
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
+from realtime_tts.dialects.fields import check_length, type_of
 from realtime_tts.dialects.languages import our_language
 from realtime_tts.dialects.models import our_model
 from realtime_tts.dialects.single_voice import Manner, SingleVoiceSocket
@@ -32,18 +33,11 @@ SOCKET_PATH = "/v1/audio/speech/stream"
 
 def routes(front: Front) -> list[BaseRoute]:
     """The routes of this API."""
-
-    async def endpoint(websocket: WebSocket) -> None:
-        await VllmOmniSocket.serve(front, websocket)
-
-    return [WebSocketRoute(SOCKET_PATH, endpoint)]
+    return [VllmOmniSocket.route(front, SOCKET_PATH)]
 
 
 class VllmOmniSocket(SingleVoiceSocket):
     """One socket of this API."""
-
-    idle_seconds = 300.0
-    hold_seconds = 3.0
 
     def __init__(self, front: Front, websocket: WebSocket) -> None:
         super().__init__(front, websocket)
@@ -66,10 +60,7 @@ class VllmOmniSocket(SingleVoiceSocket):
             "input.done": self._done,
             "session.close": self._close,
         }
-        kind = message.get("type")
-        if not isinstance(kind, str) or kind not in actions:
-            found = kind[:40] if isinstance(kind, str) else kind
-            raise RequestError(f"`type` must be one of {', '.join(actions)}; found {found!r:.60}")
+        kind = type_of(message, actions)
         if self._ended:
             raise RequestError("nothing can come after `session.close`")
         actions[kind]()
@@ -100,9 +91,7 @@ class VllmOmniSocket(SingleVoiceSocket):
     def _text(self, text: Any) -> None:
         if not isinstance(text, str):
             raise RequestError("`text`, the text to speak, must be a string")
-        if len(text) > self.limits.max_text_chars:
-            most = self.limits.max_text_chars
-            raise RequestError(f"`text` must have at most {most} characters, it has {len(text)}")
+        check_length("text", text, self.limits.max_text_chars)
         if self._config.stream_audio:
             self._speak(text)
         else:
@@ -152,9 +141,6 @@ class VllmOmniSocket(SingleVoiceSocket):
         if segment.flushed:
             told.append(self._utterance_done())
         return told
-
-    def done(self, context: SpeechContext) -> Messages:
-        return ()
 
     def failed(self, context: SpeechContext, failure: TurnFailure) -> Messages:
         """Each utterance that was complete, and is lost, ends: its client waits for that."""

@@ -49,6 +49,7 @@ class Sentence:
         return json.dumps(message)
 
     def sound(self, data: bytes) -> list[str | bytes]:
+        """Sound, or nothing where it is sent whole in `rest`."""
         if not self.config.stream_audio:
             self._whole += data
             return []
@@ -58,6 +59,7 @@ class Sentence:
         return [data]
 
     def spoken(self, span: SpokenSpan) -> None:
+        """Keeps the times of words, if they are wanted; `rest` has them."""
         if self.config.word_timestamps and span.text.strip():
             self._words += [
                 {

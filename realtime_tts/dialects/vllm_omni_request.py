@@ -11,6 +11,7 @@ from realtime_tts.audio.encoders import Encoder
 from realtime_tts.audio.formats import parse_format
 from realtime_tts.dialects.fields import read_fields
 from realtime_tts.dialects.formats import open_encoder
+from realtime_tts.dialects.voices import no_voice, own_voice
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.settings import Seed
 
@@ -84,9 +85,7 @@ def our_voice(name: str | None, voices: Sequence[str]) -> str | None:
 
     Raises RequestError if there is none.
     """
-    own = {voice.lower(): voice for voice in voices}
-    if name is None or name.lower() in own:
-        return None if name is None else own[name.lower()]
-    raise RequestError(
-        f"there is no voice {name[:40]!r}; this server has {', '.join(voices) or 'none by name'}"
-    )
+    found = None if name is None else own_voice(voices, name)
+    if name is not None and found is None:
+        raise RequestError(no_voice(name, voices))
+    return found

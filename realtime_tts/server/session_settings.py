@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from msgspec.structs import replace
+
 from realtime_tts.config import ServerConfig
 from realtime_tts.engine.interface import EngineInfo
 from realtime_tts.protocol.settings import (
@@ -52,3 +56,9 @@ def session_defaults(info: EngineInfo, lead_seconds: float) -> SessionSettings:
             ),
         ),
     )
+
+
+def chosen_settings(info: EngineInfo, lead_seconds: float, **chosen: Any) -> SessionSettings:
+    """The defaults, but for what is chosen and not None."""
+    given = {name: value for name, value in chosen.items() if value is not None}
+    return replace(session_defaults(info, lead_seconds), **given)

@@ -1,0 +1,33 @@
+"""What the answers that refuse have in common, whatever an API's errors look like."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.responses import Response
+from starlette.types import Scope, Send
+
+from realtime_tts.protocol.effects import TurnFailure
+from realtime_tts.server.front import Front
+
+
+def not_ready(front: Front) -> TurnFailure | None:
+    """Why a list cannot be given now: what is loaded is not known."""
+    reason = front.not_ready()
+    return None if reason is None else TurnFailure("not_ready", reason, True, 2_000)
+
+
+def retry_after(failure: TurnFailure) -> dict[str, str]:
+    """The header that says in how many seconds to try again, if that may help."""
+    if not failure.retryable or failure.retry_after_ms is None:
+        return {}
+    return {"retry-after": str(max(1, -(-failure.retry_after_ms // 1000)))}
+
+
+async def send_instead(response: Response, scope: Scope, send: Send) -> None:
+    """Send it to a request that is not read, or to a WebSocket instead of the upgrade."""
+    await response(scope, _nothing_to_receive, send)
+
+
+async def _nothing_to_receive() -> dict[str, Any]:
+    return {"type": "http.disconnect"}

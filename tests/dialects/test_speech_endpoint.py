@@ -1,0 +1,156 @@
+"""What all APIs share that speak over HTTP: admission, encoders, ends. In the smallest of them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import httpx2
+import pytest
+from asking import SLOW
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from realtime_tts.audio.encoders import Encoder
+from realtime_tts.config import LimitsConfig, ServerConfig
+from realtime_tts.dialects.formats import open_encoder
+from realtime_tts.dialects.http import read_object
+from realtime_tts.dialects.speech_endpoint import Order, SpeechEndpoint
+from realtime_tts.errors import RequestError
+
+PATH = "/plain-speech"
+TEXT = "Hello."
+
+
+class PlainSpeech(SpeechEndpoint):
+    api = "plain"
+    opened: Callable[[], Any] = staticmethod(lambda: None)
+
+    async def order(self, request: Request, request_id: str) -> Order:
+        asked = await read_object(request.receive, self.limits)
+        if asked.get("break"):
+            raise ZeroDivisionError
+        return Order(asked["text"], self.settings(voice=asked.get("voice")), self.encoder)
+
+    def encoder(self) -> Encoder:
+        encoder = open_encoder("mp3")
+        self.opened()
+        return encoder
+
+    def wrong_method(self, method: str, request_id: str) -> Response:
+        return PlainTextResponse(f"not {method}", 405)
+
+    def unfit(self, problem: Exception, request_id: str) -> Response:
+        return PlainTextResponse(str(problem), 400)
+
+    def failed(self, failure: Any, request_id: str) -> Response:
+        return PlainTextResponse(failure.code, 503)
+
+
+def endpoint_of(server: Any) -> PlainSpeech:
+    """An endpoint of the plain dialect, which is added to the server's routes."""
+    endpoint = PlainSpeech(server.running.front)
+    server.app_routes().insert(0, Route(PATH, endpoint))
+    return endpoint
+
+
+async def post(server: Any, **fields: Any) -> httpx2.Response:
+    async with httpx2.AsyncClient(base_url=server.running.url, timeout=20) as client:
+        return await client.post(PATH, json={"text": TEXT, **fields})
+
+
+@pytest.fixture
+def closed(monkeypatch: pytest.MonkeyPatch) -> list[Encoder]:
+    """The encoders that were closed."""
+    found: list[Encoder] = []
+    close = Encoder.close
+
+    def noted(encoder: Encoder) -> None:
+        found.append(encoder)
+        close(encoder)
+
+    monkeypatch.setattr(Encoder, "close", noted)
+    return found
+
+
+async def test_the_answer_is_the_sound_in_the_encoder_s_format(speech: Any, closed: Any) -> None:
+    async with speech() as server:
+        endpoint_of(server)
+        answer = await post(server)
+        assert answer.status_code == 200 and answer.headers["content-type"] == "audio/mpeg"
+        assert answer.headers["x-request-id"].startswith("req_") and len(answer.content) > 500
+        await server.settled()
+    assert closed
+
+
+async def test_a_place_that_is_lost_while_the_request_is_read_leaves_no_encoder(
+    speech: Any, closed: Any
+) -> None:
+    async with speech() as server:
+        endpoint_of(server).opened = server.running.front.drain
+        answer = await post(server)
+        assert (answer.status_code, answer.text) == (503, "going_away")
+        assert len(closed) == 1 and server.running.front.sessions == 0
+
+
+async def test_a_voice_that_there_is_not_leaves_no_encoder(speech: Any, closed: Any) -> None:
+    async with speech() as server:
+        endpoint_of(server)
+        answer = await post(server, voice="nobody")
+        assert answer.status_code == 400 and "nobody" in answer.text
+        assert len(closed) == 1 and server.running.front.sessions == 0
+
+
+async def test_a_format_that_cannot_be_made_begins_no_speech(speech: Any) -> None:
+    def refuse() -> None:
+        raise RequestError("no such format")
+
+    async with speech() as server:
+        endpoint_of(server).opened = refuse
+        answer = await post(server)
+        assert (answer.status_code, answer.text) == (400, "no such format")
+        assert server.value("tts_text_chars_total") == 0
+
+
+async def test_refusals_and_faults_are_in_the_log(
+    speech: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    async with speech() as server:
+        endpoint_of(server)
+        async with httpx2.AsyncClient(base_url=server.running.url) as client:
+            assert (await client.put(PATH)).status_code == 405
+        assert (await post(server, **{"break": True})).text == "internal"
+        refused = [one.fields["status"] for one in caplog.records if one.msg == "plain.error"]  # type: ignore[attr-defined]
+        assert refused == [405, 503]
+        assert [one.msg for one in caplog.records if one.exc_info] == ["plain.bug"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/audio/speech", {"input": TEXT}),
+        ("/tts/bytes", {"transcript": TEXT}),
+        ("/v1/text-to-speech/alto", {"text": TEXT}),
+        ("/v1/speak", {"text": TEXT}),
+    ],
+)
+async def test_every_api_counts_whom_it_refuses(speech: Any, path: str, body: Any) -> None:
+    config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
+    async with speech(config, engine=SLOW) as server:
+        async with httpx2.AsyncClient(base_url=server.running.url, timeout=20) as client:
+            first = asyncio.create_task(client.post(path, json={**body}))
+            while not server.running.front.sessions:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            assert (await client.post(path, json=body)).status_code == 429
+            server.running.front.drain()
+            answer = await client.post(path, json=body)
+            assert answer.status_code == 503 and answer.headers["retry-after"] == "1"
+            assert "going_away" in json.dumps(answer.json())
+            assert (await first).status_code == 200
+        for reason in ("too_many_sessions", "going_away"):
+            assert server.value("tts_refused_total", reason=reason) == 1

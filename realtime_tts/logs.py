@@ -8,7 +8,6 @@ as `instructions` travel in them.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
 import queue
@@ -22,6 +21,7 @@ from realtime_tts.config import LogFormat
 
 _QUEUE_LINES = 10_000
 _CLOSE_SECONDS = 1.0
+_TOGETHER_SECONDS, _TOGETHER_LINES = 0.01, 100
 _SHORT_LEVELS = {"WARNING": "WARN", "CRITICAL": "FATAL"}
 
 
@@ -79,34 +79,48 @@ class BackgroundHandler(logging.Handler):
         super().__init__()
         self.dropped = 0
         self._stream = stream
-        self._lines: queue.Queue[str | None] = queue.Queue(_QUEUE_LINES)
+        self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._write, name="log", daemon=True)
         self._thread.start()
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            self._lines.put_nowait(self.format(record))
-        except queue.Full:
-            self.dropped += 1
+            if self._lines.qsize() >= _QUEUE_LINES:
+                self.dropped += 1
+            else:
+                self._lines.put(self.format(record))
         except Exception:
             self.handleError(record)
 
     def close(self) -> None:
         """Write what waits, for at most a second; a blocked stream must not hold up the exit."""
-        with contextlib.suppress(queue.Full):
-            self._lines.put(None, timeout=_CLOSE_SECONDS)
+        self._lines.put(None)
         self._thread.join(timeout=_CLOSE_SECONDS)
         super().close()
 
     def _write(self) -> None:
+        """Lines that come close together are written together: a thread that wakes for each of
+        them takes the interpreter from the event loop each time."""
         while (line := self._lines.get()) is not None:
-            try:
-                self._stream.write(line + "\n")
-                self._stream.flush()
-            except (OSError, ValueError):
-                # The disk is full or the pipe is closed. There is nowhere left to say so;
-                # speech goes on.
-                self.dropped += 1
+            if self._lines.empty():
+                time.sleep(_TOGETHER_SECONDS)
+            lines = [line]
+            while len(lines) < _TOGETHER_LINES and not self._lines.empty():
+                if (line := self._lines.get()) is None:
+                    break
+                lines.append(line)
+            self._put(lines)
+            if line is None:
+                return
+
+    def _put(self, lines: list[str]) -> None:
+        try:
+            self._stream.write("".join(f"{line}\n" for line in lines))
+            self._stream.flush()
+        except (OSError, ValueError):
+            # The disk is full or the pipe is closed. There is nowhere left to say so; speech
+            # goes on.
+            self.dropped += len(lines)
 
 
 def configure_logging(

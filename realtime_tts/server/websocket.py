@@ -34,6 +34,8 @@ SLOW_READER = "slow_reader"
 
 READING_SECONDS = 0.002
 """After so long with one client's messages the others have their turn."""
+_READ_AHEAD = 8
+"""Messages of one client that wait to be taken before its socket is read no more."""
 ABORT_EXTENSION = "realtime_tts.abort"
 """Key in the ASGI scope's extensions: `abort(reason)`, which ASGI itself has no word for."""
 
@@ -145,7 +147,19 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
                 self.conn.send_close(1007, "text must be UTF-8")
                 self.handle_parser_exception()
             return
+        self._queue_without_pause()
+
+    def _queue_without_pause(self) -> None:
+        """uvicorn stops reading after every message until it is taken: two system calls each.
+
+        Here a few messages may wait before reading stops.
+        """
+        paused, self.read_paused = self.read_paused, True
         super().send_receive_event_to_app()
+        self.read_paused = paused
+        if not paused and self.queue.qsize() >= _READ_AHEAD:
+            self.read_paused = True
+            self.transport.pause_reading()
 
     # What goes out.
 

@@ -39,9 +39,10 @@ class IncrementalTokenizer:
     """`feed` text without lone surrogates, `flush` at the end of a segment, in any pieces."""
 
     def __init__(self, tokenizer: Qwen2Tokenizer) -> None:
+        self._vocabulary = tokenizer.vocabulary
         self._nfc = NfcBuffer()
         self._pretokens = PreTokenBuffer()
-        self._open = OpenPreToken(tokenizer.vocabulary)
+        self._open = OpenPreToken(self._vocabulary)
         self._taken = 0  # characters of the open pre-token that `_open` has
 
     @property
@@ -79,6 +80,9 @@ class IncrementalTokenizer:
     def _close(self, pretokens: list[str]) -> list[int]:
         ids: list[int] = []
         for pretoken in pretokens:
-            ids += self._open.close(to_alphabet(pretoken[self._taken :]))
-            self._taken = 0
+            if self._taken:
+                ids += self._open.close(to_alphabet(pretoken[self._taken :]))
+                self._taken = 0
+            else:
+                ids += self._vocabulary.encode_whole(pretoken)
         return ids

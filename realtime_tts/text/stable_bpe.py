@@ -36,7 +36,7 @@ of the possible p; that ancestor becomes the new root and the bytes before it ar
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from tokenizers import models
@@ -44,6 +44,10 @@ from tokenizers import models
 _LOOKS = 32
 """Tokens tried to refute one possible boundary before it counts as possible. Bounds the work per
 character; a boundary kept in doubt only means that ids are released a little later."""
+
+
+_REMEMBERED = 24
+"""Characters of a pre-token whose ids are remembered: words come back, long runs do not."""
 
 
 def byte_alphabet() -> list[str]:
@@ -85,6 +89,14 @@ class ByteVocabulary:
             for char in ALPHABET
         }
         self.is_pair = lru_cache(maxsize=1 << 15)(self._is_pair)
+        self._word = lru_cache(maxsize=1 << 14)(self._encode_text)
+
+    def encode_whole(self, text: str) -> Sequence[int]:
+        """The ids of a pre-token of plain text; those of words are remembered."""
+        return self._word(text) if len(text) <= _REMEMBERED else self._encode_text(text)
+
+    def _encode_text(self, text: str) -> tuple[int, ...]:
+        return tuple(self.encode(to_alphabet(text)))
 
     def encode(self, text: str) -> list[int]:
         """The ids of one pre-token, or of the rest of one after a certain boundary."""

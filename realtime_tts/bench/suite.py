@@ -36,6 +36,7 @@ def suite_levels(
         Level(Mode.BURST, 1, changes=alone),
         Level(Mode.BURST, 1, changes=alone | streaming),
         *(Level(Mode.BURST, number, changes=together) for number in STARTS),
+        Level(Mode.BURST, STARTS[-1], changes=together | streaming),
         *(
             Level(Mode.OPEN, rate=rate, changes={"seconds": 20.0, "timing": _WHOLE})
             for rate in rates

@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+import urllib.error
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 from websockets.sync.client import connect
 
-sys.path.append(
-    str(Path(__file__).parent / "clients")
-)  # behind the packages that it has folders of
+# Last, since it has folders with names of packages.
+sys.path.append(str(Path(__file__).parent / "clients"))
 
 from kinds import LENDER_VARIABLE, lent
 from lending import Lender, lending
-from serving import serving
+from serving import Server, serving
+
+STARTS: list[str] = []
+
+
+@contextlib.contextmanager
+def fake(**options: Any) -> Iterator[Server]:
+    with serving("--engine", "fake", **options) as found:
+        STARTS.append(found.url)
+        yield found
+
 
 KINDS = {
-    "open": partial(serving, "--engine", "fake"),
-    "keyed": partial(serving, "--engine", "fake", api_key="a-key-for-the-tests"),
+    "open": fake,
+    "keyed": partial(fake, api_key="a-key-for-the-tests"),
     "broken": partial(serving, "--engine", "none-such"),
 }
 
@@ -29,37 +41,33 @@ KINDS = {
 @pytest.fixture
 def lender(monkeypatch: pytest.MonkeyPatch) -> Iterator[Lender]:
     monkeypatch.setenv("REALTIME_TTS_PYTHON", sys.executable)
+    STARTS.clear()
     with lending(kinds=KINDS, settle_seconds=0.5) as found:
         monkeypatch.setenv(LENDER_VARIABLE, found.url)
         yield found
 
 
-def servers() -> list[psutil.Process]:
-    return [each for each in psutil.Process().children() if "serve" in each.cmdline()]
-
-
 def test_a_server_is_started_when_it_is_asked_for_and_lent_again(lender: Lender) -> None:
-    assert not servers()
+    assert not STARTS
     with lent("open") as first:
         assert first.value("tts_sessions") == 0
     assert lender.take_back() == []
     with lent("open") as again, lent("keyed") as other:
         assert again == first
         assert other.api_key == "a-key-for-the-tests" and other.value("tts_sessions") == 0
-    assert len(servers()) == 2
+    assert STARTS == [first.url, other.url]
 
 
 def test_a_server_that_was_killed_is_told_of_and_replaced(lender: Lender) -> None:
-    with lent("keyed") as keyed, lent("open") as first:
-        pass
-    victim = next(each for each in servers() if not each.environ().get("REALTIME_TTS_API_KEYS"))
+    keyed, first = lender.lend("keyed"), lender.lend("open")
+    victim = psutil.Process(first.pid)
     victim.kill()
     victim.wait()
     (fault,) = lender.take_back()
     assert "the open server" in fault and "refused" in fault
-    with lent("open") as other, lent("keyed") as same:
-        assert other.url != first.url and other.value("tts_sessions") == 0
-        assert same == keyed
+    assert lender.lend("keyed") == keyed
+    other = lender.lend("open")
+    assert other != first and other.value("tts_sessions") == 0
     assert lender.take_back() == []
 
 
@@ -90,8 +98,9 @@ def test_nothing_is_left_at_the_end_and_nothing_more_is_lent(
 ) -> None:
     monkeypatch.setenv("REALTIME_TTS_PYTHON", sys.executable)
     with lending(kinds=KINDS) as lender:
-        lender.lend("open")
-        assert servers()
-    assert not servers()
+        server = lender.lend("open")
+        assert server.value("tts_sessions") == 0
+    with pytest.raises(urllib.error.URLError, match="refused"):
+        server.metrics()
     with pytest.raises(AssertionError, match="the run is over"):
         lender.lend("open")

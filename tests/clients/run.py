@@ -85,11 +85,8 @@ class Run:
         if self.requirements is None:
             tests = sorted(str(path) for path in self.folder.glob("*.test.js"))
             tests += [str(HERE / "snippets.test.js")] if in_documents else []
-            command = [
-                "node",
-                "--test",
-                "--test-reporter=spec",
-            ]  # of several files it runs some at once
+            # File by file: of several it would run some at once, on the same server.
+            command = ["node", "--test", "--test-reporter=spec"]
             return "".join(_call([*command, each], environment, self.folder) for each in tests)
         tests = [str(self.folder)] + ([str(HERE / "test_snippets.py")] if in_documents else [])
         return _call([str(_python(self.name)), "-m", "pytest", "-q", *tests], environment)

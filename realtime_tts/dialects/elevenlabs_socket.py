@@ -7,6 +7,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from starlette.websockets import WebSocket
+
 from realtime_tts.dialects import elevenlabs_answer as answer
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
 from realtime_tts.dialects.elevenlabs_request import (
@@ -21,6 +23,7 @@ from realtime_tts.dialects.formats import open_encoder
 from realtime_tts.dialects.socket import SpeechSocket
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
+from realtime_tts.server.front import Front
 from realtime_tts.server.speech import SpokenSpan
 
 
@@ -37,7 +40,11 @@ class ElevenLabsSocket(SpeechSocket):
     """One socket. Voice, model, language and format are those of its address."""
 
     wanted: Wanted
-    """What its address asks for; there once the client is known."""
+    """What its address asks for; there from the first message of a client that is known."""
+
+    def __init__(self, front: Front, websocket: WebSocket) -> None:
+        super().__init__(front, websocket)
+        self._agreed = False
 
     # From the client.
 
@@ -45,20 +52,21 @@ class ElevenLabsSocket(SpeechSocket):
     def take(self, message: Message) -> None:
         """A message of a client that was let in."""
 
-    def opened(self) -> None:
-        if not self.needs_key:
-            self._agree()
-
     def received(self, message: dict[str, Any]) -> None:
         if self.needs_key:
             self.present_key(key_in(message))
-            if not self.needs_key:
-                self._agree()
+        if not (self.needs_key or self._agreed):
+            self._agree()
         if not self._closing:
             self.take(parse_message(message))
 
     def _agree(self) -> None:
-        """The address is checked once the client is known; what it asks for holds for all."""
+        """The address is checked; what it asks for holds for all messages.
+
+        At the first of them, not before: LiveKit's plugin waits for ever for the speech of a socket
+        that ends sooner.
+        """
+        self._agreed = True
         socket, info = self.websocket, self.front.engine.info
         voice, voices = socket.path_params["voice"], self.front.voice_names()
         try:

@@ -1,28 +1,26 @@
 """Servers for the tests of real clients; each is started when the first test asks for it.
 
-All speak with the demo voice (`ava`, `kal`, `ray`) and are shared by the tests of one client. What
-`Server` has is in serving.py; a test that needs other flags uses `serving` itself.
+All speak with the demo voice (`ava`, `kal`, `ray`) and are shared by the tests of one client, under
+`make test-clients` also by one client after another (kinds.py). What `Server` has is in serving.py;
+a test that needs other flags, or breaks its server, uses `serving` itself.
 """
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
-from urllib.parse import urlsplit
 
 import pytest
-from serving import Server, serving
-from websockets.sync.client import connect
+from kinds import lent
+from serving import Server
 
-pytest.register_assert_rewrite("pipecat_turns")  # its assertions say what was found, too
-
-KEY = "a-key-for-the-tests"
+# Their assertions say what was found, too.
+pytest.register_assert_rewrite("livekit_rig", "livekit_turns", "pipecat_turns")
 
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
     """Open to everybody."""
-    with serving() as found:
+    with lent("open") as found:
         yield found
 
 
@@ -35,14 +33,14 @@ def server_url(server: Server) -> str:
 @pytest.fixture(scope="session")
 def keyed_server() -> Iterator[Server]:
     """Lets in whoever has its `api_key`."""
-    with serving(api_key=KEY) as found:
+    with lent("keyed") as found:
         yield found
 
 
 @pytest.fixture(scope="session")
 def tls_server() -> Iterator[Server]:
     """Speaks TLS with a certificate of its own, in `ca_file`."""
-    with serving("--tls-self-signed") as found:
+    with lent("tls") as found:
         assert found.ca_file is not None
         yield found
 
@@ -53,10 +51,5 @@ def busy_server() -> Iterator[Server]:
 
     HTTP gets 429, WebSockets get 503 before the upgrade, both with Retry-After.
     """
-    with serving("--max-sessions", "1") as found:
-        parts = urlsplit(found.url)
-        direct = socket.create_connection((parts.hostname, parts.port), timeout=30)  # no proxy
-        address = f"{found.websocket_url}/v1/tts"
-        with connect(address, sock=direct, subprotocols=["realtime-tts.v1"]) as taken:
-            taken.recv(timeout=30)  # `ready`: the session is there
-            yield found
+    with lent("busy") as found:
+        yield found

@@ -3,14 +3,20 @@
 A folder of tests/clients with a requirements.txt is a Python client, one with a package.json a Node
 client. Environments are kept in .venv-clients and are made again when what goes into them changes.
 With a requirements-lowest.txt the tests run a second time, with the oldest versions that work.
+
+Two environments are tested at a time. Each has a lender of servers (lending.py) to itself, since
+tests count on nobody else's speech, and passes it on with its servers, since a start takes seconds.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import os
+import queue
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -19,12 +25,15 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from kinds import LENDER_VARIABLE
+from lending import Lender, lending
 from snippets import snippets
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 ENVIRONMENTS = ROOT / ".venv-clients"
 COMMON = HERE / "requirements.txt"
+AT_A_TIME = 2
 PIP = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check")
 
 
@@ -65,16 +74,20 @@ class Run:
         else:
             _install_python(self.name, self.requirements)
 
-    def test(self) -> str:
-        """Run the tests in the environment that was made; what they said. Raises Failed."""
-        environment = os.environ | {"REALTIME_TTS_CLIENT": self.client}
+    def test(self, lender: str) -> str:
+        """Run the tests in the environment that was made; what they said. Raises Failed.
+
+        `lender`: where they ask for servers.
+        """
+        environment = os.environ | {"REALTIME_TTS_CLIENT": self.client, LENDER_VARIABLE: lender}
         environment.setdefault("REALTIME_TTS_PYTHON", sys.executable)
         in_documents = self._in_documents()
         if self.requirements is None:
             tests = sorted(str(path) for path in self.folder.glob("*.test.js"))
             tests += [str(HERE / "snippets.test.js")] if in_documents else []
-            command = ["node", "--test", "--test-reporter=spec", *tests]
-            return _call(command, environment, self.folder)
+            # File by file: of several it would run some at once, on the same server.
+            command = ["node", "--test", "--test-reporter=spec"]
+            return "".join(_call([*command, each], environment, self.folder) for each in tests)
         tests = [str(self.folder)] + ([str(HERE / "test_snippets.py")] if in_documents else [])
         return _call([str(_python(self.name)), "-m", "pytest", "-q", *tests], environment)
 
@@ -134,19 +147,41 @@ def _call(command: list[str], environment: dict[str, str] | None = None, cwd: Pa
     return done.stdout
 
 
-def _result(run: Run, prepared: Future[None] | None) -> tuple[str, float, str]:
+def _result(
+    run: Run, prepared: Future[None] | None, lenders: queue.SimpleQueue[Lender]
+) -> tuple[str, float, str]:
     """Name, seconds of its tests, and what came of them; prints what they said."""
     if prepared is None:
         return run.name, 0.0, f"skipped: {run.missing()}"
-    outcome, began = "passed", time.monotonic()
+    lender, outcome, began = lenders.get(), "passed", time.monotonic()
     try:
         prepared.result()
         began = time.monotonic()
-        said = run.test()
+        said = run.test(lender.url)
     except Failed as failure:
         outcome, said = f"FAILED: {failure.args[0]}", failure.args[1]
+    finally:
+        faults = lender.take_back()
+        lenders.put(lender)
+    if faults:
+        outcome = f"FAILED: it left servers in disorder; its tests: {outcome}"
+        said = "\n".join([said, *faults])
     print(f"── {run.name}\n{said}", flush=True)
     return run.name, time.monotonic() - began, outcome
+
+
+def _test(chosen: list[Run]) -> list[tuple[str, float, str]]:
+    """Environments are made one by one, while the tests of others run."""
+    with contextlib.ExitStack() as stack:
+        maker = stack.enter_context(ThreadPoolExecutor(1))
+        testers = stack.enter_context(ThreadPoolExecutor(AT_A_TIME))
+        # Whoever is stopped in the middle starts no more and waits for no more than it has to.
+        stack.callback(maker.shutdown, wait=False, cancel_futures=True)
+        lenders: queue.SimpleQueue[Lender] = queue.SimpleQueue()
+        for _ in range(AT_A_TIME):
+            lenders.put(stack.enter_context(lending()))
+        prepared = [maker.submit(run.prepare) if not run.missing() else None for run in chosen]
+        return list(testers.map(_result, chosen, prepared, [lenders] * len(chosen)))
 
 
 def main() -> int:
@@ -158,11 +193,8 @@ def main() -> int:
     if unknown:
         names = ", ".join(dict.fromkeys(run.client for run in known))
         parser.error(f"no client {unknown[0]!r}; there are: {names}")
-    chosen = [run for run in known if not asked or run.client in asked]
-    # Environments are made one by one, while the tests of two clients run.
-    with ThreadPoolExecutor(1) as maker, ThreadPoolExecutor(2) as testers:
-        prepared = [maker.submit(run.prepare) if not run.missing() else None for run in chosen]
-        results = list(testers.map(_result, chosen, prepared))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # stops the servers
+    results = _test([run for run in known if not asked or run.client in asked])
     print("── clients")
     for name, seconds, outcome in results:
         print(f"{name:24} {seconds:6.1f} s  {outcome}")

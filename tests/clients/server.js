@@ -10,6 +10,23 @@ export function serve(t, ...flags) {
   return start(t, ...PATIENT, ...flags);
 }
 
+// The kinds of kinds.py that tests for Node ask for, and what makes them.
+const KINDS = { open: [], tls: ["--tls-self-signed"] };
+
+/**
+ * A server of this kind: that of the run, kept for the clients to come, or, where run.py lends
+ * none, one of its own until `t` is over.
+ */
+export async function lent(t, kind) {
+  const lender = process.env.REALTIME_TTS_LENDER;
+  if (!lender) return serve(t, ...KINDS[kind]);
+  const answer = await fetch(`${lender}/${kind}`);
+  const text = await answer.text();
+  if (!answer.ok) throw new Error(text);
+  const { url, ca_file: ca } = JSON.parse(text);
+  return { url, ca };
+}
+
 /** The value of a series of /metrics, such as `tts_turns_total{reason="closed"}`; 0 if none. */
 export async function value(url, name) {
   const text = await (await fetch(`${url}/metrics`)).text();

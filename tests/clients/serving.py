@@ -26,11 +26,16 @@ PATIENT = ("--utilisation", "1000", "--queue-seconds", "60", "--max-queue", "64"
 
 @dataclass(frozen=True)
 class Server:
-    """`url` is http(s)://127.0.0.1:PORT, without a slash; `ca_file` is what makes it trusted."""
+    """`url` is http(s)://127.0.0.1:PORT, without a slash; `ca_file` is what makes it trusted.
+
+    `log` is what it writes while it runs, `pid` its process; None where somebody else started it.
+    """
 
     url: str
     api_key: str | None = None
     ca_file: Path | None = None
+    log: Path | None = None
+    pid: int | None = None
 
     @property
     def websocket_url(self) -> str:
@@ -82,7 +87,8 @@ def serving(*flags: str, api_key: str | None = None) -> Iterator[Server]:
             found = re.search(r" on (https?://\S+)", welcome)
             trusted = re.search(r"--tls-ca (\S+)", welcome)
             assert found is not None, welcome
-            yield Server(found[1], api_key, Path(trusted[1]) if trusted else None)
+            ca_file = Path(trusted[1]) if trusted else None
+            yield Server(found[1], api_key, ca_file, log, process.pid)
         finally:
             _stop(process)
 

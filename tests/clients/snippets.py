@@ -1,6 +1,6 @@
 """The programs of the documents that need a client: blocks that begin with ```LANGUAGE client=NAME.
 
-`make test-clients` runs each in the environment of tests/clients/NAME, against a server of its own.
+`make test-clients` runs each in the environment of tests/clients/NAME, against the open server.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
-import { serve, skip } from "./server.js";
+import { lent, skip } from "./server.js";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const CLIENT = process.env.REALTIME_TTS_CLIENT ?? "";
@@ -25,7 +25,7 @@ for (const document of documents) {
     const line = text.slice(0, index).split("\n").length;
     if (client !== CLIENT) continue;
     test(`the program at ${document}:${line} leaves sound`, { skip }, async (t) => {
-      const { url } = await serve(t);
+      const { url } = await lent(t, "open");
       const cwd = await mkdtemp(join(tmpdir(), "snippet-"));
       t.after(() => rm(cwd, { recursive: true }));
       await symlink(join(ROOT, "tests", "clients", client, "node_modules"), join(cwd, "node_modules"));

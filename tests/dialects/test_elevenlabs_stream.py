@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -183,8 +184,13 @@ async def test_an_address_that_cannot_be_served(
         path = f"/v1/text-to-speech/{voice}/{'multi-' if multi else ''}stream-input"
         url = f"ws://127.0.0.1:{server.port}{path}?a=b{query}"
         async with websockets.connect(url) as socket:
+            await (await socket.ping())
+            with pytest.raises(TimeoutError):  # a client may not be listening before it speaks
+                await asyncio.wait_for(socket.recv(), 0.1)
+            await socket.send(json.dumps({"text": " ", "context_id": "a"}))
             error = json.loads(await socket.recv())
             assert names in error["message"] and error["code"] == 1008
+            assert error.get("contextId") == ("a" if multi else None)
             await socket.wait_closed()
             assert socket.close_code == 1008
             said = (socket.close_reason or "").partition(": ")[2]

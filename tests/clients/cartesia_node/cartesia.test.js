@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { after, test } from "node:test";
 
-import { serve, skip, until, value } from "../server.js";
+import { lent, serve, skip, until, value } from "../server.js";
 
 // By `require`: as a module the package does not find `ws`, and Node 20 has no WebSocket of its own.
 const Cartesia = createRequire(import.meta.url)("@cartesia/cartesia-js").default;
@@ -18,8 +18,8 @@ const SETTINGS = {
 };
 
 // Sockets of this client are always wss, whatever the address says.
-const tls = skip ? {} : await serve({ after }, "--tls-self-signed");
-const plain = skip ? {} : await serve({ after });
+const tls = skip ? {} : await lent({ after }, "tls");
+const plain = skip ? {} : await lent({ after }, "open");
 
 function client(url = plain.url, options = {}) {
   return new Cartesia({ apiKey: "none", baseURL: url, maxRetries: 0, ...options });

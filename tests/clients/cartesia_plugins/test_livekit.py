@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import aiohttp
+import livekit_turns
 import pytest
-from livekit.agents import APIError, APIStatusError
-from livekit.agents.types import USERDATA_TIMED_TRANSCRIPT
+from livekit.agents import APIError
 from livekit.plugins import cartesia
-from livekit_turns import LONG, ONCE, TEXT, is_speech, say, seconds
+from livekit_turns import TEXT, all_closed, is_speech, read, refusal, say
 from serving import Server
 
 MakeTts = Callable[..., cartesia.TTS]
@@ -19,67 +18,42 @@ MakeTts = Callable[..., cartesia.TTS]
 
 @pytest.fixture
 async def make(server: Server) -> AsyncIterator[MakeTts]:
-    """Plugins for a server; all closed at the end."""
-    made: list[cartesia.TTS] = []
+    """Plugins for a server."""
     async with aiohttp.ClientSession() as session:
 
         def one(of: Server = server, **options: Any) -> cartesia.TTS:
             asked = {"voice": "ava", "api_key": of.api_key or "none"} | options
-            made.append(cartesia.TTS(base_url=of.url, http_session=session, **asked))
-            return made[-1]
+            return cartesia.TTS(base_url=of.url, http_session=session, **asked)
 
-        yield one
-        for each in made:
-            await each.aclose()
+        async with all_closed(one) as found:
+            yield found
 
 
 @pytest.mark.parametrize("sample_rate", [24_000, 16_000])
 async def test_three_turns_over_one_socket(make: MakeTts, sample_rate: int) -> None:
-    tts = make(sample_rate=sample_rate)
-    for _ in range(3):
-        events = await say(tts)
-        assert is_speech(events)
-        assert len({event.request_id for event in events}) == 1 and events[-1].is_final
+    await livekit_turns.three_turns(make(sample_rate=sample_rate))
 
 
 async def test_the_text_comes_with_the_sound(make: MakeTts) -> None:
-    """Every word as it was written, with its spaces: the plugin finds each in what it sent."""
-    events = await say(make())
-    timed = [
-        word for event in events for word in event.frame.userdata.get(USERDATA_TIMED_TRANSCRIPT, [])
-    ]
-    assert "".join(timed).strip() == TEXT and len(timed) == len(TEXT.split())
-    starts = [word.start_time for word in timed]
-    assert starts == sorted(starts)
-    assert 0.7 < starts[-1] / seconds(events) < 1
+    """The plugin finds each word in what it sent."""
+    await livekit_turns.words_in_time(make())
 
 
 async def test_a_barge_in_and_the_next_turn(make: MakeTts, server: Server) -> None:
     """The plugin says nothing, it closes the socket."""
-    closed = 'tts_turns_total{reason="closed"}'
-    before = server.value(closed)
-    tts = make()
-    async with tts.stream(conn_options=ONCE) as stream:
-        stream.push_text(LONG + " ")
-        await asyncio.wait_for(anext(aiter(stream)), 60)
-    assert is_speech(await say(tts))
-    await asyncio.to_thread(server.until, closed, before + 1)
-    await asyncio.to_thread(server.until, "tts_open_turns", 0)
+    await livekit_turns.barge_in_and_next_turn(make(), server, reason="closed")
 
 
 async def test_streams_in_parallel(make: MakeTts) -> None:
-    tts = make()
-    short, long = await asyncio.gather(say(tts, ("Yes.",)), say(tts))
-    assert 0 < 2 * seconds(short) < seconds(long)
+    await livekit_turns.streams_in_parallel(make())
 
 
 async def test_a_text_that_is_whole(make: MakeTts) -> None:
-    async with make().synthesize(TEXT, conn_options=ONCE) as stream:
-        assert is_speech([event async for event in stream])
+    assert is_speech(await read(make(), TEXT))
 
 
 async def test_text_with_nothing_to_speak(make: MakeTts) -> None:
-    assert 0 < seconds(await say(make(), ("…",))) < 0.5
+    await livekit_turns.nothing_to_speak(make())
 
 
 async def test_the_plugin_s_own_voice_is_the_default(make: MakeTts) -> None:
@@ -87,15 +61,9 @@ async def test_the_plugin_s_own_voice_is_the_default(make: MakeTts) -> None:
 
 
 async def test_the_key_is_checked(make: MakeTts, keyed_server: Server) -> None:
-    assert is_speech(await say(make(keyed_server)))
-    wrong = make(keyed_server, api_key="wrong")
-    with pytest.raises(APIStatusError) as caught:
-        await say(wrong)
-    assert caught.value.status_code == 401
-    with pytest.raises(APIStatusError) as caught:
-        async with wrong.synthesize(TEXT, conn_options=ONCE) as stream:
-            [event async for event in stream]
-    assert caught.value.status_code == 401
+    await livekit_turns.key_is_checked(make, keyed_server)
+    error = await refusal(read(make(keyed_server, api_key="wrong"), TEXT))
+    assert error.status_code == 401
 
 
 @pytest.mark.parametrize(
@@ -106,13 +74,8 @@ async def test_what_cannot_be_had_is_an_error(
 ) -> None:
     with pytest.raises(APIError, match=told):
         await say(make(**wrong))
-    with pytest.raises(APIStatusError) as caught:
-        async with make(**wrong).synthesize(TEXT, conn_options=ONCE) as stream:
-            [event async for event in stream]
-    assert caught.value.status_code == 400
+    assert (await refusal(read(make(**wrong), TEXT))).status_code == 400
 
 
 async def test_a_busy_server_says_so(make: MakeTts, busy_server: Server) -> None:
-    with pytest.raises(APIStatusError) as caught:
-        await say(make(busy_server))
-    assert caught.value.status_code == 429
+    await livekit_turns.busy_server_says_so(make(busy_server))

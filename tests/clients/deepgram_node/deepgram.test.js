@@ -3,7 +3,7 @@ import { after, test } from "node:test";
 
 import { DeepgramClient } from "@deepgram/sdk";
 
-import { serve, skip, until, value } from "../server.js";
+import { lent, serve, skip, until, value } from "../server.js";
 
 const TEXT = "The museum is open until six.";
 const LONG = Array(8).fill(TEXT).join(" ");
@@ -11,7 +11,7 @@ const RATE = 24_000;
 const AURA = { model: "aura-2-ava-en", encoding: "linear16", sample_rate: RATE };
 const FLUX = { ...AURA, model: "flux-ava-en" };
 
-const plain = skip ? {} : await serve({ after });
+const plain = skip ? {} : await lent({ after }, "open");
 
 function client(url = plain.url, apiKey = "none") {
   const environment = { base: url, production: url.replace("http", "ws"), agent: "", agentRest: "" };

@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { ElevenLabsClient, ElevenLabsError } from "@elevenlabs/elevenlabs-js";
 
-import { serve, skip, until, value } from "../server.js";
+import { lent, serve, skip, until, value } from "../server.js";
 
 const TEXT = "The museum is open until six.";
 const LONG = Array(8).fill(TEXT).join(" ");
 const RATE = 24_000;
 const ASKED = { text: TEXT, modelId: "eleven_flash_v2_5", outputFormat: "pcm_24000" };
 
-const plain = skip ? {} : await serve({ after });
+const plain = skip ? {} : await lent({ after }, "open");
 
 function client(url = plain.url, apiKey = "none") {
   return new ElevenLabsClient({ apiKey, baseUrl: url, maxRetries: 0 });

@@ -8,7 +8,6 @@ import socket
 from collections.abc import AsyncIterator
 
 import pytest
-from listening import TEXT, audio, collected, read, say
 from livekit.agents import (
     APIConnectionError,
     APIConnectOptions,
@@ -17,6 +16,7 @@ from livekit.agents import (
     APITimeoutError,
     tts,
 )
+from livekit_rig import TEXT, audio, collected, read, say
 from serving import Server
 from stand_in import Peer, stand_in
 

@@ -6,9 +6,9 @@ import asyncio
 import socket
 
 import pytest
-from listening import assert_well_formed, collected, read, say
 from livekit.agents import APIConnectionError, APIConnectOptions
 from livekit.agents.tts import FallbackAdapter
+from livekit_rig import assert_well_formed, collected, read, say
 from serving import Server, serving
 
 from realtime_tts.adapters.livekit import TTS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from listening import ONCE, assert_well_formed, audio, collected, say, until_audio
+from livekit_rig import ONCE, assert_well_formed, audio, collected, say, until_audio
 from serving import Server
 from stand_in import Peer, stand_in
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from listening import (
+from livekit_rig import (
     DELTAS,
     ONCE,
     TEXT,

@@ -3,14 +3,14 @@ import { after, test } from "node:test";
 
 import OpenAI from "openai";
 
-import { serve, skip, until, value } from "../server.js";
+import { lent, serve, skip, until, value } from "../server.js";
 
 const TEXT = "The museum is open until six.";
 const LONG = Array(12).fill(TEXT).join(" ");
 const BEGINNINGS = { wav: "RIFF", flac: "fLaC", opus: "OggS", mp3: "\xff", aac: "\xff" };
 const KEY = "a-key-for-the-tests";
 
-const { url } = skip ? {} : await serve({ after });
+const { url } = skip ? {} : await lent({ after }, "open");
 
 function client(at = url, options = {}) {
   return new OpenAI({ baseURL: `${at}/v1`, apiKey: "none", maxRetries: 0, ...options });

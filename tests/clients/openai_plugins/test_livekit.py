@@ -3,15 +3,15 @@ HTTP; the framework's `StreamAdapter` makes them of deltas, as an agent does."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
+import livekit_turns
 import pytest
-from livekit.agents import APIError, APIStatusError
+from livekit.agents import APIError
 from livekit.agents.tts import StreamAdapter
 from livekit.plugins import openai
-from livekit_turns import LONG, ONCE, TEXT, is_speech, say, seconds
+from livekit_turns import LONG, TEXT, all_closed, is_speech, read, refusal, say
 from serving import Server
 
 ENDLESS = LONG.replace(". ", ", ") * 2  # one sentence, longer than the longest lead
@@ -20,22 +20,14 @@ MakeTts = Callable[..., openai.TTS]
 
 @pytest.fixture
 async def make(server: Server) -> AsyncIterator[MakeTts]:
-    """Plugins for a server; all closed at the end."""
-    made: list[openai.TTS] = []
+    """Plugins for a server."""
 
     def one(of: Server = server, **options: Any) -> openai.TTS:
         asked = {"voice": "ava", "api_key": of.api_key or "none"} | options
-        made.append(openai.TTS(base_url=f"{of.url}/v1", **asked))
-        return made[-1]
+        return openai.TTS(base_url=f"{of.url}/v1", **asked)
 
-    yield one
-    for each in made:
-        await each.aclose()
-
-
-async def whole(tts: openai.TTS, text: str = TEXT) -> list[Any]:
-    async with tts.synthesize(text, conn_options=ONCE) as stream:
-        return [event async for event in stream]
+    async with all_closed(one) as found:
+        yield found
 
 
 @pytest.mark.parametrize("model", ["gpt-4o-mini-tts", "tts-1"])
@@ -43,48 +35,34 @@ async def whole(tts: openai.TTS, text: str = TEXT) -> list[Any]:
 async def test_events_and_bodies_in_every_format(
     make: MakeTts, model: str, response_format: str
 ) -> None:
-    assert is_speech(await whole(make(model=model, response_format=response_format)))
+    assert is_speech(await read(make(model=model, response_format=response_format), TEXT))
 
 
 async def test_three_turns_of_deltas(make: MakeTts) -> None:
     tts = StreamAdapter(tts=make(response_format="pcm"))
-    for _ in range(3):
-        events = await say(tts)
-        assert is_speech(events)
-        assert len({event.request_id for event in events}) == 1 and events[-1].is_final
+    await livekit_turns.three_turns(tts)
     await tts.aclose()
 
 
 async def test_a_barge_in_and_the_next_turn(make: MakeTts, server: Server) -> None:
-    closed = 'tts_turns_total{reason="closed"}'
-    before = server.value(closed)
     tts = make(response_format="pcm")
-    async with tts.synthesize(ENDLESS, conn_options=ONCE) as stream:
-        await asyncio.wait_for(anext(aiter(stream)), 60)
-    assert is_speech(await whole(tts))
-    await asyncio.to_thread(server.until, closed, before + 1)
-    await asyncio.to_thread(server.until, "tts_open_turns", 0)
+    await livekit_turns.barge_in_and_next_turn(tts, server, reason="closed", text=ENDLESS)
 
 
 async def test_streams_in_parallel(make: MakeTts) -> None:
-    tts = make(response_format="pcm")
-    short, long = await asyncio.gather(whole(tts, "Yes."), whole(tts))
-    assert 0 < 2 * seconds(short) < seconds(long)
+    await livekit_turns.streams_in_parallel(make(response_format="pcm"))
 
 
 async def test_text_with_nothing_to_speak(make: MakeTts) -> None:
-    assert 0 < seconds(await whole(make(), "…")) < 0.5
+    await livekit_turns.nothing_to_speak(make())
 
 
 async def test_the_plugin_s_own_voice_is_the_default(make: MakeTts) -> None:
-    assert is_speech(await whole(make(voice=openai.tts.DEFAULT_VOICE)))
+    assert is_speech(await read(make(voice=openai.tts.DEFAULT_VOICE), TEXT))
 
 
 async def test_the_key_is_checked(make: MakeTts, keyed_server: Server) -> None:
-    assert is_speech(await whole(make(keyed_server)))
-    with pytest.raises(APIStatusError) as caught:
-        await whole(make(keyed_server, api_key="wrong"))
-    assert caught.value.status_code == 401
+    await livekit_turns.key_is_checked(make, keyed_server)
 
 
 @pytest.mark.parametrize(
@@ -94,14 +72,11 @@ async def test_the_key_is_checked(make: MakeTts, keyed_server: Server) -> None:
 async def test_what_cannot_be_had_is_an_error(
     make: MakeTts, wrong: dict[str, Any], told: str
 ) -> None:
-    with pytest.raises(APIStatusError, match=told) as caught:
-        await whole(make(**wrong))
-    assert caught.value.status_code == 400 and not caught.value.retryable
+    error = await refusal(read(make(**wrong), TEXT))
+    assert error.status_code == 400 and not error.retryable and told in str(error)
     with pytest.raises(APIError):
         await say(StreamAdapter(tts=make(**wrong)))
 
 
 async def test_a_busy_server_says_so(make: MakeTts, busy_server: Server) -> None:
-    with pytest.raises(APIStatusError) as caught:
-        await whole(make(busy_server))
-    assert caught.value.status_code == 429
+    await livekit_turns.busy_server_says_so(make(busy_server))

@@ -1,4 +1,4 @@
-"""What an agent does with a TTS, and what it hears."""
+"""What an agent does with somebody's TTS for LiveKit, and what it hears."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 from livekit.agents import APIConnectOptions, tts
 
-TEXT = "The museum is open until six, and the café until nine."
-DELTAS = ("The muse", "um is op", "en until six", ", and the caf", "é until ni", "ne.")
+TEXT = "The museum is open until six. The café is open until nine."
+DELTAS = ("The muse", "um is op", "en until six", ". The caf", "é is open until ni", "ne.")
 ONCE = APIConnectOptions(max_retry=0, timeout=60.0)
 
 Events = list[tts.SynthesizedAudio]

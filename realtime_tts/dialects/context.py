@@ -22,6 +22,7 @@ from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.server.deadline import Alarm
 from realtime_tts.server.speech import SpeechError
+from realtime_tts.server.turn_input import is_long
 from realtime_tts.server.websocket import SLOW_READER
 
 _MAX_SEGMENTS = 256  # that wait: a flood of flushes must not fill the memory
@@ -135,6 +136,14 @@ class SpeechContext:
             segment.stream.feed(text)
         self.touch()
         return segment
+
+    async def taken_in(self) -> None:
+        """Wait until what is being spoken has taken in all its text so far."""
+        first = self._segments[0] if self._segments else None
+        if first is not None and first.stream is None and is_long(first.text_chars):
+            await asyncio.sleep(0)  # our task is about to open the stream
+        if self._segments and self._segments[0].stream is not None:
+            await self._segments[0].stream.taken_in()
 
     def touch(self) -> None:
         """The client wants it to go on: its idle time begins anew."""
@@ -254,8 +263,7 @@ class SpeechContext:
             stream = self._host.open_stream(self, self._heard_at)
             with contextlib.closing(stream):
                 segment.stream = stream
-                for text in segment.pieces:
-                    stream.feed(text)
+                stream.feed("".join(segment.pieces))
                 if segment.ended:
                     stream.end()
                 segment.pieces.clear()

@@ -123,6 +123,10 @@ class SpeechSocket(JsonSocket, ContextEvents):
         self._leave_if_done()
         return True
 
+    async def taken_in(self) -> None:
+        for context in list(self.contexts.values()):
+            await context.taken_in()
+
     def _cancel(self, context_id: str, reason: str) -> None:
         context = self.contexts.pop(context_id)
         context.cancel(reason)

@@ -59,6 +59,7 @@ class JsonSocket(abc.ABC):
     def refusal(self, failure: TurnFailure) -> Messages:
         """What says that a message was refused, or why the socket is about to be closed."""
 
+    @abc.abstractmethod
     async def taken_in(self) -> None:
         """Wait until the message has been dealt with; only then the next one is heard."""
 

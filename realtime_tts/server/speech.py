@@ -68,9 +68,7 @@ class SpeechStream:
         self._turn = OnAirTurn(
             stream_id, stream_id, settings, engine, self._on_event, listener_free_at
         )
-        self._input = TurnInput(
-            self._turn, engine.rounds, clock, self._contained, self._end_text
-        )
+        self._input = TurnInput(self._turn, engine.rounds, clock, self._contained, self._end_text)
         self._times = SpeechTimes(settings.language)
         self._packets: deque[Packet] = deque()
         self._waiting_bytes = 0

@@ -32,7 +32,7 @@ class _Mark(Enum):
 
 
 class TurnInput:
-    """What a turn is given, in its order; `end_text` is called where the turn is to hear of its end.
+    """What a turn is given, in its order. `end_text` is called when it is to hear of the end.
 
     A text that comes together with its end is whole to the engine, which hears of it with the last
     slice; any other is given on as it comes. All that is done in a round is done in `contained()`.

@@ -154,7 +154,7 @@ class SpeechContext:
             await self._segments[0].stream.taken_in()
 
     def touch(self) -> None:
-        """The client wants it to go on: its idle time begins anew, but for a server that is going."""
+        """The client wants it to go on: its idle time begins anew; not in a drain."""
         if not self._draining:
             self._was_active()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import contextlib
 import json
@@ -45,6 +46,10 @@ from realtime_tts.server.session_settings import session_defaults, wire_limits
 from realtime_tts.server.speech import SpeechError, SpeechStream
 
 log = logging.getLogger(__name__)
+
+_NO_SOUND = b'"audio_base64": ""'
+_SOUND_BYTES = 3 * 65_536
+"""Of sound in one piece of a long answer; in base64 three bytes end a group."""
 
 
 def http_routes(front: Front, prefix: str) -> list[BaseRoute]:
@@ -136,7 +141,12 @@ async def _whole(stream: SpeechStream, encoder: Encoder) -> AsyncGenerator[bytes
         async for piece, span in pieces:
             sound += piece
             characters += [] if span is None else characters_of(span)
-    yield _object(bytes(sound), characters)
+    head, tail = _object(b"", characters).split(_NO_SOUND, 1)
+    yield head + _NO_SOUND[:-1]
+    for at in range(0, len(sound), _SOUND_BYTES):  # minutes of it at once would hold others up
+        yield base64.b64encode(sound[at : at + _SOUND_BYTES])
+        await asyncio.sleep(0)
+    yield _NO_SOUND[-1:] + tail
 
 
 def _object(sound: bytes, characters: list[Timed]) -> bytes:

@@ -132,6 +132,8 @@ class SpeechStream:
         stream failed, as soon as it did, and TimeoutError after `within` seconds without a packet.
         """
         self._handed_over()
+        if self._packets:  # who encodes one after another leaves room for others in between
+            await asyncio.sleep(0)
         async with asyncio.timeout(within):
             while not self._packets and not self._over:
                 self._changed.clear()

@@ -21,10 +21,14 @@ from realtime_tts.dialects.socket_writer import WriterFullError
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.server.deadline import Alarm
+from realtime_tts.server.front import GOING
 from realtime_tts.server.speech import SpeechError
+from realtime_tts.server.turn_input import is_long
 from realtime_tts.server.websocket import SLOW_READER
 
 _MAX_SEGMENTS = 256  # that wait: a flood of flushes must not fill the memory
+LULL_SECONDS = 3.0
+"""A context that was begun is waited for so long in a drain: more of its turn may come."""
 
 __all__ = ["ContextEvents", "Messages", "Segment", "SpeechContext"]
 
@@ -58,6 +62,7 @@ class SpeechContext:
         self.tag = tag
         self.ended = False
         """No more text comes."""
+        self._draining = False
         self.hold_seconds = hold_seconds
         """May be changed; counts from the next text on."""
         self._host = host
@@ -94,8 +99,10 @@ class SpeechContext:
 
     @property
     def busy(self) -> bool:
-        """Whether it must be waited for before the socket may go."""
-        return self.speaking or self._idle_seconds is not None
+        """Whether it must be waited for before the socket may go: not while it waits for its first
+        text, and a lasting one not between its texts either."""
+        begun = self._count > 0 and self._idle_seconds is not None
+        return self.speaking or self.ended or begun
 
     @property
     def waits(self) -> bool:
@@ -110,12 +117,14 @@ class SpeechContext:
     def feed(self, text: str) -> Segment | None:
         """Add text; not after `end`. Gives its segment; None for white space that begins nothing.
 
-        Raises RequestError if too much waits.
+        Raises RequestError if too much waits, SpeechError for a first text in a drain.
         """
         assert not self.ended, "text after the end of the context"
         if self._input is None and not text.strip():
             self._blank = self._blank or bool(text)
             return None
+        if self._draining and not self._count:
+            raise SpeechError(GOING)
         if self._chars + len(text) > self._max_chars:
             raise RequestError(
                 f"at most {self._max_chars} characters may wait to be spoken, and "
@@ -128,12 +137,25 @@ class SpeechContext:
             segment.pieces.append(text)
         else:
             segment.stream.feed(text)
-        self.touch()
+        self._was_active()
         return segment
 
+    async def taken_in(self) -> None:
+        """Wait until what is being spoken has taken in all its text so far."""
+        first = self._segments[0] if self._segments else None
+        if first is not None and first.stream is None and is_long(first.text_chars):
+            await asyncio.sleep(0)  # our task is about to open the stream
+        if self._segments and self._segments[0].stream is not None:
+            await self._segments[0].stream.taken_in()
+
     def touch(self) -> None:
-        """The client wants it to go on: its idle time begins anew."""
-        self._active_at = time.monotonic()
+        """The client wants it to go on: its idle time begins anew; not in a drain."""
+        if not self._draining:
+            self._was_active()
+
+    def drain(self) -> None:
+        """The server is going: takes no first text, and waits but `LULL_SECONDS` for more."""
+        self._draining = True
         self._alarm.set(self._due())
 
     def flush(self, tag: Any = None) -> Segment:
@@ -175,6 +197,10 @@ class SpeechContext:
             self._pump.cancel()
             self._fail(failure)
 
+    def _was_active(self) -> None:
+        self._active_at = time.monotonic()
+        self._alarm.set(self._due())
+
     def _begin(self) -> Segment:
         if len(self._segments) >= _MAX_SEGMENTS:
             raise RequestError(
@@ -197,6 +223,8 @@ class SpeechContext:
     def _due(self) -> float | None:
         if self._input is None:
             seconds = self._idle_seconds
+            if seconds is not None and self._draining:
+                seconds = min(seconds, LULL_SECONDS)
         else:
             # Text that waits behind other speech can as well wait for more.
             seconds = None if self._input.stream is None else self.hold_seconds
@@ -224,7 +252,7 @@ class SpeechContext:
                 if self._segments:
                     await self._speak(self._segments[0])
                     self._chars -= self._segments.popleft().text_chars
-                    self.touch()
+                    self._was_active()
                     self._host.segment_over()
                 else:
                     self._changed.clear()
@@ -249,8 +277,7 @@ class SpeechContext:
             stream = self._host.open_stream(self, self._heard_at)
             with contextlib.closing(stream):
                 segment.stream = stream
-                for text in segment.pieces:
-                    stream.feed(text)
+                stream.feed("".join(segment.pieces))
                 if segment.ended:
                     stream.end()
                 segment.pieces.clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 from contextlib import aclosing
@@ -31,6 +32,10 @@ from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.parsing import ProtocolError
 from realtime_tts.server.front import Front
 from realtime_tts.server.speech import SpeechStream
+
+_NO_SOUND = b'"audio_base64": ""'
+_SOUND_BYTES = 3 * 65_536
+"""Of sound in one piece of a long answer; in base64 three bytes end a group."""
 
 
 def http_routes(front: Front, prefix: str) -> list[BaseRoute]:
@@ -97,7 +102,12 @@ async def _whole(stream: SpeechStream, encoder: Encoder) -> Pieces:
         async for piece, span in pieces:
             sound += piece
             characters += [] if span is None else characters_of(span)
-    yield _object(bytes(sound), characters)
+    head, tail = _object(b"", characters).split(_NO_SOUND, 1)
+    yield head + _NO_SOUND[:-1]
+    for at in range(0, len(sound), _SOUND_BYTES):  # minutes of it at once would hold others up
+        yield base64.b64encode(sound[at : at + _SOUND_BYTES])
+        await asyncio.sleep(0)
+    yield _NO_SOUND[-1:] + tail
 
 
 def _object(sound: bytes, characters: list[Timed]) -> bytes:

@@ -32,7 +32,8 @@ from realtime_tts.server.websocket import ABORT_EXTENSION, READING_SECONDS, SLOW
 
 
 class JsonSocket(abc.ABC):
-    """One accepted socket. Subclasses fill in the hooks; they are plain calls, none may wait."""
+    """One accepted socket. Subclasses fill in the hooks; they are plain calls, and only `taken_in`
+    may wait."""
 
     def __init__(self, front: Front, websocket: WebSocket) -> None:
         self.front = front
@@ -57,6 +58,10 @@ class JsonSocket(abc.ABC):
     @abc.abstractmethod
     def refusal(self, failure: TurnFailure) -> Messages:
         """What says that a message was refused, or why the socket is about to be closed."""
+
+    @abc.abstractmethod
+    async def taken_in(self) -> None:
+        """Wait until the message has been dealt with; only then the next one is heard."""
 
     def received_bytes(self, data: bytes) -> None:
         """A binary frame. Raises RequestError to refuse it."""
@@ -127,6 +132,7 @@ class JsonSocket(abc.ABC):
                 self._active_at = time.monotonic()
                 with self._contained():
                     self._take(message)
+                    await self.taken_in()
             if time.monotonic() - turn_at > READING_SECONDS:
                 await asyncio.sleep(0)  # a burst of one client must not delay the others
                 turn_at = time.monotonic()

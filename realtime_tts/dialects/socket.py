@@ -26,12 +26,11 @@ from realtime_tts.protocol.messages import CloseCode
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.auth import echoed_subprotocol
 from realtime_tts.server.deadline import Alarm
-from realtime_tts.server.front import GOING_AWAY, Front
+from realtime_tts.server.front import GOING, GOING_AWAY, Front
 from realtime_tts.server.session_settings import chosen_settings
 from realtime_tts.server.speech import SpeechError, SpeechStream
 
 _KEY_SECONDS = 10.0  # for the first message, where it has to bring the key
-_GOING = TurnFailure(GOING_AWAY, "the server is shutting down", True, 1_000)
 
 
 class SpeechSocket(JsonSocket, ContextEvents):
@@ -104,7 +103,10 @@ class SpeechSocket(JsonSocket, ContextEvents):
         if len(self.contexts) >= self.max_contexts:
             message = f"{self.max_contexts} contexts are open on this socket; end one of them first"
             raise SpeechError(TurnFailure("too_many_contexts", message, True, 1_000))
-        self.front.admit(held=1 if after is not None or not self.contexts else 0)
+        if after is not None or not self.contexts:
+            self.front.admit(held=1)  # the socket's own place
+        else:
+            self.front.admit_more()
         self.front.check_speech(settings)
         hold = self.hold_seconds if hold_seconds is None else hold_seconds
         idle = self.front.config.limits.turn_idle_seconds
@@ -125,6 +127,10 @@ class SpeechSocket(JsonSocket, ContextEvents):
         self._cancel(context_id, "interrupted")
         self._leave_if_done()
         return True
+
+    async def taken_in(self) -> None:
+        for context in list(self.contexts.values()):
+            await context.taken_in()
 
     def _cancel(self, context_id: str, reason: str) -> None:
         context = self.contexts.pop(context_id)
@@ -215,15 +221,17 @@ class SpeechSocket(JsonSocket, ContextEvents):
         return sum(context.busy for context in self.contexts.values())
 
     def drain(self) -> None:
-        """Contexts that were begun may finish; then the socket is closed."""
+        """Contexts that were begun may finish; then the socket is closed, with none at once."""
         self._draining = True
         with self._contained():
+            for context in self.contexts.values():
+                context.drain()
             self._leave_if_done()
 
     def end(self) -> None:
         with self._contained():
             for context in list(self.contexts.values()):
-                context.fail(_GOING)
+                context.fail(GOING)
             self._leave_if_done()
 
     # SpeechContext: ContextHost.

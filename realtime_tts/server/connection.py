@@ -47,11 +47,10 @@ from realtime_tts.server.outbox import (
 )
 from realtime_tts.server.reporter import SessionReporter
 from realtime_tts.server.turn import OnAirTurn
+from realtime_tts.server.turn_input import TurnInput
 from realtime_tts.server.websocket import ABORT_EXTENSION, READING_SECONDS, SLOW_READER
 
 _REMEMBERED_TURNS = 4
-_SLICE = 1_000
-"""Characters of a text that are taken in at a time: sixteen thousand numbers take 0.2 s."""
 
 
 class Connection:
@@ -75,6 +74,7 @@ class Connection:
         self._clock = clock
         self._outbox: Outbox[OnAirTurn] = Outbox(max_outbox_bytes)
         self._turn: OnAirTurn | None = None
+        self._input: TurnInput | None = None  # of that turn
         self._past: deque[OnAirTurn] = deque(maxlen=_REMEMBERED_TURNS)
         self._utterances = 0
         self._alarm = Alarm(clock, self._on_time)
@@ -90,6 +90,7 @@ class Connection:
         finally:
             if self._turn is not None:
                 turn = self._turn
+                self._drop_input()
                 self._reporter.lost(turn.turn_id, turn.stats(), turn.text_chars)
             with self._contained():
                 self._carry_out(self.session.closed())
@@ -122,24 +123,12 @@ class Connection:
             text = message.get("text")
             raw: str | bytes = message["bytes"] if text is None else text
             with self._contained():
-                await self._carry_out_in_parts(self.session.receive(raw, self._clock()))
+                self._carry_out(self.session.receive(raw, self._clock()))
+            if self._input is not None:
+                await self._input.taken_in()  # a client's next message waits for its long text
             if self._clock() - turn_at > READING_SECONDS:
                 await asyncio.sleep(0)  # a burst of one client must not delay the others
                 turn_at = self._clock()
-
-    async def _carry_out_in_parts(self, effects: list[Effect]) -> None:
-        """A long text is taken in bit by bit. Its turn may be over in between: the rest is void."""
-        for effect in effects:
-            if not isinstance(effect, FeedText):
-                self._carry_out([effect])
-                continue
-            for start in range(0, len(effect.text), _SLICE):
-                if start:
-                    await asyncio.sleep(0)
-                    if self._turn is None or self._turn.turn_id != effect.turn_id:
-                        return
-                part = effect.text[start : start + _SLICE]
-                self._carry_out([FeedText(effect.turn_id, part)])
 
     def _carry_out(self, effects: list[Effect]) -> None:
         now = self._clock()
@@ -148,11 +137,11 @@ class Connection:
                 case Send(message):
                     self._send(message)
                 case FeedText(turn_id, text):
-                    self._on_air(turn_id).feed(text, now)
+                    self._input_of(turn_id).feed(text)
                 case FlushText(turn_id):
-                    self._on_air(turn_id).flush(now)
+                    self._input_of(turn_id).flush()
                 case EndText(turn_id):
-                    self._end_text(self._on_air(turn_id), now)
+                    self._input_of(turn_id).end()
                 case OpenTurn():
                     self._open(effect)
                 case InterruptTurn(turn_id, played_samples):
@@ -179,10 +168,15 @@ class Connection:
             self._on_event,
             listener_free_at=self._past[-1].heard_at() if self._past else None,
         )
+        self._input = TurnInput(
+            self._turn, self._engine.rounds, self._clock, self._contained, self._end_text
+        )
 
-    def _end_text(self, turn: OnAirTurn, now: float) -> None:
+    def _end_text(self) -> None:
+        turn = self._turn
+        assert turn is not None, "the input goes with its turn"
         was_over = turn.over  # by its speech: its TurnOver is on the way
-        if turn.end(now):
+        if turn.end(self._clock()):
             if turn.over and not was_over:  # all was spoken before, but the pause at the end
                 self._put_packets(turn, turn.last_packets())
                 self._outbox.put(TurnOver(turn))
@@ -194,6 +188,7 @@ class Connection:
     def _interrupt(self, turn: OnAirTurn, played_samples: int | None, now: float) -> None:
         """Silence first: the engine stops, unsent packets go, and only then comes the answer."""
         self._engine.cancel(turn.utterance_id)
+        self._drop_input()
         self._outbox.drop(turn)
         report = turn.silence(played_samples, now)
         self._retire(turn)
@@ -269,13 +264,23 @@ class Connection:
         assert self._turn is not None and self._turn.turn_id == turn_id, "not on the air"
         return self._turn
 
+    def _input_of(self, turn_id: str) -> TurnInput:
+        self._on_air(turn_id)
+        assert self._input is not None, "a turn on the air has an input"
+        return self._input
+
+    def _drop_input(self) -> None:
+        if self._input is not None:
+            self._input.drop()
+
     def _find(self, turn_id: str) -> OnAirTurn | None:
         known = [*self._past, self._turn]
         return next((turn for turn in known if turn and turn.turn_id == turn_id), None)
 
     def _retire(self, turn: OnAirTurn) -> None:
         turn.drop()  # one without speech has an encoder, too
-        self._turn = None
+        self._drop_input()
+        self._turn = self._input = None
         self._past.append(turn)
 
     # Time, and what goes wrong.
@@ -300,6 +305,7 @@ class Connection:
             self._carry_out(self.session.fail("internal", message, CloseCode.INTERNAL))
         except Exception:
             self._reporter.bug()
+        self._drop_input()
         if self._turn is not None:
             self._engine.cancel(self._turn.utterance_id)
         self._outbox.put(CloseItem(CloseCode.INTERNAL, "internal"))
@@ -307,6 +313,7 @@ class Connection:
     def _abort(self, reason: str) -> None:
         """Drop the socket; the reader is told and cleans up."""
         self._outbox.shut()
+        self._drop_input()
         if self._turn is not None:
             self._engine.cancel(self._turn.utterance_id)
         abort: Callable[[str], None] = self._socket.scope["extensions"][ABORT_EXTENSION]
@@ -314,13 +321,18 @@ class Connection:
 
     def _next_due(self) -> float | None:
         """When the session, or text that is held back, wants `_on_time`."""
-        text_due = None if self._turn is None else self._turn.text_deadline()
+        text_due = None if self._waiting_turn is None else self._waiting_turn.text_deadline()
         dues = [due for due in (self.session.next_deadline(), text_due) if due is not None]
         return min(dues, default=None)
+
+    @property
+    def _waiting_turn(self) -> OnAirTurn | None:
+        """The turn on the air, unless text of it is being taken in: then no text is held back."""
+        return None if self._input is None or self._input.busy else self._turn
 
     def _on_time(self) -> None:
         now = self._clock()
         with self._contained():
-            if self._turn is not None:
-                self._turn.poll(now)
+            if self._waiting_turn is not None:
+                self._waiting_turn.poll(now)
             self._carry_out(self.session.poll(now))

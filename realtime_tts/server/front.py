@@ -45,9 +45,15 @@ log = logging.getLogger(__name__)
 _MOST_STRANGERS = 64
 """Sockets of other APIs that may be open without having shown a key."""
 
+_SPARED_PART = 8
+"""An eighth of the places, at least one, is kept from sockets that have one already."""
+
+_FULL = "too_many_sessions"
+
 SERVER_NAME = f"realtime-tts {__version__}"
 
 GOING_AWAY = "going_away"
+GOING = TurnFailure(GOING_AWAY, "the server is shutting down", True, 1_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,15 +115,18 @@ class Front:
         finally:
             self._connections.discard(connection)
 
-    def _refusal(self, held: int = 0) -> Refusal | None:
+    def _refusal(self, held: int = 0, spared: int = 0) -> Refusal | None:
         if self.draining:
             return Refusal(GOING_AWAY, "the server is shutting down; try another", 1)
         reason = self.engine.not_ready()
         if reason is not None:
             return Refusal("not_ready", reason, 2)
-        if self.sessions - held >= self.config.limits.max_sessions:
-            message = f"all {self.config.limits.max_sessions} sessions are taken; try again later"
-            return Refusal("too_many_sessions", message, 5)
+        most = self.config.limits.max_sessions
+        if self.sessions - held >= most:
+            return Refusal(_FULL, f"all {most} sessions are taken; try again later", 5)
+        if self.sessions - held >= most - spared:
+            message = f"the last {spared} of {most} sessions are for other sockets; try again later"
+            return Refusal(_FULL, message, 5)
         return None
 
     async def _refuse(self, websocket: WebSocket, refusal: Refusal) -> None:
@@ -196,7 +205,7 @@ class Front:
         self.admit()
         if guest.places == 0 and self._guests.strangers >= _MOST_STRANGERS:
             message = f"{_MOST_STRANGERS} sockets have not shown their keys; try again later"
-            raise SpeechError(TurnFailure("too_many_sessions", message, True, 5_000))
+            raise SpeechError(TurnFailure(_FULL, message, True, 5_000))
         self._guests.add(guest)
         try:
             yield
@@ -208,7 +217,13 @@ class Front:
 
         `held`: places that the asker has already and would use.
         """
-        refusal = self._refusal(held)
+        self._raise(self._refusal(held))
+
+    def admit_more(self) -> None:
+        """The same for one more place of a socket that has one: the last eighth is not for it."""
+        self._raise(self._refusal(spared=-(-self.config.limits.max_sessions // _SPARED_PART)))
+
+    def _raise(self, refusal: Refusal | None) -> None:
         if refusal is not None:
             self.metrics.refused.labels(refusal.code).inc()
             event(log, logging.WARNING, "session.refused", code=refusal.code)
@@ -273,7 +288,7 @@ class Front:
         for connection in list(self._connections):
             connection.fail(GOING_AWAY, "the server is shutting down", CloseCode.GOING_AWAY)
         for stream in list(self._streams):
-            stream.fail(TurnFailure(GOING_AWAY, "the server is shutting down", True))
+            stream.fail(GOING)
         self._guests.end()
 
 

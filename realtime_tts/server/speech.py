@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from realtime_tts.audio.packets import Packet
 from realtime_tts.engine.interface import Audio, Ended, Event, Failed, Refused, Started
@@ -22,6 +23,7 @@ from realtime_tts.server.deadline import Alarm
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.reporter import SessionReporter
 from realtime_tts.server.turn import OnAirTurn
+from realtime_tts.server.turn_input import TurnInput
 from realtime_tts.text.speech_times import SpeechTimes, SpokenSpan
 
 __all__ = ["SpeechError", "SpeechStream", "SpokenSpan"]
@@ -66,6 +68,7 @@ class SpeechStream:
         self._turn = OnAirTurn(
             stream_id, stream_id, settings, engine, self._on_event, listener_free_at
         )
+        self._input = TurnInput(self._turn, engine.rounds, clock, self._contained, self._end_text)
         self._times = SpeechTimes(settings.language)
         self._packets: deque[Packet] = deque()
         self._waiting_bytes = 0
@@ -78,14 +81,21 @@ class SpeechStream:
     # Text.
 
     def feed(self, text: str) -> None:
-        """Add text; not after `end`."""
+        """Add text; not after `end`. A long one is taken in bit by bit: see `taken_in`."""
         self.text_chars += len(text)
         self._times.feed(text)
-        self._turn.feed(text, self._clock())
-        self._alarm.set(self._turn.text_deadline())
+        self._input.feed(text)
+        self._set_alarm()
+
+    async def taken_in(self) -> None:
+        """Wait until all text so far was taken in, or the stream has ended."""
+        await self._input.taken_in()
 
     def end(self) -> None:
-        """No more text. A text without anything to speak is over at once, without a packet."""
+        """No more text. A text without anything to speak is over without a packet."""
+        self._input.end()
+
+    def _end_text(self) -> None:
         if not self._turn.end(self._clock()):
             self._finish()
         elif self._turn.over and not self._over:  # all was spoken but the pause at the end
@@ -93,15 +103,25 @@ class SpeechStream:
             self._finish()
 
     def _on_time(self) -> None:
-        if self._over:
-            return
+        if not self._over and not self._input.busy:
+            with self._contained():
+                self._turn.poll(self._clock())
+
+    def _set_alarm(self) -> None:
+        """For text that is held back; while more is taken in, it is not held back."""
+        if not self._over and not self._input.busy:
+            self._alarm.set(self._turn.text_deadline())
+
+    @contextmanager
+    def _contained(self) -> Iterator[None]:
+        """One stream's fault ends that one, and keeps nothing from the others."""
         try:
-            self._turn.poll(self._clock())
+            yield
         except Exception:
             self._reporter.bug()
             self.fail(TurnFailure("internal", "a fault of the server", retryable=True))
         else:
-            self._alarm.set(self._turn.text_deadline())
+            self._set_alarm()
 
     # Sound.
 
@@ -112,6 +132,8 @@ class SpeechStream:
         stream failed, as soon as it did, and TimeoutError after `within` seconds without a packet.
         """
         self._handed_over()
+        if self._packets:  # who encodes one after another leaves room for others in between
+            await asyncio.sleep(0)
         async with asyncio.timeout(within):
             while not self._packets and not self._over:
                 self._changed.clear()
@@ -184,6 +206,7 @@ class SpeechStream:
 
     def _finish(self) -> None:
         self._over = True
+        self._input.drop()
         self._alarm.stop()
         self._changed.set()
 
@@ -202,12 +225,8 @@ class SpeechStream:
     # Engine → turn → packets.
 
     def _on_event(self, event: Event) -> None:
-        """One stream's fault must not keep the events of others from them."""
-        try:
+        with self._contained():
             self._take(event)
-        except Exception:
-            self._reporter.bug()
-            self.fail(TurnFailure("internal", "a fault of the server", retryable=True))
 
     def _take(self, event: Event) -> None:
         match event:

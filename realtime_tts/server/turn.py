@@ -67,6 +67,7 @@ class OnAirTurn:
         self._complete = False  # they are all the speech there is
         self._samples = 0  # of them handed to the writer
         self._first_text_at: float | None = None
+        self._unread = ""  # text that came and was not taken in
         self._settings = settings
         self._engine = engine
         self._on_event = on_event
@@ -92,14 +93,18 @@ class OnAirTurn:
 
     # Text.
 
-    def feed(self, text: str, now: float) -> None:
+    def feed(self, text: str, now: float, *, withhold: bool = False) -> None:
+        """`withhold`: the engine is told with the `end`, which is on its way."""
         if self._first_text_at is None:
             self._first_text_at = now
         self._text.feed(text, now)
-        self._give(now)
+        if not withhold:
+            self._give(now)
 
-    def flush(self, now: float) -> None:
+    def flush(self, now: float, *, withhold: bool = False) -> None:
         self._text.flush(now)
+        if withhold:
+            return
         self._give(now)
         if self._opened and not self._finished:
             self._engine.submit(Flush(self.utterance_id))
@@ -114,6 +119,10 @@ class OnAirTurn:
     def last_packets(self) -> list[Packet]:
         """For a turn that `end` has made over: the pause that it ends with."""
         return [*self._silence(), *self._packets.finish()]
+
+    def leave_unread(self, text: str) -> None:
+        """This came as well, and is not taken in any more."""
+        self._unread += text
 
     def poll(self, now: float) -> None:
         """Release text that was held back for long enough."""
@@ -263,7 +272,8 @@ class OnAirTurn:
             language=self._settings.language,
             parts=self._parts if len(self._parts) > 1 else (),
         )
-        return HeardReport(self._samples, played * 1000, text.spoken, text.remaining)
+        remaining = text.remaining + self._unread
+        return HeardReport(self._samples, played * 1000, text.spoken, remaining)
 
     def heard_at(self) -> float | None:
         """When the listener will have heard all of it; None if that is no matter."""
@@ -277,7 +287,7 @@ class OnAirTurn:
     @property
     def text_chars(self) -> int:
         """Characters of text that came so far."""
-        return len(self._text.source)
+        return len(self._text.source) + len(self._unread)
 
     def stats(self) -> TurnStats:
         return TurnStats(

@@ -10,9 +10,13 @@ once, and never beyond the audio that it is asked for.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import deque
 from typing import NamedTuple
 
 from realtime_tts.text.spoken import expected_durations, may_end_word
+
+_LOOK = 1_000
+"""Characters that are looked at together."""
 
 
 class SpokenSpan(NamedTuple):
@@ -24,11 +28,12 @@ class SpokenSpan(NamedTuple):
 
 
 class SpeechTimes:
-    """The text of one turn against its audio. Nothing is worked out before somebody asks."""
+    """The text of one turn against its audio. Nothing is worked out before somebody asks, and of
+    a long text no more than the audio has come to."""
 
     def __init__(self, language: str | None = None) -> None:
         self._language = language
-        self._fed: list[str] = []  # since the last look
+        self._fed: deque[str] = deque()  # not looked at yet
         self._text = ""  # looked at, and not given out yet
         self._ends: list[float] = []  # of its characters, in expected seconds of the whole speech
         self._expected = 0.0  # seconds of all text so far
@@ -36,14 +41,14 @@ class SpeechTimes:
 
     def feed(self, text: str) -> None:
         """Add text."""
-        self._fed.append(text)
+        self._fed.extend(text[at : at + _LOOK] for at in range(0, len(text), _LOOK))
 
     def take(self, played: float, in_all: float | None = None) -> SpokenSpan | None:
         """The text that is spoken by `played` seconds and was not given out yet, if there is any.
 
         `in_all`: seconds of the speech of all the text, when that is known.
         """
-        self._look()
+        self._look(played if in_all is None else None)
         over = in_all is not None and played >= in_all
         if not self._text or not (played > self._at or over):
             return None
@@ -64,10 +69,11 @@ class SpeechTimes:
         self._at = played
         return span
 
-    def _look(self) -> None:
-        text = "".join(self._fed)
-        self._fed.clear()
-        self._text += text
-        for seconds in expected_durations(text, self._language):
-            self._expected += seconds
-            self._ends.append(self._expected)
+    def _look(self, until: float | None) -> None:
+        """Up to the text that is expected to be spoken after `until`; None: all of it."""
+        while self._fed and (until is None or self._expected <= until):
+            text = self._fed.popleft()
+            self._text += text
+            for seconds in expected_durations(text, self._language):
+                self._expected += seconds
+                self._ends.append(self._expected)

@@ -15,11 +15,11 @@ than too much: an agent may repeat a word, but does not believe it said what nob
 
 from __future__ import annotations
 
+import re
 import unicodedata
-from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, takewhile
 from typing import NamedTuple
 
 from realtime_tts.text.characters import ZERO_WIDTH_JOINER, writes_without_spaces
@@ -43,6 +43,7 @@ _SCRIPT_SECONDS = (
     (0x20000, 0x3FFFF, 0.22),
 )
 _JAPANESE_IDEOGRAPH_SECONDS = 0.27  # two morae
+_KANA = re.compile("[\u3040-\u30ff]")
 _DIGIT_SECONDS = 0.28  # a word
 _SPACE_SECONDS = 0.05
 _SENTENCE_END_SECONDS = 0.35
@@ -97,11 +98,15 @@ def split_spoken(
     if parts:
         heard = _in_parts(heard, parts, pipeline)
     start, end, played, generated, complete = heard
-    ends = list(accumulate(expected_durations(pipeline.spoken[start:end], language)))
+    durations = expected_durations(pipeline.spoken[start:end], language)
     seconds = min(played, generated)
-    if complete and ends and generated > 0:
-        seconds = ends[-1] * played / generated
-    count = start + (bisect_right(ends, seconds) if seconds > 0 else 0)
+    if complete and generated > 0:
+        durations = list(durations)
+        seconds = sum(durations) * played / generated
+    ends = accumulate(durations)  # of a long text only as many as were heard
+    count = start
+    if seconds > 0:
+        count += sum(1 for _ in takewhile(lambda end: end <= seconds, ends))
     while count > start and not may_end_word(pipeline.spoken, count):
         count -= 1
     cut = _include_closing_marks(pipeline, count) if count else 0
@@ -141,11 +146,14 @@ def _include_closing_marks(pipeline: TextPipeline, count: int) -> int:
     return cut
 
 
-def expected_durations(text: str, language: str | None) -> list[float]:
-    japanese = (language or "").lower() in ("japanese", "ja") or any(
-        "\u3040" <= char <= "\u30ff" for char in text
-    )
-    return [_duration(char, japanese) for char in text]
+def expected_durations(text: str, language: str | None) -> Iterable[float]:
+    """Seconds of each character, worked out as they are taken."""
+    japanese = (language or "").lower() in ("japanese", "ja") or _has_kana(text)
+    return (_duration(char, japanese) for char in text)
+
+
+def _has_kana(text: str) -> bool:
+    return not text.isascii() and _KANA.search(text) is not None
 
 
 @lru_cache(maxsize=4096)

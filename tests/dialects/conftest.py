@@ -17,3 +17,4 @@ sys.modules[_spec.name] = _server  # dataclasses look their module up
 _spec.loader.exec_module(_server)
 
 speech, peer, eventually = _server.speech, _server.peer, _server.eventually
+slices = _server.slices

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from typing import Any
 
@@ -295,15 +296,37 @@ async def test_a_socket_may_hold_so_many_contexts(
 
 
 async def test_sockets_and_contexts_take_places(speech: Any) -> None:
-    config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=2))
+    config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=3))
     async with speech(config) as server:
         async with plain(server) as client:
             await client.send(id="a")
             await client.send(id="b")
             await client.send(id="c")
             assert (await client.next())["error"] == "too_many_sessions"
-            assert await server.status("websocket", PATH) == 429
+            async with plain(server):
+                assert await server.status("websocket", PATH) == 429
         await server.settled()
+
+
+@pytest.mark.parametrize(("most", "contexts"), [(3, 2), (8, 7), (9, 7), (17, 14)])
+async def test_the_last_eighth_of_the_places_is_not_for_sockets_that_have_one(
+    speech: Any, most: int, contexts: int
+) -> None:
+    """However many sockets run however many contexts, whoever comes finds a place."""
+    config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=most))
+    async with speech(config) as server, plain(server) as client:
+        for number in range(contexts):
+            await client.send(id=f"c{number}")
+        await client.send(id="one too many")
+        refused = await client.next()
+        assert refused["error"] == "too_many_sessions"
+        assert f"the last {most - contexts} of {most} sessions" in refused["message"]
+        async with contextlib.AsyncExitStack() as stack:
+            for _ in range(most - contexts):
+                newcomer = await stack.enter_async_context(plain(server))
+                await newcomer.send(text="Hi.", end=True)
+                await newcomer.until("done")
+            assert await server.status("websocket", PATH) == 429
 
 
 async def test_a_drain_lets_contexts_finish_and_closes(speech: Any, eventually: Any) -> None:

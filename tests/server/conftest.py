@@ -25,6 +25,7 @@ from realtime_tts.engine.inline import InlineEngine
 from realtime_tts.metrics import Metrics
 from realtime_tts.server.http import http_protocol
 from realtime_tts.server.run import RunningServer, running
+from realtime_tts.server.turn import OnAirTurn
 from realtime_tts.server.websocket import websocket_protocol
 from realtime_tts.text.stable_bpe import ALPHABET
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
@@ -240,6 +241,48 @@ def aim_at() -> Callable[..., AbstractAsyncContextManager[Aimed]]:
 def byte_tokenizer() -> Qwen2Tokenizer:
     """One token a byte, so that a test can count them."""
     return Qwen2Tokenizer({char: index for index, char in enumerate(ALPHABET)}, [])
+
+
+class Slices:
+    """The text that turns take in, and in which round of the event loop: a few characters each."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.seen: list[tuple[int, str]] = []
+        self._round = 0
+        take = OnAirTurn.feed
+
+        def feed(turn: OnAirTurn, text: str, now: float, **options: Any) -> None:
+            self.seen.append((self._round, text))
+            take(turn, text, now, **options)
+
+        monkeypatch.setattr(OnAirTurn, "feed", feed)
+        monkeypatch.setattr("realtime_tts.server.turn_input.SLICE", 5)
+        monkeypatch.setattr("realtime_tts.server.rounds.ROUND_SECONDS", 0.0)
+
+    async def count_rounds(self) -> None:
+        while True:
+            self._round += 1
+            await asyncio.sleep(0)
+
+    def joined(self) -> str:
+        return "".join(text for _, text in self.seen)
+
+    def largest(self) -> int:
+        return max(len(text) for _, text in self.seen)
+
+    def each_in_its_round(self) -> bool:
+        """Whether everything else had its turn between any two of them."""
+        rounds = [number for number, _ in self.seen]
+        return len(set(rounds)) == len(rounds)
+
+
+@pytest.fixture
+async def slices(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Slices]:
+    """Long texts are those of more than five characters; each round has time for one slice."""
+    one = Slices(monkeypatch)
+    task = asyncio.create_task(one.count_rounds())
+    yield one
+    task.cancel()
 
 
 @dataclass

@@ -54,11 +54,8 @@ async def test_text_in_pieces_gives_the_same_audio(speech: Any) -> None:
         assert heard[0] == heard[1] == heard[2]
 
 
-async def test_a_long_text_is_taken_in_bit_by_bit(
-    speech: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_long_text_is_taken_in_bit_by_bit(speech: Any, slices: Any) -> None:
     """It sounds as ever, what follows it comes behind it, and an end in the middle of it is one."""
-    monkeypatch.setattr("realtime_tts.server.connection._SLICE", 3)
     async with speech() as server:
         async with server.talk() as talker:
             await talker.send("text", turn_id="a", text="One long text, ")
@@ -68,11 +65,45 @@ async def test_a_long_text_is_taken_in_bit_by_bit(
             length = len("One long text, and its end.")
             assert len(b"".join(audio_of(first))) == 2 * FRAME_SAMPLES * length
             assert done_of(second)[0]["turn_id"] == "b"
+            assert slices.joined() == "One long text, and its end.Another."
+            assert slices.largest() == 5 and slices.each_in_its_round()
         async with server.talk() as talker:
             await talker.send("text", turn_id="c", text="word " * 300, end=True)
             server.running.front.end_sessions()
             assert (await talker.until("error"))[-1]["code"] == "going_away"
         await server.settled()
+
+
+async def test_a_long_text_that_comes_with_its_end_is_whole_to_the_engine(
+    speech: Any, slices: Any
+) -> None:
+    async with speech() as server, server.talk() as talker:
+        await talker.send("text", text="One long text, whole.", end=True)
+        seen = await talker.until("turn.done")
+        assert seen[0]["layout"] == "full_text"
+        assert len(slices.seen) == 5
+
+
+async def test_text_that_waited_in_the_queue_is_taken_in_bit_by_bit_too(
+    speech: Any, slices: Any, eventually: Any
+) -> None:
+    """An interrupt that comes in between leaves all of it to be said."""
+    long = "Some more words. " * 50
+    async with speech() as server, server.talk() as talker:
+        await talker.send("text", turn_id="a", text="One. ")
+        await talker.send("text", turn_id="b", text=long)
+        await talker.send("text", turn_id="b", text=long, end=True)
+        await talker.send("turn.end", turn_id="a")
+        await eventually(lambda: len(slices.seen) > 5)
+        await talker.send("interrupt")
+        interrupted = (await talker.until("turn.interrupted"))[-1]
+        assert interrupted["turn_id"] == "b"
+        assert (interrupted["text_spoken"], interrupted["text_remaining"]) == ("", long * 2)
+        assert slices.each_in_its_round() and len(slices.joined()) < len(long)
+        await talker.send("text", text="Next.", end=True)
+        await talker.until("turn.done")
+        assert done_of(await talker.until("turn.done"))[0]["reason"] == "complete"
+    await server.settled()
 
 
 async def test_turns_wait_for_each_other_and_never_mix(speech: Any) -> None:

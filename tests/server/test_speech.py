@@ -43,6 +43,30 @@ async def test_deltas_go_in_and_packets_come_out_before_the_text_is_complete(spe
         await server.settled()
 
 
+async def test_packets_that_lie_ready_are_taken_each_in_a_round_of_its_own(speech: Any) -> None:
+    """Encoding all of them in one would keep the packets of others from them."""
+    async with speech() as server:
+        stream = open_speech(server)
+        stream.feed("A text.")
+        stream.end()
+        await server.settled_engine()
+        rounds, packets, going = 0, 0, True
+
+        async def count() -> None:
+            nonlocal rounds
+            while going:
+                rounds += 1
+                await asyncio.sleep(0)
+
+        counting = asyncio.create_task(count())
+        while await stream.next(5) is not None:
+            packets += 1
+        going = False
+        await counting
+        stream.close()
+        assert packets > 5 and rounds >= packets
+
+
 async def test_text_that_the_filter_holds_is_released_by_the_clock(speech: Any) -> None:
     async with speech() as server:
         stream = open_speech(server)

@@ -1,0 +1,45 @@
+"""Rounds: long work of many, a little of it in each round of the event loop, everybody in turn."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+
+Step = Callable[[], bool]
+"""Does a little, and says whether there is more to do."""
+
+ROUND_SECONDS = 0.002
+"""After so long in one round everything else on the event loop has its turn."""
+
+
+class Rounds:
+    """Shared by all who have such work: a round is no longer for their number."""
+
+    def __init__(self) -> None:
+        self._steps: deque[Step] = deque()
+        self._called = False  # a round is to come
+
+    def add(self, step: Step) -> None:
+        """Call `step` in the rounds to come, until it says that it is done."""
+        self._steps.append(step)
+        self._call()
+
+    def _call(self) -> None:
+        if self._steps and not self._called:
+            self._called = True
+            asyncio.get_running_loop().call_soon(self._run)
+
+    def _run(self) -> None:
+        self._called = False
+        until = time.monotonic() + ROUND_SECONDS
+        try:
+            while self._steps:
+                step = self._steps.popleft()
+                if step():
+                    self._steps.append(step)
+                if time.monotonic() >= until:
+                    break
+        finally:
+            self._call()

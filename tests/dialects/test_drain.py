@@ -1,0 +1,161 @@
+"""A server that is going: who waits for text is told at once, who speaks is waited for."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+from asking import SLOW
+from cartesian import RAW, VOICE, cartesian
+from deepgrams import flux, speaking
+from elevens import eleven
+from omni import omni
+from plain import plain, sound_of
+from qwen_realtime import qwen_realtime
+
+from realtime_tts.config import LimitsConfig, ServerConfig
+from realtime_tts.dialects.json_socket import JsonSocket
+
+
+def stream_input(server: Any) -> Any:
+    return eleven(server, multi=False)
+
+
+@contextlib.asynccontextmanager
+async def native(server: Any) -> AsyncIterator[Any]:
+    async with server.talk() as talker:
+        yield talker
+
+
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The messages that sockets of other APIs have dealt with."""
+    messages: list[Any] = []
+    take = JsonSocket._take
+
+    def noting(socket: JsonSocket, message: Any) -> None:
+        take(socket, message)
+        messages.append(message)
+
+    monkeypatch.setattr(JsonSocket, "_take", noting)
+    return messages
+
+
+EMPTY_TRANSCRIPT = {
+    "transcript": "", "voice": VOICE, "output_format": RAW, "context_id": "a", "continue": True,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("connect", "message"),
+    [
+        (native, None),
+        (cartesian, None),
+        (cartesian, EMPTY_TRANSCRIPT),
+        (eleven, None),
+        (eleven, {"text": " ", "context_id": "a"}),
+        (stream_input, None),
+        (stream_input, {"text": " "}),
+        (speaking, None),
+        (speaking, {"type": "Flush"}),
+        (flux, None),
+        (qwen_realtime, None),
+        (qwen_realtime, {"type": "session.update", "session": {"mode": "server_commit"}}),
+        (omni, None),
+        (omni, {"type": "session.config", "stream_audio": True}),
+        (plain, None),
+        (plain, {"text": ""}),
+    ],
+)
+async def test_who_only_waits_for_text_is_told_at_once(
+    speech: Any,
+    eventually: Any,
+    taken: list[Any],
+    connect: Callable[..., Any],
+    message: dict[str, Any] | None,
+) -> None:
+    config = ServerConfig(port=0, limits=LimitsConfig(turn_idle_seconds=3_600))
+    async with speech(config) as server, connect(server) as client:
+        if message is not None:
+            await client.socket.send(json.dumps(message))
+            await eventually(lambda: taken)
+        server.running.front.drain()
+        async with asyncio.timeout(30):
+            await client.rest()
+        assert client.socket.close_code == 1001
+        await server.settled()
+
+
+async def test_who_has_not_shown_a_key_is_told_at_once(speech: Any) -> None:
+    config = ServerConfig(port=0, api_keys=("a-key-of-the-test",))
+    async with speech(config) as server, eleven(server) as client:
+        server.running.front.drain()
+        await client.rest()
+        assert client.socket.close_code == 1001
+
+
+async def test_a_context_that_was_begun_is_waited_for_as_long_as_for_a_pause(
+    speech: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its turn may go on. It ends as ever, and then the socket closes."""
+    monkeypatch.setattr("realtime_tts.dialects.context.LULL_SECONDS", 3_600)
+    async with speech() as server, plain(server) as client:
+        await client.send(id="a", text="A part, ", flush=1)
+        await client.until("segment")
+        server.running.front.drain()
+        await client.send(id="a", text="and another.", flush=2)
+        assert sound_of(await client.until("segment"))
+        monkeypatch.setattr("realtime_tts.dialects.context.LULL_SECONDS", 0.05)
+        await client.send(id="a", text="The last.", flush=3)
+        seen = await client.rest()
+        assert seen[-1] == {"id": "a", "done": True}
+        assert client.socket.close_code == 1001
+        await server.settled()
+
+
+async def test_one_that_has_waited_for_longer_is_ended_at_once(
+    speech: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("realtime_tts.dialects.context.LULL_SECONDS", 0.0)
+    async with speech() as server, eleven(server) as client:
+        await client.send(text="Something.", context_id="a", flush=True)
+        while not server.value("tts_turns_total", reason="complete"):
+            await client.next()
+        server.running.front.drain()
+        seen = await client.rest()
+        assert seen[-1]["isFinal"] and seen[-1]["contextId"] == "a"
+        assert client.socket.close_code == 1001
+        await server.settled()
+
+
+async def test_nothing_is_begun_beside_speech_that_is_waited_for(
+    speech: Any, eventually: Any, taken: list[Any]
+) -> None:
+    async with speech(engine=SLOW) as server, plain(server) as client:
+        await client.send(id="empty")
+        await client.send(id="a", text="A sentence of some length.", end=True)
+        await client.until("sound")
+        server.running.front.drain()
+        await client.send(id="empty", text="Too late.", end=True)
+        seen = await client.rest()
+        assert [m["error"] for m in seen if "error" in m] == ["going_away"]
+        assert {"id": "a", "done": True} in seen
+        assert client.socket.close_code == 1001
+
+
+async def test_a_server_with_sockets_that_wait_does_not_wait_for_its_deadline(speech: Any) -> None:
+    """The whole way: the drain that a signal asks for ends as soon as all are told."""
+    async with speech(ServerConfig(port=0, drain_seconds=3_600)) as server:
+        async with native(server) as one, eleven(server) as two, speaking(server) as three:
+            await two.send(text=" ", context_id="a")
+            server.running.server.request_drain()
+            for client in (one, two, three):
+                await client.rest()
+                assert client.socket.close_code == 1001
+            async with asyncio.timeout(30):
+                while not server.running.server.should_exit:  # noqa: ASYNC110
+                    await asyncio.sleep(0.01)

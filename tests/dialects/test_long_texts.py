@@ -1,0 +1,111 @@
+"""Long texts over the other APIs: taken in bit by bit, in order, each client's before its next."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from asking import speech_of
+from plain import PlainSocket, plain, sound_of
+
+from realtime_tts.text.pipeline import TextPipeline
+
+LONG = "Quite some words. "
+FRAME = 3_840  # bytes: one token of one byte, as the fake engine speaks it
+
+
+async def test_a_sockets_text_is_taken_in_between_the_packets_of_others(
+    speech: Any, slices: Any
+) -> None:
+    async with speech() as server, plain(server) as client, plain(server) as other:
+        await client.send(text=LONG, flush=1)
+        await client.send(text="After it.", end=True)
+        await other.send(text="Hello there.", end=True)
+        assert len(sound_of(await other.until("done"))) == len("Hello there.") * FRAME
+        seen = await client.until("done")
+        assert len(sound_of(seen)) == len(LONG + "After it.") * FRAME
+        assert [message["segment"] for message in seen if "segment" in message] == [0, 1]
+        assert slices.largest() == 5 and slices.each_in_its_round()
+        await server.settled_engine()
+
+
+async def test_the_next_message_waits_until_a_text_was_taken_in(
+    speech: Any, slices: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the first message of a context, and in one for speech that is under way."""
+    taken: list[int] = []
+    received = PlainSocket.received
+
+    def noting(socket: PlainSocket, message: dict[str, Any]) -> None:
+        taken.append(len(slices.joined()))
+        received(socket, message)
+
+    monkeypatch.setattr(PlainSocket, "received", noting)
+    async with speech() as server, plain(server) as client:
+        for text in (LONG, LONG, ""):
+            await client.send(text=text, end=not text)
+        await client.until("done")
+    assert taken == [0, len(LONG), 2 * len(LONG)]
+    await server.settled()
+
+
+async def test_a_text_that_waited_behind_speech_is_taken_in_bit_by_bit(
+    speech: Any, slices: Any
+) -> None:
+    async with speech() as server, plain(server) as client:
+        await client.send(text="First.", flush=1)
+        for _ in range(3):
+            await client.send(text=LONG)
+        await client.send(end=True)
+        seen = await client.until("done")
+        assert len(sound_of(seen)) == len("First." + (LONG * 3)) * FRAME
+        assert slices.largest() == 5 and slices.each_in_its_round()
+
+
+async def test_who_goes_in_the_middle_leaves_nothing_behind(
+    speech: Any, slices: Any, eventually: Any
+) -> None:
+    async with speech() as server:
+        async with plain(server) as client:
+            await client.send(text=LONG * 100)
+            await eventually(lambda: len(slices.seen) > 10)
+            server.running.front.end_sessions()
+            assert (await client.until("error"))[-1]["error"] == "going_away"
+            count = len(slices.seen)
+            await asyncio.gather(*(asyncio.sleep(0) for _ in range(20)))
+            assert len(slices.seen) == count < len(LONG) * 10
+        await server.settled()
+
+
+async def test_a_bug_in_the_middle_ends_that_one_alone(
+    speech: Any, slices: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with speech() as server, plain(server) as client:
+        feed = TextPipeline.feed
+
+        def fails(pipeline: TextPipeline, text: str, now: float) -> Any:
+            if "bug" in text:
+                raise RuntimeError("on purpose")
+            return feed(pipeline, text, now)
+
+        monkeypatch.setattr(TextPipeline, "feed", fails)
+        await client.send(id="a", text="12345bug..12345")
+        await client.send(id="b", text="Hello there.", end=True)
+        seen = await client.until("done", "b")
+        assert {"id": "a", "error": "internal"} in seen
+        assert len(sound_of(seen, "b")) == len("Hello there.") * FRAME
+        await server.settled_engine()
+
+
+async def test_a_requests_text_is_taken_in_bit_by_bit_and_is_whole_to_the_engine(
+    speech: Any, slices: Any
+) -> None:
+    async with speech() as server:
+        commands = server.spy_on_commands()
+        answer = await speech_of(server, LONG, response_format="pcm")
+        assert len(answer.content) == len(LONG) * FRAME
+        assert slices.joined() == LONG
+        assert slices.largest() == 5 and slices.each_in_its_round()
+        names = [type(command).__name__ for command in commands]
+        assert names[:3] == ["Open", "Append", "Finish"]

@@ -104,7 +104,7 @@ def split_spoken(
     count = start + (bisect_right(ends, seconds) if seconds > 0 else 0)
     while count > start and not may_end_word(pipeline.spoken, count):
         count -= 1
-    cut = _include_closing_marks(pipeline, count) if count else 0
+    cut = source_cut(pipeline, count)
     return SpokenSplit(source[:cut], source[cut:])
 
 
@@ -131,8 +131,10 @@ def _in_parts(heard: _Heard, parts: Sequence[SpokenPart], pipeline: TextPipeline
     return _Heard(last.start, end, played - last.pause, last.generated, heard.complete)
 
 
-def _include_closing_marks(pipeline: TextPipeline, count: int) -> int:
+def source_cut(pipeline: TextPipeline, count: int) -> int:
     """The end in the source of the first `count` characters, with the marks that close them."""
+    if not count:
+        return 0
     source = pipeline.source
     cut = pipeline.source_offset(count)
     next_start = pipeline.source_start(count)

@@ -26,6 +26,7 @@ from realtime_tts.engine.interface import (
     Refused,
 )
 from realtime_tts.protocol.effects import HeardReport, TurnFailure, TurnStats
+from realtime_tts.protocol.messages import TurnWords, Word
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.engine_host import EngineHost, EventHandler
 from realtime_tts.server.formats import format_of
@@ -62,6 +63,7 @@ class OnAirTurn:
         """Nothing of the turn follows but the packets already given."""
         self.reason = "complete"
         self.failure: TurnFailure | None = None
+        self._tells_words = settings.word_times == "on"
         self.text_tokens = 0  # given to the engine
         self._held_seconds = 0.0
         self._generated = 0  # samples that came from the engine
@@ -132,7 +134,7 @@ class OnAirTurn:
         segment = self._text.segments[self._at]
         while segment.closed and not segment.has_speech:
             if self._at + 1 == len(self._text.segments):
-                self.over = not self._opened
+                self.over = self._complete = not self._opened
                 return
             segment = self._next_segment()
         if segment.ids and segment.has_speech:  # only punctuation: it need not hear of it yet
@@ -260,7 +262,20 @@ class OnAirTurn:
 
     def take_words(self) -> list[SpokenSpan]:
         """The words that became spoken with the packets taken since the last call, by estimate."""
+        if not self._samples:
+            return []  # also of a text with nothing to speak
         return self._spoken.take(self._samples / self._playback.sample_rate, self._in_all())
+
+    def words_due(self) -> TurnWords | None:
+        """The same for a client that asked for it; None if there is nothing to tell."""
+        spans = self.take_words() if self._tells_words else []
+        if not spans:
+            return None
+        words = [
+            Word(text=text, start_ms=round(start * 1000, 1), end_ms=round(end * 1000, 1))
+            for text, start, end in spans
+        ]
+        return TurnWords(turn_id=self.turn_id, words=tuple(words))
 
     def heard_at(self) -> float | None:
         """When the listener will have heard all of it; None if that is no matter."""

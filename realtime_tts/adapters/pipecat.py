@@ -75,8 +75,8 @@ class RealtimeTTSService(ContextService):
         on_speech_interrupted: an interruption was answered by the server: the service, and an
             `Interrupted` with `text_spoken` and `text_remaining`, an estimate to about a word.
 
-    Pipecat gets a TTSTextFrame for each word, when it is heard by the server's estimate; so after an
-    interruption the LLM's context holds what was heard.
+    Pipecat gets a TTSTextFrame for each word, when it is heard by the server's estimate; so after
+    an interruption the LLM's context holds what was heard.
     """
 
     Settings: ClassVar[type[RealtimeTTSSettings]] = RealtimeTTSSettings

@@ -31,7 +31,6 @@ try:
         InterruptionFrame,
     )
     from pipecat.processors.frame_processor import FrameDirection
-    from pipecat.services.settings import TTSSettings
     from pipecat.services.tts_service import TextAggregationMode
     from pipecat.transcriptions.language import Language
     from pipecat.utils.tracing.service_decorators import traced_tts
@@ -39,11 +38,9 @@ try:
     from realtime_tts.adapters.pipecat_audio import Resampler
     from realtime_tts.adapters.pipecat_contexts import ContextService
     from realtime_tts.adapters.pipecat_settings import (
-        OPTIONS,
         RealtimeTTSSettings,
         server_language,
         session_options,
-        with_all_sampling,
     )
 except ImportError as error:
     raise ImportError(
@@ -130,10 +127,8 @@ class RealtimeTTSService(ContextService):
             settings=initial,
             **kwargs,
         )
-        self._utterances: dict[str, Utterance] = {}
         self._last: tuple[str, Utterance] | None = None
         self._room = asyncio.Semaphore(_TURNS_AT_THE_SERVER)
-        self._applying: asyncio.Task[None] | None = None
         self._interrupts: set[asyncio.Task[None]] = set()
         self._bot_speaking = False
         self._register_event_handler("on_speech_interrupted")
@@ -280,33 +275,3 @@ class RealtimeTTSService(ContextService):
             return
         if report is not None and report.text_remaining:
             await self._call_event_handler("on_speech_interrupted", report)
-
-    # Settings
-
-    async def _update_settings(self, delta: TTSSettings) -> dict[str, Any]:
-        """Change settings for the speech that begins after this; what has begun keeps its own."""
-        changed = await super()._update_settings(with_all_sampling(self._settings, delta))
-        previous = {name: old for name, old in changed.items() if name in OPTIONS}
-        self._warn_unhandled_updated_settings(changed.keys() - previous.keys())
-        if previous and not self._closed:
-            options = session_options(self._settings)
-            earlier = list(self._utterances.values())
-            applying = self._apply(options, previous, earlier, self._applying)
-            self._applying = self._spawn(applying, "settings")
-        return changed
-
-    async def _apply(
-        self,
-        options: dict[str, Any],
-        previous: dict[str, Any],
-        earlier: list[Utterance],
-        before: asyncio.Task[None] | None,
-    ) -> None:
-        """Give the server the changed `options`, when `earlier` has begun with the old ones."""
-        if before is not None:
-            await asyncio.wait([before])
-        for utterance in earlier:
-            await utterance.wait_begun()
-        await self._change(options, previous)
-        if not self._utterances:
-            await self._link.close_retired()

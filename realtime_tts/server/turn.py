@@ -26,11 +26,12 @@ from realtime_tts.engine.interface import (
     Refused,
 )
 from realtime_tts.protocol.effects import HeardReport, TurnFailure, TurnStats
-from realtime_tts.protocol.messages import TurnWords, Word
+from realtime_tts.protocol.messages import TurnWords
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.engine_host import EngineHost, EventHandler
 from realtime_tts.server.formats import format_of
-from realtime_tts.server.turn_settings import number_language, utterance_spec
+from realtime_tts.server.turn_settings import number_language, utterance_spec, voice_of
+from realtime_tts.server.turn_words import turn_words
 from realtime_tts.text.lexicon import lexicon_for
 from realtime_tts.text.pipeline import TextPipeline, TextSegment
 from realtime_tts.text.speech_times import SpokenSpan
@@ -89,7 +90,8 @@ class OnAirTurn:
             language=number_language(settings, engine),
             lexicon=lexicon_for(settings.lexicon),
         )
-        self._spoken = SpokenText(self._text, settings.language)
+        pace = engine.paces.of(voice_of(settings))
+        self._spoken = SpokenText(self._text, settings.language, pace)
         self._packets = packets_in(format_of(settings.audio))
         self._playback = Playback(listener_free_at=listener_free_at)
 
@@ -201,6 +203,8 @@ class OnAirTurn:
         """
         if isinstance(event, Ended):
             self._held_seconds = self._held_before + event.held_seconds
+            if event.reason == "complete":
+                self._engine.paces.learn(voice_of(self._settings), *self._spoken.measured())
             if event.reason == "complete" and self._at + 1 < len(self._text.segments):
                 return self._go_on(now)
             self._complete = True
@@ -268,14 +272,7 @@ class OnAirTurn:
 
     def words_due(self) -> TurnWords | None:
         """The same for a client that asked for it; None if there is nothing to tell."""
-        spans = self.take_words() if self._tells_words else []
-        if not spans:
-            return None
-        words = [
-            Word(text=text, start_ms=round(start * 1000, 1), end_ms=round(end * 1000, 1))
-            for text, start, end in spans
-        ]
-        return TurnWords(turn_id=self.turn_id, words=tuple(words))
+        return turn_words(self.turn_id, self.take_words()) if self._tells_words else None
 
     def heard_at(self) -> float | None:
         """When the listener will have heard all of it; None if that is no matter."""

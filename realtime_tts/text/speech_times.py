@@ -2,10 +2,10 @@
 
 The model does not say which text a frame of audio speaks, and nothing here listens to it. The
 rule is that of `spoken.py`: every spoken character has an expected duration by its script. While
-more speech may come, as much text counts as spoken as that many seconds usually hold; once the
-speech of a part is complete, its text is spread over it in proportion. Words are given out in
-order, once, and never beyond the audio that is asked about; what was given out is not taken back,
-so words are squeezed or wait where the first guess turns out wrong.
+more speech may come, as much text counts as spoken as that many seconds usually hold at the voice's
+pace; once the speech of a part is complete, its text is spread over it in proportion. Words are
+given out in order, once, and never beyond the audio that is asked about; what was given out is not
+taken back, so words are squeezed or wait where the first guess turns out wrong.
 """
 
 from __future__ import annotations
@@ -30,12 +30,15 @@ class SpokenSpan(NamedTuple):
 class SpeechTimes:
     """The words of one turn against its audio. Nothing is worked out before somebody asks.
 
-    `language` ("Japanese") refines durations.
+    `language` ("Japanese") refines durations; `pace`: seconds of audio for an expected second.
     """
 
-    def __init__(self, pipeline: TextPipeline, language: str | None = None) -> None:
+    def __init__(
+        self, pipeline: TextPipeline, language: str | None = None, pace: float = 1.0
+    ) -> None:
         self._pipeline = pipeline
         self._language = language
+        self._pace = pace
         self._part = 0  # the one whose words are given out
         self._start = 0  # where in the spoken text it begins
         self._before = 0.0  # seconds of audio before it
@@ -84,10 +87,10 @@ class SpeechTimes:
         if not over and played <= max(begin, self._at):
             return []
         self._measure(end)
-        pace = 1.0  # expected seconds in a second of audio
+        rate = 1 / self._pace  # expected seconds in a second of audio
         if stop is not None and stop > begin:
-            pace = self._ends[-1] / (stop - begin)
-        count = end if over else self._heard((played - begin) * pace, stop is not None)
+            rate = self._ends[-1] / (stop - begin)
+        count = end if over else self._heard((played - begin) * rate, stop is not None)
         marks = self._marks(count, to_the_end=over and last)
         if not marks:
             return []
@@ -96,9 +99,9 @@ class SpeechTimes:
         first = max(begin, self._at)
         reached = stop if over and stop is not None else played
         opens, closes = first, reached
-        if pace > 0:
-            opens = max(first, begin + ends[0] / pace)
-            closes = reached if over else min(begin + ends[-1] / pace, reached)
+        if rate > 0:
+            opens = max(first, begin + ends[0] / rate)
+            closes = reached if over else min(begin + ends[-1] / rate, reached)
         if closes <= opens:  # the speech is faster than was believed
             opens, closes = first, max(first, reached)
         words = self._spread(marks, ends, opens, closes)

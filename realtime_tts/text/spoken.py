@@ -6,7 +6,8 @@ generated, and the text. Every spoken character c has an expected duration d(c) 
 
 - Generation complete: the text fills the audio, so heard = D * played / generated. In a text of
   one script this is nearly the proportion of characters.
-- Not complete: heard = played, at the expected rate, and at most D.
+- Not complete: heard = played / pace, and at most D. The pace is what the voice usually takes for
+  an expected second (`pace.py`).
 
 The characters whose durations sum up to `heard` are counted as spoken, back to the last end of a
 word (any character, where words are not separated by spaces). The estimate rather says too little
@@ -77,12 +78,14 @@ def split_spoken(
     complete: bool = False,
     language: str | None = None,
     parts: Sequence[SpokenPart] = (),
+    pace: float = 1.0,
 ) -> SpokenSplit:
     """Split `pipeline.source` at what was heard.
 
     `parts`: where the turn has pauses, its segments that were begun; all but the last are complete.
     `played` and `generated` are seconds of this turn's audio; `complete` says that the text was
-    finished and that no more audio will be generated. `language` ("Japanese") refines durations.
+    finished and that no more audio will be generated. `language` ("Japanese") refines durations;
+    `pace`: seconds of audio for an expected second, while generation is not complete.
 
     Nothing played means nothing spoken; all played of a complete generation means all spoken. More
     played never means less spoken.
@@ -98,7 +101,7 @@ def split_spoken(
         heard = _in_parts(heard, parts, pipeline)
     start, end, played, generated, complete = heard
     ends = list(accumulate(expected_durations(pipeline.spoken[start:end], language)))
-    seconds = min(played, generated)
+    seconds = min(played, generated) / pace
     if complete and ends and generated > 0:
         seconds = ends[-1] * played / generated
     count = start + (bisect_right(ends, seconds) if seconds > 0 else 0)

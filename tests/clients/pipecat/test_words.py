@@ -11,14 +11,21 @@ from pipecat.frames.frames import (
     InterruptionFrame,
     LLMFullResponseStartFrame,
     LLMTextFrame,
+    OutputAudioRawFrame,
+    StartFrame,
     TTSAudioRawFrame,
     TTSSpeakFrame,
     TTSStoppedFrame,
     TTSTextFrame,
 )
+from pipecat.pipeline.pipeline import Pipeline
+from pipecat.processors.aggregators.llm_context import LLMContext
+from pipecat.processors.aggregators.llm_response_universal import LLMContextAggregatorPair
 from pipecat.services.tts_service import TextAggregationMode
+from pipecat.transports.base_output import BaseOutputTransport
+from pipecat.transports.base_transport import TransportParams
 from pipecat.utils.string import TextPartForConcatenation, concatenate_aggregated_text
-from pipecat_rig import Rig, pipeline, response
+from pipecat_rig import PATIENCE, Rig, pipeline, response
 from serving import Server, serving
 
 from realtime_tts.adapters.pipecat import RealtimeTTSService
@@ -121,6 +128,44 @@ async def test_the_next_context_counts_from_its_own_sound(fake: Server) -> None:
     assert [frame.text for frame in words] == ["One", "two", "three.", "Four", "five", "six."]
     assert [frame.pts for frame in words] == sorted(frame.pts for frame in words)
     assert len({frame.context_id for frame in words}) == 2
+
+
+class Loudspeaker(BaseOutputTransport):
+    """Plays in real time, to nobody. `played`: seconds so far."""
+
+    def __init__(self) -> None:
+        super().__init__(TransportParams(audio_out_enabled=True, audio_out_sample_rate=24_000))
+        self.played = 0.0
+        self.reached = asyncio.Event()
+
+    async def start(self, frame: StartFrame) -> None:
+        await super().start(frame)
+        await self.set_transport_ready(frame)
+
+    async def write_audio_frame(self, frame: OutputAudioRawFrame) -> bool:
+        seconds = len(frame.audio) / 2 / 24_000
+        await asyncio.sleep(seconds)
+        self.played += seconds
+        if self.played > 2:
+            self.reached.set()
+        return True
+
+
+async def test_after_an_interruption_the_context_holds_what_was_heard(fake: Server) -> None:
+    """By the framework's own transport and aggregator; the speech is sent far ahead."""
+    context = LLMContext()
+    assistant = LLMContextAggregatorPair(context).assistant()
+    loudspeaker = Loudspeaker()
+    chain = Pipeline([service(fake.url), loudspeaker, assistant])
+    async with pipeline(chain) as rig:
+        await rig.send(*response(*TOKENS))
+        async with asyncio.timeout(PATIENCE):
+            await loudspeaker.reached.wait()
+        await rig.send(InterruptionFrame())
+        await rig.until(lambda: context.messages)
+    (message,) = context.messages
+    assert TEXT.startswith(message["content"])
+    assert 2 <= len(message["content"].split()) < len(TEXT.split())
 
 
 def test_scripts_without_spaces_are_known() -> None:

@@ -32,7 +32,7 @@ from realtime_tts.protocol.effects import (
     ReportPlayed,
     Send,
 )
-from realtime_tts.protocol.messages import CloseCode, ServerMessage
+from realtime_tts.protocol.messages import CloseCode, ServerMessage, TurnWords
 from realtime_tts.protocol.parsing import encode
 from realtime_tts.protocol.session import Session
 from realtime_tts.server.deadline import Alarm
@@ -84,8 +84,9 @@ class Connection:
         """Serve the socket until it closes; leaves nothing running in the engine."""
         self._reporter.opened()
         sending = Writer(
-            self._socket, self._outbox, self._reporter, self._clock, self._on_turn_over
-        )
+            self._socket, self._outbox, self._reporter, self._clock, self._words_due,
+            self._on_turn_over,
+        )  # fmt: skip
         writer = asyncio.create_task(sending.run(), name=f"writer-{self._id}")
         try:
             with self._contained():
@@ -236,6 +237,14 @@ class Connection:
             self._carry_out(self.session.turn_started(turn.turn_id, turn.layout))
         for data, samples in due:
             self._outbox.put(Packet(turn, data, samples))
+
+    # From the writer.
+
+    def _words_due(self, turn: OnAirTurn) -> TurnWords | None:
+        words = None
+        with self._contained():
+            words = turn.words_due()
+        return words
 
     def _on_turn_over(self, turn: OnAirTurn) -> None:
         with self._contained():

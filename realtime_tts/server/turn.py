@@ -64,7 +64,7 @@ class OnAirTurn:
         """Nothing of the turn follows but the packets already given."""
         self.reason = "complete"
         self.failure: TurnFailure | None = None
-        self._tells_words = settings.word_times == "on"
+        self.tells_words = settings.word_times == "on"
         self.text_tokens = 0  # given to the engine
         self._held_seconds = 0.0
         self._generated = 0  # samples that came from the engine
@@ -272,7 +272,7 @@ class OnAirTurn:
 
     def words_due(self) -> TurnWords | None:
         """The same for a client that asked for it; None if there is nothing to tell."""
-        return turn_words(self.turn_id, self.take_words()) if self._tells_words else None
+        return turn_words(self.turn_id, self.take_words()) if self.tells_words else None
 
     def heard_at(self) -> float | None:
         """When the listener will have heard all of it; None if that is no matter."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from realtime_tts.protocol.messages import TurnWords
 from realtime_tts.protocol.parsing import encode
 from realtime_tts.server.outbox import CloseItem, Outbox, Packet, TextItem, TurnOver
 from realtime_tts.server.reporter import SessionReporter
@@ -13,8 +14,11 @@ from realtime_tts.server.turn import OnAirTurn
 
 
 class Writer:
-    """Empties an outbox into its socket, in order. `turn_over` is called when everything of a turn
-    has been handed to the socket."""
+    """Empties an outbox into its socket, in order.
+
+    `words_due` is asked after each packet of a turn that tells its words; `turn_over` is called
+    when everything of a turn has been handed to the socket. Neither raises.
+    """
 
     def __init__(
         self,
@@ -22,12 +26,14 @@ class Writer:
         outbox: Outbox[OnAirTurn],
         reporter: SessionReporter,
         clock: Callable[[], float],
+        words_due: Callable[[OnAirTurn], TurnWords | None],
         turn_over: Callable[[OnAirTurn], None],
     ) -> None:
         self._socket = socket
         self._outbox = outbox
         self._reporter = reporter
         self._clock = clock
+        self._words_due = words_due
         self._turn_over = turn_over
 
     async def run(self) -> None:
@@ -51,7 +57,7 @@ class Writer:
         turn.packet_taken(samples)
         await self._socket.send({"type": "websocket.send", "bytes": data})
         self._reporter.packet(turn.packet_sent(samples, self._clock()))
-        words = turn.words_due()
+        words = self._words_due(turn) if turn.tells_words else None
         if words is not None:  # past the outbox: they are of this packet, and it was sent
             await self._text(encode(words))
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from realtime_tts.engine.fake import FakeEngineConfig
+from realtime_tts.text.spoken_text import SpokenText
 
 RATE = 24_000
 ON = "?word_times=on"
@@ -148,3 +149,19 @@ async def test_the_voice_is_known_better_after_it_has_spoken(speech: Any) -> Non
             off.append(abs(ships["end_ms"] - 80 * len(text.split(" and")[0])))
     assert off[0] > 400
     assert off[1] < off[0] / 2
+
+
+async def test_a_fault_in_the_estimate_ends_its_session_and_no_other(
+    speech: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fault(*_: object) -> None:
+        raise RuntimeError("no such time")
+
+    async with speech() as server, server.talk(ON) as talker, server.talk() as other:
+        monkeypatch.setattr(SpokenText, "take", fault)
+        await talker.send("text", text=TEXTS[0], end=True)
+        messages = await talker.rest()
+        assert only(messages, "error")[0]["code"] == "internal"
+        assert talker.socket.close_code == 1011
+        await other.send("text", text=TEXTS[0], end=True)
+        assert (await other.until("turn.done"))[-1]["reason"] == "complete"

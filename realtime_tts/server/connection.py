@@ -243,13 +243,11 @@ class Connection:
 
     def _on_turn_over(self, turn: OnAirTurn) -> None:
         with self._contained():
-            self._turn_over(turn)
+            if turn is self._turn:  # else it was interrupted while its last words were sent
+                self._turn_over(turn)
 
     def _turn_over(self, turn: OnAirTurn) -> None:
         """Everything of the turn has been handed to the socket."""
-        words = turn.words_due()  # those that waited to learn where the speech ends
-        if words is not None:
-            self._send(words)
         self._retire(turn)
         if turn.failure is not None:
             effects = self.session.turn_failed(turn.turn_id, turn.failure, turn.stats())

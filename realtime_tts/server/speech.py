@@ -161,7 +161,7 @@ class SpeechStream:
         return self._turn.stats().samples
 
     def take_spoken(self) -> SpokenSpan | None:
-        """The text that became spoken with the packets taken since the last call, if any did.
+        """The next text that became spoken with the packets taken so far; None when all was given.
 
         An estimate, like `text_spoken`: text/speech_times.py says how it is made.
         """

@@ -275,7 +275,8 @@ class OnAirTurn:
         return HeardReport(self._samples, played * 1000, text.spoken, remaining)
 
     def take_words(self) -> list[SpokenSpan]:
-        """The words that became spoken with the packets taken since the last call, by estimate."""
+        """The next words that became spoken with the packets taken so far, by estimate; none when
+        all were given."""
         if not self._samples:
             return []  # also of a text with nothing to speak
         return self._spoken.take(self._samples / self._playback.sample_rate, self._in_all())

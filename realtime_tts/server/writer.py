@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
@@ -16,8 +17,9 @@ from realtime_tts.server.turn import OnAirTurn
 class Writer:
     """Empties an outbox into its socket, in order.
 
-    `words_due` is asked after each packet of a turn that tells its words; `turn_over` is called
-    when everything of a turn has been handed to the socket. Neither raises.
+    `words_due` is asked, until there are none, after each packet of a turn that tells its words
+    and at its end; `turn_over` is called when everything of a turn has been handed to the socket,
+    also of one that was interrupted meanwhile. Neither raises.
     """
 
     def __init__(
@@ -46,6 +48,8 @@ class Writer:
                     case TextItem(text):
                         await self._text(text)
                     case TurnOver(turn):
+                        if turn.tells_words:  # there are those that waited to learn where it ends
+                            await self._words(turn)
                         self._turn_over(turn)
                     case CloseItem(code, reason):
                         await self._socket.close(code, reason)
@@ -57,9 +61,14 @@ class Writer:
         turn.packet_taken(samples)
         await self._socket.send({"type": "websocket.send", "bytes": data})
         self._reporter.packet(turn.packet_sent(samples, self._clock()))
-        words = self._words_due(turn) if turn.tells_words else None
-        if words is not None:  # past the outbox: they are of this packet, and it was sent
+        if turn.tells_words:
+            await self._words(turn)
+
+    async def _words(self, turn: OnAirTurn) -> None:
+        """Past the outbox: they are of a packet that was sent."""
+        while (words := self._words_due(turn)) is not None:
             await self._text(encode(words))
+            await asyncio.sleep(0)  # of many words a few in each round of the event loop
 
     async def _text(self, text: str) -> None:
         await self._socket.send({"type": "websocket.send", "text": text})

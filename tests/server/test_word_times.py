@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from realtime_tts.engine.fake import FakeEngineConfig
+from realtime_tts.server.connection import Connection
+from realtime_tts.text import speech_times
 from realtime_tts.text.spoken_text import SpokenText
+from realtime_tts.text.tokenizer import Qwen2Tokenizer
 
 RATE = 24_000
 ON = "?word_times=on"
@@ -165,3 +169,60 @@ async def test_a_fault_in_the_estimate_ends_its_session_and_no_other(
         assert talker.socket.close_code == 1011
         await other.send("text", text=TEXTS[0], end=True)
         assert (await other.until("turn.done"))[-1]["reason"] == "complete"
+
+
+def quick_tokens() -> Qwen2Tokenizer:
+    """Four characters a token: at a frame for each, speech is far faster than expected."""
+    return Qwen2Tokenizer.from_folder(Path(__file__).parents[1] / "text/data/tiny_tokenizer")
+
+
+async def test_many_words_that_wait_for_the_end_come_a_few_at_a_time(
+    speech: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(speech_times, "_LOOK", 20)
+    text = TEXTS[0] * 5
+    async with (
+        speech(load_tokenizer=quick_tokens) as server,
+        server.talk(ON + "&lead_ms=30000") as talker,
+    ):
+        await talker.send("text", text=text, end=True)
+        messages = await talker.until("turn.done")
+    assert joined(messages) == text
+    assert_in_time(messages)
+    told = only(messages, "turn.words")
+    assert len(told) >= len(text) / 40
+    assert max(len("".join(word["text"] for word in m["words"])) for m in told) <= 40
+
+
+async def test_an_interrupt_between_a_turns_last_words_ends_that_turn_alone(
+    speech: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(speech_times, "_LOOK", 20)
+    words_due, asked = Connection._words_due, 0
+
+    def interrupting(connection: Connection, turn: Any) -> Any:
+        nonlocal asked
+        if turn.turn_id == "a" and (connection._outbox._items or not turn.over):
+            return None  # all wait for the end
+        words = words_due(connection, turn)
+        if turn.turn_id == "a":
+            asked += 1
+            if asked == 3:
+                raw = '{"type": "interrupt", "turn_id": "a", "played_ms": 0}'
+                connection._carry_out(connection.session.receive(raw, connection._clock()))
+        return words
+
+    monkeypatch.setattr(Connection, "_words_due", interrupting)
+    async with (
+        speech(load_tokenizer=quick_tokens) as server,
+        server.talk(ON + "&lead_ms=30000") as talker,
+    ):
+        await talker.send("text", turn_id="a", text=TEXTS[0] * 5, end=True)
+        await talker.send("text", turn_id="b", text="Good night.", end=True)
+        first = await talker.until("turn.done")
+        second = await talker.until("turn.done")
+        await server.settled_engine()
+    assert only(first, "turn.interrupted")[0]["text_spoken"] == ""
+    assert len(only(first, "turn.words")) == asked == 3
+    assert [m["reason"] for m in (first[-1], second[-1])] == ["interrupted", "complete"]
+    assert joined(second) == "Good night."

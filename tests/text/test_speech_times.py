@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 
@@ -9,12 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from realtime_tts.text import speech_times
 from realtime_tts.text.pipeline import TextPipeline
 from realtime_tts.text.speech_times import SpokenSpan
 from realtime_tts.text.spoken_text import SpokenText
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 
 TOKENIZER = Qwen2Tokenizer.from_folder(Path(__file__).parent / "data" / "tiny_tokenizer")
+LOOK = speech_times._LOOK
 TEXT = "The quick brown fox jumps over the lazy dog. Then it rests, for a while."
 
 FRAGMENTS = [
@@ -77,7 +80,10 @@ class Speech:
         return True
 
     def take(self, played: float, whole: bool = False) -> list[SpokenSpan]:
-        return self.spoken.take(played, self.seconds if whole else None)
+        words: list[SpokenSpan] = []
+        while some := self.spoken.take(played, self.seconds if whole else None):
+            words += some
+        return words
 
 
 def complete(text: str, seconds: float, step: float = 0.08) -> list[SpokenSpan]:
@@ -118,12 +124,20 @@ def test_how_often_it_is_asked_does_not_move_the_words_of_a_complete_speech() ->
 @given(
     st.lists(st.sampled_from(FRAGMENTS), max_size=12).map("".join),
     st.lists(st.floats(0.02, 3.0), min_size=1, max_size=12),
+    st.sampled_from([2, 7, LOOK]),
     st.data(),
 )
 def test_words_joined_are_the_text_and_their_times_never_go_back(
-    text: str, made: list[float], data: st.DataObject
+    text: str, made: list[float], look: int, data: st.DataObject
 ) -> None:
-    """However the text is cut, however much speech is made of it, and whenever it is asked."""
+    """However the text is cut, however much speech is made of it, whenever it is asked, and however
+    little of it is looked at together."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(speech_times, "_LOOK", look)
+        words_hold(text, made, data)
+
+
+def words_hold(text: str, made: list[float], data: st.DataObject) -> None:
     speech = Speech(filtered=data.draw(st.booleans()))
     words: list[SpokenSpan] = []
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=4)))
@@ -225,6 +239,50 @@ def test_marks_that_are_not_spoken_take_no_time_and_are_not_lost() -> None:
     ]  # fmt: skip
     for one, other in zip(plain, marked, strict=True):
         assert one[1:] == pytest.approx(other[1:], abs=0.06), "a space more or less"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [TEXT * 100, "今天天气很好，我们去公园。" * 500, "a" * 5_000 + " and more", "12 " * 2_000],
+)
+@pytest.mark.parametrize("known", [False, True])
+def test_many_words_are_given_out_a_few_at_a_time(text: str, known: bool) -> None:
+    """The voice is far faster than expected; whether or not that is known before its end."""
+    speech = Speech(text)
+    speech.finish()
+    speech.made(4.0)
+    words: list[SpokenSpan] = []
+    if known:
+        words += speech.take(2.0, whole=True)
+        assert 0.4 * len(text) < len(joined(words)) < 0.6 * len(text) or " " not in text[:5_000]
+    takes = 0
+    while some := speech.spoken.take(4.0, 4.0):
+        assert sum(len(word.text) for word in some) <= 2 * LOOK
+        words += some
+        takes += 1
+    assert takes > 2
+    assert joined(words) == text
+    assert_in_order(words)
+    assert words[-1].end == 4.0
+
+
+def test_of_a_long_text_no_more_is_looked_at_than_the_audio_has_come_to(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked: list[str] = []
+    durations = speech_times.expected_durations
+
+    def noting(text: str, language: str | None) -> Iterable[float]:
+        looked.append(text)
+        return durations(text, language)
+
+    monkeypatch.setattr(speech_times, "expected_durations", noting)
+    speech = Speech(TEXT * 1_000)
+    speech.made(60.0)
+    words = [word for number in range(1, 601) for word in speech.take(number / 10)]
+    count = len(joined(words))
+    assert 600 < count < 1_200 and (TEXT * 1_000).startswith(joined(words))
+    assert sum(map(len, looked)) <= count + 2 * LOOK
 
 
 def test_nothing_is_spoken_in_a_pause() -> None:

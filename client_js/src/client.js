@@ -183,7 +183,7 @@ function subprotocols(apiKey) {
 
 const NAMES = (
   "predictor language voice seed sampling instructions temperature topK topP " +
-  "repetitionPenalty model textFilter layout leadMs"
+  "repetitionPenalty model textFilter layout leadMs wordTimes"
 ).split(" ");
 
 /** @param {api.SessionOptions} options @returns {wire.SessionStart} */

@@ -105,6 +105,9 @@ export class Connection {
         this.#onAir = turn ?? null;
         if (turn) turn.layout = message.layout;
         break;
+      case "turn.words":
+        turn?.words.push(...message.words);
+        break;
       case "turn.interrupted":
         turn?.interrupted(message);
         break;

@@ -9,7 +9,7 @@ export const SAMPLE_RATE = 24_000;
 /** Of the largest packet. */
 export const PACKET_BYTES = 4_096;
 
-/** What is needed of each message, by example. @type {Record<string, object>} */
+/** Needed of each message, by example. @type {Record<string, object>} */
 export const SHAPES = {
   ready: {
     voices: [""],
@@ -18,6 +18,7 @@ export const SHAPES = {
     limits: { max_message_bytes: 0, max_text_chars: 0, messages_per_second: 0, message_burst: 0 },
   },
   "turn.started": { turn_id: "", layout: "" },
+  "turn.words": { turn_id: "", words: [{ text: "", start_ms: 0, end_ms: 0 }] },
   "turn.interrupted": {
     turn_id: "",
     samples_sent: 0,
@@ -104,7 +105,7 @@ export function deferred() {
 }
 
 export const SAMPLES_PER_MS = SAMPLE_RATE / 1000;
-// 15 characters a second: in most scripts fewer, so that rather too much counts as heard.
+// In most scripts fewer, so that rather too much counts as heard.
 const CHARACTERS_PER_SAMPLE = 15 / SAMPLE_RATE;
 
 /** @param {api.Played} position @returns {wire.Position} */

@@ -25,6 +25,8 @@ export class Turn {
   samplesReceived = 0;
   /** @type {wire.Warning[]} */
   warnings = [];
+  /** @type {wire.Word[]} */
+  words = [];
   /** @type {internal.Deferred<api.TurnResult>} */
   #result = deferred();
   /** @type {internal.Deferred<api.Interrupted | null>} null: the server cannot say */
@@ -110,7 +112,7 @@ export class Turn {
 
   /** @param {"flush" | "turn.end" | "played"} type @param {wire.Position} [at] */
   #send(type, at) {
-    // What is played may still be told when no more comes.
+    // What is played may be told when no more comes.
     if (!this.text || this.#interrupting || (this.over && !at)) return;
     this.#connection?.outbox.send({ type, turn_id: this.turnId, ...at });
   }

@@ -45,6 +45,7 @@ test("settings are sent under the protocol's names, and the answer is awaited", 
     sampling: { temperature: 0, topK: 5, repetitionPenalty: 1.1, predictor: { topP: 0.9 } },
     textFilter: "off",
     leadMs: 1500,
+    wordTimes: "on",
     language: undefined,
   });
   const socket = FakeSocket.last;
@@ -63,6 +64,7 @@ test("settings are sent under the protocol's names, and the answer is awaited", 
       },
       text_filter: "off",
       lead_ms: 1500,
+      word_times: "on",
     },
   ]);
   socket.say({ ...READY, session_id: "second" });

@@ -3,7 +3,7 @@ import { test } from "node:test";
 
 import { connect, fixtures } from "./fake-socket.js";
 
-const PLAYABLE = ["Deltas from a language model", "Barge-in", "Barge-in at the end"];
+const PLAYABLE = ["Deltas from a language model", "Barge-in", "Captions", "Barge-in at the end"];
 
 for (const { title, steps } of fixtures.conversations.filter(({ title }) =>
   PLAYABLE.includes(title),
@@ -34,6 +34,8 @@ for (const { title, steps } of fixtures.conversations.filter(({ title }) =>
         [message.reason, message.samples, message.ttfa_ms],
       );
       assert.equal(turns.get(message.turn_id).samplesReceived, message.samples);
+      const words = said("turn.words").flatMap((each) => each.words);
+      assert.deepEqual(turns.get(message.turn_id).words, words);
     }
     const heard = (await Promise.all(reports)).map((report) => report.textSpoken);
     assert.deepEqual(

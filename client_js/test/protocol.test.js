@@ -44,6 +44,7 @@ const BAD_SERVER_MESSAGES = [
   JSON.stringify({ ...READY, voices: ["a", 5] }),
   JSON.stringify({ ...READY, voices: {} }),
   '{"type": "turn.started", "turn_id": "a"}',
+  '{"type": "turn.words", "turn_id": "a", "words": [{"text": 5, "start_ms": 0, "end_ms": 1}]}',
   '{"type": "warning", "code": "a", "message": 5}',
   '{"type": "error", "code": "a", "message": "b", "fatal": 1, "retryable": false}',
 ];

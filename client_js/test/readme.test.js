@@ -6,7 +6,7 @@ import * as everything from "../src/index.js";
 import { FakeSocket, READY, done, interrupted, started } from "./fake-socket.js";
 
 const README = readFileSync(new URL("../README.md", import.meta.url), "utf8");
-const [browser, node, turns, bargeIn, again] = [...README.matchAll(/^```js\n(.*?)^```/gms)].map(
+const [browser, node, turns, bargeIn, captions, again] = [...README.matchAll(/^```js\n(.*?)^```/gms)].map(
   (m) => m[1],
 );
 
@@ -79,6 +79,24 @@ test("the example of a turn plays, and that of an interrupt reports", async () =
   turn.send("a");
   const report = `${bargeIn} return [textSpoken, textRemaining];`;
   assert.deepEqual(await run(report, { turn }), ["heard", "not heard"]);
+});
+
+test("the example of captions shows the words that were heard", async () => {
+  const shown = [];
+  const words = [
+    { text: "Good", start_ms: 0, end_ms: 268 },
+    { text: " morning.", start_ms: 268, end_ms: 1137 },
+    { text: " The", start_ms: 1137, end_ms: 1388 },
+  ];
+  const at = [0.1, 0.5, 1.2, 2];
+  const stats = () => ({ heardSeconds: at.shift(), state: at.length ? "playing" : "done" });
+  await run(captions, {
+    tts: { speak: () => ({ words }) },
+    player: { play: (turn) => ({ turn, stats }) },
+    caption: { set textContent(text) { shown.push(text); } },
+    requestAnimationFrame: (callback) => callback(),
+  });
+  assert.deepEqual(shown, ["", "Good", "Good morning.", "Good morning. The"]);
 });
 
 test("the example of a lost connection speaks the rest", async () => {

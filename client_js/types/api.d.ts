@@ -5,7 +5,7 @@
  * load it.
  */
 
-import type { Ready, ServerError, Warning } from "./messages.js";
+import type { Ready, ServerError, Warning, Word } from "./messages.js";
 
 /* Connecting ------------------------------------------------------------------------------- */
 
@@ -88,6 +88,8 @@ export interface SessionOptions {
   layout?: "auto" | "streaming" | "full_text" | undefined;
   /** How much audio may be sent ahead of the listener (3000). */
   leadMs?: number | undefined;
+  /** Say when which word is spoken, by estimate: `Turn.words` (off). */
+  wordTimes?: "on" | "off" | undefined;
 }
 export interface ConnectOptions {
   apiKey?: string | undefined;
@@ -142,6 +144,11 @@ export interface Turn {
   readonly samplesReceived: number;
   /** What the server warned about. */
   readonly warnings: readonly Warning[];
+  /**
+   * With `wordTimes`: the words in the packets so far, each with the white space before it. Those
+   * with an `end_ms` up to a position, joined, are what a listener has heard who is there.
+   */
+  readonly words: readonly Word[];
 
   /** How the turn ended. Rejects with what iterating would throw. */
   get done(): Promise<TurnResult>;

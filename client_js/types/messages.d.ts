@@ -23,6 +23,7 @@ export interface SessionStart {
   text_normalization?: "auto" | "on" | "off";
   lexicon?: Record<string, string>;
   layout?: "auto" | "streaming" | "full_text";
+  word_times?: "on" | "off";
   lead_ms?: number;
 }
 export interface Text {
@@ -73,6 +74,17 @@ export interface TurnStarted {
   /** Where it is not 24 kHz `pcm_s16le`, which is all that this client asks for. */
   audio?: Record<string, string | number | null>;
 }
+/** A word as it was sent, and between which positions of the turn's audio it is spoken: an estimate. */
+export interface Word {
+  text: string;
+  start_ms: number;
+  end_ms: number;
+}
+export interface TurnWords {
+  type: "turn.words";
+  turn_id: string;
+  words: Word[];
+}
 export interface TurnInterrupted {
   type: "turn.interrupted";
   turn_id: string;
@@ -108,4 +120,4 @@ export interface ServerError {
   turn_id?: string;
 }
 export type ServerMessage =
-  Ready | TurnStarted | TurnInterrupted | TurnDone | Warning | ServerError;
+  Ready | TurnStarted | TurnWords | TurnInterrupted | TurnDone | Warning | ServerError;

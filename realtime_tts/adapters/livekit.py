@@ -22,17 +22,15 @@ from livekit.agents import (
     utils,
 )
 
+from realtime_tts.adapters.livekit_attempt import Attempt
 from realtime_tts.adapters.livekit_errors import api_error
 from realtime_tts.adapters.session_pool import Session, SessionPool
-from realtime_tts.client import DEFAULT_SERVER, SessionOptions, Speech, TextSource, TurnResult
+from realtime_tts.client import DEFAULT_SERVER, SessionOptions, TurnResult
 from realtime_tts.client.options import merged, session_start
 from realtime_tts.errors import RealtimeTTSError
 from realtime_tts.protocol.messages import SAMPLE_RATE
 
 log = logging.getLogger(__name__)
-
-_SILENCE = bytes(2 * SAMPLE_RATE // 10)
-"""For a text with nothing to speak: the framework takes a stream without audio for a failure."""
 
 
 class TTS(tts.TTS[Never]):
@@ -44,7 +42,8 @@ class TTS(tts.TTS[Never]):
     Args:
         server: ws(s) or http(s) URL, or host:port.
         api_key: sent as a bearer token.
-        options: voice, language and so on, see SessionOptions.
+        options: voice, language and so on, see SessionOptions. `word_times` is on if not set
+            otherwise: for an AgentSession with `use_tts_aligned_transcript=True`.
 
     Raises ConfigError for an address or option that cannot be used.
     """
@@ -57,7 +56,7 @@ class TTS(tts.TTS[Never]):
         **options: Unpack[SessionOptions],
     ) -> None:
         super().__init__(
-            capabilities=tts.TTSCapabilities(streaming=True),
+            capabilities=tts.TTSCapabilities(streaming=True, aligned_transcript=True),
             sample_rate=SAMPLE_RATE,
             num_channels=1,
         )
@@ -90,6 +89,7 @@ class TTS(tts.TTS[Never]):
             if value is None:
                 changed.pop(name, None)
         self._options = changed
+        self.capabilities.aligned_transcript = self._asked["word_times"] == "on"
 
     def prewarm(self) -> None:
         """Connect now, in the background, so that the first reply does not have to wait for it.
@@ -127,7 +127,7 @@ class TTS(tts.TTS[Never]):
     async def _prewarm(self) -> None:
         try:
             async with asyncio.timeout(DEFAULT_API_CONNECT_OPTIONS.timeout):
-                session = await self._pool.acquire(self._options)
+                session = await self._pool.acquire(self._asked)
         except (RealtimeTTSError, TimeoutError) as error:
             log.warning("cannot connect ahead of the first reply: %s", error or "no answer")
         else:
@@ -135,6 +135,11 @@ class TTS(tts.TTS[Never]):
             self._pool.release(session)
         finally:
             self._prewarming = None
+
+    @property
+    def _asked(self) -> dict[str, Any]:
+        """The settings of a session: with the times of words, unless that was said otherwise."""
+        return {"word_times": "on"} | self._options
 
     def _know(self, session: Session) -> None:
         self._model = session.client.ready.model
@@ -145,20 +150,20 @@ class TTS(tts.TTS[Never]):
         stream: SynthesizeStream | ChunkedStream,
         emitter: tts.AudioEmitter,
         options: APIConnectOptions,
-    ) -> AsyncIterator[_Attempt]:
+    ) -> AsyncIterator[Attempt]:
         """A session for a stream's attempt; all that goes wrong in the block is an APIError."""
         try:
             began = time.perf_counter()
             async with asyncio.timeout(options.timeout):
                 if self._prewarming is not None:
                     await asyncio.wait([self._prewarming])
-                session = await self._pool.acquire(self._options)
+                session = await self._pool.acquire(self._asked)
             stream._acquire_time = 0.0 if session.reused else time.perf_counter() - began
             stream._connection_reused = session.reused
             self._know(session)
             try:
                 async with asyncio.timeout(None) as deadline:
-                    yield _Attempt(session, emitter, deadline, options.timeout)
+                    yield Attempt(session, emitter, deadline, options.timeout)
             except TimeoutError:
                 session.broken = True
                 raise
@@ -191,7 +196,7 @@ class SynthesizeStream(tts.SynthesizeStream):
 class _Text:
     """What was pushed to a stream, for one turn; or for several, if the server's patience ends."""
 
-    def __init__(self, stream: SynthesizeStream, attempt: _Attempt) -> None:
+    def __init__(self, stream: SynthesizeStream, attempt: Attempt) -> None:
         self._stream = stream
         self._input = stream._input_ch  # each attempt of the framework has another
         self._attempt = attempt
@@ -235,66 +240,3 @@ class ChunkedStream(tts.ChunkedStream):
             attempt.text_ended()
             await attempt.speak(self._input_text)
             attempt.end(self._input_text)
-
-
-class _Attempt:
-    """From a session to the framework's emitter.
-
-    While the text goes on the server may be silent for as long as it likes; once the text has
-    ended, each packet must come within `timeout` seconds.
-    """
-
-    def __init__(
-        self,
-        session: Session,
-        emitter: tts.AudioEmitter,
-        deadline: asyncio.Timeout,
-        timeout: float,
-    ) -> None:
-        self._client = session.client
-        self._emitter = emitter
-        self._deadline = deadline
-        self._timeout = timeout
-        self._turn_id = utils.shortuuid("tts_")
-        self._text_ended = False
-        self._silent = True
-
-    def begin(self, *, streaming: bool) -> None:
-        """Tell the framework what will come; its ids are the turn's in the server's logs."""
-        self._emitter.initialize(
-            request_id=self._turn_id,
-            sample_rate=SAMPLE_RATE,
-            num_channels=1,
-            mime_type="audio/pcm",
-            stream=streaming,
-        )
-        if streaming:
-            self._emitter.start_segment(segment_id=self._turn_id)
-
-    async def speak(self, text: TextSource) -> TurnResult:
-        """A turn of its own. Raises what the client raises; TimeoutError at the deadline."""
-        turn_id, self._turn_id = self._turn_id, utils.shortuuid("tts_")
-        speech = Speech(lambda: self._client.turn(turn_id), text)
-        async for packet in speech:
-            self._silent = False
-            self._emitter.push(packet)
-            self._wait_on()
-        result = speech.result
-        assert result is not None, "a loop that ended has a result"
-        if result.reason not in ("complete", "idle"):
-            log.warning("turn %s is not spoken to its end: %s", turn_id, result.reason)
-        return result
-
-    def text_ended(self) -> None:
-        """From now on the server owes audio."""
-        self._text_ended = True
-        self._wait_on()
-
-    def end(self, text: str) -> None:
-        """All has been spoken; if that was nothing, the framework still wants some audio."""
-        if self._silent and text.strip():
-            self._emitter.push(_SILENCE)
-
-    def _wait_on(self) -> None:
-        if self._text_ended:
-            self._deadline.reschedule(asyncio.get_running_loop().time() + self._timeout)

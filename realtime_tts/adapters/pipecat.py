@@ -29,23 +29,18 @@ try:
         EndFrame,
         Frame,
         InterruptionFrame,
-        TTSAudioRawFrame,
-        TTSStoppedFrame,
     )
     from pipecat.processors.frame_processor import FrameDirection
-    from pipecat.services.settings import TTSSettings
     from pipecat.services.tts_service import TextAggregationMode
     from pipecat.transcriptions.language import Language
     from pipecat.utils.tracing.service_decorators import traced_tts
 
     from realtime_tts.adapters.pipecat_audio import Resampler
-    from realtime_tts.adapters.pipecat_connection import ConnectedService
+    from realtime_tts.adapters.pipecat_contexts import ContextService
     from realtime_tts.adapters.pipecat_settings import (
-        OPTIONS,
         RealtimeTTSSettings,
         server_language,
         session_options,
-        with_all_sampling,
     )
 except ImportError as error:
     raise ImportError(
@@ -70,14 +65,15 @@ _ANSWER_SECONDS = 1.0
 """How long the end of a pipeline waits for what the server says of an interruption."""
 
 
-class RealtimeTTSService(ConnectedService):
+class RealtimeTTSService(ContextService):
     """Text-to-speech by a realtime-tts server.
 
     Event handlers, besides those of every TTSService:
         on_speech_interrupted: an interruption was answered by the server: the service, and an
             `Interrupted` with `text_spoken` and `text_remaining`, an estimate to about a word.
 
-    There are no word times, since the model has none: Pipecat gets TTSTextFrames by the sentence.
+    Pipecat gets a TTSTextFrame for each word, when it is heard by the server's estimate; so after
+    an interruption the LLM's context holds what was heard.
     """
 
     Settings: ClassVar[type[RealtimeTTSSettings]] = RealtimeTTSSettings
@@ -89,6 +85,7 @@ class RealtimeTTSService(ConnectedService):
         api_key: str | None = None,
         sample_rate: int | None = None,
         text_aggregation_mode: TextAggregationMode = TextAggregationMode.TOKEN,
+        word_times: bool = True,
         backoff: Backoff = Backoff(give_up_after=5.0),  # noqa: B008 - frozen
         settings: RealtimeTTSSettings | None = None,
         **kwargs: Any,
@@ -101,6 +98,8 @@ class RealtimeTTSService(ConnectedService):
             sample_rate: Hz of the audio frames; by default the pipeline's. The server's is 24000,
                 anything else is resampled from it.
             text_aggregation_mode: TOKEN sends text as it comes, SENTENCE by the sentence.
+            word_times: TTSTextFrames by the word, in time with the sound; else by the sentence, as
+                soon as its text is at the server.
             backoff: waits between attempts to connect, and how long to go on.
             settings: `RealtimeTTSService.Settings(voice=..., ...)`; the server's where not given.
             **kwargs: for TTSService.
@@ -113,21 +112,23 @@ class RealtimeTTSService(ConnectedService):
         kwargs.setdefault("stop_frame_timeout_s", _CONTEXT_SECONDS)
 
         def client(options: dict[str, Any]) -> RealtimeTTS:
-            return RealtimeTTS(server, api_key=api_key, backoff=backoff, **options)
+            return RealtimeTTS(
+                server, api_key=api_key, backoff=backoff,
+                word_times="on" if word_times else "off", **options,
+            )  # fmt: skip
 
         super().__init__(
             Link(client, session_options(initial), backoff.give_up_after),
             push_start_frame=True,
+            push_text_frames=not word_times,
             append_trailing_space=True,  # between sentences; tokens bring their own
             sample_rate=sample_rate,
             text_aggregation_mode=text_aggregation_mode,
             settings=initial,
             **kwargs,
         )
-        self._utterances: dict[str, Utterance] = {}
         self._last: tuple[str, Utterance] | None = None
         self._room = asyncio.Semaphore(_TURNS_AT_THE_SERVER)
-        self._applying: asyncio.Task[None] | None = None
         self._interrupts: set[asyncio.Task[None]] = set()
         self._bot_speaking = False
         self._register_event_handler("on_speech_interrupted")
@@ -212,6 +213,8 @@ class RealtimeTTSService(ConnectedService):
             async with self._room:
                 async for packet in utterance.packets(self._link.client):
                     await self._append(context_id, resampler.push(packet))
+                    await self._append_words(context_id, utterance.take_words())
+            await self._append_words(context_id, utterance.take_words())
             if utterance.complete:
                 if self._is_interruptible(context_id):
                     self._last = context_id, utterance
@@ -227,15 +230,6 @@ class RealtimeTTSService(ConnectedService):
         self._utterances.pop(context_id, None)
         if not self._utterances:
             await self._link.close_retired()
-
-    async def _append(self, context_id: str, audio: bytes) -> None:
-        if audio:
-            frame = TTSAudioRawFrame(audio, self.sample_rate, 1, context_id=context_id)
-            await self.append_to_audio_context(context_id, frame)
-
-    async def _close_context(self, context_id: str) -> None:
-        await self.append_to_audio_context(context_id, TTSStoppedFrame(context_id=context_id))
-        await self.remove_audio_context(context_id)
 
     # Interruptions
 
@@ -281,33 +275,3 @@ class RealtimeTTSService(ConnectedService):
             return
         if report is not None and report.text_remaining:
             await self._call_event_handler("on_speech_interrupted", report)
-
-    # Settings
-
-    async def _update_settings(self, delta: TTSSettings) -> dict[str, Any]:
-        """Change settings for the speech that begins after this; what has begun keeps its own."""
-        changed = await super()._update_settings(with_all_sampling(self._settings, delta))
-        previous = {name: old for name, old in changed.items() if name in OPTIONS}
-        self._warn_unhandled_updated_settings(changed.keys() - previous.keys())
-        if previous and not self._closed:
-            options = session_options(self._settings)
-            earlier = list(self._utterances.values())
-            applying = self._apply(options, previous, earlier, self._applying)
-            self._applying = self._spawn(applying, "settings")
-        return changed
-
-    async def _apply(
-        self,
-        options: dict[str, Any],
-        previous: dict[str, Any],
-        earlier: list[Utterance],
-        before: asyncio.Task[None] | None,
-    ) -> None:
-        """Give the server the changed `options`, when `earlier` has begun with the old ones."""
-        if before is not None:
-            await asyncio.wait([before])
-        for utterance in earlier:
-            await utterance.wait_begun()
-        await self._change(options, previous)
-        if not self._utterances:
-            await self._link.close_retired()

@@ -1,4 +1,4 @@
-"""ConnectedService: a Pipecat TTS service's connection to the server, as long as its pipeline."""
+"""ConnectedService: a Pipecat TTS service's connection to the server, and its settings there."""
 
 from __future__ import annotations
 
@@ -7,12 +7,19 @@ from collections.abc import Coroutine
 from typing import Any
 
 from pipecat.frames.frames import CancelFrame, StartFrame
+from pipecat.services.settings import TTSSettings
 from pipecat.services.tts_service import TTSService
 from pipecat.utils.errors import ErrorCategory
 
 from realtime_tts.adapters.link import Link
 from realtime_tts.adapters.pipecat_errors import category
-from realtime_tts.adapters.pipecat_settings import RealtimeTTSSettings, session_options
+from realtime_tts.adapters.pipecat_settings import (
+    OPTIONS,
+    RealtimeTTSSettings,
+    session_options,
+    with_all_sampling,
+)
+from realtime_tts.adapters.utterance import Utterance
 from realtime_tts.errors import (
     ConfigError,
     ConnectionLost,
@@ -35,6 +42,8 @@ class ConnectedService(TTSService):
         self._link = link
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closed = False
+        self._utterances: dict[str, Utterance] = {}  # by audio context
+        self._applying: asyncio.Task[None] | None = None
 
     async def start(self, frame: StartFrame) -> None:
         """Begin to connect; what is spoken meanwhile waits."""
@@ -69,6 +78,36 @@ class ConnectedService(TTSService):
         await self._link.close()
         await self._call_event_handler("on_disconnected")
 
+    # Settings
+
+    async def _update_settings(self, delta: TTSSettings) -> dict[str, Any]:
+        """Change settings for the speech that begins after this; what has begun keeps its own."""
+        changed = await super()._update_settings(with_all_sampling(self._settings, delta))
+        previous = {name: old for name, old in changed.items() if name in OPTIONS}
+        self._warn_unhandled_updated_settings(changed.keys() - previous.keys())
+        if previous and not self._closed:
+            options = session_options(self._settings)
+            earlier = list(self._utterances.values())
+            applying = self._apply(options, previous, earlier, self._applying)
+            self._applying = self._spawn(applying, "settings")
+        return changed
+
+    async def _apply(
+        self,
+        options: dict[str, Any],
+        previous: dict[str, Any],
+        earlier: list[Utterance],
+        before: asyncio.Task[None] | None,
+    ) -> None:
+        """Give the server the changed `options`, when `earlier` has begun with the old ones."""
+        if before is not None:
+            await asyncio.wait([before])
+        for utterance in earlier:
+            await utterance.wait_begun()
+        await self._change(options, previous)
+        if not self._utterances:
+            await self._link.close_retired()
+
     async def _change(self, options: dict[str, Any], previous: dict[str, Any]) -> None:
         """Give the server changed options; the settings go back to `previous` if it refuses."""
         try:
@@ -86,6 +125,8 @@ class ConnectedService(TTSService):
                 setattr(self._settings, name, old)
         if not self._link.connected:
             self._link.renew(session_options(self._settings))
+
+    # Errors and tasks
 
     def _classify_error(self, exception: Exception) -> ErrorCategory | None:
         return category(exception)

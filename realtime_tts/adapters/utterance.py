@@ -12,7 +12,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator
 
-from realtime_tts.client import Interrupted, RealtimeTTS, Speech
+from realtime_tts.client import Interrupted, RealtimeTTS, Speech, Word
 from realtime_tts.errors import ConnectionLost, OverloadedError, RealtimeTTSError, TurnError
 
 log = logging.getLogger(__name__)
@@ -31,6 +31,9 @@ class Utterance:
         self._ended = False
         self._taken = 0  # characters that earlier turns have dealt with
         self._speech: Speech | None = None
+        self._words: list[Word] = []  # that nobody has taken yet
+        self._counted = 0  # words of the speech that are or were in there
+        self._before_ms = 0.0  # of audio before the speech
         self._changed = asyncio.Event()
         self._begun = asyncio.Event()
         self.stopped = False
@@ -73,6 +76,7 @@ class Utterance:
             while await self._has_text():
                 # Every turn is a Speech, which sends and receives at the same time.
                 speech = self._speech = client.speak(self._deltas())
+                self._counted = 0
                 try:
                     async for packet in speech:
                         if self.stopped:
@@ -88,13 +92,22 @@ class Utterance:
                     attempt += 1
                     await asyncio.sleep(pause)
                 else:
+                    self._note_words()
                     if speech.result is None or speech.result.reason != "idle":
                         break
                     self._taken += speech.result.text_chars
+                    self._before_ms += speech.result.seconds * 1000
                     attempt, heard = 1, False
             self.complete = not self.stopped
         finally:
             self._begun.set()
+
+    def take_words(self) -> list[Word]:
+        """The words that came since the last call, if the session has `word_times`. Their times
+        count from the first sound of the utterance. The last come when the packets have ended."""
+        self._note_words()
+        words, self._words = self._words, []
+        return words
 
     # Stopping
 
@@ -117,6 +130,15 @@ class Utterance:
         return report if report.turn_id else None
 
     # Steps
+
+    def _note_words(self) -> None:
+        turn = self._speech.turn if self._speech is not None else None
+        if turn is None or self._counted == len(turn.words):
+            return
+        for word in turn.words[self._counted :]:
+            start_ms, end_ms = (self._before_ms + ms for ms in (word.start_ms, word.end_ms))
+            self._words.append(Word(text=word.text, start_ms=start_ms, end_ms=end_ms))
+        self._counted = len(turn.words)
 
     async def _has_text(self) -> bool:
         """Wait for text that no turn has taken. False: there will be none."""

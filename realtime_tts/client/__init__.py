@@ -12,6 +12,7 @@ from realtime_tts.client.report import Interrupted, TurnResult
 from realtime_tts.client.speech import Speech, TextSource
 from realtime_tts.client.turn import Turn
 from realtime_tts.client.wav import speak_to_wav, wav_writer
+from realtime_tts.protocol.messages import Word
 
 __all__ = [
     "DEFAULT_SERVER",
@@ -26,6 +27,7 @@ __all__ = [
     "TextSource",
     "Turn",
     "TurnResult",
+    "Word",
     "speak_to_wav",
     "wav_writer",
 ]

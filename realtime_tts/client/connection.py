@@ -28,6 +28,7 @@ from realtime_tts.protocol.messages import (
     TurnDone,
     TurnInterrupted,
     TurnStarted,
+    TurnWords,
     WarningMessage,
 )
 from realtime_tts.protocol.parsing import ProtocolError, UnknownType, encode, parse_server_message
@@ -189,6 +190,9 @@ class Connection:
                 if self._on_air is not None:
                     self._on_air.layout = message.layout
                     self._on_air.audio = message.audio or AudioSettings()
+            case TurnWords():
+                if (inbox := self._inboxes.get(message.turn_id)) is not None:
+                    inbox.words += message.words
             case TurnInterrupted():
                 if (inbox := self._inboxes.get(message.turn_id)) is not None:
                     inbox.was_interrupted(Interrupted.of(message))

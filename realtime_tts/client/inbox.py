@@ -14,7 +14,7 @@ from collections import deque
 
 from realtime_tts.client.report import Interrupted, TurnResult
 from realtime_tts.errors import RealtimeTTSError, TurnError
-from realtime_tts.protocol.messages import WarningMessage
+from realtime_tts.protocol.messages import WarningMessage, Word
 from realtime_tts.protocol.settings import AudioSettings
 
 _SAMPLE_BYTES = {"pcm_s16le": 2, "pcm_f32le": 4, "pcm_mulaw": 1, "pcm_alaw": 1}
@@ -32,6 +32,7 @@ class Inbox:
         self.layout: str | None = None
         self.audio = AudioSettings()  # until the server says otherwise
         self.warnings: list[WarningMessage] = []
+        self.words: list[Word] = []
         self.result: TurnResult | None = None
         self.failure: BaseException | None = None
         self.interrupted: Interrupted | None = None

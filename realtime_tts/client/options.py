@@ -55,6 +55,7 @@ class SessionOptions(TypedDict, total=False):
     any. `text_filter`: whether markdown, emoji and URLs are left unspoken.
     `text_normalization`: whether numbers and abbreviations become words first. `lexicon`: words,
     and what to say for them. `lead_ms`: how far ahead of the listener the server may send.
+    `word_times`: whether the server says when it speaks which word, by estimate (`Turn.words`).
     `audio`: a format other than 24 kHz s16le. Lexicon and format are replaced as a whole.
     """
 
@@ -69,6 +70,7 @@ class SessionOptions(TypedDict, total=False):
     lexicon: dict[str, str]
     layout: Literal["auto", "streaming", "full_text"]
     lead_ms: int
+    word_times: Literal["on", "off"]
     audio: AudioOptions
 
 

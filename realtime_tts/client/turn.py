@@ -18,6 +18,7 @@ from realtime_tts.protocol.messages import (
     Text,
     TurnEnd,
     WarningMessage,
+    Word,
 )
 from realtime_tts.protocol.settings import AudioSettings
 
@@ -100,6 +101,26 @@ class Turn:
     def warnings(self) -> tuple[WarningMessage, ...]:
         """What the server warned about, such as text with nothing to speak."""
         return tuple(self._inbox.warnings)
+
+    @property
+    def words(self) -> tuple[Word, ...]:
+        """The words that are spoken in the packets so far, and when, by the server's estimate.
+
+        With the option `word_times="on"`; without it there are none. Joined they are the text, as
+        far as it was spoken. A packet's words come right behind it.
+        """
+        return tuple(self._inbox.words)
+
+    def heard(self, played_ms: float) -> str:
+        """The beginning of the text that a listener has heard who has played so much of the audio.
+
+        An estimate, from `words`. Whoever interrupts gets the server's own, which may know better,
+        in `interrupt(played_ms).text_spoken`. Raises ClientError where no words were asked for.
+        """
+        ready = self._connection.ready if self._connection is not None else None
+        if ready is not None and not self._inbox.words and ready.settings.word_times == "off":
+            raise ClientError('heard() needs the session option word_times="on"')
+        return "".join(word.text for word in self._inbox.words if word.end_ms <= played_ms)
 
     # Text in
 

@@ -57,8 +57,7 @@ class ContextSound:
                 await self._silence(segment)
             if packet:
                 await self._encode(packet, segment)
-            span = stream.take_spoken()
-            if span is not None:
+            while (span := stream.take_spoken()) is not None:
                 # Silence of ours, and the segments before, came before what the stream counts.
                 before = self.seconds - stream.samples / SAMPLE_RATE
                 later = moved(span, before)

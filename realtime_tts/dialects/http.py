@@ -145,7 +145,8 @@ async def sounds(stream: SpeechStream, encoder: Encoder) -> AsyncGenerator[bytes
 async def timed_sounds(
     stream: SpeechStream, encoder: Encoder
 ) -> AsyncGenerator[tuple[bytes, SpokenSpan | None], None]:
-    """The same, each piece with the text that became spoken with it, in seconds of the answer."""
+    """The same, each piece with the text that became spoken with it, in seconds of the answer.
+    What there is more of the one or the other comes alone."""
     before, gap, filled = 0, 0.0, 0.0
 
     def spoken() -> SpokenSpan | None:
@@ -160,7 +161,9 @@ async def timed_sounds(
                 filled, gap = filled + gap, 0.0
             before = stream.samples
             yield piece, spoken()
-    yield b"", spoken()
+    while (span := spoken()) is not None:
+        yield b"", span
+        await asyncio.sleep(0)  # who puts long ones into messages leaves room for others
 
 
 class Reply:

@@ -30,6 +30,7 @@ from realtime_tts.protocol.settings import (
     TextNormalization,
     TopK,
     TopP,
+    WordTimes,
 )
 
 SUBPROTOCOL = "realtime-tts.v1"
@@ -119,6 +120,7 @@ class SessionStart(Message, frozen=True, kw_only=True, tag="session.start"):
     lexicon: dict[str, str] | None = None
     """Takes the place of the whole lexicon; an empty one ends it."""
     layout: Layout | None = None
+    word_times: WordTimes | None = None
     lead_ms: LeadMs | None = None
     audio: AudioStart | None = None
 
@@ -213,6 +215,25 @@ class TurnStarted(Message, frozen=True, kw_only=True, tag="turn.started"):
     """Its format; left out where it is the default."""
 
 
+class Word(msgspec.Struct, frozen=True, kw_only=True):
+    """A word of the turn's text as it was sent, with the white space before it, and between which
+    positions of the turn's audio it is spoken, by estimate."""
+
+    text: str
+    start_ms: float
+    end_ms: float
+
+
+class TurnWords(Message, frozen=True, kw_only=True, tag="turn.words"):
+    """Words that became spoken with the audio sent since the last one; at least one.
+
+    All words of a turn joined are its text, as far as it was spoken.
+    """
+
+    turn_id: str
+    words: tuple[Word, ...]
+
+
 class TurnInterrupted(Message, frozen=True, kw_only=True, tag="turn.interrupted"):
     """The answer to `interrupt`: what was heard. No audio of this turn follows.
 
@@ -258,7 +279,9 @@ class ErrorMessage(Message, frozen=True, kw_only=True, tag="error"):
     turn_id: str | None = None
 
 
-ServerMessage = Ready | TurnStarted | TurnInterrupted | TurnDone | WarningMessage | ErrorMessage
+ServerMessage = (
+    Ready | TurnStarted | TurnWords | TurnInterrupted | TurnDone | WarningMessage | ErrorMessage
+)
 
 CLIENT_MESSAGES: dict[str, type[ClientMessage]] = {
     "session.start": SessionStart,
@@ -272,6 +295,7 @@ CLIENT_MESSAGES: dict[str, type[ClientMessage]] = {
 SERVER_MESSAGES: dict[str, type[ServerMessage]] = {
     "ready": Ready,
     "turn.started": TurnStarted,
+    "turn.words": TurnWords,
     "turn.interrupted": TurnInterrupted,
     "turn.done": TurnDone,
     "warning": WarningMessage,

@@ -62,6 +62,7 @@ EXPECTED = {
     "text_normalization": '"auto", "on" or "off"',
     "lexicon": "an object of strings",
     "layout": '"auto", "streaming" or "full_text"',
+    "word_times": '"on" or "off"',
     "lead_ms": "a whole number from 200 to 3600000",
     "audio": "an object",
     "encoding": "a string of 1 to 128 characters",

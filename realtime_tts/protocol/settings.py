@@ -27,6 +27,7 @@ PacketMs = Annotated[int, Meta(ge=1, le=60_000)]
 TextFilter = Literal["on", "off"]
 TextNormalization = Literal["auto", "on", "off"]
 Layout = Literal["auto", "streaming", "full_text"]
+WordTimes = Literal["on", "off"]
 
 
 class PredictorSampling(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,7 +68,8 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
     `seed` None draws another seed for every turn. `voice` and `language` None leave the choice to
     the checkpoint; `model` None leaves that one to the voice. `lead_ms` is how far ahead of
     the listener audio may be sent. `text_normalization` auto leaves numbers and abbreviations to
-    the checkpoint if it reads them well. `lexicon`: words, and what to say for them.
+    the checkpoint if it reads them well. `lexicon`: words, and what to say for them. With
+    `word_times` the client is told when which word is spoken.
     """
 
     model: Name | None = None
@@ -80,6 +82,7 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
     text_normalization: TextNormalization = "auto"
     lexicon: dict[str, str] = {}
     layout: Layout = "auto"
+    word_times: WordTimes = "off"
     lead_ms: LeadMs = 3_000
     audio: AudioSettings = AudioSettings()
 

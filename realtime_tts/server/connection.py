@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from starlette.websockets import WebSocket, WebSocketDisconnect
+from starlette.websockets import WebSocket
 
 from realtime_tts.audio import packets
 from realtime_tts.engine.interface import Audio, Ended, Event, Failed, Refused, Started
@@ -32,7 +32,7 @@ from realtime_tts.protocol.effects import (
     ReportPlayed,
     Send,
 )
-from realtime_tts.protocol.messages import CloseCode, ServerMessage
+from realtime_tts.protocol.messages import CloseCode, ServerMessage, TurnWords
 from realtime_tts.protocol.parsing import encode
 from realtime_tts.protocol.session import Session
 from realtime_tts.server.deadline import Alarm
@@ -49,6 +49,7 @@ from realtime_tts.server.reporter import SessionReporter
 from realtime_tts.server.turn import OnAirTurn
 from realtime_tts.server.turn_input import TurnInput
 from realtime_tts.server.websocket import ABORT_EXTENSION, READING_SECONDS, SLOW_READER
+from realtime_tts.server.writer import Writer
 
 _REMEMBERED_TURNS = 4
 
@@ -82,7 +83,11 @@ class Connection:
     async def run(self) -> None:
         """Serve the socket until it closes; leaves nothing running in the engine."""
         self._reporter.opened()
-        writer = asyncio.create_task(self._write(), name=f"writer-{self._id}")
+        sending = Writer(
+            self._socket, self._outbox, self._reporter, self._clock, self._words_due,
+            self._on_turn_over,
+        )  # fmt: skip
+        writer = asyncio.create_task(sending.run(), name=f"writer-{self._id}")
         try:
             with self._contained():
                 self._carry_out(self.session.begin(self._socket.url.query))
@@ -228,26 +233,18 @@ class Connection:
         for data, samples in due:
             self._outbox.put(Packet(turn, data, samples))
 
-    # Outbox → writer → socket.
+    # From the writer.
 
-    async def _write(self) -> None:
-        try:
-            while True:
-                match await self._outbox.take():
-                    case Packet(turn, data, samples):
-                        turn.packet_taken(samples)
-                        await self._socket.send({"type": "websocket.send", "bytes": data})
-                        self._reporter.packet(turn.packet_sent(samples, self._clock()))
-                    case TextItem(text):
-                        await self._socket.send({"type": "websocket.send", "text": text})
-                    case TurnOver(turn):
-                        with self._contained():
-                            self._turn_over(turn)
-                    case CloseItem(code, reason):
-                        await self._socket.close(code, reason)
-                        return
-        except (WebSocketDisconnect, OSError):
-            return  # the socket is gone; the reader hears it too and cleans up
+    def _words_due(self, turn: OnAirTurn) -> TurnWords | None:
+        words = None
+        with self._contained():
+            words = turn.words_due()
+        return words
+
+    def _on_turn_over(self, turn: OnAirTurn) -> None:
+        with self._contained():
+            if turn is self._turn:  # else it was interrupted while its last words were sent
+                self._turn_over(turn)
 
     def _turn_over(self, turn: OnAirTurn) -> None:
         """Everything of the turn has been handed to the socket."""

@@ -17,14 +17,14 @@ from realtime_tts.audio.packets import Packet
 from realtime_tts.engine.interface import Audio, Ended, Event, Failed, Refused, Started
 from realtime_tts.errors import RealtimeTTSError
 from realtime_tts.protocol.effects import TurnFailure
-from realtime_tts.protocol.messages import SAMPLE_RATE, ErrorMessage
+from realtime_tts.protocol.messages import ErrorMessage
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.deadline import Alarm
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.reporter import SessionReporter
 from realtime_tts.server.turn import OnAirTurn
 from realtime_tts.server.turn_input import TurnInput
-from realtime_tts.text.speech_times import SpeechTimes, SpokenSpan
+from realtime_tts.text.speech_times import SpokenSpan
 
 __all__ = ["SpeechError", "SpeechStream", "SpokenSpan"]
 
@@ -69,7 +69,6 @@ class SpeechStream:
             stream_id, stream_id, settings, engine, self._on_event, listener_free_at
         )
         self._input = TurnInput(self._turn, engine.rounds, clock, self._contained, self._end_text)
-        self._times = SpeechTimes(settings.language)
         self._packets: deque[Packet] = deque()
         self._waiting_bytes = 0
         self._given: int | None = None  # samples in the packet that `next` gave last
@@ -83,7 +82,6 @@ class SpeechStream:
     def feed(self, text: str) -> None:
         """Add text; not after `end`. A long one is taken in bit by bit: see `taken_in`."""
         self.text_chars += len(text)
-        self._times.feed(text)
         self._input.feed(text)
         self._set_alarm()
 
@@ -163,11 +161,14 @@ class SpeechStream:
         return self._turn.stats().samples
 
     def take_spoken(self) -> SpokenSpan | None:
-        """The text that became spoken with the packets taken since the last call, if any did.
+        """The next text that became spoken with the packets taken so far; None when all was given.
 
         An estimate, like `text_spoken`: text/speech_times.py says how it is made.
         """
-        return self._times.take(self.samples / SAMPLE_RATE, self._turn.seconds_in_all())
+        words = self._turn.take_words()
+        if not words:
+            return None
+        return SpokenSpan("".join(word.text for word in words), words[0].start, words[-1].end)
 
     def heard_at(self) -> float | None:
         """When the listener will have heard what was taken so far."""

@@ -26,13 +26,16 @@ from realtime_tts.engine.interface import (
     Refused,
 )
 from realtime_tts.protocol.effects import HeardReport, TurnFailure, TurnStats
+from realtime_tts.protocol.messages import TurnWords
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.engine_host import EngineHost, EventHandler
 from realtime_tts.server.formats import format_of
-from realtime_tts.server.turn_settings import number_language, utterance_spec
+from realtime_tts.server.turn_settings import number_language, utterance_spec, voice_of
+from realtime_tts.server.turn_words import turn_words
 from realtime_tts.text.lexicon import lexicon_for
 from realtime_tts.text.pipeline import TextPipeline, TextSegment
-from realtime_tts.text.spoken import SpokenPart, split_spoken
+from realtime_tts.text.speech_times import SpokenSpan
+from realtime_tts.text.spoken_text import SpokenText
 from tts_scheduler import Playback
 
 
@@ -61,6 +64,7 @@ class OnAirTurn:
         """Nothing of the turn follows but the packets already given."""
         self.reason = "complete"
         self.failure: TurnFailure | None = None
+        self.tells_words = settings.word_times == "on"
         self.text_tokens = 0  # given to the engine
         self._held_seconds = 0.0
         self._generated = 0  # samples that came from the engine
@@ -73,7 +77,6 @@ class OnAirTurn:
         self._on_event = on_event
         self._first_id = utterance_id
         self._at = 0  # the segment on the air
-        self._parts = [SpokenPart(0, 0.0, 0.0)]  # one for each segment begun
         self._before = 0  # samples of the turn before this segment's speech
         self._held_before = 0.0
         self._pause = 0.0  # seconds of silence before the next sound
@@ -88,6 +91,8 @@ class OnAirTurn:
             language=number_language(settings, engine),
             lexicon=lexicon_for(settings.lexicon),
         )
+        pace = engine.paces.of(voice_of(settings))
+        self._spoken = SpokenText(self._text, settings.language, pace)
         self._packets = packets_in(format_of(settings.audio))
         self._playback = Playback(listener_free_at=listener_free_at)
 
@@ -140,7 +145,7 @@ class OnAirTurn:
         segment = self._text.segments[self._at]
         while segment.closed and not segment.has_speech:
             if self._at + 1 == len(self._text.segments):
-                self.over = not self._opened
+                self.over = self._complete = not self._opened
                 return
             segment = self._next_segment()
         if segment.ids and segment.has_speech:  # only punctuation: it need not hear of it yet
@@ -162,7 +167,7 @@ class OnAirTurn:
         self._opened = self._finished = False
         self._pause += segment.pause
         self._held_before = self._held_seconds
-        self._parts.append(SpokenPart(segment.start, segment.pause, 0.0))
+        self._spoken.begin(segment)
         return segment
 
     def _open_command(self, now: float) -> Open:
@@ -186,9 +191,7 @@ class OnAirTurn:
         packets = self._silence()
         samples = len(event.pcm) // BYTES_PER_SAMPLE
         self._generated += samples
-        part = self._parts[-1]
-        seconds = part.generated + samples / self._playback.sample_rate
-        self._parts[-1] = part._replace(generated=seconds)
+        self._spoken.made(samples / self._playback.sample_rate)
         return packets + self._packets.push(event.pcm)
 
     def _silence(self) -> list[Packet]:
@@ -209,6 +212,8 @@ class OnAirTurn:
         """
         if isinstance(event, Ended):
             self._held_seconds = self._held_before + event.held_seconds
+            if event.reason == "complete":
+                self._engine.paces.learn(voice_of(self._settings), *self._spoken.measured())
             if event.reason == "complete" and self._at + 1 < len(self._text.segments):
                 return self._go_on(now)
             self._complete = True
@@ -264,22 +269,27 @@ class OnAirTurn:
             played = max(0.0, sent - self._playback.lead(now))
         else:
             played = min(played_samples / rate, sent)
-        text = split_spoken(
-            self._text,
-            played,
-            self._generated / rate,
-            complete=self._complete and self._text.finished,
-            language=self._settings.language,
-            parts=self._parts if len(self._parts) > 1 else (),
-        )
+        complete = self._complete and self._text.finished
+        text = self._spoken.split(played, self._generated / rate, complete)
         remaining = text.remaining + self._unread
         return HeardReport(self._samples, played * 1000, text.spoken, remaining)
+
+    def take_words(self) -> list[SpokenSpan]:
+        """The next words that became spoken with the packets taken so far, by estimate; none when
+        all were given."""
+        if not self._samples:
+            return []  # also of a text with nothing to speak
+        return self._spoken.take(self._samples / self._playback.sample_rate, self._in_all())
+
+    def words_due(self) -> TurnWords | None:
+        """The same for a client that asked for it; None if there is nothing to tell."""
+        return turn_words(self.turn_id, self.take_words()) if self.tells_words else None
 
     def heard_at(self) -> float | None:
         """When the listener will have heard all of it; None if that is no matter."""
         return None if self._silenced else self._playback.deadline()
 
-    def seconds_in_all(self) -> float | None:
+    def _in_all(self) -> float | None:
         """How long the speech of all the text is; None until the engine has made all of it."""
         whole = self._complete and self._text.finished and self.reason == "complete"
         return self._generated / self._playback.sample_rate if whole else None

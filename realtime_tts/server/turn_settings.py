@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Hashable
 
 from realtime_tts.engine.interface import SamplerSettings, SamplingSettings, UtteranceSpec
 from realtime_tts.protocol.settings import Sampling, SessionSettings
@@ -36,6 +37,11 @@ def utterance_spec(settings: SessionSettings) -> UtteranceSpec:
         sampling=_sampling(settings.sampling),
         layout=settings.layout,
     )
+
+
+def voice_of(settings: SessionSettings) -> Hashable:
+    """What makes the pace of speech: turns that have it in common speak alike."""
+    return settings.model, settings.voice, settings.language, settings.instructions
 
 
 def _sampling(sampling: Sampling) -> SamplingSettings:

@@ -1,22 +1,26 @@
-"""When which text is spoken: an estimate, made while the speech is being made.
+"""When which word is spoken: an estimate, made while the speech is being made.
 
 The model does not say which text a frame of audio speaks, and nothing here listens to it. The
-rule is that of `spoken.py`: every character has an expected duration by its script. While more
-speech may come, as much text counts as spoken as that many seconds usually hold; once the speech
-is complete, the text is spread over it in proportion. Text is given out word by word, in order,
-once, and never beyond the audio that it is asked for.
+rule is that of `spoken.py`: every spoken character has an expected duration by its script. While
+more speech may come, as much text counts as spoken as that many seconds usually hold at the voice's
+pace; once the speech of a part is complete, its text is spread over it in proportion. Words are
+given out in order, once, and never beyond the audio that is asked about; what was given out is not
+taken back, so words are squeezed or wait where the first guess turns out wrong.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import deque
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, pairwise
+from math import inf
 from typing import NamedTuple
 
-from realtime_tts.text.spoken import expected_durations, may_end_word
+from realtime_tts.text.pipeline import TextPipeline
+from realtime_tts.text.spoken import SpokenPart, expected_durations, may_end_word, source_cut
 
-_LOOK = 1_000
-"""Characters that are looked at together."""
+_LOOK = 500
+"""Characters that are looked at together: their words take 1 ms, of Chinese 2.5."""
 
 
 class SpokenSpan(NamedTuple):
@@ -28,52 +32,163 @@ class SpokenSpan(NamedTuple):
 
 
 class SpeechTimes:
-    """The text of one turn against its audio. Nothing is worked out before somebody asks, and of
-    a long text no more than the audio has come to."""
+    """The words of one turn against its audio. Nothing is worked out before somebody asks, and of
+    a long text no more than the audio has come to.
 
-    def __init__(self, language: str | None = None) -> None:
+    `language` ("Japanese") refines durations; `pace`: seconds of audio for an expected second.
+    """
+
+    def __init__(
+        self, pipeline: TextPipeline, language: str | None = None, pace: float = 1.0
+    ) -> None:
+        self._pipeline = pipeline
         self._language = language
-        self._fed: deque[str] = deque()  # not looked at yet
-        self._text = ""  # looked at, and not given out yet
-        self._ends: list[float] = []  # of its characters, in expected seconds of the whole speech
-        self._expected = 0.0  # seconds of all text so far
-        self._at = 0.0  # where the last span ended, in seconds of audio
+        self._pace = pace
+        self._part = 0  # the one whose words are given out
+        self._before = 0.0  # seconds of audio before it
+        self._count = 0  # spoken characters given out
+        self._ends = [0.0]  # of those and of each character looked at behind them: expected seconds
+        self._whole: float | None = None  # expected seconds of the part, when its end is known
+        self._cut = 0  # the same in the caller's text
+        self._at = 0.0  # where the last word ended, in seconds of audio
 
-    def feed(self, text: str) -> None:
-        """Add text."""
-        self._fed.extend(text[at : at + _LOOK] for at in range(0, len(text), _LOOK))
+    def take(
+        self, played: float, parts: Sequence[SpokenPart], in_all: float | None = None
+    ) -> list[SpokenSpan]:
+        """The words that are spoken by `played` seconds and were not given out yet; of many the
+        next. Call it again until it gives none.
 
-    def take(self, played: float, in_all: float | None = None) -> SpokenSpan | None:
-        """The text that is spoken by `played` seconds and was not given out yet, if there is any.
-
-        `in_all`: seconds of the speech of all the text, when that is known.
+        Each is the caller's text from where the one before ends: with the white space before it,
+        and with marks that are not spoken. Where a script writes no spaces, a character counts as
+        a word. Joined they are the text so far; all of it when all speech is played, and then the
+        last may be white space alone. `parts` are those begun, all but the last of them complete;
+        `in_all`: seconds of the audio of all the text, when that is known.
         """
-        self._look(played if in_all is None else None)
-        over = in_all is not None and played >= in_all
-        if not self._text or not (played > self._at or over):
-            return None
-        if over:
-            count = len(self._text)
-        elif in_all is None:
-            count = bisect_right(self._ends, played)
-            while count and not (count < len(self._text) and may_end_word(self._text, count)):
-                count -= 1
-        else:
-            count = bisect_right(self._ends, self._expected * played / in_all)
-            while count and not may_end_word(self._text, count):
-                count -= 1
-        if not count:
-            return None
-        span = SpokenSpan(self._text[:count], self._at, played)
-        self._text, self._ends = self._text[count:], self._ends[count:]
-        self._at = played
-        return span
+        words: list[SpokenSpan] = []
+        while True:
+            part = parts[self._part]
+            begin = self._before + part.pause
+            if self._part + 1 == len(parts):
+                return words + self._due(played, begin, in_all, self._known(in_all), True)
+            stop, end = begin + part.generated, parts[self._part + 1].start
+            due = self._due(played, begin, stop, end, False)
+            words += due
+            if played < stop or (due and self._count < end):
+                return words
+            self._part += 1
+            self._count, self._before = end, stop
+            self._ends, self._whole = [0.0], None
 
-    def _look(self, until: float | None) -> None:
-        """Up to the text that is expected to be spoken after `until`; None: all of it."""
-        while self._fed and (until is None or self._expected <= until):
-            text = self._fed.popleft()
-            self._text += text
-            for seconds in expected_durations(text, self._language):
-                self._expected += seconds
-                self._ends.append(self._expected)
+    def _known(self, in_all: float | None) -> int:
+        """The end of the last part's text, as far as the model was given it."""
+        if in_all is not None:
+            return len(self._pipeline.spoken)
+        fed, segments = self._pipeline.fed_characters, self._pipeline.segments
+        return min(fed, segments[self._part + 1].start) if self._part + 1 < len(segments) else fed
+
+    def _due(
+        self, played: float, begin: float, stop: float | None, end: int, last: bool
+    ) -> list[SpokenSpan]:
+        """Words of spoken[:end], which sound from `begin` to `stop`; None: nobody knows yet."""
+        over = stop is not None and played >= stop
+        if not over and played <= max(begin, self._at):
+            return []
+        rate = 1 / self._pace  # expected seconds in a second of audio
+        if stop is not None and stop > begin:
+            rate = self._expected(end) / (stop - begin)
+        heard = inf if over else (played - begin) * rate
+        count = bound = self._count
+        marks: list[tuple[int, int]] = []
+        while not marks:
+            bound = self._bound(bound, end)
+            self._look(heard, bound)
+            count = self._heard(heard, bound, end, stop is not None)
+            marks = self._marks(count, to_the_end=over and last and count == end)
+            if not marks and (count < bound or bound == end):
+                return []
+        at_end, count = count == end, marks[-1][0]
+        ends = [self._ends[at - self._count] for at in (self._count, *(mark for mark, _ in marks))]
+        first = max(begin, self._at)
+        reached = stop if over and stop is not None else played
+        opens, closes = first, reached
+        if rate > 0:
+            opens = max(first, begin + ends[0] / rate)
+            closes = reached if over and at_end else min(begin + ends[-1] / rate, reached)
+        if closes <= opens:  # the speech is faster than was believed
+            opens, closes = first, max(first, reached)
+        words = self._spread(marks, ends, opens, closes)
+        del self._ends[: count - self._count]
+        self._count, self._cut, self._at = count, marks[-1][1], closes
+        return words
+
+    def _expected(self, end: int) -> float:
+        """Seconds of the part, whose text ends at `end` for good."""
+        if self._whole is None:
+            rest = (expected_durations(text, self._language) for text in self._ahead(end))
+            self._whole = self._ends[-1] + sum(map(sum, rest))
+        return self._whole
+
+    def _bound(self, start: int, end: int) -> int:
+        """Where one call stops: some characters on, behind a word if one ends soon."""
+        near, far = min(start + _LOOK, end), min(start + 2 * _LOOK, end)
+        spoken = self._pipeline.spoken
+        return next((at for at in range(near, far) if may_end_word(spoken, at)), far)
+
+    def _look(self, until: float, end: int) -> None:
+        """Up to the text of spoken[:end] that is expected to be spoken after `until`."""
+        for text in self._ahead(end):
+            if self._ends[-1] > until:
+                return
+            durations = expected_durations(text, self._language)
+            self._ends[-1:] = accumulate(durations, initial=self._ends[-1])
+
+    def _ahead(self, end: int) -> Iterator[str]:
+        """What was not looked at of spoken[:end], piece by piece."""
+        spoken = self._pipeline.spoken
+        for at in range(self._count + len(self._ends) - 1, end, _LOOK):
+            yield spoken[at : min(at + _LOOK, end)]
+
+    def _heard(self, expected: float, bound: int, end: int, complete: bool) -> int:
+        """Where in spoken[:end] so many expected seconds end, at a word's end that cannot move; at
+        most `bound`, where a word may be cut."""
+        spoken = self._pipeline.spoken
+        count = self._count
+        if expected > 0:
+            count += max(0, bisect_right(self._ends, expected) - 1)
+        if expected == inf or count == bound < end:
+            return bound
+        most = len(spoken) if complete else len(spoken) - 1
+        while count > self._count and not (count <= most and may_end_word(spoken, count)):
+            count -= 1
+        return count
+
+    def _marks(self, count: int, to_the_end: bool) -> list[tuple[int, int]]:
+        """Where words end up to `count`: in the spoken text, and in the caller's."""
+        marks: list[tuple[int, int]] = []
+        cut = self._cut
+        for at in range(self._count + 1, count + 1):
+            if at == count or may_end_word(self._pipeline.spoken, at):
+                new = source_cut(self._pipeline, at)
+                if new > cut:  # else inside of what stands for one word, such as a number
+                    marks.append((at, new))
+                    cut = new
+        if to_the_end and (marks or cut < len(self._pipeline.source)):
+            marks[-1:] = [(count, len(self._pipeline.source))]
+        return marks
+
+    def _spread(
+        self, marks: list[tuple[int, int]], ends: list[float], opens: float, closes: float
+    ) -> list[SpokenSpan]:
+        """The words up to each mark, which share the time by what is expected of each."""
+        expected = ends[-1] - ends[0]
+        times = [
+            opens + (closes - opens) * ((end - ends[0]) / expected if expected > 0 else 1.0)
+            for end in ends
+        ]
+        times[0], times[-1] = opens, closes
+        cuts = pairwise([self._cut, *(cut for _, cut in marks)])
+        source = self._pipeline.source
+        return [
+            SpokenSpan(source[left:right], *time)
+            for (left, right), time in zip(cuts, pairwise(times), strict=True)
+        ]

@@ -6,7 +6,8 @@ generated, and the text. Every spoken character c has an expected duration d(c) 
 
 - Generation complete: the text fills the audio, so heard = D * played / generated. In a text of
   one script this is nearly the proportion of characters.
-- Not complete: heard = played, at the expected rate, and at most D.
+- Not complete: heard = played / pace, and at most D. The pace is what the voice usually takes for
+  an expected second (`pace.py`).
 
 The characters whose durations sum up to `heard` are counted as spoken, back to the last end of a
 word (any character, where words are not separated by spaces). The estimate rather says too little
@@ -18,7 +19,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from itertools import accumulate, takewhile
 from typing import NamedTuple
 
@@ -78,12 +78,14 @@ def split_spoken(
     complete: bool = False,
     language: str | None = None,
     parts: Sequence[SpokenPart] = (),
+    pace: float = 1.0,
 ) -> SpokenSplit:
     """Split `pipeline.source` at what was heard.
 
     `parts`: where the turn has pauses, its segments that were begun; all but the last are complete.
     `played` and `generated` are seconds of this turn's audio; `complete` says that the text was
-    finished and that no more audio will be generated. `language` ("Japanese") refines durations.
+    finished and that no more audio will be generated. `language` ("Japanese") refines durations;
+    `pace`: seconds of audio for an expected second, while generation is not complete.
 
     Nothing played means nothing spoken; all played of a complete generation means all spoken. More
     played never means less spoken.
@@ -99,7 +101,7 @@ def split_spoken(
         heard = _in_parts(heard, parts, pipeline)
     start, end, played, generated, complete = heard
     durations = expected_durations(pipeline.spoken[start:end], language)
-    seconds = min(played, generated)
+    seconds = min(played, generated) / pace
     if complete and generated > 0:
         durations = list(durations)
         seconds = sum(durations) * played / generated
@@ -109,7 +111,7 @@ def split_spoken(
         count += sum(1 for _ in takewhile(lambda end: end <= seconds, ends))
     while count > start and not may_end_word(pipeline.spoken, count):
         count -= 1
-    cut = _include_closing_marks(pipeline, count) if count else 0
+    cut = source_cut(pipeline, count)
     return SpokenSplit(source[:cut], source[cut:])
 
 
@@ -136,8 +138,10 @@ def _in_parts(heard: _Heard, parts: Sequence[SpokenPart], pipeline: TextPipeline
     return _Heard(last.start, end, played - last.pause, last.generated, heard.complete)
 
 
-def _include_closing_marks(pipeline: TextPipeline, count: int) -> int:
+def source_cut(pipeline: TextPipeline, count: int) -> int:
     """The end in the source of the first `count` characters, with the marks that close them."""
+    if not count:
+        return 0
     source = pipeline.source
     cut = pipeline.source_offset(count)
     next_start = pipeline.source_start(count)
@@ -149,14 +153,13 @@ def _include_closing_marks(pipeline: TextPipeline, count: int) -> int:
 def expected_durations(text: str, language: str | None) -> Iterable[float]:
     """Seconds of each character, worked out as they are taken."""
     japanese = (language or "").lower() in ("japanese", "ja") or _has_kana(text)
-    return (_duration(char, japanese) for char in text)
+    return map(_DURATIONS[japanese].__getitem__, text)
 
 
 def _has_kana(text: str) -> bool:
     return not text.isascii() and _KANA.search(text) is not None
 
 
-@lru_cache(maxsize=4096)
 def _duration(char: str, japanese: bool) -> float:
     """Expected seconds of one character, pauses included."""
     if char in _SENTENCE_ENDS:
@@ -174,6 +177,23 @@ def _duration(char: str, japanese: bool) -> float:
             is_ideograph = low >= 0x3400 and low != 0xAC00
             return _JAPANESE_IDEOGRAPH_SECONDS if japanese and is_ideograph else seconds
     return _LETTER_SECONDS
+
+
+class _Durations(dict[str, float]):
+    """Of the characters that were asked for lately: of each of a long text it takes 20 ns."""
+
+    def __init__(self, japanese: bool) -> None:
+        self._japanese = japanese
+
+    def __missing__(self, char: str) -> float:
+        if len(self) >= _REMEMBERED:
+            self.clear()
+        seconds = self[char] = _duration(char, self._japanese)
+        return seconds
+
+
+_REMEMBERED = 4_096
+_DURATIONS = (_Durations(japanese=False), _Durations(japanese=True))
 
 
 def may_end_word(text: str, index: int) -> bool:

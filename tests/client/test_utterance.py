@@ -8,7 +8,7 @@ import pytest
 from realtime_tts import RealtimeTTS
 from realtime_tts.adapters.utterance import Utterance
 from realtime_tts.errors import TurnError
-from realtime_tts.protocol.messages import ErrorMessage, Text, TurnDone, TurnEnd
+from realtime_tts.protocol.messages import ErrorMessage, Text, TurnDone, TurnEnd, TurnWords, Word
 from realtime_tts.protocol.parsing import decode_client_message
 
 
@@ -126,3 +126,43 @@ async def test_an_utterance_stopped_before_it_begins_says_nothing(stand_in: Any)
         async with asyncio.timeout(5):
             await utterance.wait_begun()
             await utterance.wait_ended()
+
+
+async def test_words_count_from_the_first_sound_of_all_its_turns(stand_in: Any) -> None:
+    utterance = Utterance()
+
+    async def script(peer: Any) -> None:
+        await peer.ready()
+        assert (await peer.receive(Text)).text == "One."
+        for number, text in ((1, "One."), (2, " Two.")):
+            turn_id = f"turn-{number}"
+            if number == 2:
+                utterance.add(text)
+                utterance.end()
+                assert (await text_of(peer, turn_id)).text == text
+            await peer.started(turn_id)
+            await peer.audio(2400)
+            word = Word(text=text, start_ms=10.0, end_ms=90.0)
+            await peer.send(TurnWords(turn_id=turn_id, words=(word,)))
+            reason = "idle" if number == 1 else "complete"
+            done = TurnDone(
+                turn_id=turn_id, reason=reason, samples=2400, ttfa_ms=1.0, underruns=0,
+                held_ms=0.0, text_chars=len(text),
+            )  # fmt: skip
+            await peer.send(done)
+        await peer.until_closed()
+
+    utterance.add("One.")
+    async with RealtimeTTS(await stand_in.start(script)) as tts:
+        packets = 0
+        words: list[Word] = []
+        async for _ in utterance.packets(tts):
+            packets += 1
+            words += utterance.take_words()
+        words += utterance.take_words()
+    assert packets == 2
+    assert [(word.text, word.start_ms, word.end_ms) for word in words] == [
+        ("One.", 10.0, 90.0),
+        (" Two.", 110.0, 190.0),
+    ]
+    assert utterance.take_words() == []

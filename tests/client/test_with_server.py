@@ -15,6 +15,7 @@ from realtime_tts.config import ServerConfig
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.engine.inline import InlineEngine
 from realtime_tts.errors import (
+    ClientError,
     ConnectionLost,
     HandshakeRefused,
     OverloadedError,
@@ -232,3 +233,45 @@ async def test_a_script_gets_a_wav_file_at_its_own_rate(tmp_path: Path) -> None:
     with wave.open(str(path)) as file:
         assert file.getframerate() == 16_000
         assert file.getnframes() / 16_000 == pytest.approx(result.seconds, abs=1e-3)
+
+
+async def test_words_tell_what_was_heard_at_any_position() -> None:
+    async with server() as started, RealtimeTTS(started.url, word_times="on") as tts:
+        turn = await tts.turn()
+        for piece in pieces(TEXT, Random(3)):
+            await turn.send(piece)
+        await turn.end()
+        packets = [packet async for packet in turn]
+        words = turn.words
+        milliseconds = sum(map(len, packets)) / 2 / 24
+        assert "".join(word.text for word in words) == TEXT
+        assert words[-1].end_ms == pytest.approx(milliseconds, abs=0.1)
+        assert turn.heard(0) == ""
+        assert (
+            turn.heard(words[3].end_ms) == turn.heard(words[4].end_ms - 1) == "The tide is coming"
+        )
+        assert turn.heard(milliseconds + 1) == TEXT
+        report = await turn.interrupt(played_ms=milliseconds / 2)
+        assert TEXT.startswith(turn.heard(milliseconds / 2)) and TEXT.startswith(report.text_spoken)
+
+
+async def test_words_of_an_interrupted_turn_stay() -> None:
+    async with server(step_seconds=0.01) as started:
+        async with RealtimeTTS(started.url, word_times="on", layout="streaming") as tts:
+            turn = await tts.turn()
+            await turn.send(TEXT * 5)
+            async for _ in turn:
+                if len(turn.words) > 3:
+                    break
+            report = await turn.interrupt(played_ms=turn.words[2].end_ms + 1)
+            assert turn.heard(report.played_ms) == report.text_spoken == "The tide is"
+
+
+async def test_without_word_times_nobody_is_told_that_nothing_was_heard() -> None:
+    async with server() as started, RealtimeTTS(started.url) as tts:
+        turn = await tts.turn()
+        await turn.send(TEXT, end=True)
+        assert [packet async for packet in turn]
+        assert turn.words == ()
+        with pytest.raises(ClientError, match='word_times="on"'):
+            turn.heard(1000)

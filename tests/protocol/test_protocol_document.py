@@ -191,6 +191,10 @@ class Stage:
                 case {"close": code}:
                     closed = self.heard.popleft()
                     assert isinstance(closed, Close) and closed.code == code
+                case {"server": {"type": "turn.words"} as message}:  # the connection's own
+                    assert not self.heard and self.session.on_air == message["turn_id"]
+                    spoken = max(word["end_ms"] for word in message["words"])
+                    assert spoken <= self.samples / m.SAMPLE_RATE * 1000, "beyond the audio"
                 case {"server": message}:
                     if not self.heard:
                         self.engine_does(message, number)

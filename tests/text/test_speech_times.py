@@ -2,75 +2,297 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import pairwise
+from pathlib import Path
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from realtime_tts.text.speech_times import SpeechTimes, SpokenSpan
+from realtime_tts.text import speech_times
+from realtime_tts.text.pipeline import TextPipeline
+from realtime_tts.text.speech_times import SpokenSpan
+from realtime_tts.text.spoken_text import SpokenText
+from realtime_tts.text.tokenizer import Qwen2Tokenizer
 
+TOKENIZER = Qwen2Tokenizer.from_folder(Path(__file__).parent / "data" / "tiny_tokenizer")
+LOOK = speech_times._LOOK
 TEXT = "The quick brown fox jumps over the lazy dog. Then it rests, for a while."
 
+FRAGMENTS = [
+    "Hello",
+    " there",
+    ", ",
+    ". ",
+    "你好",
+    "。",
+    "ありがとう",
+    "สวัสดี",
+    " 42",
+    " $3.50",
+    "**",
+]
+FRAGMENTS += [
+    "[a label](u)",
+    "\n",
+    "🙂",
+    "e\u0301",
+    "| ",
+    "# ",
+    "`",
+    '"',
+    "…",
+    " https://a.example/b",
+]
+FRAGMENTS += [' <break time="300ms"/>', '<break time="0.5s"/> ']
 
-def spans(times: SpeechTimes, seconds: float, step: float, whole: bool) -> list[SpokenSpan]:
-    found = [
-        times.take(min(number * step, seconds), seconds if whole else None)
-        for number in range(1, round(seconds / step) + 2)
-    ]
-    return [span for span in found if span is not None]
+
+class Speech:
+    """A turn's text, and its speech part by part: `made` seconds of each, pauses before them."""
+
+    def __init__(self, text: str = "", language: str | None = None, filtered: bool = True) -> None:
+        self.pipeline = TextPipeline(TOKENIZER, filtered=filtered)
+        self.spoken = SpokenText(self.pipeline, language)
+        self.parts = 1
+        self.seconds = 0.0
+        if text:
+            self.feed(text)
+
+    def feed(self, text: str) -> None:
+        self.pipeline.feed(text, 0.0)
+
+    def finish(self) -> None:
+        self.pipeline.finish(0.0)
+
+    def made(self, seconds: float) -> None:
+        self.spoken.made(seconds)
+        self.seconds += seconds
+
+    def next_part(self) -> bool:
+        """Go on behind the next pause, if there is one."""
+        if self.parts == len(self.pipeline.segments):
+            return False
+        segment = self.pipeline.segments[self.parts]
+        self.parts += 1
+        self.spoken.begin(segment)
+        self.seconds += segment.pause
+        return True
+
+    def take(self, played: float, whole: bool = False) -> list[SpokenSpan]:
+        words: list[SpokenSpan] = []
+        while some := self.spoken.take(played, self.seconds if whole else None):
+            words += some
+        return words
+
+
+def complete(text: str, seconds: float, step: float = 0.08) -> list[SpokenSpan]:
+    """All words of a text that is spoken in one part, whose speech is known whole."""
+    speech = Speech(text)
+    speech.finish()
+    speech.made(seconds)
+    steps = [min(number * step, seconds) for number in range(1, round(seconds / step) + 2)]
+    return [word for played in steps for word in speech.take(played, whole=True)]
+
+
+def joined(words: list[SpokenSpan]) -> str:
+    return "".join(word.text for word in words)
+
+
+def assert_in_order(words: list[SpokenSpan]) -> None:
+    assert all(word.start <= word.end for word in words)
+    assert all(one.end <= later.start for one, later in pairwise(words))
 
 
 @pytest.mark.parametrize("seconds", [1.0, 4.0, 20.0])
-def test_a_complete_speech_holds_all_its_text(seconds: float) -> None:
-    times = SpeechTimes()
-    for at in range(0, len(TEXT), 5):
-        times.feed(TEXT[at : at + 5])
-    found = spans(times, seconds, 0.08, whole=True)
-    assert "".join(span.text for span in found) == TEXT
+def test_a_complete_speech_holds_all_its_text_word_by_word(seconds: float) -> None:
+    found = complete(TEXT, seconds)
+    assert [word.text.strip() for word in found] == TEXT.split()
+    assert joined(found) == TEXT
     assert found[0].start == 0.0 and found[-1].end == seconds
-    for one, next_one in zip(found, found[1:], strict=False):
-        assert one.start < one.end == next_one.start
-        assert next_one.text[0].isspace() or one.text[-1].isspace(), "cut between words"
+    assert all(one.start < one.end for one in found)
+    assert all(one.end == pytest.approx(later.start) for one, later in pairwise(found))
+
+
+def test_how_often_it_is_asked_does_not_move_the_words_of_a_complete_speech() -> None:
+    often, once = complete(TEXT, 5.0, step=0.02), complete(TEXT, 5.0, step=5.0)
+    assert [word.text for word in often] == [word.text for word in once]
+    for one, other in zip(often, once, strict=True):
+        assert one[1:] == pytest.approx(other[1:])
+
+
+@given(
+    st.lists(st.sampled_from(FRAGMENTS), max_size=12).map("".join),
+    st.lists(st.floats(0.02, 3.0), min_size=1, max_size=12),
+    st.sampled_from([2, 7, LOOK]),
+    st.data(),
+)
+def test_words_joined_are_the_text_and_their_times_never_go_back(
+    text: str, made: list[float], look: int, data: st.DataObject
+) -> None:
+    """However the text is cut, however much speech is made of it, whenever it is asked, and however
+    little of it is looked at together."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(speech_times, "_LOOK", look)
+        words_hold(text, made, data)
+
+
+def words_hold(text: str, made: list[float], data: st.DataObject) -> None:
+    speech = Speech(filtered=data.draw(st.booleans()))
+    words: list[SpokenSpan] = []
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=4)))
+    pieces = [text[one:other] for one, other in pairwise([0, *cuts, len(text)])]
+    sent = 0.0
+    for index, seconds in enumerate(made):
+        if index < len(pieces):
+            speech.feed(pieces[index])
+        speech.made(seconds)
+        if data.draw(st.booleans()):
+            speech.next_part()
+        new = speech.take(sent := data.draw(st.floats(sent, speech.seconds)))
+        assert all(word.end <= sent for word in new), "beyond the audio"
+        words += new
+        assert text.startswith(joined(words))
+    for piece in pieces[len(made) :]:
+        speech.feed(piece)
+    speech.finish()
+    while speech.next_part():
+        speech.made(0.3)
+    words += speech.take((sent + speech.seconds) / 2, whole=True)
+    words += speech.take(speech.seconds, whole=True)
+    assert joined(words) == text
+    assert_in_order(words)
+    assert not words or words[-1].end <= speech.seconds
+    assert speech.take(speech.seconds, whole=True) == []
+
+
+@given(st.lists(st.sampled_from(FRAGMENTS), max_size=12).map("".join), st.floats(0.5, 20))
+def test_of_a_complete_speech_words_say_what_an_interrupt_says(text: str, seconds: float) -> None:
+    speech = Speech(text)
+    speech.finish()
+    speech.made(seconds)
+    while speech.next_part():
+        speech.made(seconds)
+    said = ""
+    for number in range(1, 10):
+        played = speech.seconds * (number - 0.123456789) / 10  # on no word's end to the last bit
+        said += joined(speech.take(played, whole=True))
+        assert said == speech.spoken.split(played, speech.seconds, complete=True).spoken
 
 
 def test_of_an_open_speech_no_word_that_may_grow_is_given() -> None:
-    times = SpeechTimes()
-    times.feed("Hello wor")
-    found = times.take(100.0)
-    assert found is not None and found.text == "Hello"
-    times.feed("ld")
-    assert times.take(101.0) is None
-    times.feed(" of")
-    found = times.take(102.0)
-    assert found is not None and found.text == " world"
+    speech = Speech("Hello wor")
+    speech.made(200.0)
+    assert joined(speech.take(100.0)) == "Hello"
+    speech.feed("ld")
+    assert speech.take(101.0) == []
+    speech.feed(" of it all, and so on.")
+    assert joined(speech.take(102.0)).startswith(" world of")
 
 
 def test_in_scripts_without_spaces_characters_are_words() -> None:
-    times = SpeechTimes("Chinese")
-    times.feed("今天天气很好")
-    found = times.take(0.5)
-    assert found is not None and 1 <= len(found.text) <= 3
+    speech = Speech("今天天气很好，我们去公园", "Chinese")
+    speech.made(5.0)
+    assert [word.text for word in speech.take(0.5)] == ["今", "天"]
 
 
 def test_no_sound_speaks_no_text_and_the_same_sound_none_again() -> None:
-    times = SpeechTimes()
-    times.feed("Hello there")
-    assert times.take(0.0, 1.0) is None
-    assert times.take(1.0, 1.0) == SpokenSpan("Hello there", 0.0, 1.0)
-    assert times.take(1.0, 1.0) is None
+    speech = Speech("Hello there")
+    speech.finish()
+    speech.made(1.0)
+    assert speech.take(0.0, whole=True) == []
+    assert joined(speech.take(1.0, whole=True)) == "Hello there"
+    assert speech.take(1.0, whole=True) == []
 
 
-def test_slower_than_expected_never_goes_back() -> None:
-    times = SpeechTimes()
-    times.feed(TEXT)
-    open_end = times.take(2.0)
-    assert open_end is not None
-    rest = spans(times, 30.0, 0.08, whole=True)
-    assert open_end.text + "".join(span.text for span in rest) == TEXT
-    assert rest[0].start == open_end.end
+@pytest.mark.parametrize("seconds", [3.0, 30.0])
+def test_what_was_given_out_before_the_length_was_known_stays(seconds: float) -> None:
+    """3 s are faster than expected, 30 s slower."""
+    speech = Speech(TEXT)
+    speech.made(2.0)
+    first = speech.take(2.0)
+    assert len(first) > 4
+    speech.finish()
+    speech.made(seconds - 2.0)
+    steps = [2.0 + number * (seconds - 2.0) / 50 for number in range(1, 51)]
+    rest = [word for played in steps for word in speech.take(played, whole=True)]
+    assert joined(first + rest) == TEXT
+    assert_in_order(first + rest)
+    assert rest[-1].end == pytest.approx(seconds)
+    assert all(one.start < one.end for one in rest)
 
 
 def test_what_is_left_comes_when_the_end_turns_out_to_have_been_the_end() -> None:
-    times = SpeechTimes()
-    times.feed("Hello there")
-    first = times.take(0.5)
-    assert first is not None and first.text == "Hello"
-    assert times.take(0.5) is None
-    assert times.take(0.5, 0.5) == SpokenSpan(" there", 0.5, 0.5)
+    speech = Speech("Hello there")
+    speech.made(0.5)
+    assert joined(speech.take(0.5)) == "Hello"
+    assert speech.take(0.5) == []
+    speech.finish()
+    assert speech.take(0.5, whole=True) == [SpokenSpan(" there", pytest.approx(0.335), 0.5)]
+
+
+def test_marks_that_are_not_spoken_take_no_time_and_are_not_lost() -> None:
+    plain = complete("One fine word and two more", 3.0)
+    marked = complete("One **fine** word 🙂 and [two](https://an.example/that/is/long) more", 3.0)
+    assert [word.text for word in marked] == [
+        "One", " **fine**", " word", " 🙂 and", " [two](https://an.example/that/is/long)", " more",
+    ]  # fmt: skip
+    for one, other in zip(plain, marked, strict=True):
+        assert one[1:] == pytest.approx(other[1:], abs=0.06), "a space more or less"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [TEXT * 100, "今天天气很好，我们去公园。" * 500, "a" * 5_000 + " and more", "12 " * 2_000],
+)
+@pytest.mark.parametrize("known", [False, True])
+def test_many_words_are_given_out_a_few_at_a_time(text: str, known: bool) -> None:
+    """The voice is far faster than expected; whether or not that is known before its end."""
+    speech = Speech(text)
+    speech.finish()
+    speech.made(4.0)
+    words: list[SpokenSpan] = []
+    if known:
+        words += speech.take(2.0, whole=True)
+        assert 0.4 * len(text) < len(joined(words)) < 0.6 * len(text) or " " not in text[:5_000]
+    takes = 0
+    while some := speech.spoken.take(4.0, 4.0):
+        assert sum(len(word.text) for word in some) <= 2 * LOOK
+        words += some
+        takes += 1
+    assert takes > 2
+    assert joined(words) == text
+    assert_in_order(words)
+    assert words[-1].end == 4.0
+
+
+def test_of_a_long_text_no_more_is_looked_at_than_the_audio_has_come_to(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked: list[str] = []
+    durations = speech_times.expected_durations
+
+    def noting(text: str, language: str | None) -> Iterable[float]:
+        looked.append(text)
+        return durations(text, language)
+
+    monkeypatch.setattr(speech_times, "expected_durations", noting)
+    speech = Speech(TEXT * 1_000)
+    speech.made(60.0)
+    words = [word for number in range(1, 601) for word in speech.take(number / 10)]
+    count = len(joined(words))
+    assert 600 < count < 1_200 and (TEXT * 1_000).startswith(joined(words))
+    assert sum(map(len, looked)) <= count + 2 * LOOK
+
+
+def test_nothing_is_spoken_in_a_pause() -> None:
+    speech = Speech('One two. <break time="2s"/>Three four.')
+    speech.finish()
+    speech.made(1.0)
+    assert speech.next_part()
+    speech.made(1.0)
+    words = speech.take(4.0, whole=True)
+    assert joined(words) == 'One two. <break time="2s"/>Three four.'
+    assert [word.end for word in words if word.end <= 1.0][-1] == 1.0
+    assert [word.start for word in words if word.start > 1.0][0] == 3.0
+    assert words[-1].end == 4.0

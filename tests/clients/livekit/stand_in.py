@@ -61,13 +61,17 @@ Script = Callable[[Peer], Awaitable[None]]
 
 @contextlib.asynccontextmanager
 async def stand_in(script: Script) -> AsyncIterator[str]:
-    """The address of a server that runs `script` on each socket, after its `ready`."""
+    """The address of a server that runs `script` on each socket, after its settings."""
     failures: list[Exception] = []
 
     async def handle(socket: ServerConnection) -> None:
         try:
             await socket.send(encode(READY))
-            await script(Peer(socket))
+            peer = Peer(socket)
+            start = await peer.receive("session.start")  # for the times of words
+            assert start["word_times"] == "on"
+            await socket.send(encode(READY))
+            await script(peer)
         except ConnectionClosed:
             pass  # the client left, as it may
         except Exception as error:

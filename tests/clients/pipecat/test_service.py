@@ -89,8 +89,11 @@ def kinds(frames: list[Frame]) -> list[str]:
 
 
 async def test_frames_come_in_the_order_that_pipecat_promises(fake: Server) -> None:
+    """By the sentence; the order of words and sound is in test_words.py."""
     down, up = await run_test(
-        service(fake.url), frames_to_send=response(*TOKENS), start_timeout=PATIENCE
+        service(fake.url, word_times=False),
+        frames_to_send=response(*TOKENS),
+        start_timeout=PATIENCE,
     )
     assert kinds(list(down)) == [
         "LLMFullResponseStartFrame",
@@ -114,7 +117,7 @@ async def test_tokens_are_spoken_exactly_as_the_text_they_make(fake: Server) -> 
     assert {(each.sample_rate, each.num_channels) for each in rig.of(TTSAudioRawFrame)} == {
         (24_000, 1)
     }
-    assert [each.text for each in rig.of(TTSTextFrame)] == [TEXT]
+    assert [each.text for each in rig.of(TTSTextFrame)] == TEXT.split()
 
 
 async def test_speech_begins_before_the_text_ends(fake: Server) -> None:
@@ -129,7 +132,8 @@ async def test_speech_begins_before_the_text_ends(fake: Server) -> None:
 
 async def test_sentences_keep_the_space_between_them(fake: Server) -> None:
     mode = TextAggregationMode.SENTENCE
-    async with pipeline(service(fake.url, text_aggregation_mode=mode)) as rig:
+    tts = service(fake.url, text_aggregation_mode=mode, word_times=False)
+    async with pipeline(tts) as rig:
         await rig.send(*response("One is ", "here. Two", " is there."))
         await rig.until_stopped()
     assert rig.audio() == await spoken(fake.url, "One is here. Two is there. ")

@@ -1,0 +1,96 @@
+"""An attempt of a LiveKit stream: from a session of ours to the framework's emitter."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from livekit.agents import tts, utils
+from livekit.agents.voice.io import TimedString
+
+from realtime_tts.adapters.session_pool import Session
+from realtime_tts.client import Speech, TextSource, TurnResult
+from realtime_tts.protocol.messages import SAMPLE_RATE
+
+log = logging.getLogger(__name__)
+
+_SILENCE = bytes(2 * SAMPLE_RATE // 10)
+"""For a text with nothing to speak: the framework takes a stream without audio for a failure."""
+
+
+class Attempt:
+    """From a session to the framework's emitter.
+
+    While the text goes on the server may be silent for as long as it likes; once the text has
+    ended, each packet must come within `timeout` seconds.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        emitter: tts.AudioEmitter,
+        deadline: asyncio.Timeout,
+        timeout: float,
+    ) -> None:
+        self._client = session.client
+        self._emitter = emitter
+        self._deadline = deadline
+        self._timeout = timeout
+        self._turn_id = utils.shortuuid("tts_")
+        self._text_ended = False
+        self._silent = True
+        self._seconds = 0.0  # of the turns before
+
+    def begin(self, *, streaming: bool) -> None:
+        """Tell the framework what will come; its ids are the turn's in the server's logs."""
+        self._emitter.initialize(
+            request_id=self._turn_id,
+            sample_rate=SAMPLE_RATE,
+            num_channels=1,
+            mime_type="audio/pcm",
+            stream=streaming,
+        )
+        if streaming:
+            self._emitter.start_segment(segment_id=self._turn_id)
+
+    async def speak(self, text: TextSource) -> TurnResult:
+        """A turn of its own. Raises what the client raises; TimeoutError at the deadline."""
+        turn_id, self._turn_id = self._turn_id, utils.shortuuid("tts_")
+        speech = Speech(lambda: self._client.turn(turn_id), text)
+        told = 0
+        async for packet in speech:
+            self._silent = False
+            self._emitter.push(packet)
+            told = self._tell_words(speech, told)
+            self._wait_on()
+        self._tell_words(speech, told)
+        result = speech.result
+        assert result is not None, "a loop that ended has a result"
+        self._seconds += result.seconds
+        if result.reason not in ("complete", "idle"):
+            log.warning("turn %s is not spoken to its end: %s", turn_id, result.reason)
+        return result
+
+    def text_ended(self) -> None:
+        """From now on the server owes audio."""
+        self._text_ended = True
+        self._wait_on()
+
+    def end(self, text: str) -> None:
+        """All has been spoken; if that was nothing, the framework still wants some audio."""
+        if self._silent and text.strip():
+            self._emitter.push(_SILENCE)
+
+    def _tell_words(self, speech: Speech, told: int) -> int:
+        """Hand on the words from number `told` on; gives the number of those that are told."""
+        words = speech.turn.words if speech.turn is not None else ()
+        for word in words[told:]:
+            start, end = (self._seconds + ms / 1000 for ms in (word.start_ms, word.end_ms))
+            self._emitter.push_timed_transcript(
+                TimedString(word.text, start_time=start, end_time=end)
+            )
+        return len(words)
+
+    def _wait_on(self) -> None:
+        if self._text_ended:
+            self._deadline.reschedule(asyncio.get_running_loop().time() + self._timeout)

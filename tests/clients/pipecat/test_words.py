@@ -1,0 +1,173 @@
+"""TTSTextFrames by the word: in time with the sound, and in the LLM's context as far as heard."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+from pipecat.frames.frames import (
+    AggregatedTextFrame,
+    InterruptionFrame,
+    LLMFullResponseStartFrame,
+    LLMTextFrame,
+    OutputAudioRawFrame,
+    StartFrame,
+    TTSAudioRawFrame,
+    TTSSpeakFrame,
+    TTSStoppedFrame,
+    TTSTextFrame,
+)
+from pipecat.pipeline.pipeline import Pipeline
+from pipecat.processors.aggregators.llm_context import LLMContext
+from pipecat.processors.aggregators.llm_response_universal import LLMContextAggregatorPair
+from pipecat.services.tts_service import TextAggregationMode
+from pipecat.transports.base_output import BaseOutputTransport
+from pipecat.transports.base_transport import TransportParams
+from pipecat.utils.string import TextPartForConcatenation, concatenate_aggregated_text
+from pipecat_rig import PATIENCE, Rig, pipeline, response
+from serving import Server, serving
+
+from realtime_tts.adapters.pipecat import RealtimeTTSService
+from realtime_tts.adapters.pipecat_contexts import is_unspaced
+
+Settings = RealtimeTTSService.Settings
+TEXT = "The tide is coming in. The boats, all twelve of them, are going home."
+TOKENS = [TEXT[at : at + 4] for at in range(0, len(TEXT), 4)]
+NANOSECONDS = 1_000_000_000
+
+
+@pytest.fixture(scope="session")
+def fake() -> Iterator[Server]:
+    with serving("--engine", "fake") as server:
+        yield server
+
+
+def service(server: str, **options: object) -> RealtimeTTSService:
+    options.setdefault("settings", Settings(layout="streaming", lead_ms=30_000))
+    return RealtimeTTSService(server=server, **options)
+
+
+def words_of(rig: Rig) -> list[TTSTextFrame]:
+    return list(rig.of(TTSTextFrame))
+
+
+def context_of(rig: Rig) -> str:
+    """What the framework's aggregator makes of the words."""
+    return concatenate_aggregated_text(
+        [
+            TextPartForConcatenation(
+                frame.text, includes_inter_part_spaces=frame.includes_inter_frame_spaces
+            )
+            for frame in words_of(rig)
+        ]
+    )
+
+
+@pytest.mark.parametrize("mode", list(TextAggregationMode))
+async def test_each_word_has_its_time_in_the_audio(fake: Server, mode: TextAggregationMode) -> None:
+    async with pipeline(service(fake.url, text_aggregation_mode=mode)) as rig:
+        await rig.send(*response(*TOKENS))
+        await rig.until_stopped()
+        words = words_of(rig)
+        assert [frame.text for frame in words] == TEXT.split()
+        times = [frame.pts for frame in words]
+        assert times == sorted(times)
+        seconds = len(rig.audio()) / 2 / 24_000
+        assert 0 < (times[-1] - times[0]) / NANOSECONDS < seconds
+        assert {frame.context_id for frame in words} == set(rig.contexts())
+        assert all(frame.append_to_context for frame in words)
+        (stopped,) = rig.of(TTSStoppedFrame)
+        assert rig.down.index(stopped) > rig.down.index(words[-1])
+        assert rig.down.index(words[0]) < rig.down.index(rig.of(TTSAudioRawFrame)[-1])
+        assert any(isinstance(frame, AggregatedTextFrame) for frame in rig.down)
+    assert not rig.errors
+
+
+async def test_after_an_interruption_no_word_of_the_old_reply_comes(fake: Server) -> None:
+    async with pipeline(service(fake.url)) as rig:
+        await rig.send(LLMFullResponseStartFrame(), LLMTextFrame("One, two. " + TEXT * 40))
+        await rig.until(lambda: len(words_of(rig)) > 5)
+        await rig.send(InterruptionFrame())
+        await rig.until(lambda: rig.of(InterruptionFrame))
+        old = len(words_of(rig))
+        await asyncio.to_thread(fake.until, "tts_open_turns", 0)
+        await rig.send(*response("Yes?"))
+        await rig.until_stopped()
+    words = [frame.text for frame in words_of(rig)]
+    assert words[:old] == ("One, two. " + TEXT * 40).split()[:old], "and the text goes on"
+    assert words[old:] == ["Yes?"]
+
+
+@pytest.mark.parametrize(
+    ("text", "context"),
+    [
+        ("It is **very** late, 🙂 and I go.", "It is **very** late, 🙂 and I go."),
+        ("It costs $3.50, and that is 42 in all.", "It costs $3.50, and that is 42 in all."),
+        ('Wait. <break time="300ms"/>Go on, please.', "Wait. Go on, please."),
+        ("今天天气很好，我们去公园。", "今天天气很好，我们去公园。"),
+        ("안녕하세요, 반갑습니다.", "안녕하세요, 반갑습니다."),
+    ],
+)
+@pytest.mark.parametrize("mode", list(TextAggregationMode))
+async def test_the_context_gets_the_text_as_it_was(
+    fake: Server, text: str, context: str, mode: TextAggregationMode
+) -> None:
+    async with pipeline(service(fake.url, text_aggregation_mode=mode)) as rig:
+        await rig.send(*response(*[text[at : at + 3] for at in range(0, len(text), 3)]))
+        await rig.until_stopped()
+    assert context_of(rig) == context
+    assert len(words_of(rig)) > 1
+
+
+async def test_the_next_context_counts_from_its_own_sound(fake: Server) -> None:
+    async with pipeline(service(fake.url)) as rig:
+        await rig.send(TTSSpeakFrame("One two three."), TTSSpeakFrame("Four five six."))
+        await rig.until_stopped(2)
+        words = words_of(rig)
+    assert [frame.text for frame in words] == ["One", "two", "three.", "Four", "five", "six."]
+    assert [frame.pts for frame in words] == sorted(frame.pts for frame in words)
+    assert len({frame.context_id for frame in words}) == 2
+
+
+class Loudspeaker(BaseOutputTransport):
+    """Plays in real time, to nobody. `played`: seconds so far."""
+
+    def __init__(self) -> None:
+        super().__init__(TransportParams(audio_out_enabled=True, audio_out_sample_rate=24_000))
+        self.played = 0.0
+        self.reached = asyncio.Event()
+
+    async def start(self, frame: StartFrame) -> None:
+        await super().start(frame)
+        await self.set_transport_ready(frame)
+
+    async def write_audio_frame(self, frame: OutputAudioRawFrame) -> bool:
+        seconds = len(frame.audio) / 2 / 24_000
+        await asyncio.sleep(seconds)
+        self.played += seconds
+        if self.played > 2:
+            self.reached.set()
+        return True
+
+
+async def test_after_an_interruption_the_context_holds_what_was_heard(fake: Server) -> None:
+    """By the framework's own transport and aggregator; the speech is sent far ahead."""
+    context = LLMContext()
+    assistant = LLMContextAggregatorPair(context).assistant()
+    loudspeaker = Loudspeaker()
+    chain = Pipeline([service(fake.url), loudspeaker, assistant])
+    async with pipeline(chain) as rig:
+        await rig.send(*response(*TOKENS))
+        async with asyncio.timeout(PATIENCE):
+            await loudspeaker.reached.wait()
+        await rig.send(InterruptionFrame())
+        await rig.until(lambda: context.messages)
+    (message,) = context.messages
+    assert TEXT.startswith(message["content"])
+    assert 2 <= len(message["content"].split()) < len(TEXT.split())
+
+
+def test_scripts_without_spaces_are_known() -> None:
+    assert all(map(is_unspaced, ["今天", "「です", "สวัสดี"]))
+    assert not any(map(is_unspaced, ["word", "한국어", "слово", "42", "…", ""]))

@@ -1,0 +1,228 @@
+"""`turn.words`: the turn's own text, in time with its audio, over a real socket."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from realtime_tts.engine.fake import FakeEngineConfig
+from realtime_tts.server.connection import Connection
+from realtime_tts.text import speech_times
+from realtime_tts.text.spoken_text import SpokenText
+from realtime_tts.text.tokenizer import Qwen2Tokenizer
+
+RATE = 24_000
+ON = "?word_times=on"
+TEXTS = [
+    "The tide is coming in. Good morning to you, and to all who are with you!",
+    "One **bold** word 🙂 and [a link](https://an.example/of/some/length) in between.",
+    'Wait.<break time="300ms"/> Go on, please.<break time="100ms"/>',
+    "今天天气很好。我们去公园。",
+    "It costs $3.50, and that is 42 in all.\n\n- a list\n- of two  ",
+    "Hi.",
+]
+
+
+def only(messages: list[Any], kind: str) -> list[dict[str, Any]]:
+    return [m for m in messages if isinstance(m, dict) and m["type"] == kind]
+
+
+def words_in(messages: list[Any]) -> list[dict[str, Any]]:
+    return [word for message in only(messages, "turn.words") for word in message["words"]]
+
+
+def joined(messages: list[Any]) -> str:
+    return "".join(word["text"] for word in words_in(messages))
+
+
+def assert_in_time(messages: list[Any]) -> None:
+    """In order, and none beyond the audio that came before it (s16le)."""
+    samples, at = 0, 0.0
+    for message in messages:
+        if isinstance(message, bytes):
+            samples += len(message) // 2
+        elif message["type"] == "turn.words":
+            assert message["words"]
+            for word in message["words"]:
+                assert at <= word["start_ms"] <= word["end_ms"] <= samples / RATE * 1000 + 0.05
+                at = word["end_ms"]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("size", [1, 7, 1000])
+async def test_words_joined_are_the_text_however_it_came(speech: Any, text: str, size: int) -> None:
+    async with speech() as server, server.talk(ON) as talker:
+        for start in range(0, len(text), size):
+            await talker.send("text", turn_id="a", text=text[start : start + size])
+        await talker.send("turn.end", turn_id="a")
+        messages = await talker.until("turn.done")
+    assert joined(messages) == text
+    assert_in_time(messages)
+    kinds = [m["type"] for m in messages if isinstance(m, dict)]
+    assert kinds[-1] == "turn.done" and "turn.words" in kinds
+
+
+async def test_without_being_asked_for_there_are_none(speech: Any) -> None:
+    async with speech() as server, server.talk() as talker:
+        await talker.send("text", text=TEXTS[0], end=True)
+        messages = await talker.until("turn.done")
+    assert not only(messages, "turn.words")
+
+
+async def test_they_come_while_the_turn_is_spoken(speech: Any) -> None:
+    config = FakeEngineConfig(frames_per_token=1, step_seconds=0.01)
+    async with speech(engine=config) as server, server.talk(ON) as talker:
+        await talker.send("text", turn_id="a", text="One two three four five six.")
+        before = await talker.until("turn.words")
+        assert joined(before).strip(), "a word, although the text goes on"
+        await talker.send("text", turn_id="a", text=" Seven.", end=True)
+        after = await talker.until("turn.done")
+    assert joined(before + after) == "One two three four five six. Seven."
+    assert_in_time(before + after)
+
+
+async def test_the_setting_counts_for_turns_that_begin_after_it(speech: Any) -> None:
+    async with speech() as server, server.talk() as talker:
+        await talker.send("text", turn_id="a", text="Good ")
+        await talker.until("turn.started")
+        await talker.send("session.start", word_times="on")
+        await talker.send("text", turn_id="a", text="morning.", end=True)
+        first = await talker.until("turn.done")
+        await talker.send("text", turn_id="b", text="Good night.", end=True)
+        second = await talker.until("turn.done")
+    assert only(first, "ready")[0]["settings"]["word_times"] == "on"
+    assert not only(first, "turn.words")
+    assert {message["turn_id"] for message in only(second, "turn.words")} == {"b"}
+    assert joined(second) == "Good night."
+
+
+async def test_an_interrupt_ends_them_and_agrees_with_them(speech: Any) -> None:
+    """The fake speaks 80 ms a letter, which is slower than expected: the answer knows no better
+    before the speech is complete, so it says what the words have said."""
+    text = TEXTS[0] * 3
+    config = FakeEngineConfig(frames_per_token=1, step_seconds=0.01)
+    async with speech(engine=config) as server, server.talk(ON) as talker:
+        await talker.send("text", turn_id="a", text=text)
+        seen: list[Any] = []
+        while len(words_in(seen)) < 5:
+            seen.append(await talker.next())
+        played = words_in(seen)[3]["end_ms"] + 1
+        await talker.send("interrupt", turn_id="a", played_ms=played)
+        seen += await talker.until("turn.interrupted")
+        answer = seen[-1]
+        after = await talker.until("turn.done")
+        await talker.send("text", turn_id="b", text="Next.", end=True)
+        after += await talker.until("turn.done")
+    heard = "".join(word["text"] for word in words_in(seen) if word["end_ms"] <= played)
+    assert answer["text_spoken"] == heard
+    assert {message["turn_id"] for message in only(after, "turn.words")} == {"b"}
+    assert_in_time(seen)
+
+
+@pytest.mark.parametrize("query", ["&encoding=pcm_mulaw", "&sample_rate=48000", "&encoding=mp3"])
+async def test_times_are_those_of_the_audio_whatever_its_format(speech: Any, query: str) -> None:
+    async with speech() as server, server.talk(ON + query) as talker:
+        await talker.send("text", text=TEXTS[0], end=True)
+        messages = await talker.until("turn.done")
+    words = words_in(messages)
+    assert joined(messages) == TEXTS[0]
+    assert all(one["end_ms"] <= later["start_ms"] for one, later in pairwise(words))
+    assert words[-1]["end_ms"] == pytest.approx(messages[-1]["samples"] / RATE * 1000, abs=0.1)
+
+
+async def test_a_text_with_nothing_to_speak_has_no_words(speech: Any) -> None:
+    async with speech() as server, server.talk(ON) as talker:
+        await talker.send("text", text="🙂", end=True)
+        messages = await talker.until("turn.done")
+    assert not only(messages, "turn.words") and messages[-1]["samples"] == 0
+
+
+async def test_the_voice_is_known_better_after_it_has_spoken(speech: Any) -> None:
+    """The fake engine's 80 ms a letter are slower than expected. With the usual lead the times are
+    told before the server knows how long the speech is."""
+    text = "We all went down to the sea to see the ships and the boats of the whole town"
+    off: list[float] = []
+    async with speech() as server, server.talk(ON + "&layout=streaming") as talker:
+        for turn_id in ("a", "b"):
+            await talker.send("text", turn_id=turn_id, text=text, end=True)
+            messages = await talker.until("turn.done")
+            ships = next(word for word in words_in(messages) if word["text"] == " ships")
+            off.append(abs(ships["end_ms"] - 80 * len(text.split(" and")[0])))
+    assert off[0] > 400
+    assert off[1] < off[0] / 2
+
+
+async def test_a_fault_in_the_estimate_ends_its_session_and_no_other(
+    speech: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fault(*_: object) -> None:
+        raise RuntimeError("no such time")
+
+    async with speech() as server, server.talk(ON) as talker, server.talk() as other:
+        monkeypatch.setattr(SpokenText, "take", fault)
+        await talker.send("text", text=TEXTS[0], end=True)
+        messages = await talker.rest()
+        assert only(messages, "error")[0]["code"] == "internal"
+        assert talker.socket.close_code == 1011
+        await other.send("text", text=TEXTS[0], end=True)
+        assert (await other.until("turn.done"))[-1]["reason"] == "complete"
+
+
+def quick_tokens() -> Qwen2Tokenizer:
+    """Four characters a token: at a frame for each, speech is far faster than expected."""
+    return Qwen2Tokenizer.from_folder(Path(__file__).parents[1] / "text/data/tiny_tokenizer")
+
+
+async def test_many_words_that_wait_for_the_end_come_a_few_at_a_time(
+    speech: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(speech_times, "_LOOK", 20)
+    text = TEXTS[0] * 5
+    async with (
+        speech(load_tokenizer=quick_tokens) as server,
+        server.talk(ON + "&lead_ms=30000") as talker,
+    ):
+        await talker.send("text", text=text, end=True)
+        messages = await talker.until("turn.done")
+    assert joined(messages) == text
+    assert_in_time(messages)
+    told = only(messages, "turn.words")
+    assert len(told) >= len(text) / 40
+    assert max(len("".join(word["text"] for word in m["words"])) for m in told) <= 40
+
+
+async def test_an_interrupt_between_a_turns_last_words_ends_that_turn_alone(
+    speech: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(speech_times, "_LOOK", 20)
+    words_due, asked = Connection._words_due, 0
+
+    def interrupting(connection: Connection, turn: Any) -> Any:
+        nonlocal asked
+        if turn.turn_id == "a" and (connection._outbox._items or not turn.over):
+            return None  # all wait for the end
+        words = words_due(connection, turn)
+        if turn.turn_id == "a":
+            asked += 1
+            if asked == 3:
+                raw = '{"type": "interrupt", "turn_id": "a", "played_ms": 0}'
+                connection._carry_out(connection.session.receive(raw, connection._clock()))
+        return words
+
+    monkeypatch.setattr(Connection, "_words_due", interrupting)
+    async with (
+        speech(load_tokenizer=quick_tokens) as server,
+        server.talk(ON + "&lead_ms=30000") as talker,
+    ):
+        await talker.send("text", turn_id="a", text=TEXTS[0] * 5, end=True)
+        await talker.send("text", turn_id="b", text="Good night.", end=True)
+        first = await talker.until("turn.done")
+        second = await talker.until("turn.done")
+        await server.settled_engine()
+    assert only(first, "turn.interrupted")[0]["text_spoken"] == ""
+    assert len(only(first, "turn.words")) == asked == 3
+    assert [m["reason"] for m in (first[-1], second[-1])] == ["interrupted", "complete"]
+    assert joined(second) == "Good night."

@@ -16,8 +16,12 @@ from collections.abc import AsyncIterator
 from llm import Conversation, LLMError, Model, add_model_arguments, model_of
 
 from realtime_tts import RealtimeTTS, Speech
+from realtime_tts.audio.formats import audio_format
 from realtime_tts.cli.output import Output, sink_makers
 from realtime_tts.errors import RealtimeTTSError
+
+WAV = audio_format("pcm_s16le", container="wav")
+"""What `--output FILE` holds."""
 
 
 class Chat:
@@ -34,7 +38,7 @@ class Chat:
         self.conversation.user(text)
         message = self.conversation.reply()
         speech = self._tts.speak(self._reply(message))
-        sound = Output(sink_makers(self._output), on_failure=print)
+        sound = Output(sink_makers(self._output, WAV), on_failure=print)
         listening = asyncio.create_task(self._listen(speech, sound))
         barge = asyncio.create_task(interrupted.wait())
         await asyncio.wait([listening, barge], return_when=asyncio.FIRST_COMPLETED)

@@ -55,7 +55,7 @@ class ElevenLabsSocket(SpeechSocket):
     def received(self, message: dict[str, Any]) -> None:
         if self.needs_key:
             self.present_key(key_in(message))
-        if not (self.needs_key or self._agreed):
+        if not (self._closing or self.needs_key or self._agreed):
             self._agree()
         if not self._closing:
             self.take(parse_message(message))

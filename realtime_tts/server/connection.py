@@ -129,8 +129,6 @@ class Connection:
             raw: str | bytes = message["bytes"] if text is None else text
             with self._contained():
                 self._carry_out(self.session.receive(raw, self._clock()))
-            if self._input is not None:
-                await self._input.taken_in()  # a client's next message waits for its long text
             if self._clock() - turn_at > READING_SECONDS:
                 await asyncio.sleep(0)  # a burst of one client must not delay the others
                 turn_at = self._clock()

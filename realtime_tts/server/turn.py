@@ -98,10 +98,14 @@ class OnAirTurn:
 
     # Text.
 
-    def feed(self, text: str, now: float, *, withhold: bool = False) -> None:
-        """`withhold`: the engine is told with the `end`, which is on its way."""
+    def text_came(self, now: float) -> None:
+        """Text is there, and may yet wait to be taken in: the listener waits from now on."""
         if self._first_text_at is None:
             self._first_text_at = now
+
+    def feed(self, text: str, now: float, *, withhold: bool = False) -> None:
+        """`withhold`: the engine is told with the `end`, which is on its way."""
+        self.text_came(now)
         self._text.feed(text, now)
         if not withhold:
             self._give(now)
@@ -212,7 +216,7 @@ class OnAirTurn:
         """
         if isinstance(event, Ended):
             self._held_seconds = self._held_before + event.held_seconds
-            if event.reason == "complete":
+            if event.reason == "complete" and self._finished:  # or text may be left unspoken
                 self._engine.paces.learn(voice_of(self._settings), *self._spoken.measured())
             if event.reason == "complete" and self._at + 1 < len(self._text.segments):
                 return self._go_on(now)

@@ -70,6 +70,7 @@ class TurnInput:
         """Add text; not after `end`."""
         assert not self._ending, "text after the end of the turn"
         if self.busy or is_long(len(text)):
+            self._turn.text_came(self._clock())
             self._add(*(text[at : at + SLICE] for at in range(0, len(text), SLICE)))
         else:
             self._turn.feed(text, self._clock())
@@ -104,8 +105,13 @@ class TurnInput:
 
     def _step(self) -> bool:
         if self._waiting:
-            with self._contained():
-                self._take(self._waiting.popleft())
+            try:
+                with self._contained():
+                    self._take(self._waiting.popleft())
+            except BaseException:
+                self._going = False
+                self.drop()  # nobody waits for what will not go on
+                raise
         if not self._waiting:
             self._going = False
             self._taken_in.set()

@@ -34,8 +34,8 @@ SLOW_READER = "slow_reader"
 
 READING_SECONDS = 0.002
 """After so long with one client's messages the others have their turn."""
-_READ_AHEAD = 8
-"""Messages of one client that wait to be taken before its socket is read no more."""
+_READ_AHEAD, _READ_AHEAD_BYTES = 8, 16_384
+"""Messages of one client that wait to be taken, or bytes, before its socket is read no more."""
 ABORT_EXTENSION = "realtime_tts.abort"
 """Key in the ASGI scope's extensions: `abort(reason)`, which ASGI itself has no word for."""
 
@@ -61,6 +61,7 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
         self.close_timeout = self.settings.close_timeout
         self._aborted = False
         self._pings = 0
+        self._ahead = 0  # bytes of messages that wait to be taken
         self._ping_window_ends = 0.0
         settings = self.settings
         self._handshake = Deadline(self.loop, settings.handshake_timeout, self._no_handshake)
@@ -154,10 +155,13 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
 
         Here a few messages may wait before reading stops.
         """
+        size = sum(map(len, self.frames))
         paused, self.read_paused = self.read_paused, True
         super().send_receive_event_to_app()
         self.read_paused = paused
-        if not paused and self.queue.qsize() >= _READ_AHEAD:
+        waiting = self.queue.qsize()
+        self._ahead = size if waiting <= 1 else self._ahead + size
+        if not paused and (waiting >= _READ_AHEAD or self._ahead >= _READ_AHEAD_BYTES):
             self.read_paused = True
             self.transport.pause_reading()
 

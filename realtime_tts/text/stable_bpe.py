@@ -221,7 +221,7 @@ class OpenPreToken:
             if parent is None and vocabulary.tokens[low] == text:
                 if vocabulary.is_pair(self._token_before(start.at), text):
                     parent = start.at
-        assert parent is not None, f"no encoding of {data[:end]!r} ends in a token"
+        assert parent is not None, f"no encoding of {end} bytes ends in a token"
         self._parents.append(parent)
         self._starts = alive
 

@@ -74,6 +74,20 @@ async def test_a_long_text_is_taken_in_bit_by_bit(speech: Any, slices: Any) -> N
         await server.settled()
 
 
+async def test_an_interrupt_overtakes_a_long_text(speech: Any, slices: Any) -> None:
+    long = "word " * 2_000
+    async with speech() as server, server.talk() as talker:
+        await talker.send("text", turn_id="a", text=long)
+        await talker.send("interrupt")
+        interrupted = (await talker.until("turn.interrupted"))[-1]
+        assert interrupted["text_spoken"] + interrupted["text_remaining"] == long
+        assert len(slices.joined()) < len(long) / 2
+        await talker.send("text", text="Next.", end=True)
+        assert done_of(await talker.until("turn.done"))[0]["reason"] == "interrupted"
+        assert done_of(await talker.until("turn.done"))[0]["reason"] == "complete"
+    await server.settled()
+
+
 async def test_a_long_text_that_comes_with_its_end_is_whole_to_the_engine(
     speech: Any, slices: Any
 ) -> None:

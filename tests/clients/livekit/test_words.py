@@ -6,9 +6,9 @@ import asyncio
 from itertools import pairwise
 
 import pytest
-from listening import DELTAS, ONCE, TEXT, Events, read, say, seconds
 from livekit.agents.types import USERDATA_TIMED_TRANSCRIPT
 from livekit.agents.voice.io import TimedString
+from livekit_rig import DELTAS, ONCE, TEXT, Events, read, say, seconds
 from serving import Server
 from stand_in import Peer, stand_in
 

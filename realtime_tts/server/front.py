@@ -286,7 +286,7 @@ class Front:
         """The deadline has come: end what still runs, with a proper close."""
         self.draining = True
         for connection in list(self._connections):
-            connection.fail(GOING_AWAY, "the server is shutting down", CloseCode.GOING_AWAY)
+            connection.fail(GOING.code, GOING.message, CloseCode.GOING_AWAY)
         for stream in list(self._streams):
             stream.fail(GOING)
         self._guests.end()

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from our_service import Settings, service
 from pipecat.frames.frames import (
     AggregatedTextFrame,
     BotStartedSpeakingFrame,
@@ -47,23 +47,10 @@ from realtime_tts.adapters.pipecat import RealtimeTTSService
 from realtime_tts.client import Interrupted
 from realtime_tts.errors import ConfigError
 
-Settings = RealtimeTTSService.Settings
-
 TEXT = "The tide is coming in."
 LONG = " ".join([TEXT] * 40)  # minutes of fake speech: it is never over by itself
 TOKENS = ("The ti", "de", " is", " ", "coming", " in", ".")
 TONES = {"alto": 330, "bass": 110, "soprano": 660, "tenor": 220}
-
-
-@pytest.fixture(scope="session")
-def fake() -> Iterator[Server]:
-    with serving("--engine", "fake") as server:
-        yield server
-
-
-def service(server: str, **options: object) -> RealtimeTTSService:
-    options.setdefault("settings", Settings(layout="streaming", lead_ms=30_000))
-    return RealtimeTTSService(server=server, **options)
 
 
 async def spoken(url: str, text: str, **options: object) -> bytes:

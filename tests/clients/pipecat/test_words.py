@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 
 import pytest
+from our_service import service
 from pipecat.frames.frames import (
     AggregatedTextFrame,
     InterruptionFrame,
@@ -26,26 +26,13 @@ from pipecat.transports.base_output import BaseOutputTransport
 from pipecat.transports.base_transport import TransportParams
 from pipecat.utils.string import TextPartForConcatenation, concatenate_aggregated_text
 from pipecat_rig import PATIENCE, Rig, pipeline, response
-from serving import Server, serving
+from serving import Server
 
-from realtime_tts.adapters.pipecat import RealtimeTTSService
 from realtime_tts.adapters.pipecat_contexts import is_unspaced
 
-Settings = RealtimeTTSService.Settings
 TEXT = "The tide is coming in. The boats, all twelve of them, are going home."
 TOKENS = [TEXT[at : at + 4] for at in range(0, len(TEXT), 4)]
 NANOSECONDS = 1_000_000_000
-
-
-@pytest.fixture(scope="session")
-def fake() -> Iterator[Server]:
-    with serving("--engine", "fake") as server:
-        yield server
-
-
-def service(server: str, **options: object) -> RealtimeTTSService:
-    options.setdefault("settings", Settings(layout="streaming", lead_ms=30_000))
-    return RealtimeTTSService(server=server, **options)
 
 
 def words_of(rig: Rig) -> list[TTSTextFrame]:

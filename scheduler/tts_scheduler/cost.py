@@ -202,10 +202,12 @@ class CostModel:
         steady = (1.0, load.decode_rows, load.codec_frames)
         if load.prefill_rows:
             extra = (1.0, load.prefill_rows, load.prefill_tokens)
-            before = self._extra.seconds(extra)
-            self._extra.observe(extra, max(seconds - self._steady.seconds(steady), 0.0), weight)
-            # A step with a prefill says less about the rest: its share is itself a guess.
-            self._steady.observe(steady, max(seconds - before, 0.0), 0.2 * weight)
+            steady_seconds, extra_seconds = self._steady.seconds(steady), self._extra.seconds(extra)
+            self._extra.observe(extra, max(seconds - steady_seconds, 0.0), weight)
+            if load.decode_rows:
+                # It says less about the rest: by how much the prediction was wrong, not where.
+                share = steady_seconds / max(steady_seconds + extra_seconds, 1e-9)
+                self._steady.observe(steady, share * seconds, 0.2 * weight)
         else:
             self._steady.observe(steady, seconds, weight)
         self._costs = self._fitted()

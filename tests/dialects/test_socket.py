@@ -102,7 +102,7 @@ async def test_a_flood_of_flushes_is_refused(speech: Any) -> None:
             await client.send(flush=number)
         assert "256 flushes" in (await client.until("message"))[-1]["message"]
         await client.send(cancel=True)
-        await client.until("cancelled")
+        await client.up_to(lambda found: "cancelled" in found)
         await server.settled_engine()
 
 
@@ -477,15 +477,20 @@ async def test_a_key_may_come_with_the_first_message(
 
 
 async def test_a_fault_in_the_words_for_a_failure_ends_the_context_too(
-    speech: Any, monkeypatch: pytest.MonkeyPatch
+    speech: Any, eventually: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    faults = 0
+
     def broken(*_: Any) -> Any:
+        nonlocal faults
+        faults += 1
         raise ValueError("injected")
 
     monkeypatch.setattr(PlainSocket, "sound", broken)
     monkeypatch.setattr(PlainSocket, "failed", broken)
     async with speech() as server, plain(server) as client:
         await client.send(text="Hello.", end=True)
+        await eventually(lambda: faults == 2)
         await server.settled_engine()
         monkeypatch.undo()
         await client.send(text="Hello.", end=True)

@@ -77,6 +77,36 @@ def test_capacity_is_the_largest_number_of_rows_that_fits(
         assert cost.predict(Load(0, 0, capacity + 1, capacity + 1)) > 0.056 - 1e-9
 
 
+def warm_up(cost: CostModel, truth: StepCosts) -> CostModel:
+    """The steps of an engine's warm-up: first the prefills, then decodes with runs of 1, 2, 4."""
+    rng = random.Random(3)
+    for rows in (1, 2, 4, 8):
+        decodes = [Load(0, 0, rows, rows * frames) for frames in (1, 0, 2, 0, 0, 0, 4)]
+        for load in [Load(rows, 11 * rows, 0, 0), *decodes]:
+            cost.observe(load, truth.seconds(load) * rng.uniform(0.95, 1.05))
+    return cost
+
+
+@pytest.mark.parametrize(
+    "truth",
+    [CPU, GPU, MIDDLE, StepCosts(0.002, 0, 0, 0, 0, 0), StepCosts(0.001, 1e-5, 1e-5, 5e-4, 1e-5)],
+    ids=["cpu", "gpu", "middle", "flat", "small"],
+)
+def test_a_warm_up_teaches_any_machine(truth: StepCosts) -> None:
+    cost = warm_up(CostModel(), truth)
+    for load in (Load(0, 0, 1, 1), Load(0, 0, 8, 8), Load(0, 0, 32, 32), Load(1, 60, 8, 8)):
+        assert cost.predict(load) == pytest.approx(truth.seconds(load), rel=0.15)
+
+
+@pytest.mark.parametrize("stall", [0.1, 0.3, 1.0])
+def test_a_stall_in_the_first_step_costs_no_capacity(stall: float) -> None:
+    cost = CostModel()
+    for rows in range(8):
+        load = Load(1, 60, rows, rows)
+        cost.observe(load, GPU.seconds(load) + (0.0 if rows else stall))
+        assert cost.capacity(0.056, 128) >= 100
+
+
 def test_rows_beyond_one_step_take_turns() -> None:
     cost = CostModel(StepCosts(0.010, 0.001, 0.0, 0.0, 0.0, 0.0))
     # 10 rows take 20 ms, so 56 ms hold 2.8 such steps

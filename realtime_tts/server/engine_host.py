@@ -190,8 +190,13 @@ class EngineHost:
         handlers = self._handlers
         for event in events:
             handler = handlers.get(event.id)
-            if handler is not None:
+            if handler is None:
+                continue
+            try:
                 handler(event)
+            except Exception:  # it should have contained this; the step's other events still count
+                log.exception("engine.event_lost", extra={"fields": {"utterance": event.id}})
+                self.cancel(event.id)
 
     async def _load(self) -> None:
         try:

@@ -148,7 +148,8 @@ class Registry:
             stamp = self.folder.stat().st_mtime_ns
             if stamp == self._stamp:
                 return
-            entries = sorted(self.folder.glob("*" + SUFFIX))
+            with os.scandir(self.folder) as listing:
+                entries = [entry for entry in listing if entry.name.endswith(SUFFIX)]
         except FileNotFoundError:
             self._index, self._seen, self._stamp = {}, {}, None
             return
@@ -159,25 +160,28 @@ class Registry:
         self._index = self._scan(entries)
         self._stamp = stamp if time.time_ns() - stamp > _SETTLED_SECONDS * 1e9 else None
 
-    def _scan(self, entries: list[Path]) -> dict[str, VoiceRecord]:
+    def _scan(self, entries: list[os.DirEntry[str]]) -> dict[str, VoiceRecord]:
         index: dict[str, VoiceRecord] = {}
         seen: dict[str, tuple[_Identity, VoiceRecord | None]] = {}
-        for path in entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
             try:
-                details = path.stat()
+                details = entry.stat()
                 identity = (details.st_ino, details.st_mtime_ns, details.st_size)
             except OSError:
                 continue  # removed since the folder was listed
-            known = self._seen.get(path.name)
-            fresh = known is None or known[0] != identity
-            try:
-                record = _read(path) if fresh or known is None else known[1]
-            except OSError as error:  # too many open files, for example: not the file's fault
-                _skipped(path, str(error))
-                continue
-            seen[path.name] = (identity, record)
+            known = self._seen.get(entry.name)
+            if known is not None and known[0] == identity:
+                fresh, record = False, known[1]
+            else:
+                path = Path(entry.path)
+                try:
+                    fresh, record = True, _read(path)
+                except OSError as error:  # too many open files, for example: not the file's fault
+                    _skipped(path, str(error))
+                    continue
+            seen[entry.name] = (identity, record)
             if record is not None and index.setdefault(record.id, record) is not record and fresh:
-                _skipped(path, f"the voice {record.id} is in another file, too")
+                _skipped(record.path, f"the voice {record.id} is in another file, too")
         self._seen = seen
         return index
 

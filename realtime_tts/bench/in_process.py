@@ -21,7 +21,7 @@ from realtime_tts.bench.workload import TurnPlan
 from realtime_tts.client import SessionOptions, TurnResult
 from realtime_tts.client.options import session_start
 from realtime_tts.engine.inline import InlineEngine
-from realtime_tts.engine.interface import Audio, Ended, Event, Started
+from realtime_tts.engine.link import Audio, Ended, Event, Started
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.errors import EngineError
 from realtime_tts.metrics import Metrics

@@ -18,7 +18,7 @@ from realtime_tts.errors import ConfigError
 
 if TYPE_CHECKING:
     from realtime_tts.config import ServerConfig, TlsConfig
-    from realtime_tts.engine.interface import EngineLink
+    from realtime_tts.engine.link import EngineLink
     from realtime_tts.engine.settings import EngineConfig, EngineKind
     from realtime_tts.server.engine_host import LoadTokenizer
 

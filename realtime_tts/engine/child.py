@@ -26,7 +26,8 @@ import zmq
 
 from realtime_tts.engine import wire
 from realtime_tts.engine.guards import GuardConfig
-from realtime_tts.engine.interface import Engine, Event, Progress
+from realtime_tts.engine.interface import Engine, Progress
+from realtime_tts.engine.link import Event
 from realtime_tts.engine.loop import EngineLoop
 from realtime_tts.engine.warm_up import taught_scheduler
 from realtime_tts.errors import CheckpointError, ConfigError

@@ -12,17 +12,16 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from realtime_tts.engine.interface import (
+from realtime_tts.engine.interface import EngineInfo, UtteranceSpec
+from realtime_tts.engine.link import (
     Audio,
     Cancel,
     Command,
-    EngineInfo,
     EngineLink,
     EngineStatus,
     Event,
     Open,
     Started,
-    UtteranceSpec,
 )
 
 

@@ -14,17 +14,8 @@ import time
 from collections.abc import Callable
 
 from realtime_tts.engine.guards import GuardConfig
-from realtime_tts.engine.interface import (
-    Command,
-    Engine,
-    EngineInfo,
-    EngineStatus,
-    Event,
-    Open,
-    Progress,
-    Refused,
-    UtteranceSpec,
-)
+from realtime_tts.engine.interface import Engine, EngineInfo, Progress, UtteranceSpec
+from realtime_tts.engine.link import Command, EngineStatus, Event, Open, Refused
 from realtime_tts.engine.loop import EngineLoop, LoopObserver
 from realtime_tts.engine.warm_up import taught_scheduler
 from realtime_tts.errors import CheckpointError, ConfigError

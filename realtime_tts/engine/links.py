@@ -9,7 +9,8 @@ from dataclasses import replace
 
 from realtime_tts.engine.fleet import Fleet
 from realtime_tts.engine.inline import InlineEngine
-from realtime_tts.engine.interface import EngineLink, Progress
+from realtime_tts.engine.interface import Progress
+from realtime_tts.engine.link import EngineLink
 from realtime_tts.engine.models import Models
 from realtime_tts.engine.process import ProcessEngine
 from realtime_tts.engine.settings import EngineConfig

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from realtime_tts.engine.guards import GuardConfig
-from realtime_tts.engine.interface import (
+from realtime_tts.engine.interface import Engine, RowError, StepOutput
+from realtime_tts.engine.link import (
     Append,
     Audio,
     Cancel,
     Command,
     Ended,
-    Engine,
     Event,
     Failed,
     Finish,
@@ -28,9 +28,7 @@ from realtime_tts.engine.interface import (
     Open,
     Played,
     Refused,
-    RowError,
     Started,
-    StepOutput,
 )
 from realtime_tts.engine.sound import all_sound, pcm_rows
 from realtime_tts.engine.watch import Watch

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from msgspec.structs import replace
 
 from realtime_tts.engine.fleet import Fleet
-from realtime_tts.engine.interface import EngineInfo, EngineLink, Open, UtteranceSpec
+from realtime_tts.engine.interface import EngineInfo, UtteranceSpec
+from realtime_tts.engine.link import EngineLink, Open
 from realtime_tts.errors import RequestError
 
 FamilyOf = Callable[[str], str | None]

@@ -19,20 +19,17 @@ from realtime_tts.engine import wire
 from realtime_tts.engine.check import check_spec, no_voice
 from realtime_tts.engine.child import ChildSpec
 from realtime_tts.engine.guards import GuardConfig
-from realtime_tts.engine.interface import (
+from realtime_tts.engine.interface import Engine, EngineInfo, Progress, UtteranceSpec
+from realtime_tts.engine.link import (
     Audio,
     Cancel,
     Command,
-    Engine,
-    EngineInfo,
     EngineStatus,
     Event,
     Failed,
     Open,
-    Progress,
     Refused,
     Started,
-    UtteranceSpec,
 )
 from realtime_tts.engine.spawn import Process
 from realtime_tts.engine.vitals import ProcessObserver, Vitals

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from realtime_tts.engine import wire
-from realtime_tts.engine.interface import EngineInfo, EngineStatus, Progress
+from realtime_tts.engine.interface import EngineInfo, Progress
+from realtime_tts.engine.link import EngineStatus
 
 
 @dataclass(frozen=True, slots=True)

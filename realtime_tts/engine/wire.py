@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import msgspec
 
-from realtime_tts.engine.interface import Command, EngineInfo, Event
+from realtime_tts.engine.interface import EngineInfo
+from realtime_tts.engine.link import Command, Event
 
 # Down: front -> engine ----------------------------------------------------------------------
 

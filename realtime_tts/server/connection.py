@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from starlette.websockets import WebSocket
 
 from realtime_tts.audio import packets
-from realtime_tts.engine.interface import Audio, Ended, Event, Failed, Refused, Started
+from realtime_tts.engine.link import Audio, Ended, Event, Failed, Refused, Started
 from realtime_tts.protocol.effects import (
     Close,
     Effect,

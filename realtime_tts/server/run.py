@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import uvicorn
 
 from realtime_tts.config import ServerConfig
-from realtime_tts.engine.interface import EngineLink
+from realtime_tts.engine.link import EngineLink
 from realtime_tts.errors import ConfigError
 from realtime_tts.garbage import calm_garbage_collector
 from realtime_tts.logs import event

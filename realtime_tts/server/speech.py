@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from realtime_tts.audio.packets import Packet
-from realtime_tts.engine.interface import Audio, Ended, Event, Failed, Refused, Started
+from realtime_tts.engine.link import Audio, Ended, Event, Failed, Refused, Started
 from realtime_tts.errors import RealtimeTTSError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.messages import ErrorMessage

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from realtime_tts.audio.packets import Packet, packets_in
 from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
-from realtime_tts.engine.interface import (
+from realtime_tts.engine.link import (
     Append,
     Audio,
     Ended,

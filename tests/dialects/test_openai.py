@@ -18,7 +18,7 @@ from openai import OpenAI
 from realtime_tts.audio import codecs
 from realtime_tts.config import ServerConfig
 from realtime_tts.engine.fake import VOICES, Faults
-from realtime_tts.engine.interface import Open
+from realtime_tts.engine.link import Open
 from realtime_tts.errors import RequestError
 
 KEY = "sk-a-key-of-ours"

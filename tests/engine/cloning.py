@@ -19,19 +19,8 @@ from numpy.typing import NDArray
 
 from realtime_tts.engine.captured_engine import CapturedEngine
 from realtime_tts.engine.guards import GuardConfig
-from realtime_tts.engine.interface import (
-    Append,
-    Audio,
-    Ended,
-    Event,
-    Failed,
-    Finish,
-    Open,
-    Refused,
-    SamplerSettings,
-    SamplingSettings,
-    UtteranceSpec,
-)
+from realtime_tts.engine.interface import SamplerSettings, SamplingSettings, UtteranceSpec
+from realtime_tts.engine.link import Append, Audio, Ended, Event, Failed, Finish, Open, Refused
 from realtime_tts.engine.loop import EngineLoop
 from realtime_tts.engine.model_engine import ModelEngine
 from realtime_tts.engine.torch_engine import TorchEngine

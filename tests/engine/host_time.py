@@ -37,7 +37,8 @@ from realtime_tts.audio.pcm import quantised
 from realtime_tts.engine import wire
 from realtime_tts.engine.child import Recorder
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
-from realtime_tts.engine.interface import Append, Event, Open, SoundBlock, StepOutput, UtteranceSpec
+from realtime_tts.engine.interface import SoundBlock, StepOutput, UtteranceSpec
+from realtime_tts.engine.link import Append, Event, Open
 from realtime_tts.engine.loop import EngineLoop
 from realtime_tts.garbage import calm_garbage_collector
 from tts_scheduler import Scheduler, SchedulerConfig, StepPlan

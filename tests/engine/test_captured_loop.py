@@ -12,17 +12,8 @@ from speaking import PARITY, absent
 
 from realtime_tts.engine.captured_engine import CapturedEngine
 from realtime_tts.engine.guards import GuardConfig
-from realtime_tts.engine.interface import (
-    Append,
-    Audio,
-    Cancel,
-    Ended,
-    Event,
-    Finish,
-    Open,
-    StepOutput,
-    UtteranceSpec,
-)
+from realtime_tts.engine.interface import StepOutput, UtteranceSpec
+from realtime_tts.engine.link import Append, Audio, Cancel, Ended, Event, Finish, Open
 from realtime_tts.engine.loop import EngineLoop
 from realtime_tts.model import load_model
 from realtime_tts.text.tokenizer import Qwen2Tokenizer

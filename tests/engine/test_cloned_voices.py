@@ -28,16 +28,8 @@ from cloning import (
 from numpy.typing import NDArray
 
 from realtime_tts.audio.pcm import FULL_SCALE
-from realtime_tts.engine.interface import (
-    Append,
-    Ended,
-    Failed,
-    Finish,
-    Flush,
-    Open,
-    Started,
-    UtteranceSpec,
-)
+from realtime_tts.engine.interface import UtteranceSpec
+from realtime_tts.engine.link import Append, Ended, Failed, Finish, Flush, Open, Started
 from realtime_tts.model import (
     PromptSpec,
     ReferenceSound,

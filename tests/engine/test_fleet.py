@@ -11,12 +11,12 @@ from faulty import Faulty, until
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.engine.fleet import Fleet
 from realtime_tts.engine.inline import InlineEngine
-from realtime_tts.engine.interface import (
+from realtime_tts.engine.interface import EngineInfo, UtteranceSpec
+from realtime_tts.engine.link import (
     Append,
     Audio,
     Cancel,
     Ended,
-    EngineInfo,
     EngineStatus,
     Event,
     Failed,
@@ -24,7 +24,6 @@ from realtime_tts.engine.interface import (
     Open,
     Refused,
     Started,
-    UtteranceSpec,
 )
 from realtime_tts.engine.process import ProcessEngine, Supervision
 from tts_scheduler import SchedulerConfig

@@ -9,7 +9,8 @@ from contextlib import asynccontextmanager
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig, Faults
 from realtime_tts.engine.guards import GuardConfig
 from realtime_tts.engine.inline import InlineEngine
-from realtime_tts.engine.interface import (
+from realtime_tts.engine.interface import UtteranceSpec
+from realtime_tts.engine.link import (
     Append,
     Audio,
     Cancel,
@@ -20,7 +21,6 @@ from realtime_tts.engine.interface import (
     Open,
     Refused,
     Started,
-    UtteranceSpec,
 )
 from realtime_tts.engine.loop import MAX_CONSECUTIVE_FAILURES
 from tts_scheduler import SchedulerConfig, StepPlan

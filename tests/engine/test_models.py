@@ -14,17 +14,8 @@ from msgspec.structs import replace
 from realtime_tts.engine import links
 from realtime_tts.engine.fake import FakeEngine
 from realtime_tts.engine.inline import InlineEngine
-from realtime_tts.engine.interface import (
-    Append,
-    Audio,
-    Ended,
-    EngineInfo,
-    EngineStatus,
-    Event,
-    Finish,
-    Open,
-    UtteranceSpec,
-)
+from realtime_tts.engine.interface import EngineInfo, UtteranceSpec
+from realtime_tts.engine.link import Append, Audio, Ended, EngineStatus, Event, Finish, Open
 from realtime_tts.engine.links import make_links
 from realtime_tts.engine.models import Models
 from realtime_tts.engine.settings import EngineConfig

@@ -23,7 +23,8 @@ from faulty import Faulty, files, until
 from realtime_tts.engine.check import check_spec
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.engine.inline import InlineEngine
-from realtime_tts.engine.interface import (
+from realtime_tts.engine.interface import UtteranceSpec
+from realtime_tts.engine.link import (
     Append,
     Audio,
     Cancel,
@@ -35,7 +36,6 @@ from realtime_tts.engine.interface import (
     Open,
     Refused,
     Started,
-    UtteranceSpec,
 )
 from realtime_tts.engine.process import ProcessEngine, Supervision
 from realtime_tts.errors import RequestError

@@ -12,7 +12,7 @@ import websockets
 
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import FakeEngineConfig, Faults
-from realtime_tts.engine.interface import Append, Finish, Flush, Open, Played
+from realtime_tts.engine.link import Append, Finish, Flush, Open, Played
 from realtime_tts.text.stable_bpe import ALPHABET, to_alphabet
 from tts_scheduler import SchedulerConfig
 

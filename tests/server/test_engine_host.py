@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from realtime_tts.engine.interface import Append, Audio, Ended, Event, Finish, Open, UtteranceSpec
+from realtime_tts.engine.interface import UtteranceSpec
+from realtime_tts.engine.link import Append, Audio, Ended, Event, Finish, Open
 
 FRAME_BYTES = 3_840
 

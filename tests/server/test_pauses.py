@@ -11,7 +11,7 @@ import pytest
 
 import realtime_tts
 from realtime_tts.engine.fake import FakeEngineConfig
-from realtime_tts.engine.interface import Append, Cancel, Finish, Open
+from realtime_tts.engine.link import Append, Cancel, Finish, Open
 from realtime_tts.model.config_files import read_config
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.turn_settings import number_language

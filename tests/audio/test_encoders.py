@@ -132,7 +132,7 @@ def test_resampled_floats_do_not_leave_the_scale() -> None:
 
 
 @pytest.mark.parametrize("name", [*SAMPLES, *COMPRESSED])
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(st.lists(st.integers(0, 9_000), max_size=8), st.integers(0, 2**32))
 def test_pieces_give_what_the_whole_gives(name: str, cuts: list[int], seed: int) -> None:
     pcm = noise(9_000, seed)

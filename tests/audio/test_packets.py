@@ -59,7 +59,7 @@ def test_all_packets_but_the_first_and_the_last_are_full(asked: AudioFormat, siz
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(samples=st.integers(30, 20_000), piece=st.integers(200, 9_600))
 def test_packets_hold_the_stream_and_count_all_of_it(name: str, samples: int, piece: int) -> None:
     asked, pcm = parse_format(name), noise(samples)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from realtime_tts.audio.formats import RATES
@@ -85,7 +85,6 @@ def test_the_checkpoint_is_a_model_too() -> None:
     assert socket_wanted({}, DEFAULTS, INFO, DEMO).settings == DEFAULTS
 
 
-@settings(deadline=None)  # the first encoders take their time
 @given(
     st.dictionaries(
         st.sampled_from(

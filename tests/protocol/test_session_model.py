@@ -292,7 +292,7 @@ class World:
         assert self.gone or (self.closes == 1 and all(turn.done for turn in self.turns.values()))
 
 
-@settings(max_examples=PROGRAMS, deadline=None)
+@settings(max_examples=PROGRAMS)
 @given(st.binary(min_size=2 * STEPS, max_size=2 * STEPS))
 def test_a_session_agrees_with_the_model_after_every_step(program: bytes) -> None:
     world = World(eager=program[0] % 2 == 1)

@@ -12,7 +12,7 @@ from itertools import combinations
 from math import inf
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tts_scheduler import (
@@ -116,7 +116,7 @@ listeners = st.builds(
 )
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=300)
 @given(
     st.lists(listeners, min_size=2, max_size=4),
     st.integers(1, 2),

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, fields
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -324,12 +324,7 @@ class World(RuleBasedStateMachine):
 
 
 TestWorld = World.TestCase
-TestWorld.settings = settings(
-    max_examples=80,
-    stateful_step_count=60,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],  # a busy machine is no fault of ours
-)
+TestWorld.settings = settings(max_examples=80, stateful_step_count=60)
 
 
 def test_a_plan_is_a_value() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from realtime_tts.engine.fake import FakeEngineConfig
+from realtime_tts.engine.fake import FakeEngineConfig, Faults
 from realtime_tts.server.connection import Connection
 from realtime_tts.text import speech_times
 from realtime_tts.text.spoken_text import SpokenText
@@ -138,6 +138,39 @@ async def test_a_text_with_nothing_to_speak_has_no_words(speech: Any) -> None:
         await talker.send("text", text="🙂", end=True)
         messages = await talker.until("turn.done")
     assert not only(messages, "turn.words") and messages[-1]["samples"] == 0
+
+
+@pytest.mark.parametrize("rest", [" morning.", " morning **now** 🙂"])
+async def test_a_guard_that_ends_the_silence_behind_a_text_leaves_no_word_untold(
+    speech: Any, rest: str
+) -> None:
+    faults = Faults()
+    async with speech(faults=faults) as server, server.talk(ON + "&lead_ms=30000") as talker:
+        await talker.send("text", text="The tide is coming in. Good")
+        first = await talker.until("turn.started")
+        faults.runaway.update(server.engine._rows)
+        await talker.send("text", text=rest, end=True)
+        messages = first + await talker.until("turn.done")
+    assert messages[-1]["reason"] == "guard_silence"
+    assert joined(messages) == "The tide is coming in. Good" + rest
+    assert_in_time(messages)
+
+
+@pytest.mark.parametrize("frames", [10, 30])
+async def test_of_a_turn_cut_at_its_longest_only_what_sounded_counts(
+    speech: Any, frames: int
+) -> None:
+    config = FakeEngineConfig(frames_per_token=1, max_frames=frames)
+    async with speech(engine=config) as server, server.talk(ON) as talker:
+        await talker.send("text", turn_id="a", text=TEXTS[0], end=True)
+        messages = await talker.until("turn.done")
+        samples = messages[-1]["samples"]
+        await talker.send("interrupt", turn_id="a", played_samples=samples)
+        answer = (await talker.until("turn.interrupted"))[-1]
+    assert messages[-1]["reason"] == "max_length"
+    assert answer["text_spoken"] == joined(messages)
+    assert 0 < len(answer["text_spoken"]) < len(TEXTS[0]) / 2
+    assert answer["text_spoken"] + answer["text_remaining"] == TEXTS[0]
 
 
 async def test_the_voice_is_known_better_after_it_has_spoken(speech: Any) -> None:

@@ -67,7 +67,7 @@ class SpeechTimes:
         Each is the caller's text from where the one before ends: with the white space before it,
         and with marks that are not spoken. Where a script writes no spaces, a character counts as
         a word. Joined they are the text so far; all of it when all speech is played, and then the
-        last may be white space alone. `parts` are those begun, all but the last of them complete;
+        last may end in white space, or be that alone. `parts` are those begun, all but the last of them complete;
         `in_all`: seconds of the audio of all the text, when that is known. `ended`: no more speech
         comes, and no word grows; where `in_all` is not known, perhaps not all text was spoken.
         """
@@ -178,7 +178,8 @@ class SpeechTimes:
         for at in range(self._count + 1, count + 1):
             if at == count or may_end_word(self._pipeline.spoken, at):
                 new = source_cut(self._pipeline, at)
-                if new > cut:  # else inside of what stands for one word, such as a number
+                # Else inside of what stands for one word, such as a number, or in front of it.
+                if new > cut and not self._pipeline.source[cut:new].isspace():
                     marks.append((at, new))
                     cut = new
         if to_the_end and (marks or cut < len(self._pipeline.source)):

@@ -67,9 +67,9 @@ class SpeechTimes:
         Each is the caller's text from where the one before ends: with the white space before it,
         and with marks that are not spoken. Where a script writes no spaces, a character counts as
         a word. Joined they are the text so far; all of it when all speech is played, and then the
-        last may end in white space, or be that alone. `parts` are those begun, all but the last of them complete;
-        `in_all`: seconds of the audio of all the text, when that is known. `ended`: no more speech
-        comes, and no word grows; where `in_all` is not known, perhaps not all text was spoken.
+        last may end in white space, or be that alone. `parts` are those begun, all but the last of
+        them complete; `in_all`: seconds of the audio of all the text, when that is known. `ended`:
+        no more speech comes, and no word grows; without `in_all` perhaps not all text was spoken.
         """
         self._ended = ended
         words: list[SpokenSpan] = []

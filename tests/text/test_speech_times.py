@@ -205,6 +205,10 @@ def test_in_scripts_without_spaces_characters_are_words() -> None:
     assert [word.text for word in speech.take(0.5)] == ["今", "天"]
 
 
+def test_a_letter_that_combines_stays_with_the_one_before() -> None:
+    assert [word.text for word in complete("น้ำดี ｶﾞｷﾞ", 3.0)] == ["น้ำ", "ดี", " ｶﾞ", "ｷﾞ"]
+
+
 def test_no_sound_speaks_no_text_and_the_same_sound_none_again() -> None:
     speech = Speech("Hello there")
     speech.finish()

@@ -95,8 +95,9 @@ class _ContextText:
         before = self.text[self._told : start]
         self._told = start + len(frame.text)
         touches_before = start > 0 and not self.text[start - 1].isspace()
-        touches_next = not self.text[self._told : self._told + 1].isspace()
-        if not touches_before and (not touches_next or self._told == len(self.text)):
+        behind = self.text[self._told : self._told + 1]
+        touches_next = bool(behind) and not behind.isspace()
+        if not (touches_before or touches_next):
             return
         space = before[len(before.rstrip()) :]
         frame.text = space + frame.text

@@ -168,8 +168,7 @@ class Utterance:
 def may_go_on(result: TurnResult) -> bool:
     """Whether text that the turn did not take is to be spoken in another one.
 
-    A turn may be complete before its text is: the model now and then ends by itself where the text
-    pauses.
+    A turn may be complete before its text is: nothing keeps a model from ending by itself.
     """
     return result.reason == "idle" or (result.reason == "complete" and result.text_chars > 0)
 

@@ -25,6 +25,7 @@ from livekit.agents import (
 from realtime_tts.adapters.livekit_attempt import Attempt
 from realtime_tts.adapters.livekit_errors import api_error
 from realtime_tts.adapters.session_pool import Session, SessionPool
+from realtime_tts.adapters.utterance import may_go_on
 from realtime_tts.client import DEFAULT_SERVER, SessionOptions, TurnResult
 from realtime_tts.client.options import merged, session_start
 from realtime_tts.errors import RealtimeTTSError
@@ -194,7 +195,7 @@ class SynthesizeStream(tts.SynthesizeStream):
 
 
 class _Text:
-    """What was pushed to a stream, for one turn; or for several, if the server's patience ends."""
+    """What was pushed to a stream, for one turn; or for several, where one is over before it."""
 
     def __init__(self, stream: SynthesizeStream, attempt: Attempt) -> None:
         self._stream = stream
@@ -223,10 +224,10 @@ class _Text:
         self._attempt.text_ended()
 
     def goes_on(self, result: TurnResult) -> bool:
-        """Whether another turn is needed, because the text paused for too long for this one."""
+        """Whether another turn is needed, because this one was over before its text."""
         self._left_over = "".join(self._given)[result.text_chars :]
         self._given.clear()
-        return result.reason == "idle" and (bool(self._left_over) or not self._ended)
+        return may_go_on(result) and (bool(self._left_over) or not self._ended)
 
 
 class ChunkedStream(tts.ChunkedStream):

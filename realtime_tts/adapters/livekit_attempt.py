@@ -77,19 +77,23 @@ class Attempt:
         self._wait_on()
 
     def end(self, text: str) -> None:
-        """All has been spoken; if that was nothing, the framework still wants some audio."""
+        """All has been spoken; if that was nothing, the framework still wants some audio, and the
+        text for its transcript."""
         if self._silent and text.strip():
             self._emitter.push(_SILENCE)
+            if self._client.ready.settings.word_times == "on":
+                self._push_timed(text, 0.0, len(_SILENCE) / 2 / SAMPLE_RATE)
 
     def _tell_words(self, speech: Speech, told: int) -> int:
         """Hand on the words from number `told` on; gives the number of those that are told."""
         words = speech.turn.words if speech.turn is not None else ()
         for word in words[told:]:
             start, end = (self._seconds + ms / 1000 for ms in (word.start_ms, word.end_ms))
-            self._emitter.push_timed_transcript(
-                TimedString(word.text, start_time=start, end_time=end)
-            )
+            self._push_timed(word.text, start, end)
         return len(words)
+
+    def _push_timed(self, text: str, start: float, end: float) -> None:
+        self._emitter.push_timed_transcript(TimedString(text, start_time=start, end_time=end))
 
     def _wait_on(self) -> None:
         if self._text_ended:

@@ -186,6 +186,8 @@ class RealtimeTTSService(ContextService):
             speaking = self._speak(context_id, utterance, after=self._applying)
             self._spawn(speaking, f"speak {context_id}")
         utterance.add(text)
+        if not self._push_text_frames:
+            self._note_text(context_id, text)
         await self.start_tts_usage_metrics(text)
         yield None
 
@@ -218,7 +220,9 @@ class RealtimeTTSService(ContextService):
             if utterance.complete:
                 if self._is_interruptible(context_id):
                     self._last = context_id, utterance
-                await self._append(context_id, resampler.push(b"" if resampler.used else _SILENCE))
+                if not resampler.used:
+                    await self._append(context_id, resampler.push(_SILENCE))
+                    await self._append_unspoken(context_id)
                 await self._append(context_id, resampler.end())
         except Exception as error:  # whatever it is, the context has to be closed
             if not utterance.stopped:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from typing import Any
 
-from pipecat.frames.frames import TTSAudioRawFrame, TTSStoppedFrame
+from pipecat.frames.frames import Frame, TTSAudioRawFrame, TTSStoppedFrame, TTSTextFrame
+from pipecat.processors.frame_processor import FrameDirection
 
 from realtime_tts.adapters.pipecat_connection import ConnectedService
 from realtime_tts.client import Word
@@ -19,25 +21,89 @@ _UNSPACED = ("CJK ", "HIRAGANA ", "KATAKANA ", "THAI ", "LAO ", "KHMER ", "MYANM
 class ContextService(ConnectedService):
     """A connected service that speaks into audio contexts."""
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._texts: dict[str, _ContextText] = {}  # of the contexts whose words are told
+
+    def _note_text(self, context_id: str, text: str) -> None:
+        """This goes to the server for the context; its words will come back."""
+        if not self._is_streaming_tokens and is_unspaced(text[::-1]):
+            text = text.rstrip()  # a space that Pipecat puts between sentences
+        self._texts.setdefault(context_id, _ContextText()).add(text)
+
+    async def push_frame(
+        self, frame: Frame, direction: FrameDirection = FrameDirection.DOWNSTREAM
+    ) -> None:
+        """What every TTSService does; words have the spaces of their text."""
+        if isinstance(frame, TTSTextFrame) and frame.context_id in self._texts:
+            self._texts[frame.context_id].space(frame)
+        await super().push_frame(frame, direction)
+
+    async def on_audio_context_interrupted(self, context_id: str) -> None:
+        """No word of it comes any more."""
+        await super().on_audio_context_interrupted(context_id)
+        self._texts.pop(context_id, None)
+
+    async def on_audio_context_completed(self, context_id: str) -> None:
+        """All words of it were passed on."""
+        await super().on_audio_context_completed(context_id)
+        self._texts.pop(context_id, None)
+
     async def _append(self, context_id: str, audio: bytes) -> None:
         if audio:
             frame = TTSAudioRawFrame(audio, self.sample_rate, 1, context_id=context_id)
             await self.append_to_audio_context(context_id, frame)
 
     async def _append_words(self, context_id: str, words: list[Word]) -> None:
-        """Pipecat passes each on when it is heard; it puts spaces between them, or does not."""
+        """Pipecat passes each on when it is heard. What is no word, such as an emoji, goes along
+        with the next or the last one: by itself it would be told twice."""
         for word in words:
             text = _PAUSE.sub("", word.text).strip()
-            if text:
-                await self.add_word_timestamps(
-                    [(text, word.start_ms / 1000)],
-                    context_id,
-                    includes_inter_frame_spaces=is_unspaced(text),
-                )
+            if any(map(str.isalnum, text)):
+                await self.add_word_timestamps([(text, word.start_ms / 1000)], context_id)
+
+    async def _append_unspoken(self, context_id: str) -> None:
+        """The text had nothing to speak. It is told all the same, before the reply is closed."""
+        if context_id in self._texts and (text := self._texts[context_id].text.strip()):
+            await self.add_word_timestamps([(text, 0.0)], context_id)
 
     async def _close_context(self, context_id: str) -> None:
         await self.append_to_audio_context(context_id, TTSStoppedFrame(context_id=context_id))
         await self.remove_audio_context(context_id)
+
+
+class _ContextText:
+    """The `text` of an audio context, and how far Pipecat has told its words.
+
+    Pipecat takes the white space off each word. Between two frames it puts a space, unless both say
+    that they bring their own; so a word that touches another one, as in a script without spaces,
+    is given back the white space before it and says so.
+    """
+
+    def __init__(self) -> None:
+        self.text = ""
+        self._told = 0
+
+    def add(self, text: str) -> None:
+        self.text += text
+
+    def space(self, frame: TTSTextFrame) -> None:
+        """Make the next word, or words, fit behind those before."""
+        start = self.text.find(frame.text, self._told)
+        if start < 0:
+            return  # not from this text: a word between spaces
+        before = self.text[self._told : start]
+        self._told = start + len(frame.text)
+        touches_before = start > 0 and not self.text[start - 1].isspace()
+        behind = self.text[self._told : self._told + 1]
+        touches_next = bool(behind) and not behind.isspace()
+        if not (touches_before or touches_next):
+            return
+        space = before[len(before.rstrip()) :]
+        frame.text = space + frame.text
+        if frame.raw_text:
+            frame.raw_text = space + frame.raw_text
+        frame.includes_inter_frame_spaces = True
 
 
 def is_unspaced(text: str) -> bool:

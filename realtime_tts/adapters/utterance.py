@@ -3,7 +3,7 @@
 `RealtimeTTS.speak` pulls its text from an iterator and is one turn. A framework pushes text, from a
 place where it cannot wait, and counts on hearing all of it. So an utterance keeps its text, and
 begins another turn with it where that is safe: when a turn failed before any of it was heard, or
-when the server ended one because its text paused for too long.
+when one was over before its text: the text paused for too long, or the model ended by itself.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator
 
-from realtime_tts.client import Interrupted, RealtimeTTS, Speech, Word
+from realtime_tts.client import Interrupted, RealtimeTTS, Speech, TurnResult, Word
 from realtime_tts.errors import ConnectionLost, OverloadedError, RealtimeTTSError, TurnError
 
 log = logging.getLogger(__name__)
@@ -93,7 +93,7 @@ class Utterance:
                     await asyncio.sleep(pause)
                 else:
                     self._note_words()
-                    if speech.result is None or speech.result.reason != "idle":
+                    if speech.result is None or not may_go_on(speech.result):
                         break
                     self._taken += speech.result.text_chars
                     self._before_ms += speech.result.seconds * 1000
@@ -163,6 +163,14 @@ class Utterance:
         # Several tasks may wait; each looks at the state again, so one event serves them all.
         self._changed.clear()
         await self._changed.wait()
+
+
+def may_go_on(result: TurnResult) -> bool:
+    """Whether text that the turn did not take is to be spoken in another one.
+
+    A turn may be complete before its text is: nothing keeps a model from ending by itself.
+    """
+    return result.reason == "idle" or (result.reason == "complete" and result.text_chars > 0)
 
 
 def _pause(error: RealtimeTTSError) -> float | None:

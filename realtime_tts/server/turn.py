@@ -68,7 +68,7 @@ class OnAirTurn:
         self.text_tokens = 0  # given to the engine
         self._held_seconds = 0.0
         self._generated = 0  # samples that came from the engine
-        self._complete = False  # they are all the speech there is
+        self._complete = False  # they are all the speech of all the text
         self._samples = 0  # of them handed to the writer
         self._first_text_at: float | None = None
         self._unread = ""  # text that came and was not taken in
@@ -216,11 +216,13 @@ class OnAirTurn:
         """
         if isinstance(event, Ended):
             self._held_seconds = self._held_before + event.held_seconds
-            if event.reason == "complete" and self._finished:  # or text may be left unspoken
+            # Else the model has ended by itself, or was stopped: text may be left unspoken.
+            all_spoken = event.reason == "complete" and self._finished
+            if all_spoken:
                 self._engine.paces.learn(voice_of(self._settings), *self._spoken.measured())
             if event.reason == "complete" and self._at + 1 < len(self._text.segments):
                 return self._go_on(now)
-            self._complete = True
+            self._complete = all_spoken
             self.reason = event.reason
         elif isinstance(event, Failed):
             self._held_seconds = self._held_before + event.held_seconds
@@ -273,8 +275,7 @@ class OnAirTurn:
             played = max(0.0, sent - self._playback.lead(now))
         else:
             played = min(played_samples / rate, sent)
-        complete = self._complete and self._text.finished
-        text = self._spoken.split(played, self._generated / rate, complete)
+        text = self._spoken.split(played, self._generated / rate, self._complete)
         remaining = text.remaining + self._unread
         return HeardReport(self._samples, played * 1000, text.spoken, remaining)
 
@@ -283,7 +284,10 @@ class OnAirTurn:
         all were given."""
         if not self._samples:
             return []  # also of a text with nothing to speak
-        return self._spoken.take(self._samples / self._playback.sample_rate, self._in_all())
+        rate = self._playback.sample_rate
+        in_all = self._generated / rate if self._complete else None
+        ended = self.over and self.failure is None
+        return self._spoken.take(self._samples / rate, in_all, ended=ended)
 
     def words_due(self) -> TurnWords | None:
         """The same for a client that asked for it; None if there is nothing to tell."""
@@ -292,11 +296,6 @@ class OnAirTurn:
     def heard_at(self) -> float | None:
         """When the listener will have heard all of it; None if that is no matter."""
         return None if self._silenced else self._playback.deadline()
-
-    def _in_all(self) -> float | None:
-        """How long the speech of all the text is; None until the engine has made all of it."""
-        whole = self._complete and self._text.finished and self.reason == "complete"
-        return self._generated / self._playback.sample_rate if whole else None
 
     @property
     def text_chars(self) -> int:

@@ -51,9 +51,15 @@ class SpeechTimes:
         self._whole: float | None = None  # expected seconds of the part, when its end is known
         self._cut = 0  # the same in the caller's text
         self._at = 0.0  # where the last word ended, in seconds of audio
+        self._ended = False  # no more speech comes, though perhaps not all was spoken
 
     def take(
-        self, played: float, parts: Sequence[SpokenPart], in_all: float | None = None
+        self,
+        played: float,
+        parts: Sequence[SpokenPart],
+        in_all: float | None = None,
+        *,
+        ended: bool = False,
     ) -> list[SpokenSpan]:
         """The words that are spoken by `played` seconds and were not given out yet; of many the
         next. Call it again until it gives none.
@@ -61,9 +67,11 @@ class SpeechTimes:
         Each is the caller's text from where the one before ends: with the white space before it,
         and with marks that are not spoken. Where a script writes no spaces, a character counts as
         a word. Joined they are the text so far; all of it when all speech is played, and then the
-        last may be white space alone. `parts` are those begun, all but the last of them complete;
-        `in_all`: seconds of the audio of all the text, when that is known.
+        last may end in white space, or be that alone. `parts` are those begun, all but the last of
+        them complete; `in_all`: seconds of the audio of all the text, when that is known. `ended`:
+        no more speech comes, and no word grows; without `in_all` perhaps not all text was spoken.
         """
+        self._ended = ended
         words: list[SpokenSpan] = []
         while True:
             part = parts[self._part]
@@ -103,7 +111,8 @@ class SpeechTimes:
             bound = self._bound(bound, end)
             self._look(heard, bound)
             count = self._heard(heard, bound, end, stop is not None)
-            marks = self._marks(count, to_the_end=over and last and count == end)
+            no_more = over or (stop is None and self._ended and self._pipeline.finished)
+            marks = self._marks(count, to_the_end=no_more and last and count == end)
             if not marks and (count < bound or bound == end):
                 return []
         at_end, count = count == end, marks[-1][0]
@@ -157,7 +166,7 @@ class SpeechTimes:
             count += max(0, bisect_right(self._ends, expected) - 1)
         if expected == inf or count == bound < end:
             return bound
-        most = len(spoken) if complete else len(spoken) - 1
+        most = len(spoken) if complete or self._ended else len(spoken) - 1
         while count > self._count and not (count <= most and may_end_word(spoken, count)):
             count -= 1
         return count
@@ -169,7 +178,8 @@ class SpeechTimes:
         for at in range(self._count + 1, count + 1):
             if at == count or may_end_word(self._pipeline.spoken, at):
                 new = source_cut(self._pipeline, at)
-                if new > cut:  # else inside of what stands for one word, such as a number
+                # Else inside of what stands for one word, such as a number, or in front of it.
+                if new > cut and not self._pipeline.source[cut:new].isspace():
                     marks.append((at, new))
                     cut = new
         if to_the_end and (marks or cut < len(self._pipeline.source)):

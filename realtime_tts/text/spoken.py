@@ -48,6 +48,7 @@ _DIGIT_SECONDS = 0.28  # a word
 _SPACE_SECONDS = 0.05
 _SENTENCE_END_SECONDS = 0.35
 _PAUSE_SECONDS = 0.15
+_LETTERS_THAT_COMBINE = frozenset("\u0e33\u0eb3\uff9e\uff9f")  # Thai and Lao am; (han)dakuten
 _SENTENCE_ENDS = frozenset(".!?…。！？।؟\n")
 _PAUSES = frozenset(",;:、，；：،—–")
 
@@ -202,7 +203,9 @@ def may_end_word(text: str, index: int) -> bool:
         return True
     before, after = text[index - 1], text[index]
     category = unicodedata.category(after)
-    if category.startswith("M") or ZERO_WIDTH_JOINER in (before, after):
+    if category.startswith("M") or after in _LETTERS_THAT_COMBINE:
+        return False
+    if ZERO_WIDTH_JOINER in (before, after):
         return False
     if category.startswith("P") and category not in ("Ps", "Pi"):
         return False  # punctuation stays with its word

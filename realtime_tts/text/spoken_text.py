@@ -36,10 +36,12 @@ class SpokenText:
         text = self._pipeline.spoken[part.start : end]
         return sum(expected_durations(text, self._language)), part.generated
 
-    def take(self, played: float, in_all: float | None = None) -> list[SpokenSpan]:
+    def take(
+        self, played: float, in_all: float | None = None, *, ended: bool = False
+    ) -> list[SpokenSpan]:
         """The next words that are spoken by `played` and were not given out yet, until there are
         none: see `SpeechTimes`."""
-        return self._times.take(played, self._parts, in_all)
+        return self._times.take(played, self._parts, in_all, ended=ended)
 
     def split(self, played: float, generated: float, complete: bool) -> SpokenSplit:
         """The caller's text in two, where its listener stopped: see `split_spoken`."""

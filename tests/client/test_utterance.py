@@ -85,7 +85,11 @@ async def test_the_third_failure_is_the_last(stand_in: Any) -> None:
                 pass
 
 
-async def test_a_turn_that_idled_is_followed_by_one_with_the_rest(stand_in: Any) -> None:
+@pytest.mark.parametrize("reason", ["idle", "complete"])
+async def test_a_turn_that_is_over_before_its_text_is_followed_by_one_with_the_rest(
+    stand_in: Any, reason: str
+) -> None:
+    """Its text paused for too long, or the model ended by itself."""
     utterance = Utterance()
 
     async def script(peer: Any) -> None:
@@ -95,7 +99,7 @@ async def test_a_turn_that_idled_is_followed_by_one_with_the_rest(stand_in: Any)
         await peer.audio(100)
         await peer.send(
             TurnDone(
-                turn_id="turn-1", reason="idle", samples=100, ttfa_ms=1.0,
+                turn_id="turn-1", reason=reason, samples=100, ttfa_ms=1.0,
                 underruns=0, held_ms=0.0, text_chars=8,
             )
         )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from realtime_tts.engine.fake import FakeEngineConfig
+from realtime_tts.engine.fake import FakeEngineConfig, Faults
 from realtime_tts.server.connection import Connection
 from realtime_tts.text import speech_times
 from realtime_tts.text.spoken_text import SpokenText
@@ -138,6 +138,60 @@ async def test_a_text_with_nothing_to_speak_has_no_words(speech: Any) -> None:
         await talker.send("text", text="🙂", end=True)
         messages = await talker.until("turn.done")
     assert not only(messages, "turn.words") and messages[-1]["samples"] == 0
+
+
+@pytest.mark.parametrize("rest", [" morning.", " morning **now** 🙂"])
+async def test_a_guard_that_ends_the_silence_behind_a_text_leaves_no_word_untold(
+    speech: Any, rest: str
+) -> None:
+    faults = Faults()
+    async with speech(faults=faults) as server, server.talk(ON + "&lead_ms=30000") as talker:
+        await talker.send("text", text="The tide is coming in. Good")
+        first = await talker.until("turn.started")
+        faults.runaway.update(server.engine._rows)
+        await talker.send("text", text=rest, end=True)
+        messages = first + await talker.until("turn.done")
+    assert messages[-1]["reason"] == "guard_silence"
+    assert joined(messages) == "The tide is coming in. Good" + rest
+    assert_in_time(messages)
+
+
+@pytest.mark.parametrize("frames", [10, 30])
+async def test_of_a_turn_cut_at_its_longest_only_what_sounded_counts(
+    speech: Any, frames: int
+) -> None:
+    config = FakeEngineConfig(frames_per_token=1, max_frames=frames)
+    async with speech(engine=config) as server, server.talk(ON) as talker:
+        await talker.send("text", turn_id="a", text=TEXTS[0], end=True)
+        messages = await talker.until("turn.done")
+        samples = messages[-1]["samples"]
+        await talker.send("interrupt", turn_id="a", played_samples=samples)
+        answer = (await talker.until("turn.interrupted"))[-1]
+    assert messages[-1]["reason"] == "max_length"
+    assert answer["text_spoken"] == joined(messages)
+    assert 0 < len(answer["text_spoken"]) < len(TEXTS[0]) / 2
+    assert answer["text_spoken"] + answer["text_remaining"] == TEXTS[0]
+
+
+async def test_a_model_that_ends_by_itself_leaves_untold_what_it_did_not_speak(
+    speech: Any,
+) -> None:
+    text = "Good morning. The tide is coming in. "
+    async with speech() as server, server.talk(ON) as talker:
+        await talker.send("text", turn_id="a", text=text)
+        messages = await talker.until("turn.started")
+        for row in server.engine._rows.values():
+            row.tokens, row.finished = 20, True
+        messages += await talker.until("turn.done")
+        await talker.send("text", turn_id="a", text="It is late.", end=True)
+        late = (await talker.until("warning"))[-1]
+        await talker.send("interrupt", turn_id="a", played_samples=messages[-1]["samples"])
+        answer = (await talker.until("turn.interrupted"))[-1]
+    assert (messages[-1]["reason"], messages[-1]["samples"]) == ("complete", 20 * 1_920)
+    assert messages[-1]["text_chars"] == len(text) and late["code"] == "late_text"
+    assert joined(messages) == answer["text_spoken"] == "Good morning. The"
+    assert answer["text_spoken"] + answer["text_remaining"] == text
+    assert_in_time(messages)
 
 
 async def test_the_voice_is_known_better_after_it_has_spoken(speech: Any) -> None:

@@ -197,10 +197,12 @@ async def test_what_was_heard_is_not_said_again() -> None:
     assert isinstance(error, APIConnectionError) and attempts == 1
 
 
-async def test_text_after_a_long_pause_is_spoken_in_another_turn() -> None:
-    """The server ends a turn that waits too long; what it did not take belongs to the next."""
+@pytest.mark.parametrize("reason", ["idle", "complete"])
+async def test_text_behind_a_turn_that_is_over_is_spoken_in_another_one(reason: str) -> None:
+    """The server ends a turn that waits too long, and the model may end by itself; what the turn
+    did not take belongs to the next."""
     turns: list[tuple[str, str]] = []
-    idle = asyncio.Event()
+    over = asyncio.Event()
 
     async def script(peer: Peer) -> None:
         first = await peer.receive("text")
@@ -208,8 +210,8 @@ async def test_text_after_a_long_pause_is_spoken_in_another_turn() -> None:
         await peer.send("turn.started", turn, layout="streaming")
         await peer.audio(1, 2048)
         late = await peer.receive("text")  # too late, as the server sees it
-        await peer.done(turn, "idle", 2048, len(first["text"]))
-        idle.set()
+        await peer.done(turn, reason, 2048, len(first["text"]))
+        over.set()
         other, rest = await peer.text(after=turn)
         turns.append((first["text"], late["text"]))
         turns.append((other, rest))
@@ -223,7 +225,7 @@ async def test_text_after_a_long_pause_is_spoken_in_another_turn() -> None:
             stream.push_text("One")
             await asyncio.wait_for(anext(aiter(stream)), 60)
             stream.push_text(", two")
-            await idle.wait()
+            await over.wait()
             stream.push_text(", three.")
             stream.end_input()
             events = [event async for event in stream]

@@ -37,6 +37,19 @@ async def test_words_joined_are_the_text_in_the_time_of_the_audio(
     assert words[-1].end_time <= seconds(events) + 0.01
 
 
+@pytest.mark.parametrize("whole", [False, True])
+async def test_a_text_with_nothing_to_speak_is_in_the_transcript_as_well(
+    server: Server, whole: bool
+) -> None:
+    async with TTS(server.url) as speaker:
+        events = await (read(speaker, "🙂 🎉") if whole else say(speaker, ["🙂", " 🎉"]))
+        (word,) = words_of(events)
+        assert str(word) == "🙂 🎉"
+        assert (word.start_time, word.end_time) == (0.0, pytest.approx(seconds(events)))
+        speaker.update_options(word_times="off")
+        assert words_of(await say(speaker, ["🙂"])) == []
+
+
 async def test_they_come_with_the_audio_not_after_it(server: Server) -> None:
     async with TTS(server.url) as speaker, speaker.stream(conn_options=ONCE) as stream:
         stream.push_text(" ".join([TEXT] * 5))  # and its text does not end

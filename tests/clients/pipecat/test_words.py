@@ -44,9 +44,11 @@ def context_of(rig: Rig) -> str:
     return concatenate_aggregated_text(
         [
             TextPartForConcatenation(
-                frame.text, includes_inter_part_spaces=frame.includes_inter_frame_spaces
+                frame.raw_text or frame.text,
+                includes_inter_part_spaces=frame.includes_inter_frame_spaces,
             )
             for frame in words_of(rig)
+            if frame.append_to_context
         ]
     )
 
@@ -87,24 +89,39 @@ async def test_after_an_interruption_no_word_of_the_old_reply_comes(fake: Server
 
 
 @pytest.mark.parametrize(
-    ("text", "context"),
+    "text",
     [
-        ("It is **very** late, 🙂 and I go.", "It is **very** late, 🙂 and I go."),
-        ("It costs $3.50, and that is 42 in all.", "It costs $3.50, and that is 42 in all."),
-        ('Wait. <break time="300ms"/>Go on, please.', "Wait. Go on, please."),
-        ("今天天气很好，我们去公园。", "今天天气很好，我们去公园。"),
-        ("안녕하세요, 반갑습니다.", "안녕하세요, 반갑습니다."),
+        "It is **very** late, 🙂 and I go.",
+        "It is very late 🙂",
+        "It costs $3.50, and that is 42 in all.",
+        'Wait. <break time="300ms"/>Go on, please.',
+        "今天天气很好，我们去公园。",
+        "我用Python写代码，在2024年。",
+        "我用 Python 写代码，好 吗？",
+        "Python是语言，用Python 写。",
+        "I like 東京 a lot. And 大阪, too.",
+        "สวัสดีครับ ผมชื่อ Tom ครับ",
+        "안녕하세요, 반갑습니다.",
+        "a|b and c/d, שלום עולם",
     ],
 )
 @pytest.mark.parametrize("mode", list(TextAggregationMode))
 async def test_the_context_gets_the_text_as_it_was(
-    fake: Server, text: str, context: str, mode: TextAggregationMode
+    fake: Server, text: str, mode: TextAggregationMode
 ) -> None:
     async with pipeline(service(fake.url, text_aggregation_mode=mode)) as rig:
         await rig.send(*response(*[text[at : at + 3] for at in range(0, len(text), 3)]))
         await rig.until_stopped()
-    assert context_of(rig) == context
+    assert context_of(rig) == text
     assert len(words_of(rig)) > 1
+
+
+async def test_sentences_of_a_script_without_spaces_get_none_between_them(fake: Server) -> None:
+    mode = TextAggregationMode.SENTENCE
+    async with pipeline(service(fake.url, text_aggregation_mode=mode)) as rig:
+        await rig.send(*response("第一句。", "第二句。"))
+        await rig.until_stopped()
+    assert context_of(rig) == "第一句。第二句。"
 
 
 async def test_the_next_context_counts_from_its_own_sound(fake: Server) -> None:
@@ -153,6 +170,19 @@ async def test_after_an_interruption_the_context_holds_what_was_heard(fake: Serv
     (message,) = context.messages
     assert TEXT.startswith(message["content"])
     assert 2 <= len(message["content"].split()) < len(TEXT.split())
+
+
+@pytest.mark.parametrize("mode", list(TextAggregationMode))
+async def test_a_reply_with_nothing_to_speak_is_a_message_of_its_own(
+    fake: Server, mode: TextAggregationMode
+) -> None:
+    context = LLMContext()
+    assistant = LLMContextAggregatorPair(context).assistant()
+    chain = Pipeline([service(fake.url, text_aggregation_mode=mode), Loudspeaker(), assistant])
+    async with pipeline(chain) as rig:
+        await rig.send(*response("🙂"), *response("Yes."))
+        await rig.until_stopped(2)
+    assert [message["content"] for message in context.messages] == ["🙂", "Yes."]
 
 
 def test_scripts_without_spaces_are_known() -> None:

@@ -340,6 +340,30 @@ def test_no_start_that_would_take_the_machine_below_real_time(make_rig: MakeRig)
     assert [p.id for p in rig.plan().prefills] == ["fourth"]
 
 
+def test_rows_with_a_long_lead_go_on_when_the_start_they_yield_to_does_not_fit(
+    make_rig: MakeRig,
+) -> None:
+    costs = StepCosts(0.010, 0.050, 0.0, 0.0, 0.0, 0.0)  # 2 rows: 110 ms for 80 ms of sound
+    rig = make_rig(costs=costs, slots=8, utilisation=9.0)
+    staggered(rig, {"calm": 2.5})
+    rig.open("new", 5)
+    plan = rig.plan()
+    assert plan is not None, "nothing is done, and nothing is waited for"
+    assert [d.id for d in plan.decodes] == ["calm"]
+    assert rig.scheduler.next_wake(rig.now) == rig.now
+
+
+def test_a_long_prefill_enters_once_everybody_has_the_lead_for_it(make_rig: MakeRig) -> None:
+    """Yielding to a start keeps leads at 2 s: one that needs more would wait for ever."""
+    costs = StepCosts(0.010, 0.0, 0.0, 2.3, 0.0, 0.0)
+    rig = make_rig(costs=costs, slots=8)
+    staggered(rig, {"on air": 0.5})
+    rig.open("new", 5)
+    plans = rig.steps(200)
+    assert ["new"] in [[p.id for p in plan.prefills] for plan in plans]
+    assert rig.scheduler.stats("on air").underruns == 0
+
+
 def test_a_prefill_longer_than_any_lead_does_not_wait_for_ever(make_rig: MakeRig) -> None:
     costs = StepCosts(0.010, 0.0, 0.0, 5.0, 0.0, 0.0)
     rig = make_rig(costs=costs, slots=8)

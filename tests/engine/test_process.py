@@ -333,6 +333,25 @@ async def test_logs_prints_and_progress_come_to_the_front(caplog: pytest.LogCapt
     assert printed.fields["line"] == "printed by a library"  # type: ignore[attr-defined]
 
 
+async def test_a_message_that_cannot_be_taken_keeps_nothing_from_the_next(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Whoever leaves a descriptor of ZeroMQ with messages to read may never hear of them."""
+    told: list[int] = []
+
+    def progress(what: str, done: int, total: int) -> None:
+        told.append(done)
+        if len(told) == 1:
+            raise BrokenPipeError("nobody reads the progress")
+
+    link = process(progress=progress)
+    async with started(link) as heard:
+        heard.speak("a", 3)
+        assert isinstance(await heard.over("a"), Ended)
+    assert len(told) > 1
+    assert [record.message for record in caplog.records] == ["engine.message_lost"]
+
+
 async def test_metrics_count_the_steps_of_the_other_process() -> None:
     metrics = Metrics()
     async with started(process(observer=metrics)) as heard:

@@ -207,11 +207,13 @@ class Child:
     # Threads of their own.
 
     def _read(self, loop: EngineLoop) -> None:
-        """Commands to the loop, until Stop."""
-        with contextlib.suppress(zmq.ContextTerminated), contextlib.closing(self._downlink):
-            while isinstance(message := wire.decode_down(self._downlink.recv()), wire.Commands):
-                loop.submit(*message.commands)
-        loop.stop()
+        """Commands to the loop, until Stop; a loop that cannot hear any more is stopped, too."""
+        try:
+            with contextlib.suppress(zmq.ContextTerminated), contextlib.closing(self._downlink):
+                while isinstance(message := wire.decode_down(self._downlink.recv()), wire.Commands):
+                    loop.submit(*message.commands)
+        finally:
+            loop.stop()
 
     def _beat(self) -> None:
         age = Age()

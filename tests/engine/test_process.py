@@ -333,6 +333,21 @@ async def test_logs_prints_and_progress_come_to_the_front(caplog: pytest.LogCapt
     assert printed.fields["line"] == "printed by a library"  # type: ignore[attr-defined]
 
 
+async def test_an_engine_that_cannot_hear_any_more_ends_and_is_started_again() -> None:
+    link = process()
+    async with started(link) as heard:
+        first, child = link.pid, link._process
+        link.submit(Open("held", UtteranceSpec()), Append("held", [1, 2, 3]))
+        await until(lambda: heard.of("held"))
+        assert child is not None
+        child._down.send(b"\xc1 this is no message", zmq.NOBLOCK)
+        failed = await heard.over("held")
+        assert isinstance(failed, Failed) and failed.retryable
+        await until(lambda: link.status().ready and link.pid != first)
+        heard.speak("again", 3)
+        assert isinstance(await heard.over("again"), Ended)
+
+
 async def test_a_message_that_cannot_be_taken_keeps_nothing_from_the_next(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

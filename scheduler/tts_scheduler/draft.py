@@ -134,7 +134,7 @@ class Draft:
         """How many rows of the ranking have so little lead that they do not yield to a start."""
         horizon = self._now + self._config.yield_lead
         wanted = len(ranked)
-        while wanted and ranked[wanted - 1].due > horizon:
+        while wanted and ranked[wanted - 1].due > horizon and not ranked[wanted - 1].pressing:
             wanted -= 1
         return wanted
 

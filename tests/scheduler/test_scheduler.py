@@ -353,6 +353,27 @@ def test_rows_with_a_long_lead_go_on_when_the_start_they_yield_to_does_not_fit(
     assert rig.scheduler.next_wake(rig.now) == rig.now
 
 
+def test_a_pressing_row_yields_to_nobody_however_short_the_lead_to_yield_from(
+    make_rig: MakeRig,
+) -> None:
+    costs = StepCosts(0.050, 0.010, 0.0, 0.0, 0.0, 0.0)
+    rig = make_rig(costs=costs, slots=8, yield_lead=0.0, codec_ramp=(2,), utilisation=9.0)
+    rig.open("a", 5, finish=True, listener_free_at=rig.now + 0.2)
+    rig.step()
+    assert rig.scheduler.stats("a").sent_seconds == 0.0, "its first run waits for a second frame"
+    assert [d.id for d in rig.plan().decodes] == ["a"]
+
+
+def test_a_row_without_a_listener_yet_is_not_parked_however_small_its_cap(
+    make_rig: MakeRig,
+) -> None:
+    costs = StepCosts(0.200, 0.0, 0.0, 0.0, 0.0, 0.0)  # slower than speech
+    rig = make_rig(costs=costs, slots=8, lead_cap=0.3, codec_ramp=(8,))
+    rig.open("a", 9, finish=True, frames=12)
+    rig.steps(12)
+    assert rig.ended == ["a"]
+
+
 def test_a_long_prefill_enters_once_everybody_has_the_lead_for_it(make_rig: MakeRig) -> None:
     """Yielding to a start keeps leads at 2 s: one that needs more would wait for ever."""
     costs = StepCosts(0.010, 0.0, 0.0, 2.3, 0.0, 0.0)

@@ -364,6 +364,16 @@ def test_a_pressing_row_yields_to_nobody_however_short_the_lead_to_yield_from(
     assert [d.id for d in rig.plan().decodes] == ["a"]
 
 
+def test_somebody_is_served_when_nobody_can_be_without_cost_to_the_last(make_rig: MakeRig) -> None:
+    """One row per step: the third is late if the first takes its 10 ms, and also if it does not."""
+    costs = StepCosts(0.030, 0.010, 0.0, 0.0, 0.0, 0.0)
+    rig = make_rig(costs=costs, slots=8, max_rows=1, reserve=0.0, utilisation=9.0)
+    staggered(rig, {"a": 0.085, "b": 0.100, "c": 0.115})
+    plan = rig.plan()
+    assert plan is not None, "nothing is done, and nothing is waited for"
+    assert [d.id for d in plan.decodes] == ["a"]
+
+
 def test_a_row_without_a_listener_yet_is_not_parked_however_small_its_cap(
     make_rig: MakeRig,
 ) -> None:

@@ -126,6 +126,24 @@ class Recorder:
         return wire.Happened(events, steps, guards)
 
 
+class Age:
+    """For how long a loop has not moved, asked at every beat.
+
+    No more than there were beats: while the whole process is paused (a container, a virtual
+    machine), clocks may go on, and nobody hangs.
+    """
+
+    def __init__(self) -> None:
+        self._last_alive = 0.0
+        self._beats = 0
+
+    def at(self, now: float, last_alive: float) -> float:
+        """Seconds since `last_alive`, both on one clock."""
+        self._beats = self._beats + 1 if last_alive == self._last_alive else 1
+        self._last_alive = last_alive
+        return min(now - last_alive, self._beats * BEAT_SECONDS)
+
+
 class Child:
     """One engine and its loop, between the two sockets."""
 
@@ -189,21 +207,24 @@ class Child:
     # Threads of their own.
 
     def _read(self, loop: EngineLoop) -> None:
-        """Commands to the loop, until Stop."""
-        with contextlib.suppress(zmq.ContextTerminated), contextlib.closing(self._downlink):
-            while isinstance(message := wire.decode_down(self._downlink.recv()), wire.Commands):
-                loop.submit(*message.commands)
-        loop.stop()
+        """Commands to the loop, until Stop; a loop that cannot hear any more is stopped, too."""
+        try:
+            with contextlib.suppress(zmq.ContextTerminated), contextlib.closing(self._downlink):
+                while isinstance(message := wire.decode_down(self._downlink.recv()), wire.Commands):
+                    loop.submit(*message.commands)
+        finally:
+            loop.stop()
 
     def _beat(self) -> None:
+        age = Age()
         while True:
             loop = self._loop
             if loop is None:
                 self._uplink.send(wire.Beat(0, 0, 0, 0, 0.0))
             else:
-                load, age = loop.load, time.monotonic() - loop.last_alive
+                load, still = loop.load, age.at(time.monotonic(), loop.last_alive)
                 self._uplink.send(
-                    wire.Beat(load.active, load.held, load.queued, load.capacity, age)
+                    wire.Beat(load.active, load.held, load.queued, load.capacity, still)
                 )
             time.sleep(BEAT_SECONDS)
             if os.getppid() != self._front:

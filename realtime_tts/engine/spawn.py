@@ -134,7 +134,10 @@ class Process:
                 frame = self._up.recv(zmq.NOBLOCK, copy=False)
             except zmq.Again:
                 return
-            self._on_message(wire.decode_up(frame.buffer))
+            try:
+                self._on_message(wire.decode_up(frame.buffer))
+            except Exception:  # what came behind it must not wait for the descriptor to change
+                log.exception("engine.message_lost", extra={"fields": {"engine": self._name}})
             count += 1
             if count == _MESSAGES_A_ROUND and not everything:
                 self._loop.call_soon(self._receive)

@@ -32,7 +32,7 @@ def utterance_spec(settings: SessionSettings) -> UtteranceSpec:
         model=settings.model,
         voice=settings.voice,
         language=settings.language,
-        instructions=settings.instructions,
+        instructions=None if settings.instructions is None else _unicode(settings.instructions),
         seed=secrets.randbits(63) if settings.seed is None else settings.seed,
         sampling=_sampling(settings.sampling),
         layout=settings.layout,
@@ -42,6 +42,12 @@ def utterance_spec(settings: SessionSettings) -> UtteranceSpec:
 def voice_of(settings: SessionSettings) -> Hashable:
     """What makes the pace of speech: turns that have it in common speak alike."""
     return settings.model, settings.voice, settings.language, settings.instructions
+
+
+def _unicode(text: str) -> str:
+    """With surrogate pairs joined and lone surrogates replaced, which no encoding can carry: on
+    the way to an engine's process they would cost the commands of everybody they travel with."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _sampling(sampling: Sampling) -> SamplingSettings:

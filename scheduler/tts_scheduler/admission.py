@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from tts_scheduler.config import SchedulerConfig
 
 _SHORTEST_RETRY = 0.25
+_LONG = 8.0
+"""A turn of more than this many times the mean counts as that much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,12 @@ class Turnover:
         self._seen = 0
 
     def note(self, seconds: float) -> None:
-        """An admitted turn took `seconds` until it was over."""
+        """An admitted turn took `seconds` until it was over.
+
+        One that outlasted a pause of the machine, or was held for an hour, says little of others.
+        """
+        if self._seen:
+            seconds = min(seconds, _LONG * max(self._mean, 1.0))
         self._seen += 1
         self._mean += (seconds - self._mean) / min(self._seen, 50)
 

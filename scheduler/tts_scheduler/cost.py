@@ -19,6 +19,11 @@ _TIE = 1e-4
 """Weight of the prior, in steps: it settles what the data leave open, and no more.
 
 A slope may be a hundred times the prior's, and then a step says 1e-4 as much about it."""
+_STALE = 0.01
+"""What a size weighs that has not been seen for long, beside one that is seen now.
+
+Where they agree, it settles what the others leave open. Where they do not, the machine has changed
+its pace since: then those that are seen are right to a tenth, whatever the others say."""
 _OUTLIER = 4.0
 """A residual beyond this many times the usual one counts as that much."""
 _CAUTION = 2.0
@@ -80,17 +85,36 @@ class _Fit:
     Works on factors relative to the prior: with z = prior · x it fits seconds = factors · z, and
     where the data say nothing the factors stay at one common scale, the machine's speed.
     Observations are kept apart by size (1, 2, 3-4, 5-8, ... rows), and each size forgets only as it
-    is seen again: an hour of single rows must not wear away what sixty-four rows cost.
+    is seen again: an hour of single rows must not wear away what sixty-four rows cost. But it
+    weighs less and less beside those that are seen: sixty-four rows of a slow minute would
+    otherwise keep the capacity so low that there are never sixty-four rows again.
     """
 
-    __slots__ = ("_keep", "_observed", "_prior", "_scaled", "_sizes", "_total", "factors")
+    __slots__ = (
+        "_all",
+        "_fade",
+        "_keep",
+        "_observed",
+        "_prior",
+        "_recent",
+        "_scaled",
+        "_seen",
+        "_seen_last",
+        "_sizes",
+        "factors",
+    )
 
     def __init__(self, prior: tuple[float, float, float], memory: int) -> None:
         self._prior = prior
         self._keep = 1.0 - 1.0 / memory
+        self._fade = 1.0 - 0.25 / memory
+        """What a size still weighs after a step of another size."""
         self._sizes: dict[int, list[float]] = {}
-        self._total = [0.0] * 9
-        """Sums over all observations: z0z0, z0z1, z0z2, z1z1, z1z2, z2z2, z0y, z1y, z2y."""
+        """Sums over the observations: z0z0, z0z1, z0z2, z1z1, z1z2, z2z2, z0y, z1y, z2y."""
+        self._all, self._recent = [0.0] * 9, [0.0] * 9
+        """The same over all sizes, which weigh alike or by how recently each was seen."""
+        self._seen = 0
+        self._seen_last: dict[int, int] = {}
         self._observed = self._scaled = 1.0  # one step in which the prior was right
         self.factors = [1.0, 1.0, 1.0]
 
@@ -105,11 +129,15 @@ class _Fit:
         fresh = (a * a, a * b, a * c, b * b, b * c, c * c, a * y, b * y, c * y)
         size = int(x[1] - 1).bit_length() if x[1] else -1
         sums = self._sizes.setdefault(size, [0.0] * 9)
-        total = self._total
+        everything, recent, fade = self._all, self._recent, self._fade
+        self._seen += 1
+        faded = fade ** (self._seen - self._seen_last.get(size, 0))
+        self._seen_last[size] = self._seen
         for i, amount in enumerate(fresh):
-            change = amount - (1.0 - keep) * sums[i]
-            sums[i] += change
-            total[i] += change
+            old, new = sums[i], keep * sums[i] + amount
+            sums[i] = new
+            everything[i] += new - old
+            recent[i] = fade * recent[i] - faded * old + new
         self._solve()
 
     def _solve(self) -> None:
@@ -117,7 +145,10 @@ class _Fit:
         scale = max(self._observed / self._scaled, 1e-6)
         tie = _TIE / scale**2  # the sums shrink by this much on a slower machine
         pull = tie * scale
-        aa, ab, ac, bb, bc, cc, ay, by, cy = self._total
+        sums = zip(self._all, self._recent, strict=True)
+        aa, ab, ac, bb, bc, cc, ay, by, cy = (
+            _STALE * old + (1.0 - _STALE) * recent for old, recent in sums
+        )
         a, b, c = self.factors
         for _ in range(4):
             a = max(0.0, (ay + pull - ab * b - ac * c) / (aa + tie))
@@ -192,7 +223,8 @@ class CostModel:
             raise ValueError(f"a step takes at least 0 seconds, got {seconds}")
         load = self._padded(load)
         expected = max(self._costs.seconds(load), 1e-6)
-        limit = _OUTLIER * max(self._spread, 0.02) * expected
+        # Not more than at the very first step: what is off by far more is learned bit by bit.
+        limit = _OUTLIER * min(max(self._spread, 0.02), 1.0) * expected
         error = min(max(seconds - expected, -limit), limit)
         self._seen += 1
         self._spread += max(0.05, 1.0 / (self._seen + 1)) * (abs(error) / expected - self._spread)

@@ -134,7 +134,7 @@ class Draft:
         """How many rows of the ranking have so little lead that they do not yield to a start."""
         horizon = self._now + self._config.yield_lead
         wanted = len(ranked)
-        while wanted and ranked[wanted - 1].due > horizon:
+        while wanted and ranked[wanted - 1].due > horizon and not ranked[wanted - 1].pressing:
             wanted -= 1
         return wanted
 
@@ -200,9 +200,15 @@ class Draft:
         return min((end for end in others if earliest <= end < latest), default=latest)
 
     def _leave_out(self) -> None:
-        """Drop rows that can wait from the end, while that saves a row that cannot."""
+        """Drop rows that can wait from the end, while that saves a row that cannot.
+
+        Not all of them: a step with nothing in it saves nobody.
+        """
         chosen = self._chosen
-        while self._now + self._seconds > self._latest and chosen and not chosen[-1].pressing:
+        kept = 0 if self._codec else 1
+        while self._now + self._seconds > self._latest and len(chosen) > kept:
+            if chosen[-1].pressing:
+                break
             seconds = self._seconds - self._row_seconds(chosen[-1])
             due_after = chosen[-1].due - self._step
             if due_after < self._now + seconds:

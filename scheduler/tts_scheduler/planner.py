@@ -36,15 +36,31 @@ class Planner:
         starts = [row for row in waiting if start_at(row, self.config) <= now]
         if not (rows or starved or starts):
             return None
+        if not (starts and free_slots):
+            return self._draft(rows, starved, resting, now, False).finished_plan()
+        draft = self._draft(rows, starved, resting, now, True)
+        starts.sort(key=start_key)
+        live = len(rows) + len(resting)
+        draft.add_starts(starts, free_slots, live if self.policy.protects else None)
+        plan = draft.finished_plan()
+        if plan is None and rows:  # all yielded to a start that does not fit: they need not
+            plan = self._draft(rows, starved, resting, now, False).finished_plan()
+        return plan
+
+    def _draft(
+        self,
+        rows: Sequence[Utterance],
+        starved: Sequence[Utterance],
+        resting: Sequence[Utterance],
+        now: float,
+        starting: bool,
+    ) -> Draft:
+        """The step without its starts; `starting`: somebody wants to start in it."""
         costs = self.cost.costs_at(min(len(rows), self.config.rows_per_step))
         draft = Draft(self.config, costs, self.cost.caution, now, len(rows))
         draft.rank(rows, self.policy)
-        draft.choose(starved, resting, self.policy.protects, bool(starts and free_slots))
-        if starts and free_slots:
-            starts.sort(key=start_key)
-            live = len(rows) + len(resting)
-            draft.add_starts(starts, free_slots, live if self.policy.protects else None)
-        return draft.finished_plan()
+        draft.choose(starved, resting, self.policy.protects, starting)
+        return draft
 
 
 def _sort_out(

@@ -121,6 +121,8 @@ def rest_seconds(config: SchedulerConfig) -> float:
 def is_ahead(row: Utterance, now: float, config: SchedulerConfig) -> bool:
     """More than the lead cap has been made and not been played: the row can rest."""
     playback = row.playback
+    if playback.runs_out_at is None:
+        return False  # nobody hears anything: frames wait for the codec, not for the listener
     made = playback.unsent_samples + row.codec_pending * config.frame_samples
     return playback.lead(now) + made / config.sample_rate > row.lead_cap
 

@@ -21,6 +21,7 @@ import zmq
 from faulty import Faulty, files, until
 
 from realtime_tts.engine.check import check_spec
+from realtime_tts.engine.child import BEAT_SECONDS, Age
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.engine.inline import InlineEngine
 from realtime_tts.engine.interface import UtteranceSpec
@@ -206,6 +207,31 @@ async def test_an_idle_engine_does_not_count_as_hung() -> None:
         assert link.pid == first and link.status().ready
 
 
+def test_a_pause_of_the_whole_process_is_not_held_against_its_loop() -> None:
+    """Whichever of its threads comes first afterwards: the clock alone says that the loop hangs."""
+    age = Age()
+    assert age.at(10.2, 10.0) == pytest.approx(0.2)
+    assert age.at(70.7, 10.0) <= 2 * BEAT_SECONDS  # paused for a minute; the loop has not run yet
+    assert age.at(71.2, 70.8) == pytest.approx(0.4)
+    for beat in range(1, 41):
+        assert age.at(71.2 + beat * BEAT_SECONDS, 70.8) <= 0.4 + beat * BEAT_SECONDS + 1e-9
+    assert age.at(92.0, 70.8) > 20.0  # but a loop that hangs is found
+
+
+async def test_an_engine_lives_through_a_pause_of_the_whole_server() -> None:
+    link = process()
+    async with started(link) as heard:
+        first = link.pid
+        for number in range(3):
+            os.kill(first or 0, signal.SIGSTOP)
+            time.sleep(QUICK.hang_seconds + 0.3)  # noqa: ASYNC251 -- the front is paused, too
+            os.kill(first or 0, signal.SIGCONT)
+            heard.speak(f"after-{number}", 3)
+            assert isinstance(await heard.over(f"after-{number}"), Ended)
+            await asyncio.sleep(BEAT_SECONDS)
+        assert link.pid == first
+
+
 async def test_an_engine_that_dies_again_and_again_is_given_up() -> None:
     link = process()
     async with started(link) as heard:
@@ -305,6 +331,40 @@ async def test_logs_prints_and_progress_come_to_the_front(caplog: pytest.LogCapt
     assert "device lost, injected" in str(failed.exc_text)
     printed = next(r for r in caplog.records if r.message == "engine.output")
     assert printed.fields["line"] == "printed by a library"  # type: ignore[attr-defined]
+
+
+async def test_an_engine_that_cannot_hear_any_more_ends_and_is_started_again() -> None:
+    link = process()
+    async with started(link) as heard:
+        first, child = link.pid, link._process
+        link.submit(Open("held", UtteranceSpec()), Append("held", [1, 2, 3]))
+        await until(lambda: heard.of("held"))
+        assert child is not None
+        child._down.send(b"\xc1 this is no message", zmq.NOBLOCK)
+        failed = await heard.over("held")
+        assert isinstance(failed, Failed) and failed.retryable
+        await until(lambda: link.status().ready and link.pid != first)
+        heard.speak("again", 3)
+        assert isinstance(await heard.over("again"), Ended)
+
+
+async def test_a_message_that_cannot_be_taken_keeps_nothing_from_the_next(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Whoever leaves a descriptor of ZeroMQ with messages to read may never hear of them."""
+    told: list[int] = []
+
+    def progress(what: str, done: int, total: int) -> None:
+        told.append(done)
+        if len(told) == 1:
+            raise BrokenPipeError("nobody reads the progress")
+
+    link = process(progress=progress)
+    async with started(link) as heard:
+        heard.speak("a", 3)
+        assert isinstance(await heard.over("a"), Ended)
+    assert len(told) > 1
+    assert [record.message for record in caplog.records] == ["engine.message_lost"]
 
 
 async def test_metrics_count_the_steps_of_the_other_process() -> None:

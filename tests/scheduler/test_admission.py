@@ -50,6 +50,20 @@ def test_retry_after_is_never_silly() -> None:
     assert answer.retry_after == 0.25
 
 
+def test_one_turn_that_took_a_night_does_not_send_others_away_for_long() -> None:
+    known = turnover(8.0)
+    known.note(8 * 3600.0)
+    assert isinstance(admit(16, 0, 16, known, CONFIG), Queued)
+    assert 8.0 < known.wait(0, 1) < 12.0
+
+
+def test_turns_that_became_longer_are_believed() -> None:
+    known = turnover(0.1)
+    for _ in range(100):
+        known.note(60.0)
+    assert known.wait(0, 1) > 50.0
+
+
 def test_before_any_turn_has_ended_a_turn_may_wait() -> None:
     assert isinstance(admit(1, 0, 1, Turnover(CONFIG.queue_timeout), CONFIG), Queued)
 

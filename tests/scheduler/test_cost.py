@@ -21,9 +21,11 @@ loads = st.builds(
 )
 
 
-def lesson(cost: CostModel, truth: StepCosts, rows: list[int], noise: float = 0.05) -> CostModel:
+def lesson(
+    cost: CostModel, truth: StepCosts, rows: list[int], noise: float = 0.05, seed: int = 5
+) -> CostModel:
     """Steps as a busy machine takes them: prefills in a fifth of them, codec runs of four."""
-    rng = random.Random(5)
+    rng = random.Random(seed)
     for number in rows:
         prefills = rng.randint(1, 3) if rng.random() < 0.2 else 0
         frames = sum(rng.choice((0, 0, 0, 4)) for _ in range(number))
@@ -158,6 +160,30 @@ def test_a_machine_that_slows_down_is_learned_within_a_hundred_steps() -> None:
     assert cost.predict(Load(0, 0, 16, 16)) == pytest.approx(expected, rel=0.3)
     lesson(cost, slow, [16] * 300)
     assert cost.predict(Load(0, 0, 16, 16)) == pytest.approx(expected, rel=0.1)
+
+
+@pytest.mark.parametrize("factor", [5.0, 20.0])
+@pytest.mark.parametrize("demand", [8, 20])
+def test_capacity_comes_back_when_a_slow_minute_is_over(factor: float, demand: int) -> None:
+    """What many rows cost in it must not keep so many from being let in, and seen, ever again."""
+    fast = StepCosts(0.005, 0.004, 0.001, 0.005, 0.005, 0.00005)
+    slow = StepCosts(*(factor * getattr(fast, name) for name in StepCosts.__slots__))
+    cost = warm_up(CostModel(), fast)
+    rng = random.Random(4)
+
+    def serve(truth: StepCosts, seconds: float) -> None:
+        while seconds > 0.0:
+            most = min(demand, cost.capacity(0.056, 16))
+            rows = rng.randint(max(1, most - 2), most)
+            lesson(cost, truth, [rows], seed=rng.getrandbits(32))
+            seconds -= cost.predict(Load(0, 0, most, most))
+
+    serve(fast, 30.0)
+    assert cost.capacity(0.056, 16) == 10
+    serve(slow, 60.0)
+    assert cost.capacity(0.056, 16) <= 4
+    serve(fast, 300.0)
+    assert cost.capacity(0.056, 16) >= 9
 
 
 def test_caution_shrinks_as_predictions_come_true() -> None:

@@ -340,6 +340,61 @@ def test_no_start_that_would_take_the_machine_below_real_time(make_rig: MakeRig)
     assert [p.id for p in rig.plan().prefills] == ["fourth"]
 
 
+def test_rows_with_a_long_lead_go_on_when_the_start_they_yield_to_does_not_fit(
+    make_rig: MakeRig,
+) -> None:
+    costs = StepCosts(0.010, 0.050, 0.0, 0.0, 0.0, 0.0)  # 2 rows: 110 ms for 80 ms of sound
+    rig = make_rig(costs=costs, slots=8, utilisation=9.0)
+    staggered(rig, {"calm": 2.5})
+    rig.open("new", 5)
+    plan = rig.plan()
+    assert plan is not None, "nothing is done, and nothing is waited for"
+    assert [d.id for d in plan.decodes] == ["calm"]
+    assert rig.scheduler.next_wake(rig.now) == rig.now
+
+
+def test_a_pressing_row_yields_to_nobody_however_short_the_lead_to_yield_from(
+    make_rig: MakeRig,
+) -> None:
+    costs = StepCosts(0.050, 0.010, 0.0, 0.0, 0.0, 0.0)
+    rig = make_rig(costs=costs, slots=8, yield_lead=0.0, codec_ramp=(2,), utilisation=9.0)
+    rig.open("a", 5, finish=True, listener_free_at=rig.now + 0.2)
+    rig.step()
+    assert rig.scheduler.stats("a").sent_seconds == 0.0, "its first run waits for a second frame"
+    assert [d.id for d in rig.plan().decodes] == ["a"]
+
+
+def test_somebody_is_served_when_nobody_can_be_without_cost_to_the_last(make_rig: MakeRig) -> None:
+    """One row per step: the third is late if the first takes its 10 ms, and also if it does not."""
+    costs = StepCosts(0.030, 0.010, 0.0, 0.0, 0.0, 0.0)
+    rig = make_rig(costs=costs, slots=8, max_rows=1, reserve=0.0, utilisation=9.0)
+    staggered(rig, {"a": 0.085, "b": 0.100, "c": 0.115})
+    plan = rig.plan()
+    assert plan is not None, "nothing is done, and nothing is waited for"
+    assert [d.id for d in plan.decodes] == ["a"]
+
+
+def test_a_row_without_a_listener_yet_is_not_parked_however_small_its_cap(
+    make_rig: MakeRig,
+) -> None:
+    costs = StepCosts(0.200, 0.0, 0.0, 0.0, 0.0, 0.0)  # slower than speech
+    rig = make_rig(costs=costs, slots=8, lead_cap=0.3, codec_ramp=(8,))
+    rig.open("a", 9, finish=True, frames=12)
+    rig.steps(12)
+    assert rig.ended == ["a"]
+
+
+def test_a_long_prefill_enters_once_everybody_has_the_lead_for_it(make_rig: MakeRig) -> None:
+    """Yielding to a start keeps leads at 2 s: one that needs more would wait for ever."""
+    costs = StepCosts(0.010, 0.0, 0.0, 2.3, 0.0, 0.0)
+    rig = make_rig(costs=costs, slots=8)
+    staggered(rig, {"on air": 0.5})
+    rig.open("new", 5)
+    plans = rig.steps(200)
+    assert ["new"] in [[p.id for p in plan.prefills] for plan in plans]
+    assert rig.scheduler.stats("on air").underruns == 0
+
+
 def test_a_prefill_longer_than_any_lead_does_not_wait_for_ever(make_rig: MakeRig) -> None:
     costs = StepCosts(0.010, 0.0, 0.0, 5.0, 0.0, 0.0)
     rig = make_rig(costs=costs, slots=8)

@@ -92,6 +92,18 @@ async def test_two_engines_speak_the_turns_of_one_server() -> None:
         assert reasons == ["complete", "complete", "error"]
 
 
+async def test_instructions_that_are_no_unicode_reach_the_engine() -> None:
+    """Half an emoji, as JavaScript cuts strings: it must not cost the commands it travels with."""
+    async with serving() as (server, _), websockets.connect(server.websocket_url) as socket:
+        start = {"type": "session.start", "instructions": "Warmly \ud83d\ud83d\ude00"}
+        await socket.send(json.dumps(start))
+        async with asyncio.timeout(10):
+            messages = await say(socket, "One, two.")
+        assert messages[-1]["reason"] == "complete"
+        ready = [message for message in messages if message["type"] == "ready"]
+        assert ready[-1]["settings"]["instructions"] == "Warmly \ufffd\U0001f600"
+
+
 @contextlib.asynccontextmanager
 async def command(*flags: str) -> AsyncIterator[asyncio.subprocess.Process]:
     process = await asyncio.create_subprocess_exec(

@@ -140,13 +140,15 @@ async def test_leaving_waits_for_what_was_flushed(speech: Any) -> None:
     async with speech(engine=SLOW) as server, eleven(server) as client:
         await client.send(text=TEXT, context_id="heard")
         await client.send(context_id="heard", flush=True)
+        await client.send(text=TEXT, context_id="in one", flush=True)
         await client.send(text=LONG, context_id="dropped")
-        await client.until("audio", "dropped")
+        before = await client.until("audio", "dropped")
         await client.send(close_socket=True)
         await client.send(text="Too late.", context_id="late")
         seen = await client.rest()
         finals = [message["contextId"] for message in seen if message["isFinal"]]
-        assert sorted(finals) == ["dropped", "heard"] and finals[0] == "dropped"
+        assert sorted(finals) == ["dropped", "heard", "in one"] and finals[0] == "dropped"
+        assert len(sound_of(before + seen, "in one")) == len(TEXT) * FRAME
         assert not sound_of(seen, "late")
         assert client.socket.close_code == 1000
 

@@ -41,8 +41,8 @@ from realtime_tts.protocol.messages import (
 S = TypeVar("S", bound=msgspec.Struct)
 
 MAX_LEVELS = 64
-"""Of objects and arrays inside of one another. The JSON decoder takes hundreds, with which code that
-calls itself for every level would reach Python's limit; no message needs more than a few."""
+"""Of objects and arrays inside of one another: no message needs more than a few. The JSON decoder
+takes hundreds, with which code that calls itself for every level reaches Python's limit."""
 
 EXPECTED = {
     "type": "a string",

@@ -31,8 +31,8 @@ class VoiceClient:
     """`server`, `api_key` and `tls_ca` are as `RealtimeTTS` takes them.
 
     Every method raises RequestError for what the server refuses, OverloadedError where it says when
-    to try again, HandshakeRefused if it lets nobody in or does not answer. ConfigError, at once, for
-    a key that cannot be sent.
+    to try again, HandshakeRefused if it lets nobody in or does not answer. A key that cannot be
+    sent is a ConfigError at once.
     """
 
     def __init__(

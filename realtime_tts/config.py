@@ -142,7 +142,7 @@ class ServerConfig:
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65_535:
             raise ConfigError(f"port must be between 0 and 65535, got {self.port}")
-        if self.drain_seconds < 0:
+        if not self.drain_seconds >= 0:
             raise ConfigError(f"drain_seconds must not be negative, got {self.drain_seconds}")
         if not 0.2 <= self.lead_seconds <= self.limits.max_lead_seconds:
             raise ConfigError(

@@ -17,6 +17,7 @@ def test_the_defaults_are_valid_and_local() -> None:
     [
         (lambda: ServerConfig(port=70_000), "port"),
         (lambda: ServerConfig(drain_seconds=-1), "drain_seconds"),
+        (lambda: ServerConfig(drain_seconds=float("nan")), "drain_seconds"),
         (lambda: ServerConfig(log_format="xml"), "json or text"),  # type: ignore[arg-type]
         (lambda: ServerConfig(log_level="loud"), "debug, info"),
         (lambda: ServerConfig(allowed_origins=("example.com",)), "https://example.com"),

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from math import inf
 from random import Random
 
 from realtime_tts.errors import ConfigError
@@ -43,10 +44,10 @@ class DeltaTiming:
     stall_seconds: float = 0.5
 
     def __post_init__(self) -> None:
-        if self.tokens_per_second <= 0:
+        if not 0 < self.tokens_per_second < inf:
             raise ConfigError(f"tokens per second must be above 0, got {self.tokens_per_second}")
-        if self.jitter < 0 or self.stall_seconds < 0:
-            raise ConfigError("jitter and stall seconds cannot be negative")
+        if not (0 <= self.jitter < inf and 0 <= self.stall_seconds < inf):
+            raise ConfigError("jitter and stall seconds are 0 or more")
         if not 0 <= self.stall_chance <= 1:
             raise ConfigError(f"stall chance is a probability, got {self.stall_chance}")
 

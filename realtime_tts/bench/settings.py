@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from math import inf
 from typing import Any
 
 from realtime_tts.bench.deltas import DeltaTiming
@@ -42,7 +43,7 @@ class Level:
     def __post_init__(self) -> None:
         if self.mode is not Mode.OPEN and self.sessions < 1:
             raise ConfigError(f"{self.mode}: at least 1 session is needed, got {self.sessions}")
-        if self.mode is Mode.OPEN and self.rate <= 0:
+        if self.mode is Mode.OPEN and not 0 < self.rate < inf:
             raise ConfigError(f"an open loop needs a rate above 0 turns/s, got {self.rate:g}")
 
     @property
@@ -121,12 +122,12 @@ class BenchSettings:
             raise ConfigError("there is nothing to speak: give at least one prompt with text")
         if self.turns < 1 or self.warm_up < 0 or self.rtf_turns < 0:
             raise ConfigError("turns must be at least 1, warm-up and RTF turns at least 0")
-        if self.seconds is not None and self.seconds <= 0:
+        if self.seconds is not None and not 0 < self.seconds < inf:
             raise ConfigError(f"seconds must be above 0, got {self.seconds:g}")
         if self.arrivals is not None and self.arrivals < 1:
             raise ConfigError(f"arrivals must be at least 1, got {self.arrivals}")
-        if self.pause < 0 or self.spread < 0:
-            raise ConfigError(f"pause and spread must not be negative: {self.pause}, {self.spread}")
+        if not (0 <= self.pause < inf and 0 <= self.spread < inf):
+            raise ConfigError(f"pause and spread are 0 or more, got {self.pause}, {self.spread}")
         if not 0 <= self.interrupts <= 1:
             raise ConfigError(f"interrupts is a share from 0 to 1, got {self.interrupts:g}")
         low, high = self.cut_between

@@ -100,7 +100,7 @@ class WavSink(FileSink):
         if self._file.closed:
             return
         self._file.write(bytes(self._data_bytes % 2))
-        if self._file.seekable():  # a named pipe keeps the header of a stream
+        if self._file.seekable():  # a terminal, say, keeps the header of a stream
             self._file.seek(0)
             self._file.write(wav_header(self._samples, self._data_bytes))
         super()._close()

@@ -5,11 +5,14 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
 from realtime_tts.audio.formats import AudioFormat
+from realtime_tts.audio.wav import wav_header
 from realtime_tts.cli.files import FileSink, StdoutSink, WavSink
+from realtime_tts.cli.pipe import PipeSink
 from realtime_tts.cli.playback import (
     AfplaySink,
     PlayerFailed,
@@ -119,9 +122,7 @@ def sink_makers(output: str | None, audio_format: AudioFormat) -> Iterator[SinkM
     if output == "-":
         yield _made(StdoutSink)
     elif output is not None:
-        path = Path(output)
-        wav = audio_format.container == "wav"
-        yield _made(lambda: WavSink(path, audio_format) if wav else FileSink(path))
+        yield _made(partial(_file_sink, Path(output), audio_format))
     else:
         if find_spec("sounddevice") is not None:
             yield _made(SoundDeviceSink)
@@ -131,6 +132,13 @@ def sink_makers(output: str | None, audio_format: AudioFormat) -> Iterator[SinkM
             path = Path(tempfile.mkdtemp(prefix="realtime-tts-")) / "speech.wav"
             yield _made(lambda: AfplaySink(path))
         yield _made(lambda: WavSink(FALLBACK_FILE))
+
+
+def _file_sink(path: Path, audio_format: AudioFormat) -> Sink:
+    wav = audio_format.container == "wav"
+    if path.is_fifo():
+        return PipeSink(path, wav_header(audio_format) if wav else b"")
+    return WavSink(path, audio_format) if wav else FileSink(path)
 
 
 def _made(make: Callable[[], Sink]) -> SinkMaker:

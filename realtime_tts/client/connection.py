@@ -16,6 +16,7 @@ from websockets.exceptions import ConnectionClosed
 from realtime_tts.client.failures import session_error, turn_error, turn_lost
 from realtime_tts.client.handshake import open_socket
 from realtime_tts.client.inbox import Inbox
+from realtime_tts.client.key import key_header
 from realtime_tts.client.pace import Pace
 from realtime_tts.client.report import Interrupted, TurnResult
 from realtime_tts.errors import ConfigError, ConnectionLost
@@ -54,6 +55,7 @@ class Target:
     def __post_init__(self) -> None:
         if self.connect_timeout <= 0 or self.reply_timeout <= 0:
             raise ConfigError("connect_timeout and reply_timeout must be above 0 seconds")
+        key_header(self.api_key)  # refuse what cannot be sent
 
 
 class Connection:

@@ -10,6 +10,7 @@ from websockets.http11 import Response
 from websockets.typing import Subprotocol
 
 from realtime_tts.client.address import is_loopback
+from realtime_tts.client.key import key_header
 from realtime_tts.client.trust import refused_certificate
 from realtime_tts.errors import (
     CertificateRefused,
@@ -43,9 +44,10 @@ async def open_socket(
     """Connect to `url` with our subprotocol, within `patience` seconds.
 
     `trust` is for wss:// addresses (trust.py). Raises HandshakeRefused (status 0 if nothing
-    answered), CertificateRefused, or OverloadedError where the server says when to try again.
+    answered), CertificateRefused, OverloadedError where the server says when to try again, or
+    ConfigError for a key that cannot be sent.
     """
-    headers = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
+    headers = key_header(api_key)
     try:
         socket = await connect(
             url,

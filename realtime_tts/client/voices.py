@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Sequence
+from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote
 from urllib.request import Request
 
 from realtime_tts.client.address import http_url
+from realtime_tts.client.key import key_header
 from realtime_tts.client.trust import http_opener, refused_certificate, trust_for
 from realtime_tts.errors import (
     HandshakeRefused,
@@ -29,7 +31,8 @@ class VoiceClient:
     """`server`, `api_key` and `tls_ca` are as `RealtimeTTS` takes them.
 
     Every method raises RequestError for what the server refuses, OverloadedError where it says when
-    to try again, HandshakeRefused if it lets nobody in or does not answer.
+    to try again, HandshakeRefused if it lets nobody in or does not answer. A key that cannot be
+    sent is a ConfigError at once.
     """
 
     def __init__(
@@ -42,7 +45,7 @@ class VoiceClient:
     ) -> None:
         self._server = server
         self._trust = trust_for(http_url(server, ""), tls_ca)
-        self._api_key = api_key
+        self._key_header = key_header(api_key)
         self._timeout = timeout
 
     def voices(self) -> dict[str, Any]:
@@ -84,11 +87,11 @@ class VoiceClient:
 
     def embedding(self, name: str) -> dict[str, Any]:
         """A registered voice's `embedding`, with `name`, `model` and `language`."""
-        return self._json("GET", f"/{quote(name, safe='')}/embedding")
+        return self._json("GET", f"/{quote(name, safe='', errors='replace')}/embedding")
 
     def delete(self, name: str) -> None:
         """Remove a registered voice."""
-        self._request("DELETE", f"/{quote(name, safe='')}")
+        self._request("DELETE", f"/{quote(name, safe='', errors='replace')}")
 
     def _json(
         self, method: str, path: str, body: bytes | None = None, kind: str | None = None
@@ -108,7 +111,7 @@ class VoiceClient:
         url = http_url(self._server, "/v1/voices" + path)
         headers = {"User-Agent": f"realtime-tts/{__version__}"}
         headers |= {"Content-Type": kind} if kind else {}
-        headers |= {"Authorization": f"Bearer {self._api_key}"} if self._api_key else {}
+        headers |= self._key_header
         opener = http_opener(url, self._trust)
         request = Request(url, body, headers, method=method)
         try:
@@ -118,7 +121,7 @@ class VoiceClient:
         except HTTPError as error:
             with error:
                 raise _refusal(url, error.code, error.read(_MAX_ANSWER)) from None
-        except (URLError, OSError) as error:
+        except (URLError, HTTPException, OSError) as error:
             reason = getattr(error, "reason", error)
             unanswered = HandshakeRefused(f"no server answers at {url}: {reason}")
             raise refused_certificate(url, reason) or unanswered from None
@@ -150,5 +153,9 @@ def _form(fields: dict[str, str], recording: bytes) -> tuple[bytes, str]:
         f'--{boundary}\r\nContent-Disposition: form-data; name="audio"; filename="recording"\r\n'
         "Content-Type: application/octet-stream\r\n\r\n"
     )
-    body = "".join([*parts, head]).encode() + recording + f"\r\n--{boundary}--\r\n".encode()
+    body = (
+        "".join([*parts, head]).encode(errors="replace")
+        + recording
+        + f"\r\n--{boundary}--\r\n".encode()
+    )
     return body, f"multipart/form-data; boundary={boundary}"

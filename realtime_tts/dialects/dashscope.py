@@ -211,7 +211,7 @@ class DashScopeSocket(SingleVoiceSocket):
             "id": f"sess_{self.socket_id}", "object": "realtime.session", "model": self._model,
             "voice": chosen or self.front.engine.info.default_voice or "",
             "mode": wishes.mode, "language_type": wishes.language_type,
-            "response_format": wishes.response_format, "sample_rate": wishes.sample_rate,
+            "response_format": wishes.response_format, "sample_rate": wishes.hertz,
         }  # fmt: skip
         if wishes.bit_rate is not None:
             session["bit_rate"] = wishes.bit_rate

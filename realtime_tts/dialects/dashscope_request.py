@@ -8,11 +8,11 @@ from typing import Any, Literal
 import msgspec
 
 from realtime_tts.audio.encoders import Encoder
+from realtime_tts.audio.formats import parse_format
 from realtime_tts.dialects.fields import read_fields
 from realtime_tts.dialects.formats import open_encoder
 from realtime_tts.dialects.voices import no_voice, own_voice
 from realtime_tts.errors import RequestError
-from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.protocol.settings import Seed
 
 _FEMALE = ("ava", "serena", "vivian")
@@ -58,7 +58,7 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
     mode: Literal["server_commit", "commit"] = "server_commit"
     voice: str | None = None
     response_format: str = "pcm"
-    sample_rate: int = SAMPLE_RATE
+    sample_rate: int | None = None
     bit_rate: int | None = None
     language_type: str = "Auto"
     instructions: str = ""
@@ -66,6 +66,12 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
     pitch_rate: float = 1.0
     volume: float = 50
     seed: Seed | None = None
+
+    @property
+    def hertz(self) -> int:
+        """The sample rate, that of the format's name if nothing else was said."""
+        named = parse_format(self.response_format).sample_rate
+        return named if self.sample_rate is None else self.sample_rate
 
     def encoder(self) -> Encoder:
         """A new one for this format. Raises RequestError if there is none."""

@@ -149,8 +149,9 @@ def speech_headers(request_id: str, wanted: Wanted, chars: int) -> dict[str, str
 
 
 def header_value(text: str) -> str:
-    """What a header can hold of it: one line of ASCII."""
-    return " ".join(text.split()).encode("ascii", errors="replace").decode()[:1000]
+    """What a header can hold of it: one line of ASCII that can be printed."""
+    line = " ".join(text.split())[:1000]
+    return "".join(char if char.isascii() and char.isprintable() else "?" for char in line)
 
 
 def http_error(failure: TurnFailure, request_id: str) -> JSONResponse:

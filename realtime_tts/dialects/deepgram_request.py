@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from realtime_tts.audio.encoders import Encoder, require
 from realtime_tts.audio.formats import audio_format
+from realtime_tts.dialects.fields import number_in
 from realtime_tts.dialects.formats import open_encoder
 from realtime_tts.dialects.languages import our_language
 from realtime_tts.dialects.models import our_model
@@ -145,9 +146,10 @@ def _number(query: Mapping[str, str], name: str) -> int | None:
     text = query.get(name)
     if not text:
         return None
-    if not (text.isascii() and text.isdigit() and int(text[:20]) <= _LARGEST):
+    number = number_in(text, _LARGEST)
+    if number is None:
         raise _unknown(name, text, "it is a whole number")
-    return int(text)
+    return number
 
 
 def _unknown(name: str, found: str, hint: str) -> RequestError:

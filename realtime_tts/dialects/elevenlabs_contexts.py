@@ -104,7 +104,8 @@ class ContextsSocket(ElevenLabsSocket):
     def _leave(self) -> None:
         """`close_socket`: what was closed or flushed is spoken to its end."""
         for context_id, context in list(self.contexts.items()):
-            if not (context.ended or self._is_to_be_heard(context)):
+            cut_off = context.tag.unflushed and self.wanted.closing != "drain"
+            if cut_off and not context.ended:
                 self._silence(context_id)
         self.finish()
 

@@ -11,7 +11,7 @@ import msgspec
 
 from realtime_tts.audio.encoders import require
 from realtime_tts.audio.formats import parse_format
-from realtime_tts.dialects.fields import read_fields, without_nulls
+from realtime_tts.dialects.fields import number_in, read_fields, without_nulls
 from realtime_tts.dialects.languages import our_language
 from realtime_tts.dialects.models import our_model
 from realtime_tts.dialects.voices import no_voice, own_voice
@@ -39,6 +39,7 @@ _FORMS = {
     "close_socket": "true or false",
     "voice_settings": "an object",
     "voice_settings.speed": "a number",
+    "model_id": "a string",
     "language_code": "a string",
     "seed": f"a whole number from 0 to {_SEED_LIMIT - 1}",
 }
@@ -136,15 +137,16 @@ def wanted_of(
     closing = query.get("close_context") or "auto"
     if closing not in ("auto", "drain", "cancel"):
         raise RequestError(f"`close_context` must be auto, drain or cancel, found {closing[:40]!r}")
-    seed = query.get("seed")
-    if seed and not (seed.isascii() and seed.isdigit() and int(seed[:20]) < _SEED_LIMIT):
+    asked = query.get("seed")
+    seed = number_in(asked, _SEED_LIMIT - 1) if asked else None
+    if asked and seed is None:
         raise RequestError(f"`seed` must be {_FORMS['seed']}")
     settings = msgspec.structs.replace(
         defaults,
         model=our_model(query.get("model_id"), info),
         voice=our_voice(voice, voices) or defaults.voice,
         language=our_language(query.get("language_code") or None, info),
-        seed=int(seed) if seed else None,
+        seed=seed,
     )
     auto_mode, sync_alignment = (
         (query.get(name) or "").lower() in ("true", "1") for name in ("auto_mode", "sync_alignment")

@@ -33,6 +33,7 @@ class State:
 
     last: str = ""  # the end of its text
     flushed: bool = False  # the last message of it was a flush without text
+    unflushed: bool = False  # text came that no flush was for
     aligned_ms: int = 0  # up to where its text has been told
 
 
@@ -95,10 +96,10 @@ class ElevenLabsSocket(SpeechSocket):
         if text and not opening:
             context.feed(self._joined(state, text))
         if text.strip():
-            state.flushed = False
+            state.flushed, state.unflushed = False, True
         if message.flush:
             context.flush()
-            state.last, state.flushed = "", not text.strip()
+            state.last, state.flushed, state.unflushed = "", not text.strip(), False
         context.touch()
 
     def _joined(self, state: State, text: str) -> str:

@@ -15,6 +15,9 @@ S = TypeVar("S", bound=msgspec.Struct)
 _AT = re.compile(r" - at `\$\.(?P<path>[\w.]+)")  # how msgspec ends its complaint
 
 
+_MAX_DIGITS = 20  # beyond 4,300 Python refuses to count
+
+
 class WrongField(RequestError):
     """A field cannot be what was given. `field` is its path, such as `voice.id`; "" if unknown."""
 
@@ -50,6 +53,14 @@ def type_of(message: Mapping[str, Any], known: Collection[str]) -> str:
         return kind
     found = kind[:40] if isinstance(kind, str) else kind
     raise RequestError(f"`type` must be one of {', '.join(known)}; found {found!r:.60}")
+
+
+def number_in(text: str, most: int) -> int | None:
+    """The whole number, 0 to `most`, that a parameter of an address is; None if it is none."""
+    if not (text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS):
+        return None
+    number = int(text)
+    return number if number <= most else None
 
 
 def check_length(name: str, text: str, most: int) -> None:

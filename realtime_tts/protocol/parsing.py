@@ -40,6 +40,10 @@ from realtime_tts.protocol.messages import (
 
 S = TypeVar("S", bound=msgspec.Struct)
 
+MAX_LEVELS = 64
+"""Of objects and arrays inside of one another: no message needs more than a few. The JSON decoder
+takes hundreds, with which code that calls itself for every level reaches Python's limit."""
+
 EXPECTED = {
     "type": "a string",
     "text": "a string",
@@ -80,6 +84,7 @@ _NESTED: dict[str, type[msgspec.Struct]] = {
 }
 _IGNORED_NAMED = 4  # of one message: a peer must not make us write more than it did
 _SHOWN_CHARS = 40
+_TOO_DEEP = f"nested too deeply: at most {MAX_LEVELS} levels are taken"
 
 
 class ProtocolError(RealtimeTTSError):
@@ -178,15 +183,18 @@ def load_object(raw: str) -> dict[str, Any]:
 
 
 def load_json(raw: str) -> Any:
-    """The JSON value in `raw`. Raises BadJson."""
+    """The JSON value in `raw`, of at most `MAX_LEVELS` levels. Raises BadJson."""
     try:
-        return _DECODER.decode(raw)
+        value = _DECODER.decode(raw)
     except RecursionError:
-        raise BadJson("not valid JSON: nested too deeply") from None
+        raise BadJson(_TOO_DEEP) from None
     except json.JSONDecodeError as error:
         raise BadJson(f"not valid JSON: {error.msg} at character {error.pos}") from None
     except ValueError:  # Python's limit on the digits of an integer
         raise BadJson("not valid JSON: a number has too many digits") from None
+    if raw.count("{") + raw.count("[") > MAX_LEVELS and _is_deeper(value, MAX_LEVELS):
+        raise BadJson(_TOO_DEEP)
+    return value
 
 
 def convert(fields: Mapping[str, Any], struct: type[S]) -> S:
@@ -212,6 +220,19 @@ def describe_unknown(name: str, where: str, known: Collection[str]) -> str:
 def _utf8_size(raw: str, enough: int) -> int:
     """Bytes of `raw` in UTF-8; at most four a character is exact enough when that is allowed."""
     return len(raw) * 4 if len(raw) * 4 <= enough else len(raw.encode(errors="surrogatepass"))
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    """Whether there are more objects and arrays inside of one another."""
+    layer = [value]
+    for _ in range(levels + 1):
+        inner = [each for each in layer if isinstance(each, dict | list)]
+        if not inner:
+            return False
+        layer = [
+            item for each in inner for item in (each.values() if isinstance(each, dict) else each)
+        ]
+    return True
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import socket
+import threading
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ import recordings
 from realtime_tts.cli import main
 from realtime_tts.cli.failures import ExitStatus
 from realtime_tts.client.voices import VoiceClient
-from realtime_tts.errors import HandshakeRefused, RequestError
+from realtime_tts.errors import ConfigError, HandshakeRefused, RequestError
 from realtime_tts.voices.maker import load_fake
 from realtime_tts.voices.registry import Registry
 
@@ -104,8 +106,30 @@ def test_the_client_says_who_did_not_answer() -> None:
     assert refused.value.status == 0
 
 
+def test_what_answers_in_another_protocol_is_no_server() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def answer() -> None:
+            with listener.accept()[0] as peer:
+                peer.sendall(b"220 mail.example ESMTP\r\n")
+                while peer.recv(4_096):
+                    pass
+
+        peer = threading.Thread(target=answer)
+        peer.start()
+        client = VoiceClient(f"ws://127.0.0.1:{listener.getsockname()[1]}", timeout=30.0)
+        with pytest.raises(HandshakeRefused, match="no server answers"):
+            client.voices()
+        peer.join()
+
+
+def test_a_key_that_cannot_be_sent_is_said_at_once() -> None:
+    with pytest.raises(ConfigError, match="API key"):
+        VoiceClient("ws://127.0.0.1:1", api_key="a-secret\n")
+
+
 def test_names_are_quoted_on_their_way(fake_server: str, key: str) -> None:
     client = VoiceClient(fake_server, api_key=key)
-    for name in ("../../livez", "a/b?c#d", "ä", "a b"):
+    for name in ("../../livez", "a/b?c#d", "ä", "a b", "\udcff"):
         with pytest.raises((RequestError, HandshakeRefused)):
             client.delete(name)

@@ -1,13 +1,17 @@
 """`say` and `voices` as a user runs them: processes, pipes and signals."""
 
+import array
+import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
+import termios
 import time
 import wave
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
@@ -200,6 +204,38 @@ def test_control_c_stops_and_tells_what_was_heard(
     assert "interrupted after" in message
     assert "not heard" in message
     assert "Traceback" not in message
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says how much a pipe holds")
+def test_control_c_is_heard_while_a_pipe_is_full(
+    fake_server: str, environment: dict[str, str], tmp_path: Path
+) -> None:
+    pipe = tmp_path / "pipe.pcm"
+    os.mkfifo(pipe)
+    words = command("say", fake_server, " ".join([TEXT] * 20), "-o", str(pipe))
+    with subprocess.Popen(words, env=environment, stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        with pipe.open("rb") as reader:
+            room = fcntl.fcntl(reader, fcntl.F_GETPIPE_SZ)
+            deadline = time.monotonic() + 30
+            while waiting_in(reader) <= room - 8_192:  # it is written in pieces of up to this
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
+            time.sleep(0.5)  # for the piece that does not fit
+            process.send_signal(signal.SIGINT)
+            try:
+                assert process.wait(timeout=30) == 130
+            finally:
+                process.kill()
+        message = process.stderr.read().decode()
+    assert "interrupted after" in message and "Traceback" not in message
+
+
+def waiting_in(reader: BinaryIO) -> int:
+    """Bytes that were written and not read."""
+    size = array.array("i", [0])
+    fcntl.ioctl(reader, termios.FIONREAD, size)
+    return size[0]
 
 
 def test_a_wrong_key_a_wrong_voice_and_no_text_have_their_own_status(

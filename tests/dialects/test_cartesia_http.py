@@ -111,6 +111,8 @@ async def test_silence_in_a_stall_moves_the_times_of_what_follows(
         ({"voice": "nobody"}, "alto"),
         ({"output_format": RAW | {"sample_rate": 7}}, "7"),
         ({"generation_config": {"speed": 2}}, "speed"),
+        ({"speed": []}, "`speed` must be a number"),
+        ({"model_id": 7}, "`model_id` must be a string"),
     ],
 )
 async def test_what_is_wrong_has_a_status(
@@ -125,7 +127,10 @@ async def test_what_is_wrong_has_a_status(
         assert server.running.front.sessions == 0
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"\xff", b"x" * 400_000])
+DEEP = b'{"transcript": "a", "x": ' + b'{"a": ' * 700 + b"1" + b"}" * 701
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"\xff", b"x" * 400_000, DEEP])
 async def test_bodies_that_are_none(speech: Any, body: bytes) -> None:
     async with speech() as server:
         async with httpx2.AsyncClient(base_url=server.running.url) as client:

@@ -380,6 +380,27 @@ async def test_each_response_is_a_file_of_its_own(speech: Any, format: str, magi
             assert sound_of(await client.until("response.done")).startswith(magic)
 
 
+@pytest.mark.parametrize(
+    ("format", "more", "sample_rate", "length"),
+    [
+        ("pcm_16000", {}, 16_000, 2_560),
+        ("ulaw_8000", {}, 8_000, 640),
+        ("ulaw", {}, 8_000, 640),
+        ("pcm_16000", {"sample_rate": 8_000}, 8_000, 1_280),
+    ],
+)
+async def test_a_rate_in_the_format_s_name_counts(
+    speech: Any, format: str, more: dict[str, Any], sample_rate: int, length: int
+) -> None:
+    async with speech() as server, qwen_realtime(server) as client:
+        session = await client.update(response_format=format, **more)
+        assert session["sample_rate"] == sample_rate
+        await client.append("Hello.")
+        await client.commit()
+        sound = sound_of(await client.until("response.done"))
+        assert len(sound) == pytest.approx(len("Hello.") * length, abs=2)
+
+
 # What cannot be taken.
 
 

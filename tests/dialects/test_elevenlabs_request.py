@@ -58,6 +58,22 @@ def test_any_address_is_read_or_refused(query: dict[str, str], voice: str) -> No
         assert wanted.hold_seconds > 0
 
 
+@pytest.mark.parametrize(
+    ("seed", "taken"), [("7", 7), ("007", 7), (str(2**63 - 1), 2**63 - 1), ("", None)]
+)
+def test_seeds_of_an_address(seed: str, taken: int | None) -> None:
+    info = FakeEngine().info
+    defaults = session_defaults(info, 3.0)
+    assert wanted_of({"seed": seed}, "alto", defaults, info, info.voices).settings.seed == taken
+
+
+@pytest.mark.parametrize("seed", [str(2**63), "0" * 20 + "9" * 20, "0" * 5_000, "-1", "\u0663"])
+def test_seeds_that_are_none(seed: str) -> None:
+    info = FakeEngine().info
+    with pytest.raises(RequestError, match="whole number"):
+        wanted_of({"seed": seed}, "alto", session_defaults(info, 3.0), info, info.voices)
+
+
 def test_null_is_absent_at_every_depth() -> None:
     given_fields = dict.fromkeys(FIELDS) | {"text": "a", "voice_settings": {"speed": None}}
     assert parse_message(given_fields) == parse_message({"text": "a"})

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from realtime_tts.protocol import messages as m
 from realtime_tts.protocol.parsing import (
+    MAX_LEVELS,
     BadMessage,
     ProtocolError,
     TooLarge,
@@ -16,6 +17,12 @@ from realtime_tts.protocol.parsing import (
     encode,
     parse_server_message,
 )
+
+
+def nested(levels: int) -> str:
+    """As many objects and arrays, in turn, one inside of the other."""
+    return '{"a": [' * (levels // 2) + "{}" * (levels % 2) + "]}" * (levels // 2)
+
 
 DEEP = "[" * 30_000
 MANY_DIGITS = "1" * 5_000
@@ -33,6 +40,8 @@ BAD_ENVELOPES = [
     (DEEP, "bad_json", "nested too deeply"),
     ('{"type": "text", "text": ' + DEEP, "bad_json", "nested too deeply"),
     ('{"a":' * 10_000, "bad_json", "nested too deeply"),
+    ('{"type": "flush", "x": ' + nested(MAX_LEVELS) + "}", "bad_json", "at most 64 levels"),
+    ('{"type": "flush", "turn_id": "\\ud83d", "x": ' + nested(700) + "}", "bad_json", "deeply"),
     ('{"played_samples": ' + MANY_DIGITS + "}", "bad_json", "too many digits"),
     ('{"type": "played", "played_ms": NaN}', "bad_json", "NaN is no JSON number"),
     ('{"type": "played", "played_ms": -Infinity}', "bad_json", "-Infinity is no JSON number"),

@@ -21,12 +21,18 @@ class Listener:
         raw = await self.socket.recv()
         return raw if isinstance(raw, bytes) else json.loads(raw)
 
-    async def up_to(self, last: Callable[[Any], Any]) -> list[Any]:
-        """Everything up to the first message for which `last` is true, that one included."""
+    async def up_to(self, last: Callable[[Any], Any], *, past_errors: bool = False) -> list[Any]:
+        """Everything up to the first message for which `last` is true, that one included. An error
+        that nobody expects is not waited past: what comes after it may never come."""
         seen: list[Any] = []
         while not seen or not last(seen[-1]):
+            assert past_errors or not seen or not self.is_error(seen[-1]), seen[-1]
             seen.append(await self.next())
         return seen
+
+    def is_error(self, message: Any) -> bool:
+        """Whether it says that something went wrong."""
+        raise NotImplementedError
 
     async def rest(self) -> list[Any]:
         """Everything until the server closes; `self.socket.close_code` says how."""
@@ -40,6 +46,12 @@ class Listener:
 class Talker(Listener):
     """Where a message has a `type`."""
 
+    def is_error(self, message: Any) -> bool:
+        """That of a turn is none: `turn.done` follows it."""
+        if not isinstance(message, dict) or "turn_id" in message:
+            return False
+        return message["type"] in ("error", "Error")
+
     async def send(self, type: str, **fields: Any) -> None:
         await self.socket.send(json.dumps({"type": type, **fields}))
 
@@ -50,6 +62,9 @@ class Talker(Listener):
 
 class KeyTalker(Listener):
     """Where the keys of a message say what it is."""
+
+    def is_error(self, message: Any) -> bool:
+        return message.get("type") == "error" or "error" in message
 
     async def send(self, **message: Any) -> None:
         await self.socket.send(json.dumps(message))

@@ -117,8 +117,9 @@ class SpeechTimes:
                 return []
         at_end, count = count == end, marks[-1][0]
         ends = [self._ends[at - self._count] for at in (self._count, *(mark for mark, _ in marks))]
-        first = max(begin, self._at)
         reached = stop if over and stop is not None else played
+        # A part of nothing but pauses begins where all ends: by the last bit behind it, perhaps.
+        first = max(min(begin, reached), self._at)
         opens, closes = first, reached
         if rate > 0:
             opens = max(first, begin + ends[0] / rate)

@@ -7,19 +7,15 @@ import sys
 import urllib.error
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 from websockets.sync.client import connect
 
-# Last, since it has folders with names of packages.
-sys.path.append(str(Path(__file__).parent / "clients"))
-
-from kinds import LENDER_VARIABLE, lent
-from lending import Lender, lending
-from serving import Server, serving
+from tests.clients.kinds import LENDER_VARIABLE, lent
+from tests.clients.lending import Lender, lending
+from tests.clients.serving import Server, serving
 
 STARTS: list[str] = []
 

@@ -18,8 +18,9 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from serving import START_SECONDS, Server, serving
 from websockets.sync.client import connect
+
+from tests.clients.serving import START_SECONDS, Server, serving
 
 KEY = "a-key-for-the-tests"
 LENDER_VARIABLE = "REALTIME_TTS_LENDER"

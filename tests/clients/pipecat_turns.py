@@ -6,7 +6,6 @@ import asyncio
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-import pipecat_rig
 from pipecat.frames.frames import (
     ErrorFrame,
     Frame,
@@ -16,8 +15,10 @@ from pipecat.frames.frames import (
     TTSTextFrame,
 )
 from pipecat.processors.frame_processor import FrameProcessor
-from pipecat_rig import response
-from serving import Server
+
+from tests.clients import pipecat_rig
+from tests.clients.pipecat_rig import response
+from tests.clients.serving import Server
 
 __all__ = [
     "DELTAS", "LONG", "SENTENCES", "barge_in_and_next_turn", "is_speech", "pipeline", "response",

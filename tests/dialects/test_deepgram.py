@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 import websockets
-from asking import SLOW
-from deepgrams import FRAME, LIVEKIT, TENTH, flux, sound_of, speaking, types_of
 
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import Faults
+from tests.dialects.asking import SLOW
+from tests.dialects.deepgrams import FRAME, LIVEKIT, TENTH, flux, sound_of, speaking, types_of
 
 PIPECAT = "?model=aura-2-helena-en&encoding=linear16&sample_rate=24000&mip_opt_out=true"
 LONG = "A long answer that nobody wants to hear. " * 8

@@ -7,10 +7,10 @@ from typing import Any
 
 import httpx2
 import pytest
-from asking import SLOW
-from deepgrams import FRAME, TENTH
 
 from realtime_tts.config import LimitsConfig, ServerConfig
+from tests.dialects.asking import SLOW
+from tests.dialects.deepgrams import FRAME, TENTH
 
 TEXT = "Hello there, how are you?"
 PIPECAT = {

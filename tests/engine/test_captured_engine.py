@@ -10,7 +10,17 @@ from pathlib import Path
 import msgspec
 import pytest
 import torch
-from speaking import (
+
+from realtime_tts import demo_voice
+from realtime_tts.engine import captured_steps
+from realtime_tts.engine.captured_engine import CapturedEngine
+from realtime_tts.engine.graphs import Buckets
+from realtime_tts.engine.interface import UtteranceSpec
+from realtime_tts.engine.torch_engine import TorchEngine
+from realtime_tts.errors import ConfigError
+from realtime_tts.model import SpeechModel, load_model
+from realtime_tts.text.tokenizer import Qwen2Tokenizer
+from tests.engine.speaking import (
     GREEDY,
     NUCLEUS,
     PARITY,
@@ -23,16 +33,6 @@ from speaking import (
     same_speech,
     speak,
 )
-
-from realtime_tts import demo_voice
-from realtime_tts.engine import captured_steps
-from realtime_tts.engine.captured_engine import CapturedEngine
-from realtime_tts.engine.graphs import Buckets
-from realtime_tts.engine.interface import UtteranceSpec
-from realtime_tts.engine.torch_engine import TorchEngine
-from realtime_tts.errors import ConfigError
-from realtime_tts.model import SpeechModel, load_model
-from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tts_scheduler import Layout, StepPlan
 
 TINY = PARITY / "tiny-custom_voice"

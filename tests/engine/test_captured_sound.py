@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from speaking import PARITY
 from torch import Tensor
 
 from realtime_tts.engine.captured_engine import CapturedEngine
@@ -18,6 +17,7 @@ from realtime_tts.engine.model_engine import Row
 from realtime_tts.model import PromptSpec, load_model
 from realtime_tts.model.frame_step import RING
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
+from tests.engine.speaking import PARITY
 
 SLOTS, SIZE = 8, 1920
 

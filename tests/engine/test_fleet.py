@@ -6,8 +6,6 @@ import os
 import signal
 from collections.abc import Callable
 
-from faulty import Faulty, until
-
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.engine.fleet import Fleet
 from realtime_tts.engine.inline import InlineEngine
@@ -26,6 +24,7 @@ from realtime_tts.engine.link import (
     Started,
 )
 from realtime_tts.engine.process import ProcessEngine, Supervision
+from tests.engine.faulty import Faulty, until
 from tts_scheduler import SchedulerConfig
 
 

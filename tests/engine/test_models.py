@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from faulty import until
 from msgspec.structs import replace
 
 from realtime_tts.engine import links
@@ -23,6 +22,7 @@ from realtime_tts.errors import RequestError
 from realtime_tts.metrics import Metrics
 from realtime_tts.voices.file import write_voice
 from realtime_tts.voices.registry import Registry
+from tests.engine.faulty import until
 from tts_scheduler import SchedulerConfig
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 import torch
-from cloning import engine, voice_of
 
 from realtime_tts.engine.check import check_spec
 from realtime_tts.engine.interface import UtteranceSpec
 from realtime_tts.errors import RequestError
 from realtime_tts.model import Voice
+from tests.engine.cloning import engine, voice_of
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from typing import Any
 
 import httpx2
 import pytest
-import recordings
 import websockets
 from msgspec.structs import replace
 
@@ -24,6 +23,7 @@ from realtime_tts.text.stable_bpe import ALPHABET
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from realtime_tts.voices.library import VoiceLibrary
 from realtime_tts.voices.maker import load_fake
+from tests.voices import recordings
 from tts_scheduler import SchedulerConfig
 
 

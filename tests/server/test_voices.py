@@ -13,10 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-import makers
 import psutil
 import pytest
-import recordings
 import websockets
 
 from realtime_tts.config import ServerConfig
@@ -25,6 +23,7 @@ from realtime_tts.voices.encoding import WorkerLimits
 from realtime_tts.voices.form import MAX_BODY_BYTES
 from realtime_tts.voices.library import VoiceLibrary
 from realtime_tts.voices.registry import Registry
+from tests.voices import makers, recordings
 
 WAV = recordings.encoded(recordings.voice())
 EMBEDDING = [0.25, -0.5] * 32

@@ -12,8 +12,9 @@ import cartesia
 import pytest
 import websockets
 from cartesia import AsyncCartesia, Cartesia
-from serving import Server
-from speaking import LONG, RATE, TEXT, deltas, is_speech
+
+from tests.clients.serving import Server
+from tests.clients.speaking import LONG, RATE, TEXT, deltas, is_speech
 
 RAW: Any = {"container": "raw", "encoding": "pcm_s16le", "sample_rate": RATE}
 VOICE: Any = {"mode": "id", "id": "ava"}

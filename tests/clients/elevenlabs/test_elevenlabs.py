@@ -15,8 +15,9 @@ import websockets
 from elevenlabs import AsyncElevenLabs, ElevenLabs, VoiceSettings
 from elevenlabs.core import ApiError
 from elevenlabs.core.request_options import RequestOptions
-from serving import Server
-from speaking import LONG, RATE, TEXT, deltas, is_speech, lasts
+
+from tests.clients.serving import Server
+from tests.clients.speaking import LONG, RATE, TEXT, deltas, is_speech, lasts
 
 FOREIGN = "21m00Tcm4TlvDq8ikWAM"  # a voice of ElevenLabs' own
 ONCE = RequestOptions(max_retries=0)

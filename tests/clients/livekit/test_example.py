@@ -6,8 +6,9 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from conversation import REPLY, SAID, run
-from serving import ROOT, Server
+
+from tests.clients.conversation import REPLY, SAID, run
+from tests.clients.serving import ROOT, Server
 
 EXAMPLE = "livekit_agent.py"
 

@@ -16,9 +16,6 @@ from livekit.agents import (
     APITimeoutError,
     tts,
 )
-from livekit_rig import TEXT, audio, collected, read, say
-from serving import Server
-from stand_in import Peer, stand_in
 
 from realtime_tts.adapters.livekit import TTS
 from realtime_tts.adapters.livekit_errors import api_error
@@ -30,6 +27,9 @@ from realtime_tts.errors import (
     RequestError,
     TurnError,
 )
+from tests.clients.livekit.stand_in import Peer, stand_in
+from tests.clients.livekit_rig import TEXT, audio, collected, read, say
+from tests.clients.serving import Server
 
 AT_ONCE = APIConnectOptions(max_retry=3, retry_interval=0.0, timeout=60.0)
 IMPATIENT = APIConnectOptions(max_retry=3, retry_interval=0.0, timeout=0.3)

@@ -8,10 +8,10 @@ import socket
 import pytest
 from livekit.agents import APIConnectionError, APIConnectOptions
 from livekit.agents.tts import FallbackAdapter
-from livekit_rig import assert_well_formed, collected, read, say
-from serving import Server, serving
 
 from realtime_tts.adapters.livekit import TTS
+from tests.clients.livekit_rig import assert_well_formed, collected, read, say
+from tests.clients.serving import Server, serving
 
 OPTIONS = APIConnectOptions(max_retry=0, retry_interval=0.0, timeout=60.0)
 

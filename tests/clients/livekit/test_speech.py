@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from livekit_rig import (
+
+from realtime_tts import RealtimeTTS
+from realtime_tts.adapters.livekit import TTS
+from tests.clients.livekit_rig import (
     DELTAS,
     ONCE,
     TEXT,
@@ -17,10 +20,7 @@ from livekit_rig import (
     seconds,
     until_audio,
 )
-from serving import Server
-
-from realtime_tts import RealtimeTTS
-from realtime_tts.adapters.livekit import TTS
+from tests.clients.serving import Server
 
 SEED = {"seed": 7, "layout": "streaming"}
 

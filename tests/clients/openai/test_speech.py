@@ -14,7 +14,8 @@ import av
 import openai
 import pytest
 from openai import AsyncOpenAI, DefaultHttpxClient, OpenAI
-from serving import Server
+
+from tests.clients.serving import Server
 
 TEXT = "The museum is open until six."
 LONG = " ".join([TEXT] * 12)

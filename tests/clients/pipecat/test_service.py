@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from our_service import Settings, service
 from pipecat.frames.frames import (
     AggregatedTextFrame,
     BotStartedSpeakingFrame,
@@ -38,14 +37,15 @@ from pipecat.services.tts_service import TextAggregationMode, TTSContext
 from pipecat.tests.utils import run_test
 from pipecat.transcriptions.language import Language
 from pipecat.utils.errors import ErrorCategory
-from pipecat_rig import PATIENCE, pipeline, response
-from serving import Server, serving
-from wire import wire_to
 
 from realtime_tts import Backoff, RealtimeTTS
 from realtime_tts.adapters.pipecat import RealtimeTTSService
 from realtime_tts.client import Interrupted
 from realtime_tts.errors import ConfigError
+from tests.clients.pipecat.our_service import Settings, service
+from tests.clients.pipecat.wire import wire_to
+from tests.clients.pipecat_rig import PATIENCE, pipeline, response
+from tests.clients.serving import Server, serving
 
 TEXT = "The tide is coming in."
 LONG = " ".join([TEXT] * 40)  # minutes of fake speech: it is never over by itself

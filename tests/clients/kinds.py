@@ -19,6 +19,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from websockets.sync.client import connect
+from websockets.typing import Subprotocol
 
 from tests.clients.serving import START_SECONDS, Server, serving
 
@@ -33,7 +34,7 @@ def _busy() -> Iterator[Server]:
         parts = urlsplit(found.url)
         direct = socket.create_connection((parts.hostname, parts.port), timeout=30)  # no proxy
         address = f"{found.websocket_url}/v1/tts"
-        with connect(address, sock=direct, subprotocols=["realtime-tts.v1"]) as taken:
+        with connect(address, sock=direct, subprotocols=[Subprotocol("realtime-tts.v1")]) as taken:
             taken.recv(timeout=30)  # `ready`: the session is there
             yield found
 

@@ -219,7 +219,7 @@ async def test_an_address_that_cannot_be_is_refused(
         body = json.loads(response.body or b"")
         assert body["err_code"] == "Bad Request" and names in body["err_msg"]
         # Browsers cannot see that.
-        async with websockets.connect(url, origin=server.running.url) as socket:  # type: ignore[arg-type]
+        async with websockets.connect(url, origin=server.running.url) as socket:
             with pytest.raises(websockets.ConnectionClosed):
                 await socket.recv()
             assert socket.close_code == 1008 and socket.close_reason

@@ -329,7 +329,7 @@ async def test_who_shows_no_key_takes_no_place(speech: Any) -> None:
     limits = LimitsConfig(max_sessions=1)
     async with speech(ServerConfig(port=0, api_keys=(KEY,), limits=limits)) as server:
         async with eleven(server), eleven(server), eleven(server) as late:
-            with_key = {"additional_headers": {"xi-api-key": KEY}}
+            with_key: dict[str, Any] = {"additional_headers": {"xi-api-key": KEY}}
             async with eleven(server, **with_key) as client:
                 await client.send(text="Hello. ", flush=True)
                 await client.until("audio")

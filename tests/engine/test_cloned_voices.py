@@ -84,7 +84,7 @@ def recording(path: Path) -> tuple[NDArray[np.float32], int]:
         out.writeframes(pcm.tobytes())
     with wave.open(str(path), "rb") as file:
         found = np.frombuffer(file.readframes(file.getnframes()), "<i2")
-    return found.astype(np.float32) / 32_768, rate
+    return found.astype(np.float32) / np.float32(32_768), rate
 
 
 @pytest.mark.parametrize("transcript", [None, DOING], ids=["embedding", "in-context"])

@@ -60,7 +60,7 @@ class Scripted:
 
 
 def fleet(*links: Scripted) -> tuple[Fleet, list[Event]]:
-    made, events = Fleet(links), []  # type: ignore[var-annotated, arg-type]
+    made, events = Fleet(links), list[Event]()
     made.start(events.extend)
     return made, events
 

@@ -256,7 +256,7 @@ async def test_bodies_of_the_wrong_kind_are_refused(
         ({"name": "anna", "color": "red"}, "unknown field 'color'"),
     ],
 )
-async def test_fields_are_checked(serve: Serve, fields: dict[str, str], says: str) -> None:
+async def test_fields_are_checked(serve: Serve, fields: dict[str, Any], says: str) -> None:
     async with serve() as voices:
         assert says in refusal(await voices.clone(**fields), 400, "bad_request")
 

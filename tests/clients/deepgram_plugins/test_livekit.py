@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import aiohttp
 import pytest
@@ -14,7 +14,7 @@ from tests.clients import livekit_turns
 from tests.clients.livekit_turns import TEXT, all_closed, is_speech, read, refusal, say
 from tests.clients.serving import Server
 
-Speaker = deepgram.TTS | deepgram.TTSv2
+Speaker: TypeAlias = deepgram.TTS | deepgram.TTSv2
 MakeTts = Callable[..., Speaker]
 
 

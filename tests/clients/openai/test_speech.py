@@ -52,7 +52,7 @@ def samples(server: Server) -> bytes:
 
 
 def decoded_seconds(sound: bytes) -> float:
-    with av.open(io.BytesIO(sound)) as container:
+    with av.open(io.BytesIO(sound), "r") as container:
         frames = list(container.decode(audio=0))
     return sum(frame.samples / frame.sample_rate for frame in frames)
 

@@ -1,14 +1,22 @@
-# Two commands matter:  make serve  (hear it speak)  and  make test  (prove that it works).
+# Three commands matter:  make serve  (hear it speak),  make quick  (a minute, after each change)
+# and  make test  (prove that it works).
 
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: serve test test-clients lint check unit js bench soak clean
+# What computes and decides without a model, a socket or a process.
+PURE := tests/audio tests/protocol tests/scheduler tests/text tests/profiler tests/test_config.py \
+	tests/test_imports.py tests/test_logs.py tests/test_metrics.py
+
+.PHONY: serve quick test test-clients lint check pure unit alone js bench soak clean
 
 serve: $(VENV)/.server  ## start the server with the embedded demo voice; ARGS="--port 9000" adds flags
 	$(BIN)/realtime-tts serve $(ARGS)
+
+quick: $(VENV)/.dev  ## lint, types, import rules and the tests of the pure parts, but for slow ones
+	$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint check pure
 
 test: lint check unit js  ## everything: lint, types, import rules, Python and JavaScript tests
 
@@ -22,6 +30,10 @@ lint: $(VENV)/.dev
 check: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+pure: $(VENV)/.dev
+	$(BIN)/pytest --quiet -m "not gpu and not alone and not slow" --hypothesis-profile quick \
+		$(PURE) $(ARGS)
 
 unit: $(VENV)/.dev
 	$(BIN)/pytest --quiet --numprocesses 2 --dist worksteal -m "not gpu and not alone" $(ARGS)

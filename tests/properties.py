@@ -1,0 +1,13 @@
+"""How many examples a property is tried with, where the profile's usual number is not right."""
+
+from __future__ import annotations
+
+from hypothesis import settings
+
+USUAL = 100
+"""Examples of a property that says nothing of it, in the profile `house`."""
+
+
+def examples(count: int, **others: int) -> settings:
+    """`count` examples in the profile `house`, and in other profiles in proportion."""
+    return settings(max_examples=max(1, count * settings().max_examples // USUAL), **others)

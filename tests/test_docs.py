@@ -25,6 +25,7 @@ TLS = (ROOT / "docs" / "tls.md").read_text(encoding="utf-8")
 AUDIO = (ROOT / "docs" / "audio.md").read_text(encoding="utf-8")
 CLIENTS = (ROOT / "docs" / "clients.md").read_text(encoding="utf-8")
 PERFORMANCE = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+CALLING = (README, TLS, AUDIO, PERFORMANCE)
 DECISIONS = sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md"))
 DOCUMENTS = sorted(
     document
@@ -105,8 +106,10 @@ def test_the_readme_has_programs_and_commands_to_check() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [c for text in (README, TLS, AUDIO, PERFORMANCE) for c in commands(text) if "realtime-tts " in c]
-    + [line for block in blocks("bash", PERFORMANCE) for line in block.splitlines()],
+    [
+        *(c for page in CALLING for c in commands(page) if "realtime-tts " in c),
+        *(line for block in blocks("bash", PERFORMANCE) for line in block.splitlines()),
+    ],
 )
 def test_the_commands_parse(command: str) -> None:
     command = command.split(" | ffplay")[0]

@@ -1,21 +1,15 @@
-"""Objects through a pipe between the load generator and its client processes.
+"""What the load generator and its client processes say to each other.
 
-Pickles, each behind its length. Both ends are this program: nothing of a stranger is read here.
+The messages are pickled. Both ends are this program: nothing that a stranger sent is read here.
 """
 
 from __future__ import annotations
 
-import asyncio
-import pickle
-import struct
 from dataclasses import dataclass
-from typing import Any
 
 from realtime_tts.bench.meeting import Share
 from realtime_tts.bench.observed import Observed
 from realtime_tts.bench.settings import BenchSettings, Level
-
-_LENGTH = struct.Struct("!Q")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +50,3 @@ class Failed:
 
 
 Answer = Here | Done | Failed | Observed
-
-
-def packed(message: Any) -> bytes:
-    """As it goes through the pipe."""
-    data = pickle.dumps(message)
-    return _LENGTH.pack(len(data)) + data
-
-
-async def read(reader: asyncio.StreamReader) -> Any:
-    """The next object. Raises IncompleteReadError at the end."""
-    (length,) = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
-    return pickle.loads(await reader.readexactly(length))

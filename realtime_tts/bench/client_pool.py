@@ -9,12 +9,12 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from math import ceil
 
+from realtime_tts.bench.client_process import Answer, Done, Failed, GoOn, Here, Job
 from realtime_tts.bench.machine import usable_cores
 from realtime_tts.bench.meeting import Share
 from realtime_tts.bench.observed import Observed, merged
-from realtime_tts.bench.pipe import Answer, Done, Failed, GoOn, Here, Job
-from realtime_tts.bench.progress import Progress
 from realtime_tts.bench.settings import BenchSettings, Level, Mode
+from realtime_tts.bench.target import Progress
 from realtime_tts.bench.turns import clock
 from realtime_tts.child_process import ChildProcess
 from realtime_tts.errors import RealtimeTTSError

@@ -21,7 +21,7 @@ from serving import Server
 from stand_in import Peer, stand_in
 
 from realtime_tts.adapters.livekit import TTS
-from realtime_tts.adapters.livekit_errors import api_error
+from realtime_tts.adapters.livekit_attempt import api_error
 from realtime_tts.errors import (
     ConfigError,
     ConnectionLost,

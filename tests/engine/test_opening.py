@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from realtime_tts.engine.memory import KVMemory
-from realtime_tts.engine.prefixes import PrefixCache
+from realtime_tts.engine.opening import PrefixCache
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.errors import ConfigError
 

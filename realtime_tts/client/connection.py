@@ -15,8 +15,8 @@ from websockets.exceptions import ConnectionClosed
 
 from realtime_tts.client.handshake import open_socket
 from realtime_tts.client.inbox import Inbox, session_error, turn_error, turn_lost
-from realtime_tts.client.token_bucket import TokenBucket
 from realtime_tts.client.report import Interrupted, TurnResult
+from realtime_tts.client.token_bucket import TokenBucket
 from realtime_tts.client.trust import key_header
 from realtime_tts.errors import ConfigError, ConnectionLost
 from realtime_tts.protocol.messages import (

@@ -93,15 +93,12 @@ class PrefixCache:
     def __init__(self, positions: int) -> None:
         self._positions, self._used = positions, 0
         self._kept: OrderedDict[Hashable, Tensor] = OrderedDict()
-        self.hits = self.misses = 0
 
     def get(self, key: Hashable) -> Tensor | None:
+        """What was kept for `key`, if anything is; it counts as used now."""
         kv = self._kept.get(key)
-        if kv is None:
-            self.misses += 1
-            return None
-        self.hits += 1
-        self._kept.move_to_end(key)
+        if kv is not None:
+            self._kept.move_to_end(key)
         return kv
 
     def put(self, key: Hashable, kv: Tensor) -> None:

@@ -1,7 +1,7 @@
 import pytest
 
 from realtime_tts import RealtimeTTS
-from realtime_tts.client.key import key_header
+from realtime_tts.client.trust import key_header
 from realtime_tts.errors import ConfigError
 
 

@@ -11,7 +11,7 @@ from realtime_tts.protocol.settings import Limits
 _MARGIN = 0.9  # messages bunch up on the way, and the server's clock is another
 
 
-class Pace:
+class TokenBucket:
     """A token bucket that says how long to wait. Times in seconds; no clock in here."""
 
     def __init__(self, limits: Limits) -> None:

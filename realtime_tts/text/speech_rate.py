@@ -18,7 +18,7 @@ _SLOWEST = 2.0
 _VOICES = 1_000
 
 
-class Paces:
+class SpeechRates:
     """The pace of each voice: seconds of audio for a second that is expected. 1 if not known."""
 
     def __init__(self) -> None:

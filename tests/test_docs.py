@@ -105,7 +105,12 @@ def test_the_readme_has_programs_and_commands_to_check() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [c for text in (README, TLS, AUDIO, PERFORMANCE) for c in commands(text) if "realtime-tts " in c]
+    [
+        c
+        for text in (README, TLS, AUDIO, PERFORMANCE)
+        for c in commands(text)
+        if "realtime-tts " in c
+    ]
     + [line for block in blocks("bash", PERFORMANCE) for line in block.splitlines()],
 )
 def test_the_commands_parse(command: str) -> None:

@@ -5,7 +5,13 @@ are the same in every run, so that a red run can be run again; new ones are look
 `--hypothesis-profile=explore`.
 """
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+# What the tests of a part share asserts, too, and shall say what was found.
+pytest.register_assert_rewrite(
+    *(f"tests.{part}" for part in ("dialects", "engine", "kernels", "server", "voices"))
+)
 
 _BUSY = [HealthCheck.too_slow]
 settings.register_profile("explore", deadline=None, suppress_health_check=_BUSY)

@@ -35,8 +35,7 @@ try:
     from pipecat.transcriptions.language import Language
     from pipecat.utils.tracing.service_decorators import traced_tts
 
-    from realtime_tts.adapters.pipecat_audio import Resampler
-    from realtime_tts.adapters.pipecat_contexts import ContextService
+    from realtime_tts.adapters.pipecat_contexts import ContextService, Resampler
     from realtime_tts.adapters.pipecat_settings import (
         RealtimeTTSSettings,
         server_language,

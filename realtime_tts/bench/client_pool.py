@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import sys
+import pickle
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from math import ceil
 
+from realtime_tts.bench.client_process import Answer, Done, Failed, GoOn, Here, Job
 from realtime_tts.bench.machine import usable_cores
 from realtime_tts.bench.meeting import Share
 from realtime_tts.bench.observed import Observed, merged
-from realtime_tts.bench.pipe import Answer, Done, Failed, GoOn, Here, Job, packed, read
-from realtime_tts.bench.progress import Progress
 from realtime_tts.bench.settings import BenchSettings, Level, Mode
+from realtime_tts.bench.target import Progress
 from realtime_tts.bench.turns import clock
+from realtime_tts.child_process import ChildProcess
 from realtime_tts.errors import RealtimeTTSError
 
 SESSIONS_PER_PROCESS = 32
+_CLIENT = "realtime_tts.bench.client_process"
 _TURN_SECONDS = 5.0
 """Open loop: a turn's length, to guess how many run at once."""
 _NOTICE_SECONDS = 0.01
@@ -49,7 +51,7 @@ class ClientPool:
     """Client processes, started when first needed. Made by `client_pool`."""
 
     def __init__(self) -> None:
-        self._processes: list[asyncio.subprocess.Process] = []
+        self._processes: list[ChildProcess] = []
 
     async def carry_out(
         self,
@@ -62,7 +64,7 @@ class ClientPool:
     ) -> Observed:
         """One pass, in so many processes. Raises ClientProcessFailed."""
         while len(self._processes) < processes:
-            self._processes.append(await _start())
+            self._processes.append(await ChildProcess.start(_CLIENT))
         crew = _Crew(self._processes[:processes], progress, level, settings, paced=paced)
         try:
             parts = await crew.run()
@@ -74,10 +76,7 @@ class ClientPool:
     async def stop(self) -> None:
         """End all of them; the next pass starts others."""
         ending, self._processes = self._processes, []
-        for process in ending:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-        await asyncio.gather(*(process.wait() for process in ending))
+        await asyncio.gather(*(process.close() for process in ending))
 
 
 @contextlib.asynccontextmanager
@@ -92,7 +91,7 @@ async def client_pool() -> AsyncIterator[ClientPool]:
 
 @dataclass(slots=True)
 class _Member:
-    process: asyncio.subprocess.Process
+    process: ChildProcess
     turns: int = 0
 
 
@@ -101,7 +100,7 @@ class _Crew:
 
     def __init__(
         self,
-        processes: list[asyncio.subprocess.Process],
+        processes: list[ChildProcess],
         progress: Progress,
         level: Level,
         settings: BenchSettings,
@@ -127,13 +126,12 @@ class _Crew:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _listen(self, member: _Member) -> Observed:
-        assert member.process.stdout is not None
         while True:
             try:
-                answer: Answer = await read(member.process.stdout)
-            except asyncio.IncompleteReadError:
-                status = await member.process.wait()
-                message = f"a client process ended with status {status}; see standard error"
+                answer: Answer = pickle.loads(await member.process.receive())
+            except EOFError:
+                how = await member.process.ended()
+                message = f"a client process {how}; see standard error"
                 raise ClientProcessFailed(message) from None
             match answer:
                 case Observed():
@@ -164,21 +162,5 @@ def _total(level: Level, settings: BenchSettings, *, paced: bool) -> int | None:
     return None if settings.seconds else level.sessions * settings.turns
 
 
-async def _start() -> asyncio.subprocess.Process:
-    return await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "realtime_tts.bench.client_process",
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        start_new_session=True,  # Ctrl-C in the terminal is ours; we stop it ourselves
-    )
-
-
 async def _tell(member: _Member, message: Job | GoOn) -> None:
-    assert member.process.stdin is not None
-    try:
-        member.process.stdin.write(packed(message))
-        await member.process.stdin.drain()
-    except (BrokenPipeError, ConnectionResetError):
-        return  # it has ended: whoever listens to it will say so
+    await member.process.send(pickle.dumps(message))

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 
 from realtime_tts.bench.deltas import DeltaKind, DeltaTiming
-from realtime_tts.bench.lateness import watched
 from realtime_tts.bench.meeting import Alone, Enough, Meeting, Rounds, Share, sleep_until
 from realtime_tts.bench.observation import Observation
 from realtime_tts.bench.observed import Observed, busy_window, span
 from realtime_tts.bench.open_loop import OpenLoop
-from realtime_tts.bench.progress import Counter, Progress
 from realtime_tts.bench.settings import BenchSettings, Level, Mode
-from realtime_tts.bench.target import Session, Target
+from realtime_tts.bench.target import Counter, Progress, Session, Target
 from realtime_tts.bench.turns import clock, left
 from realtime_tts.bench.workload import TurnPlan, arrivals, session_turns
 
@@ -168,3 +167,35 @@ class _Speaker:
             # Until the listener has heard it: an earlier next turn would have time to spare.
             await asyncio.sleep(left(seen))
         return seen
+
+
+_EVERY = 0.01
+
+
+@dataclass(slots=True)
+class Lateness:
+    """`late`: by how many seconds a timer, set every 10 ms, woke too late. A packet that came
+    meanwhile was seen as much too late at most. `cpu`: share of one core that this process took."""
+
+    late: list[float] = field(default_factory=list)
+    cpu: float = 0.0
+
+
+@contextlib.asynccontextmanager
+async def watched() -> AsyncIterator[Lateness]:
+    """Watch this process while a block runs; the figures are complete after it."""
+    seen = Lateness()
+    cpu, wall = time.process_time(), clock()
+    task = asyncio.create_task(_watch(seen.late))
+    try:
+        yield seen
+    finally:
+        task.cancel()
+        seen.cpu = (time.process_time() - cpu) / (clock() - wall)
+
+
+async def _watch(late: list[float]) -> None:
+    while True:
+        due = clock() + _EVERY
+        await asyncio.sleep(_EVERY)
+        late.append(max(0.0, clock() - due))

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from realtime_tts.bench.meeting import sleep_until
 from realtime_tts.bench.observation import Observation
 from realtime_tts.bench.observed import Observed, span
-from realtime_tts.bench.progress import Counter, Progress
 from realtime_tts.bench.settings import BenchSettings
-from realtime_tts.bench.target import Session, Target
+from realtime_tts.bench.target import Counter, Progress, Session, Target
 from realtime_tts.bench.turns import clock, left
 from realtime_tts.bench.workload import Arrival, TurnPlan
 from realtime_tts.errors import RealtimeTTSError

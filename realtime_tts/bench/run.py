@@ -9,17 +9,15 @@ from datetime import UTC, datetime
 from typing import Any
 
 from realtime_tts.bench.client_pool import ClientPool, client_pool, processes_for
-from realtime_tts.bench.gpu import gpus
 from realtime_tts.bench.load import Pass, carry_out
-from realtime_tts.bench.machine import describe_machine
+from realtime_tts.bench.machine import describe_machine, gpus
 from realtime_tts.bench.observed import Observed
-from realtime_tts.bench.progress import Progress
 from realtime_tts.bench.prompts import PROMPTS
 from realtime_tts.bench.result import DEFINITIONS, LevelResult, level_result
 from realtime_tts.bench.settings import BenchSettings, Level, Mode
 from realtime_tts.bench.sockets import SocketTarget
 from realtime_tts.bench.steps import StepTimes, between, read_steps
-from realtime_tts.bench.target import Target
+from realtime_tts.bench.target import Progress, Target
 from realtime_tts.errors import RealtimeTTSError
 
 

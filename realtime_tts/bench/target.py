@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
 from realtime_tts.bench.observation import Observation
 from realtime_tts.bench.workload import TurnPlan
+
+Progress = Callable[[str, int, int | None], None]
+"""(what, done, total); total None where time, not a count, ends it."""
+
+
+class Counter:
+    """Counts measured turns for the progress display."""
+
+    def __init__(self, what: str, progress: Progress, total: int | None) -> None:
+        self._what, self._progress, self._total = what, progress, total
+        self._done = 0
+        progress(what, 0, total)
+
+    def one(self) -> None:
+        self._done += 1
+        self._progress(self._what, self._done, self._total)
 
 
 class Session(Protocol):

@@ -15,16 +15,16 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from realtime_tts.bench.local_server import local_server
-from realtime_tts.bench.progress import Progress as Report
 from realtime_tts.bench.run import BenchResult
 from realtime_tts.bench.run import run as run_bench
 from realtime_tts.bench.settings import Level
 from realtime_tts.bench.suite import figures
 from realtime_tts.bench.tables import headline, markdown_table, terminal_table
+from realtime_tts.bench.target import Progress as Report
 from realtime_tts.bench.target import Target
 from realtime_tts.cli.bench_arguments import add_arguments, bench_settings, levels_of
 from realtime_tts.cli.failures import ExitStatus, check_folders
-from realtime_tts.cli.shown import shown_command
+from realtime_tts.cli.session_arguments import shown_command
 from realtime_tts.client import SessionOptions
 from realtime_tts.errors import ConfigError
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from realtime_tts.cli.failures import ExitStatus, check_folders
-from realtime_tts.cli.shown import shown_command
+from realtime_tts.cli.session_arguments import shown_command
 from realtime_tts.errors import ConfigError
 
 if TYPE_CHECKING:

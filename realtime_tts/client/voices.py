@@ -12,8 +12,7 @@ from urllib.parse import quote
 from urllib.request import Request
 
 from realtime_tts.client.address import http_url
-from realtime_tts.client.key import key_header
-from realtime_tts.client.trust import http_opener, refused_certificate, trust_for
+from realtime_tts.client.trust import http_opener, key_header, refused_certificate, trust_for
 from realtime_tts.errors import (
     HandshakeRefused,
     OverloadedError,

@@ -83,11 +83,6 @@ class TextPipeline:
         """How much of `spoken` has become ids; the rest is still open."""
         return max(0, self._map.length - self._tokenizer.held_characters)
 
-    @property
-    def repairs(self) -> int:
-        """Characters that the sanitizer removed or replaced."""
-        return self._sanitizer.repairs
-
     def feed(self, delta: str, now: float) -> list[int]:
         """Add text. Not after `finish`."""
         assert not self.finished, "text after the end of the turn"

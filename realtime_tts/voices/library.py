@@ -55,8 +55,7 @@ class VoiceLibrary:
         """Make a voice from the pieces of a form, in a place. `reserved`: names that are taken."""
         async with self._unfinished() as path:
             folder = str(self.registry.folder)
-            size = sum(map(len, body))
-            job = wire.Job(size, content_type, folder, str(path), tuple(reserved))
+            job = wire.Job(content_type, folder, str(path), tuple(reserved))
             await worker.make(job, body)
             return await asyncio.to_thread(self._add, path)
 

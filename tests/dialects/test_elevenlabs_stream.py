@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 import websockets
-from asking import SLOW
-from elevens import FRAME, TENTH, alignments, eleven, sound_of
 
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.dialects.elevenlabs_contexts import DEFAULT_ID, ContextsSocket
 from realtime_tts.dialects.elevenlabs_request import DEFAULT_FORMAT, HOLD_SECONDS, SETTLE_SECONDS
 from realtime_tts.dialects.silence import STALL_SECONDS
 from realtime_tts.engine.fake import Faults
+from tests.dialects.asking import SLOW
+from tests.dialects.elevens import FRAME, TENTH, alignments, eleven, sound_of
 
 TEXT = "Hello there, how are you?"
 FIRST = {
@@ -329,7 +329,7 @@ async def test_who_shows_no_key_takes_no_place(speech: Any) -> None:
     limits = LimitsConfig(max_sessions=1)
     async with speech(ServerConfig(port=0, api_keys=(KEY,), limits=limits)) as server:
         async with eleven(server), eleven(server), eleven(server) as late:
-            with_key = {"additional_headers": {"xi-api-key": KEY}}
+            with_key: dict[str, Any] = {"additional_headers": {"xi-api-key": KEY}}
             async with eleven(server, **with_key) as client:
                 await client.send(text="Hello. ", flush=True)
                 await client.until("audio")

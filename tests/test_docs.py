@@ -34,7 +34,7 @@ DOCUMENTS = sorted(
         ".github/*.md",
         "docs/**/*.md",
         "client_js/*.md",
-        "examples/*/*.md",
+        "examples/**/*.md",
         "realtime_tts/*/*.md",
         "scheduler/*.md",
         "tools/*/*.md",

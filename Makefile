@@ -20,7 +20,7 @@ quick: $(VENV)/.dev  ## lint, types, import rules and the tests of the pure part
 
 test: lint check unit js  ## everything: lint, types, import rules, Python and JavaScript tests
 
-test-clients: $(VENV)/.dev  ## other people's clients, each in an environment of its own; CLIENTS="openai" runs some
+test-clients: $(VENV)/.dev  ## published clients of other APIs, each in its own environment; CLIENTS="openai" runs one
 	$(BIN)/python -m tests.clients.run $(CLIENTS)
 
 lint: $(VENV)/.dev

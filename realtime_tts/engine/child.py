@@ -1,20 +1,16 @@
 """The engine's process: what runs at the other end of `process.ProcessEngine`.
 
 The main thread runs the engine loop. A second one hands it the front's commands, a third tells the
-front twice a second that the process lives, and a fourth waits for the front's end: standard input
-is a pipe that nobody writes to, and the kernel closes it whatever the front dies of.
+front twice a second that the process lives, and a fourth waits for the front's end (see
+child_process.py): nothing but the spec comes through standard input.
 """
 
 from __future__ import annotations
 
 import contextlib
-import faulthandler
 import logging
-import os
 import pickle
 import shutil
-import signal
-import sys
 import threading
 import time
 import traceback
@@ -24,6 +20,7 @@ from pathlib import Path
 
 import zmq
 
+from realtime_tts.child_process import Parent
 from realtime_tts.engine import wire
 from realtime_tts.engine.guards import GuardConfig
 from realtime_tts.engine.interface import Engine, Progress
@@ -49,10 +46,9 @@ class ChildSpec:
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """Where the two meet: sockets in the front's private folder; `front` is its process."""
+    """Where the two meet: sockets in the front's private folder."""
 
     folder: Path
-    front: int
     log_level: int
 
     @property
@@ -147,8 +143,8 @@ class Age:
 class Child:
     """One engine and its loop, between the two sockets."""
 
-    def __init__(self, addresses: Addresses) -> None:
-        self._front = addresses.front
+    def __init__(self, parent: Parent, addresses: Addresses) -> None:
+        self._parent = parent
         context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._context = context
         self._uplink = Uplink(context, addresses.up)
@@ -227,32 +223,19 @@ class Child:
                     wire.Beat(load.active, load.held, load.queued, load.capacity, still)
                 )
             time.sleep(BEAT_SECONDS)
-            if os.getppid() != self._front:
-                os._exit(1)
+            self._parent.check()
 
 
-def main() -> None:
-    """Entry of the process; the front has written addresses and spec to standard input."""
-    # Ctrl-C and a supervisor's SIGTERM to the whole group are the front's business: it lets the
-    # turns finish and then tells us.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    faulthandler.enable()
-    addresses, spec = pickle.load(sys.stdin.buffer)
-    lifeline = threading.Thread(target=_end_with_the_front, args=(addresses,), daemon=True)
-    lifeline.start()
-    status = Child(addresses).run(spec)
-    # Not through the interpreter's shutdown: it would wait for whatever threads the model started.
-    with contextlib.suppress(OSError, ValueError):
-        sys.stderr.flush()
-    os._exit(status)
+def main(parent: Parent) -> int:
+    """Serve one front: its first message says where it listens, and what to load."""
+    addresses, spec = pickle.loads(parent.receive())
+    assert isinstance(addresses, Addresses)
 
+    def tidy_up() -> None:
+        shutil.rmtree(addresses.folder, ignore_errors=True)
 
-def _end_with_the_front(addresses: Addresses) -> None:
-    """The front is gone when the pipe ends: nobody is left to speak for, or to tidy up."""
-    os.read(sys.stdin.fileno(), 1)
-    shutil.rmtree(addresses.folder, ignore_errors=True)
-    os._exit(1)
+    parent.listen(lambda message: None, at_end=tidy_up)
+    return Child(parent, addresses).run(spec)
 
 
 def _log_to(uplink: Uplink, level: int) -> None:

@@ -21,7 +21,7 @@ DOCUMENT = (Path(__file__).parents[2] / "docs" / "dialects.md").read_text(encodi
 
 
 def test_the_figures_in_the_document_are_the_code_s() -> None:
-    section = DOCUMENT.partition("## Cartesia\n")[2]
+    section = " ".join(DOCUMENT.partition("## Cartesia\n")[2].split())
     limits, server = LimitsConfig(), ServerConfig()
     assert f"up to {CartesiaSocket.max_contexts} contexts" in section
     assert f"for {limits.turn_idle_seconds:.0f} s (`turn_idle_seconds`)" in section

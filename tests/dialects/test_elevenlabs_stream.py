@@ -28,7 +28,7 @@ DOCUMENT = (Path(__file__).parents[2] / "docs" / "dialects.md").read_text(encodi
 
 
 def test_the_figures_in_the_document_are_the_code_s() -> None:
-    section = DOCUMENT.partition("\n## ElevenLabs\n")[2]
+    section = " ".join(DOCUMENT.partition("\n## ElevenLabs\n")[2].split())
     limits, server = LimitsConfig(), ServerConfig()
     assert f"`{DEFAULT_FORMAT}` if left out" in section
     assert f"Without one it is `{DEFAULT_ID}`" in section

@@ -18,7 +18,7 @@ from livekit.agents import (
 )
 
 from realtime_tts.adapters.livekit import TTS
-from realtime_tts.adapters.livekit_errors import api_error
+from realtime_tts.adapters.livekit_attempt import api_error
 from realtime_tts.errors import (
     ConfigError,
     ConnectionLost,

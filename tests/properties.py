@@ -8,6 +8,8 @@ USUAL = 100
 """Examples of a property that says nothing of it, in the profile `house`."""
 
 
-def examples(count: int, **others: int) -> settings:
-    """`count` examples in the profile `house`, and in other profiles in proportion."""
-    return settings(max_examples=max(1, count * settings().max_examples // USUAL), **others)
+def examples(count: int, steps: int = 50) -> settings:
+    """`count` examples in the profile `house`, and in other profiles in proportion; of a state
+    machine with so many steps each."""
+    share = settings().max_examples / USUAL
+    return settings(max_examples=max(1, round(count * share)), stateful_step_count=steps)

@@ -324,7 +324,7 @@ class World(RuleBasedStateMachine):
 
 
 TestWorld = World.TestCase
-TestWorld.settings = examples(80, stateful_step_count=60)
+TestWorld.settings = examples(80, steps=60)
 
 
 def test_a_plan_is_a_value() -> None:

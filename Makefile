@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 # What computes and decides without a model, a socket or a process.
-PURE := tests/audio tests/protocol tests/scheduler tests/text tests/profiler tests/test_config.py \
+PURE := tests/audio tests/client tests/protocol tests/scheduler tests/text tests/test_config.py \
 	tests/test_imports.py tests/test_logs.py tests/test_metrics.py
 
 .PHONY: serve quick test test-clients lint check pure unit js bench soak clean

@@ -112,9 +112,12 @@ class RealtimeTTSService(ContextService):
 
         def client(options: dict[str, Any]) -> RealtimeTTS:
             return RealtimeTTS(
-                server, api_key=api_key, backoff=backoff,
-                word_times="on" if word_times else "off", **options,
-            )  # fmt: skip
+                server,
+                api_key=api_key,
+                backoff=backoff,
+                word_times="on" if word_times else "off",
+                **options,
+            )
 
         super().__init__(
             Link(client, session_options(initial), backoff.give_up_after),

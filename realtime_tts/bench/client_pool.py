@@ -24,7 +24,7 @@ _CLIENT = "realtime_tts.bench.client_process"
 _TURN_SECONDS = 5.0
 """Open loop: a turn's length, to guess how many run at once."""
 _NOTICE_SECONDS = 0.01
-"""From the last process that is there to the time at which all go on."""
+"""How long after the last process has arrived at a meeting all of them go on."""
 
 
 class ClientProcessFailed(RealtimeTTSError):
@@ -34,9 +34,10 @@ class ClientProcessFailed(RealtimeTTSError):
 
 
 def processes_for(level: Level, settings: BenchSettings) -> int:
-    """As many as asked for, or one for every 32 sessions, on half of the cores at most.
+    """How many client processes a level gets: as many as the settings ask for, or one for every 32
+    sessions, but no more than half of the cores.
 
-    Never more than sessions, so that none is idle.
+    There are never more processes than sessions, so that none is idle.
     """
     sessions = level.sessions
     if level.mode is Mode.OPEN:
@@ -62,7 +63,7 @@ class ClientPool:
         processes: int,
         paced: bool = True,
     ) -> Observed:
-        """One pass, in so many processes. Raises ClientProcessFailed."""
+        """Carry out one pass in so many processes. Raises ClientProcessFailed."""
         while len(self._processes) < processes:
             self._processes.append(await ChildProcess.start(_CLIENT))
         crew = _Crew(self._processes[:processes], progress, level, settings, paced=paced)
@@ -81,7 +82,7 @@ class ClientPool:
 
 @contextlib.asynccontextmanager
 async def client_pool() -> AsyncIterator[ClientPool]:
-    """A pool for as long as a block lasts."""
+    """Keep a pool for as long as a block lasts, and end its processes afterwards."""
     pool = ClientPool()
     try:
         yield pool
@@ -96,7 +97,7 @@ class _Member:
 
 
 class _Crew:
-    """The processes of one pass."""
+    """The processes that carry out one pass together."""
 
     def __init__(
         self,

@@ -1,6 +1,7 @@
 """One of the load generator's client processes: it carries out jobs and sends what it saw.
 
-It is a child of the load generator (see child_process.py); the messages are those of pipe.py.
+It is a child of the load generator (see child_process.py); the messages are pickles of the
+classes below. Both ends are this program: nothing that a stranger sent is read here.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from realtime_tts.garbage import calm_garbage_collector
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """To a client process: carry out your share of a pass."""
+    """A message to a client process: it is to carry out its share of a pass."""
 
     level: Level
     settings: BenchSettings
@@ -32,19 +33,20 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Here:
-    """From a client process: all of mine wait to go on."""
+    """A message from a client process: all of its sessions wait to go on."""
 
 
 @dataclass(frozen=True, slots=True)
 class GoOn:
-    """To all client processes, when every one is `Here`: go on at this time of `clock`."""
+    """A message to all client processes, sent when every one is `Here`: they are to go on when
+    `clock` shows `at`."""
 
     at: float
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """From a client process: so many turns."""
+    """A message from a client process: it has spoken so many turns."""
 
     what: str
     turns: int
@@ -52,7 +54,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """From a client process: the pass cannot go on."""
+    """A message from a client process: the pass cannot go on, and why."""
 
     message: str
 
@@ -117,5 +119,5 @@ async def _carry_out(job: Job, meeting: _Meeting, answer: Callable[[Answer], Non
 
 
 def main(parent: Parent) -> None:
-    """Serve the load generator."""
+    """Serve one load generator, the parent."""
     asyncio.run(_serve(parent))

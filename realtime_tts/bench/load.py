@@ -22,7 +22,7 @@ from realtime_tts.bench.workload import TurnPlan, arrivals, session_turns
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """One pass over a level, and the share of it that is carried out here."""
+    """One pass over a level, with the share of it that is carried out in this process."""
 
     level: Level
     settings: BenchSettings
@@ -34,9 +34,10 @@ class Pass:
 
 
 async def carry_out(given: Pass) -> Observed:
-    """The paced pass: turns as agents and listeners make them, one after the other is heard.
+    """Carry out a pass, or this process's share of it.
 
-    Unpaced: whole texts, no lead cap, no pauses; the server goes as fast as it can.
+    Paced, turns come as agents and listeners make them: one after the other is heard. Unpaced,
+    texts come whole, without lead cap and pauses, and the server goes as fast as it can.
     """
     if not given.paced:
         return await _unpaced(given)
@@ -116,7 +117,7 @@ async def _speakers(given: Pass, settings: BenchSettings) -> AsyncIterator[list[
 
 
 class _Speaker:
-    """One session and its turns."""
+    """A session with the turns that are to be spoken in it."""
 
     def __init__(self, session: Session, plans: Iterator[TurnPlan], *, paced: bool) -> None:
         self._session, self._plans, self._paced = session, plans, paced
@@ -174,8 +175,11 @@ _EVERY = 0.01
 
 @dataclass(slots=True)
 class Lateness:
-    """`late`: by how many seconds a timer, set every 10 ms, woke too late. A packet that came
-    meanwhile was seen as much too late at most. `cpu`: share of one core that this process took."""
+    """How late the load generator itself is: a slow client must not be taken for a slow server.
+
+    `late`: by how many seconds a timer, set every 10 ms, woke too late. A packet that came
+    meanwhile was seen as much too late at most. `cpu`: share of one core that this process took.
+    """
 
     late: list[float] = field(default_factory=list)
     cpu: float = 0.0

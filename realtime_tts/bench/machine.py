@@ -89,7 +89,7 @@ _QUERY = "--query-gpu=name,driver_version,memory.used"
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """One GPU. `memory_mib`: in use now, by everybody on it."""
+    """One GPU, as nvidia-smi tells. `memory_mib` is in use now, by everybody on it."""
 
     name: str
     driver: str
@@ -97,7 +97,10 @@ class Gpu:
 
 
 def gpus() -> tuple[Gpu, ...]:
-    """Every GPU there is; takes some tens of milliseconds."""
+    """Ask nvidia-smi for every GPU of this machine; without it there are none.
+
+    Takes some tens of milliseconds.
+    """
     command = ["nvidia-smi", _QUERY, "--format=csv,noheader,nounits"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=10)
@@ -107,7 +110,7 @@ def gpus() -> tuple[Gpu, ...]:
 
 
 def parse(text: str) -> tuple[Gpu, ...]:
-    """Lines of `name, driver, MiB`; others are left out."""
+    """Read nvidia-smi's lines of `name, driver, MiB`; other lines are left out."""
     found = []
     for line in text.splitlines():
         parts = [part.strip() for part in line.split(",")]
@@ -117,6 +120,6 @@ def parse(text: str) -> tuple[Gpu, ...]:
 
 
 def names(found: tuple[Gpu, ...]) -> str:
-    """For a machine's description: `2 x NVIDIA H200`; empty without any."""
+    """Name GPUs as in `2 x NVIDIA H200`; the text is empty if there are none."""
     kinds = {gpu.name: sum(other.name == gpu.name for other in found) for gpu in found}
     return ", ".join(f"{count} x {name}" if count > 1 else name for name, count in kinds.items())

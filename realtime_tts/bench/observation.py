@@ -15,7 +15,11 @@ _THRESHOLD = round(32_768 * 10 ** (AUDIBLE_DBFS / 20))
 
 
 class Onset:
-    """Fed with the packets of a turn. Costs nothing once the onset is found."""
+    """Finds the first sample of a turn that can be heard.
+
+    A model may begin with silence, which makes the first packet fast and the listener wait. Costs
+    nothing once the onset is found.
+    """
 
     def __init__(self) -> None:
         self.sample: int | None = None
@@ -23,7 +27,7 @@ class Onset:
         self._seen = 0
 
     def feed(self, packet: bytes) -> None:
-        """The next packet, s16le."""
+        """Look at the next packet (s16le)."""
         if self.sample is not None:
             return
         samples = array("h", packet)
@@ -63,11 +67,11 @@ class Observation:
 
     @classmethod
     def failed(cls, text_chars: int, code: str) -> Observation:
-        """A turn that never began."""
+        """Make the observation of a turn that never began."""
         return cls(text_chars, Trace(asked_at=0.0), error=code)
 
     def packet(self, data: bytes, at: float) -> None:
-        """A packet arrived."""
+        """Note a packet that arrived at time `at`."""
         self.trace.packet(at, len(data) // 2)
         self.onset.feed(data)
 
@@ -86,7 +90,8 @@ class Observation:
 
     @property
     def audible_ttfa(self) -> float | None:
-        """First text delta to the first sample above -45 dBFS at the ear; None without any.
+        """Seconds from the first text delta to the first sample above -45 dBFS at the ear; None if
+        there was none.
 
         The listener plays from the first packet on; the sample sounds then, or when its own packet
         comes, if that is later.

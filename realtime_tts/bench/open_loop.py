@@ -1,4 +1,4 @@
-"""Turns that arrive: the clock alone starts them."""
+"""Turns of an open loop: the clock alone starts them, whether or not earlier ones are done."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class OpenLoop:
         progress: Progress,
         began: float,
     ) -> None:
-        """`began`: the time, by `clock`, from which arrivals count."""
+        """`began` is the time, by `clock`, from which arrivals count."""
         self._plan, self._target, self._began = plan, target, began
         self._counter = Counter("turns", progress, settings.arrivals)
         self._free: list[Session] = []

@@ -1,4 +1,5 @@
-"""What a load is aimed at: a server behind sockets, or an engine in this process."""
+"""What a load is aimed at, a server behind sockets or an engine in this process, and how the turns
+that it has spoken are counted."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from realtime_tts.bench.observation import Observation
 from realtime_tts.bench.workload import TurnPlan
 
 Progress = Callable[[str, int, int | None], None]
-"""(what, done, total); total None where time, not a count, ends it."""
+"""Called with (what, done, total) as a pass goes on; total is None where time ends it."""
 
 
 class Counter:
@@ -37,15 +38,17 @@ class Session(Protocol):
 
 
 class Target(Protocol):
-    """Something that speaks. All of it lives on one event loop."""
+    """Something that can be given a load. All of it lives on one event loop."""
 
     @property
     def local(self) -> bool:
         """Whether it runs on this machine."""
 
     async def describe(self) -> dict[str, Any]:
-        """`url`, `server`, `model`, `random_weights`, `voice`, `lead_ms`. Raises what `session`
-        raises."""
+        """Tell `url`, `server`, `model`, `random_weights`, `voice` and `lead_ms`.
+
+        Raises what `session` raises.
+        """
 
     def session(self, *, paced: bool = True) -> AbstractAsyncContextManager[Session]:
         """Open a session; unpaced, speech may run as far ahead of the listener as is allowed.
@@ -54,4 +57,4 @@ class Target(Protocol):
         """
 
     async def metrics(self) -> str:
-        """Its counters in Prometheus' text format; empty if it does not tell."""
+        """Read the target's counters in Prometheus' text format; empty if it has none to show."""

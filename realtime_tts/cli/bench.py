@@ -119,7 +119,11 @@ def _engine(
 
 @contextlib.contextmanager
 def _quiet_client() -> Iterator[None]:
-    """Noise of a fixed length ends before a long text does: that is counted, not told each time."""
+    """Keep the client's warnings that speech ended early out of the terminal.
+
+    The noise of random weights has a fixed length and ends before a long text does. Such turns are
+    counted; they need not be told one by one.
+    """
     log = logging.getLogger("realtime_tts.client")
     before = log.level
     log.setLevel(logging.ERROR)

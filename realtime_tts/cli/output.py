@@ -47,7 +47,7 @@ class Output:
 
     @property
     def name(self) -> str | None:
-        """Where the speech went; None if there was none."""
+        """The name of where the speech went; None if there was none."""
         return self._sink.name if self._sink else None
 
     @property
@@ -162,7 +162,7 @@ _LOOK_AGAIN_SECONDS = 0.05
 
 
 class PipeSink:
-    """Bytes into a named pipe, as they come; `header` goes before the first.
+    """A sink that writes bytes into a named pipe as they come; `header` goes before the first.
 
     Its reader may come late, read slowly, or never come. Opening and writing wait for it without
     blocking the event loop, so that `stop` always finds somebody to listen.

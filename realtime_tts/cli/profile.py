@@ -23,7 +23,7 @@ examples:
   realtime-tts profile                                    the demo voice on this machine
   realtime-tts profile --random-weights 1.7B --device cuda --rows 1,8,32,64 --json profile.json
 
-The floor of a stage is the longer of two times: its bytes (weights and carried state) at the
+The roofline of a stage is the longer of two times: its bytes (weights and carried state) at the
 bandwidth of large copies and reads, its operations at the rate of a large matrix product. Both are
 measured here.
 """

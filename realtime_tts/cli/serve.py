@@ -172,7 +172,9 @@ def _keys_of_environment() -> list[str]:
 
 
 class LoadingProgress:
-    """One bar per stage; `update` may be called from any thread. Silent where nobody watches.
+    """Shows how far a checkpoint is downloaded, loaded and warmed up, with a bar for each stage.
+
+    `update` may be called from any thread. Nothing is shown where the output is no terminal.
 
     Use as a context manager, so that the terminal is left clean whatever happens.
     """
@@ -215,7 +217,7 @@ class LoadingProgress:
             self._progress.update(task, completed=done, total=total)
 
     def _finish_earlier_stages(self) -> None:
-        """One stage follows another: that a new one begins says that the others are done."""
+        """Fill the bars of earlier stages: when a new one begins, the others are done."""
         for task in self._progress.tasks:
             self._progress.update(task.id, completed=task.total)
 
@@ -235,7 +237,9 @@ def welcome(
     *,
     self_signed: bool = False,
 ) -> None:
-    """Print it. `self_signed`: clients have to be told to trust the certificate of `config`."""
+    """Print where the server is, and three ways to talk to it.
+
+    `self_signed`: clients have to be told to trust the certificate of `config`."""
     host = "127.0.0.1" if config.host in EVERYWHERE else config.host
     authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     http, ws = ("https", "wss") if config.tls else ("http", "ws")

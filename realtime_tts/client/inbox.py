@@ -64,7 +64,7 @@ class Inbox:
     # For the connection's reader
 
     def packet(self, data: bytes) -> None:
-        """Audio of this turn came."""
+        """Take a packet of this turn."""
         self.bytes_received += len(data)
         self.last_audio_at = time.perf_counter()
         if not self._silenced:
@@ -72,12 +72,12 @@ class Inbox:
             self._changed.set()
 
     def was_interrupted(self, report: Interrupted) -> None:
-        """The server's answer to an interrupt came."""
+        """Take the server's answer to an interrupt."""
         self.interrupted = report
         self.silence()
 
     def warn(self, warning: WarningMessage) -> None:
-        """A warning about this turn came."""
+        """Take a warning about this turn."""
         self.warnings.append(warning)
         if warning.code == _ALREADY_DONE:
             self.forget()
@@ -88,12 +88,12 @@ class Inbox:
         self._changed.set()
 
     def refuse(self, error: RealtimeTTSError) -> None:
-        """An error about this turn came; the turn goes on until `turn.done`."""
+        """Take an error about this turn, which goes on until `turn.done`."""
         if not self.over and self._refused is None:
             self._refused = error
 
     def done(self, result: TurnResult) -> None:
-        """`turn.done` came. It fails the turn if the speech is not all that was asked for."""
+        """Take `turn.done`. It fails the turn if the speech is not all that was asked for."""
         self.result = result
         if self.failure is None:
             self.failure = self._shortfall(result.reason)
@@ -164,7 +164,7 @@ class Inbox:
 
 
 _RETRY_AFTER_MS = 1_000
-"""Where the server names no time."""
+"""How long to wait before another attempt where the server names no time."""
 
 
 def turn_error(message: ErrorMessage) -> RealtimeTTSError:
@@ -179,7 +179,7 @@ def session_error(message: ErrorMessage) -> RealtimeTTSError:
 
 
 def turn_lost(error: ConnectionLost, inbox: Inbox) -> ConnectionLost:
-    """`error`, with how far this turn had come."""
+    """Give `error` again, with how far this turn had come."""
     samples = inbox.samples_received
     if samples == 0 and inbox.bytes_received > 0:
         came = f"{inbox.bytes_received} bytes"

@@ -1,4 +1,4 @@
-"""Whom the client trusts: the machine's authorities, or those of one file and no others."""
+"""Trust, both ways: whose certificate the client accepts, and the API key that it shows."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def refused_certificate(url: str, error: object) -> CertificateRefused | None:
 
 
 def http_opener(url: str, trust: ssl.SSLContext | None) -> OpenerDirector:
-    """What opens `url` with urllib."""
+    """Make the opener with which urllib opens `url`."""
     # The system's proxy settings often forget to except the machine itself.
     proxy = [ProxyHandler({})] if is_loopback(url) else []
     return build_opener(*proxy, HTTPSHandler(context=trust))
@@ -59,5 +59,5 @@ def key_header(api_key: str | None) -> dict[str, str]:
 
 
 def _where(api_key: str) -> str:
-    """What it mostly is: a key that was read from a file, with the end of its line."""
+    """Say where the wrong characters mostly are: a key read from a file has the end of its line."""
     return ", at its beginning or end" if api_key != api_key.strip() else ""

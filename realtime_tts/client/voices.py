@@ -27,7 +27,9 @@ _PATIENCE = 900.0
 
 
 class VoiceClient:
-    """`server`, `api_key` and `tls_ca` are as `RealtimeTTS` takes them.
+    """Lists, makes and removes the voices of a server, over HTTP.
+
+    `server`, `api_key` and `tls_ca` are as `RealtimeTTS` takes them.
 
     Every method raises RequestError for what the server refuses, OverloadedError where it says when
     to try again, HandshakeRefused if it lets nobody in or does not answer. A key that cannot be

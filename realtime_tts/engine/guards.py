@@ -131,7 +131,10 @@ class Guards:
 
 
 class Watch:
-    """`guards` by id. `told` hears the reason whenever they end somebody."""
+    """The guards of everyone who has not ended, by id, and what they say of a step.
+
+    `told` hears the reason whenever they end somebody.
+    """
 
     def __init__(
         self, config: GuardConfig, sample_rate: int, told: Callable[[str], None] | None = None
@@ -140,11 +143,11 @@ class Watch:
         self._config, self._sample_rate, self._told = config, sample_rate, told
 
     def begin(self, id: str) -> None:
-        """A new utterance."""
+        """Guard a new utterance."""
         self.guards[id] = Guards(self._config, self._sample_rate)
 
     def end(self, id: str) -> None:
-        """It is over. Idempotent."""
+        """Stop guarding an utterance, which is over. Idempotent."""
         self.guards.pop(id, None)
 
     def reasons(self, output: StepOutput, blocks: Sequence[SoundBlock]) -> dict[str, str]:

@@ -57,7 +57,7 @@ class Opening:
 
     @property
     def positions(self) -> int:
-        """Of the whole prompt, that of frame 0 included."""
+        """The positions of the whole prompt, that of frame 0 included."""
         return self.head_length + self.stored + 1
 
     @property
@@ -88,7 +88,10 @@ def _transcript(head: PromptSpec) -> tuple[int, ...]:
 
 
 class PrefixCache:
-    """The heads used last, up to `positions` in all: [layers, 2, kv_heads, n, D] by key."""
+    """Keeps the keys and values of prompt heads: every utterance of a voice begins with the same.
+
+    The heads used last are kept, up to `positions` in all: [layers, 2, kv_heads, n, D] by key.
+    """
 
     def __init__(self, positions: int) -> None:
         self._positions, self._used = positions, 0

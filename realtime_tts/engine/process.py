@@ -166,9 +166,7 @@ class ProcessEngine:
                 return
             self._vitals.restarted()
             delay = self._delay()
-            event(
-                log, logging.ERROR, "engine.died", engine=self.name, why=why, restart_in=delay
-            )  # fmt: skip
+            event(log, logging.ERROR, "engine.died", engine=self.name, why=why, restart_in=delay)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), delay)
 

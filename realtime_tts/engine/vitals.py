@@ -103,8 +103,14 @@ def _log(line: wire.LogLine) -> None:
     logger = logging.getLogger(line.logger)
     if logger.isEnabledFor(line.level):
         record = logger.makeRecord(
-            line.logger, line.level, "", 0, "%s", (line.message,), None,
+            line.logger,
+            line.level,
+            "",
+            0,
+            "%s",
+            (line.message,),
+            None,
             extra={"fields": line.fields},
-        )  # fmt: skip
+        )
         record.exc_text = line.trace
         logger.handle(record)

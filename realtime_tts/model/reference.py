@@ -76,7 +76,12 @@ _PIECES = (8, 4, 2, 1)
 
 
 class ReferenceSound:
-    """Begins utterances on one codec state."""
+    """The codec's sound behind a reference: speech goes on in it without a seam.
+
+    The official package decodes the reference's frames and the new ones together, and cuts the
+    sound of the former off. Here the codec hears the reference once; its state behind it is kept,
+    and copied into the slot of every utterance in that voice.
+    """
 
     def __init__(self, codec: SlotCodec[Any], state: SlotState) -> None:
         self._codec, self._state = codec, state

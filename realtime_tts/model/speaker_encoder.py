@@ -1,7 +1,7 @@
 """The speaker encoder: a recording to the embedding of who speaks in it.
 
 ECAPA-TDNN (Desplanques et al. 2020, arXiv:2005.07143) as the official package has it, on the
-log-mel spectrogram of `mel_front_end.py`. All convolutions keep the length, with reflected edges,
+log-mel spectrogram of `log_mel`. All convolutions keep the length, with reflected edges,
 so the whole recording is needed at once.
 """
 
@@ -29,9 +29,12 @@ class SpeakerEncoder:
         self.config = config
         name, channels = "speaker_encoder", config.channels
         self._first = _Conv(
-            weights, f"{name}.blocks.0.conv", (config.bands, channels[0]),
-            config.kernels[0], config.dilations[0],
-        )  # fmt: skip
+            weights,
+            f"{name}.blocks.0.conv",
+            (config.bands, channels[0]),
+            config.kernels[0],
+            config.dilations[0],
+        )
         self._blocks = [
             _Block(config, weights, f"{name}.blocks.{index}", index)
             for index in range(1, len(channels) - 1)
@@ -101,11 +104,14 @@ class _Block:
         self._before = _Conv(weights, f"{name}.tdnn1.conv", (inputs, outputs))
         self._groups = [
             _Conv(
-                weights, f"{name}.res2net_block.blocks.{step}.conv", (group, group),
-                config.kernels[index], config.dilations[index],
+                weights,
+                f"{name}.res2net_block.blocks.{step}.conv",
+                (group, group),
+                config.kernels[index],
+                config.dilations[index],
             )
             for step in range(config.scale - 1)
-        ]  # fmt: skip
+        ]
         self._after = _Conv(weights, f"{name}.tdnn2.conv", (outputs, outputs))
         self._squeeze = _Conv(weights, f"{name}.se_block.conv1", (outputs, squeezed))
         self._excite = _Conv(weights, f"{name}.se_block.conv2", (squeezed, outputs))
@@ -161,7 +167,12 @@ _LOG_STEP = np.log(6.4) / 27
 
 
 def log_mel(samples: Tensor, bands: int) -> Tensor:
-    """samples [n] at 24 kHz, n > 384 -> [bands, 1 + (n - 256) // 256] float32."""
+    """The log-mel spectrogram of a recording, as the official package computes it.
+
+    samples [n] at 24 kHz mono, n > 384 -> [bands, 1 + (n - 256) // 256] float32. Windows of 1024
+    samples (periodic Hann) every 256, no centring but 384 reflected samples at both ends,
+    magnitude, Slaney mel bands from 0 to 12 kHz, natural logarithm.
+    """
     padded = F.pad(samples[None], (_PADDING, _PADDING), mode="reflect")[0]
     window = torch.hann_window(WINDOW, device=samples.device)
     spectrum = torch.stft(

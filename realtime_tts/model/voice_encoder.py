@@ -80,7 +80,7 @@ class VoiceEncoder:
 
         With a transcript, what the recording says word for word, the voice gets its codes, of the
         recording and `silence` seconds behind it; the embedding is of the recording alone. Other
-        rates than 24 kHz are resampled (`resampling.py`). Raises VoiceError for a recording that
+        rates than 24 kHz are resampled (`resampled`). Raises VoiceError for a recording that
         no voice can be made of.
         """
         _check(samples, sample_rate, silence)
@@ -124,6 +124,8 @@ def _check(samples: NDArray[np.float32], rate: int, silence: float) -> None:
 
 def resampled(samples: NDArray[np.float32], rate: int) -> NDArray[np.float32]:
     """samples [n] at `rate` Hz -> [ceil(n * 24,000 / rate)] at 24 kHz.
+
+    soxr's HQ filter is called as `librosa.resample`, which the official package uses, calls it.
 
     Raises ConfigError if soxr, which only this needs, is not installed.
     """

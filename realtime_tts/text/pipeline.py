@@ -26,12 +26,12 @@ class TextSegment:
     pause: float
     """Seconds of silence before it."""
     start: int
-    """Where in `TextPipeline.spoken` it begins."""
+    """The index in `TextPipeline.spoken` at which it begins."""
     ids: list[int] = field(default_factory=list)
     """Ids that became certain; whoever takes them takes them out."""
     has_speech: bool = False
     closed: bool = False
-    """No more ids will come."""
+    """Whether no more ids will come."""
 
 
 class TextPipeline:

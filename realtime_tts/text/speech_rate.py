@@ -13,19 +13,20 @@ from collections.abc import Hashable
 _LATELY = 60.0
 """Expected seconds of speech that count; older ones fade."""
 _SHORTEST = 1.0
-"""Of less the silence at both ends is too large a part."""
+"""Shorter texts teach nothing: the silence at both ends is too large a part of them."""
 _SLOWEST = 2.0
 _VOICES = 1_000
 
 
 class SpeechRates:
-    """The pace of each voice: seconds of audio for a second that is expected. 1 if not known."""
+    """The speech rate of each voice: seconds of audio for a second that is expected, 1 if not
+    known."""
 
     def __init__(self) -> None:
         self._heard: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()  # the latest last
 
     def of(self, voice: Hashable) -> float:
-        """From 1/2 to 2."""
+        """The speech rate of a voice, from 1/2 to 2."""
         expected, seconds = self._heard.get(voice, (1.0, 1.0))
         return min(_SLOWEST, max(1 / _SLOWEST, seconds / expected))
 

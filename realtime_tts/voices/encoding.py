@@ -44,7 +44,10 @@ class WorkerLimits:
 
 
 class VoiceWorker:
-    """`load` makes the encoder over there: it is pickled. Nothing runs before the first job."""
+    """Has recordings encoded in a process of its own.
+
+    `load` makes the encoder over there: it is pickled. Nothing runs before the first job.
+    """
 
     def __init__(self, load: Callable[[], VoiceMaker], limits: WorkerLimits | None = None) -> None:
         self._load = pickle.dumps(load)

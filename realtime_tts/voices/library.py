@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
 
 class VoiceLibrary:
-    """One server's registered voices. `load_maker` is pickled and called in the worker; None: this
-    server can keep embeddings, but encode no recordings.
+    """The registered voices of one server.
+
+    `load_maker` is pickled and called in the worker; None: this server can keep embeddings, but
+    encode no recordings.
 
     Files are read and written in threads. Every method raises VoiceRequestError.
     """

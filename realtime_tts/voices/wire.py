@@ -28,7 +28,7 @@ class Started(msgspec.Struct, frozen=True, tag=True):
 
 
 class Read(msgspec.Struct, frozen=True, tag=True):
-    """Form and recording are good; the model is needed next. `seconds` of audio."""
+    """Form and recording are good, with so many `seconds` of audio; the model is needed next."""
 
     seconds: float
 

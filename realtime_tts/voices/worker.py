@@ -32,7 +32,7 @@ _DECODING_BYTES = 256 * 1024 * 1024
 
 
 class Worker:
-    """One job at a time, from `jobs` to `replies`."""
+    """Does one job at a time, and tells `reply` how far each is."""
 
     def __init__(self, load: Callable[[], VoiceMaker], reply: Callable[[wire.Reply], None]) -> None:
         self._load = load
@@ -40,7 +40,7 @@ class Worker:
         self._maker: VoiceMaker | None = None
 
     def work(self, job: wire.Job, body: bytes) -> None:
-        """Answers with Made or Refused, after Read and Loaded."""
+        """Do one job: reply with Read, Loaded and at last Made, or with Refused."""
         try:
             self._make(job, body)
         except VoiceRequestError as error:

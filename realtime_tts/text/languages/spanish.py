@@ -38,7 +38,7 @@ def cardinal(n: int) -> str:
 
 
 def count(n: int, gender: str) -> str:
-    """gender "": the number stands alone."""
+    """Say a number before a noun of a gender; with gender "" it stands alone."""
     return by_powers(
         n,
         _MILLIONS,

@@ -1,4 +1,4 @@
-"""Floors against what is published of the released checkpoints."""
+"""The roofline against what is published of the released checkpoints."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from realtime_tts.model.config import ModelConfig
 from realtime_tts.model.config_files import read_config
 from realtime_tts.model.released import released_config
-from realtime_tts.profiler.floors import (
+from realtime_tts.profiler.roofline import (
     Work,
     codec_keys,
     codec_parts,

@@ -1,4 +1,4 @@
-"""How few bytes and floating-point operations one frame can need, by stage. No torch, no clock.
+"""The roofline: how few bytes and operations one frame can need, by stage. No torch, no clock.
 
 Counted is what every implementation must do with the weights, the carried state and the matrix
 products; activations, norms, sampling and launches are free. A multiply-add is two operations.
@@ -14,14 +14,17 @@ from realtime_tts.model.config import CodecConfig, ModelConfig, TransformerConfi
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """`weight_bytes` are read once for all rows; the other two are those of all rows."""
+    """The least that one stage of a frame has to move and to compute.
+
+    `weight_bytes` are read once for all rows; the other two are those of all rows.
+    """
 
     weight_bytes: float
     state_bytes: float
     flops: float
 
     def seconds(self, bytes_per_second: float, flops_per_second: float) -> float:
-        """The floor: whichever takes longer, moving or computing."""
+        """The least time it can take: whichever is longer, moving the bytes or computing."""
         moved = (self.weight_bytes + self.state_bytes) / bytes_per_second
         return max(moved, self.flops / flops_per_second)
 
@@ -29,7 +32,8 @@ class Work:
 def talker_work(
     config: ModelConfig, rows: int, context: int, item: int, state_item: int | None = None
 ) -> Work:
-    """One decode step with head; every row attends to `context` positions.
+    """The work of one decode step of the talker, head included; every row attends to `context`
+    positions.
 
     `item`: bytes of a weight; `state_item`: of a key or value, if that is another number.
     """
@@ -46,8 +50,10 @@ def talker_work(
 
 
 def predictor_work(config: ModelConfig, rows: int, item: int, cache_bytes: int = 0) -> Work:
-    """All passes of one frame. The layers are read anew in every pass, unless they fit into a cache
-    of `cache_bytes`; of the input projection only the first pass has need (see code_predictor.py).
+    """The work of all passes of the code predictor for one frame.
+
+    The layers are read anew in every pass, unless they fit into a cache of `cache_bytes`; only the
+    first pass needs the input projection (see code_predictor.py).
     """
     shape, width = config.predictor.transformer, config.talker.transformer.hidden
     groups = config.talker.code_groups
@@ -66,7 +72,7 @@ def predictor_work(config: ModelConfig, rows: int, item: int, cache_bytes: int =
 def codec_work(
     config: CodecConfig, rows: int, frames: int = 1, item: int = 4, weight_item: int | None = None
 ) -> Work:
-    """`frames` new frames of every row, with carried state. `item`: bytes of a number;
+    """The work of `frames` new frames of every row, with carried state. `item`: bytes of a number;
     `weight_item`: of a weight, if that is another number."""
     parts = codec_parts(config)
     attention = 4 * config.transformer.layers * _width(config.transformer) * config.window
@@ -101,7 +107,8 @@ class Part:
 
 
 def codec_parts(config: CodecConfig) -> list[Part]:
-    """Every product of the codec's decoder, in order. Codebooks are looked up, not multiplied."""
+    """List every product of the codec's decoder, in order. Codebooks are looked up, not
+    multiplied."""
     latent, width = config.latent_dim, config.decoder_dim
     shape = config.transformer
     parts = [

@@ -12,8 +12,8 @@ serve: $(VENV)/.server  ## start the server with the embedded demo voice; ARGS="
 
 test: lint check unit js  ## everything: lint, types, import rules, Python and JavaScript tests
 
-test-clients: $(VENV)/.dev  ## other people's clients, each in an environment of its own; CLIENTS="openai" runs some
-	$(BIN)/python tests/clients/run.py $(CLIENTS)
+test-clients: $(VENV)/.dev  ## published clients of other APIs, each in its own environment; CLIENTS="openai" runs one
+	$(BIN)/python -m tests.clients.run $(CLIENTS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

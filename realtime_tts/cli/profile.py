@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--random-weights",
         choices=("1.7B", "0.6B", "demo"),
-        help="in place of a model: its dimensions with weights nobody trained",
+        help="an untrained model with the dimensions of this release",
     )
     parser.add_argument("--device", default="cpu", help="torch device (default: cpu)")
     parser.add_argument(

@@ -5,12 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from cloning import DOING, FRAMES, SLOTS, engine, tokenizer, voice_of
-from speaking import SAMPLINGS, Utterance, absent, lookups, note, plan, same_speech, speak
 
 from realtime_tts.engine.captured_engine import CapturedEngine
 from realtime_tts.engine.interface import UtteranceSpec
 from realtime_tts.model import Voice
+from tests.engine.cloning import DOING, FRAMES, SLOTS, engine, tokenizer, voice_of
+from tests.engine.speaking import (
+    SAMPLINGS,
+    Utterance,
+    absent,
+    lookups,
+    note,
+    plan,
+    same_speech,
+    speak,
+)
 from tts_scheduler import Layout, StepPlan
 
 

@@ -18,7 +18,6 @@ from pathlib import Path
 import psutil
 import pytest
 import zmq
-from faulty import Faulty, files, until
 
 from realtime_tts.engine.check import check_spec
 from realtime_tts.engine.child import BEAT_SECONDS, Age
@@ -41,6 +40,7 @@ from realtime_tts.engine.link import (
 from realtime_tts.engine.process import ProcessEngine, Supervision
 from realtime_tts.errors import RequestError
 from realtime_tts.metrics import Metrics
+from tests.engine.faulty import Faulty, files, until
 from tts_scheduler import SchedulerConfig
 
 QUICK = Supervision(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from realtime_tts.model.speaker_encoder import SpeakerEncoder, mel_filters
 from realtime_tts.model.speech_encoder import SpeechEncoder
 from realtime_tts.model.voice_encoder import VoiceEncoder, resampled
 
-Stored = dict[str, NDArray[np.generic]]
+Stored = dict[str, NDArray[Any]]
 RECORDINGS = [
     ("ref", "icl_textshort_st"),
     ("ref", "icl_ns"),

@@ -205,7 +205,7 @@ class World(RuleBasedStateMachine):
     def _check(self, plan: StepPlan) -> None:
         config = self.config
         assert len(plan.decodes) <= config.rows_per_step
-        assert len(plan.prefills) <= config.max_prefills
+        assert config.max_prefills is not None and len(plan.prefills) <= config.max_prefills
         assert plan.ids <= set(self.live), "a plan names somebody who is over"
         slots = list(plan.slots.values())
         assert len(set(slots)) == len(slots) and set(slots) <= set(range(config.slots))

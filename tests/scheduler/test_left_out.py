@@ -146,7 +146,7 @@ def _without_room(rig: Any, *ids: str) -> Counter[str]:
     def partly(plan: StepPlan, seconds: float = 0.01) -> StepResult:
         decodes = [decode for decode in plan.decodes if decode.id not in ids]
         prefills = [prefill for prefill in plan.prefills if prefill.id not in ids]
-        made = {work.id for work in (*decodes, *prefills)}
+        made = {work.id for work in decodes} | {work.id for work in prefills}
         asked.update(decode.id for decode in plan.decodes if decode.id in ids)
         runs = [
             run if run.id in made else run._replace(frames=min(run.frames, rig.pending[run.id]))

@@ -57,24 +57,24 @@ async def _open_loop(given: Pass) -> Observed:
 
 async def _sessions(given: Pass) -> Observed:
     settings, meeting = given.settings, given.meeting
-    async with _speakers(given, settings) as speakers:
+    async with _open_sessions(given, settings) as sessions:
         rounds = None
         if given.level.mode is Mode.BURST:
-            rounds = Rounds(len(speakers), meeting)
-        await asyncio.gather(*(each.turns(settings.warm_up, rounds=rounds) for each in speakers))
-        total = None if settings.seconds else len(speakers) * settings.turns
+            rounds = Rounds(len(sessions), meeting)
+        await asyncio.gather(*(each.turns(settings.warm_up, rounds=rounds) for each in sessions))
+        total = None if settings.seconds else len(sessions) * settings.turns
         counter = Counter("turns", given.progress, total)
         began = await meeting.meet()
         until = None if settings.seconds is None else began + settings.seconds
         apart = 0.0 if rounds else settings.spread / given.level.sessions
 
-        async def begin(number: int, speaker: _Speaker) -> list[Observation]:
+        async def begin(number: int, session: _SpeakingSession) -> list[Observation]:
             await sleep_until(began + number * apart)
-            return await speaker.turns(settings.turns, until, counter, rounds)
+            return await session.turns(settings.turns, until, counter, rounds)
 
         numbers = given.share.of_many(range(given.level.sessions))
         async with watched() as lateness:
-            each_turns = await asyncio.gather(*map(begin, numbers, speakers))
+            each_turns = await asyncio.gather(*map(begin, numbers, sessions))
     turns = [turn for some in each_turns for turn in some]
     return Observed(turns, span(turns), given.level.sessions, late=lateness.late, cpu=lateness.cpu)
 
@@ -84,14 +84,14 @@ async def _unpaced(given: Pass) -> Observed:
         given.settings, timing=DeltaTiming(DeltaKind.WHOLE), pause=0.0, interrupts=0.0
     )
     closed = replace(given, level=replace(given.level, mode=Mode.CLOSED))
-    async with _speakers(closed, settings) as speakers:
+    async with _open_sessions(closed, settings) as sessions:
         number = settings.rtf_turns
-        counter = Counter("speed", given.progress, len(speakers) * number)
-        enough = Enough(len(speakers), given.meeting)
+        counter = Counter("speed", given.progress, len(sessions) * number)
+        enough = Enough(len(sessions), given.meeting)
         await sleep_until(await given.meeting.meet())
         async with watched() as lateness:
             pairs = await asyncio.gather(
-                *(each.turns_and_fillers(number, enough, counter) for each in speakers)
+                *(each.turns_and_fillers(number, enough, counter) for each in sessions)
             )
     turns = [turn for some, _ in pairs for turn in some]
     return Observed(
@@ -106,17 +106,19 @@ async def _unpaced(given: Pass) -> Observed:
 
 
 @contextlib.asynccontextmanager
-async def _speakers(given: Pass, settings: BenchSettings) -> AsyncIterator[list[_Speaker]]:
+async def _open_sessions(
+    given: Pass, settings: BenchSettings
+) -> AsyncIterator[list[_SpeakingSession]]:
     async with contextlib.AsyncExitStack() as stack:
-        speakers = []
+        sessions = []
         for number in given.share.of_many(range(given.level.sessions)):
             session = await stack.enter_async_context(given.target.session(paced=given.paced))
             turns = session_turns(settings, given.level.mode, number)
-            speakers.append(_Speaker(session, turns, paced=given.paced))
-        yield speakers
+            sessions.append(_SpeakingSession(session, turns, paced=given.paced))
+        yield sessions
 
 
-class _Speaker:
+class _SpeakingSession:
     """A session with the turns that are to be spoken in it."""
 
     def __init__(self, session: Session, plans: Iterator[TurnPlan], *, paced: bool) -> None:

@@ -31,7 +31,7 @@ from realtime_tts.errors import CheckpointError, ConfigError
 from realtime_tts.garbage import calm_garbage_collector
 from tts_scheduler import SchedulerConfig, StepPlan
 
-BEAT_SECONDS = 0.5
+HEARTBEAT_SECONDS = 0.5
 _LINGER_MS = 2_000
 
 
@@ -46,24 +46,24 @@ class ChildSpec:
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """Where the two meet: sockets in the front's private folder."""
+    """The sockets through which front and engine talk, in the front's private folder."""
 
     folder: Path
     log_level: int
 
     @property
     def up(self) -> str:
-        """The front listens here."""
+        """The address at which the front listens."""
         return f"ipc://{self.folder / 'up'}"
 
     @property
     def down(self) -> str:
-        """The engine does here."""
+        """The address at which the engine listens."""
         return f"ipc://{self.folder / 'down'}"
 
 
 class Uplink:
-    """Sends to the front, from any thread."""
+    """Sends messages to the front, from any thread."""
 
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], address: str) -> None:
         self._socket = context.socket(zmq.PUSH)
@@ -83,7 +83,7 @@ class Uplink:
 
 
 class UplinkHandler(logging.Handler):
-    """Log records travel to the front, where its logging decides what becomes of them."""
+    """Sends log records to the front, whose logging decides what becomes of them."""
 
     def __init__(self, uplink: Uplink) -> None:
         super().__init__()
@@ -117,27 +117,27 @@ class Recorder:
         self._guards.append(reason)
 
     def happened(self, events: list[Event]) -> wire.Happened:
-        """These events with all that was noted since the last call."""
+        """Make a message of these events and all that was noted since the last call."""
         steps, guards, self._steps, self._guards = self._steps, self._guards, [], []
         return wire.Happened(events, steps, guards)
 
 
 class Age:
-    """For how long a loop has not moved, asked at every beat.
+    """Tells for how long a loop has not moved; it is asked at every heartbeat.
 
-    No more than there were beats: while the whole process is paused (a container, a virtual
-    machine), clocks may go on, and nobody hangs.
+    It is never longer than there were heartbeats: while the whole process is paused (a container,
+    a virtual machine), clocks may go on, and nobody hangs.
     """
 
     def __init__(self) -> None:
         self._last_alive = 0.0
-        self._beats = 0
+        self._heartbeats = 0
 
     def at(self, now: float, last_alive: float) -> float:
         """Seconds since `last_alive`, both on one clock."""
-        self._beats = self._beats + 1 if last_alive == self._last_alive else 1
+        self._heartbeats = self._heartbeats + 1 if last_alive == self._last_alive else 1
         self._last_alive = last_alive
-        return min(now - last_alive, self._beats * BEAT_SECONDS)
+        return min(now - last_alive, self._heartbeats * HEARTBEAT_SECONDS)
 
 
 class Child:
@@ -159,7 +159,7 @@ class Child:
 
         Everything sent has reached the front's end of the socket when it returns.
         """
-        threading.Thread(target=self._beat, name="beat", daemon=True).start()
+        threading.Thread(target=self._send_heartbeats, name="heartbeat", daemon=True).start()
         try:
             self._serve(pickle.loads(spec))
             self._uplink.send(wire.Stopped())
@@ -211,18 +211,18 @@ class Child:
         finally:
             loop.stop()
 
-    def _beat(self) -> None:
+    def _send_heartbeats(self) -> None:
         age = Age()
         while True:
             loop = self._loop
             if loop is None:
-                self._uplink.send(wire.Beat(0, 0, 0, 0, 0.0))
+                self._uplink.send(wire.Heartbeat(0, 0, 0, 0, 0.0))
             else:
                 load, still = loop.load, age.at(time.monotonic(), loop.last_alive)
                 self._uplink.send(
-                    wire.Beat(load.active, load.held, load.queued, load.capacity, still)
+                    wire.Heartbeat(load.active, load.held, load.queued, load.capacity, still)
                 )
-            time.sleep(BEAT_SECONDS)
+            time.sleep(HEARTBEAT_SECONDS)
             self._parent.check()
 
 

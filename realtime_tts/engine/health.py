@@ -13,7 +13,7 @@ from realtime_tts.engine.link import EngineStatus
 
 @dataclass(frozen=True, slots=True)
 class StepSizes:
-    """How many rows of a step there were; stands for its plan, which stays with the engine."""
+    """How many rows a step had; it stands for the plan, which stays with the engine."""
 
     prefills: range
     decodes: range
@@ -29,8 +29,8 @@ class ProcessObserver(Protocol):
     def restarted(self) -> None: ...
 
 
-class Vitals:
-    """The state of one engine through all its processes.
+class EngineHealth:
+    """The health of one engine, through all its processes.
 
     `info`: set once a process has been ready, and kept. `silence`: seconds, as its watcher counts
     them, since the process said anything. `last_words`: why it ends, if it or its watcher knows.
@@ -43,44 +43,44 @@ class Vitals:
         self.last_words: str | None = None
         self._observer = observer
         self._progress = progress
-        self._beat = wire.Beat(0, 0, 0, 0, 0.0)
+        self._heartbeat = wire.Heartbeat(0, 0, 0, 0, 0.0)
 
     @property
     def age(self) -> float:
         """Seconds since the loop is known to have moved."""
-        return self._beat.age + self.silence
+        return self._heartbeat.age + self.silence
 
     def status(self, failure: str | None) -> EngineStatus:
         if not self.ready or failure is not None:
             return EngineStatus(False, 0, 0, 0, 0, 0.0, failure)
-        beat = self._beat
-        return EngineStatus(True, beat.active, beat.held, beat.queued, beat.capacity, self.age)
+        last = self._heartbeat
+        return EngineStatus(True, last.active, last.held, last.queued, last.capacity, self.age)
 
     def born(self) -> None:
-        """A new process begins; nothing is known of it."""
+        """Begin with a new process, of which nothing is known yet."""
         self.ready = False
         self.silence = 0.0
         self.last_words = None
-        self._beat = wire.Beat(0, 0, 0, 0, 0.0)
+        self._heartbeat = wire.Heartbeat(0, 0, 0, 0, 0.0)
 
     def restarted(self) -> None:
         if self._observer is not None:
             self._observer.restarted()
 
     def heard(self, message: wire.Up) -> None:
-        """The process has said this."""
+        """Take what the process has said."""
         self.silence = 0.0
         match message:
             case wire.Happened(_, steps, guards):
                 self._count(steps, guards)
-            case wire.Beat():
-                self._beat = message
+            case wire.Heartbeat():
+                self._heartbeat = message
             case wire.Loading(what, done, total):
                 if self._progress is not None:
                     self._progress(what, done, total)
             case wire.Ready(info, capacity):
                 self.info, self.ready = info, True
-                self._beat = wire.Beat(0, 0, 0, capacity, 0.0)
+                self._heartbeat = wire.Heartbeat(0, 0, 0, capacity, 0.0)
             case wire.LogLine():
                 _log(message)
             case wire.Broken(why):

@@ -51,7 +51,7 @@ class Fleet:
             link.start(self._publish)
 
     def submit(self, *commands: Command) -> None:
-        """Those for one engine travel together, in their order."""
+        """Hand commands to their engines; those for one engine travel together, in their order."""
         groups: dict[int, list[Command]] = {}
         for command in commands:
             engine = self._engine_for(command)

@@ -171,7 +171,7 @@ class ProcessEngine:
                 await asyncio.wait_for(self._stopping.wait(), delay)
 
     async def _life(self) -> str:
-        """One process from its start to its end; returns why it ended."""
+        """Run one process from its start to its end; returns why it ended."""
         self._health.born()
         try:
             how = await self._run_process()

@@ -57,3 +57,12 @@ def _is_for_gpu(file: Path) -> bool:
     """Whether it has the mark, or its folder's fixtures have it."""
     places = (file, file.with_name("conftest.py"))
     return any(place.exists() and FOR_GPU.search(place.read_text("utf-8")) for place in places)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Slow tests run unmeasured: their loops go over the same lines again and again, and on a
+    Python without cheap monitoring (before 3.12) each line costs."""
+    if config.pluginmanager.hasplugin("_cov"):
+        for item in items:
+            if item.get_closest_marker("slow"):
+                item.add_marker("no_cover")

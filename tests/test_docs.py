@@ -136,6 +136,16 @@ def test_links_between_documents_lead_somewhere(document: Path) -> None:
             assert anchor in anchors(target), f"{document.name}: {target.name} has no #{anchor}"
 
 
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_files_that_a_document_names_exist(document: Path) -> None:
+    """`server/app.py` is looked for in the package, `tests/…` and the like from the root."""
+    homes = (ROOT, ROOT / "realtime_tts", document.parent)
+    for name in re.findall(
+        r"`([\w./-]+/[\w-]+\.(?:py|js|md|txt|safetensors))`", document.read_text()
+    ):
+        assert any((home / name).exists() for home in homes), f"{document.name} names {name}"
+
+
 def test_every_document_can_be_reached_from_the_readme() -> None:
     reached: set[Path] = set()
     ahead = [ROOT / "README.md"]

@@ -69,6 +69,15 @@ def _mend_interpreter() -> None:
     builder.create_dot = mended_product
 
 
+@pytest.fixture(scope="session")
+def compiling(pytestconfig: pytest.Config) -> dict[str, str]:
+    """The environment of a program that compiles kernels. What did not change since the last run
+    is not compiled again: Triton's cache goes by what a kernel says and whom it calls."""
+    environment = {name: value for name, value in os.environ.items() if name != _SWITCH}
+    folder = pytestconfig.cache.mkdir("triton") if pytestconfig.cache else None
+    return environment | ({"TRITON_CACHE_DIR": str(folder)} if folder else {})
+
+
 @pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> torch.device:
     """Where a kernel runs: on the CPU it is interpreted."""

@@ -82,7 +82,7 @@ async def engine_target(
                 raise EngineError(host.load_failure)
             await asyncio.sleep(_POLL_SECONDS)
         defaults = session_defaults(host.info, config.lead_cap)
-        settings = session_start(options).applied_to(defaults)
+        settings = session_start(options).applied_to(defaults, defaults)
         host.check(utterance_spec(settings))
         yield EngineTarget(host, metrics, settings)
     finally:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from realtime_tts.engine.interface import MeasuredStep, Progress, RowError, StepOutput
-from realtime_tts.engine.model_engine import ModelEngine, to_sampling
+from realtime_tts.engine.model_engine import ModelEngine
 from realtime_tts.engine.spoken_as import no_voices
 from realtime_tts.engine.warm_up import warm_up
 from realtime_tts.errors import NumericsError, RequestError
@@ -86,7 +86,7 @@ class TorchEngine(ModelEngine):
         self._check_length(row, len(prompt.inputs))
         row.slot, row.fed, row.eos_fed = plan.slot, prompt.text_used, prompt.eos_used
         row.ids[:0] = prompt.carried
-        self._state.begin(plan.slot, to_sampling(row.spec.sampling), row.spec.seed)
+        self._state.begin(plan.slot, row.spec.sampling, row.spec.seed)
         self._references.begin(plan.slot, row.prompt_spec.reference)
         return self._model.talker.prefill(prompt.inputs, plan.slot, self._state.kv)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import secrets
 from collections.abc import Hashable
 
-from realtime_tts.engine.interface import SamplerSettings, SamplingSettings, UtteranceSpec
-from realtime_tts.protocol.settings import Sampling, SessionSettings
+from realtime_tts.engine.interface import UtteranceSpec
+from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.text.languages import Language, language_for
 
@@ -34,7 +34,7 @@ def utterance_spec(settings: SessionSettings) -> UtteranceSpec:
         language=settings.language,
         instructions=None if settings.instructions is None else _unicode(settings.instructions),
         seed=secrets.randbits(63) if settings.seed is None else settings.seed,
-        sampling=_sampling(settings.sampling),
+        sampling=settings.sampling,
         layout=settings.layout,
     )
 
@@ -48,12 +48,3 @@ def _unicode(text: str) -> str:
     """With surrogate pairs joined and lone surrogates replaced, which no encoding can carry: on
     the way to an engine's process they would cost the commands of everybody they travel with."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-
-
-def _sampling(sampling: Sampling) -> SamplingSettings:
-    predictor = sampling.predictor
-    return SamplingSettings(
-        talker=SamplerSettings(sampling.temperature, sampling.top_k, sampling.top_p),
-        predictor=SamplerSettings(predictor.temperature, predictor.top_k, predictor.top_p),
-        repetition_penalty=sampling.repetition_penalty,
-    )

@@ -16,7 +16,6 @@ from realtime_tts.engine.interface import (
 from realtime_tts.engine.spoken_as import SpokenAs, no_voices
 from realtime_tts.errors import RequestError
 from realtime_tts.model import PromptBuilder, PromptSpec, SpeechModel, VoiceLookup
-from realtime_tts.sampling import checked
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tts_scheduler import StepPlan
 
@@ -122,7 +121,6 @@ class ModelEngine(ABC):
 
     def open(self, utterance_id: str, spec: UtteranceSpec) -> None:
         assert utterance_id not in self._rows, f"utterance {utterance_id!r} is open already"
-        checked(spec.sampling)
         # Now, and not at the prefill: the voice may be deleted while the utterance waits.
         self._rows[utterance_id] = Row(spec, self._spoken_as.prompt_spec(spec))
 

@@ -16,6 +16,7 @@ from realtime_tts.engine.model_engine import Row
 from realtime_tts.errors import RequestError
 from realtime_tts.model import PromptBuilder, PromptSpec
 from realtime_tts.model.frame_step import Start
+from realtime_tts.sampling import checked
 from tts_scheduler import Layout
 
 
@@ -39,6 +40,7 @@ class Opening:
         """Changes nothing. Raises RequestError."""
         if not row.ids:
             raise RequestError("there is no text to speak")
+        checked(row.spec.sampling)
         full = layout is Layout.FULL_TEXT
         length, codes = prompts.head_length(row.prompt_spec), _codes(row.prompt_spec)
         if codes is None:

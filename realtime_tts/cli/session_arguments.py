@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
+import shlex
 from collections.abc import Sequence
 from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
 
@@ -108,3 +110,11 @@ def _word_and_respelling(text: str) -> tuple[str, str]:
     if not (word and found and said):
         raise argparse.ArgumentTypeError(f"expected WORD=SAID, as in SQL=sequel, got {text!r}")
     return word, said
+
+
+_KEY = re.compile(r"(--ap\S*?[ =]+)('[^']*'|[^\s']+)")
+
+
+def shown_command(words: Sequence[str]) -> str:
+    """What was typed, without keys: they do not belong into a file that is passed around."""
+    return _KEY.sub(r"\1***", shlex.join(["realtime-tts", *words]))

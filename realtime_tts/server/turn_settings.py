@@ -28,15 +28,12 @@ def number_language(settings: SessionSettings, engine: EngineHost) -> Language |
 
 def utterance_spec(settings: SessionSettings) -> UtteranceSpec:
     """What the engine is told about a turn with these settings; without a seed, a fresh one."""
-    return UtteranceSpec(
-        model=settings.model,
-        voice=settings.voice,
-        language=settings.language,
-        instructions=None if settings.instructions is None else _unicode(settings.instructions),
-        seed=secrets.randbits(63) if settings.seed is None else settings.seed,
-        sampling=settings.sampling,
-        layout=settings.layout,
-    )
+    given = {name: getattr(settings, name) for name in UtteranceSpec.__struct_fields__}
+    if settings.seed is None:
+        given["seed"] = secrets.randbits(63)
+    if settings.instructions is not None:
+        given["instructions"] = _unicode(settings.instructions)
+    return UtteranceSpec(**given)
 
 
 def voice_of(settings: SessionSettings) -> Hashable:

@@ -60,6 +60,9 @@ class Fleet:
         for engine, group in groups.items():
             self._links[engine].submit(*group)
 
+    def info_for(self, spec: UtteranceSpec) -> EngineInfo:
+        return self.info
+
     def check(self, spec: UtteranceSpec) -> None:
         self._links[0].check(spec)
 

@@ -92,6 +92,9 @@ class InlineEngine:
             if isinstance(command, Open):
                 self._publish([_unavailable(command.id, message)])
 
+    def info_for(self, spec: UtteranceSpec) -> EngineInfo:
+        return self.info
+
     def check(self, spec: UtteranceSpec) -> None:
         assert self._engine is not None, "the engine is not loaded yet: check status().ready"
         self._engine.check(spec)

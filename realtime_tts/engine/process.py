@@ -129,6 +129,9 @@ class ProcessEngine:
                 self._open.discard(command.id)
         self._process.send(wire.Commands(list(commands)))
 
+    def info_for(self, spec: UtteranceSpec) -> EngineInfo:
+        return self.info
+
     def check(self, spec: UtteranceSpec) -> None:
         check_spec(self.info, spec, self._registered)
 

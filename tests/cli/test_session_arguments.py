@@ -30,12 +30,29 @@ def parse(*words: str) -> argparse.Namespace:
         ("--temperature 0", {"sampling": {"temperature": 0.0, "predictor": {"temperature": 0.0}}}),
         ("--temperature 0.7", {"sampling": {"temperature": 0.7}}),
         ("--text-filter off --layout streaming", {"text_filter": "off", "layout": "streaming"}),
+        (
+            "--temperature 0 --predictor-temperature 0.9 --predictor-top-k 7",
+            {"sampling": {"temperature": 0.0, "predictor": {"temperature": 0.9, "top_k": 7}}},
+        ),
+        (
+            "--lexicon SQL=sequel --lexicon Nguyen=win --lead-ms 500",
+            {"lexicon": {"SQL": "sequel", "Nguyen": "win"}, "lead_ms": 500},
+        ),
     ],
 )
 def test_flags_become_options_and_silence_stays_silence(
     words: str, options: SessionOptions
 ) -> None:
     assert session_options(parse(*words.split())) == options
+
+
+@pytest.mark.parametrize("flag", ["--lexicon=SQL", "--lexicon==x", "--layout=best", "--top-k=1.5"])
+def test_a_flag_that_cannot_be_read_is_refused_by_name(
+    flag: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        parse(flag)
+    assert f"argument {flag.partition('=')[0]}" in capsys.readouterr().err
 
 
 def test_address_and_key_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

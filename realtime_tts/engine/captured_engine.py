@@ -156,7 +156,7 @@ class CapturedEngine(ModelEngine):
         if not self.room.take(plan.slot, needed):
             return None
         opening.begin(plan.slot, self._prompts)
-        if is_wide(opening.sampling):
+        if is_wide(opening.row.spec.sampling):
             self._wide.add(plan.id)
         return opening
 

@@ -14,7 +14,11 @@ from realtime_tts.errors import ConfigError, RequestError
 
 
 class Link:
-    """`make` gives a client for a session's options; `connect_seconds` bounds its first effort."""
+    """The client on which a service's speech begins, and those before it, which finish what they
+    have.
+
+    `make` gives a client for a session's options; `connect_seconds` bounds its first effort.
+    """
 
     def __init__(
         self,
@@ -38,7 +42,7 @@ class Link:
         await self.client.connect(retry_for=self._connect_seconds)
 
     async def change(self, options: dict[str, Any]) -> None:
-        """From now on speech begins with `options`.
+        """Let speech begin with `options` from now on.
 
         Raises RequestError or ConfigError for what the server cannot do: it is for the caller to
         `renew` with other options if then there is no connection. Raises ConnectionLost and the

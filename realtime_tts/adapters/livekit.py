@@ -74,7 +74,7 @@ class TTS(tts.TTS[Never]):
 
     @property
     def provider(self) -> str:
-        """For the framework's metrics."""
+        """The provider that the framework's metrics name."""
         return "realtime-tts"
 
     def update_options(self, **options: Unpack[SessionOptions]) -> None:

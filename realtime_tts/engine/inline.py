@@ -1,4 +1,4 @@
-"""The inline carrier: the engine loop in a thread of the server's process.
+"""The in-process engine client: the engine loop runs in a thread of the server's process.
 
 The default on CPU and in tests. torch releases the interpreter lock inside its kernels, so the
 event loop keeps breathing; on a GPU, where a step is a few milliseconds of Python, the loop
@@ -29,7 +29,7 @@ def _unavailable(id: str, why: str) -> Refused:
 
 
 def _no_progress(what: str, done: int, total: int) -> None:
-    """Progress nobody watches."""
+    """Do nothing: nobody watches the progress."""
 
 
 class InlineEngine:

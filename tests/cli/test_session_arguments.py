@@ -6,6 +6,7 @@ from realtime_tts.cli.session_arguments import (
     add_server_arguments,
     add_voice_arguments,
     session_options,
+    shown_command,
 )
 from realtime_tts.client import SessionOptions
 
@@ -61,3 +62,15 @@ def test_address_and_key_may_come_from_the_environment(monkeypatch: pytest.Monke
     assert (arguments.url, arguments.api_key) == ("ws://speech.example", "from-the-environment")
     arguments = parse("--url", "ws://h", "--api-key", "k")
     assert (arguments.url, arguments.api_key) == ("ws://h", "k")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--api-key", "s3cret"], ["--api-key=s3cret"], ["--api", "s3cret"], ["--ap=s3cret"],
+     ["--api-key", "s3 cret"], ["--start", "--slots 4 --api-key s3cret"]],
+    ids=str,
+)  # fmt: skip
+def test_a_shown_command_has_no_key(words: list[str]) -> None:
+    shown = shown_command(["bench", *words, "--turns", "3"])
+    assert "s3" not in shown and "***" in shown
+    assert shown.startswith("realtime-tts bench ") and shown.endswith("--turns 3")

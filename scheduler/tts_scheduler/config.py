@@ -21,7 +21,9 @@ class SchedulerConfig:
         `max_start_wait`: text to wait for before the first frame, and for how long.
         `codec_ramp`: frames per codec run, first run first; the last value repeats.
     Admission
-        `utilisation`: share of a frame's duration that a full step may take. `max_queue`: turns
+        `utilisation`: share of a frame's duration that a full step may take. `kv_utilisation`:
+        share of the engine's memory for keys and values that turns of the usual length may take
+        together, at the moment when they need most. `max_queue`: turns
         that may wait for capacity (None: an eighth of the slots, at least two).
         `queue_timeout`: how long one may wait.
     """
@@ -39,6 +41,7 @@ class SchedulerConfig:
     max_start_wait: float = 0.15
     codec_ramp: tuple[int, ...] = (1, 1, 2, 4)
     utilisation: float = 0.7
+    kv_utilisation: float = 0.9
     max_queue: int | None = None
     queue_timeout: float = 2.0
 
@@ -56,7 +59,8 @@ class SchedulerConfig:
         _require(
             self.lead_cap >= self.reserve, f"lead_cap below reserve {self.reserve}", self.lead_cap
         )
-        _require(self.utilisation > 0, "utilisation must be positive", self.utilisation)
+        for name in ("utilisation", "kv_utilisation"):
+            _require(getattr(self, name) > 0, f"{name} must be positive", getattr(self, name))
         ramp = self.codec_ramp
         _require(
             len(ramp) > 0 and min(ramp) >= 1 and list(ramp) == sorted(ramp),

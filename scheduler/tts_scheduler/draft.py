@@ -12,6 +12,7 @@ from math import inf
 
 from tts_scheduler.config import SchedulerConfig
 from tts_scheduler.cost import StepCosts
+from tts_scheduler.page_planner import PagePlanner
 from tts_scheduler.plan import CodecRun, Decode, Layout, Prefill, StepPlan
 from tts_scheduler.policy import Policy, due, is_text_late, next_packet
 from tts_scheduler.ramp import codec_run, first_run
@@ -218,25 +219,31 @@ class Draft:
             chosen.pop()
 
     def add_starts(
-        self, starts: Iterable[Utterance], free_slots: Sequence[int], live: int | None
+        self,
+        starts: Iterable[Utterance],
+        free_slots: Sequence[int],
+        live: int | None,
+        pages: PagePlanner | None,
     ) -> None:
         """Prefills in order, as many as fit; the first that does not fit ends the list.
 
-        `live` rows speak already and are not to pay for it; None: let them pay.
+        `live` rows speak already and are not to pay for it; None: let them pay. `pages`: the
+        memory, if it has a limit.
         """
         config, costs = self._config, self._costs
         entered = []
         for row, slot in zip(starts, free_slots[: config.prefills_per_step], strict=False):
-            full_text = row.finished and row.layout is not Layout.STREAMING
-            layout = Layout.FULL_TEXT if full_text else Layout.STREAMING
-            text_tokens = row.received if full_text else 1
-            seconds = costs.prefill_row + costs.prefill_token * (row.prompt_tokens + text_tokens)
+            prefill = _prefill(row, slot)
+            tokens = row.prompt_tokens + prefill.text_tokens
+            seconds = costs.prefill_row + costs.prefill_token * tokens
             seconds += costs.codec_frame
             seconds += 0.0 if self._prefills else costs.prefill
             if live and not self._fits(seconds, live + len(self._prefills) + 1, row.lead_cap):
                 break
+            if pages is not None and not pages.start(prefill):
+                break
             self._seconds += seconds
-            self._prefills.append(Prefill(row.id, slot, row.prompt_tokens, text_tokens, layout))
+            self._prefills.append(prefill)
             entered.append(row)
         self._first_runs(entered, self._turn if live is None else self._pace)
 
@@ -284,3 +291,10 @@ class Draft:
         if not (decodes or self._prefills or self._codec):
             return None
         return StepPlan(tuple(self._prefills), decodes, (*self._codec, *codec))
+
+
+def _prefill(row: Utterance, slot: int) -> Prefill:
+    """How the row starts now: in the full-text layout if all of its text is there."""
+    if row.finished and row.layout is not Layout.STREAMING:
+        return Prefill(row.id, slot, row.prompt_tokens, row.received, Layout.FULL_TEXT)
+    return Prefill(row.id, slot, row.prompt_tokens, 1, Layout.STREAMING)

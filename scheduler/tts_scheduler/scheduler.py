@@ -9,19 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import inf
 
-from tts_scheduler.admission import Admission, Admitted, Queued, Turnover, admit
+from tts_scheduler.admission import Admission, AdmissionControl, Admitted, Queued
 from tts_scheduler.config import SchedulerConfig
 from tts_scheduler.cost import CostModel, Load
-from tts_scheduler.plan import Layout, Prefill, StepPlan, StepResult
+from tts_scheduler.kv_cache import KVCacheManager, KVCacheSize
+from tts_scheduler.plan import Layout, Prefill, StepPlan, StepResult, prompt_positions
 from tts_scheduler.planner import Planner
 from tts_scheduler.playback import Playback
-from tts_scheduler.policy import DEADLINE_ORDER, Policy, is_ahead, resume_at, start_at
+from tts_scheduler.policy import DEADLINE_ORDER, Policy, back_at, is_ahead, start_at
 from tts_scheduler.register import Register
 from tts_scheduler.utterance import Phase, Stats, Utterance
 
 
 class Scheduler:
     """Shares one engine among many listeners.
+
+    `kv_cache`: the engine's memory for keys and values, which is shared out by the page; None: it
+    has no limit.
 
     The caller's loop: hand over what came in, `expire`, `plan`; with a plan, do the step and
     `commit` it; without one, sleep until `next_wake` or until something comes in. An id names one
@@ -34,12 +38,14 @@ class Scheduler:
         config: SchedulerConfig,
         cost: CostModel | None = None,
         policy: Policy = DEADLINE_ORDER,
+        kv_cache: KVCacheSize | None = None,
     ) -> None:
         self.config = config
         self.cost = CostModel() if cost is None else cost
-        self._planner = Planner(config, self.cost, policy)
-        self._register = Register(config.slots)
-        self._turnover = Turnover(config.queue_timeout)
+        kv = None if kv_cache is None else KVCacheManager(config.slots, kv_cache)
+        self._planner = Planner(config, self.cost, policy, kv)
+        self._register = Register(config.slots, kv)
+        self._admission = AdmissionControl(config, self._register)
         self._opened = 0
         self._steps = 0
 
@@ -63,18 +69,15 @@ class Scheduler:
         listener still hears the previous turn. `lead_cap` and `min_start_tokens` replace the
         config's for this utterance; a cap below the reserve counts as the reserve. `text_needed`:
         text tokens that the prompt takes with frame 0, if there are so many; 0 and less: so many
-        further frames need no text of the caller's. Raises ValueError for an id in use.
+        further frames need no text of the caller's. Raises ValueError for an id in use, DoesNotFit
+        for a prompt that the engine's memory could not hold if there were nobody else.
         """
         if id in self._register.utterances:
             raise ValueError(f"utterance {id!r} is open already: an id names one utterance")
-        admission = self._admission()
-        if not isinstance(admission, Admitted | Queued):
-            return admission
-        config = self.config
-        self._opened += 1
+        config, kv = self.config, self._register.kv
         row = Utterance(
             id=id,
-            order=self._opened,
+            order=self._opened + 1,
             prompt_tokens=prompt_tokens,
             layout=Layout(layout),
             opened_at=now,
@@ -86,20 +89,29 @@ class Scheduler:
             playback=Playback(config.sample_rate, config.packet_samples, listener_free_at),
             text_needed=text_needed,
         )
-        if isinstance(admission, Queued):
-            self._register.enqueue(row)
-        else:
-            self._register.admit(row, now)
+        if kv is not None:
+            kv.size.check(prompt_positions(prompt_tokens, 1))
+        admission = self._admission.decide(row, self.capacity)
+        if isinstance(admission, Admitted | Queued):
+            self._opened += 1
+            if isinstance(admission, Queued):
+                self._register.enqueue(row)
+            else:
+                self._register.admit(row, now)
         return admission
 
     def append(self, id: str, text_tokens: int, now: float) -> None:
-        """More text came. Raises ValueError after `finish` and for a negative count."""
+        """More text came. Raises ValueError after `finish` and for a negative count, DoesNotFit for
+        text that is to be in the prompt and is too much for the engine's memory."""
         row = self._register.utterances.get(id)
         if row is None or text_tokens == 0:
             return
         if row.finished or text_tokens < 0:
             what = "after its text was finished" if row.finished else "less than nothing"
             raise ValueError(f"{text_tokens} text tokens for utterance {id!r}: {what}")
+        kv = self._register.kv
+        if kv is not None and row.layout is Layout.FULL_TEXT:
+            kv.size.check(row.full_positions + text_tokens)
         row.receive(text_tokens, now)
 
     def finish(self, id: str, now: float) -> bool:
@@ -108,6 +120,9 @@ class Scheduler:
         if row is None:
             return False
         row.finished = True
+        kv = self._register.kv
+        if kv is not None and row.layout is Layout.AUTO and not kv.size.fits(row.full_positions):
+            row.layout = Layout.STREAMING  # a token per frame, and not all of them in the prompt
         row.receive(0, now)
         if row.received == 0:
             self._end(row, now)
@@ -154,22 +169,15 @@ class Scheduler:
         return self._planner.plan(speaking, waiting, register.free_slots, now)
 
     def commit(self, plan: StepPlan, result: StepResult, now: float) -> None:
-        """The step `plan` was done. What was cancelled in the meantime is passed over.
-
-        Rows that the engine left out lose nothing and are planned again, after a pause that grows.
-        """
+        """The step `plan` was done. What was cancelled in the meantime is passed over."""
         register = self._register
         register.forget()
         self._steps += 1
-        left_out = result.left_out(plan)
-        if not left_out:  # with less in it than was planned, a step teaches nothing
+        if not plan.swaps:  # nobody knows what the copies took of its time
             self.cost.observe(Load.of(plan), result.seconds)
-        for id in left_out:
-            alone = register.utterances.get(id)
-            if alone is not None:
-                alone.note_left_out(now)
         for prefill in plan.prefills:
-            self._start(prefill, result, now)
+            self._start(prefill, result)
+        register.move_pages(plan)
         self._count(plan, result)
         for id, count in result.samples.items():
             self._deliver(id, count, id in result.ended, result.seconds, now)
@@ -186,9 +194,9 @@ class Scheduler:
         if self.plan(now) is not None:
             return now
         times = [start_at(row, self.config) for row in self._register.waiting.values()]
-        able = [row for row in self._register.speaking.values() if row.can_go_on]
-        times += [resume_at(row, self.config) for row in able if row.parked]
-        times += [row.retry_at for row in able]
+        for row in self._register.speaking.values():
+            if row.can_go_on:
+                times += back_at(row, self.config)
         wake = min((at for at in times if at > now), default=inf)
         if self._register.queue:
             wake = min(wake, max(now, self._queue_ends_at()))
@@ -231,24 +239,19 @@ class Scheduler:
 
     # Moves ----------------------------------------------------------------------------------
 
-    def _admission(self) -> Admission:
-        return admit(self.active, self.queued, self.capacity, self._turnover, self.config)
-
     def _queue_ends_at(self) -> float:
         return self._register.queue[0].opened_at + self.config.queue_timeout
 
     def _promote(self, now: float) -> None:
         """Admit from the queue, oldest first, while there is capacity."""
-        register = self._register
-        while register.queue and register.active < self.capacity:
-            register.admit(register.queue[0], now)
+        while (row := self._admission.next(self.capacity)) is not None:
+            self._register.admit(row, now)
 
-    def _start(self, prefill: Prefill, result: StepResult, now: float) -> None:
+    def _start(self, prefill: Prefill, result: StepResult) -> None:
         row = self._register.waiting.get(prefill.id)
         if row is None or prefill.id not in result.frames:
             return
-        row.left_out = 0
-        self._register.begin(row, prefill.slot)
+        self._register.begin(row, prefill)
         row.layout = prefill.layout
         row.frames = row.codec_pending = 1
         row.served = self._steps
@@ -262,7 +265,6 @@ class Scheduler:
                 row.frames += 1
                 row.codec_pending += 1
                 row.served = self._steps
-                row.left_out = 0
         for run in plan.codec:
             row = speaking.get(run.id)
             if row is not None and run.id in samples:
@@ -293,6 +295,5 @@ class Scheduler:
                 row.parked = is_ahead(row, now, config)
 
     def _end(self, row: Utterance, now: float) -> None:
-        if row.phase is not Phase.QUEUED:
-            self._turnover.note(now - row.admitted_at)
+        self._admission.note_end(row, now)
         self._register.end(row, now)

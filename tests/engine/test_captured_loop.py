@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from speaking import PARITY, absent
+from speaking import PARITY
 
 from realtime_tts.engine.captured_engine import CapturedEngine
 from realtime_tts.engine.guards import GuardConfig
@@ -47,11 +47,11 @@ def engine(kv_positions: int) -> CapturedEngine:
 
 
 def spoken(engine: CapturedEngine) -> tuple[dict[str, bytes], set[str]]:
-    """PCM of every turn, and who was left out at some time; one turn holds memory until the others
-    are over, and is interrupted then."""
+    """PCM of every turn, and who was swapped out at some time; one turn waits for text until the
+    others are over, and is interrupted then."""
     events: list[Event] = []
     over = threading.Event()
-    left_out: set[str] = set()
+    swapped: set[str] = set()
 
     def publish(new: list[Event]) -> None:
         events.extend(new)
@@ -61,14 +61,15 @@ def spoken(engine: CapturedEngine) -> tuple[dict[str, bytes], set[str]]:
     step = engine.step
 
     def watched(plan: StepPlan) -> StepOutput:
-        output = step(plan)
-        left_out.update(absent(plan, output))
-        return output
+        swapped.update(out.id for out in plan.swap_outs)
+        return step(plan)
 
     engine.step = watched  # type: ignore[method-assign]
-    config = SchedulerConfig(slots=TURNS, lead_cap=100.0, utilisation=100.0, max_queue=0)
+    config = SchedulerConfig(
+        slots=TURNS, lead_cap=100.0, utilisation=100.0, kv_utilisation=100.0, max_queue=0
+    )
     guards = GuardConfig(enabled=False)
-    loop = EngineLoop(engine, Scheduler(config), publish, guards=guards)
+    loop = EngineLoop(engine, Scheduler(config, kv_cache=engine.kv_cache), publish, guards=guards)
     thread = threading.Thread(target=loop.run)
     thread.start()
     loop.submit(Open("held", UtteranceSpec(seed=99)), Append("held", [5] * 12))
@@ -87,12 +88,12 @@ def spoken(engine: CapturedEngine) -> tuple[dict[str, bytes], set[str]]:
     for event in events:
         if isinstance(event, Audio) and event.id in sound:
             sound[event.id] += event.pcm
-    return sound, left_out
+    return sound, swapped
 
 
 def test_turns_wait_for_memory_and_none_is_lost() -> None:
     plenty, nobody = spoken(engine(700))
-    little, left_out = spoken(engine(96))
-    assert not nobody and left_out
+    little, swapped = spoken(engine(96))
+    assert not nobody and swapped
     assert {id: len(pcm) for id, pcm in plenty.items()} == dict.fromkeys(plenty, FRAMES * 3840)
     assert little == plenty

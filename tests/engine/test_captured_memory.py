@@ -1,0 +1,161 @@
+"""Too little memory for all, shared out by the real scheduler: rows are swapped out to host memory
+and in again, and say what they would have said undisturbed, code by code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+import torch
+from speaking import PARITY, SAMPLINGS, Utterance, same_speech, speak, speak_scheduled
+
+from realtime_tts.engine import captured_engine
+from realtime_tts.engine.captured_engine import CapturedEngine
+from realtime_tts.engine.interface import UtteranceSpec
+from realtime_tts.model import SpeechModel, load_model
+from realtime_tts.model.config import TransformerConfig
+from realtime_tts.model.paged_cache import PAGE_SIZE, PagedKVCache
+from realtime_tts.text.tokenizer import Qwen2Tokenizer
+from tts_scheduler import CodecRun, Decode, Layout, Prefill, Reservation, StepPlan, SwapIn, SwapOut
+
+TINY = PARITY / "tiny-custom_voice"
+SLOTS, FRAMES = 6, 40
+
+
+def paged(
+    config: TransformerConfig, slots: int, positions: int, device: torch.device, dtype: torch.dtype
+) -> PagedKVCache:
+    return PagedKVCache(config, slots, positions // PAGE_SIZE, device, dtype, positions=128)
+
+
+@pytest.fixture(params=["paged", "dense", pytest.param("cuda", marks=pytest.mark.gpu)])
+def model(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[SpeechModel]:
+    """On a CPU with what a GPU uses, pages, and with what a CPU uses."""
+    if request.param == "paged":
+        monkeypatch.setattr(captured_engine, "new_store", paged)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    found = load_model(TINY, device="cuda" if request.param == "cuda" else "cpu")
+    endless = replace(found.config.generation, min_frames=FRAMES + 1)
+    found.config = replace(found.config, generation=endless)
+    yield found
+    torch.set_num_threads(threads)
+
+
+def engine(model: SpeechModel, positions: int) -> CapturedEngine:
+    return CapturedEngine(
+        model, Qwen2Tokenizer.from_folder(TINY), name="tiny", slots=SLOTS, kv_positions=positions,
+        max_frames=FRAMES,
+    )  # fmt: skip
+
+
+def crowd() -> list[Utterance]:
+    return [
+        Utterance(
+            f"u{n}",
+            n,
+            [(37 * n + 11 * index) % 200 for index in range(3 + 5 * n)],
+            UtteranceSpec(seed=n, sampling=SAMPLINGS[n % len(SAMPLINGS)]),
+            Layout.FULL_TEXT if n % 3 == 2 else Layout.STREAMING,
+        )
+        for n in range(SLOTS)
+    ]
+
+
+def test_with_too_little_memory_nobody_is_lost_and_all_say_the_same(model: SpeechModel) -> None:
+    """Room for not quite two turns of six."""
+    plenty, little = crowd(), crowd()
+    plans = speak_scheduled(engine(model, 800), plenty)
+    assert not any(plan.swaps for plan in plans)
+    tight = engine(model, 112)
+    plans = speak_scheduled(tight, little)
+    assert sum(len(plan.swap_outs) for plan in plans) >= 2
+    assert not tight.swapped
+    assert {u.end for u in little} == {"max_length"}
+    same_speech(plenty, little)
+
+
+def test_rows_that_wait_for_text_give_way_to_those_who_speak(model: SpeechModel) -> None:
+    """Two rows hold memory that the third needs, and their text comes back much later."""
+
+    def rows() -> list[Utterance]:
+        late = lambda step: step < 120  # noqa: E731
+        return [
+            Utterance("a", 0, list(range(20)), waits=late),
+            Utterance("b", 1, list(range(20, 50)), waits=late),
+            *(Utterance(f"c{n}", n, [5, n], begins=20) for n in range(3)),
+        ]
+
+    plenty, little = rows(), rows()
+    speak_scheduled(engine(model, 800), plenty)
+    plans = speak_scheduled(engine(model, 112), little)
+    out = [out.id for plan in plans for out in plan.swap_outs]
+    assert {"a", "b"} & set(out)
+    assert {back.id for plan in plans for back in plan.swap_ins} >= set(out)
+    same_speech(plenty, little)
+
+
+def test_who_leaves_while_swapped_out_leaves_nothing_behind(model: SpeechModel) -> None:
+    each = engine(model, 112)
+    rows = crowd()
+    leaving = [
+        replace(u, id=f"l{u.id}", leaves=30 + 4 * n, codes=[], pieces=[])
+        for n, u in enumerate(rows)
+    ]
+    for utterance in rows:
+        utterance.begins = 70
+    plans = speak_scheduled(each, [*leaving, *rows])
+    assert any(plan.swap_outs for plan in plans)
+    assert not each.swapped and each.store.positions == 112
+    alone = crowd()
+    speak_scheduled(engine(model, 800), alone)
+    same_speech(alone, rows)
+
+
+def test_a_swap_by_hand_keeps_every_code(model: SpeechModel) -> None:
+    """Row a is swapped out in the middle, its pages are written to by row b, and it comes back into
+    other pages."""
+    calm = [Utterance(id, n, [7, n, 9], UtteranceSpec(seed=n)) for n, id in enumerate("ab")]
+    speak(engine(model, 800), calm, steps=60)
+    each, made = engine(model, 128), {"a": [], "b": []}  # type: ignore[var-annotated]
+    for id, n in (("a", 0), ("b", 1)):
+        each.open(id, UtteranceSpec(seed=n))
+        each.append(id, [7, n, 9])
+        each.finish(id)
+
+    def step(**plan: object) -> None:
+        for id, code in each.step(StepPlan(**plan)).frames.items():  # type: ignore[arg-type]
+            made[id].append(code)
+
+    def decode(id: str, **plan: object) -> None:
+        slot, frame = "ab".index(id), len(made[id])
+        runs = (CodecRun(id, slot, 1),)
+        step(decodes=(Decode(id, slot, frame),), codec=runs, **plan)
+
+    step(
+        prefills=(Prefill("a", 0, 9, 3, Layout.STREAMING),),
+        reservations=(Reservation("a", 0, 0, (1, 2, 3)),),
+    )
+    for _ in range(9):
+        decode("a")
+    step(
+        prefills=(Prefill("b", 1, 9, 3, Layout.STREAMING),),
+        swap_outs=(SwapOut("a", 0),),
+        reservations=(Reservation("b", 1, 0, (3, 2, 1)),),
+    )
+    for _ in range(20):
+        decode("b")
+    decode("a", reservations=(Reservation("a", 0, 0, (8, 4, 7)),), swap_ins=(SwapIn("a", 0),))
+    for _ in range(15):
+        decode("a")
+    for _ in range(5):
+        decode("b")
+    assert made["a"] == calm[0].codes[:26] and made["b"] == calm[1].codes[:26]
+
+
+def test_a_step_that_only_runs_the_codec_needs_no_pages(model: SpeechModel) -> None:
+    each = engine(model, 800)
+    plans = speak_scheduled(each, [Utterance("a", 0, [1, 2])])
+    flushes = [plan for plan in plans if plan.codec and not plan.rows]
+    assert not any(plan.reservations for plan in flushes)

@@ -59,7 +59,8 @@ def taught_scheduler(engine: Engine, config: SchedulerConfig, progress: Progress
 class ScriptedPages:
     """Pages for plans that are written by hand instead of by a scheduler: to warm up, to measure.
 
-    Rows never give theirs up. Nothing is added where memory has no limit.
+    Rows never give theirs up. Nothing is added where memory has no limit, and for rows that could
+    never fit, which the engine refuses.
     """
 
     def __init__(self, slots: int, size: KVCacheSize | None) -> None:
@@ -71,7 +72,8 @@ class ScriptedPages:
         if self._kv is None:
             return plan
         self._prompts.update((prefill.slot, prefill.positions) for prefill in plan.prefills)
-        wanted = [(work.id, work.slot, 0) for work in plan.prefills]
+        fits = self._kv.size.fits
+        wanted = [(work.id, work.slot, 0) for work in plan.prefills if fits(work.positions)]
         wanted += [(work.id, work.slot, work.frame) for work in plan.decodes]
         reservations = []
         for id, slot, frame in wanted:

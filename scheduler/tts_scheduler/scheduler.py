@@ -231,6 +231,12 @@ class Scheduler:
         return len(self._register.queue)
 
     @property
+    def pages_used(self) -> int:
+        """Pages of the KV cache that rows have; 0 where it has no limit."""
+        kv = self._register.kv
+        return 0 if kv is None else kv.size.pages - len(kv.free)
+
+    @property
     def capacity(self) -> int:
         """Utterances that may be active at once, by what has been learned about step times."""
         config = self.config

@@ -15,6 +15,7 @@ from random import Random
 from tts_scheduler.admission import Refused
 from tts_scheduler.config import SchedulerConfig
 from tts_scheduler.cost import CostModel
+from tts_scheduler.kv_cache import KVCacheSize
 from tts_scheduler.machine import AnyMachine
 from tts_scheduler.plan import StepPlan, StepResult
 from tts_scheduler.playback import Playback
@@ -84,6 +85,10 @@ class Outcome:
     """What the scheduler thought possible in the end."""
     peak: int = 0
     """Most turns active at once."""
+    swap_outs: int = 0
+    """Times that a row was preempted for want of memory."""
+    peak_pages: int = 0
+    """Most pages of the KV cache in use at once, where it has a limit."""
 
     def summary(self) -> Summary:
         """Figures over all turns."""
@@ -107,12 +112,14 @@ class Simulation:
         seed: int = 0,
         policy: Policy = DEADLINE_ORDER,
         cost: CostModel | None = None,
+        kv_cache: KVCacheSize | None = None,
         watch: Callable[[Simulation, StepPlan], None] | None = None,
     ) -> None:
         self.workload = workload
         self.machine = machine
         self.config = config
-        self.scheduler = Scheduler(config, machine.lesson() if cost is None else cost, policy)
+        cost = machine.lesson() if cost is None else cost
+        self.scheduler = Scheduler(config, cost, policy, kv_cache)
         self.now = 0.0
         self.outcome = Outcome()
         self.turns: dict[str, Turn] = {}
@@ -156,6 +163,8 @@ class Simulation:
         self.outcome.steps += 1
         self.outcome.peak = max(self.outcome.peak, self.scheduler.active)
         self.outcome.busy_seconds += seconds
+        self.outcome.swap_outs += len(plan.swap_outs)
+        self.outcome.peak_pages = max(self.outcome.peak_pages, self.scheduler.pages_used)
         if self._watch is not None:
             self._watch(self, plan)
 

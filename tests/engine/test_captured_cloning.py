@@ -120,7 +120,7 @@ def test_a_text_that_does_not_fit_behind_its_recording_is_refused(
 def test_a_clone_that_was_swapped_out_goes_on_where_it_was(voices: dict[str, Voice]) -> None:
     """Memory for not quite two such turns: one has to give way, and says the same later."""
     told = []
-    for positions in (256 * SLOTS, 176):
+    for positions in (256 * SLOTS, 160):
         found = engine(voices)
         each = CapturedEngine(
             found.model, tokenizer(), name="base", slots=2, kv_positions=positions,
@@ -131,5 +131,5 @@ def test_a_clone_that_was_swapped_out_goes_on_where_it_was(voices: dict[str, Voi
         ]
         told.append(rows)
         plans = speak_scheduled(each, rows)
-        assert any(plan.swap_outs for plan in plans) == (positions == 176)
+        assert any(plan.swap_outs for plan in plans) == (positions == 160)
     same_speech(*told)

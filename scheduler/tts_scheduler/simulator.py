@@ -15,7 +15,6 @@ from random import Random
 from tts_scheduler.admission import Refused
 from tts_scheduler.config import SchedulerConfig
 from tts_scheduler.cost import CostModel
-from tts_scheduler.kv_cache import KVCacheSize
 from tts_scheduler.machine import AnyMachine
 from tts_scheduler.plan import StepPlan, StepResult
 from tts_scheduler.playback import Playback
@@ -112,14 +111,13 @@ class Simulation:
         seed: int = 0,
         policy: Policy = DEADLINE_ORDER,
         cost: CostModel | None = None,
-        kv_cache: KVCacheSize | None = None,
         watch: Callable[[Simulation, StepPlan], None] | None = None,
     ) -> None:
         self.workload = workload
         self.machine = machine
         self.config = config
         cost = machine.lesson() if cost is None else cost
-        self.scheduler = Scheduler(config, cost, policy, kv_cache)
+        self.scheduler = Scheduler(config, cost, policy, machine.kv_cache)
         self.now = 0.0
         self.outcome = Outcome()
         self.turns: dict[str, Turn] = {}

@@ -27,7 +27,7 @@ class Engine:
     simulation: Simulation
 
     def __init__(self, memory: KVCacheSize) -> None:
-        self.memory = memory
+        self.memory = self.kv_cache = memory
         self.machine = Machine(COSTS)
         self.pages: dict[str, list[int]] = {}
         self.away: dict[str, int] = {}
@@ -47,6 +47,14 @@ class Engine:
         assert sorted([*owned, *kv.free]) == list(range(1, self.memory.pages + 1))
         self.follow(plan)
         return self.machine.seconds(plan, random)
+
+    def check_ahead(self) -> None:
+        """After a start, everyone in memory can speak for two seconds without anybody's pages."""
+        ahead = sum(
+            -(-(self.prompts[id] + self.simulation.turns[id].frames + 25) // 16)
+            for id in self.pages
+        )
+        assert ahead <= self.memory.pages
 
     def lesson(self) -> CostModel:
         """As `Machine.lesson`."""
@@ -69,6 +77,8 @@ class Engine:
         owned = [page for pages in self.pages.values() for page in pages]
         assert len(owned) == len(set(owned)) <= self.memory.pages
         self.prompts.update((prefill.id, prefill.positions) for prefill in plan.prefills)
+        if plan.prefills and not plan.swap_outs:
+            self.check_ahead()
         making = [(p.id, 0) for p in plan.prefills] + [(d.id, d.frame) for d in plan.decodes]
         for id, frame in making:
             assert id not in self.away
@@ -89,7 +99,7 @@ def run(
     engine = Engine(memory)
     config = SchedulerConfig(slots=64, **settings)  # type: ignore[arg-type]
     workload = Workload(sessions, turns=turns, feeds=feeds, barge_in=barge_in, tokens=tokens)
-    engine.simulation = Simulation(workload, engine, config, seed=seed, kv_cache=memory)
+    engine.simulation = Simulation(workload, engine, config, seed=seed)
     return engine.simulation.run(), engine
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from tts_scheduler.config import SchedulerConfig
 from tts_scheduler.kv_cache import KVCacheSize
-from tts_scheduler.register import Register
+from tts_scheduler.request_table import RequestTable
 from tts_scheduler.utterance import Phase, Utterance
 
 _SHORTEST_RETRY = 0.25
@@ -93,8 +93,8 @@ def peak_pages(rows: Iterable[Utterance], usual_frames: float, size: KVCacheSize
 class AdmissionControl:
     """Who may come in, by what is known of the turns before and of those that are live."""
 
-    def __init__(self, config: SchedulerConfig, register: Register) -> None:
-        self._config, self._register = config, register
+    def __init__(self, config: SchedulerConfig, requests: RequestTable) -> None:
+        self._config, self._requests = config, requests
         self._turnover = Turnover(config.queue_timeout)
         self._frames = UsualLength(_USUAL_SECONDS / config.frame_seconds)
         self._memory_is_full = False
@@ -102,27 +102,27 @@ class AdmissionControl:
 
     def decide(self, row: Utterance, capacity: int) -> Admission:
         """About a new turn, where `capacity` turns may be live. Nothing is kept of it."""
-        register = self._register
-        live, queued = register.active, len(register.queue)
+        requests = self._requests
+        live, queued = requests.active, len(requests.queue)
         return admit(live, queued, capacity, self._turnover, self._config, self.has_memory(row))
 
     def next(self, capacity: int) -> Utterance | None:
         """The first of the queue, if it may come in now."""
-        register = self._register
-        if self._memory_is_full or not register.queue or register.active >= capacity:
+        requests = self._requests
+        if self._memory_is_full or not requests.queue or requests.active >= capacity:
             return None
-        if self.has_memory(register.queue[0]):
-            return register.queue[0]
+        if self.has_memory(requests.queue[0]):
+            return requests.queue[0]
         self._memory_is_full = True
         return None
 
     def has_memory(self, row: Utterance) -> bool:
         """Its keys and values are expected to fit beside those of all live turns."""
-        register = self._register
-        if register.kv is None or not register.active:
+        requests = self._requests
+        if requests.kv is None or not requests.active:
             return True
-        size = register.kv.size
-        rows = (row, *register.waiting.values(), *register.speaking.values())
+        size = requests.kv.size
+        rows = (row, *requests.waiting.values(), *requests.speaking.values())
         usual = min(self._frames.mean, size.max_frames)
         return peak_pages(rows, usual, size) <= self._config.kv_utilisation * size.pages
 

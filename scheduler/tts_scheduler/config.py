@@ -19,7 +19,7 @@ class SchedulerConfig:
         `reserve`: a row with less lead than this is pressing. `yield_lead`: one with more than this
         stays out of steps that somebody without sound waits for. `min_start_tokens`,
         `max_start_wait`: text to wait for before the first frame, and for how long.
-        `codec_ramp`: frames per codec run, first run first; the last value repeats.
+        `codec_chunks`: frames per codec run, first run first; the last value repeats.
     Admission
         `utilisation`: share of a frame's duration that a full step may take. `kv_utilisation`:
         share of the engine's memory for keys and values that turns of the usual length may take
@@ -39,7 +39,7 @@ class SchedulerConfig:
     yield_lead: float = 2.0
     min_start_tokens: int = 2
     max_start_wait: float = 0.15
-    codec_ramp: tuple[int, ...] = (1, 1, 2, 4)
+    codec_chunks: tuple[int, ...] = (1, 1, 2, 4)
     utilisation: float = 0.7
     kv_utilisation: float = 0.9
     max_queue: int | None = None
@@ -61,11 +61,11 @@ class SchedulerConfig:
         )
         for name in ("utilisation", "kv_utilisation"):
             _require(getattr(self, name) > 0, f"{name} must be positive", getattr(self, name))
-        ramp = self.codec_ramp
+        schedule = self.codec_chunks
         _require(
-            len(ramp) > 0 and min(ramp) >= 1 and list(ramp) == sorted(ramp),
-            "codec_ramp must be frame counts of at least 1 that never shrink",
-            ramp,
+            len(schedule) > 0 and min(schedule) >= 1 and list(schedule) == sorted(schedule),
+            "codec_chunks must be frame counts of at least 1 that never shrink",
+            schedule,
         )
 
     @property

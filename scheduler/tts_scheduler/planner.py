@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+from tts_scheduler.batch_builder import BatchBuilder
 from tts_scheduler.config import SchedulerConfig
 from tts_scheduler.cost import CostModel
-from tts_scheduler.draft import Draft
 from tts_scheduler.kv_cache import KVCacheManager
 from tts_scheduler.page_planner import PagePlanner
 from tts_scheduler.plan import StepPlan
@@ -69,24 +69,24 @@ class Planner:
         pages: PagePlanner | None,
     ) -> StepPlan | None:
         if not (starts and free_slots):
-            return self._draft(ready, now, False).finished_plan()
-        draft = self._draft(ready, now, True)
+            return self._batch(ready, now, False).finished_plan()
+        batch = self._batch(ready, now, True)
         starts.sort(key=start_key)
         live = len(ready.rows) + len(ready.resting)
-        draft.add_starts(starts, free_slots, live if self.policy.protects else None, pages)
-        plan = draft.finished_plan()
+        batch.add_starts(starts, free_slots, live if self.policy.protects else None, pages)
+        plan = batch.finished_plan()
         if plan is None and ready.rows:  # all yielded to a start that does not fit: they need not
-            plan = self._draft(ready, now, False).finished_plan()
+            plan = self._batch(ready, now, False).finished_plan()
         return plan
 
-    def _draft(self, ready: _Ready, now: float, starting: bool) -> Draft:
+    def _batch(self, ready: _Ready, now: float, starting: bool) -> BatchBuilder:
         """The step without its starts; `starting`: somebody wants to start in it."""
         rows = ready.rows
         costs = self.cost.costs_at(min(len(rows), self.config.rows_per_step))
-        draft = Draft(self.config, costs, self.cost.caution, now, len(rows))
-        draft.rank(rows, self.policy)
-        draft.choose(ready.starved, ready.resting, self.policy.protects, starting)
-        return draft
+        batch = BatchBuilder(self.config, costs, self.cost.caution, now, len(rows))
+        batch.rank(rows, self.policy)
+        batch.choose(ready.starved, ready.resting, self.policy.protects, starting)
+        return batch
 
 
 def _sort_out(speaking: Iterable[Utterance], now: float, config: SchedulerConfig) -> _Ready:

@@ -139,7 +139,7 @@ def rest_seconds(config: SchedulerConfig) -> float:
 
     One codec run and one packet: less would put a row in and out of the batch at every frame.
     """
-    frames = config.codec_ramp[-1] * config.frame_samples
+    frames = config.codec_chunks[-1] * config.frame_samples
     return (frames + config.packet_samples) / config.sample_rate
 
 

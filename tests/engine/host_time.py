@@ -163,7 +163,7 @@ class Host:
         """Until all rows speak and have their lead."""
 
         def settled(plan: StepPlan) -> bool:
-            speaking = self.scheduler._register.speaking.values()
+            speaking = self.scheduler._requests.speaking.values()
             leads = [row.playback.lead(self.engine.now) for row in speaking]
             return len(leads) == self.rows and min(leads) > LEAD_SECONDS
 

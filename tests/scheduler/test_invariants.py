@@ -41,7 +41,7 @@ configs = st.builds(
     max_rows=st.sampled_from([None, 1, 2]),
     max_prefills=st.integers(1, 3),
     lead_cap=st.sampled_from([0.3, 0.5, 1.0, 3.0]),
-    codec_ramp=st.sampled_from([(1, 1, 2, 4), (1,), (2, 4), (4,)]),
+    codec_chunks=st.sampled_from([(1, 1, 2, 4), (1,), (2, 4), (4,)]),
     utilisation=st.sampled_from([0.3, 0.7, 5.0]),
     max_queue=st.integers(0, 3),
     queue_timeout=st.sampled_from([0.2, 2.0]),
@@ -70,13 +70,13 @@ def snapshot(scheduler: Scheduler) -> object:
         own = [getattr(utterance, f.name) for f in fields(utterance) if f.name != "playback"]
         return (*own, *(getattr(playback, name) for name in playback.__slots__))
 
-    kv = scheduler._register.kv
+    kv = scheduler._requests.kv
     return (
-        [row(utterance) for utterance in scheduler._register.utterances.values()],
-        list(scheduler._register.waiting),
-        list(scheduler._register.speaking),
-        [utterance.id for utterance in scheduler._register.queue],
-        list(scheduler._register.free_slots),
+        [row(utterance) for utterance in scheduler._requests.utterances.values()],
+        list(scheduler._requests.waiting),
+        list(scheduler._requests.speaking),
+        [utterance.id for utterance in scheduler._requests.queue],
+        list(scheduler._requests.free_slots),
         [list(table) for table in kv._tables] if kv else [],
         list(kv.free) if kv else [],
         scheduler.cost.costs,
@@ -176,7 +176,7 @@ class World(RuleBasedStateMachine):
     def report(self, data: st.DataObject, ahead: float) -> None:
         """A listener whose clock runs a little fast."""
         id = data.draw(st.sampled_from(sorted(self.live)))
-        playback = self.scheduler._register.utterances[id].playback
+        playback = self.scheduler._requests.utterances[id].playback
         heard = playback.sent_seconds - playback.lead(self.now)
         self.scheduler.played(id, max(0.0, heard) + ahead, self.now)
 
@@ -200,7 +200,7 @@ class World(RuleBasedStateMachine):
             assert not self._can_expire(early), "overslept"
         self.now = wake
         something = self.scheduler.plan(wake) is not None or self._can_expire(wake)
-        lacking = any(row.swapped for row in self.scheduler._register.speaking.values())
+        lacking = any(row.swapped for row in self.scheduler._requests.speaking.values())
         assert something or lacking, "woken for nothing"
         self._expire()
 
@@ -291,7 +291,7 @@ class World(RuleBasedStateMachine):
             assert known.prompt + known.frames <= room, f"{id} came back without all its pages"
 
     def _check_codec(self, plan: StepPlan) -> None:
-        most = max(2, self.config.codec_ramp[-1])
+        most = max(2, self.config.codec_chunks[-1])
         making = {p.id for p in plan.prefills} | {d.id for d in plan.decodes}
         runs = {run.id: run.frames for run in plan.codec}
         assert len(runs) == len(plan.codec)
@@ -305,8 +305,8 @@ class World(RuleBasedStateMachine):
                 assert runs[id] == known.pending + 1, "held with sound left to give"
 
     def _check_leads(self) -> None:
-        run = max(2, self.config.codec_ramp[-1]) * self.config.frame_seconds
-        for id, row in self.scheduler._register.speaking.items():
+        run = max(2, self.config.codec_chunks[-1]) * self.config.frame_seconds
+        for id, row in self.scheduler._requests.speaking.items():
             busy = (row.listener_free_at or 0.0) - self.now  # the turn before counts as lead too
             limit = max(row.lead_cap, busy) + run
             assert row.playback.lead(self.now) <= limit + 1e-9, f"{id} is too far ahead"
@@ -316,7 +316,7 @@ class World(RuleBasedStateMachine):
         if not hasattr(self, "scheduler"):
             return
         assert all(times == 1 for times in self.ends.values())
-        assert set(self.live) == set(self.scheduler._register.utterances)
+        assert set(self.live) == set(self.scheduler._requests.utterances)
         assert len(self.live) == self.scheduler.active + self.scheduler.queued
         assert self.opened == len(self.live) + len(self.ends)
 
@@ -324,8 +324,8 @@ class World(RuleBasedStateMachine):
     def every_slot_has_one_owner_or_none(self) -> None:
         if not hasattr(self, "scheduler"):
             return
-        owned = [row.slot for row in self.scheduler._register.speaking.values()]
-        assert sorted(owned + self.scheduler._register.free_slots) == list(range(self.config.slots))
+        owned = [row.slot for row in self.scheduler._requests.speaking.values()]
+        assert sorted(owned + self.scheduler._requests.free_slots) == list(range(self.config.slots))
         assert sorted(owned) == sorted(k.slot for k in self.live.values() if k.slot is not None)
 
     @invariant()
@@ -336,14 +336,14 @@ class World(RuleBasedStateMachine):
         assert self.scheduler.queued <= self.config.queue_length
         if not self.scheduler.queued or self.scheduler.active >= self.scheduler.capacity:
             return
-        admission, first = self.scheduler._admission, self.scheduler._register.queue[0]
+        admission, first = self.scheduler._admission, self.scheduler._requests.queue[0]
         assert admission._memory_is_full or not admission.has_memory(first)
 
     @invariant()
     def every_page_is_free_or_known_to_be_somebodys(self) -> None:
         if not hasattr(self, "scheduler") or self.memory is None:
             return
-        kv = self.scheduler._register.kv
+        kv = self.scheduler._requests.kv
         assert kv is not None
         owned = [page for known in self.live.values() for page in known.pages]
         assert sorted([*owned, *kv.free]) == list(range(1, self.memory.pages + 1))
@@ -355,8 +355,8 @@ class World(RuleBasedStateMachine):
                 self._cancel(id)
             assert sorted(self.ends) == sorted(f"u{i}" for i in range(self.opened))
             assert all(times == 1 for times in self.ends.values())
-            assert self.scheduler._register.free_slots == list(range(self.config.slots))
-            kv = self.scheduler._register.kv
+            assert self.scheduler._requests.free_slots == list(range(self.config.slots))
+            kv = self.scheduler._requests.kv
             assert kv is None or len(kv.free) == kv.size.pages
             assert self.scheduler.plan(self.now) is None
             assert self.scheduler.next_wake(self.now) is None
@@ -393,7 +393,7 @@ class World(RuleBasedStateMachine):
         self.ends[id] += 1
 
     def _can_expire(self, now: float) -> bool:
-        queue = self.scheduler._register.queue
+        queue = self.scheduler._requests.queue
         return bool(queue) and queue[0].opened_at + self.config.queue_timeout <= now
 
     def _expire(self) -> None:

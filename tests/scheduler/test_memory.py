@@ -44,7 +44,7 @@ def rig_of(make_rig: MakeRig) -> MakeRig:
 
 
 def row(rig: Any, id: str) -> Utterance:
-    found: Utterance = rig.scheduler._register.utterances[id]
+    found: Utterance = rig.scheduler._requests.utterances[id]
     return found
 
 
@@ -62,11 +62,11 @@ def speaking(rig: Any, ids: str) -> None:
 
 def lacking(rig: Any, id: str, seconds: float) -> None:
     """No page is free, its next frame needs one, and its listener has `seconds` to hear."""
-    kv = rig.scheduler._register.kv
+    kv = rig.scheduler._requests.kv
     found = row(rig, id)
     found.prompt_positions = kv.capacity(found.slot) + 1
     found.frame_limit = 0
-    other = next(r for r in rig.scheduler._register.speaking.values() if r is not found)
+    other = next(r for r in rig.scheduler._requests.speaking.values() if r is not found)
     kv.reserve([Reservation("x", other.slot, len(kv.table(other.slot)), tuple(kv.free))])
     lead(rig, id, seconds)
 
@@ -82,7 +82,7 @@ def test_a_prompt_and_every_frame_has_its_page(rig_of: MakeRig) -> None:
         plan = rig.steps(1)[0]
         pages += sum(len(r.pages) for r in plan.reservations)
         assert pages == -(-(12 + 3 + 2 + frame) // PAGE)
-    assert rig.ended == ["a"] and len(rig.scheduler._register.kv.free) == 8
+    assert rig.ended == ["a"] and len(rig.scheduler._requests.kv.free) == 8
 
 
 def test_an_interrupt_frees_pages_at_once(rig_of: MakeRig) -> None:
@@ -90,10 +90,10 @@ def test_an_interrupt_frees_pages_at_once(rig_of: MakeRig) -> None:
     for id in "ab":
         rig.open(id, 3, prompt_tokens=20, layout=Layout.STREAMING)
     rig.step()
-    held = len(rig.scheduler._register.kv.table(row(rig, "a").slot))
-    free = len(rig.scheduler._register.kv.free)
+    held = len(rig.scheduler._requests.kv.table(row(rig, "a").slot))
+    free = len(rig.scheduler._requests.kv.free)
     rig.scheduler.cancel("a", rig.now)
-    assert held == 2 and len(rig.scheduler._register.kv.free) == free + held
+    assert held == 2 and len(rig.scheduler._requests.kv.free) == free + held
 
 
 def test_who_is_interrupted_during_a_step_gets_none_of_its_pages(rig_of: MakeRig) -> None:
@@ -103,7 +103,7 @@ def test_who_is_interrupted_during_a_step_gets_none_of_its_pages(rig_of: MakeRig
     assert plan.reservations
     rig.scheduler.cancel("a", rig.now)
     rig.scheduler.commit(plan, rig.execute(plan), rig.now)
-    assert sorted(rig.scheduler._register.kv.free) == list(range(1, 9))
+    assert sorted(rig.scheduler._requests.kv.free) == list(range(1, 9))
 
 
 # Preemption -------------------------------------------------------------------------------------

@@ -42,7 +42,7 @@ class Engine:
             for id in kept.keys() - alive:
                 del kept[id]
         owned = [page for pages in self.pages.values() for page in pages]
-        kv = self.simulation.scheduler._register.kv
+        kv = self.simulation.scheduler._requests.kv
         assert kv is not None
         assert sorted([*owned, *kv.free]) == list(range(1, self.memory.pages + 1))
         self.follow(plan)

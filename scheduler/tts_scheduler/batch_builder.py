@@ -1,4 +1,4 @@
-"""A plan in the making: who is in the step, and how long it may last.
+"""BatchBuilder: who is in the step, and how long it may last.
 
 A listener's playback deadline is kept by arithmetic over predicted durations: `_latest_end` says
 how long the coming step may last before it costs somebody a packet that could have been in time.
@@ -10,12 +10,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
 
+from tts_scheduler.codec_chunks import codec_run, first_run
 from tts_scheduler.config import SchedulerConfig
 from tts_scheduler.cost import StepCosts
 from tts_scheduler.page_planner import PagePlanner
 from tts_scheduler.plan import CodecRun, Decode, Layout, Prefill, StepPlan
 from tts_scheduler.policy import Policy, due, is_text_late, next_packet
-from tts_scheduler.ramp import codec_run, first_run
 from tts_scheduler.utterance import Utterance
 
 
@@ -35,7 +35,7 @@ class _Row:
     codec: int = 0
 
 
-class Draft:
+class BatchBuilder:
     """A plan in the making. Predicted seconds are cautious ones throughout."""
 
     __slots__ = (
@@ -81,7 +81,7 @@ class Draft:
         self._codec: list[CodecRun] = []
         self._prefills: list[Prefill] = []
         self._seconds = self._costs.base
-        """Duration of the step as drafted so far."""
+        """Duration of the step as far as it is planned."""
         self._latest = inf
         self._overloaded = False
         """Somebody on air cannot be in time: no moment to start somebody else."""

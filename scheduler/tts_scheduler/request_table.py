@@ -1,4 +1,4 @@
-"""Register: who is where. Every utterance that is not over, by phase, and who owns which slot."""
+"""RequestTable: every utterance that is not over, by phase, and who owns which slot and pages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tts_scheduler.plan import Prefill, StepPlan
 from tts_scheduler.utterance import Phase, Stats, Utterance
 
 
-class Register:
+class RequestTable:
     """`utterances` has all by id; each is also in `queue`, `waiting` or `speaking`, as its phase
     says. `free_slots` ascends. `kv` has the slots' pages; None: memory without a limit. Read them
     freely; whoever moves comes through the methods."""
@@ -28,6 +28,15 @@ class Register:
     def active(self) -> int:
         """Admitted utterances that are not over."""
         return len(self.waiting) + len(self.speaking)
+
+    def fits(self, prompt_positions: int) -> bool:
+        """The memory could hold such a prompt and its speech, if there were nobody else."""
+        return self.kv is None or self.kv.size.fits(prompt_positions)
+
+    def check_memory(self, prompt_positions: int) -> None:
+        """Raises DoesNotFit for a prompt that does not fit."""
+        if self.kv is not None:
+            self.kv.size.check(prompt_positions)
 
     def enqueue(self, row: Utterance) -> None:
         """A new utterance waits for capacity."""

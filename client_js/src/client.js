@@ -11,7 +11,7 @@ const LONGEST_WAIT_MS = 8_000;
 
 /** @typedef {internal.Opener<Connection>} Opener */
 
-/** A session with a server; after a loss, the next one. @implements {api.RealtimeTTS} */
+/** @implements {api.RealtimeTTS} */
 export class RealtimeTTS {
   #open;
   #options;

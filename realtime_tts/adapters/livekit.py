@@ -22,8 +22,7 @@ from livekit.agents import (
     utils,
 )
 
-from realtime_tts.adapters.livekit_attempt import Attempt
-from realtime_tts.adapters.livekit_errors import api_error
+from realtime_tts.adapters.livekit_attempt import Attempt, api_error
 from realtime_tts.adapters.session_pool import Session, SessionPool
 from realtime_tts.adapters.utterance import may_go_on
 from realtime_tts.client import DEFAULT_SERVER, SessionOptions, TurnResult

@@ -5,11 +5,20 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from livekit.agents import tts, utils
+from livekit.agents import APIConnectionError, APIError, APIStatusError, APITimeoutError, tts, utils
 from livekit.agents.voice.io import TimedString
 
 from realtime_tts.adapters.session_pool import Session
 from realtime_tts.client import Speech, TextSource, TurnResult
+from realtime_tts.client.handshake import is_final
+from realtime_tts.errors import (
+    ConnectionLost,
+    HandshakeRefused,
+    OverloadedError,
+    RealtimeTTSError,
+    RequestError,
+    TurnError,
+)
 from realtime_tts.protocol.messages import SAMPLE_RATE
 
 log = logging.getLogger(__name__)
@@ -98,3 +107,26 @@ class Attempt:
     def _wait_on(self) -> None:
         if self._text_ended:
             self._deadline.reschedule(asyncio.get_running_loop().time() + self._timeout)
+
+
+def api_error(error: RealtimeTTSError) -> APIError:
+    """The framework's error, by whose `retryable` it tries again or turns to another TTS."""
+    message = str(error)
+    match error:
+        case OverloadedError():
+            body = {"code": error.code, "retry_after": error.retry_after}
+            return APIStatusError(message, status_code=503, body=body, retryable=True)
+        case HandshakeRefused(status=0) if isinstance(error.__cause__, TimeoutError):
+            return APITimeoutError(message)
+        case HandshakeRefused(status=0) | ConnectionLost():
+            return APIConnectionError(message)
+        case HandshakeRefused():
+            retryable = not is_final(error)
+            return APIStatusError(message, status_code=error.status, retryable=retryable)
+        case TurnError():
+            status, again = (500, True) if error.server_retryable else (400, False)
+            body = {"code": error.server_code}
+            return APIStatusError(message, status_code=status, body=body, retryable=again)
+        case RequestError():
+            return APIStatusError(message, status_code=400, retryable=False)
+    return APIError(message, retryable=error.retryable)

@@ -35,8 +35,7 @@ try:
     from pipecat.transcriptions.language import Language
     from pipecat.utils.tracing.service_decorators import traced_tts
 
-    from realtime_tts.adapters.pipecat_audio import Resampler
-    from realtime_tts.adapters.pipecat_contexts import ContextService
+    from realtime_tts.adapters.pipecat_contexts import ContextService, Resampler
     from realtime_tts.adapters.pipecat_settings import (
         RealtimeTTSSettings,
         server_language,
@@ -113,9 +112,12 @@ class RealtimeTTSService(ContextService):
 
         def client(options: dict[str, Any]) -> RealtimeTTS:
             return RealtimeTTS(
-                server, api_key=api_key, backoff=backoff,
-                word_times="on" if word_times else "off", **options,
-            )  # fmt: skip
+                server,
+                api_key=api_key,
+                backoff=backoff,
+                word_times="on" if word_times else "off",
+                **options,
+            )
 
         super().__init__(
             Link(client, session_options(initial), backoff.give_up_after),

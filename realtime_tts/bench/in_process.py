@@ -39,7 +39,7 @@ _UNPACED_LEAD_MS = 30_000  # what a server allows by default
 
 
 class EngineTarget:
-    """A loaded engine. A `Target`; made by `engine_target`."""
+    """The `Target` that is an engine loaded in this process. Made by `engine_target`."""
 
     local = True
 
@@ -90,7 +90,7 @@ async def engine_target(
 
 
 class EngineSession:
-    """One listener. A `Session`."""
+    """The `Session` of one listener, who hears an engine in this process."""
 
     def __init__(
         self, host: EngineHost, settings: SessionSettings, ids: itertools.count[int]
@@ -139,7 +139,7 @@ class _Listening:
                 self._finish("complete")  # nothing to speak
 
     async def _wait(self, due: float) -> None:
-        """Until `due`, and meanwhile release text that was held back for long enough."""
+        """Wait until `due`, and meanwhile release text that was held back for long enough."""
         while (now := clock()) < due:
             deadline = self._turn.text_deadline()
             await asyncio.sleep(max(0.0, min(due, deadline or due) - now))
@@ -182,7 +182,12 @@ class _Listening:
         stats = self._turn.stats()
         if self._seen.error is None:
             self._seen.result = TurnResult(
-                self._turn.turn_id, reason, stats.samples, stats.ttfa_ms, stats.underruns,
-                stats.held_ms, self._seen.text_chars,
-            )  # fmt: skip
+                self._turn.turn_id,
+                reason,
+                stats.samples,
+                stats.ttfa_ms,
+                stats.underruns,
+                stats.held_ms,
+                self._seen.text_chars,
+            )
         self._over.set()

@@ -89,7 +89,7 @@ def _on_server(arguments: argparse.Namespace, recording: bytes) -> dict[str, Any
 
 
 def _here(arguments: argparse.Namespace, recording: bytes) -> dict[str, Any]:
-    """The same as the server's worker does, in this process."""
+    """Do in this process what the server's voice worker does: check, decode, encode, write."""
     from realtime_tts.engine.settings import EngineConfig
     from realtime_tts.voices.audio import decode
     from realtime_tts.voices.form import NewVoice

@@ -108,7 +108,7 @@ def _session_audio(audio_format: AudioFormat, output: str | None) -> AudioOption
 
 
 class _Saying:
-    """One text on its way to a listener."""
+    """One text while it is spoken to a listener."""
 
     def __init__(
         self,

@@ -42,8 +42,8 @@ def _add_model_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--random-weights",
         choices=("1.7B", "0.6B", "demo"),
-        help="in place of a model: its dimensions with weights nobody trained, to measure a "
-        "machine; every turn has --max-frames frames (default: 64) of noise",
+        help="an untrained model with the dimensions of this release, to measure a machine; "
+        "every turn has --max-frames frames (default: 64) of noise",
     )
     group.add_argument(
         "--dtype",

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
+import shlex
+from collections.abc import Sequence
 from typing import Any, cast
 
 from realtime_tts.client import DEFAULT_SERVER, SessionOptions
@@ -74,3 +77,11 @@ def session_options(arguments: argparse.Namespace) -> SessionOptions:
 def _given(arguments: argparse.Namespace, *names: str) -> dict[str, Any]:
     values = {name: getattr(arguments, name) for name in names}
     return {name: value for name, value in values.items() if value is not None}
+
+
+_KEY = re.compile(r"(--ap\S*?[ =]+)('[^']*'|[^\s']+)")
+
+
+def shown_command(words: Sequence[str]) -> str:
+    """What was typed, without keys: they do not belong into a file that is passed around."""
+    return _KEY.sub(r"\1***", shlex.join(["realtime-tts", *words]))

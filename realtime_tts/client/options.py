@@ -88,7 +88,7 @@ def session_start(options: Mapping[str, Any]) -> SessionStart:
 
 
 def merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
-    """`first` overlaid by `second`; `sampling` field by field, as the server does."""
+    """Overlay `first` with `second`, and `sampling` field by field, as the server does."""
     result = dict(first)
     for name, value in second.items():
         old = result.get(name)

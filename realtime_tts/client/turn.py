@@ -25,7 +25,7 @@ from realtime_tts.protocol.settings import AudioSettings
 T = TypeVar("T")
 
 _BYTES_PER_CHAR = 8
-"""More than any character takes in JSON: a text of max_message_bytes / 8 always fits a message."""
+"""No character takes more in JSON, so a text of max_message_bytes / 8 always fits a message."""
 
 
 class Turn:
@@ -158,7 +158,7 @@ class Turn:
             await self._tell(Flush(turn_id=self.turn_id))
 
     async def end(self) -> None:
-        """No more text. A turn without any text is over at once. Idempotent."""
+        """Say that no more text comes. A turn without any text is over at once. Idempotent."""
         if self._ended or self._stopped:
             return
         self._ended = True

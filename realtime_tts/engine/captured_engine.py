@@ -22,8 +22,7 @@ from realtime_tts.engine.captured_sound import StepSound
 from realtime_tts.engine.captured_steps import CapturedSteps, Filling
 from realtime_tts.engine.interface import MeasuredStep, Progress, RowError, StepOutput
 from realtime_tts.engine.model_engine import ModelEngine
-from realtime_tts.engine.opening import Opening
-from realtime_tts.engine.prefixes import PrefixCache
+from realtime_tts.engine.opening import Opening, PrefixCache
 from realtime_tts.engine.spoken_as import no_voices
 from realtime_tts.engine.warm_up import warm_up
 from realtime_tts.errors import ConfigError, NumericsError, RequestError

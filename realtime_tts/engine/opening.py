@@ -7,7 +7,8 @@ whose opening is stored eats its text like every other, and its first frame is n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from torch import Tensor
@@ -56,7 +57,7 @@ class Opening:
 
     @property
     def positions(self) -> int:
-        """Of the whole prompt, that of frame 0 included."""
+        """The positions of the whole prompt, that of frame 0 included."""
         return self.head_length + self.stored + 1
 
     @property
@@ -84,3 +85,33 @@ def _codes(head: PromptSpec) -> Tensor | None:
 
 def _transcript(head: PromptSpec) -> tuple[int, ...]:
     return () if head.reference is None else head.reference.text_ids
+
+
+class PrefixCache:
+    """Keeps the keys and values of prompt heads: every utterance of a voice begins with the same.
+
+    The heads used last are kept, up to `positions` in all: [layers, 2, kv_heads, n, D] by key.
+    """
+
+    def __init__(self, positions: int) -> None:
+        self._positions, self._used = positions, 0
+        self._kept: OrderedDict[Hashable, Tensor] = OrderedDict()
+
+    def get(self, key: Hashable) -> Tensor | None:
+        """What was kept for `key`, if anything is; it counts as used now."""
+        kv = self._kept.get(key)
+        if kv is not None:
+            self._kept.move_to_end(key)
+        return kv
+
+    def put(self, key: Hashable, kv: Tensor) -> None:
+        """Keep `kv`, and as many of the others as there is room for; one that is too long for all
+        the room is not kept."""
+        length = kv.shape[3]
+        if key in self._kept or length > self._positions:
+            return
+        self._kept[key] = kv
+        self._used += length
+        while self._used > self._positions:
+            _, oldest = self._kept.popitem(last=False)
+            self._used -= oldest.shape[3]

@@ -37,8 +37,7 @@ from realtime_tts.model.codec import CodecDecoder
 from realtime_tts.model.codec_state import CodecState
 from realtime_tts.model.config import GenerationDefaults, ModelConfig, Variant
 from realtime_tts.model.prompt import Prompt, PromptBuilder, PromptSpec
-from realtime_tts.model.reference import Reference, to_reference
-from realtime_tts.model.reference_sound import ReferenceSound
+from realtime_tts.model.reference import Reference, ReferenceSound, to_reference
 from realtime_tts.model.sampling import Sampling, SamplingState
 from realtime_tts.model.speech_model import Frame, SpeechModel, SpeechState, load_model
 from realtime_tts.model.state import KVCache, SlotKVCache

@@ -119,7 +119,7 @@ class GenerationDefaults:
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig:
-    """All of a checkpoint's configuration."""
+    """The whole configuration of a checkpoint."""
 
     variant: Variant
     size: str
@@ -129,7 +129,7 @@ class ModelConfig:
     text: TextIds
     generation: GenerationDefaults
     text_normalization: bool = False
-    """It misreads digits and abbreviations: a server is to spell them out."""
+    """Whether it misreads digits and abbreviations, so that a server is to spell them out."""
 
     @property
     def family(self) -> str:

@@ -18,7 +18,7 @@ from realtime_tts.errors import EngineError, RealtimeTTSError
 from realtime_tts.logs import event as log_event
 from realtime_tts.metrics import Metrics
 from realtime_tts.server.rounds import Rounds
-from realtime_tts.text.pace import Paces
+from realtime_tts.text.speech_rate import SpeechRates
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 
 log = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ class EngineHost:
         self._load_tokenizer = load_tokenizer
         self._metrics = metrics
         self._stall_seconds = stall_seconds
-        self.paces = Paces()
+        self.paces = SpeechRates()
         self._tokenizers: dict[str, Qwen2Tokenizer] = {}
         self._handlers: dict[str, EventHandler] = {}
         self._outgoing: list[Command] = []

@@ -11,7 +11,7 @@ _SHORTEST_FENCE = 3
 
 
 def heading(text: str, ended: bool) -> Step:
-    """`## Title`, but not `#1` or `#tag`."""
+    """The mark of a heading: `## Title`, but not `#1` or `#tag`."""
     level = run_length(text, "#")
     if level == len(text):
         return 0 if ended else None
@@ -19,14 +19,14 @@ def heading(text: str, ended: bool) -> Step:
 
 
 def bullet(text: str, ended: bool) -> Step:
-    """`- item`, but not `-5` or `**bold**`."""
+    """The mark of a list: `- item`, but not `-5` or `**bold**`."""
     if len(text) == 1:
         return 0 if ended else None
     return 1 if text[1] in " \t\n" else 0
 
 
 def check_box(text: str, ended: bool) -> Step:
-    """`[x] ` after a list mark."""
+    """A check box, `[x] `, behind the mark of a list."""
     box = starts_with(text, ended, ("[ ] ", "[x] "))
     return None if box is None else len(box)
 
@@ -42,7 +42,7 @@ def rule(text: str, ended: bool) -> Step:
 
 
 def quote(text: str, ended: bool) -> Step:
-    """`> quoted`, but not `>= 5` or `>5`."""
+    """The mark of a quotation: `> quoted`, but not `>= 5` or `>5`."""
     if len(text) == 1:
         return 1 if ended else None
     return 0 if text[1] == "=" or text[1].isdigit() else 1

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from enum import Enum
 
 from realtime_tts.text import line_marks
-from realtime_tts.text.addresses import AddressReader
 from realtime_tts.text.characters import (
     EMOJI,
     EMOJI_PATTERN,
@@ -22,7 +21,7 @@ from realtime_tts.text.characters import (
     is_word_character,
 )
 from realtime_tts.text.emphasis import Emphasis
-from realtime_tts.text.links import LinkReader
+from realtime_tts.text.links import AddressReader, LinkReader
 from realtime_tts.text.marks import Step, run_length, starts_with
 from realtime_tts.text.speech_writer import Gap, SpeechWriter
 

@@ -26,7 +26,7 @@ def starts_with(text: str, ended: bool, words: tuple[str, ...]) -> str | None:
 
 
 def closing_bracket(text: str) -> Step:
-    """Index of the bracket, in the same line, that closes the one at the beginning."""
+    """Find the index of the bracket, in the same line, that closes the one at the beginning."""
     depth = 0
     escaped = False
     for index, char in enumerate(text):

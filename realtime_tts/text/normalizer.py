@@ -65,7 +65,10 @@ class SpeechNormalizer:
     def feed(
         self, pieces: list[Piece], now: float, since: float | None = None
     ) -> list[Piece | Break]:
-        """`since`: when this text, or text before it, began to wait in an earlier stage."""
+        """Take text; give what can be spoken now.
+
+        `since`: when this text, or text before it, began to wait in an earlier stage.
+        """
         self._release_if_due(now)
         if pieces:
             before = len(self._held)

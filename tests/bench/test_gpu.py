@@ -1,6 +1,6 @@
 import pytest
 
-from realtime_tts.bench.gpu import Gpu, gpus, names, parse
+from realtime_tts.bench.machine import Gpu, gpus, names, parse
 
 
 def test_the_drivers_table_is_read() -> None:

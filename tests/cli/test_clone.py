@@ -8,7 +8,6 @@ import threading
 from pathlib import Path
 
 import pytest
-import recordings
 
 from realtime_tts.cli import main
 from realtime_tts.cli.failures import ExitStatus
@@ -16,6 +15,7 @@ from realtime_tts.client.voices import VoiceClient
 from realtime_tts.errors import ConfigError, HandshakeRefused, RequestError
 from realtime_tts.voices.maker import load_fake
 from realtime_tts.voices.registry import Registry
+from tests.voices import recordings
 
 
 @pytest.fixture

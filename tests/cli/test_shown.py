@@ -1,6 +1,6 @@
 import pytest
 
-from realtime_tts.cli.shown import shown_command
+from realtime_tts.cli.session_arguments import shown_command
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,12 @@ class Peer:
             await self.socket.send(number.to_bytes(2, "little") * size)
 
     async def interrupted(self, turn_id: str, **report: Any) -> None:
-        fields = {"samples_sent": 0, "played_ms": 0.0, "text_spoken": "", "text_remaining": ""}
+        fields: dict[str, Any] = {
+            "samples_sent": 0,
+            "played_ms": 0.0,
+            "text_spoken": "",
+            "text_remaining": "",
+        }
         await self.send(TurnInterrupted(turn_id=turn_id, **(fields | report)))
 
     async def done(self, turn_id: str, reason: str = "complete", samples: int = 0) -> None:

@@ -26,6 +26,8 @@ from realtime_tts.server.run import RunningServer, running
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tts_scheduler import SchedulerConfig
 
+pytestmark = pytest.mark.slow  # real servers
+
 TEXT = "The tide is coming in, and the boats are going home."
 QUICK = Backoff(first=0.02, longest=0.1, give_up_after=10.0)
 

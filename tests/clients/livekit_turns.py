@@ -11,8 +11,9 @@ import pytest
 from livekit.agents import APIStatusError
 from livekit.agents.tts import TTS, ChunkedStream, SynthesizeStream
 from livekit.agents.types import USERDATA_TIMED_TRANSCRIPT
-from livekit_rig import DELTAS, ONCE, TEXT, Events, read, say, seconds, until_audio
-from serving import Server
+
+from tests.clients.livekit_rig import DELTAS, ONCE, TEXT, Events, read, say, seconds, until_audio
+from tests.clients.serving import Server
 
 __all__ = [
     "LONG", "TEXT", "all_closed", "barge_in_and_next_turn", "busy_server_says_so", "is_speech",

@@ -6,7 +6,6 @@ import asyncio
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-import pipecat_rig
 from pipecat.frames.frames import (
     ErrorFrame,
     Frame,
@@ -16,8 +15,10 @@ from pipecat.frames.frames import (
     TTSTextFrame,
 )
 from pipecat.processors.frame_processor import FrameProcessor
-from pipecat_rig import response
-from serving import Server
+
+from tests.clients import pipecat_rig
+from tests.clients.pipecat_rig import response
+from tests.clients.serving import Server
 
 __all__ = [
     "DELTAS", "LONG", "SENTENCES", "barge_in_and_next_turn", "is_speech", "pipeline", "response",
@@ -50,7 +51,7 @@ class Rig(pipecat_rig.Rig):
 
 
 def pipeline(service: FrameProcessor) -> AbstractAsyncContextManager[Rig]:
-    return pipecat_rig.pipeline(service, Rig, audio_out_sample_rate=RATE)
+    return pipecat_rig.pipeline_with(Rig, service, audio_out_sample_rate=RATE)
 
 
 def is_speech(seconds: float, text: str = SENTENCES) -> bool:
@@ -63,7 +64,8 @@ def is_speech(seconds: float, text: str = SENTENCES) -> bool:
 async def three_turns(rig: Rig) -> None:
     for turn in range(1, 4):
         await rig.send(*response(*DELTAS))
-        await rig.until(lambda turn=turn: len(rig.of(TTSStoppedFrame)) == turn)
+        await rig.until_stopped(turn)
+        assert len(rig.of(TTSStoppedFrame)) == turn
         assert is_speech(rig.seconds / turn)
     assert not rig.of(ErrorFrame)
 
@@ -98,7 +100,7 @@ async def turns_of_nothing_to_speak(rig: Rig) -> None:
     """After three turns without sound the framework would give the service up."""
     for turn in range(1, 6):
         await rig.send(*response("…"))
-        await rig.until(lambda turn=turn: len(rig.of(TTSStoppedFrame)) >= turn)
+        await rig.until_stopped(turn)
     await rig.send(*response(*DELTAS))
     await rig.until(lambda: is_speech(rig.seconds))
     assert not rig.of(ErrorFrame)

@@ -25,9 +25,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from kinds import LENDER_VARIABLE
-from lending import Lender, lending
-from snippets import snippets
+from tests.clients.kinds import LENDER_VARIABLE
+from tests.clients.lending import Lender, lending
+from tests.clients.snippets import snippets
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -16,8 +15,6 @@ from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.metrics import Metrics
 from realtime_tts.server.run import RunningServer, running
 from realtime_tts.voices.library import VoiceLibrary
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "voices"))  # for `recordings`
 
 PARITY = Path(__file__).parents[1] / "data" / "parity"
 

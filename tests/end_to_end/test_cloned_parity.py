@@ -16,7 +16,6 @@ from typing import Any, Literal
 import httpx2
 import numpy as np
 import pytest
-import recordings
 
 from realtime_tts import RealtimeTTS
 from realtime_tts.audio.pcm import FULL_SCALE
@@ -24,6 +23,7 @@ from realtime_tts.engine.guards import GuardConfig
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.errors import RequestError
 from realtime_tts.server.run import RunningServer
+from tests.voices import recordings
 
 Serve = Callable[[EngineConfig], AbstractAsyncContextManager[RunningServer]]
 Pieces = Callable[..., Sequence[str]]

@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
+from typing import Literal
 
 import httpx2
 import numpy as np
@@ -95,7 +96,7 @@ async def test_one_seed_gives_one_speech_alone_and_in_company(serve: Serve, piec
 
 @pytest.mark.parametrize("layout", ["streaming", "full_text"])
 async def test_every_voice_ends_by_itself_after_about_the_time_the_text_takes(
-    serve: Serve, pieces: Pieces, layout: str
+    serve: Serve, pieces: Pieces, layout: Literal["streaming", "full_text"]
 ) -> None:
     async def seconds(server: RunningServer, voice: str, text: str) -> float:
         async with RealtimeTTS(server.websocket_url, voice=voice, layout=layout, seed=1) as tts:

@@ -82,7 +82,7 @@ def engine(
             model(variant), tokenizer(), name=variant, slots=SLOTS, max_frames=FRAMES, voices=lookup
         )
     return CapturedEngine(
-        model(variant), tokenizer(), name=variant, slots=SLOTS, kv_positions=256 * SLOTS,
+        model(variant), tokenizer(), name=variant, slots=SLOTS, kv_positions=128 * SLOTS,
         max_frames=FRAMES, voices=lookup,
     )  # fmt: skip
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -213,3 +214,17 @@ def same_speech(one: Sequence[Utterance], other: Sequence[Utterance]) -> None:
         assert (a.id, a.codes, a.end) == (b.id, b.codes, b.end)
         assert a.sound.shape == b.sound.shape, a.id
         np.testing.assert_allclose(a.sound, b.sound, atol=2e-4, rtol=0, err_msg=a.id)
+
+
+def lookups(heads: Any) -> list[bool]:
+    """Whether each head that is asked for from now on was kept, in a list that grows."""
+    found: list[bool] = []
+    get = heads.get
+
+    def told(key: Hashable) -> Any:
+        kv = get(key)
+        found.append(kv is not None)
+        return kv
+
+    heads.get = told
+    return found

@@ -5,12 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from cloning import DOING, FRAMES, SLOTS, engine, tokenizer, voice_of
-from speaking import SAMPLINGS, Utterance, plan, same_speech, speak, speak_scheduled
 
 from realtime_tts.engine.captured_engine import CapturedEngine
 from realtime_tts.engine.interface import UtteranceSpec
 from realtime_tts.model import Voice
+from tests.engine.cloning import DOING, FRAMES, SLOTS, engine, tokenizer, voice_of
+from tests.engine.speaking import (
+    SAMPLINGS,
+    Utterance,
+    lookups,
+    plan,
+    same_speech,
+    speak,
+    speak_scheduled,
+)
 from tts_scheduler import Layout
 
 
@@ -98,9 +106,10 @@ def test_text_that_arrives_step_by_step_changes_nothing(voices: dict[str, Voice]
 
 def test_the_head_of_a_voice_is_computed_once(voices: dict[str, Voice]) -> None:
     each = captured(voices)
+    found = lookups(each.prefixes)
     for number, name in enumerate(("alone", "shown", "alone", "shown", "alone")):
         speak(each, [Utterance(f"u{number}", number, [5, 6], UtteranceSpec(voice=name))], steps=2)
-    assert (each.prefixes.misses, each.prefixes.hits) == (2, 3)
+    assert found == [False, False, True, True, True]
 
 
 def test_a_text_that_does_not_fit_behind_its_recording_is_refused(

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import pytest
 import torch
-from speaking import PARITY, SAMPLINGS, Utterance, same_speech, speak, speak_scheduled
 
 from realtime_tts.engine import captured_engine
 from realtime_tts.engine.captured_engine import CapturedEngine
@@ -17,6 +16,7 @@ from realtime_tts.model import SpeechModel, load_model
 from realtime_tts.model.config import TransformerConfig
 from realtime_tts.model.paged_cache import PAGE_SIZE, PagedKVCache
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
+from tests.engine.speaking import PARITY, SAMPLINGS, Utterance, same_speech, speak, speak_scheduled
 from tts_scheduler import CodecRun, Decode, Layout, Prefill, Reservation, StepPlan, SwapIn, SwapOut
 
 TINY = PARITY / "tiny-custom_voice"

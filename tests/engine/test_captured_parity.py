@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from cloning import voice_of
 from numpy.typing import NDArray
-from speaking import GREEDY, PARITY, Utterance, note, plan
 
 from realtime_tts.engine.captured_engine import CapturedEngine
 from realtime_tts.engine.interface import SamplingSettings, UtteranceSpec
 from realtime_tts.model import Voice, load_model
 from realtime_tts.model.frame_step import RING
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
+from tests.engine.cloning import voice_of
+from tests.engine.speaking import GREEDY, PARITY, Utterance, note, plan
 from tts_scheduler import Layout
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]

@@ -10,21 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from cloning import (
-    DOING,
-    FRAMES,
-    GREEDY,
-    Conversation,
-    conversation,
-    encoder,
-    engine,
-    ids,
-    model,
-    stored,
-    stored_cases,
-    tokenizer,
-    voice_of,
-)
 from numpy.typing import NDArray
 
 from realtime_tts.audio.pcm import FULL_SCALE
@@ -38,6 +23,21 @@ from realtime_tts.model import (
     load_voice,
     save_voice,
     to_reference,
+)
+from tests.engine.cloning import (
+    DOING,
+    FRAMES,
+    GREEDY,
+    Conversation,
+    conversation,
+    encoder,
+    engine,
+    ids,
+    model,
+    stored,
+    stored_cases,
+    tokenizer,
+    voice_of,
 )
 
 
@@ -84,7 +84,7 @@ def recording(path: Path) -> tuple[NDArray[np.float32], int]:
         out.writeframes(pcm.tobytes())
     with wave.open(str(path), "rb") as file:
         found = np.frombuffer(file.readframes(file.getnframes()), "<i2")
-    return found.astype(np.float32) / 32_768, rate
+    return found.astype(np.float32) / np.float32(32_768), rate
 
 
 @pytest.mark.parametrize("transcript", [None, DOING], ids=["embedding", "in-context"])

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import asyncio
 
-from test_loop import Listener, running
-
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.engine.inline import InlineEngine
 from realtime_tts.engine.interface import UtteranceSpec
 from realtime_tts.engine.link import Append, Cancel, Ended, Failed, Finish, Open, Refused
+from tests.engine.test_loop import Listener, running
 from tts_scheduler import StepPlan
 
 LOOSE = {"utilisation": 1e6, "kv_utilisation": 1e6, "max_queue": 100}

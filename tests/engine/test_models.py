@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from faulty import until
 from msgspec.structs import replace
 
 from realtime_tts.engine import links
@@ -23,6 +22,7 @@ from realtime_tts.errors import RequestError
 from realtime_tts.metrics import Metrics
 from realtime_tts.voices.file import write_voice
 from realtime_tts.voices.registry import Registry
+from tests.engine.faulty import until
 from tts_scheduler import SchedulerConfig
 
 
@@ -66,7 +66,7 @@ def three() -> tuple[Models, dict[str, Noted]]:
         "large": Noted("large", (), "base", "1b7"),
     }
     families = {"anna": "1b7", "carl": "0b6", "eve": "another"}
-    made = Models(links, families.get)  # type: ignore[arg-type]
+    made = Models(links, families.get)
     made.start(lambda events: None)
     return made, links
 
@@ -118,11 +118,16 @@ async def test_the_family_of_a_registered_voice_is_read_from_the_folder(tmp_path
     assert EngineConfig().family_of("anna") is None
 
 
+def giving(engine: FakeEngine) -> Callable[[Any], FakeEngine]:
+    """Loads it."""
+    return lambda progress: engine
+
+
 async def test_two_engines_speak_side_by_side() -> None:
     config = SchedulerConfig(slots=4)
     engines = {"one": FakeEngine(), "other": FakeEngine()}
-    links = {name: InlineEngine(lambda _, e=e: e, config) for name, e in engines.items()}
-    link, events = Models(links), []  # type: ignore[var-annotated, arg-type]
+    links = {name: InlineEngine(giving(e), config) for name, e in engines.items()}
+    link, events = Models(links), list[Any]()
     link.start(events.extend)
     try:
         await until(lambda: link.status().ready)

@@ -172,13 +172,14 @@ class Loop:
         return self.model.talker.prefill(row.prompt.inputs, row.slot, self.state.kv)
 
     def _decode(self, rows: Sequence[Utterance]) -> Tensor:
-        inputs = torch.stack([row.embedding + _text(row) for row in rows])
+        inputs = torch.stack([_input(row) for row in rows])
         return self.model.talker.decode(inputs, [row.slot for row in rows], self.state.kv)
 
 
-def _text(row: Utterance) -> Tensor:
+def _input(row: Utterance) -> Tensor:
     made = len(row.codes)
-    return row.text[made - 1] if made <= len(row.text) else row.pad
+    assert row.embedding is not None
+    return row.embedding + (row.text[made - 1] if made <= len(row.text) else row.pad)
 
 
 def speak(model: SpeechModel, rows: Sequence[Utterance], frames: int) -> None:

@@ -23,7 +23,9 @@ def draws(logits: list[float], temperature: float, top_k: int, top_p: float) -> 
     return draw(torch.tensor([logits] * 1000), rows, heights).tolist()
 
 
-def shares(logits: list[float], temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0):
+def shares(
+    logits: list[float], temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0
+) -> list[float]:
     codes = draws(logits, temperature, top_k, top_p)
     return [codes.count(code) / 1000 for code in range(len(logits))]
 

@@ -172,7 +172,10 @@ class Stage:
 
     def take(self, effects: list[Effect]) -> None:
         for effect in effects:
-            (self.heard if isinstance(effect, Send | Close) else self.asked).append(effect)
+            if isinstance(effect, Send | Close):
+                self.heard.append(effect)
+            else:
+                self.asked.append(effect)
             if isinstance(effect, OpenTurn):
                 self.samples = 0
 

@@ -31,11 +31,12 @@ def test_what_a_start_gives_changes_and_the_rest_stays() -> None:
 
 
 def test_every_setting_can_be_changed_by_a_start() -> None:
-    for settings, start in [
+    pairs: list[tuple[type[msgspec.Struct], type[msgspec.Struct]]] = [
         (SessionSettings, m.SessionStart),
         (Sampling, m.SamplingStart),
         (PredictorSampling, m.PredictorStart),
-    ]:
+    ]
+    for settings, start in pairs:
         fields = {f.name: f.type for f in msgspec.structs.fields(settings)}
         given = {f.name for f in msgspec.structs.fields(start)}
         assert fields.keys() == given

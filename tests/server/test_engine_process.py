@@ -26,7 +26,8 @@ from realtime_tts.server.run import RunningServer, running
 
 @contextlib.asynccontextmanager
 async def serving(**options: Any) -> AsyncIterator[tuple[RunningServer, ProcessEngine]]:
-    config = EngineConfig(**{"kind": "fake", "devices": ("cpu",), "slots": 64} | options)
+    flags: dict[str, Any] = {"kind": "fake", "devices": ("cpu",), "slots": 64}
+    config = EngineConfig(**flags | options)
     metrics = Metrics()
     link = make_link(config, metrics, lambda *progress: None)
     async with running(ServerConfig(port=0), link, config.load_tokenizer, metrics) as server:

@@ -17,7 +17,8 @@ _CHINESE = re.compile(
 )
 _SPACES = " \u00a0\u202f"
 _RUN = re.compile(rf"[0-9]{{1,4}},?(?: [0-9]{{1,4}},?){{{_MAX_WORDS - 1}}}(?= )")
-"""As many short numbers as an extent may have words: no need to look at each."""
+"""A run of as many short numbers as an extent may have words, which need not be looked at
+singly."""
 
 
 class NumberExtents:
@@ -64,9 +65,12 @@ class NumberExtents:
 
     def _may_follow(self, start: str) -> bool:
         bare = start.rstrip(CLOSERS)
-        return start[0].isdigit() or start[0] in "°%(€$£½¼¾⅓⅔⅛" or not bare or (
-            start in self._starts or bare in self._starts
-        )  # fmt: skip
+        return (
+            start[0].isdigit()
+            or start[0] in "°%(€$£½¼¾⅓⅔⅛"
+            or not bare
+            or (start in self._starts or bare in self._starts)
+        )
 
     def _follows(self, word: str) -> bool:
         return self._may_follow(word) and (

@@ -18,7 +18,8 @@ from pipecat.services.cartesia.tts import (
     GenerationConfig,
 )
 from pipecat.services.tts_service import TextAggregationMode
-from pipecat_turns import (
+
+from tests.clients.pipecat_turns import (
     DELTAS,
     SENTENCES,
     barge_in_and_next_turn,
@@ -29,7 +30,7 @@ from pipecat_turns import (
     turns_of_nothing_to_speak,
     words_in_time,
 )
-from serving import Server
+from tests.clients.serving import Server
 
 WRONG = [
     ({"voice": "nobody"}, "ava"),

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import aiohttp
-import livekit_turns
 import pytest
 from livekit.agents import APIError
 from livekit.plugins import deepgram
-from livekit_turns import TEXT, all_closed, is_speech, read, refusal, say
-from serving import Server
 
-Speaker = deepgram.TTS | deepgram.TTSv2
+from tests.clients import livekit_turns
+from tests.clients.livekit_turns import TEXT, all_closed, is_speech, read, refusal, say
+from tests.clients.serving import Server
+
+Speaker: TypeAlias = deepgram.TTS | deepgram.TTSv2
 MakeTts = Callable[..., Speaker]
 
 

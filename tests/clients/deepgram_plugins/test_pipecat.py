@@ -15,7 +15,8 @@ from pipecat.frames.frames import (
 )
 from pipecat.services.deepgram.flux.tts import DeepgramFluxTTSService
 from pipecat.services.deepgram.tts import DeepgramHttpTTSService, DeepgramTTSService
-from pipecat_turns import (
+
+from tests.clients.pipecat_turns import (
     DELTAS,
     barge_in_and_next_turn,
     is_speech,
@@ -24,7 +25,7 @@ from pipecat_turns import (
     three_turns,
     turns_of_nothing_to_speak,
 )
-from serving import Server
+from tests.clients.serving import Server
 
 
 def aura(server: Server, api_key: str | None = None, **settings: Any) -> DeepgramTTSService:

@@ -6,12 +6,13 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import aiohttp
-import livekit_turns
 import pytest
 from livekit.agents import APIError
 from livekit.plugins import elevenlabs
-from livekit_turns import TEXT, all_closed, is_speech, read, refusal, say
-from serving import Server
+
+from tests.clients import livekit_turns
+from tests.clients.livekit_turns import TEXT, all_closed, is_speech, read, refusal, say
+from tests.clients.serving import Server
 
 MakeTts = Callable[..., elevenlabs.TTS]
 

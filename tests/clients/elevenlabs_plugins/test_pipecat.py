@@ -14,7 +14,8 @@ from pipecat.frames.frames import (
 )
 from pipecat.services.elevenlabs.tts import ElevenLabsHttpTTSService, ElevenLabsTTSService
 from pipecat.services.tts_service import TextAggregationMode
-from pipecat_turns import (
+
+from tests.clients.pipecat_turns import (
     DELTAS,
     SENTENCES,
     barge_in_and_next_turn,
@@ -25,7 +26,7 @@ from pipecat_turns import (
     turns_of_nothing_to_speak,
     words_in_time,
 )
-from serving import Server
+from tests.clients.serving import Server
 
 
 def service(server: Server, **options: Any) -> ElevenLabsTTSService:

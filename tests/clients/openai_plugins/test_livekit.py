@@ -6,13 +6,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-import livekit_turns
 import pytest
 from livekit.agents import APIError
 from livekit.agents.tts import StreamAdapter
 from livekit.plugins import openai
-from livekit_turns import LONG, TEXT, all_closed, is_speech, read, refusal, say
-from serving import Server
+
+from tests.clients import livekit_turns
+from tests.clients.livekit_turns import LONG, TEXT, all_closed, is_speech, read, refusal, say
+from tests.clients.serving import Server
 
 ENDLESS = LONG.replace(". ", ", ") * 2  # one sentence, longer than the longest lead
 MakeTts = Callable[..., openai.TTS]

@@ -7,7 +7,8 @@ from typing import Any
 
 from pipecat.frames.frames import ErrorFrame, TTSStoppedFrame
 from pipecat.services.openai.tts import OpenAITTSService
-from pipecat_turns import (
+
+from tests.clients.pipecat_turns import (
     DELTAS,
     LONG,
     SENTENCES,
@@ -17,7 +18,7 @@ from pipecat_turns import (
     response,
     three_turns,
 )
-from serving import Server
+from tests.clients.serving import Server
 
 ENDLESS = LONG.replace(". ", ", ") * 2  # one sentence, longer than the longest lead
 

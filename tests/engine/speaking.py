@@ -101,7 +101,7 @@ def speak(
 
 
 def speak_scheduled(
-    engine: Engine, utterances: Sequence[Utterance], most_steps: int = 3000, **settings: float
+    engine: Engine, utterances: Sequence[Utterance], most_steps: int = 3000
 ) -> list[StepPlan]:
     """Let the real scheduler decide, with the engine's memory and steps that take nearly a frame's
     time, so that nobody is far ahead of a listener; returns plans.
@@ -110,8 +110,8 @@ def speak_scheduled(
     to come: it has its first three tokens then, and gets the others as soon as it does not wait.
     """
     config = SchedulerConfig(
-        slots=engine.info.slots, kv_utilisation=1e6, utilisation=1e6, max_start_wait=0.0, **settings
-    )  # type: ignore[arg-type]
+        slots=engine.info.slots, kv_utilisation=1e6, utilisation=1e6, max_start_wait=0.0
+    )
     scheduler = Scheduler(config, kv_cache=engine.kv_cache)
     told: dict[str, int] = {}
     plans: list[StepPlan] = []

@@ -7,6 +7,7 @@ rows come back whole.
 from __future__ import annotations
 
 import asyncio
+from contextlib import AbstractAsyncContextManager
 
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.engine.inline import InlineEngine
@@ -15,8 +16,10 @@ from realtime_tts.engine.link import Append, Cancel, Ended, Failed, Finish, Open
 from tests.engine.test_loop import Listener, running
 from tts_scheduler import StepPlan
 
-LOOSE = {"utilisation": 1e6, "kv_utilisation": 1e6, "max_queue": 100}
-"""Everybody is let in: what is looked at is how they share the memory."""
+
+def crowded(engine: FakeEngine) -> AbstractAsyncContextManager[tuple[InlineEngine, Listener]]:
+    """Everybody is let in: what is looked at is how they share the memory."""
+    return running(engine, utilisation=1e6, kv_utilisation=1e6, max_queue=100)
 
 
 def small(pages: int, plans: list[StepPlan]) -> FakeEngine:
@@ -38,7 +41,7 @@ async def all_over(listener: Listener, *ids: str) -> None:
 
 async def test_turns_share_memory_for_two_of_them_and_all_are_spoken() -> None:
     plans: list[StepPlan] = []
-    async with running(small(8, plans), **LOOSE) as (link, listener):
+    async with crowded(small(8, plans)) as (link, listener):
         for number in range(10):
             say(link, f"u{number}", tokens=12)
         await all_over(listener, *(f"u{number}" for number in range(10)))
@@ -48,7 +51,7 @@ async def test_turns_share_memory_for_two_of_them_and_all_are_spoken() -> None:
 
 async def test_a_turn_that_waits_for_text_is_swapped_out_and_goes_on_later() -> None:
     plans: list[StepPlan] = []
-    async with running(small(6, plans), **LOOSE) as (link, listener):
+    async with crowded(small(6, plans)) as (link, listener):
         link.submit(Open("slow", UtteranceSpec()), Append("slow", list(range(18))))
         await listener.until(lambda: listener.frames("slow") == 18)
         say(link, "quick", tokens=15)
@@ -62,7 +65,7 @@ async def test_a_turn_that_waits_for_text_is_swapped_out_and_goes_on_later() -> 
 
 async def test_an_interrupt_frees_memory_for_the_next_turn_at_once() -> None:
     plans: list[StepPlan] = []
-    async with running(small(6, plans), **LOOSE) as (link, listener):
+    async with crowded(small(6, plans)) as (link, listener):
         link.submit(Open("slow", UtteranceSpec()), Append("slow", list(range(20))))
         await listener.until(lambda: listener.frames("slow") == 20)
         link.submit(Cancel("slow"))
@@ -73,7 +76,7 @@ async def test_an_interrupt_frees_memory_for_the_next_turn_at_once() -> None:
 
 async def test_a_text_too_long_for_the_memory_is_refused_and_others_go_on() -> None:
     plans: list[StepPlan] = []
-    async with running(small(6, plans), **LOOSE) as (link, listener):
+    async with crowded(small(6, plans)) as (link, listener):
         say(link, "long", tokens=80, layout="full_text")
         say(link, "good", tokens=10)
         refused = await listener.over("long")
@@ -85,8 +88,7 @@ async def test_a_text_too_long_for_the_memory_is_refused_and_others_go_on() -> N
 
 async def test_a_turn_without_memory_to_expect_is_refused_with_a_time_to_retry() -> None:
     plans: list[StepPlan] = []
-    settings = {"utilisation": 1e6, "max_queue": 0}
-    async with running(small(8, plans), **settings) as (link, listener):
+    async with running(small(8, plans), utilisation=1e6, max_queue=0) as (link, listener):
         link.submit(Open("slow", UtteranceSpec()), Append("slow", list(range(20))))
         await listener.until(lambda: listener.frames("slow") == 20)
         say(link, "more", tokens=12)

@@ -25,6 +25,8 @@ TLS = (ROOT / "docs" / "tls.md").read_text(encoding="utf-8")
 AUDIO = (ROOT / "docs" / "audio.md").read_text(encoding="utf-8")
 CLIENTS = (ROOT / "docs" / "clients.md").read_text(encoding="utf-8")
 PERFORMANCE = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+HOOKS = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
 CALLING = (README, TLS, AUDIO, PERFORMANCE)
 DECISIONS = sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md"))
 DOCUMENTS = sorted(
@@ -118,9 +120,15 @@ def test_the_commands_parse(command: str) -> None:
     command_parser(words[1:]).parse_args(words[1:])
 
 
-@pytest.mark.parametrize("command", [c for c in commands() if c.startswith("make ")])
-def test_the_readme_s_make_targets_exist(command: str) -> None:
-    subprocess.run([*shlex.split(command), "--dry-run"], cwd=ROOT, check=True, capture_output=True)
+@pytest.mark.parametrize(
+    "command",
+    [c for page in (README, CONTRIBUTING) for c in commands(page) if c.startswith("make ")]
+    + re.findall(r"^ *entry: (.*)$", HOOKS, re.MULTILINE),
+)
+def test_make_targets_of_documents_and_of_the_commit_hook_exist(command: str) -> None:
+    words = shlex.split(command, comments=True)
+    assert words[0] == "make"
+    subprocess.run([*words, "--dry-run"], cwd=ROOT, check=True, capture_output=True)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))

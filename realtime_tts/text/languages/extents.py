@@ -28,10 +28,10 @@ class NumberExtents:
         self.language = language
         lang = language
         followers = {*lang.units, *lang.scales, *lang.currencies, *lang.halves, *lang.months}
-        followers |= {*lang.clock_words, *(["x", "–", "—"] if lang.spaced else [])}
+        followers |= {*lang.clock_words, *(["x", "–"] if lang.spaced else [])}
         self._followers = frozenset(followers)
         self._starts = frozenset(word[:n] for word in followers for n in range(1, len(word) + 1))
-        self._going_on = frozenset({*lang.scales, *lang.months, *lang.clock_words, "x", "–", "—"})
+        self._going_on = frozenset({*lang.scales, *lang.months, *lang.clock_words, "x", "–"})
 
     def extent(self, text: str, at: int, ended: bool, stop: Callable[[str], bool]) -> int | None:
         """The end of what may belong to the number at `at`; None if more text is needed for it.

@@ -22,7 +22,8 @@ class Patterns:
     `number` has no groups; the groups of the others are named for what they hold.
     """
 
-    dash = re.compile(rf"(?P<tight>[{DASHES}])(?! )| [–—] ")
+    dash = re.compile(rf"[{DASHES}](?! )")
+    time_dash = re.compile(rf"[{DASHES}](?! )| – ")
     iso_date = re.compile(r"(?P<year>\d{4})-(?P<month>0\d|1[0-2])-(?P<day>[0-2]\d|3[01])(?![\d-])")
     version = re.compile(r"\d+(?:\.\d+){2,}(?!\d)")
     dotted = re.compile(r"\d+\.\d+(?![\d.])")

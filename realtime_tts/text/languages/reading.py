@@ -150,7 +150,7 @@ class NumberReader(AmountWords):
             None if second is None else int(second),
             lang.halves[half] if half else "",
         )
-        dash = patterns.dash.match(text, match.end())
+        dash = patterns.time_dash.match(text, match.end())
         until = self._time(text[dash.end() :], "") if dash else None
         if dash is None or until is None:
             return Reading(match.end(), words)

@@ -179,9 +179,9 @@ class CapturedEngine(ModelEngine):
 
     def _warm_prefix(self, prefix: PromptSpec) -> None:
         """Keep a voice's prefix before anybody speaks; slot 0 and all pages are free."""
-        pages = -(-self._prompts.head_length(prefix) // PAGE_SIZE)
+        pages = -(-self._prompts.prefix_length(prefix) // PAGE_SIZE)
         self.store.upload([(0, place, place + 1) for place in range(pages)])
-        self.prefixes.put(prefix, self._steps.fill_head(self._prompts.head(prefix), 0))
+        self.prefixes.put(prefix, self._steps.fill_prefix(self._prompts.prefix(prefix), 0))
         self.store.clear(0)
 
     def _open_all(self, openings: Sequence[Opening]) -> None:
@@ -190,23 +190,23 @@ class CapturedEngine(ModelEngine):
             return
         by_prefix: dict[PromptSpec, list[int]] = {}
         for opening in openings:
-            by_prefix.setdefault(opening.head, []).append(opening.row.slot)
+            by_prefix.setdefault(opening.prefix, []).append(opening.row.slot)
         for prefix, slots in by_prefix.items():
             kv = self.prefixes.get(prefix)
             if kv is None:
-                kv = self._steps.fill_head(self._prompts.head(prefix), slots.pop())
+                kv = self._steps.fill_prefix(self._prompts.prefix(prefix), slots.pop())
                 self.prefixes.put(prefix, kv)
             if slots:
                 self.store.copy_prefix(slots, kv)
         self._steps.fill(
-            [Filling(o.row.slot, o.head_length, o.ids) for o in openings if o.ids],
+            [Filling(o.row.slot, o.prefix_length, o.ids) for o in openings if o.ids],
         )
         for o in openings:
             if o.vectors is not None:
-                self._steps.fill_vectors(o.vectors, o.row.slot, o.head_length)
+                self._steps.fill_vectors(o.vectors, o.row.slot, o.prefix_length)
         self._steps.begin([opening.start for opening in openings])
         for o in openings:
-            self._references.begin(o.row.slot, o.head.reference)
+            self._references.begin(o.row.slot, o.prefix.reference)
 
     def _launch_codec(self, runs: Sequence[CodecRun], flight: _Flight) -> None:
         coming = frozenset(flight.ids)

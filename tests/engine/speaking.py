@@ -216,15 +216,15 @@ def same_speech(one: Sequence[Utterance], other: Sequence[Utterance]) -> None:
         np.testing.assert_allclose(a.sound, b.sound, atol=2e-4, rtol=0, err_msg=a.id)
 
 
-def lookups(heads: Any) -> list[bool]:
-    """Whether each head that is asked for from now on was kept, in a list that grows."""
+def lookups(prefixes: Any) -> list[bool]:
+    """Whether each prefix that is asked for from now on was kept, in a list that grows."""
     found: list[bool] = []
-    get = heads.get
+    get = prefixes.get
 
     def told(key: Hashable) -> Any:
         kv = get(key)
         found.append(kv is not None)
         return kv
 
-    heads.get = told
+    prefixes.get = told
     return found

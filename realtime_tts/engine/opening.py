@@ -22,9 +22,9 @@ from tts_scheduler import Layout
 
 @dataclass(slots=True)
 class Opening:
-    """A row that begins. Behind the prefix's positions `stored` more go into the store: text `ids`,
-    or, once it has its pages, `vectors` [stored, H]; `last` [H]: the embedding sum it begins with, if
-    that is not codec bos."""
+    """A row that begins. Behind the prefix's positions `stored` more go into the store: text `ids`
+    or, once it has its pages, `vectors` [stored, H]; `last` [H]: the embedding sum it begins with,
+    if that is not codec bos."""
 
     id: str
     row: Row

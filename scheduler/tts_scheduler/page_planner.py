@@ -45,8 +45,8 @@ class PagePlanner:
         self._ahead_frames = min(ceil(MEMORY_AHEAD / config.frame_seconds), kv.size.max_frames)
         self._ahead = -1
         """Pages that those on air need for the time ahead; -1: not yet counted."""
-        self._kept: set[str] = set()
-        """Rows that were given pages: nobody takes them away in the same step."""
+        self._given: dict[str, int] = {}
+        """Pages that rows get here: nobody takes them away in the same step."""
         self._out: set[str] = set()
         self.blocked = False
         """A row that speaks lacks memory: nobody starts before it."""
@@ -84,9 +84,9 @@ class PagePlanner:
         for row in short:
             if row.id not in self._out:
                 self._provide(row, forced=False)
-        if not self._kept and len(short) == len(rows):
+        if not self._given and len(short) == len(rows):
             self._provide(short[0], forced=True)
-        lacking = {row.id for row in short} - self._kept
+        lacking = {row.id for row in short} - self._given.keys()
         self.blocked = bool(lacking)
         lacking |= self._out
         if not lacking:
@@ -100,7 +100,7 @@ class PagePlanner:
         if self._ahead < 0:
             self._ahead = self._pages_ahead()
         if self.available < needed + self._ahead:
-            if not self.idle or self._kept:
+            if not self.idle or self._given:
                 return False
             victims = self._enough(self._victims(), needed)
             if victims is None:
@@ -135,11 +135,11 @@ class PagePlanner:
 
         Only those that need their memory clearly later than `urgent`, and never `spared`.
         """
-        config = self._config
+        config, settled = self._config, self._given.keys() | self._out
         resident = [
             (row.can_go_on, -needs_memory_by(row, config), row.order, row)
             for row in self._speaking
-            if not row.swapped and row is not spared and row.id not in self._kept | self._out
+            if not row.swapped and row is not spared and row.id not in settled
         ]
         resident.sort()
         latest = None if urgent is None else needs_memory_by(urgent, config) + PREEMPT_AHEAD
@@ -171,13 +171,17 @@ class PagePlanner:
         self._taken += count - freed
         pages += reversed(self._kv.free[end - (count - freed) : end])
         self.reservations.append(Reservation(id, slot, first, tuple(pages)))
-        self._kept.add(id)
+        self._given[id] = count
 
     def _pages_ahead(self) -> int:
-        """Pages that rows in memory, but for those swapped out here, need for the time ahead."""
-        kv, ahead = self._kv, self._ahead_frames
+        """Pages that rows in memory, but for those swapped out here, lack for the time ahead."""
+        kv, ahead, given = self._kv, self._ahead_frames, self._given
         return sum(
-            kv.missing(row.slot, row.prompt_positions + row.frames + ahead)
+            max(
+                0,
+                kv.missing(row.slot, row.prompt_positions + row.frames + ahead)
+                - given.get(row.id, 0),
+            )
             for row in self._speaking
-            if not row.swapped and row.id not in self._out
+            if (not row.swapped or row.id in given) and row.id not in self._out
         )

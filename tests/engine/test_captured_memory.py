@@ -16,7 +16,7 @@ from realtime_tts.model import SpeechModel, load_model
 from realtime_tts.model.config import TransformerConfig
 from realtime_tts.model.paged_cache import PAGE_SIZE, PagedKVCache
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
-from tests.engine.speaking import PARITY, SAMPLINGS, Utterance, same_speech, speak, speak_scheduled
+from tests.engine.speaking import PARITY, SAMPLINGS, Utterance, same_speech, speak_scheduled
 from tts_scheduler import CodecRun, Decode, Layout, Prefill, Reservation, StepPlan, SwapIn, SwapOut
 
 TINY = PARITY / "tiny-custom_voice"
@@ -29,18 +29,27 @@ def paged(
     return PagedKVCache(config, slots, positions // PAGE_SIZE, device, dtype, positions=128)
 
 
-@pytest.fixture(params=["paged", "dense", pytest.param("cuda", marks=pytest.mark.gpu)])
-def model(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[SpeechModel]:
-    """On a CPU with what a GPU uses, pages, and with what a CPU uses."""
-    if request.param == "paged":
-        monkeypatch.setattr(captured_engine, "new_store", paged)
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    found = load_model(TINY, device="cuda" if request.param == "cuda" else "cpu")
+    yield
+    torch.set_num_threads(threads)
+
+
+def loaded(device: str) -> SpeechModel:
+    found = load_model(TINY, device=device)
     endless = replace(found.config.generation, min_frames=FRAMES + 1)
     found.config = replace(found.config, generation=endless)
-    yield found
-    torch.set_num_threads(threads)
+    return found
+
+
+@pytest.fixture(params=["paged", "dense"])
+def model(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> SpeechModel:
+    """On a CPU, with what a GPU uses, pages, and with what a CPU uses."""
+    if request.param == "paged":
+        monkeypatch.setattr(captured_engine, "new_store", paged)
+    return loaded("cpu")
 
 
 def engine(model: SpeechModel, positions: int) -> CapturedEngine:
@@ -113,49 +122,54 @@ def test_who_leaves_while_swapped_out_leaves_nothing_behind(model: SpeechModel) 
     same_speech(alone, rows)
 
 
-def test_a_swap_by_hand_keeps_every_code(model: SpeechModel) -> None:
-    """Row a is swapped out in the middle, its pages are written to by row b, and it comes back into
-    other pages."""
-    calm = [Utterance(id, n, [7, n, 9], UtteranceSpec(seed=n)) for n, id in enumerate("ab")]
-    speak(engine(model, 800), calm, steps=60)
-    each, made = engine(model, 128), {"a": [], "b": []}  # type: ignore[var-annotated]
-    for id, n in (("a", 0), ("b", 1)):
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_a_swap_keeps_every_code(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same steps twice. Once row a is swapped out in the middle, row b writes to its pages, and
+    it comes back into other ones."""
+    monkeypatch.setattr(captured_engine, "new_store", paged)
+    model = loaded(device)
+    calm, swapped = by_hand(engine(model, 128), swap=False), by_hand(engine(model, 128), swap=True)
+    assert [len(codes) for codes in calm.values()] == [26, 26]
+    assert calm == swapped
+
+
+def by_hand(each: CapturedEngine, swap: bool) -> dict[str, list[int]]:
+    """The first codes of rows a and b, which speak one after the other."""
+    made: dict[str, list[int]] = {"a": [], "b": []}
+    for n, id in enumerate(made):
         each.open(id, UtteranceSpec(seed=n))
         each.append(id, [7, n, 9])
         each.finish(id)
 
-    def step(**plan: object) -> None:
-        for id, code in each.step(StepPlan(**plan)).frames.items():  # type: ignore[arg-type]
+    def step(plan: StepPlan) -> None:
+        for id, code in each.step(plan).frames.items():
             made[id].append(code)
 
-    def decode(id: str, **plan: object) -> None:
-        slot, frame = "ab".index(id), len(made[id])
-        runs = (CodecRun(id, slot, 1),)
-        step(decodes=(Decode(id, slot, frame),), codec=runs, **plan)
+    def start(id: str, *pages: int) -> StepPlan:
+        slot = "ab".index(id)
+        prefill = Prefill(id, slot, 9, 3, Layout.STREAMING)
+        return StepPlan((prefill,), reservations=(Reservation(id, slot, 0, pages),))
 
-    step(
-        prefills=(Prefill("a", 0, 9, 3, Layout.STREAMING),),
-        reservations=(Reservation("a", 0, 0, (1, 2, 3)),),
-    )
-    for _ in range(9):
-        decode("a")
-    step(
-        prefills=(Prefill("b", 1, 9, 3, Layout.STREAMING),),
-        swap_outs=(SwapOut("a", 0),),
-        reservations=(Reservation("b", 1, 0, (3, 2, 1)),),
-    )
-    for _ in range(20):
-        decode("b")
-    decode("a", reservations=(Reservation("a", 0, 0, (8, 4, 7)),), swap_ins=(SwapIn("a", 0),))
-    for _ in range(15):
-        decode("a")
-    for _ in range(5):
-        decode("b")
-    assert made["a"] == calm[0].codes[:26] and made["b"] == calm[1].codes[:26]
+    def decode(id: str) -> StepPlan:
+        slot = "ab".index(id)
+        return StepPlan((), (Decode(id, slot, len(made[id])),), (CodecRun(id, slot, 1),))
 
+    def run(id: str, steps: int) -> None:
+        for _ in range(steps):
+            step(decode(id))
 
-def test_a_step_that_only_runs_the_codec_needs_no_pages(model: SpeechModel) -> None:
-    each = engine(model, 800)
-    plans = speak_scheduled(each, [Utterance("a", 0, [1, 2])])
-    flushes = [plan for plan in plans if plan.codec and not plan.rows]
-    assert not any(plan.reservations for plan in flushes)
+    step(start("a", 1, 2, 3))
+    run("a", 9)
+    if swap:
+        step(replace(start("b", 3, 2, 1), swap_outs=(SwapOut("a", 0),)))
+    else:
+        step(start("b", 4, 5, 6))
+    run("b", 20)
+    if swap:
+        back = (Reservation("a", 0, 0, (8, 4, 7)),)
+        step(replace(decode("a"), reservations=back, swap_ins=(SwapIn("a", 0),)))
+    else:
+        run("a", 1)
+    run("a", 15)
+    run("b", 5)
+    return made

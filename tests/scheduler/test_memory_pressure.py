@@ -49,7 +49,10 @@ class Engine:
         return self.machine.seconds(plan, random)
 
     def check_ahead(self) -> None:
-        """After a start, everyone in memory can speak for two seconds without anybody's pages."""
+        """After a start, everyone in memory can speak for two seconds without anybody's pages;
+        unless all the others wait for text, and will give way themselves."""
+        if not any(row.can_go_on for row in self.simulation.scheduler._requests.speaking.values()):
+            return
         ahead = sum(
             -(-(self.prompts[id] + self.simulation.turns[id].frames + 25) // 16)
             for id in self.pages

@@ -106,6 +106,7 @@ def run(
     return engine.simulation.run(), engine
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_rows_are_preempted_and_every_turn_is_spoken_to_its_end(seed: int) -> None:
     """Everybody is let in, into memory for a fraction of them."""
@@ -119,6 +120,7 @@ def test_rows_are_preempted_and_every_turn_is_spoken_to_its_end(seed: int) -> No
     assert not outcome.refused
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_with_admission_hardly_anybody_is_preempted_and_nobody_hears_a_gap(seed: int) -> None:
     outcome, engine = run(240, 40, seed)

@@ -36,7 +36,7 @@ pure: $(VENV)/.dev
 		$(PURE) $(ARGS)
 
 unit: $(VENV)/.dev
-	$(BIN)/pytest --quiet --numprocesses 2 --dist worksteal -m "not gpu and not alone" \
+	$(BIN)/pytest --quiet --numprocesses 3 --dist worksteal -m "not gpu and not alone" \
 		--cov --cov-report= $(ARGS)
 	$(BIN)/pytest --quiet -m "alone and not gpu" $(ARGS) || [ $$? -eq 5 ]  # 5: ARGS name none of these
 	@echo "lines of realtime_tts and scheduler that the tests run: $$($(BIN)/coverage report --format total) %"

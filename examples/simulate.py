@@ -48,7 +48,12 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--swap-ms", type=float, default=5.0, help="keys and values of a turn to the host or back"
     )
     machine.add_argument("--max-rows", type=int, help="rows decoded per step (default: all)")
-    machine.add_argument("--utilisation", type=float, default=0.7, help="share of real time to use")
+    machine.add_argument(
+        "--utilisation",
+        type=float,
+        default=SchedulerConfig().utilisation,
+        help="share of real time to use (default: %(default)s)",
+    )
     load = parser.add_argument_group("load")
     load.add_argument("--sessions", type=int, nargs="+", help="numbers to try (default: a range)")
     load.add_argument("--turns", type=int, default=4, help="turns per session")

@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from realtime_tts.audio.formats import ENCODINGS, parse_format
 from realtime_tts.cli import command_parser
 from realtime_tts.config import ServerConfig
 from realtime_tts.engine.inline import InlineEngine
+from realtime_tts.engine.load import engine_loader, load_tokenizer
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.server.run import running
 from realtime_tts.version import __version__
@@ -69,8 +71,8 @@ def commands(text: str = README) -> list[str]:
 @pytest.mark.parametrize("program", [*blocks("python"), *blocks("python", AUDIO)])
 async def test_the_readme_s_program_runs_against_the_demo_voice(program: str) -> None:
     engine = EngineConfig(max_frames=20)
-    link = InlineEngine(engine.loader(), engine.scheduler())
-    async with running(ServerConfig(port=0), link, engine.load_tokenizer) as server:
+    link = InlineEngine(engine_loader(engine), engine.scheduler)
+    async with running(ServerConfig(port=0), link, partial(load_tokenizer, engine)) as server:
         program = program.replace("ws://127.0.0.1:8000", server.websocket_url)
         program = program.replace("http://127.0.0.1:8000", server.url)
         process = await asyncio.create_subprocess_exec(

@@ -65,32 +65,39 @@ export type TextSource = string | Iterable<string> | AsyncIterable<string>;
 
 /** temperature 0 is greedy; topK 0 and topP 1 mean no limit. */
 export interface PredictorOptions {
-  temperature?: number;
-  topK?: number;
-  topP?: number;
+  temperature?: number | null | undefined;
+  topK?: number | null | undefined;
+  topP?: number | null | undefined;
 }
 export interface SamplingOptions extends PredictorOptions {
-  repetitionPenalty?: number;
-  predictor?: PredictorOptions;
+  repetitionPenalty?: number | null | undefined;
+  predictor?: PredictorOptions | null | undefined;
 }
-/** Settings of a session; what is left out is the server's choice. See `session.start`. */
+/**
+ * Settings of a session; what is left out is the server's choice, and `null` makes it so again. See
+ * `session.start`.
+ */
 export interface SessionOptions {
   /** One of those the server has loaded, if there are several; else the voice picks. */
-  model?: string | undefined;
-  voice?: string | undefined;
-  language?: string | undefined;
+  model?: string | null | undefined;
+  voice?: string | null | undefined;
+  language?: string | null | undefined;
   /** How to speak, in words, for models that can. */
-  instructions?: string | undefined;
+  instructions?: string | null | undefined;
   /** Same seed, text and settings: same audio. */
-  seed?: number | undefined;
-  sampling?: SamplingOptions | undefined;
+  seed?: number | null | undefined;
+  sampling?: SamplingOptions | null | undefined;
   /** Leave out markup, code, emoji, bare URLs (on). */
-  textFilter?: "on" | "off" | undefined;
-  layout?: "auto" | "streaming" | "full_text" | undefined;
+  textFilter?: "on" | "off" | null | undefined;
+  /** Say numbers, dates and abbreviations as words; auto: if the model reads them badly (auto). */
+  textNormalization?: "auto" | "on" | "off" | null | undefined;
+  /** Words, and what to say for them: `{ SQL: "sequel" }`. Replaced as a whole. */
+  lexicon?: Record<string, string> | null | undefined;
+  layout?: "auto" | "streaming" | "full_text" | null | undefined;
   /** How much audio may be sent ahead of the listener (3000). */
-  leadMs?: number | undefined;
+  leadMs?: number | null | undefined;
   /** Say when which word is spoken, by estimate: `Turn.words` (off). */
-  wordTimes?: "on" | "off" | undefined;
+  wordTimes?: "on" | "off" | null | undefined;
 }
 export interface ConnectOptions {
   apiKey?: string | undefined;

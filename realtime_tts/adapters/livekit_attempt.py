@@ -24,11 +24,11 @@ from realtime_tts.protocol.messages import SAMPLE_RATE
 log = logging.getLogger(__name__)
 
 _SILENCE = bytes(2 * SAMPLE_RATE // 10)
-"""For a text with nothing to speak: the framework takes a stream without audio for a failure."""
+"""Sound of a text with nothing to speak: the framework takes a stream without any for a failure."""
 
 
 class Attempt:
-    """From a session to the framework's emitter.
+    """One attempt to speak a text: from a session to the framework's emitter.
 
     While the text goes on the server may be silent for as long as it likes; once the text has
     ended, each packet must come within `timeout` seconds.
@@ -81,13 +81,15 @@ class Attempt:
         return result
 
     def text_ended(self) -> None:
-        """From now on the server owes audio."""
+        """Note that the text has ended: from now on the server owes audio."""
         self._text_ended = True
         self._wait_on()
 
     def end(self, text: str) -> None:
-        """All has been spoken; if that was nothing, the framework still wants some audio, and the
-        text for its transcript."""
+        """Note that all has been spoken.
+
+        If that was nothing, the framework still wants some audio, and the text for its transcript.
+        """
         if self._silent and text.strip():
             self._emitter.push(_SILENCE)
             if self._client.ready.settings.word_times == "on":

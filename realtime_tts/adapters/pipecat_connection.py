@@ -112,7 +112,7 @@ class ConnectedService(TTSService):
     async def _change(self, options: dict[str, Any], previous: dict[str, Any]) -> None:
         """Give the server changed options; the settings go back to `previous` if it refuses."""
         try:
-            await self._link.change(options, previous)
+            await self._link.change(options)
         except (RequestError, ConfigError) as error:
             self._restore(options, previous)
             said = f"the settings stay as they were: {error}"

@@ -28,7 +28,7 @@ class ContextService(ConnectedService):
         self._texts: dict[str, _ContextText] = {}  # of the contexts whose words are told
 
     def _note_text(self, context_id: str, text: str) -> None:
-        """This goes to the server for the context; its words will come back."""
+        """Note text that goes to the server for the context; its words will come back."""
         if not self._is_streaming_tokens and is_unspaced(text[::-1]):
             text = text.rstrip()  # a space that Pipecat puts between sentences
         self._texts.setdefault(context_id, _ContextText()).add(text)
@@ -42,12 +42,12 @@ class ContextService(ConnectedService):
         await super().push_frame(frame, direction)
 
     async def on_audio_context_interrupted(self, context_id: str) -> None:
-        """No word of it comes any more."""
+        """Forget the context's text: no word of it comes any more."""
         await super().on_audio_context_interrupted(context_id)
         self._texts.pop(context_id, None)
 
     async def on_audio_context_completed(self, context_id: str) -> None:
-        """All words of it were passed on."""
+        """Forget the context's text: all words of it were passed on."""
         await super().on_audio_context_completed(context_id)
         self._texts.pop(context_id, None)
 
@@ -115,7 +115,7 @@ def is_unspaced(text: str) -> bool:
 
 
 class Resampler:
-    """One stretch of mono s16le audio at another rate, without seams and with nothing lost.
+    """Brings one stretch of mono s16le audio to another rate, without seams and with nothing lost.
 
     Pipecat's own resampler forgets its state after a pause of 0.2 s, which clicks, and its oldest
     supported version cannot give back what is still in its filter at the end.

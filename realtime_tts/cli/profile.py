@@ -101,13 +101,14 @@ def _measure(
     arguments: argparse.Namespace, rows: Sequence[int], tell: Callable[[str], None]
 ) -> Profile:
     from realtime_tts.bench.machine import describe_machine
+    from realtime_tts.engine.load import engine_loader
     from realtime_tts.engine.model_engine import ModelEngine
     from realtime_tts.profiler.machine import measure_limits
     from realtime_tts.profiler.report import Profile, Widths, bucket, name_of
     from realtime_tts.profiler.stages import time_stages
 
     config = profile_config(arguments, rows)
-    engine = config.loader()(lambda what, done, total: tell(what))
+    engine = engine_loader(config)(lambda what, done, total: tell(what))
     assert isinstance(engine, ModelEngine), "only engines over a model have stages"
     model = engine.model
     dtypes = model.talker.dtype, model.slot_codec_dtype

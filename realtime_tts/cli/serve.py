@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from rich.console import Console
@@ -13,6 +14,7 @@ from realtime_tts.cli.serve_arguments import KEYS_VARIABLE, add_arguments
 from realtime_tts.cli.serve_tls import tls_config
 from realtime_tts.cli.session_arguments import KEY_VARIABLE
 from realtime_tts.errors import ConfigError
+from tts_scheduler import SchedulerConfig
 
 if TYPE_CHECKING:
     from realtime_tts.config import ServerConfig, TlsConfig
@@ -41,6 +43,7 @@ __all__ = ["add_arguments", "engine_config", "engine_configs", "run", "server_co
 def run(arguments: argparse.Namespace) -> int:
     """Serve until SIGTERM or Ctrl-C. Returns the exit status."""
     from realtime_tts.engine.links import make_links
+    from realtime_tts.engine.load import voice_maker_loader
     from realtime_tts.logs import configure_logging
     from realtime_tts.metrics import Metrics
     from realtime_tts.server.run import serve
@@ -57,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     def library() -> VoiceLibrary:
         assert voices_dir is not None
-        return VoiceLibrary(voices_dir, engines[0].voice_maker_loader(*engines[1:]))
+        return VoiceLibrary(voices_dir, voice_maker_loader(*engines))
 
     def ready(port: int) -> None:
         progress.close()
@@ -129,21 +132,30 @@ def _engine_config(arguments: argparse.Namespace, model: str) -> EngineConfig:
         random_weights=random,
         device=arguments.device,
         devices=devices,
+        scheduler=_scheduler_config(arguments),
         dtype=arguments.dtype or ("bfloat16" if random and on_cuda else "float32"),
-        slots=arguments.slots,
         threads=arguments.threads,
         max_frames=arguments.max_frames,
         kv_memory=arguments.kv_memory,
-        lead_cap=arguments.lead_seconds,
-        min_start_tokens=arguments.min_start_tokens,
-        max_start_wait=arguments.max_start_wait,
-        utilisation=arguments.utilisation,
-        max_queue=arguments.max_queue,
-        queue_timeout=arguments.queue_seconds,
         guards=GuardConfig(enabled=not arguments.no_guards and random is None),
         step_seconds=arguments.step_seconds,
         voices_dir=_voices_dir(arguments),
     )
+
+
+def _scheduler_config(arguments: argparse.Namespace) -> SchedulerConfig:
+    try:
+        return SchedulerConfig(
+            slots=arguments.slots,
+            lead_cap=arguments.lead_seconds,
+            min_start_tokens=arguments.min_start_tokens,
+            max_start_wait=arguments.max_start_wait,
+            utilisation=arguments.utilisation,
+            max_queue=arguments.max_queue,
+            queue_timeout=arguments.queue_seconds,
+        )
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
 
 
 def _voices_dir(arguments: argparse.Namespace) -> str | None:
@@ -161,9 +173,11 @@ def _engine_kind(device: str, devices: tuple[str, ...]) -> EngineKind:
 
 
 def _tokenizers(engines: Sequence[EngineConfig]) -> LoadTokenizer:
+    from realtime_tts.engine.load import load_tokenizer
+
     if len(engines) == 1:
-        return engines[0].load_tokenizer
-    return {engine.model: engine.load_tokenizer for engine in engines}
+        return partial(load_tokenizer, engines[0])
+    return {engine.model: partial(load_tokenizer, engine) for engine in engines}
 
 
 def _keys_of_environment() -> list[str]:

@@ -13,6 +13,7 @@ from weakref import WeakValueDictionary
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
+from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.client.handshake import open_socket
 from realtime_tts.client.inbox import Inbox, session_error, turn_error, turn_lost
 from realtime_tts.client.report import Interrupted, TurnResult
@@ -32,7 +33,7 @@ from realtime_tts.protocol.messages import (
     WarningMessage,
 )
 from realtime_tts.protocol.parsing import ProtocolError, UnknownType, encode, parse_server_message
-from realtime_tts.protocol.settings import AudioSettings, Limits
+from realtime_tts.protocol.settings import Limits
 
 log = logging.getLogger(__name__)
 
@@ -190,7 +191,7 @@ class Connection:
                 self._on_air = self._inboxes.get(message.turn_id)
                 if self._on_air is not None:
                     self._on_air.layout = message.layout
-                    self._on_air.audio = message.audio or AudioSettings()
+                    self._on_air.audio = message.audio or AudioFormat()
             case TurnWords():
                 if (inbox := self._inboxes.get(message.turn_id)) is not None:
                     inbox.words += message.words

@@ -12,6 +12,7 @@ import asyncio
 import time
 from collections import deque
 
+from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.client.report import Interrupted, TurnResult
 from realtime_tts.errors import (
     ConnectionLost,
@@ -21,7 +22,6 @@ from realtime_tts.errors import (
     TurnError,
 )
 from realtime_tts.protocol.messages import ErrorMessage, WarningMessage, Word
-from realtime_tts.protocol.settings import AudioSettings
 
 _SAMPLE_BYTES = {"pcm_s16le": 2, "pcm_f32le": 4, "pcm_mulaw": 1, "pcm_alaw": 1}
 _ALREADY_DONE = "turn_already_done"
@@ -36,7 +36,7 @@ class Inbox:
         self.bytes_received = 0
         self.last_audio_at: float | None = None
         self.layout: str | None = None
-        self.audio = AudioSettings()  # until the server says otherwise
+        self.audio = AudioFormat()  # until the server says otherwise
         self.warnings: list[WarningMessage] = []
         self.words: list[Word] = []
         self.result: TurnResult | None = None

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TypeVar
 
+from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.client.connection import Connection
 from realtime_tts.client.inbox import Inbox
 from realtime_tts.client.report import Interrupted, TurnResult
@@ -20,7 +21,6 @@ from realtime_tts.protocol.messages import (
     WarningMessage,
     Word,
 )
-from realtime_tts.protocol.settings import AudioSettings
 
 T = TypeVar("T")
 
@@ -93,7 +93,7 @@ class Turn:
         return self._inbox.last_audio_at
 
     @property
-    def audio(self) -> AudioSettings:
+    def audio(self) -> AudioFormat:
         """The format of this turn's packets, once audio began; before that the default."""
         return self._inbox.audio
 

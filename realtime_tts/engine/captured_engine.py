@@ -173,7 +173,7 @@ class CapturedEngine(ModelEngine):
             self.store.clear(plan.slot)
             return None
         opening.begin(plan.slot, self._prompts)
-        if is_wide(opening.sampling):
+        if is_wide(opening.row.spec.sampling):
             self._wide.add(plan.id)
         return opening
 

@@ -50,7 +50,8 @@ _TAIL = 64
 
 
 def trailing_silence(samples: BlockSamples, config: GuardConfig) -> list[int]:
-    """For each row of `samples` [rows, n], float or PCM: how many at its end are inaudible."""
+    """Count how many samples at the end of each row of `samples` [rows, n], float or PCM, are
+    inaudible."""
     level = 10 ** (config.silence_dbfs / 20)
     if samples.dtype == np.int16:
         level = int(level * FULL_SCALE)
@@ -112,11 +113,12 @@ class Guards:
         return None
 
     def samples(self, samples: BlockSamples) -> str | None:
-        """These samples (shape [n], float32 in [-1, 1] or PCM) left the codec."""
+        """Take samples (shape [n], float32 in [-1, 1] or PCM) that left the codec."""
         return self.silence(trailing_silence(samples[None], self._config)[0], len(samples))
 
     def silence(self, trailing: int, length: int) -> str | None:
-        """`length` samples left the codec; the last `trailing` of them cannot be heard."""
+        """Take `length` samples that left the codec, of which the last `trailing` cannot be
+        heard."""
         if not self._config.enabled:
             return None
         self._silent_samples = trailing + (self._silent_samples if trailing == length else 0)

@@ -20,7 +20,7 @@ class StepSizes:
 
 
 class ProcessObserver(Protocol):
-    """Told what an engine process does; metrics implement it."""
+    """What is told about an engine process's steps and restarts; metrics implement it."""
 
     def step(self, seconds: float, plan: StepSizes) -> None: ...
 

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from realtime_tts.engine.model_engine import Row, to_sampling
+from realtime_tts.engine.model_engine import Row
 from realtime_tts.errors import RequestError
-from realtime_tts.model import PromptBuilder, PromptSpec, Sampling
+from realtime_tts.model import PromptBuilder, PromptSpec
 from realtime_tts.model.frame_step import Start
+from realtime_tts.sampling import checked
 from tts_scheduler import Layout
 
 
@@ -31,7 +32,6 @@ class Opening:
     layout: Layout
     prefix_length: int
     stored: int
-    sampling: Sampling
     ids: Sequence[int] = ()
     vectors: Tensor | None = None
     last: Tensor | None = None
@@ -41,15 +41,16 @@ class Opening:
         """Changes nothing. Raises RequestError."""
         if not row.ids:
             raise RequestError("there is no text to speak")
-        sampling, full = to_sampling(row.spec.sampling), layout is Layout.FULL_TEXT
+        checked(row.spec.sampling)
+        full = layout is Layout.FULL_TEXT
         length, codes = prompts.prefix_length(row.prompt_spec), _codes(row.prompt_spec)
         if codes is None:
             ids = [*row.ids, prompts.end_of_text] if full else []
-            return cls(id, row, layout, length, len(ids), sampling, ids)
+            return cls(id, row, layout, length, len(ids), ids)
         stored = len(codes)
         if full:
             stored += len(_transcript(row.prompt_spec)) + len(row.ids) + 1
-        return cls(id, row, layout, length, stored, sampling)
+        return cls(id, row, layout, length, stored)
 
     @property
     def prefix(self) -> PromptSpec:
@@ -63,7 +64,7 @@ class Opening:
     @property
     def start(self) -> Start:
         row = self.row
-        return Start(row.slot, row.prompt, self.sampling, row.spec.seed, self.last)
+        return Start(row.slot, row.prompt, row.spec.sampling, row.spec.seed, self.last)
 
     def begin(self, slot: int, prompts: PromptBuilder) -> None:
         """The row has pages and a slot: it goes on behind what will be stored."""

@@ -1,4 +1,4 @@
-"""The process carrier: the engine loop in a process of its own, watched and started again.
+"""The multiprocess engine client: the loop runs in a child, which is watched and started again.
 
 The default on a GPU, where a step is a few milliseconds of Python that would take turns with the
 event loop's. A fault that kills or hangs an engine costs the turns it was speaking, not the server.
@@ -129,6 +129,9 @@ class ProcessEngine:
                 self._open.discard(command.id)
         self._process.send(wire.Commands(list(commands)))
 
+    def info_for(self, spec: UtteranceSpec) -> EngineInfo:
+        return self.info
+
     def check(self, spec: UtteranceSpec) -> None:
         check_spec(self.info, spec, self._registered)
 
@@ -171,7 +174,7 @@ class ProcessEngine:
                 await asyncio.wait_for(self._stopping.wait(), delay)
 
     async def _life(self) -> str:
-        """One process from its start to its end; returns why it ended."""
+        """Run one process from its start to its end; returns why it ended."""
         self._health.born()
         try:
             how = await self._run_process()

@@ -73,7 +73,7 @@ class Process:
         self._receive()  # the descriptor tells of changes only
 
     def send(self, message: wire.Down) -> None:
-        """Never blocks."""
+        """Send a message to the engine. Never blocks."""
         if not self._down.closed:
             self._down.send(wire.encode(message), zmq.NOBLOCK)
 

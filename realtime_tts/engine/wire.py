@@ -45,7 +45,7 @@ class Ready(msgspec.Struct, frozen=True, tag=True):
 
 
 class MadeStep(msgspec.Struct, frozen=True, array_like=True):
-    """For the front's metrics: how long a step took, and how many rows of which kind it had."""
+    """How long a step took, and how many rows of which kind it had, for the front's metrics."""
 
     seconds: float
     prefills: int

@@ -88,7 +88,7 @@ def test_without_a_server_the_voice_lands_in_the_folder(
         asked.append(checkpoint)
         return load_fake()
 
-    monkeypatch.setattr("realtime_tts.engine.voice_maker.load_voice_maker", load)
+    monkeypatch.setattr("realtime_tts.engine.load.load_voice_maker", load)
     folder = tmp_path / "voices"
     words = ["clone", recording, "--name", "anna", "--voices-dir", str(folder)]
     assert main([*words, "--model", "some/Base"]) == ExitStatus.OK

@@ -10,8 +10,6 @@ from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 
 from realtime_tts.protocol.messages import (
-    ENCODING,
-    PACKET_BYTES,
     SAMPLE_RATE,
     SUBPROTOCOL,
     ClientMessage,
@@ -48,8 +46,8 @@ class Peer:
                 languages=("auto", "english"),
                 settings=SessionSettings(**settings),
                 sample_rate=SAMPLE_RATE,
-                encoding=ENCODING,
-                packet_bytes=PACKET_BYTES,
+                encoding="pcm_s16le",
+                packet_bytes=4_096,
                 limits=limits or Limits(),
             )
         )

@@ -17,6 +17,7 @@ from realtime_tts import RealtimeTTS
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.errors import RequestError
 from realtime_tts.server.run import RunningServer
+from tts_scheduler import SchedulerConfig
 
 Serve = Callable[[EngineConfig], AbstractAsyncContextManager[RunningServer]]
 Pieces = Callable[..., Sequence[str]]
@@ -31,7 +32,10 @@ TEXTS = (
 
 def engine(max_frames: int) -> EngineConfig:
     # What a busy test machine manages in real time must not decide who is admitted.
-    return EngineConfig(slots=8, max_frames=max_frames, max_start_wait=0.05, utilisation=1_000)
+    return EngineConfig(
+        max_frames=max_frames,
+        scheduler=SchedulerConfig(slots=8, max_start_wait=0.05, utilisation=1_000),
+    )
 
 
 async def packets_of(server: RunningServer, text: Sequence[str], **options: object) -> list[bytes]:

@@ -12,14 +12,13 @@ import numpy as np
 from realtime_tts.audio.pcm import FULL_SCALE
 from realtime_tts.engine.interface import (
     Engine,
-    SamplerSettings,
     Samples,
-    SamplingSettings,
     StepOutput,
     UtteranceSpec,
 )
 from realtime_tts.engine.sound import all_sound
 from realtime_tts.engine.warm_up import ScriptedPages
+from realtime_tts.sampling import PredictorSampling, Sampling
 from tts_scheduler import (
     Admitted,
     CodecRun,
@@ -37,11 +36,26 @@ PARITY = Path(__file__).parents[1] / "data" / "parity"
 STEP_SECONDS = 0.075
 """Of a step of `speak_scheduled`."""
 
-GREEDY = SamplingSettings(SamplerSettings(0.0), SamplerSettings(0.0))
-USUAL = SamplingSettings()
-HOT = SamplingSettings(SamplerSettings(1.3, 0), SamplerSettings(1.1, 7), 1.0)
-NUCLEUS = SamplingSettings(SamplerSettings(0.8, 0, 0.8), SamplerSettings(0.9, 100, 0.6), 1.2)
-HALF_GREEDY = SamplingSettings(SamplerSettings(0.0), SamplerSettings(0.8, 0), 1.3)
+GREEDY = Sampling(temperature=0.0, predictor=PredictorSampling(temperature=0.0))
+USUAL = Sampling()
+HOT = Sampling(
+    temperature=1.3,
+    top_k=0,
+    repetition_penalty=1.0,
+    predictor=PredictorSampling(temperature=1.1, top_k=7),
+)
+NUCLEUS = Sampling(
+    temperature=0.8,
+    top_k=0,
+    top_p=0.8,
+    repetition_penalty=1.2,
+    predictor=PredictorSampling(top_k=100, top_p=0.6),
+)
+HALF_GREEDY = Sampling(
+    temperature=0.0,
+    repetition_penalty=1.3,
+    predictor=PredictorSampling(temperature=0.8, top_k=0),
+)
 SAMPLINGS = (USUAL, GREEDY, HOT, HALF_GREEDY, NUCLEUS)
 
 

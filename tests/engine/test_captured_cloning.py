@@ -72,11 +72,11 @@ def test_cloned_voices_speak_as_with_the_torch_engine(voices: dict[str, Voice]) 
 def test_a_clone_is_the_same_alone_and_among_others(voices: dict[str, Voice]) -> None:
     each, together = captured(voices), crowd(voices)
     speak(each, together, steps=160)
-    alone = crowd(voices)
+    alone = crowd(voices)[:SLOTS]  # every voice, layout, length of text and way to draw
     for number, utterance in enumerate(alone):
         utterance.slot = (number + 3) % SLOTS
         speak(each, [utterance], steps=160)
-    for one, other in zip(together, alone, strict=True):
+    for one, other in zip(together[:SLOTS], alone, strict=True):
         assert one.codes == other.codes, one.id
 
 

@@ -18,12 +18,12 @@ from realtime_tts.engine.link import Append, Ended, Failed, Finish, Flush, Open,
 from realtime_tts.model import (
     PromptSpec,
     ReferenceSound,
-    Sampling,
     Voice,
     load_voice,
     save_voice,
     to_reference,
 )
+from realtime_tts.sampling import PredictorSampling, Sampling
 from tests.engine.cloning import (
     DOING,
     FRAMES,
@@ -159,7 +159,7 @@ def spoken_by_hand(voice: Voice, text: list[int]) -> NDArray[np.float32]:
     left = [*text[len(voice.codes) + 1 :], config.text.tts_eos]
     left += [config.text.tts_pad] * FRAMES
     state, codes = talker.new_state(1), []
-    state.begin(0, Sampling(temperature=0, predictor_temperature=0), 0)
+    state.begin(0, Sampling(temperature=0, predictor=PredictorSampling(temperature=0)), 0)
     hidden = talker.talker.prefill(prompt.inputs, 0, state.kv)[None]
     for frame in range(FRAMES):
         made = talker.frame(hidden, [0], state)

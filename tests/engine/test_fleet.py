@@ -48,6 +48,9 @@ class Scripted:
         self.given += commands
         self.calls += 1
 
+    def info_for(self, spec: UtteranceSpec) -> EngineInfo:
+        return self.info
+
     def check(self, spec: UtteranceSpec) -> None: ...
 
     def status(self) -> EngineStatus:

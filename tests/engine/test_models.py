@@ -16,6 +16,7 @@ from realtime_tts.engine.inline import InlineEngine
 from realtime_tts.engine.interface import EngineInfo, UtteranceSpec
 from realtime_tts.engine.link import Append, Audio, Ended, EngineStatus, Event, Finish, Open
 from realtime_tts.engine.links import make_links
+from realtime_tts.engine.load import voice_families
 from realtime_tts.engine.models import Models
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.errors import RequestError
@@ -49,6 +50,9 @@ class Noted:
 
     def submit(self, *commands: object) -> None:
         self.given += commands
+
+    def info_for(self, spec: UtteranceSpec) -> EngineInfo:
+        return self.info
 
     def check(self, spec: UtteranceSpec) -> None:
         self.given.append(spec)
@@ -86,7 +90,7 @@ def three() -> tuple[Models, dict[str, Noted]]:
 )
 def test_a_turn_goes_where_its_model_or_its_voice_is(spec: UtteranceSpec, model: str) -> None:
     link, links = three()
-    assert link.model_for(spec) == model
+    assert link.info_for(spec).model == model
     link.check(spec)
     link.submit(Open("a", spec), Append("a", [1]), Finish("a"))
     assert [len(one.given) for one in links.values()] == [
@@ -113,9 +117,9 @@ async def test_the_family_of_a_registered_voice_is_read_from_the_folder(tmp_path
     path = registry.unfinished()
     write_voice(path, np.ones(8, np.float32), name="anna", model="1b7")
     registry.add(path)
-    family_of = EngineConfig(voices_dir=str(tmp_path)).family_of
+    family_of = voice_families(EngineConfig(voices_dir=str(tmp_path)))
     assert (family_of("anna"), family_of("ben")) == ("1b7", None)
-    assert EngineConfig().family_of("anna") is None
+    assert voice_families(EngineConfig())("anna") is None
 
 
 def giving(engine: FakeEngine) -> Callable[[Any], FakeEngine]:

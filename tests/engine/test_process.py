@@ -387,11 +387,12 @@ async def test_metrics_count_the_steps_of_the_other_process() -> None:
 FRONT = """
 import asyncio, sys, time
 from realtime_tts.engine.process import ProcessEngine
+from realtime_tts.engine.load import engine_loader
 from realtime_tts.engine.settings import EngineConfig
 
 async def main():
     config = EngineConfig(kind="fake")
-    link = ProcessEngine(config.loader(), config.scheduler())
+    link = ProcessEngine(engine_loader(config), config.scheduler)
     link.start(lambda events: None)
     while not link.status().ready:
         await asyncio.sleep(0.01)

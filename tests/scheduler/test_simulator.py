@@ -88,7 +88,9 @@ def test_thousands_of_sessions_on_one_machine() -> None:
 
 def test_a_burst_is_refused_quickly_and_those_on_air_do_not_notice() -> None:
     workload = Workload(600, turns=1, arrival_seconds=1.0, feeds=QUICK, reporting=0.0)
-    outcome = Simulation(workload, MIDDLE, SchedulerConfig(slots=256), seed=2).run()
+    outcome = Simulation(
+        workload, MIDDLE, SchedulerConfig(slots=256, utilisation=0.7), seed=2
+    ).run()
     assert outcome.refusals > 0.3
     assert outcome.peak <= 180  # 12 ms and 0.25 ms per row: 176 rows fit 56 ms
     assert outcome.summary().kept_turns > 0.99

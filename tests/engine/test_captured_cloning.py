@@ -104,7 +104,7 @@ def test_text_that_arrives_step_by_step_changes_nothing(voices: dict[str, Voice]
         assert pieces.codes == whole.codes, name
 
 
-def test_the_head_of_a_voice_is_computed_once(voices: dict[str, Voice]) -> None:
+def test_the_prefix_of_a_voice_is_computed_once(voices: dict[str, Voice]) -> None:
     each = captured(voices)
     found = lookups(each.prefixes)
     for number, name in enumerate(("alone", "shown", "alone", "shown", "alone")):

@@ -169,7 +169,7 @@ def test_a_row_with_nan_fails_alone_and_its_slot_forgets_it(poison: float) -> No
     same_speech(healthy, again)
 
 
-def test_a_cached_head_speaks_like_a_computed_one() -> None:
+def test_a_cached_prefix_speaks_like_a_computed_one() -> None:
     engine = captured()
     spec = UtteranceSpec(voice=engine.info.voices[1], language="english", seed=3)
     rows = [

@@ -22,6 +22,7 @@ from tts_scheduler import SchedulerConfig
         ("codec_chunks", (0, 1)),
         ("codec_chunks", (2, 1)),
         ("utilisation", 0.0),
+        ("kv_utilisation", 0.0),
         ("max_queue", -1),
         ("queue_timeout", -0.5),
     ],

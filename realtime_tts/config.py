@@ -14,6 +14,7 @@ from realtime_tts.errors import ConfigError
 from tts_scheduler import SchedulerConfig
 
 LogFormat = Literal["json", "text"]
+_LEAST_SESSIONS = 512
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -78,11 +79,12 @@ class SocketConfig:
 class LimitsConfig:
     """What one client may ask for; `ready` tells it to the client. Characters are code points.
 
+    `max_sessions`: None follows from what the engine can speak at once (`sessions_for`).
     `outbox_seconds`: how much audio beyond its lead may wait for a slow reader before it is
     dropped. `turn_idle_seconds`: after so long without text the input of a turn is ended.
     """
 
-    max_sessions: int = 512
+    max_sessions: int | None = None
     max_message_bytes: int = 65_536
     max_text_chars: int = 16_384
     max_turn_chars: int = 100_000
@@ -98,12 +100,18 @@ class LimitsConfig:
 
     def __post_init__(self) -> None:
         for name in self.__slots__:
-            _require_positive(name, getattr(self, name))
+            if getattr(self, name) is not None:
+                _require_positive(name, getattr(self, name))
         if self.max_text_chars > self.max_turn_chars:
             raise ConfigError(
                 f"max_text_chars ({self.max_text_chars}) must not be larger than "
                 f"max_turn_chars ({self.max_turn_chars})"
             )
+
+    def sessions_for(self, slots: int) -> int:
+        """Most sessions of a server whose engines have so many slots: `max_sessions`, else two for
+        each slot, since in a conversation each side speaks half of the time, and 512 at least."""
+        return max(_LEAST_SESSIONS, 2 * slots) if self.max_sessions is None else self.max_sessions
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ text, no voice name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sized
+from collections.abc import Callable, Iterable, Sequence, Sized
 from typing import Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Summary, generate_latest
@@ -41,6 +41,35 @@ class EngineGauges(Protocol):
     def queued(self) -> int: ...
     @property
     def capacity(self) -> int: ...
+
+
+class ExecutionLabels(Protocol):
+    """The part of an engine's execution that is shown."""
+
+    @property
+    def device(self) -> str: ...
+    @property
+    def gpu(self) -> str: ...
+    @property
+    def dtype(self) -> str: ...
+    @property
+    def programs(self) -> str: ...
+    @property
+    def kernels(self) -> str: ...
+    @property
+    def predictor(self) -> str: ...
+
+
+class EngineLabels(Protocol):
+    """The part of what an engine tells of itself that is shown."""
+
+    @property
+    def model(self) -> str: ...
+    @property
+    def executions(self) -> Sequence[ExecutionLabels]: ...
+
+
+_EXECUTION = ("device", "gpu", "dtype", "programs", "kernels", "predictor")
 
 
 def row_bucket(rows: int) -> int:
@@ -97,6 +126,12 @@ class Metrics:
             "tts_guard_stops_total", "Runaway turns stopped by a guard, by reason.", ["reason"]
         )
 
+        self.engine_info = Gauge(
+            "tts_engine_info",
+            "What each engine computes with; always 1.",
+            ["model", *_EXECUTION],
+            registry=self.registry,
+        )
         self.restarts = self._counter(
             "tts_engine_restarts_total", "Engine processes that ended and were started again."
         )
@@ -148,6 +183,13 @@ class Metrics:
         }
         for name, (text, value) in gauges.items():
             Gauge(name, text, registry=self.registry).set_function(value)
+
+    def describe_engine(self, infos: Iterable[EngineLabels]) -> None:
+        """Show what each engine computes with."""
+        for info in infos:
+            for one in info.executions:
+                labels = {name: getattr(one, name) for name in _EXECUTION}
+                self.engine_info.labels(model=info.model, **labels).set(1)
 
     def render(self) -> bytes:
         """The answer to a scrape."""

@@ -25,7 +25,7 @@ examples:
   realtime-tts bench --start --sessions 1,2,4,8          start a server, measure it, stop it
   realtime-tts bench --rate 0.5,1,2 --seconds 60         open loop: turns arrive, ready or not
   realtime-tts bench --mode agents --sessions 4,8        conversations that think and interrupt
-  realtime-tts bench --random-weights 1.7B --start "--device cuda --slots 64" --sessions 1,8,64
+  realtime-tts bench --random-weights 1.7B --start "--slots 64" --sessions 1,8,64
   realtime-tts bench --mode burst --sessions 64 --turns 15 --interrupts 1   64 turns at once
   realtime-tts bench --sessions 64,128,256 --stop-at-underrun    how many it can carry
   realtime-tts bench --suite --markdown table.md         the table of docs/performance.md

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _EXAMPLES = """\
 examples:
   realtime-tts profile                                    the demo voice on this machine
-  realtime-tts profile --random-weights 1.7B --device cuda --rows 1,8,32,64 --json profile.json
+  realtime-tts profile --random-weights 1.7B --rows 1,8,32,64 --json profile.json
 
 The roofline of a stage is the longer of two times: its bytes (weights and carried state) at the
 bandwidth of large copies and reads, its operations at the rate of a large matrix product. Both are
@@ -38,13 +38,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("1.7B", "0.6B", "demo"),
         help="an untrained model with the dimensions of this release",
     )
-    parser.add_argument("--device", default="cpu", help="torch device (default: cpu)")
+    parser.add_argument("--device", default="auto", help="as for `serve` (default: auto)")
     parser.add_argument(
         "--dtype",
-        choices=("float32", "bfloat16", "float16"),
-        help="of talker and code predictor (default: float32, with random weights on CUDA "
-        "bfloat16)",
+        choices=("auto", "float32", "bfloat16", "float16"),
+        default="auto",
+        help="of talker and code predictor, as for `serve` (default: auto)",
     )
+    parser.add_argument("--eager", action="store_true", help="plain torch modules on a GPU, too")
     parser.add_argument("--threads", type=int, help="CPU threads (default: all cores but one)")
     parser.add_argument("--rows", default="1,2,4,8", help="utterances at once (default: 1,2,4,8)")
     parser.add_argument(
@@ -90,8 +91,8 @@ def profile_config(arguments: argparse.Namespace, rows: Sequence[int]) -> Engine
     if arguments.random_weights is not None:
         flags += ["--random-weights", arguments.random_weights]
         flags += ["--max-frames", str(frames_needed(arguments.repeat))]
-    for flag, value in (("--dtype", arguments.dtype), ("--threads", arguments.threads)):
-        flags += [] if value is None else [flag, str(value)]
+    flags += ["--dtype", arguments.dtype, *(["--eager"] if arguments.eager else [])]
+    flags += [] if arguments.threads is None else ["--threads", str(arguments.threads)]
     parser = argparse.ArgumentParser(prog="realtime-tts profile")
     serve.add_arguments(parser)
     return serve.engine_config(parser.parse_args(flags))

@@ -4,38 +4,32 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
+import threading
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from types import TracebackType
+from typing import TYPE_CHECKING
 
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from realtime_tts.cli.serve_arguments import KEYS_VARIABLE, add_arguments
-from realtime_tts.cli.serve_tls import tls_config
+from realtime_tts.cli.serve_engine import (
+    chosen_lines,
+    device_choice,
+    engine_config,
+    engine_configs,
+    log_reasons,
+)
+from realtime_tts.cli.serve_tls import EVERYWHERE, tls_config
 from realtime_tts.cli.session_arguments import KEY_VARIABLE
-from realtime_tts.errors import ConfigError
-from tts_scheduler import SchedulerConfig
 
 if TYPE_CHECKING:
     from realtime_tts.config import ServerConfig, TlsConfig
     from realtime_tts.engine.link import EngineLink
-    from realtime_tts.engine.settings import EngineConfig, EngineKind
-    from realtime_tts.server.engine_host import LoadTokenizer
-
-
-import shlex
-import threading
-from types import TracebackType
-from typing import TYPE_CHECKING
-
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-from realtime_tts.cli.serve_tls import EVERYWHERE
-
-if TYPE_CHECKING:
-    from realtime_tts.config import ServerConfig
     from realtime_tts.engine.settings import EngineConfig
-
+    from realtime_tts.server.engine_host import LoadTokenizer
 
 __all__ = ["add_arguments", "engine_config", "engine_configs", "run", "server_config"]
 
@@ -50,13 +44,17 @@ def run(arguments: argparse.Namespace) -> int:
     from realtime_tts.voices.library import VoiceLibrary
 
     console = Console(stderr=True)
-    engines = engine_configs(arguments)
+    choice = device_choice(arguments)
+    engines = engine_configs(arguments, choice)
     voices_dir = engines[0].voices_dir
     metrics = Metrics()
     progress = LoadingProgress(console)
 
+    links: list[EngineLink] = []
+
     def link() -> EngineLink:
-        return make_links(engines, metrics, progress.update)
+        links.append(make_links(engines, metrics, progress.update))
+        return links[0]
 
     def library() -> VoiceLibrary:
         assert voices_dir is not None
@@ -67,10 +65,16 @@ def run(arguments: argparse.Namespace) -> int:
         # Where nobody watches, standard error is the log: JSON lines and nothing else.
         where = console if console.is_terminal else Console()
         welcome(where, config, engines, port, self_signed=arguments.tls_self_signed)
+        info = links[0].info
+        sessions = config.limits.sessions_for(info.slots)
+        capacity = links[0].status().capacity
+        for line in chosen_lines(info, capacity, engines[0].scheduler, sessions):
+            where.print(f"  {line}", highlight=False, soft_wrap=True)
 
     with tls_config(arguments) as tls, progress:
         config = server_config(arguments, terminal=console.is_terminal, tls=tls)
         configure_logging(config.log_format, config.log_level, access_log=config.access_log)
+        log_reasons(choice)
         return serve(
             config,
             link,
@@ -99,77 +103,6 @@ def server_config(
         tls=tls,
         limits=LimitsConfig(max_sessions=arguments.max_sessions),
     )
-
-
-def engine_configs(arguments: argparse.Namespace) -> tuple[EngineConfig, ...]:
-    """The settings of an engine for each --model. Raises ConfigError."""
-    models = arguments.model or ["demo"]
-    if len(set(models)) < len(models):
-        raise ConfigError(f"a --model is given twice: {', '.join(models)}")
-    return tuple(_engine_config(arguments, model) for model in models)
-
-
-def engine_config(arguments: argparse.Namespace) -> EngineConfig:
-    """The settings of the one engine, where there cannot be several. Raises ConfigError."""
-    found = engine_configs(arguments)
-    if len(found) > 1:
-        raise ConfigError("only `serve` takes several --model")
-    return found[0]
-
-
-def _engine_config(arguments: argparse.Namespace, model: str) -> EngineConfig:
-    from realtime_tts.engine.guards import GuardConfig
-    from realtime_tts.engine.settings import EngineConfig
-
-    if arguments.engine == "fake" and model != "demo":
-        raise ConfigError("--engine fake makes tones and takes no --model; give one of the two")
-    random = arguments.random_weights
-    devices = tuple(filter(None, (arguments.devices or "").split(",")))
-    on_cuda = (devices or (arguments.device,))[0].startswith("cuda")
-    return EngineConfig(
-        model=model,
-        kind=arguments.engine or _engine_kind(arguments.device, devices),
-        random_weights=random,
-        device=arguments.device,
-        devices=devices,
-        scheduler=_scheduler_config(arguments),
-        dtype=arguments.dtype or ("bfloat16" if random and on_cuda else "float32"),
-        threads=arguments.threads,
-        max_frames=arguments.max_frames,
-        kv_memory=arguments.kv_memory,
-        guards=GuardConfig(enabled=not arguments.no_guards and random is None),
-        step_seconds=arguments.step_seconds,
-        voices_dir=_voices_dir(arguments),
-    )
-
-
-def _scheduler_config(arguments: argparse.Namespace) -> SchedulerConfig:
-    try:
-        return SchedulerConfig(
-            slots=arguments.slots,
-            lead_cap=arguments.lead_seconds,
-            min_start_tokens=arguments.min_start_tokens,
-            max_start_wait=arguments.max_start_wait,
-            utilisation=arguments.utilisation,
-            max_queue=arguments.max_queue,
-            queue_timeout=arguments.queue_seconds,
-        )
-    except ValueError as error:
-        raise ConfigError(str(error)) from None
-
-
-def _voices_dir(arguments: argparse.Namespace) -> str | None:
-    """The fake engine's voices are worth nothing, so they stay out of the user's own folder."""
-    if arguments.voices_dir is not None or arguments.engine == "fake":
-        return cast("str | None", arguments.voices_dir)
-    from realtime_tts.voices.registry import default_folder
-
-    return str(default_folder())
-
-
-def _engine_kind(device: str, devices: tuple[str, ...]) -> EngineKind:
-    """A thread on a CPU, where torch computes outside of Python's lock; elsewhere a process."""
-    return "process" if devices or device.startswith("cuda") else "inline"
 
 
 def _tokenizers(engines: Sequence[EngineConfig]) -> LoadTokenizer:

@@ -14,10 +14,10 @@ _SCHEDULER = SchedulerConfig()
 _EXAMPLES = """\
 examples:
   realtime-tts serve                                      the embedded demo voice
-  realtime-tts serve --model Qwen/Qwen3-TTS-12Hz-1.7B-CustomVoice --device cuda
+  realtime-tts serve --model Qwen/Qwen3-TTS-12Hz-1.7B-CustomVoice
   realtime-tts serve --model ./my-checkpoint --port 9000 --api-key "$(openssl rand -hex 24)"
-  realtime-tts serve --random-weights 1.7B --device cuda  noise at the release's speed, to measure
-  realtime-tts serve --devices cuda:0,cuda:1              an engine process for each
+  realtime-tts serve --random-weights 1.7B                noise at the release's speed, to measure
+  realtime-tts serve --devices all                        an engine process for each GPU
   realtime-tts serve --model demo --model ./my-base       both: a session's voice or model picks
   realtime-tts serve --tls-self-signed                    https and wss, for development
   realtime-tts serve --engine fake                        tones instead of speech, no torch
@@ -49,9 +49,10 @@ def _add_model_arguments(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument(
         "--dtype",
-        choices=("float32", "bfloat16", "float16"),
-        help="of talker and code predictor; the codec stays float32 (default: float32, with random "
-        "weights on CUDA bfloat16)",
+        choices=("auto", "float32", "bfloat16", "float16"),
+        default="auto",
+        help="of talker and code predictor, and on a GPU of the codec; auto: what the checkpoint "
+        "is stored in on a GPU, float32 on a CPU (default: auto)",
     )
     group.add_argument(
         "--max-frames", type=int, help="longest turn, in frames of 80 ms (default: the model's)"
@@ -69,11 +70,22 @@ def _add_engine_arguments(group: argparse._ArgumentGroup) -> None:
         "its own, started again if it dies (default on a GPU); fake: tones, no torch",
     )
     device = group.add_mutually_exclusive_group()
-    device.add_argument("--device", default="cpu", help="torch device (default: cpu)")
+    device.add_argument(
+        "--device",
+        default="auto",
+        help="cpu, cuda or cuda:N; auto: an NVIDIA GPU of compute capability 8.0 or later where "
+        "there is one, else the CPU (default: auto)",
+    )
     device.add_argument(
         "--devices",
         metavar="DEVICE,DEVICE",
-        help="an engine process for each; a turn goes to the one with the most free capacity",
+        help="an engine process for each, or for every GPU (all); a turn goes to the one with the "
+        "most free capacity",
+    )
+    group.add_argument(
+        "--eager",
+        action="store_true",
+        help="plain torch modules on a GPU, too, without kernels and captured programs: to debug",
     )
     group.add_argument(
         "--threads", type=int, help="CPU threads of the model (default: all cores but one, up to 8)"
@@ -81,8 +93,8 @@ def _add_engine_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--slots",
         type=int,
-        default=_SCHEDULER.slots,
-        help="turns that hold state, per engine (default: %(default)s)",
+        help="turns that hold state, per engine (default: on a GPU as many as its memory holds, "
+        f"512 at most; on a CPU {_SCHEDULER.slots})",
     )
     group.add_argument(
         "--kv-memory",
@@ -162,7 +174,11 @@ def _add_server_arguments(group: argparse._ArgumentGroup) -> None:
         help="web pages that may connect besides the server's own, e.g. https://example.com; "
         "repeatable; * means all",
     )
-    group.add_argument("--max-sessions", type=int, default=512, help="open sockets (default: 512)")
+    group.add_argument(
+        "--max-sessions",
+        type=int,
+        help="open sockets (default: twice the slots, at least 512)",
+    )
     group.add_argument(
         "--drain-seconds",
         type=float,

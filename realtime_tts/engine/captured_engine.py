@@ -15,20 +15,28 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import msgspec
 import torch
 from torch import Tensor
 
 from realtime_tts.engine.captured_sound import StepSound
 from realtime_tts.engine.captured_steps import CapturedSteps, Filling
-from realtime_tts.engine.interface import MeasuredStep, Progress, RowError, StepOutput
+from realtime_tts.engine.interface import (
+    Execution,
+    MeasuredStep,
+    Progress,
+    RowError,
+    StepOutput,
+)
 from realtime_tts.engine.model_engine import ModelEngine
 from realtime_tts.engine.opening import Opening, PrefixCache
 from realtime_tts.engine.spoken_as import no_voices
 from realtime_tts.engine.warm_up import warm_up
 from realtime_tts.errors import ConfigError, NumericsError, RequestError
+from realtime_tts.kernels import triton_available
 from realtime_tts.model import PromptSpec, ReferenceSound, SpeechModel, VoiceLookup
 from realtime_tts.model.frame_step import RING, decoded
-from realtime_tts.model.paged_cache import PAGE_SIZE
+from realtime_tts.model.paged_cache import PAGE_SIZE, position_bytes
 from realtime_tts.model.slot_sampling import is_wide
 from realtime_tts.model.slot_store import new_store
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
@@ -36,6 +44,9 @@ from tts_scheduler import CodecRun, KVCacheSize, Prefill, StepPlan
 
 _PREFIX_POSITIONS = 2048
 """Positions of prompt prefixes that are kept: two hundred voices, or a few long instructions."""
+
+LONGEST_PROMPT = 64
+"""Positions of a prompt, for which there is room beside the longest turn's frames."""
 
 _WARM_UP_POSITIONS = 96
 """Positions that a row takes at most while the engine warms up."""
@@ -76,7 +87,7 @@ class CapturedEngine(ModelEngine):
         self._device, shape = model.talker.device, model.config.talker.transformer
         self._captured = self._device.type == "cuda" if capture is None else capture
         self._positions = min(self._positions, kv_positions // PAGE_SIZE * PAGE_SIZE)
-        if kv_positions < (needed := min(self._max_frames + 64, shape.max_positions)):
+        if kv_positions < (needed := min(self._max_frames + LONGEST_PROMPT, shape.max_positions)):
             raise ConfigError(
                 f"the memory for keys and values holds {kv_positions} positions; one turn of "
                 f"{self._max_frames} frames takes {needed}: give more memory or fewer frames"
@@ -88,6 +99,7 @@ class CapturedEngine(ModelEngine):
         self._references = ReferenceSound(model.slot_codec, self._steps.codec_step.state)
         self._row_buckets = self._steps.row_buckets
         self.store = store
+        self._position_bytes = position_bytes(shape, dtype)
         self.swapped: dict[str, Tensor] = {}
         """Keys and values of rows that are swapped out, in host memory."""
         self.prefixes = PrefixCache(_PREFIX_POSITIONS)
@@ -96,6 +108,16 @@ class CapturedEngine(ModelEngine):
     @property
     def steps(self) -> CapturedSteps:
         return self._steps
+
+    @property
+    def execution(self) -> Execution:
+        return msgspec.structs.replace(
+            super().execution,
+            programs="captured" if self._captured else "eager",
+            kernels="triton" if self._device.type == "cuda" and triton_available() else "torch",
+            predictor="persistent" if self._steps.frame_step.persistent else "separate",
+            kv_bytes=self.store.positions * self._position_bytes,
+        )
 
     @property
     def kv_cache(self) -> KVCacheSize:

@@ -41,9 +41,10 @@ class Fleet:
 
     @property
     def info(self) -> EngineInfo:
-        """What every engine can do; `slots` are those of all."""
-        first = self._links[0].info
-        return replace(first, slots=sum(link.info.slots for link in self._links))
+        """What every engine can do; `slots` and `executions` are those of all."""
+        infos = [link.info for link in self._links]
+        executions = tuple(each for info in infos for each in info.executions)
+        return replace(infos[0], slots=sum(info.slots for info in infos), executions=executions)
 
     def start(self, deliver: Callable[[list[Event]], None]) -> None:
         self._deliver = deliver

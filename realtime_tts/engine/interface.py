@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 import numpy as np
@@ -45,6 +45,26 @@ CLONING_VARIANTS = ("base", "fake")
 """What `EngineInfo.variant` is where registered voices can be spoken with."""
 
 
+class Execution(msgspec.Struct, frozen=True):
+    """What an engine computes with, for people: the log, `/metrics` and the start show it.
+
+    `gpu` is the device's own name, empty for a CPU. `kv_bytes`: memory for keys and values; 0:
+    what they need.
+    """
+
+    device: str
+    dtype: str
+    gpu: str = ""
+    programs: Literal["captured", "eager"] = "eager"
+    """CUDA graphs, or module after module."""
+    kernels: Literal["triton", "torch"] = "torch"
+    """Fused kernels, or plain torch operations."""
+    predictor: Literal["persistent", "separate"] = "separate"
+    """The code predictor over few rows: kernels that stay on the GPU through all layers, or one
+    operation after the other."""
+    kv_bytes: int = 0
+
+
 class EngineInfo(msgspec.Struct, frozen=True):
     """What an engine can do; the server shows it in `ready` and `/v1/voices`."""
 
@@ -69,6 +89,9 @@ class EngineInfo(msgspec.Struct, frozen=True):
     """It misreads numbers and abbreviations: they are to be words before it gets them."""
     voice_family: str = ""
     """`model` of the registered voices that it can speak with; empty: it does not say."""
+
+    executions: tuple[Execution, ...] = ()
+    """One for each device; none of an engine that computes nothing."""
 
     models: tuple[EngineInfo, ...] = ()
     """Of every checkpoint, where there are several: the first is the default."""

@@ -52,7 +52,9 @@ def _load_model(config: EngineConfig, progress: Progress) -> Engine:
         dtype=config.dtype,
         threads=config.threads,
         frames=config.max_frames or RANDOM_FRAMES,
+        fit_slots=config.fit_slots,
         kv_memory=config.memory,
+        eager=config.eager,
         progress=progress,
     )
 

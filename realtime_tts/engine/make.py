@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 
 import torch
 
-from realtime_tts.engine.captured_engine import CapturedEngine
-from realtime_tts.engine.interface import Progress
-from realtime_tts.engine.memory import KVMemory
+from realtime_tts.engine.captured_engine import LONGEST_PROMPT, CapturedEngine
+from realtime_tts.engine.interface import Execution, Progress
+from realtime_tts.engine.memory import Footprint, KVMemory, room_for
 from realtime_tts.engine.model_engine import ModelEngine
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.engine.spoken_as import no_voices
 from realtime_tts.engine.torch_engine import TorchEngine
-from realtime_tts.engine.torch_setup import prepare_torch
+from realtime_tts.engine.torch_setup import chosen_dtype, prepare_torch
 from realtime_tts.logs import event
 from realtime_tts.model import SpeechModel, VoiceLookup, find_checkpoint, load_model, load_voice
+from realtime_tts.model.codec_gemm_state import RingShape
+from realtime_tts.model.config import ModelConfig
 from realtime_tts.model.paged_cache import position_bytes
+from realtime_tts.model.weights import stored_dtype
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from realtime_tts.voices.loaded import LoadedVoices
 from realtime_tts.voices.registry import Registry
@@ -28,11 +32,11 @@ def load_engine(config: EngineConfig, progress: Progress) -> ModelEngine:
     """Find (and if need be download) the checkpoint and load it.
 
     Raises CheckpointError for what cannot be found, read or served, ConfigError for a device that
-    is not there or has too little memory.
+    is not there, cannot be used or has too little memory.
     """
     prepare_torch(config.device, config.threads)
     folder = find_checkpoint(config.checkpoint, progress)
-    dtype = getattr(torch, config.dtype)
+    dtype = chosen_dtype(config.dtype, config.device, partial(stored_dtype, folder))
     model = load_model(folder, device=config.device, dtype=dtype, progress=progress)
     voices = no_voices
     if config.voices_dir is not None:
@@ -42,9 +46,11 @@ def load_engine(config: EngineConfig, progress: Progress) -> ModelEngine:
         Qwen2Tokenizer.from_folder(folder),
         name=config.name,
         slots=config.scheduler.slots,
+        fit_slots=config.fit_slots,
         max_frames=config.max_frames,
         kv_memory=config.memory,
         voices=voices,
+        eager=config.eager,
     )
 
 
@@ -54,29 +60,62 @@ def make_engine(
     *,
     name: str,
     slots: int,
+    fit_slots: bool = False,
     max_frames: int | None = None,
     kv_memory: KVMemory | None = None,
     voices: VoiceLookup = no_voices,
+    eager: bool = False,
 ) -> ModelEngine:
-    """The engine for the device that the model is on. Raises ConfigError."""
-    device = model.talker.device
-    if device.type != "cuda":
+    """The engine for the device that the model is on; the settings are those of `EngineConfig`.
+    Raises ConfigError."""
+    device, dtype = model.talker.device, model.talker.dtype
+    if eager or device.type != "cuda":
         return TorchEngine(
             model, tokenizer, name=name, slots=slots, max_frames=max_frames, voices=voices
         )
-    shape = model.config.talker.transformer
     free, total = torch.cuda.mem_get_info(device)
-    size = (kv_memory or KVMemory()).bytes_of(free, total)
+    needs = footprint(model.config, dtype, max_frames or model.max_frames)
+    room = room_for(needs, kv_memory or KVMemory(), free, total, slots, fit=fit_slots)
     # More than every slot can fill is of no use.
-    most = slots * shape.max_positions
-    positions = min(most, size // position_bytes(shape, model.talker.dtype))
-    event(log, logging.INFO, "engine.kv_memory", bytes=size, positions=positions)
-    return CapturedEngine(
+    most = room.slots * model.config.talker.transformer.max_positions
+    positions = min(most, room.kv_bytes // needs.position)
+    event(
+        log, logging.INFO, "engine.memory", device=str(device), total=total, free=free,
+        slots=room.slots, kv_bytes=room.kv_bytes, kv_positions=positions,
+    )  # fmt: skip
+    engine = CapturedEngine(
         model,
         tokenizer,
         name=name,
-        slots=slots,
+        slots=room.slots,
         kv_positions=positions,
         voices=voices,
         max_frames=max_frames,
     )
+    report_fallbacks(engine.execution)
+    return engine
+
+
+def footprint(config: ModelConfig, dtype: torch.dtype, max_frames: int) -> Footprint:
+    """What turns of this model take of a GPU, with talker, code predictor and codec in `dtype`."""
+    talker, predictor, codec = (
+        config.talker.transformer, config.predictor.transformer, config.codec.transformer,
+    )  # fmt: skip
+    ring = RingShape(codec.layers, codec.heads, codec.head_dim, config.codec.window)
+    codec_values = 2 * ring.layers * ring.heads * ring.frames * ring.head_dim
+    taps = codec_values // 4  # 0.54 of 2.6 MB in the released codec
+    frame = 2 * predictor.layers * predictor.kv_heads * predictor.head_dim
+    slot = codec_values + taps + frame * config.talker.code_groups
+    longest = min(max_frames + LONGEST_PROMPT, talker.max_positions)
+    return Footprint(position_bytes(talker, dtype), slot * dtype.itemsize, longest)
+
+
+def report_fallbacks(execution: Execution) -> None:
+    """Log what does not run as it does on the GPUs this is made for, and why."""
+    if execution.kernels == "torch":
+        reason = "Triton is not installed; it comes with builds of torch for CUDA"
+        event(log, logging.WARNING, "engine.fallback", what="torch operations", reason=reason)
+    if execution.predictor != "persistent":
+        reason = f"no persistent kernel for {execution.dtype} on {execution.gpu}"
+        what = "the code predictor as separate kernels"
+        event(log, logging.WARNING, "engine.fallback", what=what, reason=reason)

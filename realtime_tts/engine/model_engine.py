@@ -6,8 +6,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import torch
+
 from realtime_tts.engine.interface import (
     EngineInfo,
+    Execution,
     MeasuredStep,
     Progress,
     StepOutput,
@@ -92,6 +95,17 @@ class ModelEngine(ABC):
             row_buckets=self._row_buckets,
             voice_family=config.family,
             text_normalization=config.text_normalization,
+            executions=(self.execution,),
+        )
+
+    @property
+    def execution(self) -> Execution:
+        """What it computes with."""
+        device = self._model.talker.device
+        return Execution(
+            device=str(device),
+            dtype=str(self._model.talker.dtype).removeprefix("torch."),
+            gpu=torch.cuda.get_device_name(device) if device.type == "cuda" else "",
         )
 
     @property

@@ -46,6 +46,7 @@ class Models(Fleet):
             languages=_union(info.languages for info in models),
             default_voice=None,  # a session that picks a model gets that model's own
             slots=sum(info.slots for info in models),
+            executions=tuple(each for info in models for each in info.executions),
             max_frames=max(info.max_frames for info in models),
             voice_family=next((info.voice_family for info in models if info.clones), ""),
             models=models,

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-import torch
-
 from realtime_tts import demo_voice
 from realtime_tts.engine.interface import Progress
 from realtime_tts.engine.make import make_engine
 from realtime_tts.engine.memory import KVMemory
 from realtime_tts.engine.model_engine import ModelEngine
-from realtime_tts.engine.torch_setup import prepare_torch
+from realtime_tts.engine.torch_setup import chosen_dtype, prepare_torch
 from realtime_tts.errors import ConfigError
 from realtime_tts.model.config import ModelConfig
 from realtime_tts.model.config_files import read_config
-from realtime_tts.model.random_weights import random_model
+from realtime_tts.model.random_weights import STORED, random_model
 from realtime_tts.model.released import SIZES, released_config
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 
@@ -44,10 +42,13 @@ def load_random(
     threads: int | None,
     frames: int,
     progress: Progress,
+    fit_slots: bool = False,
     kv_memory: KVMemory | None = None,
+    eager: bool = False,
     dimensions: Dimensions = DIMENSIONS,
 ) -> ModelEngine:
-    """An engine of these dimensions whose turns have `frames` frames each.
+    """An engine of these dimensions whose turns have `frames` frames each; the settings are those
+    of `EngineConfig`, and "auto" and memory mean what they mean for a released checkpoint.
 
     Raises ConfigError for an unknown size or a device that is not there or too small.
     """
@@ -59,9 +60,17 @@ def load_random(
         config,
         name=name,
         device=device,
-        dtype=getattr(torch, dtype),
+        dtype=chosen_dtype(dtype, device, lambda: STORED),
         frames=frames,
         progress=progress,
     )
     tokenizer = Qwen2Tokenizer.from_folder(demo_voice.FOLDER)
-    return make_engine(model, tokenizer, name=name, slots=slots, kv_memory=kv_memory)
+    return make_engine(
+        model,
+        tokenizer,
+        name=name,
+        slots=slots,
+        fit_slots=fit_slots,
+        kv_memory=kv_memory,
+        eager=eager,
+    )

@@ -13,7 +13,7 @@ from tts_scheduler import SchedulerConfig
 
 EngineKind = Literal["inline", "process", "fake"]
 KINDS = ("inline", "process", "fake")
-DTYPES = ("float32", "bfloat16", "float16")
+DTYPES = ("auto", "float32", "bfloat16", "float16")
 RANDOM_SIZES = ("1.7B", "0.6B", "demo")
 RANDOM_FRAMES = 64
 """Length of a turn with random weights, if nothing else is asked for: 5.1 s."""
@@ -26,8 +26,11 @@ class EngineConfig:
     `kind`: the model in a thread of this process (inline) or in a process of its own, or tones
     instead of a model (fake). `devices`: one engine process for each, with slots of its own;
     none: one engine on `device`.
-    `model`: "demo", a local checkpoint folder or a Hub id. `scheduler`: slots, admission and when
-    speech begins. `threads`: CPU threads of the model (None: all cores but one, eight at most).
+    `model`: "demo", a local checkpoint folder or a Hub id. `dtype`: "auto" is what the checkpoint
+    is stored in on a GPU, and float32 on a CPU. `scheduler`: slots, admission and when speech
+    begins; with `fit_slots`, a GPU gets as many slots as its memory holds, at most those.
+    `eager`: plain torch modules on a GPU, too, without kernels and captured programs.
+    `threads`: CPU threads of the model (None: all cores but one, eight at most).
     `max_frames`: frames of 80 ms after which a turn ends with `max_length` (None: the
     checkpoint's own limit).
     `kv_memory`: what keys and values get of a CUDA device, as "40GiB", "80%" or "0.8" of what is
@@ -42,8 +45,10 @@ class EngineConfig:
     kind: EngineKind = "inline"
     device: str = "cpu"
     devices: tuple[str, ...] = ()
-    dtype: str = "float32"
+    dtype: str = "auto"
     scheduler: SchedulerConfig = SchedulerConfig()
+    fit_slots: bool = False
+    eager: bool = False
     threads: int | None = None
     max_frames: int | None = None
     kv_memory: str | None = None

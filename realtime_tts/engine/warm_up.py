@@ -48,7 +48,11 @@ def warm_up(
 
 
 def taught_scheduler(engine: Engine, config: SchedulerConfig, progress: Progress) -> Scheduler:
-    """Warm `engine` up; a scheduler that knows from it what steps cost."""
+    """Warm `engine` up; a scheduler that knows from it what steps cost.
+
+    An engine may have fewer slots than were asked for: as many as fit into its memory.
+    """
+    config = replace(config, slots=min(config.slots, engine.info.slots))
     cost = CostModel(row_buckets=engine.info.row_buckets)
     scheduler = Scheduler(config, cost, kv_cache=engine.kv_cache)
     for plan, seconds in engine.warm_up(progress):

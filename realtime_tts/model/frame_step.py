@@ -64,8 +64,11 @@ class FrameStep:
         self.inputs = torch.zeros(2 * slots, dtype=torch.long, device=device)
         self.outputs = torch.zeros(slots, dtype=torch.int32, device=device)
         self._first, self._last_code = embedding, model.config.predictor.vocab - 1
+        self.persistent = False
+        """Whether the code predictor has a kernel that goes through all layers of few rows."""
         if isinstance(store, PagedKVCache):
-            self._predict = FusedPredictor(model.predictor, slots, device).codes
+            fused = FusedPredictor(model.predictor, slots, device)
+            self._predict, self.persistent = fused.codes, fused.persistent
         else:
             self._predict = model.predictor.codes
 

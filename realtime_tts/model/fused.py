@@ -167,3 +167,8 @@ class FusedPredictor:
             return decode_attention(query, pages, tables, slots, positions, 1)
 
         return fused_layers(predictor.layers, predictor.norm, x, attend)
+
+    @property
+    def persistent(self) -> bool:
+        """Whether few rows go through all layers in one kernel."""
+        return self._whole is not None

@@ -31,6 +31,10 @@ _BRANCH = ".conv2.conv.weight"
 """Last product of a residual unit: a tenth, or twelve of them would make the noise deafening."""
 
 
+STORED = torch.bfloat16
+"""What the released checkpoints are stored in, but for the codec."""
+
+
 class RandomWeights(Weights):
     """Makes every tensor that is asked for; equal seeds and names give equal tensors.
 
@@ -102,7 +106,7 @@ def random_model(
         fixed = replace(config.generation, min_frames=frames, max_new_tokens=frames + 1)
         config = replace(config, generation=fixed)
     progress("make talker", 0, 2)
-    stored = RandomWeights(device=place, dtype=dtype, stored=torch.bfloat16, seed=seed)
+    stored = RandomWeights(device=place, dtype=dtype, stored=STORED, seed=seed)
     talker = Talker(config.talker, stored, place, dtype)
     width, groups = config.talker.transformer.hidden, config.talker.code_groups
     predictor = CodePredictor(config.predictor, width, groups, stored, place, dtype)

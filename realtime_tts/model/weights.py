@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
+from math import prod
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -103,11 +104,30 @@ class Weights:
         )
 
     def _open(self, path: Path) -> None:
-        try:
-            file = self._stack.enter_context(safe_open(path, framework="pt"))
-        except (OSError, SafetensorError) as error:
-            raise CheckpointError(f"{path} is not a readable safetensors file: {error}") from error
+        file = self._stack.enter_context(_opened(path))
         self._files.update(dict.fromkeys(file.keys(), file))
+
+
+def stored_dtype(folder: Path, ignored: Sequence[str] = ()) -> torch.dtype:
+    """The precision that most of a folder's numbers are stored in. Raises CheckpointError.
+
+    Only the heads of its files are read. `ignored` as for `Weights`.
+    """
+    counts = dict.fromkeys(FLOAT_TYPES, 0)
+    for path in weight_files(folder):
+        with _opened(path) as file:
+            for name in file.keys():
+                view = file.get_slice(name)
+                if not name.startswith(tuple(ignored)) and view.get_dtype() in counts:
+                    counts[view.get_dtype()] += prod(view.get_shape())
+    return FLOAT_TYPES[max(counts, key=lambda dtype: counts[dtype])]
+
+
+def _opened(path: Path) -> Any:
+    try:
+        return safe_open(path, framework="pt")
+    except (OSError, SafetensorError) as error:
+        raise CheckpointError(f"{path} is not a readable safetensors file: {error}") from error
 
 
 def weight_files(folder: Path) -> list[Path]:

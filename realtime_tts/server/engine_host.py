@@ -112,6 +112,11 @@ class EngineHost:
         """What the engine can do; only once it is ready."""
         return self._link.info
 
+    @property
+    def slots(self) -> int:
+        """Turns that the engine has room for; 0 until it is ready for the first time."""
+        return self._link.info.slots if self._tokenizers else 0
+
     def tokenizer_for(self, model: str | None, voice: str | None) -> Qwen2Tokenizer:
         """The tokenizer of the checkpoint that speaks with these; only once the engine is ready."""
         assert self._tokenizers, "the engine is not ready: ask not_ready() first"
@@ -194,7 +199,11 @@ class EngineHost:
             self._load_failed(f"{type(error).__name__}: {error}", unforeseen=True)
             return
         info = self.info
-        log_event(log, logging.INFO, "engine.ready", model=info.model, slots=info.slots)
+        capacity = self._link.status().capacity
+        log_event(
+            log, logging.INFO, "engine.ready", model=info.model, slots=info.slots, capacity=capacity
+        )
+        self._metrics.describe_engine(info.models or (info,))
         if info.random_weights:
             log_event(log, logging.WARNING, "engine.random_weights", speech="noise")
         if self.on_ready is not None:

@@ -92,6 +92,11 @@ class Front:
         """Sockets of the native protocol, and streams and sockets of others."""
         return len(self._connections) + len(self._streams) + self._guests.places
 
+    @property
+    def max_sessions(self) -> int:
+        """Most sessions at once."""
+        return self.config.limits.sessions_for(self.engine.slots)
+
     def not_ready(self) -> str | None:
         """None if a new session would be admitted as far as health is concerned, else why not."""
         return "the server is shutting down" if self.draining else self.engine.not_ready()
@@ -121,7 +126,7 @@ class Front:
         reason = self.engine.not_ready()
         if reason is not None:
             return Refusal("not_ready", reason, 2)
-        most = self.config.limits.max_sessions
+        most = self.max_sessions
         if self.sessions - held >= most:
             return Refusal(_FULL, f"all {most} sessions are taken; try again later", 5)
         if self.sessions - held >= most - spared:
@@ -225,7 +230,7 @@ class Front:
 
     def admit_more(self) -> None:
         """The same for one more place of a socket that has one: the last eighth is not for it."""
-        self._raise(self._refusal(spared=-(-self.config.limits.max_sessions // _SPARED_PART)))
+        self._raise(self._refusal(spared=-(-self.max_sessions // _SPARED_PART)))
 
     def _raise(self, refusal: Refusal | None) -> None:
         if refusal is not None:

@@ -7,6 +7,7 @@ import json
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -131,15 +132,12 @@ def test_standard_error_is_json_lines_and_the_welcome_goes_elsewhere() -> None:
     assert [json.loads(line)["event"] for line in errors.splitlines()][0] == "engine.ready"
 
 
-def test_random_weights_make_noise_that_no_guard_ends_in_the_precision_of_the_device() -> None:
-    on_cpu = engine_config(flags("--random-weights", "1.7B"))
-    assert not on_cpu.guards.enabled and on_cpu.dtype == "float32"
-    assert (
-        engine_config(flags("--random-weights", "0.6B", "--device", "cuda:1")).dtype == "bfloat16"
-    )
-    exact = flags("--random-weights", "0.6B", "--device", "cuda", "--dtype", "float32")
-    assert engine_config(exact).dtype == "float32"
-    assert engine_config(flags("--device", "cuda")).dtype == "float32"
+def test_random_weights_make_noise_that_no_guard_ends_and_are_else_as_a_checkpoint() -> None:
+    for words in ([], ["--device", "cuda:1"], ["--device", "cuda", "--dtype", "float32"]):
+        random = engine_config(flags("--random-weights", "0.6B", *words))
+        trained = engine_config(flags(*words))
+        assert not random.guards.enabled and trained.guards.enabled
+        assert replace(random, random_weights=None, guards=trained.guards) == trained
     with pytest.raises(ConfigError, match="give one of the two"):
         engine_config(flags("--random-weights", "0.6B", "--model", "somewhere"))
 

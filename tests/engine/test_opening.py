@@ -49,12 +49,12 @@ def test_a_head_beyond_all_room_is_not_kept_and_displaces_nobody() -> None:
     ],
 )
 def test_memory_is_a_size_or_a_share_of_what_is_free(text: str, size: int) -> None:
-    assert KVMemory.parse(text).bytes_of(100 * GIB, 140 * GIB) == size
+    assert KVMemory.parse(text).bytes_of(100 * GIB, 140 * GIB, 64) == size
 
 
 def test_without_a_word_a_margin_is_left() -> None:
-    assert KVMemory().bytes_of(100 * GIB, 140 * GIB) == 86 * GIB
-    assert KVMemory().bytes_of(10 * GIB, 16 * GIB) == 6 * GIB
+    assert KVMemory().bytes_of(100 * GIB, 140 * GIB, 64) == 86 * GIB
+    assert KVMemory().bytes_of(10 * GIB, 16 * GIB, 64) == 6 * GIB
 
 
 @pytest.mark.parametrize("text", ["", "much", "-3GiB", "40 parsecs", "0", "120%", "3 GiB or so"])
@@ -65,9 +65,9 @@ def test_what_is_no_memory_is_refused(text: str) -> None:
 
 def test_memory_that_is_not_there_is_refused_with_a_hint() -> None:
     with pytest.raises(ConfigError, match="40.0 GiB .* do not fit .* --kv-memory"):
-        KVMemory.parse("40GiB").bytes_of(30 * GIB, 80 * GIB)
+        KVMemory.parse("40GiB").bytes_of(30 * GIB, 80 * GIB, 64)
     with pytest.raises(ConfigError, match="0.0 GiB"):
-        KVMemory().bytes_of(GIB, 8 * GIB)
+        KVMemory().bytes_of(GIB, 8 * GIB, 64)
 
 
 def test_the_setting_is_checked_before_anything_is_loaded() -> None:

@@ -1,0 +1,169 @@
+"""The engine that the flags of `serve` describe, and what of it the start shows."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+from realtime_tts.errors import ConfigError
+from tts_scheduler import SchedulerConfig
+
+if TYPE_CHECKING:
+    from realtime_tts.engine.devices import Choice, Machine
+    from realtime_tts.engine.interface import EngineInfo, Execution
+    from realtime_tts.engine.settings import EngineConfig, EngineKind
+
+_PROGRAMS = {"captured": "captured programs", "eager": "plain torch modules"}
+_PREDICTOR = {"persistent": "persistent code predictor", "separate": "code predictor in kernels"}
+
+
+def device_choice(
+    arguments: argparse.Namespace, look_up: Callable[[], Machine] | None = None
+) -> Choice:
+    """The devices that `--device` or `--devices` names, or this machine has.
+
+    `look_up` tells about the machine, if it is asked; `devices.look_up` if not given.
+    """
+    from realtime_tts.engine import devices
+
+    if arguments.devices not in (None, "all"):
+        return devices.Choice(tuple(filter(None, arguments.devices.split(","))))
+    if arguments.devices is None and arguments.device != "auto":
+        return devices.Choice((arguments.device,))
+    if arguments.engine == "fake":
+        return devices.Choice(("cpu",))
+    return devices.choose((look_up or devices.look_up)())
+
+
+def engine_configs(
+    arguments: argparse.Namespace, choice: Choice | None = None
+) -> tuple[EngineConfig, ...]:
+    """The settings of an engine for each --model. Raises ConfigError."""
+    models = arguments.model or ["demo"]
+    if len(set(models)) < len(models):
+        raise ConfigError(f"a --model is given twice: {', '.join(models)}")
+    chosen = choice or device_choice(arguments)
+    return tuple(_engine_config(arguments, model, chosen.devices) for model in models)
+
+
+def engine_config(arguments: argparse.Namespace, choice: Choice | None = None) -> EngineConfig:
+    """The settings of the one engine, where there cannot be several. Raises ConfigError."""
+    found = engine_configs(arguments, choice)
+    if len(found) > 1:
+        raise ConfigError("only `serve` takes several --model")
+    return found[0]
+
+
+def _engine_config(
+    arguments: argparse.Namespace, model: str, chosen: tuple[str, ...]
+) -> EngineConfig:
+    from realtime_tts.engine.guards import GuardConfig
+    from realtime_tts.engine.settings import EngineConfig
+
+    if arguments.engine == "fake" and model != "demo":
+        raise ConfigError("--engine fake makes tones and takes no --model; give one of the two")
+    no_gpu = arguments.devices == "all" and chosen == ("cpu",)
+    devices = () if arguments.devices is None or no_gpu else chosen
+    config = EngineConfig(
+        model=model,
+        kind=arguments.engine or _engine_kind(chosen[0], devices),
+        random_weights=arguments.random_weights,
+        device=chosen[0],
+        devices=devices,
+        scheduler=_scheduler_config(arguments),
+        eager=arguments.eager,
+        dtype=arguments.dtype,
+        threads=arguments.threads,
+        max_frames=arguments.max_frames,
+        kv_memory=arguments.kv_memory,
+        guards=GuardConfig(enabled=not arguments.no_guards and arguments.random_weights is None),
+        step_seconds=arguments.step_seconds,
+        voices_dir=_voices_dir(arguments),
+    )
+    if arguments.slots is None and config.on_cuda and not config.eager:
+        return _fitted(config)
+    return config
+
+
+def _fitted(config: EngineConfig) -> EngineConfig:
+    """With as many slots as the GPU's memory holds."""
+    from realtime_tts.engine.memory import MOST_SLOTS
+
+    return replace(config, scheduler=replace(config.scheduler, slots=MOST_SLOTS), fit_slots=True)
+
+
+def _scheduler_config(arguments: argparse.Namespace) -> SchedulerConfig:
+    slots = SchedulerConfig().slots if arguments.slots is None else arguments.slots
+    try:
+        return SchedulerConfig(
+            slots=slots,
+            lead_cap=arguments.lead_seconds,
+            min_start_tokens=arguments.min_start_tokens,
+            max_start_wait=arguments.max_start_wait,
+            utilisation=arguments.utilisation,
+            max_queue=arguments.max_queue,
+            queue_timeout=arguments.queue_seconds,
+        )
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
+
+
+def _voices_dir(arguments: argparse.Namespace) -> str | None:
+    """The fake engine's voices are worth nothing, so they stay out of the user's own folder."""
+    if arguments.voices_dir is not None or arguments.engine == "fake":
+        return cast("str | None", arguments.voices_dir)
+    from realtime_tts.voices.registry import default_folder
+
+    return str(default_folder())
+
+
+def _engine_kind(device: str, devices: tuple[str, ...]) -> EngineKind:
+    """A thread on a CPU, where torch computes outside of Python's lock; elsewhere a process."""
+    return "process" if devices or device.startswith("cuda") else "inline"
+
+
+def chosen_lines(
+    info: EngineInfo, capacity: int, config: SchedulerConfig, sessions: int
+) -> tuple[str, str, str]:
+    """What was chosen and for how many conversations that is, once the engine is ready.
+
+    `capacity`: turns that the machine can speak at the same time, as warm-up has measured.
+    """
+    executions = info.executions
+    kinds: dict[str, list[str]] = {}
+    for one in executions:
+        kinds.setdefault(_described(one), []).append(one.device)
+    runs = "; ".join(f"{', '.join(on)}: {how}" for how, on in kinds.items()) or "tones, no model"
+    kv_bytes = sum(one.kv_bytes for one in executions)
+    kv = f", {kv_bytes / 2**30:.1f} GiB for keys and values" if kv_bytes else ""
+    queue = sum(_queue_length(one, config) for one in info.models or (info,))
+    return (
+        f"engine: {runs}",
+        f"memory: slots for {info.slots} turns{kv}",
+        f"speed:  {capacity} conversations can speak at once, {queue} more turns may wait; "
+        f"up to {sessions} sessions",
+    )
+
+
+def _described(execution: Execution) -> str:
+    gpu = f"{execution.gpu}, " if execution.gpu else ""
+    predictor = f", {_PREDICTOR[execution.predictor]}" if execution.programs == "captured" else ""
+    return f"{gpu}{execution.dtype}, {_PROGRAMS[execution.programs]}{predictor}"
+
+
+def _queue_length(info: EngineInfo, config: SchedulerConfig) -> int:
+    """Of all devices of one model."""
+    devices = max(1, len(info.executions))
+    return devices * replace(config, slots=max(1, info.slots // devices)).queue_length
+
+
+def log_reasons(choice: Choice) -> None:
+    """Say why a device that is there was not chosen."""
+    import logging
+
+    from realtime_tts.logs import event
+
+    for reason in choice.reasons:
+        event(logging.getLogger(__name__), logging.WARNING, "engine.device_unused", reason=reason)

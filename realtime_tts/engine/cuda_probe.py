@@ -1,0 +1,72 @@
+"""Lists the NVIDIA GPUs of this machine: a JSON list on standard output.
+
+It runs as a script, in a process of its own: the driver's library stays in whoever has asked it, a
+broken driver may never answer, and torch, which knows the same, takes seconds to import. It needs
+nothing but the standard library. The driver counts GPUs as torch does, and both follow
+CUDA_VISIBLE_DEVICES.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import sys
+from typing import Any
+
+_LIBRARIES = ("libcuda.so.1", "nvcuda.dll")
+_NO_DEVICE = 100  # CUDA_ERROR_NO_DEVICE
+_MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_*
+_NAME_BYTES = 256
+
+
+def list_gpus() -> list[dict[str, Any]]:
+    """Name, compute capability and bytes of memory of each GPU. Raises OSError.
+
+    Without a driver there are none.
+    """
+    driver = _driver()
+    if driver is None:
+        return []
+    status = driver.cuInit(0)
+    if status == _NO_DEVICE:
+        return []
+    _check("cuInit", status)
+    count = ctypes.c_int()
+    _check("cuDeviceGetCount", driver.cuDeviceGetCount(ctypes.byref(count)))
+    return [_describe(driver, index) for index in range(count.value)]
+
+
+def _driver() -> Any | None:
+    for library in _LIBRARIES:
+        try:
+            return ctypes.CDLL(library)
+        except OSError:
+            continue
+    return None
+
+
+def _describe(driver: Any, index: int) -> dict[str, Any]:
+    device, size, number = ctypes.c_int(), ctypes.c_size_t(), ctypes.c_int()
+    name = ctypes.create_string_buffer(_NAME_BYTES)
+    _check("cuDeviceGet", driver.cuDeviceGet(ctypes.byref(device), index))
+    _check("cuDeviceGetName", driver.cuDeviceGetName(name, _NAME_BYTES, device))
+    _check("cuDeviceTotalMem", driver.cuDeviceTotalMem_v2(ctypes.byref(size), device))
+    capability = []
+    for attribute in (_MAJOR, _MINOR):
+        status = driver.cuDeviceGetAttribute(ctypes.byref(number), attribute, device)
+        _check("cuDeviceGetAttribute", status)
+        capability.append(number.value)
+    return {
+        "name": name.value.decode(errors="replace"),
+        "capability": capability,
+        "memory": size.value,
+    }
+
+
+def _check(call: str, status: int) -> None:
+    if status != 0:
+        raise OSError(f"{call} of the NVIDIA driver failed with error {status}")
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(list_gpus()))

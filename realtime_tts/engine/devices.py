@@ -1,0 +1,131 @@
+"""Which device an engine gets when nobody says: looked up without torch, which the front never has.
+
+`look_up` asks the machine, `choose` decides. What somebody asked for by name is not looked up: the
+engine tells if it cannot be used (`torch_setup.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from realtime_tts.engine import cuda_probe
+
+LEAST_CAPABILITY = (8, 0)
+"""The oldest GPUs that are served, by compute capability: Ampere (A100 is 8.0, A10 8.6).
+
+Checkpoints are stored in bfloat16, for which older ones have no tensor cores, and Triton, in which
+the kernels are written, supports none of them.
+"""
+
+_DRIVER = Path("/proc/driver/nvidia/version")
+_CPU_BUILD = (
+    "there is an NVIDIA GPU, but torch is built for CPUs: install a build for CUDA to use it"
+)
+_PROBE_SECONDS = 20.0
+_BUILT_FOR = re.compile(r"^(cuda|hip)\b[^=\n]*=\s*'", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """`capability`: major and minor. `memory` in bytes, used or not."""
+
+    name: str
+    capability: tuple[int, int]
+    memory: int
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What there is to choose from.
+
+    `torch`: what the installed build is for, "cuda", "rocm" or "cpu". `gpus`: NVIDIA's, in torch's
+    order; nobody asks for them where torch cannot use any. `problem`: why there may be more, a
+    sentence.
+    """
+
+    torch: str = "cpu"
+    gpus: tuple[Gpu, ...] = ()
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """`devices`: torch's names of all that can be used, the best one first; never none.
+
+    `reasons`: why something that is there is not among them, a sentence each.
+    """
+
+    devices: tuple[str, ...]
+    reasons: tuple[str, ...] = ()
+
+
+def choose(machine: Machine) -> Choice:
+    """Every GPU that the engine can use, and else the CPU."""
+    if machine.torch == "rocm":
+        return Choice(("cpu",), ("AMD GPUs are not supported: the engine runs on the CPU",))
+    if machine.problem is not None:
+        return Choice(("cpu",), (machine.problem,))
+    numbered = [(f"cuda:{index}", gpu) for index, gpu in enumerate(machine.gpus)]
+    usable = tuple(name for name, gpu in numbered if gpu.capability >= LEAST_CAPABILITY)
+    reasons = [too_old(gpu.name, gpu.capability) for name, gpu in numbered if name not in usable]
+    return Choice(usable or ("cpu",), tuple(reasons))
+
+
+def too_old(name: str, capability: tuple[int, int]) -> str:
+    """Say why a GPU is not used."""
+    found, least = (".".join(map(str, each)) for each in (capability, LEAST_CAPABILITY))
+    return (
+        f"{name} has compute capability {found}; the engine needs {least} or later, for bfloat16 "
+        "and for Triton"
+    )
+
+
+def look_up() -> Machine:
+    """Ask this machine. Takes no time where torch is built for CPUs, else some 0.1 s."""
+    built_for = torch_build()
+    if built_for != "cuda":
+        unused = built_for == "cpu" and _DRIVER.exists()
+        return Machine(built_for, problem=_CPU_BUILD if unused else None)
+    command = [sys.executable, "-I", "-S", str(Path(cuda_probe.__file__))]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=_PROBE_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Machine(built_for, problem=f"the GPUs cannot be listed: {error}")
+    if done.returncode != 0:
+        last = [f"status {done.returncode}", *done.stderr.strip().splitlines()][-1]
+        return Machine(built_for, problem=f"the GPUs cannot be listed: {last}")
+    return Machine(built_for, gpus_of(done.stdout))
+
+
+def gpus_of(text: str) -> tuple[Gpu, ...]:
+    """Read what the probe has printed."""
+    return tuple(
+        Gpu(gpu["name"], (gpu["capability"][0], gpu["capability"][1]), gpu["memory"])
+        for gpu in json.loads(text)
+    )
+
+
+def torch_build() -> str:
+    """What the installed torch is built for, without importing it; "cpu" if there is none."""
+    spec = find_spec("torch")
+    if spec is None or spec.origin is None:
+        return "cpu"
+    try:
+        text = Path(spec.origin).with_name("version.py").read_text(encoding="utf-8")
+    except OSError:
+        return "cpu"
+    return build_of(text)
+
+
+def build_of(version_file: str) -> str:
+    """The same from the text of torch/version.py, which names a version of CUDA or of HIP."""
+    found = {match.group(1) for match in _BUILT_FOR.finditer(version_file)}
+    return "rocm" if "hip" in found else "cuda" if "cuda" in found else "cpu"

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import itertools
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -22,6 +23,7 @@ from realtime_tts.client import SessionOptions, TurnResult
 from realtime_tts.client.options import session_start
 from realtime_tts.engine.inline import InlineEngine
 from realtime_tts.engine.link import Audio, Ended, Event, Started
+from realtime_tts.engine.load import engine_loader, load_tokenizer
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.errors import EngineError
 from realtime_tts.metrics import Metrics
@@ -39,7 +41,7 @@ _UNPACED_LEAD_MS = 30_000  # what a server allows by default
 
 
 class EngineTarget:
-    """A loaded engine. A `Target`; made by `engine_target`."""
+    """The `Target` that is an engine loaded in this process. Made by `engine_target`."""
 
     local = True
 
@@ -73,16 +75,19 @@ async def engine_target(
 ) -> AsyncIterator[EngineTarget]:
     """Load an engine and keep it for a block. Raises EngineError, ConfigError, RequestError."""
     metrics = Metrics()
-    link = InlineEngine(config.loader(), config.scheduler(), guards=config.guards, observer=metrics)
-    host = EngineHost(link, config.load_tokenizer, metrics, stall_seconds=_STALL_SECONDS)
+    link = InlineEngine(
+        engine_loader(config), config.scheduler, guards=config.guards, observer=metrics
+    )
+    tokenizer = partial(load_tokenizer, config)
+    host = EngineHost(link, tokenizer, metrics, stall_seconds=_STALL_SECONDS)
     await host.start()
     try:
         while host.not_ready() is not None:
             if host.load_failure is not None:
                 raise EngineError(host.load_failure)
             await asyncio.sleep(_POLL_SECONDS)
-        defaults = session_defaults(host.info, config.lead_cap)
-        settings = session_start(options).applied_to(defaults)
+        defaults = session_defaults(host.info, config.scheduler.lead_cap)
+        settings = session_start(options).applied_to(defaults, defaults)
         host.check(utterance_spec(settings))
         yield EngineTarget(host, metrics, settings)
     finally:
@@ -90,7 +95,7 @@ async def engine_target(
 
 
 class EngineSession:
-    """One listener. A `Session`."""
+    """The `Session` of one listener, who hears an engine in this process."""
 
     def __init__(
         self, host: EngineHost, settings: SessionSettings, ids: itertools.count[int]
@@ -139,7 +144,7 @@ class _Listening:
                 self._finish("complete")  # nothing to speak
 
     async def _wait(self, due: float) -> None:
-        """Until `due`, and meanwhile release text that was held back for long enough."""
+        """Wait until `due`, and meanwhile release text that was held back for long enough."""
         while (now := clock()) < due:
             deadline = self._turn.text_deadline()
             await asyncio.sleep(max(0.0, min(due, deadline or due) - now))
@@ -182,7 +187,12 @@ class _Listening:
         stats = self._turn.stats()
         if self._seen.error is None:
             self._seen.result = TurnResult(
-                self._turn.turn_id, reason, stats.samples, stats.ttfa_ms, stats.underruns,
-                stats.held_ms, self._seen.text_chars,
-            )  # fmt: skip
+                self._turn.turn_id,
+                reason,
+                stats.samples,
+                stats.ttfa_ms,
+                stats.underruns,
+                stats.held_ms,
+                self._seen.text_chars,
+            )
         self._over.set()

@@ -29,7 +29,6 @@ from realtime_tts.protocol.effects import HeardReport, TurnFailure, TurnStats
 from realtime_tts.protocol.messages import TurnWords
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.engine_host import EngineHost, EventHandler
-from realtime_tts.server.formats import format_of
 from realtime_tts.server.turn_settings import number_language, utterance_spec, voice_of
 from realtime_tts.server.turn_words import turn_words
 from realtime_tts.text.lexicon import lexicon_for
@@ -93,7 +92,7 @@ class OnAirTurn:
         )
         pace = engine.paces.of(voice_of(settings))
         self._spoken = SpokenText(self._text, settings.language, pace)
-        self._packets = packets_in(format_of(settings.audio))
+        self._packets = packets_in(settings.audio)
         self._playback = Playback(listener_free_at=listener_free_at)
 
     # Text.

@@ -79,8 +79,8 @@ class FrontDelays:
             self.to_blame += 0 < late <= delay
             return late
 
-        turn_module.OnAirTurn.audio = audio  # type: ignore[method-assign]
-        turn_module.OnAirTurn.packet_sent = packet_sent  # type: ignore[method-assign]
+        turn_module.OnAirTurn.audio = audio  # type: ignore[method-assign, assignment]
+        turn_module.OnAirTurn.packet_sent = packet_sent  # type: ignore[method-assign, assignment]
 
     def percentile_ms(self, share: float) -> float:
         left = share * sum(self.bins)

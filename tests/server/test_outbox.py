@@ -15,10 +15,17 @@ from realtime_tts.server.outbox import (
     TurnOver,
 )
 
+Item = TextItem | Packet[str] | TurnOver[str] | CloseItem
+
 
 async def test_items_come_out_in_order() -> None:
     outbox: Outbox[str] = Outbox(1_000)
-    items = [TextItem("a"), Packet("t", b"12", 1), TurnOver("t"), CloseItem(1000, "done")]
+    items: list[Item] = [
+        TextItem("a"),
+        Packet("t", b"12", 1),
+        TurnOver("t"),
+        CloseItem(1000, "done"),
+    ]
     for item in items:
         outbox.put(item)
     assert [await outbox.take() for _ in items] == items
@@ -35,7 +42,7 @@ async def test_taking_waits_for_an_item() -> None:
 
 async def test_dropping_a_turn_leaves_the_rest() -> None:
     outbox: Outbox[str] = Outbox(1_000)
-    kept = [TextItem("before"), Packet("b", b"bb", 1), TextItem("after")]
+    kept: list[Item] = [TextItem("before"), Packet("b", b"bb", 1), TextItem("after")]
     for item in (
         kept[0],
         Packet("a", b"aa", 1),

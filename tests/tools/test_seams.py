@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from math import isnan
 
@@ -13,8 +14,11 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from realtime_tts import demo_voice
+from realtime_tts.engine.interface import UtteranceSpec
+from realtime_tts.engine.torch_engine import TorchEngine
 from realtime_tts.model import PromptBuilder, PromptSpec, SpeechModel, load_model
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
+from tests.engine.speaking import Utterance, speak
 from tools.demo_voice.recognise import Recording, TimedWord
 from tools.demo_voice.words import word_errors
 from tools.seams.hearing import place
@@ -23,6 +27,7 @@ from tools.seams.speaker import Request, Speaker
 from tools.seams.texts import cut, pieced_texts
 from tools.seams.tracks import Tracks
 from tools.seams.ways import WAYS
+from tts_scheduler import Layout as TextLayout
 
 AVA = PromptSpec(speaker="ava", language="english")
 OLD, NEW = [11, 12], [21, 22, 23]
@@ -112,6 +117,34 @@ def test_a_row_says_the_same_alone_and_in_company() -> None:
     assert np.array_equal(together[1].samples, alone.samples)
     assert np.array_equal(together[0].samples, together[2].samples)
     assert len(alone.ends) == 2 and alone.ends[-1] == len(alone.samples)
+
+
+@pytest.mark.parametrize(("way", "layout"), [("new", "streaming"), ("full, new", "full_text")])
+def test_new_pieces_are_what_the_engine_says_for_an_utterance_each(way: str, layout: str) -> None:
+    model, tokenizer = parts()
+    apart = replace(WAYS[way], codec_carried=False)
+    spoken = Speaker(model, tokenizer, slots=1).speak(
+        [Request(("Wet paint!", " Mind the gap!"), "ray", 7, apart)]
+    )[0]
+    engine = TorchEngine(model, tokenizer, name="demo", slots=2)
+    said = [
+        Utterance(
+            text,
+            slot,
+            tokenizer.encode(text),
+            UtteranceSpec(
+                voice="ray",
+                language="english",
+                seed=7 + slot,
+                sampling=engine.info.default_sampling,
+            ),
+            TextLayout(layout),
+        )
+        for slot, text in enumerate(("Wet paint!", "Mind the gap!"))
+    ]
+    speak(engine, said, steps=200)
+    assert [each.end for each in said] == ["complete", "complete"]
+    assert np.array_equal(spoken.samples, np.concatenate([each.sound for each in said]))
 
 
 WORDS = st.lists(st.sampled_from(["back", "yard", "backyard", "the", "a", "dog"]), max_size=7)

@@ -84,7 +84,7 @@ def test_text_lies_over_old_frames_as_the_way_says(
 
     found = layout.opening(AVA, NEW, [piece], WAYS[way])
     below = codec_channel(piece.codes)
-    wanted = torch.cat((prompts().head(AVA), prompts().text(ids(text)) + below))
+    wanted = torch.cat((prompts().prefix(AVA), prompts().text(ids(text)) + below))
     torch.testing.assert_close(found.inputs, wanted, atol=1e-4, rtol=1e-4)
     assert found.text == ids(rest)
 
@@ -94,7 +94,7 @@ def test_in_the_full_layout_old_and_new_text_come_before_the_old_frames() -> Non
     found = layout.opening(AVA, NEW, [piece], WAYS["full, rewritten"])
     text = prompts().text([*OLD, *NEW, layout.end]) + prompts().pad
     spoken = codec_channel(piece.codes) + prompts().tts_pad
-    wanted = torch.cat((prompts().head(AVA), text, spoken))
+    wanted = torch.cat((prompts().prefix(AVA), text, spoken))
     torch.testing.assert_close(found.inputs, wanted, atol=1e-4, rtol=1e-4)
     assert found.text == []
 

@@ -45,11 +45,11 @@ class Layout:
         """How a piece of text `ids` begins behind the `earlier` ones that its way shows it."""
         shown = [(p.ids, p.codes[: p.heard if way.trim else None]) for p in earlier]
         spoken = self._spoken([frame for _, codes in shown for frame in codes])
-        head, old = self._prompts.head(spec), [id for text, _ in shown for id in text]
+        prefix, old = self._prompts.prefix(spec), [id for text, _ in shown for id in text]
         end = [self.end] if way.end else []
         if way.full_text:
             text = self._prompts.text([*old, *ids, *end]) + self._prompts.pad
-            return Opening(torch.cat((head, text, spoken + self._prompts.tts_pad)), [])
+            return Opening(torch.cat((prefix, text, spoken + self._prompts.tts_pad)), [])
         row = [*old, *ids, *end]
         if way.context in (Context.AS_FED, Context.NOT_CLOSED):
             closed = end if way.context is Context.AS_FED else []
@@ -57,7 +57,7 @@ class Layout:
             row += [*ids, *end]
         row += [self.pad] * (len(spoken) - len(row))
         return Opening(
-            torch.cat((head, self._prompts.text(row[: len(spoken)]) + spoken)), row[len(spoken) :]
+            torch.cat((prefix, self._prompts.text(row[: len(spoken)]) + spoken)), row[len(spoken) :]
         )
 
     def _fed(self, text: Sequence[int], closed: Sequence[int], frames: int) -> list[int]:

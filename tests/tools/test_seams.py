@@ -30,6 +30,7 @@ from tools.seams.ways import WAYS
 from tts_scheduler import Layout as TextLayout
 
 AVA = PromptSpec(speaker="ava", language="english")
+RATE = 8_000  # at which pitch is measured: another would need scipy
 OLD, NEW = [11, 12], [21, 22, 23]
 
 
@@ -170,17 +171,17 @@ def test_an_error_is_where_the_wrong_word_was_heard() -> None:
 
 @pytest.mark.parametrize("hertz", [70.0, 110.0, 225.0, 350.0])
 def test_pitch_of_a_buzz_is_its_frequency(hertz: float) -> None:
-    times = np.arange(24_000) / 24_000
+    times = np.arange(RATE) / RATE
     buzz = sum(np.sin(2 * np.pi * hertz * over * times) / over for over in range(1, 9))
-    tracks = Tracks.of(Recording(0.2 * np.asarray(buzz), 24_000))
+    tracks = Tracks.of(Recording(0.2 * np.asarray(buzz), RATE))
     middle = tracks.pitch[10:-10]
     assert not np.isnan(middle).any()
     assert np.median(middle) == pytest.approx(12 * np.log2(hertz / 100), abs=0.1)
 
 
 def test_noise_and_silence_have_no_pitch() -> None:
-    noise = np.random.default_rng(1).normal(0, 0.1, 24_000)
-    tracks = Tracks.of(Recording(np.concatenate((noise, np.zeros(24_000))), 24_000))
+    noise = np.random.default_rng(1).normal(0, 0.1, RATE)
+    tracks = Tracks.of(Recording(np.concatenate((noise, np.zeros(RATE))), RATE))
     assert np.isnan(tracks.pitch).mean() > 0.95
     assert tracks.silent[-90:].all() and not tracks.silent[5:95].any()
     assert all(isnan(value) for value in tracks.pitch[-90:])

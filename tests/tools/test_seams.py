@@ -19,7 +19,7 @@ from realtime_tts.engine.torch_engine import TorchEngine
 from realtime_tts.model import PromptBuilder, PromptSpec, SpeechModel, load_model
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tests.engine.speaking import Utterance, speak
-from tools.demo_voice.recognise import Recording, TimedWord
+from tools.demo_voice.recognise import Recogniser, Recording, TimedWord
 from tools.demo_voice.words import word_errors
 from tools.seams.hearing import place
 from tools.seams.layout import Layout, Piece
@@ -146,6 +146,20 @@ def test_new_pieces_are_what_the_engine_says_for_an_utterance_each(way: str, lay
     speak(engine, said, steps=200)
     assert [each.end for each in said] == ["complete", "complete"]
     assert np.array_equal(spoken.samples, np.concatenate([each.sound for each in said]))
+
+
+def test_words_are_heard_in_the_piece_that_says_them_and_no_others() -> None:
+    for name in ("pocketsphinx", "scipy"):
+        pytest.importorskip(name, reason=f"{name} comes with the demo-voice extra")
+    request = Request(("The old bridge was closed", " after the storm."), "ray", 1, WAYS["new"])
+    spoken = Speaker(*parts(), slots=1).speak([request])[0]
+    known = {"the", "old", "bridge", "was", "closed", "after", "storm"}
+    heard = Recogniser(known).timed_words(Recording(spoken.samples, 24_000))
+    assert [each.word for each in heard] == "the old bridge was closed after the storm".split()
+    seam = spoken.ends[0] / 24_000
+    assert heard[4].end <= seam + 0.05 and seam - 0.05 <= heard[5].begin
+    without = Recogniser(known - {"storm"}).timed_words(Recording(spoken.samples, 24_000))
+    assert "storm" not in [each.word for each in without]
 
 
 WORDS = st.lists(st.sampled_from(["back", "yard", "backyard", "the", "a", "dog"]), max_size=7)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from realtime_tts.engine.interface import Execution
 from realtime_tts.metrics import Metrics
 
 
@@ -19,6 +20,12 @@ class Status:
     held: int = 1
     queued: int = 2
     capacity: int = 8
+
+
+@dataclass
+class Described:
+    model: str
+    executions: list[Execution]
 
 
 def scrape(metrics: Metrics) -> dict[str, float]:
@@ -66,3 +73,26 @@ def test_every_metric_has_our_prefix_and_a_help_text() -> None:
     for family in text_string_to_metric_families(Metrics().render().decode()):
         assert family.name.startswith("tts_")
         assert family.documentation.endswith(".")
+
+
+def test_what_each_engine_computes_with_is_shown() -> None:
+    metrics = Metrics()
+    gpus = [
+        Execution(f"cuda:{n}", "bfloat16", "NVIDIA H200", "captured", "triton", "persistent", 9)
+        for n in range(2)
+    ]
+    metrics.describe_engine(
+        [Described("1.7B", gpus), Described("b", [Execution("cpu", "float32")])]
+    )
+    shown = {
+        frozenset(sample.labels.items()): sample.value
+        for family in text_string_to_metric_families(metrics.render().decode())
+        for sample in family.samples
+        if sample.name == "tts_engine_info"
+    }
+    fast = {"dtype": "bfloat16", "programs": "captured", "kernels": "triton"}
+    fast |= {"model": "1.7B", "gpu": "NVIDIA H200", "predictor": "persistent"}
+    plain = {"dtype": "float32", "programs": "eager", "kernels": "torch"}
+    plain |= {"model": "b", "gpu": "", "predictor": "separate", "device": "cpu"}
+    expected = [fast | {"device": "cuda:0"}, fast | {"device": "cuda:1"}, plain]
+    assert shown == {frozenset(labels.items()): 1.0 for labels in expected}

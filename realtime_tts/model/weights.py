@@ -108,18 +108,18 @@ class Weights:
         self._files.update(dict.fromkeys(file.keys(), file))
 
 
-def stored_dtype(folder: Path, ignored: Sequence[str] = ()) -> torch.dtype:
+def stored_dtype(folder: Path) -> torch.dtype:
     """The precision that most of a folder's numbers are stored in. Raises CheckpointError.
 
-    Only the heads of its files are read. `ignored` as for `Weights`.
+    Only the heads of its files are read.
     """
     counts = dict.fromkeys(FLOAT_TYPES, 0)
     for path in weight_files(folder):
         with _opened(path) as file:
             for name in file.keys():
                 view = file.get_slice(name)
-                if not name.startswith(tuple(ignored)) and view.get_dtype() in counts:
-                    counts[view.get_dtype()] += prod(view.get_shape())
+                if (stored := view.get_dtype()) in counts:
+                    counts[stored] += prod(view.get_shape())
     return FLOAT_TYPES[max(counts, key=lambda dtype: counts[dtype])]
 
 

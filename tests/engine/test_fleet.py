@@ -6,10 +6,12 @@ import os
 import signal
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.engine.fleet import Fleet
 from realtime_tts.engine.inline import InlineEngine
-from realtime_tts.engine.interface import EngineInfo, UtteranceSpec
+from realtime_tts.engine.interface import EngineInfo, Execution, UtteranceSpec
 from realtime_tts.engine.link import (
     Append,
     Audio,
@@ -83,6 +85,18 @@ def test_a_turn_goes_where_most_is_free_and_stays_there() -> None:
     link.submit(Cancel(large.opened()[1]))
     link.submit(Open("next", UtteranceSpec()))
     assert large.opened()[-1] == "next" and len(events) == 1
+
+
+def test_slots_and_what_computes_are_those_of_all() -> None:
+    class OnGpu(Scripted):
+        @property
+        def info(self) -> EngineInfo:
+            gpu = Execution(f"cuda:{self.state.capacity}", "bfloat16")
+            return replace(super().info, executions=(gpu,))
+
+    made, _ = fleet(OnGpu(0), OnGpu(1))
+    assert [one.device for one in made.info.executions] == ["cuda:0", "cuda:1"]
+    assert made.info.slots == 8
 
 
 def test_what_comes_for_an_utterance_that_ended_goes_nowhere() -> None:

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from realtime_tts.errors import CheckpointError
 from realtime_tts.model import load_model
+from realtime_tts.model.weights import stored_dtype
 
 Change = Callable[[dict[str, Tensor]], None]
 
@@ -103,6 +104,21 @@ def test_shards_are_one_checkpoint(checkpoint_copy: Path, parity: Path) -> None:
     hidden = torch.randn(2, 128, generator=torch.Generator().manual_seed(0))
     assert torch.equal(sharded.talker.logits(hidden), whole.talker.logits(hidden))
     assert torch.equal(sharded.predictor.embedding, whole.predictor.embedding)
+
+
+@pytest.mark.parametrize("shards", [1, 3])
+def test_the_precision_of_a_checkpoint_is_that_of_most_of_its_numbers(
+    shards: int, checkpoint_copy: Path
+) -> None:
+    def change(tensors: dict[str, Tensor]) -> None:
+        rest = {NORM: tensors[NORM].bfloat16(), "step": torch.zeros(10**6, dtype=torch.int32)}
+        tensors.update({name: tensor.half() for name, tensor in tensors.items()} | rest)
+
+    assert stored_dtype(checkpoint_copy) is torch.bfloat16
+    rewrite(checkpoint_copy / "model.safetensors", change)
+    if shards > 1:
+        shard(checkpoint_copy, shards)
+    assert stored_dtype(checkpoint_copy) is torch.float16
 
 
 def test_a_missing_shard_is_named(checkpoint_copy: Path) -> None:

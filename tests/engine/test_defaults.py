@@ -1,0 +1,130 @@
+"""What the released dimensions get with default flags, and what is said of anything less."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+
+import msgspec
+import pytest
+import torch
+
+from realtime_tts.cli.serve_arguments import add_arguments
+from realtime_tts.cli.serve_engine import engine_config
+from realtime_tts.engine.captured_engine import CapturedEngine
+from realtime_tts.engine.devices import Choice
+from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
+from realtime_tts.engine.interface import EngineInfo, Execution
+from realtime_tts.engine.make import make_engine, report_fallbacks
+from realtime_tts.engine.model_engine import ModelEngine
+from realtime_tts.engine.settings import EngineConfig
+from realtime_tts.engine.torch_engine import TorchEngine
+from realtime_tts.engine.torch_setup import chosen_dtype
+from realtime_tts.engine.warm_up import taught_scheduler
+from realtime_tts.model import load_model
+from realtime_tts.model.code_predictor import CodePredictor
+from realtime_tts.model.config_files import read_config
+from realtime_tts.model.fused import pass_model
+from realtime_tts.model.random_weights import STORED, RandomWeights
+from realtime_tts.model.released import released_config
+from realtime_tts.text.tokenizer import Qwen2Tokenizer
+from tests.engine.speaking import PARITY
+from tests.engine.test_defaults_gpu import default_config
+from tts_scheduler import SchedulerConfig
+
+TINY = PARITY / "tiny-custom_voice"
+BEST = Execution("cuda:0", "bfloat16", "NVIDIA H200", "captured", "triton", "persistent", 2**30)
+
+
+def defaults(*words: str) -> EngineConfig:
+    """The engine of `serve` with these flags, where there is a GPU."""
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    return engine_config(parser.parse_args(words), Choice(("cuda:0",)))
+
+
+def _quiet(what: str, done: int, total: int) -> None:
+    pass
+
+
+def tiny_engine(*, eager: bool = False, fit: bool = False) -> ModelEngine:
+    return make_engine(
+        load_model(TINY),
+        Qwen2Tokenizer.from_folder(TINY),
+        name="tiny",
+        slots=6,
+        fit_slots=fit,
+        eager=eager,
+        max_frames=40,
+    )
+
+
+@pytest.mark.parametrize("size", ["1.7B", "0.6B"])
+def test_random_weights_run_as_the_released_ones_in_bfloat16_on_a_gpu(size: str) -> None:
+    random = defaults("--random-weights", size)
+    assert replace(random, voices_dir=None) == default_config("cuda:0", size)
+    assert chosen_dtype(random.dtype, random.device, lambda: STORED) is torch.bfloat16
+    released = defaults("--model", "Qwen/any")
+    assert (
+        replace(random, random_weights=None, model="Qwen/any", guards=released.guards) == released
+    )
+
+
+@pytest.mark.parametrize("size", ["1.7B", "0.6B"])
+def test_the_released_code_predictor_has_a_persistent_kernel_in_bfloat16_alone(size: str) -> None:
+    """132 multiprocessors, as the H100 and the H200 have."""
+    config = released_config(size, read_config(TINY).text)
+    width, groups = config.talker.transformer.hidden, config.talker.code_groups
+    meta, fits = torch.device("meta"), {}
+    for dtype in (torch.bfloat16, torch.float32):
+        weights = RandomWeights(device=meta, dtype=dtype, stored=STORED)
+        predictor = CodePredictor(config.predictor, width, groups, weights, meta, dtype)
+        fits[dtype] = pass_model(predictor, 132) is not None
+    assert fits == {torch.bfloat16: True, torch.float32: False}
+
+
+def test_what_runs_is_told_by_each_engine() -> None:
+    plain = tiny_engine()
+    assert plain.info.executions == (Execution("cpu", "float32"),)
+    captured = CapturedEngine(
+        plain.model, Qwen2Tokenizer.from_folder(TINY), name="tiny", slots=2, kv_positions=400,
+        max_frames=40,
+    )  # fmt: skip
+    told = captured.info.executions[0]
+    assert (told.programs, told.kernels, told.predictor) == ("eager", "torch", "separate")
+    talker = plain.model.config.talker.transformer
+    assert told.kv_bytes == 400 * 2 * talker.layers * talker.kv_heads * talker.head_dim * 4
+    over_the_wire = msgspec.msgpack.encode(captured.info)
+    assert msgspec.msgpack.decode(over_the_wire, type=EngineInfo).executions == (told,)
+
+
+def test_a_cpu_and_eager_get_plain_modules_and_their_slots_as_they_are() -> None:
+    for engine in (tiny_engine(fit=True), tiny_engine(eager=True)):
+        assert isinstance(engine, TorchEngine) and engine.info.slots == 6
+
+
+def test_the_scheduler_has_the_slots_that_fit() -> None:
+    engine = FakeEngine(FakeEngineConfig(slots=6, step_seconds=0.0))
+    few = taught_scheduler(engine, SchedulerConfig(slots=512), _quiet)
+    assert few.config.slots == 6 and few.config.queue_length == 4
+    given = taught_scheduler(engine, SchedulerConfig(slots=3), _quiet)
+    assert given.config.slots == 3
+
+
+def test_the_best_way_to_run_is_not_worth_a_word(caplog: pytest.LogCaptureFixture) -> None:
+    report_fallbacks(BEST)
+    assert not caplog.records
+
+
+def test_whatever_runs_in_another_way_is_logged_with_its_reason(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    worse = msgspec.structs.replace(
+        BEST, kernels="torch", predictor="separate", dtype="float32", gpu="NVIDIA A10"
+    )
+    report_fallbacks(worse)
+    told = [record.__dict__["fields"] for record in caplog.records]
+    assert {record.getMessage() for record in caplog.records} == {"engine.fallback"}
+    assert {record.levelname for record in caplog.records} == {"WARNING"}
+    assert "Triton is not installed" in told[0]["reason"]
+    assert told[1]["reason"] == "no persistent kernel for float32 on NVIDIA A10"

@@ -1,0 +1,114 @@
+"""How a GPU's memory is shared out: slots, and keys and values."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from realtime_tts.engine.make import footprint
+from realtime_tts.engine.memory import (
+    MOST_SLOTS,
+    USUAL_POSITIONS,
+    Footprint,
+    KVMemory,
+    Room,
+    room_for,
+)
+from realtime_tts.errors import ConfigError
+from realtime_tts.model.config import ModelConfig
+from realtime_tts.model.config_files import read_config
+from realtime_tts.model.released import released_config
+from tests.engine.speaking import PARITY
+
+GIB = 2**30
+BF16 = torch.bfloat16
+CONTEXT = GIB // 2
+"""What CUDA itself takes of a card, roughly."""
+
+PARAMETERS = {"1.7B": 1_916_676_352, "0.6B": 905_788_672}
+"""As published; the codec has 114,323,137, which a GPU holds in float32 and in bfloat16."""
+
+CODEC = 114_323_137
+
+
+def released(size: str) -> ModelConfig:
+    return released_config(size, read_config(PARITY / "tiny-custom_voice").text)
+
+
+def room(
+    card: int, size: str = "1.7B", memory: str | None = None, slots: int | None = None
+) -> Room:
+    """On a card of so many GiB with the weights of a release on it."""
+    model = released(size)
+    free = card * GIB - CONTEXT - 2 * PARAMETERS[size] - 6 * CODEC
+    return room_for(
+        footprint(model, BF16, model.generation.max_new_tokens - 1),
+        KVMemory() if memory is None else KVMemory.parse(memory),
+        free,
+        card * GIB,
+        slots or MOST_SLOTS,
+        fit=slots is None,
+    )
+
+
+def test_the_footprint_follows_from_the_dimensions() -> None:
+    needs = footprint(released("1.7B"), BF16, 8191)
+    assert needs.position == 2 * 28 * 8 * 128 * 2, "keys and values, 28 layers, 8 heads of 128"
+    # 270 KB of taps, twice, 2.6 MB of ring, and 16 positions of the predictor's five layers.
+    assert needs.slot == pytest.approx(2 * 270e3 + 2.62e6 + 5 * 2 * 8 * 128 * 16 * 2, rel=0.05)
+    assert needs.longest == 8191 + 64
+    assert footprint(released("1.7B"), torch.float32, 100) == Footprint(
+        2 * needs.position, 2 * needs.slot, 164
+    )
+
+
+@pytest.mark.parametrize(
+    ("card", "large", "small"), [(8, 16, 32), (16, 96, 128), (24, 256, 256), (80, 512, 512)]
+)
+def test_a_card_gets_the_slots_that_find_room_on_it(card: int, large: int, small: int) -> None:
+    assert (room(card, "1.7B").slots, room(card, "0.6B").slots) == (large, small)
+
+
+@pytest.mark.parametrize("card", [131, 140])
+def test_an_h200_speaks_at_least_512_turns(card: int) -> None:
+    """Its 141 GB, however they are counted."""
+    assert room(card).slots >= 512
+
+
+@pytest.mark.parametrize("card", [8, 12, 16, 24, 40, 48, 80, 140])
+def test_every_slot_finds_its_positions_the_longest_turn_too_and_something_is_left(
+    card: int,
+) -> None:
+    needs, found = footprint(released("1.7B"), BF16, 8191), room(card)
+    assert found.kv_bytes >= needs.position * USUAL_POSITIONS * found.slots
+    assert found.kv_bytes >= needs.position * needs.longest
+    free = card * GIB - CONTEXT - 2 * PARAMETERS["1.7B"] - 6 * CODEC
+    assert free - found.kv_bytes - found.slots * needs.slot >= GIB, "for captured programs"
+
+
+def test_a_larger_card_never_gets_less() -> None:
+    cards = [room(card) for card in range(6, 140, 5)]
+    assert [one.slots for one in cards] == sorted(one.slots for one in cards)
+
+
+def test_slots_that_were_asked_for_stay_on_whatever_card() -> None:
+    assert [room(card, slots=512).slots for card in (16, 24, 140)] == [512] * 3
+    assert room(140, slots=900).slots == 900
+
+
+def test_memory_that_was_asked_for_stays_and_sets_the_slots() -> None:
+    found = room(140, memory="2GiB")
+    assert found == Room(32, 2 * GIB)
+    assert room(140, memory="50%").slots == 512
+    assert room(24, memory="45%").slots == 128
+
+
+def test_a_card_on_which_nothing_fits_is_refused() -> None:
+    with pytest.raises(ConfigError, match="do not fit"):
+        room(5)
+
+
+def test_a_card_too_small_for_the_longest_turn_is_left_to_the_engine_to_refuse() -> None:
+    """It knows what to say of frames and memory; one slot is the least there is."""
+    needs = Footprint(position=GIB // 100, slot=1, longest=10_000)
+    assert room_for(needs, KVMemory(), 10 * GIB, 16 * GIB, 64, fit=True).slots == 1

@@ -24,10 +24,10 @@ class DeepgramSpeech(SpeechEndpoint):
 
     async def order(self, request: Request, request_id: str) -> Order:
         text = await self._read(request.receive)
-        info, voices = self.front.engine.info, self.front.voice_names()
+        info, voices = self.front.info, self.front.voice_names()
         wanted = http_wanted(request.query_params, self.settings(), info, voices)
         headers = answer.speech_headers(request_id, wanted, len(text))
-        return Order(text, wanted.settings, wanted.open_encoder, headers=headers)
+        return Order(text, wanted.settings, wanted.audio, headers=headers)
 
     async def _read(self, receive: Receive) -> str:
         try:

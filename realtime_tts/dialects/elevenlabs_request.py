@@ -11,10 +11,8 @@ import msgspec
 
 from realtime_tts.audio.encoders import require
 from realtime_tts.audio.formats import parse_format
+from realtime_tts.dialects.catalogue import no_voice, our_language, our_model, own_voice
 from realtime_tts.dialects.fields import number_in, read_fields, without_nulls
-from realtime_tts.dialects.languages import our_language
-from realtime_tts.dialects.models import our_model
-from realtime_tts.dialects.voices import no_voice, own_voice
 from realtime_tts.engine.interface import EngineInfo
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.settings import SessionSettings

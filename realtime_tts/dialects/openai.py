@@ -11,7 +11,6 @@ import base64
 import dataclasses
 import time
 from contextlib import aclosing
-from functools import partial
 from typing import Any
 
 from msgspec import structs
@@ -20,7 +19,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from realtime_tts.audio.encoders import Encoder
+from realtime_tts.dialects.catalogue import model_names, our_model
 from realtime_tts.dialects.http import (
     EVENTS,
     BodyTooLarge,
@@ -29,7 +28,6 @@ from realtime_tts.dialects.http import (
     read_body,
     sounds,
 )
-from realtime_tts.dialects.models import model_names, our_model
 from realtime_tts.dialects.openai_answer import (
     ApiError,
     deny,
@@ -53,7 +51,7 @@ from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.parsing import ProtocolError
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.front import Front
-from realtime_tts.server.speech import SpeechStream
+from realtime_tts.server.speech import Speech
 
 __all__ = ["MODELS_PATH", "SPEECH_PATH", "deny", "routes"]
 
@@ -92,7 +90,7 @@ class ModelsEndpoint:
         failure = not_ready(self._front)
         if failure is not None:
             raise from_failure(failure)
-        names = model_names(self._front.engine.info)
+        names = model_names(self._front.info)
         if asked is None:
             return {"object": "list", "data": [self._model(name) for name in names]}
         if asked not in names:
@@ -116,7 +114,7 @@ class OpenAISpeech(SpeechEndpoint):
     async def order(self, request: Request, request_id: str) -> Order:
         asked = await self._read(request.receive)
         audio_format = format_of(asked)
-        order = Order(asked.input, self._settings(asked), partial(Encoder, audio_format))
+        order = Order(asked.input, self._settings(asked), audio_format)
         if asked.stream_format != "sse":
             return order
         return dataclasses.replace(order, media_type=EVENTS, pieces=self._events)
@@ -133,7 +131,7 @@ class OpenAISpeech(SpeechEndpoint):
 
     def _settings(self, asked: SpeechRequest) -> SessionSettings:
         settings = self.settings(
-            model=our_model(asked.model, self.front.engine.info),
+            model=our_model(asked.model, self.front.info),
             voice=our_voice(asked.voice_name, self.front.voice_names()),
             language=asked.language,
             instructions=asked.instructions or None,
@@ -147,18 +145,18 @@ class OpenAISpeech(SpeechEndpoint):
             return structs.replace(settings, instructions=None)
         return settings
 
-    async def _events(self, stream: SpeechStream, encoder: Encoder) -> Pieces:
+    async def _events(self, speech: Speech) -> Pieces:
         """Server-sent events: the sound in base64, and at the end what it took."""
-        async with aclosing(sounds(stream, encoder)) as pieces:
+        async with aclosing(sounds(speech)) as pieces:
             async for piece in pieces:
                 audio = base64.b64encode(piece).decode()
                 yield event_bytes({"type": "speech.audio.delta", "audio": audio}) if piece else b""
-        per_frame = self.front.engine.info.samples_per_frame
+        spoken, per_frame = speech.last, self.front.info.samples_per_frame
         yield event_bytes(
             {
                 "type": "speech.audio.done",
-                "usage": usage(stream.text_tokens, stream.samples, per_frame),
-                "reason": stream.reason,
+                "usage": usage(spoken.text_tokens, spoken.samples, per_frame),
+                "reason": spoken.reason,
             }
         )
 

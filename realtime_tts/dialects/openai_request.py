@@ -9,8 +9,8 @@ import msgspec
 
 from realtime_tts.audio.encoders import require
 from realtime_tts.audio.formats import AudioFormat, parse_format
+from realtime_tts.dialects.catalogue import no_voice, own_voice
 from realtime_tts.dialects.fields import WrongField, read_fields
-from realtime_tts.dialects.voices import no_voice, own_voice
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.parsing import ProtocolError, load_object
 from realtime_tts.protocol.settings import LeadMs, Limits, Name, Seed

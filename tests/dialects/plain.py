@@ -12,8 +12,8 @@ import websockets
 from starlette.routing import WebSocketRoute
 from talking import KeyTalker
 
+from realtime_tts.dialects.catalogue import our_format
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
-from realtime_tts.dialects.formats import open_encoder
 from realtime_tts.dialects.socket import SpeechSocket
 from realtime_tts.dialects.timing import words_of
 from realtime_tts.errors import RequestError
@@ -43,9 +43,9 @@ class PlainSocket(SpeechSocket):
             settings = self.settings(voice=message.get("voice"))
             encoding = message.get("encoding", "pcm_s16le")
             context = self.open_context(
-                id, settings, lambda: open_encoder(encoding),
+                id, settings, our_format(encoding),
                 hold_seconds=message.get("hold"), lasting=bool(message.get("lasting")),
-                encoder_per_segment=bool(message.get("per_segment")),
+                continuous=not message.get("per_segment"),
             )  # fmt: skip
         if context.ended:
             raise RequestError("it has ended")

@@ -14,8 +14,8 @@ from cartesian import FRAME, RAW, TENTH, VOICE, cartesian, sound_of
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.dialects.cartesia import CartesiaSocket
 from realtime_tts.dialects.cartesia_request import DEFAULT_BUFFER_DELAY_MS
-from realtime_tts.dialects.silence import STALL_SECONDS
 from realtime_tts.engine.fake import Faults
+from realtime_tts.server.speech import STALL_SECONDS
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "dialects.md").read_text(encoding="utf-8")
 

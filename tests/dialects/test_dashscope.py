@@ -21,8 +21,8 @@ from realtime_tts.dialects.dashscope import (
     ends_sentence,
 )
 from realtime_tts.dialects.dashscope_request import our_voice
-from realtime_tts.dialects.silence import STALL_SECONDS
 from realtime_tts.engine.fake import Faults
+from realtime_tts.server.speech import STALL_SECONDS
 
 DELTA = "response.audio.delta"
 RESPONSE = [*OPENING, DELTA, *CLOSING]

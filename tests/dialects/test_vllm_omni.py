@@ -19,10 +19,10 @@ from asking import SLOW
 from omni import FRAME, STREAM, TENTH, omni, sound_of, told
 
 from realtime_tts.config import LimitsConfig, ServerConfig
-from realtime_tts.dialects.silence import STALL_SECONDS
 from realtime_tts.dialects.vllm_omni import VllmOmniSocket
 from realtime_tts.dialects.vllm_omni_answer import MAX_FRAME_BYTES
 from realtime_tts.engine.fake import Faults
+from realtime_tts.server.speech import STALL_SECONDS
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "dialects.md").read_text(encoding="utf-8")
 SECTION = DOCUMENT.partition("## vLLM-Omni\n")[2]

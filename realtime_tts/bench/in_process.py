@@ -153,11 +153,11 @@ class _Listening:
             self._finish("interrupted")
 
     def _output(self) -> None:
-        while (given := self._speech.take()) is not None:
+        while (given := self._speech.track.take()) is not None:
             if isinstance(given, Sound):
                 self._seen.packet(given.data, clock())
-                self._speech.taken(given)
-                self._speech.sent()
+                self._speech.track.taken(given)
+                self._speech.track.sent()
                 self._first.set()
             else:
                 self._finish(given.segment.reason)

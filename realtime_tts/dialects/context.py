@@ -41,18 +41,22 @@ class ContextSocket(Protocol):
 
     def segment_started(self, context: SpeechContext, segment: Segment) -> Messages:
         """Before the first sound of a segment."""
+        return ()
 
     def sound(self, context: SpeechContext, segment: Segment, data: bytes) -> Messages:
         """`data`: bytes in the context's format, never empty."""
 
     def spoken(self, context: SpeechContext, segment: Segment, span: SpokenSpan) -> Messages:
         """After sound: the text that it brought, in seconds from the context's first sound."""
+        return ()
 
     def segment_done(self, context: SpeechContext, segment: Segment) -> Messages:
         """All its sound was sent. Comes for a flush without text, too, in its place."""
+        return ()
 
     def done(self, context: SpeechContext) -> Messages:
         """The context was ended, and everything of it was sent."""
+        return ()
 
     def failed(self, context: SpeechContext, failure: TurnFailure) -> Messages:
         """The context is over; nothing of it follows."""
@@ -116,7 +120,7 @@ class SpeechContext:
     def busy(self) -> bool:
         """Whether it must be waited for before the socket may go: not while it waits for its first
         text, and a lasting one not between its texts either."""
-        begun = self.speech.begun and self._idle_seconds is not None
+        begun = self.speech.count > 0 and self._idle_seconds is not None
         return self.speaking or self.ended or begun
 
     @property
@@ -130,11 +134,11 @@ class SpeechContext:
         Raises RequestError if too much waits, TurnFailure for a first text in a drain.
         """
         speech = self.speech
-        if not speech.takes_text:
+        if speech.open is None:
             if not text.strip():
                 self._blank = self._blank or bool(text)
                 return None
-            if self._draining and not speech.begun:
+            if self._draining and not speech.count:
                 raise going_away()
         waiting = sum(segment.text_chars for segment in speech.segments)
         if waiting + len(text) > self._max_chars:
@@ -160,7 +164,7 @@ class SpeechContext:
 
     def end(self) -> None:
         """No more text. Idempotent."""
-        if self._blank and not self.ended and not self.speech.begun:
+        if self._blank and not self.ended and not self.speech.count:
             self._cut()  # all its text is white space
         self.speech.end()
 
@@ -175,7 +179,7 @@ class SpeechContext:
         return self.speech.cut(wants_sound=blank)
 
     def _check_segments(self) -> None:
-        if not self.speech.takes_text and len(self.speech.segments) >= _MAX_SEGMENTS:
+        if self.speech.open is None and len(self.speech.segments) >= _MAX_SEGMENTS:
             raise RequestError(
                 f"{_MAX_SEGMENTS} flushes wait to be spoken; send the next one later"
             )
@@ -193,7 +197,7 @@ class SpeechContext:
 
     def _due(self) -> float | None:
         seconds = self._idle_seconds
-        if seconds is None or self.ended or self.speech.takes_text:
+        if seconds is None or self.ended or self.speech.open is not None:
             return None
         return self._active_at + (min(seconds, LULL_SECONDS) if self._draining else seconds)
 

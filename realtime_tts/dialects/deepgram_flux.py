@@ -211,7 +211,7 @@ class FluxSocket(DeepgramSocket):
     def _measure(self, turn: _Turn) -> None:
         voice = self.contexts.get(ONLY)
         if turn.began is not None and voice is not None:
-            turn.seconds = voice.speech.seconds - turn.began
+            turn.seconds = voice.speech.track.seconds - turn.began
 
 
 def _offset_of(message: dict[str, Any]) -> float | None:

@@ -62,18 +62,6 @@ class SpeechSocket(JsonSocket, ContextSocket):
         """What is said after `finish`, when all contexts are done and before the close."""
         return ()
 
-    def segment_started(self, context: SpeechContext, segment: Any) -> Messages:
-        return ()
-
-    def spoken(self, context: SpeechContext, segment: Any, span: Any) -> Messages:
-        return ()
-
-    def segment_done(self, context: SpeechContext, segment: Any) -> Messages:
-        return ()
-
-    def done(self, context: SpeechContext) -> Messages:
-        return ()
-
     # What a dialect calls.
 
     def settings(self, **chosen: Any) -> SessionSettings:

@@ -204,7 +204,7 @@ class Connection(ServedSocket):
 
     def _on_output(self) -> None:
         turn = self._on_air()
-        while (output := turn.speech.take()) is not None:
+        while (output := turn.speech.track.take()) is not None:
             if not turn.announced and isinstance(output, Sound):
                 turn.announced = True
                 layout = turn.speech.utterances.layout
@@ -217,7 +217,7 @@ class Connection(ServedSocket):
                 output.data,
                 turn,
                 size=output.samples * BYTES_PER_SAMPLE,
-                taken=partial(turn.speech.taken, output),
+                taken=partial(turn.speech.track.taken, output),
                 sent=partial(self._sent, turn),
             )
         elif turn.speech.utterances.has_speech:
@@ -228,7 +228,7 @@ class Connection(ServedSocket):
             self._turn_over(turn)
 
     def _sent(self, turn: _Turn) -> Messages:
-        self.reporter.packet(turn.speech.sent() or 0.0)
+        self.reporter.packet(turn.speech.track.sent() or 0.0)
         return self._words(turn) if turn.tells_words else ()
 
     def _last_sent(self, turn: _Turn) -> Iterator[str]:

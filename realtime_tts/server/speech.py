@@ -14,6 +14,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from math import inf
 
 from realtime_tts.engine.link import Event
 from realtime_tts.protocol.effects import HeardReport, TurnFailure
@@ -34,9 +35,9 @@ STALL_SECONDS = 2.5
 
 
 class Speech:
-    """Feed it text, and take what comes of it with `next` until that gives None; or with `take`,
-    where `on_output` says that there is something. Whoever opened it calls `close` in any case, or
-    the engine speaks on for nobody. All methods are plain calls on the event loop.
+    """Feed it text, and take what comes of it with `next` until that gives None; or from its
+    `track`, where `on_output` says that there is something, and then it is over with its first
+    segment. Whoever opened it calls `close` in any case, or the engine speaks on for nobody.
 
     `reporter`: where each segment is reported as a turn; None if the owner does that. `contained`:
     what a fault in a callback ends; None: this speech alone. `hold_seconds`: text that pauses for
@@ -55,7 +56,7 @@ class Speech:
         reporter: SessionReporter | None = None,
         contained: Callable[[], AbstractContextManager[None]] | None = None,
         on_output: Callable[[], None] | None = None,
-        hold_seconds: float | None = None,
+        hold_seconds: float = inf,
         listener_free_at: float | None = None,
         starts: bool = True,
     ) -> None:
@@ -73,36 +74,23 @@ class Speech:
         self._on_output = on_output
         self._starts = starts
         self._closed = False
-        self._segments: deque[Segment] = deque()  # the first is on the air
-        self._open: Segment | None = None  # the last, while it takes text
+        self.segments: deque[Segment] = deque()
+        """Those that are not done; the first is on the air."""
+        self.open: Segment | None = None
+        """The last of them, while it takes text: else text begins a new one."""
         self.last = Segment(0)
         """The one on the air, or that was."""
-        self._count = 0  # of all segments
+        self.count = 0
+        """Of all segments there ever were."""
         self._active_at = time.monotonic()
         self._alarm = Alarm(time.monotonic, self._on_time)
-        self._track = Track(delivery)
+        self.track = Track(delivery)
+        """For owners that take from it when `on_output` says that there is something."""
         self._given: Sound | Done | None = None  # by `next`, last
-        self._taken = 0  # samples
-        self._handing = 0  # of them, those of speech in what was taken last
         self._changed = asyncio.Event()
         self._prepare(listener_free_at)
 
     # Text.
-
-    @property
-    def segments(self) -> tuple[Segment, ...]:
-        """Those that are not done, the one that sounds first."""
-        return tuple(self._segments)
-
-    @property
-    def begun(self) -> bool:
-        """Whether there ever was text, or a cut."""
-        return self._count > 0
-
-    @property
-    def takes_text(self) -> bool:
-        """Whether text goes on in a segment, and begins no new one."""
-        return self._open is not None
 
     def feed(self, text: str) -> Segment:
         """Add text, to its segment; not after `end`. A long one is taken in slice by slice."""
@@ -127,7 +115,7 @@ class Speech:
 
         `wants_sound`: where silence fills, there is some for it even if it has no text.
         """
-        segment, self._open = self._segment(), None
+        segment, self.open = self._segment(), None
         segment.ended = True
         segment.wants_sound = segment.wants_sound or wants_sound
         if segment.utterances is not None:
@@ -137,7 +125,7 @@ class Speech:
     def end(self) -> None:
         """No more text. Idempotent."""
         self.ended = True
-        if self._open is not None:
+        if self.open is not None:
             self.cut()
         self._changed.set()
 
@@ -152,16 +140,16 @@ class Speech:
         self._begin()
 
     def _segment(self) -> Segment:
-        if self._open is None:
-            self._open = Segment(self._count)
-            self._count += 1
-            self._segments.append(self._open)
+        if self.open is None:
+            self.open = Segment(self.count)
+            self.count += 1
+            self.segments.append(self.open)
             self._begin()
-        return self._open
+        return self.open
 
     def _prepare(self, listener_free_at: float | None) -> None:
         """Utterances for the segment that is on the air next."""
-        number = self._count - len(self._segments)
+        number = self.count - len(self.segments)
         name = f"{self.name}-{number}" if number else self.name
         self.utterances = Utterances(
             name, self.settings, self._engine, self._on_event, listener_free_at
@@ -172,9 +160,9 @@ class Speech:
 
     def _begin(self) -> None:
         """Put the first segment on the air, if there is one and it is not."""
-        if not (self._starts and self._segments and self._segments[0].utterances is None):
+        if not (self._starts and self.segments and self.segments[0].utterances is None):
             return
-        segment = self.last = self._segments[0]
+        segment = self.last = self.segments[0]
         segment.utterances = self.utterances
         if segment.pieces:
             self._input.feed("".join(segment.pieces))
@@ -188,26 +176,27 @@ class Speech:
 
     # Time.
 
-    def _due(self) -> tuple[float | None, float | None]:
+    def _due(self) -> tuple[float, float]:
         """When text that is held back goes on, and when text that pauses is cut. Text that is
         taken in is not held back; text that waits behind other speech can as well wait for more."""
         if self._closed or self.failure is not None or self._input.busy:
-            return None, None
-        on_air = self._open is not None and self._open.utterances is not None
-        waits = on_air and self.hold_seconds is not None
-        pause = self._active_at + (self.hold_seconds or 0.0) if waits else None
-        return self.utterances.text_deadline(), pause
+            return inf, inf
+        deadline = self.utterances.text_deadline()
+        on_air = self.open is not None and self.open.utterances is not None
+        pause = self._active_at + self.hold_seconds if on_air else inf
+        return inf if deadline is None else deadline, pause
 
     def _set_alarm(self) -> None:
-        self._alarm.set(min((due for due in self._due() if due is not None), default=None))
+        due = min(self._due())
+        self._alarm.set(None if due == inf else due)
 
     def _on_time(self) -> None:
         now = time.monotonic()
         held, pause = self._due()
         with self._contained():
-            if held is not None and held <= now:
+            if held <= now:
                 self.utterances.poll(now)
-            if pause is not None and pause <= now:
+            if pause <= now:
                 self.cut()
             self._set_alarm()
 
@@ -224,33 +213,14 @@ class Speech:
     def _put(self, made: Made) -> None:
         if not made:
             return
-        self._track.add(self._segments[0], made)
-        waiting = self._track.waiting_bytes
+        self.track.add(self.segments[0], made)
+        waiting = self.track.waiting_bytes
         if waiting > self._max_waiting_bytes:
             message = f"{waiting} bytes of audio wait for the client to read"
             self.fail(TurnFailure("slow_reader", message, retryable=False))
-        self._wake()
-
-    def _wake(self) -> None:
         self._changed.set()
         if self._on_output is not None:
             self._on_output()
-
-    def take(self) -> Sound | Done | None:
-        """What comes next, if it is there. Whoever calls this calls `taken` and `sent` for each
-        sound, and is done with the speech when a segment is."""
-        return self._track.take()
-
-    def taken(self, sound: Sound) -> None:
-        """It is about to be sent: an interrupt cannot stop it any more."""
-        self._taken += sound.samples
-        self._handing = self.utterances.taken(self._taken - sound.segment.shift)
-
-    def sent(self) -> float | None:
-        """The socket has what was taken last. Gives by how many seconds it was late; None if there
-        was no speech in it."""
-        samples, self._handing = self._handing, 0
-        return self.utterances.sent(samples, time.monotonic()) if samples else None
 
     async def next(self, *, fill: bool = False) -> Sound | Done | None:
         """What comes next, or None when all was given. With `fill`, silence if it stalls.
@@ -259,39 +229,37 @@ class Speech:
         speech failed, as soon as it did.
         """
         self.handed_over()
-        if self._track:  # who sends one after another leaves room for others in between
+        if self.track:  # who sends one after another leaves room for others in between
             await asyncio.sleep(0)
         while True:
             if self._closed:
                 return None
             if self.failure is not None:
                 raise self.failure
-            given = self._given = self._next()
-            if given is not None or (self.ended and not self._segments):
+            given = self._given = self._next_given()
+            if given is not None or (self.ended and not self.segments):
                 return given
             self._changed.clear()
-            stalls = fill and bool(self._segments) and self._segments[0].utterances is not None
+            stalls = fill and bool(self.segments) and self.segments[0].utterances is not None
             try:
                 async with asyncio.timeout(STALL_SECONDS if stalls else None):
                     await self._changed.wait()
             except TimeoutError:
-                self._track.fill(self._segments[0])
+                self.track.fill(self.segments[0])
 
-    def _next(self) -> Sound | Done | None:
-        given = self._track.take()
-        if given is None and self.ended and not self._segments:
-            self._track.finish()
-            given = self._track.take()
-        if isinstance(given, Sound):
-            self.taken(given)
-        elif given is not None:
-            self._handing = self.utterances.taken()  # an encoder may have the last of it
+    def _next_given(self) -> Sound | Done | None:
+        given = self.track.take()
+        if given is None and self.ended and not self.segments:
+            self.track.finish()
+            given = self.track.take()
+        if given is not None:
+            self.track.taken(given)
         return given
 
     def handed_over(self) -> None:
         """What `next` gave last was sent; after the end of a segment, the one behind it is on the
         air. `next` does this, too."""
-        late = self.sent()
+        late = self.track.sent()
         if late is not None and self._reporter is not None:
             self._reporter.packet(late)
         given, self._given = self._given, None
@@ -302,20 +270,15 @@ class Speech:
         """On to the segment behind it. One that ended by itself, at its limit, takes no more text:
         what follows is a new one."""
         self._report(done.reason)
-        self._segments.popleft()
-        if self._open is done:
-            self._open = None
+        self.segments.popleft()
+        if self.open is done:
+            self.open = None
         self._input.drop()
-        if self._segments or not self.ended:
+        if self.segments or not self.ended:
             self._prepare(self.utterances.heard_at())
             self._begin()
 
     # What came of it.
-
-    @property
-    def seconds(self) -> float:
-        """Of sound that was taken."""
-        return self._taken / SAMPLE_RATE
 
     def take_words(self) -> list[SpokenSpan]:
         """The next words that became spoken with the sound taken so far, in seconds of all sound;
@@ -324,7 +287,7 @@ class Speech:
         An estimate, like `text_spoken`: text/speech_times.py says how it is made.
         """
         words = self.utterances.take_words()
-        shift = self._segments[0].shift / SAMPLE_RATE if self._segments else 0.0
+        shift = self.segments[0].shift / SAMPLE_RATE if self.segments else 0.0
         return [word.later(shift) for word in words] if shift else words
 
     # The end.
@@ -350,25 +313,25 @@ class Speech:
         if self._closed:
             return
         self._closed = True
-        at_end = self.utterances.over and not self._track
+        at_end = self.utterances.over and not self.track
         self._stop()
         self.handed_over()
         self._report(self.utterances.reason if at_end else reason)
-        self._segments.clear()
-        self._open = None
+        self.segments.clear()
+        self.open = None
         self._changed.set()
 
     def _stop(self) -> None:
         self.utterances.cancel()
         self._input.drop()
         self._alarm.stop()
-        self._track.drop()
+        self.track.drop()
 
     def _report(self, reason: str) -> None:
         """Of the segment on the air, if there is text of it, as of a turn."""
-        if self._reporter is None or not self._segments:
+        if self._reporter is None or not self.segments:
             return
-        utterances, chars = self._segments[0].utterances, self._segments[0].text_chars
+        utterances, chars = self.segments[0].utterances, self.segments[0].text_chars
         if utterances is None or not chars:
             return
         if self.failure is not None:

@@ -6,6 +6,7 @@ of many speeches whose sound came together each encodes a packet at a time.
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -88,8 +89,8 @@ class Done(NamedTuple):
 
 
 class Track:
-    """`add` what was made; `take` what is to be sent. Raises RequestError if there is no encoder
-    for the format."""
+    """`add` what was made; `take` what is to be sent, and say when it is `taken` and `sent`, one
+    after another. Raises RequestError if there is no encoder for the format."""
 
     def __init__(self, delivery: Delivery) -> None:
         self.waiting_bytes = 0
@@ -100,6 +101,8 @@ class Track:
         self._ready: deque[Sound | Done] = deque()
         self._pushed = 0  # samples that were encoded
         self._last: Segment | None = None  # that sounded
+        self._taken = 0  # samples
+        self._handing: tuple[Utterances, int] | None = None  # speech in what was taken last
 
     def __bool__(self) -> bool:
         """Whether there is something to take."""
@@ -124,6 +127,29 @@ class Track:
             else:
                 self._end(segment)
         return self._ready.popleft() if self._ready else None
+
+    def taken(self, given: Sound | Done) -> None:
+        """It is about to be sent: an interrupt cannot stop it any more."""
+        utterances = given.segment.utterances
+        assert utterances is not None, "what sounds is on the air"
+        up_to = None  # an encoder may have the last of it
+        if isinstance(given, Sound):
+            self._taken += given.samples
+            up_to = self._taken - given.segment.shift
+        self._handing = utterances, utterances.taken(up_to)
+
+    def sent(self) -> float | None:
+        """The socket has what was taken last. Gives by how many seconds it was late; None if there
+        was no speech in it."""
+        handing, self._handing = self._handing, None
+        if handing is None or not handing[1]:
+            return None
+        return handing[0].sent(handing[1], time.monotonic())
+
+    @property
+    def seconds(self) -> float:
+        """Of sound that was taken."""
+        return self._taken / SAMPLE_RATE
 
     def fill(self, segment: Segment) -> None:
         """A little silence, and as much more as the encoder needs to give something."""

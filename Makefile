@@ -1,19 +1,27 @@
-# Two commands matter:  make serve  (hear it speak)  and  make test  (prove that it works).
+# Three commands matter:  make serve  (hear it speak),  make quick  (a minute, after each change)
+# and  make test  (prove that it works).
 
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: serve test test-clients lint check unit js bench soak clean
+# What computes and decides without a model, a socket or a process.
+PURE := tests/audio tests/client tests/protocol tests/scheduler tests/text tests/test_config.py \
+	tests/test_imports.py tests/test_logs.py tests/test_metrics.py
+
+.PHONY: serve quick test test-clients lint check pure unit js bench soak clean
 
 serve: $(VENV)/.server  ## start the server with the embedded demo voice; ARGS="--port 9000" adds flags
 	$(BIN)/realtime-tts serve $(ARGS)
 
+quick: $(VENV)/.dev  ## lint, types, import rules and the tests of the pure parts, but for slow ones
+	$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint check pure
+
 test: lint check unit js  ## everything: lint, types, import rules, Python and JavaScript tests
 
-test-clients: $(VENV)/.dev  ## other people's clients, each in an environment of its own; CLIENTS="openai" runs some
-	$(BIN)/python tests/clients/run.py $(CLIENTS)
+test-clients: $(VENV)/.dev  ## published clients of other APIs, each in its own environment; CLIENTS="openai" runs one
+	$(BIN)/python -m tests.clients.run $(CLIENTS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -23,9 +31,15 @@ check: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+pure: $(VENV)/.dev
+	$(BIN)/pytest --quiet -m "not gpu and not alone and not slow" --hypothesis-profile quick \
+		$(PURE) $(ARGS)
+
 unit: $(VENV)/.dev
-	$(BIN)/pytest --quiet --numprocesses 2 --dist worksteal -m "not gpu and not alone" $(ARGS)
+	$(BIN)/pytest --quiet --numprocesses 3 --dist worksteal -m "not gpu and not alone" \
+		--cov --cov-report= $(ARGS)
 	$(BIN)/pytest --quiet -m "alone and not gpu" $(ARGS) || [ $$? -eq 5 ]  # 5: ARGS name none of these
+	@echo "lines of realtime_tts and scheduler that the tests run: $$($(BIN)/coverage report --format total) %"
 
 js: client_js/node_modules/.installed $(VENV)/.dev  ## what needs Chromium is skipped, and says so, without one
 	cd client_js && npm run --silent types && \
@@ -40,7 +54,7 @@ soak: $(VENV)/.dev  ## 200 sessions on the fake engine for a minute
 	$(BIN)/python tests/server/soak.py $(ARGS)
 
 clean:
-	rm -rf $(VENV) .venv-clients client_js/node_modules tests/clients/*/node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-clients client_js/node_modules tests/clients/*/node_modules .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 # torch is asked for by itself first: resolved together with the rest, pip may look at
 # several multi-gigabyte builds before it settles.

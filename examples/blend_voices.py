@@ -3,7 +3,7 @@
 python examples/blend_voices.py anna ben 0.3 annaben [ws://127.0.0.1:8000]
 
 0.3 is Ben's share; Anna has the rest. Only the sound is blended: the new voice has an embedding and
-no recording, so it speaks in the model's own manner.
+no recording, so it speaks in the model's own style.
 """
 
 import sys

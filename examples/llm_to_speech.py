@@ -2,7 +2,7 @@
 
     python examples/llm_to_speech.py --llm-url http://127.0.0.1:8002/v1 --llm-model any "Good day!"
 
-Any OpenAI-compatible model will do; examples/chat/stand_in.py is one that thinks nothing. With
+Any OpenAI-compatible model will do; examples/chat/stand_in.py is a stand-in for one. With
 --interrupt-after somebody starts to talk while the reply is heard, and the program learns which
 part of it they had heard. A conversation, with a history that knows: examples/chat/terminal.py.
 """

@@ -39,7 +39,12 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     machine.add_argument("--prefill-row-ms", type=float, default=0.3, help="each prefill")
     machine.add_argument("--slots", type=int, default=256, help="utterances there is room for")
     machine.add_argument("--max-rows", type=int, help="rows decoded per step (default: all)")
-    machine.add_argument("--utilisation", type=float, default=0.7, help="share of real time to use")
+    machine.add_argument(
+        "--utilisation",
+        type=float,
+        default=SchedulerConfig().utilisation,
+        help="share of real time to use (default: %(default)s)",
+    )
     load = parser.add_argument_group("load")
     load.add_argument("--sessions", type=int, nargs="+", help="numbers to try (default: a range)")
     load.add_argument("--turns", type=int, default=4, help="turns per session")

@@ -10,7 +10,7 @@ The speech server makes mu-law at 8 kHz in packets of 20 ms, which is what Twili
 is converted here. A mark after each tenth of a second comes back when the caller has heard it. When
 the caller begins to talk, Twilio's buffer is cleared and the turn interrupted with that position:
 the server answers which words were heard, and those belong into the model's history. `reply` is
-where a speech recogniser and a language model go; here it thinks nothing.
+where a speech recogniser and a language model go; here it says prepared sentences.
 """
 
 import argparse

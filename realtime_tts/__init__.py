@@ -4,19 +4,12 @@
         async for packet in tts.speak(deltas):
             play(packet)
 
-Importing this needs neither the server nor a model.
+Importing this needs neither the server nor a model; the client, and what it needs to connect, is
+imported when it is first asked for, so that an engine does without.
 """
 
-from realtime_tts.client import (
-    Backoff,
-    Interrupted,
-    RealtimeTTS,
-    SessionOptions,
-    Speech,
-    Turn,
-    TurnResult,
-    speak_to_wav,
-)
+from typing import TYPE_CHECKING, Any
+
 from realtime_tts.errors import (
     CertificateRefused,
     CheckpointError,
@@ -33,6 +26,18 @@ from realtime_tts.errors import (
     TurnError,
 )
 from realtime_tts.version import __version__
+
+if TYPE_CHECKING:
+    from realtime_tts.client import (
+        Backoff,
+        Interrupted,
+        RealtimeTTS,
+        SessionOptions,
+        Speech,
+        Turn,
+        TurnResult,
+        speak_to_wav,
+    )
 
 __all__ = [
     "Backoff",
@@ -58,3 +63,12 @@ __all__ = [
     "__version__",
     "speak_to_wav",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """A name of the client."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from realtime_tts import client
+
+    return getattr(client, name)

@@ -11,6 +11,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from realtime_tts.errors import ConfigError
+from tts_scheduler import SchedulerConfig
 
 LogFormat = Literal["json", "text"]
 LOG_LEVELS = ("debug", "info", "warning", "error")
@@ -129,7 +130,7 @@ class ServerConfig:
     port: int = 8000
     api_keys: tuple[str, ...] = field(default=(), repr=False)
     allowed_origins: tuple[str, ...] = ()
-    lead_seconds: float = 3.0
+    lead_seconds: float = SchedulerConfig().lead_cap
     drain_seconds: float = 30.0
     engine_stall_seconds: float = 20.0
     log_format: LogFormat = "json"

@@ -2,14 +2,67 @@
 
 A busy machine may stop a test for a second, anywhere; that says nothing of the code. Their examples
 are the same in every run, so that a red run can be run again; new ones are looked for with
-`--hypothesis-profile=explore`.
+`--hypothesis-profile=explore`. `make quick` looks at a quarter of them (`quick`).
+
+`pytest -m gpu` looks only into the files that have such tests. It needs torch, Triton, numpy,
+msgspec, safetensors, tokenizers, pytest and Hypothesis; what the other tests need may be missing.
 """
 
+from __future__ import annotations
+
+import re
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
 from hypothesis import HealthCheck, settings
+
+# What the tests of a part share asserts, too, and shall say what was found.
+pytest.register_assert_rewrite(
+    *(f"tests.{part}" for part in ("dialects", "engine", "kernels", "server", "voices"))
+)
 
 _BUSY = [HealthCheck.too_slow]
 settings.register_profile("explore", deadline=None, suppress_health_check=_BUSY)
-settings.register_profile(
-    "house", deadline=None, suppress_health_check=_BUSY, derandomize=True, database=None
-)
+_SAME = settings(deadline=None, suppress_health_check=_BUSY, derandomize=True, database=None)
+settings.register_profile("house", _SAME)
+settings.register_profile("quick", _SAME, max_examples=25)
 settings.load_profile("house")
+
+OF_PLUGINS = {
+    "pytest_asyncio": ("asyncio_mode", "asyncio_default_fixture_loop_scope"),
+    "pytest_timeout": ("timeout",),
+}
+"""Options in pyproject.toml, which pytest would refuse where the plugin is missing."""
+
+FOR_GPU = re.compile(r"mark\.gpu")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    for plugin, options in OF_PLUGINS.items():
+        if find_spec(plugin) is None:
+            for option in options:
+                parser.addini(option, f"of {plugin}, which is not installed")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """With `-m gpu`, all files and folders without tests for a GPU; None: ask others."""
+    if config.getoption("-m") != "gpu":
+        return None
+    files = [collection_path] if collection_path.is_file() else collection_path.rglob("*.py")
+    return None if any(map(_is_for_gpu, files)) else True
+
+
+def _is_for_gpu(file: Path) -> bool:
+    """Whether it has the mark, or its folder's fixtures have it."""
+    places = (file, file.with_name("conftest.py"))
+    return any(place.exists() and FOR_GPU.search(place.read_text("utf-8")) for place in places)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Slow tests run unmeasured: their loops go over the same lines again and again, and on a
+    Python without cheap monitoring (before 3.12) each line costs."""
+    if config.pluginmanager.hasplugin("_cov"):
+        for item in items:
+            if item.get_closest_marker("slow"):
+                item.add_marker("no_cover")

@@ -1,4 +1,4 @@
-"""The README does what it says: its program runs, its commands exist, its links lead somewhere."""
+"""The documents do what they say: programs run, commands exist, links lead somewhere."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,27 +16,50 @@ from realtime_tts.audio.formats import ENCODINGS, parse_format
 from realtime_tts.cli import command_parser
 from realtime_tts.config import ServerConfig
 from realtime_tts.engine.inline import InlineEngine
+from realtime_tts.engine.load import engine_loader, load_tokenizer
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.server.run import running
+from realtime_tts.version import __version__
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 TLS = (ROOT / "docs" / "tls.md").read_text(encoding="utf-8")
 AUDIO = (ROOT / "docs" / "audio.md").read_text(encoding="utf-8")
+CLIENTS = (ROOT / "docs" / "clients.md").read_text(encoding="utf-8")
+PERFORMANCE = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+HOOKS = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+CALLING = (README, TLS, AUDIO, PERFORMANCE)
+DECISIONS = sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md"))
 DOCUMENTS = sorted(
-    [
-        *ROOT.glob("*.md"),
-        *ROOT.glob("docs/*.md"),
-        ROOT / "scheduler" / "README.md",
-        *ROOT.glob("client_js/*.md"),
-        *ROOT.glob("docs/*.md"),
-        *ROOT.glob("examples/*/*.md"),
-    ]
+    document
+    for pattern in (
+        "*.md",
+        ".github/*.md",
+        "docs/**/*.md",
+        "client_js/*.md",
+        "examples/**/*.md",
+        "realtime_tts/*/*.md",
+        "scheduler/*.md",
+        "tools/*/*.md",
+    )
+    for document in ROOT.glob(pattern)
 )
 
 
 def blocks(language: str, document: str = README) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", document, re.DOTALL | re.MULTILINE)
+
+
+def anchors(document: Path) -> set[str]:
+    """What `#…` may name in a document: its headings, as GitHub makes addresses of them."""
+    text = re.sub(r"^```.*?^```", "", document.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    found: set[str] = set()
+    for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE):
+        slug = re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+        times = sum(re.fullmatch(rf"{re.escape(slug)}(-\d+)?", each) is not None for each in found)
+        found.add(f"{slug}-{times}" if times else slug)
+    return found
 
 
 def commands(text: str = README) -> list[str]:
@@ -47,8 +71,8 @@ def commands(text: str = README) -> list[str]:
 @pytest.mark.parametrize("program", [*blocks("python"), *blocks("python", AUDIO)])
 async def test_the_readme_s_program_runs_against_the_demo_voice(program: str) -> None:
     engine = EngineConfig(max_frames=20)
-    link = InlineEngine(engine.loader(), engine.scheduler())
-    async with running(ServerConfig(port=0), link, engine.load_tokenizer) as server:
+    link = InlineEngine(engine_loader(engine), engine.scheduler)
+    async with running(ServerConfig(port=0), link, partial(load_tokenizer, engine)) as server:
         program = program.replace("ws://127.0.0.1:8000", server.websocket_url)
         program = program.replace("http://127.0.0.1:8000", server.url)
         process = await asyncio.create_subprocess_exec(
@@ -71,8 +95,12 @@ def test_the_formats_in_the_table_exist() -> None:
     assert {each for encodings, _ in rows for each in encodings} > {*ENCODINGS}
 
 
+def test_the_readme_can_be_read_in_a_few_minutes() -> None:
+    assert len(README.splitlines()) <= 150
+
+
 def test_the_readme_s_figures_are_there_and_name_a_machine() -> None:
-    measured = README.split("## Measured")[1].split("\n## ")[0]
+    measured = README.split("## How fast")[1].split("\n## ")[0]
     assert "TTFA p50 / p95" in measured and "cores" in measured and "commit" in measured
 
 
@@ -80,24 +108,87 @@ def test_the_readme_has_programs_and_commands_to_check() -> None:
     assert blocks("python") and len(commands()) >= 5
 
 
-@pytest.mark.parametrize("command", [c for c in commands() + commands(TLS) if "realtime-tts " in c])
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(c for page in CALLING for c in commands(page) if "realtime-tts " in c),
+        *(line for block in blocks("bash", PERFORMANCE) for line in block.splitlines()),
+    ],
+)
 def test_the_commands_parse(command: str) -> None:
+    command = command.split(" | ffplay")[0]
     words = shlex.split(command.split("|")[-1], comments=True)
     assert words[0] == "realtime-tts"
     command_parser(words[1:]).parse_args(words[1:])
 
 
-@pytest.mark.parametrize("command", [c for c in commands() if c.startswith("make ")])
-def test_the_readme_s_make_targets_exist(command: str) -> None:
-    subprocess.run([*shlex.split(command), "--dry-run"], cwd=ROOT, check=True, capture_output=True)
+@pytest.mark.parametrize(
+    "command",
+    [c for page in (README, CONTRIBUTING) for c in commands(page) if c.startswith("make ")]
+    + re.findall(r"^ *entry: (.*)$", HOOKS, re.MULTILINE),
+)
+def test_make_targets_of_documents_and_of_the_commit_hook_exist(command: str) -> None:
+    words = shlex.split(command, comments=True)
+    assert words[0] == "make"
+    subprocess.run([*words, "--dry-run"], cwd=ROOT, check=True, capture_output=True)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_between_documents_lead_somewhere(document: Path) -> None:
     text = document.read_text(encoding="utf-8")
-    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text):
-        if "://" not in target:
-            assert (document.parent / target).exists(), f"{document.name} links to {target}"
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        if "://" in link:
+            continue
+        path, _, anchor = link.partition("#")
+        target = document.parent / path if path else document
+        assert target.exists(), f"{document.name} links to {path}"
+        if anchor:
+            assert anchor in anchors(target), f"{document.name}: {target.name} has no #{anchor}"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_files_that_a_document_names_exist(document: Path) -> None:
+    """`server/app.py` is looked for in the package, `tests/…` and the like from the root."""
+    homes = (ROOT, ROOT / "realtime_tts", document.parent)
+    for name in re.findall(
+        r"`([\w./-]+/[\w-]+\.(?:py|js|md|txt|safetensors))`", document.read_text()
+    ):
+        assert any((home / name).exists() for home in homes), f"{document.name} names {name}"
+
+
+def test_every_document_can_be_reached_from_the_readme() -> None:
+    reached: set[Path] = set()
+    ahead = [ROOT / "README.md"]
+    while ahead:
+        document = ahead.pop()
+        reached.add(document)
+        links = re.findall(r"\]\(([^)#\s]+\.md)[)#]", document.read_text("utf-8"))
+        linked = {(document.parent / link).resolve() for link in links if "://" not in link}
+        ahead += sorted(linked - reached - set(ahead))
+    # GitHub shows this one by itself, in the form of a new pull request.
+    alone = {ROOT / ".github" / "PULL_REQUEST_TEMPLATE.md"}
+    assert set(DOCUMENTS) - alone <= reached
+
+
+@pytest.mark.parametrize("decision", DECISIONS, ids=lambda path: path.stem)
+def test_a_decision_is_one_page_with_its_reasons_and_is_in_the_index(decision: Path) -> None:
+    text = decision.read_text(encoding="utf-8")
+    number, title = int(decision.name[:4]), text.splitlines()[0].partition(". ")[2]
+    assert text.startswith(f"# {number}. ") and len(text.splitlines()) <= 60
+    assert re.findall(r"^## (.*)$", text, re.MULTILINE) == ["Context", "Decision", "Consequences"]
+    index = (decision.parent / "README.md").read_text(encoding="utf-8")
+    assert f"| [{number}]({decision.name}) | {title} |" in index
+
+
+def test_decisions_are_numbered_from_one_without_a_hole() -> None:
+    assert [int(path.name[:4]) for path in DECISIONS] == [*range(1, len(DECISIONS) + 1)]
+
+
+def test_the_changelog_has_what_comes_above_what_was_released() -> None:
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    sections = re.findall(r"^## (.*)$", changelog, re.MULTILINE)
+    assert sections[0] == "Unreleased"
+    assert __version__ in [section.split(" ")[0] for section in sections[1:]]
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
@@ -113,14 +204,11 @@ def test_programs_that_need_a_client_name_one_that_is_tested(document: Path) -> 
 
 def test_the_table_of_clients_shows_a_part_of_their_programs() -> None:
     """The programs are run, so what the table shows of them works."""
-    table = README.split("## Use it from")[1].split("\n## ")[0]
-    rows = re.findall(r"^\| (?!client|---).* \| (.*) \| \[.*\]\(([^)]+)\) \|$", table, re.MULTILINE)
+    rows = re.findall(
+        r"^\| (?!client|---).* \| (.*) \| \[.*\]\(([^)#]+)[^)]*\) \|$", CLIENTS, re.MULTILINE
+    )
     assert len(rows) >= 20
-    for shown, target in rows:
-        path, _, anchor = target.partition("#")
-        text = (ROOT / path).read_text(encoding="utf-8") if path else README
+    for shown, path in rows:
+        text = (ROOT / "docs" / path).read_text(encoding="utf-8")
         for code in re.findall(r"`([^`]+)`", shown):
-            assert code in text.replace(table, ""), f"{path or 'README.md'} has no {code}"
-        headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
-        anchors = {re.sub(r"[^\w -]", "", each.lower()).replace(" ", "-") for each in headings}
-        assert not anchor or anchor in anchors, f"{path} has no heading for #{anchor}"
+            assert code in text, f"{path} has no {code}"

@@ -7,19 +7,16 @@ import sys
 import urllib.error
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 from websockets.sync.client import connect
+from websockets.typing import Subprotocol
 
-# Last, since it has folders with names of packages.
-sys.path.append(str(Path(__file__).parent / "clients"))
-
-from kinds import LENDER_VARIABLE, lent
-from lending import Lender, lending
-from serving import Server, serving
+from tests.clients.kinds import LENDER_VARIABLE, lent
+from tests.clients.lending import Lender, lending
+from tests.clients.serving import Server, serving
 
 STARTS: list[str] = []
 
@@ -74,7 +71,7 @@ def test_a_server_that_was_killed_is_told_of_and_replaced(lender: Lender) -> Non
 def test_a_session_that_was_left_open_is_told_of_and_left_to_nobody(lender: Lender) -> None:
     with lent("open") as first:
         address = f"{first.websocket_url}/v1/tts"
-    with connect(address, subprotocols=["realtime-tts.v1"], proxy=None) as left:
+    with connect(address, subprotocols=[Subprotocol("realtime-tts.v1")], proxy=None) as left:
         left.recv()
         (fault,) = lender.take_back()
     assert "tts_sessions is 1.0, expected 0.0" in fault

@@ -13,13 +13,11 @@ from pathlib import Path
 import pytest
 
 from realtime_tts.bench.local_server import local_server
+from tests.voices import recordings
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "voices.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(console|python)\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
-
-sys.path.insert(0, str(ROOT / "tests" / "voices"))
-import recordings  # noqa: E402
 
 
 def script(url: str) -> str:

@@ -11,7 +11,7 @@ const LONGEST_WAIT_MS = 8_000;
 
 /** @typedef {internal.Opener<Connection>} Opener */
 
-/** A session with a server; after a loss, the next one. @implements {api.RealtimeTTS} */
+/** @implements {api.RealtimeTTS} */
 export class RealtimeTTS {
   #open;
   #options;
@@ -174,7 +174,7 @@ export function websocketUrl(server) {
 /** @param {string | undefined} apiKey */
 function subprotocols(apiKey) {
   if (apiKey === undefined) return [SUBPROTOCOL];
-  // The message is without the key: it may end up in a log.
+  // Without the key, for logs.
   if (!/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(apiKey)) {
     throw new ClientError("an API key here consists of letters, digits and !#$%&'*+-.^_`|~");
   }
@@ -182,8 +182,8 @@ function subprotocols(apiKey) {
 }
 
 const NAMES = (
-  "predictor language voice seed sampling instructions temperature topK topP " +
-  "repetitionPenalty model textFilter layout leadMs wordTimes"
+  "model voice language instructions seed sampling temperature topK topP repetitionPenalty " +
+  "predictor textFilter textNormalization lexicon layout wordTimes leadMs"
 ).split(" ");
 
 /** @param {api.SessionOptions} options @returns {wire.SessionStart} */
@@ -197,7 +197,7 @@ function renamed(options) {
     if (value === undefined) continue;
     if (!NAMES.includes(name)) throw new ClientError(`there is no option \`${name}\``);
     const key = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-    wire[key] = value?.constructor === Object ? renamed(value) : value;
+    wire[key] = value && /sampling|predictor/.test(name) ? renamed(value) : value;
   }
   return wire;
 }

@@ -1,3 +1,4 @@
+import { worklet } from "./player-worklet.js";
 import { ClientError, SAMPLE_RATE, deferred } from "./protocol.js";
 
 /** @import * as api from "../types/api.js" */
@@ -6,7 +7,7 @@ import { ClientError, SAMPLE_RATE, deferred } from "./protocol.js";
 const TELL_SECONDS = 0.25;
 const CLEAR_MS = 100;
 
-/** One turn in the player. @implements {api.Playback} */
+/** @implements {api.Playback} */
 class Playback {
   /** @type {internal.Deferred<api.TurnResult>} */
   #done = deferred();
@@ -14,7 +15,7 @@ class Playback {
   #at = { id: 0, state: "waiting", played: 0, underruns: 0, buffered: 0, time: 0 };
   #toldAt = 0;
   #player;
-  /** @internal @type {(samples: number) => void} */
+  /** @type {(samples: number) => void} */
   cleared = () => {};
 
   /** @param {Player} player @param {api.Turn} turn */
@@ -46,7 +47,7 @@ class Playback {
     };
   }
 
-  /** @internal @param {internal.WorkletReport} report */
+  /** @param {internal.WorkletReport} report */
   update(report) {
     const before = this.#at;
     this.#at = report;
@@ -58,14 +59,14 @@ class Playback {
     this.turn.played({ playedSamples: played });
   }
 
-  /** @internal @param {number} [played] @param {Promise<never>} [failed] */
+  /** @param {number} [played] @param {Promise<never>} [failed] */
   finish(played = this.#at.played, failed) {
     if (this.#at.state !== "done") this.update({ ...this.#at, played, state: "done", buffered: 0 });
     this.#done.resolve(failed ?? this.turn.done);
   }
 }
 
-/** Plays turns in a browser, one after the other. @implements {api.Player} */
+/** @implements {api.Player} */
 export class Player extends EventTarget {
   /** @type {Map<number, Playback>} */
   #playbacks = new Map();
@@ -81,7 +82,7 @@ export class Player extends EventTarget {
   #workletUrl;
 
   /** @param {api.PlayerOptions} [options] */
-  constructor({ context, workletUrl = new URL("./player-worklet.js", import.meta.url) } = {}) {
+  constructor({ context, workletUrl } = {}) {
     super();
     this.#context = context;
     this.#workletUrl = workletUrl;
@@ -150,7 +151,7 @@ export class Player extends EventTarget {
     await this.#context?.close();
   }
 
-  /** @internal @param {string} type @param {object} detail */
+  /** @param {string} type @param {object} detail */
   emit(type, detail) {
     this.dispatchEvent(new CustomEvent(type, { detail }));
   }
@@ -175,7 +176,8 @@ export class Player extends EventTarget {
     if (!context.audioWorklet) {
       throw new ClientError("no AudioWorklet here: it needs https or localhost");
     }
-    await context.audioWorklet.addModule(this.#workletUrl);
+    const source = new Blob([`(${worklet})()`], { type: "text/javascript" });
+    await context.audioWorklet.addModule(this.#workletUrl ?? URL.createObjectURL(source));
     const options = { numberOfInputs: 0, outputChannelCount: [1] };
     const node = new AudioWorkletNode(context, "realtime-tts-player", options);
     node.port.onmessage = ({ data }) => this.#reported(data);

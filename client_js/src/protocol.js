@@ -60,7 +60,7 @@ function check(path, found, example) {
     for (const key in example) check(`${path}.${key}`, found[key], example[key]);
 }
 
-/** What this package throws on purpose. @implements {api.RealtimeTTSError} */
+/** @implements {api.RealtimeTTSError} */
 export class RealtimeTTSError extends Error {
   textSpoken = "";
   textRemaining = "";

@@ -16,7 +16,7 @@ import {
 
 const NOTHING_SENT = { samples: 0, ttfaMs: null, underruns: 0, heldMs: 0, textChars: 0 };
 
-/** One stream of text in and of packets out. @implements {api.Turn} */
+/** @implements {api.Turn} */
 export class Turn {
   text = "";
   over = false;
@@ -45,7 +45,7 @@ export class Turn {
   #wake = () => {};
   #wait;
 
-  /** @internal @param {string} turnId @param {(turn: Turn) => boolean} wait for a connection */
+  /** @param {string} turnId @param {(turn: Turn) => boolean} wait for a connection */
   constructor(turnId, wait) {
     this.turnId = turnId;
     this.#wait = wait;
@@ -187,7 +187,7 @@ export class Turn {
 
   /* From the connection */
 
-  /** What was sent goes out. @internal @param {Connection} connection */
+  /** What was sent goes out. @param {Connection} connection */
   attach(connection) {
     if (this.over) return;
     this.#connection = connection;
@@ -195,14 +195,14 @@ export class Turn {
     connection.outbox.text(this.turnId, this.text, this.#ended);
   }
 
-  /** @internal @param {RealtimeTTSError} error */
+  /** @param {RealtimeTTSError} error */
   lost(error) {
     // What was sent is never sent again.
     if (this.text || !this.#wait(this)) this.fail(new ConnectionLost(error.message, error));
     this.#report.resolve(null);
   }
 
-  /** @internal @param {Error} error */
+  /** @param {Error} error */
   fail(error) {
     if (this.over) return;
     this.#failure = error;
@@ -212,14 +212,14 @@ export class Turn {
     this.#wake();
   }
 
-  /** @internal @param {ArrayBuffer} data */
+  /** @param {ArrayBuffer} data */
   packet(data) {
     this.samplesReceived += data.byteLength / 2;
     if (!this.#interrupting) this.#packets.push(new Uint8Array(data));
     this.#wake();
   }
 
-  /** @internal @param {wire.TurnInterrupted} message */
+  /** @param {wire.TurnInterrupted} message */
   interrupted(message) {
     this.#silence();
     this.#report.resolve({
@@ -231,19 +231,19 @@ export class Turn {
     });
   }
 
-  /** @internal @param {wire.Warning} message */
+  /** @param {wire.Warning} message */
   warn(message) {
     this.warnings.push(message);
     if (message.code === "turn_already_done") this.#report.resolve(null);
   }
 
-  /** The turn goes on until `turn.done`. @internal @param {RealtimeTTSError} error */
+  /** The turn goes on until `turn.done`. @param {RealtimeTTSError} error */
   refuse(error) {
     if (error.code === "unknown_turn") this.#report.resolve(null);
     else this.#refused ??= error;
   }
 
-  /** @internal @param {wire.TurnDone} message */
+  /** @param {wire.TurnDone} message */
   finished(message) {
     const { turn_id: turnId, reason, samples, underruns } = message;
     const { ttfa_ms: ttfaMs, held_ms: heldMs, text_chars: textChars } = message;

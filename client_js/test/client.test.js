@@ -46,6 +46,8 @@ test("settings are sent under the protocol's names, and the answer is awaited", 
     textFilter: "off",
     leadMs: 1500,
     wordTimes: "on",
+    textNormalization: "auto",
+    lexicon: { topK: "top K", sampling: "sampling" },
     language: undefined,
   });
   const socket = FakeSocket.last;
@@ -65,6 +67,8 @@ test("settings are sent under the protocol's names, and the answer is awaited", 
       text_filter: "off",
       lead_ms: 1500,
       word_times: "on",
+      text_normalization: "auto",
+      lexicon: { topK: "top K", sampling: "sampling" },
     },
   ]);
   socket.say({ ...READY, session_id: "second" });
@@ -138,6 +142,17 @@ test("later settings are refused without harm", async (t) => {
   await taken;
   assert.equal(tts.ready.session_id, "later");
   assert.equal(tts.connected, true);
+});
+
+test("null resets a setting, and goes to the server as it is", async (t) => {
+  const { tts, socket } = await connect(t);
+  socket.take();
+  const reset = tts.configure({ voice: null, sampling: { topK: null, predictor: null } });
+  socket.say(READY);
+  await reset;
+  assert.deepEqual(socket.take(), [
+    { type: "session.start", voice: null, sampling: { top_k: null, predictor: null } },
+  ]);
 });
 
 test("a server that says nothing is given up", async (t) => {

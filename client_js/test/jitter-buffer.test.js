@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { JitterBuffer, Refill } from "../src/jitter-buffer.js";
+import { worklet } from "../src/player-worklet.js";
+
+const { JitterBuffer, Refill } = worklet();
 
 const MS = 24; // samples
 const FULL = 16_384; // half of the loudest

@@ -1,32 +1,18 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { test } from "node:test";
 
 import { serve, skip } from "./browser/server.js";
+import { install } from "./installed.js";
 
 const HERE = fileURLToPath(new URL("..", import.meta.url));
 const README = readFileSync(join(HERE, "README.md"), "utf8");
 const NODE_EXAMPLE = README.match(/## In Node.*?```js\n(.*?)```/s)[1];
 const missing = !existsSync(join(HERE, "node_modules/typescript")) && "`npm install` was not run";
-
-/** The package as npm would publish it, unpacked where a project would have it. */
-function install(t) {
-  const folder = mkdtempSync(join(tmpdir(), "realtime-tts-"));
-  t.after(() => rmSync(folder, { recursive: true }));
-  const run = (command, ...args) => execFileSync(command, args, { cwd: HERE, encoding: "utf8" });
-  run("npm", "pack", "--silent", "--pack-destination", folder);
-  run("mkdir", "-p", join(folder, "node_modules/realtime-tts"));
-  const tarball = join(folder, "realtime-tts-0.1.0.tgz");
-  const into = join(folder, "node_modules/realtime-tts");
-  run("tar", "-xzf", tarball, "-C", into, "--strip-components", "1");
-  symlinkSync(join(HERE, "node_modules/ws"), join(folder, "node_modules/ws"));
-  writeFileSync(join(folder, "package.json"), '{"type": "module"}');
-  return { folder, files: run("tar", "-tzf", tarball).split("\n").filter(Boolean).sort() };
-}
 
 test("what npm packs has code, types and README, and no tests", { skip: missing }, (t) => {
   const { folder, files } = install(t);
@@ -34,7 +20,7 @@ test("what npm packs has code, types and README, and no tests", { skip: missing 
   for (const name of ["README.md", "LICENSE", "src/index.js", "src/player-worklet.js"]) {
     assert.ok(names.includes(name), name);
   }
-  for (const name of ["index", "player", "client", "turn", "api", "internal", "messages"]) {
+  for (const name of ["index", "player", "protocol", "api", "internal", "messages"]) {
     assert.ok(names.includes(`types/${name}.d.ts`), name);
   }
   assert.deepEqual(
@@ -57,9 +43,25 @@ test("what npm packs has code, types and README, and no tests", { skip: missing 
      turn.attach(null);`,
   );
   const tsc = join(HERE, "node_modules/typescript/bin/tsc");
-  const flags = ["--noEmit", "--strict", "--module", "nodenext", "--target", "es2023", "--lib"];
+  const strict = ["--strict", "--exactOptionalPropertyTypes", "--skipLibCheck", "false"];
+  const flags = ["--noEmit", ...strict, "--module", "nodenext", "--target", "es2023", "--lib"];
   const args = [tsc, ...flags, "es2023,dom,dom.iterable,dom.asynciterable", "use.ts"];
   execFileSync("node", args, { cwd: folder, stdio: "inherit" });
+});
+
+test("a checkout without a single package installed can be packed", (t) => {
+  const folder = mkdtempSync(join(tmpdir(), "realtime-tts-"));
+  t.after(() => rmSync(folder, { recursive: true }));
+  for (const name of ["package.json", "README.md", "LICENSE", "src", "types"]) {
+    cpSync(join(HERE, name), join(folder, name), { recursive: true });
+  }
+  const packed = execFileSync("npm", ["pack", "--json", "--dry-run"], { cwd: folder });
+  const names = JSON.parse(packed)[0].files.map(({ path }) => path);
+  const { exports } = JSON.parse(readFileSync(join(HERE, "package.json"), "utf8"));
+  const promised = Object.values(exports).flatMap((entry) => Object.values(Object(entry)));
+  for (const file of promised.filter((path) => path.startsWith("./"))) {
+    assert.ok(names.includes(file.slice(2)), `${file} is exported and not packed`);
+  }
 });
 
 /** What an editor shows of the text that `code` has between two bars, and of its type. */

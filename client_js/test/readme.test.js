@@ -10,6 +10,8 @@ const [browser, node, turns, bargeIn, captions, again] = [...README.matchAll(/^`
   (m) => m[1],
 );
 
+const FRONT_PAGE = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
+
 /** A server that is ready at once and speaks two packets for every turn. */
 class TalkingSocket extends FakeSocket {
   constructor(...args) {
@@ -61,6 +63,13 @@ test("the browser example plays", async () => {
   const { played, play } = players();
   await run(browser, { RealtimeTTS, play, deltas: ["a", "b"] });
   assert.deepEqual(played, [1920, 2048]);
+});
+
+test("the example of the repository's README plays", async () => {
+  const [, example] = FRONT_PAGE.match(/^```js\n(.*?)^```/ms);
+  const shown = [];
+  await run(example, { RealtimeTTS, console: { log: (bytes) => shown.push(bytes) } });
+  assert.deepEqual(shown, [3840, 4096]);
 });
 
 test("the Node example writes", async () => {

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Resampler } from "../src/resampler.js";
+import { worklet } from "../src/player-worklet.js";
+
+const { Resampler } = worklet();
 
 /** A tone at one rate, heard at another, in pieces. */
 function resample(hertz, from, to, seconds, piece) {

@@ -1,8 +1,7 @@
 /**
  * What the client gives to its user and is given: the documentation of every class, method and
- * option. The classes in `src` say `@implements` of what is here, so that the compiler proves the
- * two to agree and editors show this text. Written apart from the code, so that browsers need not
- * load it.
+ * option, which editors show. It is written apart from the code, so that browsers need not load it
+ * and nothing has to be built; `npm run types` proves that the code does what it says.
  */
 
 import type { Ready, ServerError, Warning, Word } from "./messages.js";
@@ -11,6 +10,8 @@ import type { Ready, ServerError, Warning, Word } from "./messages.js";
 
 /** A session with a server; after a loss, the next one with the same settings. */
 export declare class RealtimeTTS {
+  private constructor();
+
   /**
    * Connect, and set the session up.
    *
@@ -64,32 +65,39 @@ export type TextSource = string | Iterable<string> | AsyncIterable<string>;
 
 /** temperature 0 is greedy; topK 0 and topP 1 mean no limit. */
 export interface PredictorOptions {
-  temperature?: number;
-  topK?: number;
-  topP?: number;
+  temperature?: number | null | undefined;
+  topK?: number | null | undefined;
+  topP?: number | null | undefined;
 }
 export interface SamplingOptions extends PredictorOptions {
-  repetitionPenalty?: number;
-  predictor?: PredictorOptions;
+  repetitionPenalty?: number | null | undefined;
+  predictor?: PredictorOptions | null | undefined;
 }
-/** Settings of a session; what is left out is the server's choice. See `session.start`. */
+/**
+ * Settings of a session; what is left out is the server's choice, and `null` makes it so again. See
+ * `session.start`.
+ */
 export interface SessionOptions {
   /** One of those the server has loaded, if there are several; else the voice picks. */
-  model?: string | undefined;
-  voice?: string | undefined;
-  language?: string | undefined;
+  model?: string | null | undefined;
+  voice?: string | null | undefined;
+  language?: string | null | undefined;
   /** How to speak, in words, for models that can. */
-  instructions?: string | undefined;
+  instructions?: string | null | undefined;
   /** Same seed, text and settings: same audio. */
-  seed?: number | undefined;
-  sampling?: SamplingOptions | undefined;
+  seed?: number | null | undefined;
+  sampling?: SamplingOptions | null | undefined;
   /** Leave out markup, code, emoji, bare URLs (on). */
-  textFilter?: "on" | "off" | undefined;
-  layout?: "auto" | "streaming" | "full_text" | undefined;
+  textFilter?: "on" | "off" | null | undefined;
+  /** Say numbers, dates and abbreviations as words; auto: if the model reads them badly (auto). */
+  textNormalization?: "auto" | "on" | "off" | null | undefined;
+  /** Words, and what to say for them: `{ SQL: "sequel" }`. Replaced as a whole. */
+  lexicon?: Record<string, string> | null | undefined;
+  layout?: "auto" | "streaming" | "full_text" | null | undefined;
   /** How much audio may be sent ahead of the listener (3000). */
-  leadMs?: number | undefined;
+  leadMs?: number | null | undefined;
   /** Say when which word is spoken, by estimate: `Turn.words` (off). */
-  wordTimes?: "on" | "off" | undefined;
+  wordTimes?: "on" | "off" | null | undefined;
 }
 export interface ConnectOptions {
   apiKey?: string | undefined;
@@ -131,7 +139,9 @@ export interface SendOptions {
  * One stream of text in and of packets out. Made by `RealtimeTTS.turn()`; it reaches the server
  * with its first text.
  */
-export interface Turn {
+export declare class Turn {
+  private constructor();
+
   /** The turn's name on the wire and in the server's log. */
   readonly turnId: string;
   /** All text sent so far. */
@@ -229,7 +239,7 @@ export interface Played {
 /* Errors ------------------------------------------------------------------------------------- */
 
 /** What this package throws on purpose. */
-export interface RealtimeTTSError extends Error {
+export declare class RealtimeTTSError extends Error {
   /** The word on the wire, where there is one. */
   readonly code: string;
   /** Whether the same again may work. */
@@ -240,7 +250,33 @@ export interface RealtimeTTSError extends Error {
   readonly textSpoken: string;
   /** Of a lost turn: the rest of its text. */
   readonly textRemaining: string;
+
+  constructor(
+    message: string,
+    details?: { code?: string; retryable?: boolean; retryAfterMs?: number; cause?: unknown },
+  );
 }
+
+/** Used in a way that cannot work. */
+export declare class ClientError extends RealtimeTTSError {}
+
+/** A message that no such server sends. */
+export declare class ProtocolError extends RealtimeTTSError {}
+
+/** No session, and the reason cannot be seen from here. */
+export declare class HandshakeRefused extends RealtimeTTSError {}
+
+/** The server cannot do what was asked. */
+export declare class RequestError extends RealtimeTTSError {}
+
+/** No capacity now; says when to try again. */
+export declare class OverloadedError extends RealtimeTTSError {}
+
+/** The server ended a turn with an error. */
+export declare class TurnError extends RealtimeTTSError {}
+
+/** The socket went away. */
+export declare class ConnectionLost extends RealtimeTTSError {}
 
 /* The player --------------------------------------------------------------------------------- */
 
@@ -248,7 +284,9 @@ export interface RealtimeTTSError extends Error {
  * Plays turns in a browser, one after the other. Events: `state`, `underrun` and `packet`, whose
  * `detail` has the `playback`.
  */
-export interface Player extends EventTarget {
+export declare class Player extends EventTarget {
+  constructor(options?: PlayerOptions);
+
   /** Made at the first use. Runs at 24 kHz, or at the device's rate where a browser refuses. */
   get context(): AudioContext;
 
@@ -282,11 +320,12 @@ export interface Playback {
   stats(): PlaybackStats;
 }
 
+/** waiting for sound, playing, or done. */
 export type PlaybackState = "waiting" | "playing" | "done";
 export interface PlayerOptions {
   /** By default one of 24 kHz of the player's own. */
   context?: AudioContext | undefined;
-  /** Where `player-worklet.js` is, if not beside `player.js`. */
+  /** Where `player-worklet.js` is, for pages whose policy allows no worklet from a `blob:`. */
   workletUrl?: string | URL | undefined;
 }
 export interface PlaybackStats {

@@ -3,28 +3,29 @@
 /* Client -> server ------------------------------------------------------------------------- */
 
 export interface Predictor {
-  temperature?: number;
-  top_k?: number;
-  top_p?: number;
+  temperature?: number | null;
+  top_k?: number | null;
+  top_p?: number | null;
 }
 export interface Sampling extends Predictor {
-  repetition_penalty?: number;
-  predictor?: Predictor;
+  repetition_penalty?: number | null;
+  predictor?: Predictor | null;
 }
+/** What is left out stays; null resets. */
 export interface SessionStart {
   type: "session.start";
-  model?: string;
-  voice?: string;
-  language?: string;
-  instructions?: string;
-  seed?: number;
-  sampling?: Sampling;
-  text_filter?: "on" | "off";
-  text_normalization?: "auto" | "on" | "off";
-  lexicon?: Record<string, string>;
-  layout?: "auto" | "streaming" | "full_text";
-  word_times?: "on" | "off";
-  lead_ms?: number;
+  model?: string | null;
+  voice?: string | null;
+  language?: string | null;
+  instructions?: string | null;
+  seed?: number | null;
+  sampling?: Sampling | null;
+  text_filter?: "on" | "off" | null;
+  text_normalization?: "auto" | "on" | "off" | null;
+  lexicon?: Record<string, string> | null;
+  layout?: "auto" | "streaming" | "full_text" | null;
+  word_times?: "on" | "off" | null;
+  lead_ms?: number | null;
 }
 export interface Text {
   type: "text";

@@ -1,4 +1,4 @@
-"""A stand-in for a language model: speaks the OpenAI API, thinks nothing, stalls now and then.
+"""A stand-in for a language model: the OpenAI API with fixed replies and a stall now and then.
 
     python examples/chat/stand_in.py [--port 8002] [--pace 30] [--stall 1.5]
 

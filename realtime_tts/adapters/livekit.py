@@ -22,8 +22,7 @@ from livekit.agents import (
     utils,
 )
 
-from realtime_tts.adapters.livekit_attempt import Attempt
-from realtime_tts.adapters.livekit_errors import api_error
+from realtime_tts.adapters.livekit_attempt import Attempt, api_error
 from realtime_tts.adapters.session_pool import Session, SessionPool
 from realtime_tts.adapters.utterance import may_go_on
 from realtime_tts.client import DEFAULT_SERVER, SessionOptions, TurnResult
@@ -75,7 +74,7 @@ class TTS(tts.TTS[Never]):
 
     @property
     def provider(self) -> str:
-        """For the framework's metrics."""
+        """The provider that the framework's metrics name."""
         return "realtime-tts"
 
     def update_options(self, **options: Unpack[SessionOptions]) -> None:
@@ -85,11 +84,7 @@ class TTS(tts.TTS[Never]):
         tell, such as an unknown voice, fails the next stream.
         """
         session_start(options)
-        changed = merged(self._options, options)
-        for name, value in options.items():
-            if value is None:
-                changed.pop(name, None)
-        self._options = changed
+        self._options = merged(self._options, options)
         self.capabilities.aligned_transcript = self._asked["word_times"] == "on"
 
     def prewarm(self) -> None:

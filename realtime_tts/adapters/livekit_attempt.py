@@ -5,21 +5,30 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from livekit.agents import tts, utils
+from livekit.agents import APIConnectionError, APIError, APIStatusError, APITimeoutError, tts, utils
 from livekit.agents.voice.io import TimedString
 
 from realtime_tts.adapters.session_pool import Session
 from realtime_tts.client import Speech, TextSource, TurnResult
+from realtime_tts.client.handshake import is_final
+from realtime_tts.errors import (
+    ConnectionLost,
+    HandshakeRefused,
+    OverloadedError,
+    RealtimeTTSError,
+    RequestError,
+    TurnError,
+)
 from realtime_tts.protocol.messages import SAMPLE_RATE
 
 log = logging.getLogger(__name__)
 
 _SILENCE = bytes(2 * SAMPLE_RATE // 10)
-"""For a text with nothing to speak: the framework takes a stream without audio for a failure."""
+"""Sound of a text with nothing to speak: the framework takes a stream without any for a failure."""
 
 
 class Attempt:
-    """From a session to the framework's emitter.
+    """One attempt to speak a text: from a session to the framework's emitter.
 
     While the text goes on the server may be silent for as long as it likes; once the text has
     ended, each packet must come within `timeout` seconds.
@@ -72,13 +81,15 @@ class Attempt:
         return result
 
     def text_ended(self) -> None:
-        """From now on the server owes audio."""
+        """Note that the text has ended: from now on the server owes audio."""
         self._text_ended = True
         self._wait_on()
 
     def end(self, text: str) -> None:
-        """All has been spoken; if that was nothing, the framework still wants some audio, and the
-        text for its transcript."""
+        """Note that all has been spoken.
+
+        If that was nothing, the framework still wants some audio, and the text for its transcript.
+        """
         if self._silent and text.strip():
             self._emitter.push(_SILENCE)
             if self._client.ready.settings.word_times == "on":
@@ -98,3 +109,26 @@ class Attempt:
     def _wait_on(self) -> None:
         if self._text_ended:
             self._deadline.reschedule(asyncio.get_running_loop().time() + self._timeout)
+
+
+def api_error(error: RealtimeTTSError) -> APIError:
+    """The framework's error, by whose `retryable` it tries again or turns to another TTS."""
+    message = str(error)
+    match error:
+        case OverloadedError():
+            body = {"code": error.code, "retry_after": error.retry_after}
+            return APIStatusError(message, status_code=503, body=body, retryable=True)
+        case HandshakeRefused(status=0) if isinstance(error.__cause__, TimeoutError):
+            return APITimeoutError(message)
+        case HandshakeRefused(status=0) | ConnectionLost():
+            return APIConnectionError(message)
+        case HandshakeRefused():
+            retryable = not is_final(error)
+            return APIStatusError(message, status_code=error.status, retryable=retryable)
+        case TurnError():
+            status, again = (500, True) if error.server_retryable else (400, False)
+            body = {"code": error.server_code}
+            return APIStatusError(message, status_code=status, body=body, retryable=again)
+        case RequestError():
+            return APIStatusError(message, status_code=400, retryable=False)
+    return APIError(message, retryable=error.retryable)

@@ -35,8 +35,7 @@ try:
     from pipecat.transcriptions.language import Language
     from pipecat.utils.tracing.service_decorators import traced_tts
 
-    from realtime_tts.adapters.pipecat_audio import Resampler
-    from realtime_tts.adapters.pipecat_contexts import ContextService
+    from realtime_tts.adapters.pipecat_contexts import ContextService, Resampler
     from realtime_tts.adapters.pipecat_settings import (
         RealtimeTTSSettings,
         server_language,
@@ -49,8 +48,8 @@ except ImportError as error:
     ) from error
 
 _TURNS_AT_THE_SERVER = 2
-"""One that speaks and one that waits, so that speech follows on speech without a gap. The others
-wait here: the server takes only so many (`limits.max_queued_turns`)."""
+"""One turn speaks and one waits, so that speech follows on speech without a gap. The others wait
+here: the server takes only so many (`limits.max_queued_turns`)."""
 
 _CONTEXT_SECONDS = 120.0
 """When Pipecat gives up an audio context in which nothing happens. Its own default of 3 s would cut
@@ -58,7 +57,7 @@ a reply whose language model pauses, to call a tool for example. The server ends
 60 s without text, and so does the loss of its socket; this is for a server that breaks its word."""
 
 _SILENCE = bytes(2 * SAMPLE_RATE // 50)
-"""20 ms. What is heard of a text with nothing to speak, such as one emoji: Pipecat takes a context
+"""20 ms that are heard of a text with nothing to speak, such as one emoji: Pipecat takes a context
 without any audio for a failure, and three in a row for a service that is broken for good."""
 
 _ANSWER_SECONDS = 1.0
@@ -113,9 +112,12 @@ class RealtimeTTSService(ContextService):
 
         def client(options: dict[str, Any]) -> RealtimeTTS:
             return RealtimeTTS(
-                server, api_key=api_key, backoff=backoff,
-                word_times="on" if word_times else "off", **options,
-            )  # fmt: skip
+                server,
+                api_key=api_key,
+                backoff=backoff,
+                word_times="on" if word_times else "off",
+                **options,
+            )
 
         super().__init__(
             Link(client, session_options(initial), backoff.give_up_after),
@@ -238,7 +240,7 @@ class RealtimeTTSService(ContextService):
     # Interruptions
 
     async def on_audio_context_interrupted(self, context_id: str) -> None:
-        """Not one packet more from here on, and the server is told."""
+        """Stop the turn: not one packet more from here on, and the server is told."""
         await super().on_audio_context_interrupted(context_id)
         utterance = self._utterances.pop(context_id, None)
         if utterance is not None:

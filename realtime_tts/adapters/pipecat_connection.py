@@ -12,7 +12,6 @@ from pipecat.services.tts_service import TTSService
 from pipecat.utils.errors import ErrorCategory
 
 from realtime_tts.adapters.link import Link
-from realtime_tts.adapters.pipecat_errors import category
 from realtime_tts.adapters.pipecat_settings import (
     OPTIONS,
     RealtimeTTSSettings,
@@ -24,8 +23,10 @@ from realtime_tts.errors import (
     ConfigError,
     ConnectionLost,
     HandshakeRefused,
+    OverloadedError,
     RealtimeTTSError,
     RequestError,
+    TurnError,
 )
 
 
@@ -111,7 +112,7 @@ class ConnectedService(TTSService):
     async def _change(self, options: dict[str, Any], previous: dict[str, Any]) -> None:
         """Give the server changed options; the settings go back to `previous` if it refuses."""
         try:
-            await self._link.change(options, previous)
+            await self._link.change(options)
         except (RequestError, ConfigError) as error:
             self._restore(options, previous)
             said = f"the settings stay as they were: {error}"
@@ -141,3 +142,23 @@ class ConnectedService(TTSService):
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
+
+
+def category(error: Exception) -> ErrorCategory | None:
+    """The category of one of our errors, None for others.
+
+    INVALID_REQUEST and a refused key are permanent: Pipecat gives the service no more work until
+    its settings change.
+    """
+    match error:
+        case RequestError() | ConfigError() | TurnError(server_code="bad_request"):
+            return ErrorCategory.INVALID_REQUEST
+        case OverloadedError() | TurnError(server_code="queue_full"):
+            return ErrorCategory.RATE_LIMIT
+        case TurnError(server_code="text_too_long" | "turn_too_long"):
+            return ErrorCategory.APPLICATION
+        case TurnError():
+            return ErrorCategory.SERVER
+        case ConnectionLost() | HandshakeRefused(status=0):
+            return ErrorCategory.CONNECTIVITY
+    return None  # a refused handshake has its HTTP status, by which Pipecat knows

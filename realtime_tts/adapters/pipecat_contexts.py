@@ -6,6 +6,8 @@ import re
 import unicodedata
 from typing import Any
 
+import numpy as np
+import soxr
 from pipecat.frames.frames import Frame, TTSAudioRawFrame, TTSStoppedFrame, TTSTextFrame
 from pipecat.processors.frame_processor import FrameDirection
 
@@ -26,7 +28,7 @@ class ContextService(ConnectedService):
         self._texts: dict[str, _ContextText] = {}  # of the contexts whose words are told
 
     def _note_text(self, context_id: str, text: str) -> None:
-        """This goes to the server for the context; its words will come back."""
+        """Note text that goes to the server for the context; its words will come back."""
         if not self._is_streaming_tokens and is_unspaced(text[::-1]):
             text = text.rstrip()  # a space that Pipecat puts between sentences
         self._texts.setdefault(context_id, _ContextText()).add(text)
@@ -40,12 +42,12 @@ class ContextService(ConnectedService):
         await super().push_frame(frame, direction)
 
     async def on_audio_context_interrupted(self, context_id: str) -> None:
-        """No word of it comes any more."""
+        """Forget the context's text: no word of it comes any more."""
         await super().on_audio_context_interrupted(context_id)
         self._texts.pop(context_id, None)
 
     async def on_audio_context_completed(self, context_id: str) -> None:
-        """All words of it were passed on."""
+        """Forget the context's text: all words of it were passed on."""
         await super().on_audio_context_completed(context_id)
         self._texts.pop(context_id, None)
 
@@ -110,3 +112,35 @@ def is_unspaced(text: str) -> bool:
     """Whether the script of the text puts no spaces between words."""
     letters = (unicodedata.name(char, "") for char in text if char.isalnum())
     return next(letters, "").startswith(_UNSPACED)
+
+
+class Resampler:
+    """Brings one stretch of mono s16le audio to another rate, without seams and with nothing lost.
+
+    Pipecat's own resampler forgets its state after a pause of 0.2 s, which clicks, and its oldest
+    supported version cannot give back what is still in its filter at the end.
+    """
+
+    def __init__(self, rate_in: int, rate_out: int) -> None:
+        self.used = False
+        """Whether any audio came."""
+        self._stream = (
+            None
+            if rate_in == rate_out
+            else soxr.ResampleStream(rate_in, rate_out, 1, dtype="int16", quality="HQ")
+        )
+
+    def push(self, pcm: bytes) -> bytes:
+        """What is ready after `pcm`, whole samples; may be empty at first."""
+        self.used = self.used or bool(pcm)
+        return self._resampled(pcm, last=False) if pcm else b""
+
+    def end(self) -> bytes:
+        """The rest; the stretch is over."""
+        return self._resampled(b"", last=True)
+
+    def _resampled(self, pcm: bytes, *, last: bool) -> bytes:
+        if self._stream is None:
+            return pcm
+        samples = self._stream.resample_chunk(np.frombuffer(pcm, dtype="<i2"), last=last)
+        return bytes(samples.astype("<i2").tobytes())

@@ -38,14 +38,17 @@ class RealtimeTTSSettings(TTSSettings):
     """Settings of the speech that begins from now on. What is None is left to the server.
 
     Besides `model`, `voice` and `language` (a Pipecat `Language`, or one of `ready.languages`),
-    everything of `realtime_tts.client.SessionOptions`. In an update `sampling` changes the fields
-    it has and keeps the others.
+    everything of `realtime_tts.client.SessionOptions` but `word_times`, which is the service's, and
+    `audio`, which is the pipeline's. In an update `sampling` changes the fields it has and keeps
+    the others.
     """
 
     instructions: str | None = field(default_factory=_not_given)
     seed: int | None = field(default_factory=_not_given)
     sampling: SamplingOptions | None = field(default_factory=_not_given)
     text_filter: Literal["on", "off"] | None = field(default_factory=_not_given)
+    text_normalization: Literal["auto", "on", "off"] | None = field(default_factory=_not_given)
+    lexicon: dict[str, str] | None = field(default_factory=_not_given)
     layout: Literal["auto", "streaming", "full_text"] | None = field(default_factory=_not_given)
     lead_ms: int | None = field(default_factory=_not_given)
 

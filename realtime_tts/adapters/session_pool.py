@@ -16,7 +16,7 @@ from typing import Any
 from realtime_tts.client.address import websocket_url
 from realtime_tts.client.backoff import Backoff
 from realtime_tts.client.client import RealtimeTTS
-from realtime_tts.client.options import merged
+from realtime_tts.client.options import changes
 
 _ONE_ATTEMPT = Backoff(give_up_after=0.0)
 """Whoever takes a session decides about trying again, and bounds the time."""
@@ -63,10 +63,9 @@ class SessionPool:
         Raises HandshakeRefused, OverloadedError, ConnectionLost, or RequestError for settings that
         the server cannot do.
         """
-        session = self._idle_with(options)
+        session = self._idle_session()
         if session is None:
             return await self._open(options)
-        self._idle.remove(session)
         self._busy.add(session)
         session.reused = True
         try:
@@ -97,15 +96,13 @@ class SessionPool:
         self._busy.clear()
         await asyncio.gather(*self._closing)
 
-    def _idle_with(self, options: Mapping[str, Any]) -> Session | None:
-        """The latest session that has these settings or can get them."""
-        for session in reversed(self._idle):
-            # There is no message for taking a setting back, so the new ones must cover the old.
-            if session.client.connected and merged(session.options, options) == options:
+    def _idle_session(self) -> Session | None:
+        """The session that was used last and is still connected."""
+        while self._idle:
+            session = self._idle.pop()
+            if session.client.connected:
                 return session
-        for session in self._idle:
             self._close(session)
-        self._idle.clear()
         return None
 
     async def _open(self, options: Mapping[str, Any]) -> Session:
@@ -136,7 +133,7 @@ async def _configure(session: Session, options: Mapping[str, Any]) -> None:
     if session.options == options:
         return
     try:
-        await session.client.configure(**options)
+        await session.client.configure(**changes(session.options, options))
     except asyncio.CancelledError:
         session.broken = True  # which settings it has now nobody knows
         raise

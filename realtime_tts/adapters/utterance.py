@@ -37,20 +37,20 @@ class Utterance:
         self._changed = asyncio.Event()
         self._begun = asyncio.Event()
         self.stopped = False
-        """Interrupted: no packet comes any more."""
+        """Whether it was interrupted, so that no packet comes any more."""
         self.complete = False
         """The server spoke all that can be spoken of it, which may be nothing."""
 
     # Text in
 
     def add(self, delta: str) -> None:
-        """More text, as it came. Dropped after `end` or an interrupt."""
+        """Take more text, as it came. It is dropped after `end` or an interrupt."""
         if not (self._ended or self.stopped):
             self._text += delta
             self._changed.set()
 
     def end(self) -> None:
-        """No more text. Idempotent."""
+        """Say that no more text comes. Idempotent."""
         self._ended = True
         self._changed.set()
 
@@ -112,7 +112,7 @@ class Utterance:
     # Stopping
 
     def stop(self) -> None:
-        """From this call on not one packet more, without telling the server yet."""
+        """Give not one packet more from this call on, without telling the server yet."""
         self.stopped = True
         self._changed.set()
         self._begun.set()

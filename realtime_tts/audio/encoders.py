@@ -42,7 +42,7 @@ class Encoder:
 
     @property
     def given_samples(self) -> int:
-        """Of the samples taken, how many are in the bytes given out: all of them at the end.
+        """How many of the samples taken are in the bytes given out; at the end it is all of them.
 
         For a compressed format this is right within 60 ms, for others exact.
         """

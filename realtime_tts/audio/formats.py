@@ -10,6 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
 
 from realtime_tts.errors import RequestError
 
@@ -86,8 +90,15 @@ _NAME = re.compile(r"(?P<kind>[a-z0-9_]+?)(?:_(?P<rate>\d{4,5})(?:_(?P<kbps>\d{1
 _SHOWN_NAMES = "mp3, opus, aac, flac, pcm, wav, webm, pcm_f32le, ulaw, alaw"
 
 
-@dataclass(frozen=True, slots=True)
-class AudioFormat:
+_Name = Annotated[str, Meta(min_length=1, max_length=128)]
+_Hertz = Annotated[int, Meta(ge=1, le=1_000_000, description="a whole number of hertz")]
+_BitRate = Annotated[
+    int, Meta(ge=1, le=10_000_000, description="a whole number of bits per second")
+]
+_PacketMs = Annotated[int, Meta(ge=1, le=60_000, description="a whole number of milliseconds")]
+
+
+class AudioFormat(msgspec.Struct, frozen=True):
     """A format that there is. Made by `audio_format` and `parse_format`, which check.
 
     `bit_rate` is in bits a second, None where samples are stored. `packet_ms` is how much sound a
@@ -95,11 +106,11 @@ class AudioFormat:
     encoder gives where there is a container.
     """
 
-    encoding: str = "pcm_s16le"
-    sample_rate: int = ENGINE_RATE
-    container: str = "raw"
-    bit_rate: int | None = None
-    packet_ms: int | None = None
+    encoding: _Name = "pcm_s16le"
+    sample_rate: _Hertz = ENGINE_RATE
+    container: _Name = "raw"
+    bit_rate: _BitRate | None = None
+    packet_ms: _PacketMs | None = None
 
     @property
     def media_type(self) -> str:

@@ -38,7 +38,8 @@ def _alaw_table() -> Table:
 
 
 def _by_unsigned(table: Table) -> Table:
-    """Ordered by the sample's bits read as an unsigned number: no sample needs an addition."""
+    """Reorder a table by the sample's bits read as an unsigned number, so that no sample needs an
+    addition."""
     return np.roll(table, -32_768)
 
 

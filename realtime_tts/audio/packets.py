@@ -137,7 +137,7 @@ class EncodedPackets:
         return []
 
     def finish(self) -> list[Packet]:
-        """Nothing for a turn without sound: a header alone is not worth a packet."""
+        """Give the last packets. A turn without sound has none: a header alone is not worth one."""
         if not self._begun:
             self._encoder.close()
             return []

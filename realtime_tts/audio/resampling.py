@@ -16,7 +16,7 @@ _QUALITY = "HQ"
 
 
 class Resampler:
-    """One stream's change of rate. Feed with `push`, then `finish` once.
+    """Changes the sample rate of one stream. Feed with `push`, then `finish` once.
 
     Of n samples in, round(n * to_rate / from_rate) come out.
     """
@@ -26,12 +26,12 @@ class Resampler:
         self._stream = soxr.ResampleStream(from_rate, to_rate, 1, dtype="float32", quality=_QUALITY)
 
     def push(self, samples: NDArray[np.float32]) -> NDArray[np.float32]:
-        """What can be told of the sound at the new rate, now that `samples` [n] have come."""
+        """Take `samples` [n]; give what can now be told of the sound at the new rate."""
         out: NDArray[np.float32] = self._stream.resample_chunk(samples)
         return out
 
     def finish(self) -> NDArray[np.float32]:
-        """The rest."""
+        """Give the rest of the sound at the new rate."""
         out: NDArray[np.float32] = self._stream.resample_chunk(
             np.zeros(0, dtype=np.float32), last=True
         )

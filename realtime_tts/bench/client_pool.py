@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import sys
+import pickle
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from math import ceil
 
+from realtime_tts.bench.client_process import Answer, Done, Failed, GoOn, Here, Job
 from realtime_tts.bench.machine import usable_cores
 from realtime_tts.bench.meeting import Share
 from realtime_tts.bench.observed import Observed, merged
-from realtime_tts.bench.pipe import Answer, Done, Failed, GoOn, Here, Job, packed, read
-from realtime_tts.bench.progress import Progress
 from realtime_tts.bench.settings import BenchSettings, Level, Mode
+from realtime_tts.bench.target import Progress
 from realtime_tts.bench.turns import clock
+from realtime_tts.child_process import ChildProcess
 from realtime_tts.errors import RealtimeTTSError
 
 SESSIONS_PER_PROCESS = 32
+_CLIENT = "realtime_tts.bench.client_process"
 _TURN_SECONDS = 5.0
 """Open loop: a turn's length, to guess how many run at once."""
 _NOTICE_SECONDS = 0.01
-"""From the last process that is there to the time at which all go on."""
+"""How long after the last process has arrived at a meeting all of them go on."""
 
 
 class ClientProcessFailed(RealtimeTTSError):
@@ -32,9 +34,10 @@ class ClientProcessFailed(RealtimeTTSError):
 
 
 def processes_for(level: Level, settings: BenchSettings) -> int:
-    """As many as asked for, or one for every 32 sessions, on half of the cores at most.
+    """How many client processes a level gets: as many as the settings ask for, or one for every 32
+    sessions, but no more than half of the cores.
 
-    Never more than sessions, so that none is idle.
+    There are never more processes than sessions, so that none is idle.
     """
     sessions = level.sessions
     if level.mode is Mode.OPEN:
@@ -49,7 +52,7 @@ class ClientPool:
     """Client processes, started when first needed. Made by `client_pool`."""
 
     def __init__(self) -> None:
-        self._processes: list[asyncio.subprocess.Process] = []
+        self._processes: list[ChildProcess] = []
 
     async def carry_out(
         self,
@@ -60,9 +63,9 @@ class ClientPool:
         processes: int,
         paced: bool = True,
     ) -> Observed:
-        """One pass, in so many processes. Raises ClientProcessFailed."""
+        """Carry out one pass in so many processes. Raises ClientProcessFailed."""
         while len(self._processes) < processes:
-            self._processes.append(await _start())
+            self._processes.append(await ChildProcess.start(_CLIENT))
         crew = _Crew(self._processes[:processes], progress, level, settings, paced=paced)
         try:
             parts = await crew.run()
@@ -74,15 +77,12 @@ class ClientPool:
     async def stop(self) -> None:
         """End all of them; the next pass starts others."""
         ending, self._processes = self._processes, []
-        for process in ending:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-        await asyncio.gather(*(process.wait() for process in ending))
+        await asyncio.gather(*(process.close() for process in ending))
 
 
 @contextlib.asynccontextmanager
 async def client_pool() -> AsyncIterator[ClientPool]:
-    """A pool for as long as a block lasts."""
+    """Keep a pool for as long as a block lasts, and end its processes afterwards."""
     pool = ClientPool()
     try:
         yield pool
@@ -92,16 +92,16 @@ async def client_pool() -> AsyncIterator[ClientPool]:
 
 @dataclass(slots=True)
 class _Member:
-    process: asyncio.subprocess.Process
+    process: ChildProcess
     turns: int = 0
 
 
 class _Crew:
-    """The processes of one pass."""
+    """The processes that carry out one pass together."""
 
     def __init__(
         self,
-        processes: list[asyncio.subprocess.Process],
+        processes: list[ChildProcess],
         progress: Progress,
         level: Level,
         settings: BenchSettings,
@@ -127,13 +127,12 @@ class _Crew:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _listen(self, member: _Member) -> Observed:
-        assert member.process.stdout is not None
         while True:
             try:
-                answer: Answer = await read(member.process.stdout)
-            except asyncio.IncompleteReadError:
-                status = await member.process.wait()
-                message = f"a client process ended with status {status}; see standard error"
+                answer: Answer = pickle.loads(await member.process.receive())
+            except EOFError:
+                how = await member.process.ended()
+                message = f"a client process {how}; see standard error"
                 raise ClientProcessFailed(message) from None
             match answer:
                 case Observed():
@@ -164,21 +163,5 @@ def _total(level: Level, settings: BenchSettings, *, paced: bool) -> int | None:
     return None if settings.seconds else level.sessions * settings.turns
 
 
-async def _start() -> asyncio.subprocess.Process:
-    return await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "realtime_tts.bench.client_process",
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        start_new_session=True,  # Ctrl-C in the terminal is ours; we stop it ourselves
-    )
-
-
 async def _tell(member: _Member, message: Job | GoOn) -> None:
-    assert member.process.stdin is not None
-    try:
-        member.process.stdin.write(packed(message))
-        await member.process.stdin.drain()
-    except (BrokenPipeError, ConnectionResetError):
-        return  # it has ended: whoever listens to it will say so
+    await member.process.send(pickle.dumps(message))

@@ -1,25 +1,69 @@
-"""One of the load generator's processes: `python -m realtime_tts.bench.client_process`.
+"""One of the load generator's client processes: it carries out jobs and sends what it saw.
 
-It reads jobs from standard input and writes what it saw to standard output; see pipe.py.
+It is a child of the load generator (see child_process.py); the messages are pickles of the
+classes below. Both ends are this program: nothing that a stranger sent is read here.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import os
-import sys
+import pickle
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from realtime_tts.bench.load import Pass, carry_out
-from realtime_tts.bench.pipe import Answer, Done, Failed, GoOn, Here, Job, packed, read
+from realtime_tts.bench.meeting import Share
+from realtime_tts.bench.observed import Observed
+from realtime_tts.bench.settings import BenchSettings, Level
 from realtime_tts.bench.sockets import SocketTarget
+from realtime_tts.child_process import Parent
 from realtime_tts.errors import RealtimeTTSError
 from realtime_tts.garbage import calm_garbage_collector
 
 
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A message to a client process: it is to carry out its share of a pass."""
+
+    level: Level
+    settings: BenchSettings
+    share: Share
+    paced: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """A message from a client process: all of its sessions wait to go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class GoOn:
+    """A message to all client processes, sent when every one is `Here`: they are to go on when
+    `clock` shows `at`."""
+
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A message from a client process: it has spoken so many turns."""
+
+    what: str
+    turns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A message from a client process: the pass cannot go on, and why."""
+
+    message: str
+
+
+Answer = Here | Done | Failed | Observed
+
+
 class _Meeting:
-    """With the other client processes, through the parent."""
+    """The `Meeting` with the other client processes, through the load generator."""
 
     def __init__(self, answer: Callable[[Answer], None]) -> None:
         self._answer = answer
@@ -35,31 +79,28 @@ class _Meeting:
         self._go.set_result(at)
 
 
-async def _serve(output: int) -> None:
-    """Carry out jobs until the parent is gone."""
-    reader = asyncio.StreamReader()
-    protocol = asyncio.StreamReaderProtocol(reader)
-    await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, sys.stdin)
+async def _serve(parent: Parent) -> None:
+    """Carry out one job after the other, until the parent kills this process or is gone."""
+    messages: asyncio.Queue[Job | GoOn] = asyncio.Queue()
+    loop = asyncio.get_running_loop()
+
+    def heard(message: bytes) -> None:
+        loop.call_soon_threadsafe(messages.put_nowait, pickle.loads(message))
 
     def answer(message: Answer) -> None:
-        data = memoryview(packed(message))
-        while data:
-            data = data[os.write(output, data) :]
+        parent.send(pickle.dumps(message))
 
+    parent.listen(heard, at_end=lambda: None)
     calm_garbage_collector()
-    meeting, task = _Meeting(answer), None
-    try:
+    meeting = _Meeting(answer)
+    async with asyncio.TaskGroup() as jobs:
         while True:
-            message = await read(reader)
-            if isinstance(message, Job):
-                meeting = _Meeting(answer)
-                task = asyncio.create_task(_carry_out(message, meeting, answer))
-            elif isinstance(message, GoOn):
-                meeting.go_on(message.at)
-    except asyncio.IncompleteReadError:
-        if task is not None:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+            match await messages.get():
+                case Job() as job:
+                    meeting = _Meeting(answer)
+                    jobs.create_task(_carry_out(job, meeting, answer))
+                case GoOn(at):
+                    meeting.go_on(at)
 
 
 async def _carry_out(job: Job, meeting: _Meeting, answer: Callable[[Answer], None]) -> None:
@@ -77,13 +118,6 @@ async def _carry_out(job: Job, meeting: _Meeting, answer: Callable[[Answer], Non
         raise
 
 
-def main() -> None:
-    """Serve. Whatever prints goes to standard error: the pipe is for answers alone."""
-    output = os.dup(sys.stdout.fileno())
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    with contextlib.suppress(BrokenPipeError):
-        asyncio.run(_serve(output))
-
-
-if __name__ == "__main__":
-    main()
+def main(parent: Parent) -> None:
+    """Serve one load generator, the parent."""
+    asyncio.run(_serve(parent))

@@ -15,14 +15,14 @@ from random import Random
 from realtime_tts.errors import ConfigError
 
 TOKENS_PER_WORD = 1.3
-"""Of English text in the tokenizers of large language models, roughly."""
+"""English text has roughly so many tokens a word in the tokenizers of large language models."""
 
 _LONGEST_TOKEN = 7  # characters; a longer word is cut, as byte-pair tokenizers do
 _WORD = re.compile(r"\s*\S+\s*\Z|\s*\S+|\s+\Z")  # whitespace before, at the end also after
 
 
 class DeltaKind(StrEnum):
-    """In what pieces the text arrives."""
+    """The kind of pieces in which the text arrives."""
 
     WHOLE = "whole"
     WORDS = "words"
@@ -53,7 +53,7 @@ class DeltaTiming:
 
 
 def split(text: str, kind: DeltaKind, random: Random) -> list[str]:
-    """`text` in pieces; joined they are `text` again."""
+    """Cut `text` into pieces, which joined are `text` again."""
     if kind is DeltaKind.WHOLE:
         return [text]
     words = _WORD.findall(text)
@@ -74,7 +74,7 @@ def schedule(text: str, timing: DeltaTiming, random: Random) -> list[tuple[float
 
 
 def _tokens(word: str, random: Random) -> Iterator[str]:
-    """Byte-pair-like pieces of one word with its leading space."""
+    """Cut one word, with its leading space, into pieces as a byte-pair tokenizer would."""
     while len(word) > _LONGEST_TOKEN:
         cut = random.randint(3, _LONGEST_TOKEN)
         yield word[:cut]

@@ -21,8 +21,11 @@ _GRID = "#e3e3e3"
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """Of one result. `ttfa`: (sessions, p50, p95) of turns that begin together, or where none do,
-    of the closed loop; `steps`: (rows, mean) of steps without a prompt; milliseconds."""
+    """How one result's figures grow with the load, in milliseconds.
+
+    `ttfa`: (sessions, p50, p95) of the time to first audio, of turns that begin together or, where
+    none do, of the closed loop. `steps`: (rows, mean) of the engine steps without a prompt.
+    """
 
     name: str
     machine: str
@@ -33,7 +36,7 @@ class Growth:
 
 
 def read_growth(path: Path) -> Growth:
-    """The part of a result's JSON that grows. Raises ConfigError."""
+    """Read a result's JSON file. Raises ConfigError for a file that is none."""
     try:
         return growth(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -42,7 +45,7 @@ def read_growth(path: Path) -> Growth:
 
 
 def growth(result: dict[str, Any]) -> Growth:
-    """From a result as JSON has it."""
+    """Take the growth from a result, given as JSON has it."""
     levels, machine, server = result["levels"], result["machine"], result["server"]
     bursts = {level["sessions"] for level in levels if level["mode"] == Mode.BURST}
     mode = Mode.BURST if len(bursts) > 1 else Mode.CLOSED
@@ -60,7 +63,7 @@ def growth(result: dict[str, Any]) -> Growth:
 
 
 def _ttfa(levels: Iterable[dict[str, Any]]) -> list[tuple[int, float, float]]:
-    """One point for each number of sessions: of several levels, the first."""
+    """Give one point for each number of sessions; of several such levels the first one counts."""
     points: dict[int, tuple[int, float, float]] = {}
     for level in levels:
         if (spread := level["ttfa_raw_ms"]) is not None:

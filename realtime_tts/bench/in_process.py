@@ -22,12 +22,12 @@ from realtime_tts.bench.workload import TurnPlan
 from realtime_tts.client import SessionOptions, TurnResult
 from realtime_tts.client.options import session_start
 from realtime_tts.engine.inline import InlineEngine
+from realtime_tts.engine.load import engine_loader, load_tokenizer
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.errors import EngineError
 from realtime_tts.metrics import Metrics
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.engine_host import EngineHost
-from realtime_tts.server.formats import format_of
 from realtime_tts.server.session_settings import session_defaults
 from realtime_tts.server.speech import Delivery, Sound, Speech
 from realtime_tts.server.turn_settings import utterance_spec
@@ -41,7 +41,7 @@ _WAITING_BYTES = 1 << 30  # nobody reads too slowly: packets are taken as they c
 
 
 class EngineTarget:
-    """A loaded engine. A `Target`; made by `engine_target`."""
+    """The `Target` that is an engine loaded in this process. Made by `engine_target`."""
 
     local = True
 
@@ -75,16 +75,19 @@ async def engine_target(
 ) -> AsyncIterator[EngineTarget]:
     """Load an engine and keep it for a block. Raises EngineError, ConfigError, RequestError."""
     metrics = Metrics()
-    link = InlineEngine(config.loader(), config.scheduler(), guards=config.guards, observer=metrics)
-    host = EngineHost(link, config.load_tokenizer, metrics, stall_seconds=_STALL_SECONDS)
+    link = InlineEngine(
+        engine_loader(config), config.scheduler, guards=config.guards, observer=metrics
+    )
+    tokenizer = partial(load_tokenizer, config)
+    host = EngineHost(link, tokenizer, metrics, stall_seconds=_STALL_SECONDS)
     await host.start()
     try:
         while host.not_ready() is not None:
             if host.load_failure is not None:
                 raise EngineError(host.load_failure)
             await asyncio.sleep(_POLL_SECONDS)
-        defaults = session_defaults(host.info, config.lead_cap)
-        settings = session_start(options).applied_to(defaults)
+        defaults = session_defaults(host.info, config.scheduler.lead_cap)
+        settings = session_start(options).applied_to(defaults, defaults)
         host.check(utterance_spec(settings))
         yield EngineTarget(host, metrics, settings)
     finally:
@@ -92,7 +95,7 @@ async def engine_target(
 
 
 class EngineSession:
-    """One listener. A `Session`."""
+    """The `Session` of one listener, who hears an engine in this process."""
 
     def __init__(
         self, host: EngineHost, settings: SessionSettings, ids: itertools.count[int]
@@ -112,7 +115,7 @@ class _Listening:
         self._plan, self._host = plan, host
         self._seen = Observation(len(plan.text), Trace(asked_at=clock()))
         self._speech = Speech(
-            id, settings, host, Delivery(partial(packets_in, format_of(settings.audio))),
+            id, settings, host, Delivery(partial(packets_in, settings.audio)),
             _WAITING_BYTES, on_output=self._output,
         )  # fmt: skip
         self._first, self._over = asyncio.Event(), asyncio.Event()
@@ -171,7 +174,12 @@ class _Listening:
             self._seen.retry_after = (failure.retry_after_ms or 0) / 1000
         else:
             self._seen.result = TurnResult(
-                self._speech.name, reason, stats.samples, stats.ttfa_ms, stats.underruns,
-                stats.held_ms, self._seen.text_chars,
-            )  # fmt: skip
+                self._speech.name,
+                reason,
+                stats.samples,
+                stats.ttfa_ms,
+                stats.underruns,
+                stats.held_ms,
+                self._seen.text_chars,
+            )
         self._over.set()

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 
 from realtime_tts.bench.deltas import DeltaKind, DeltaTiming
-from realtime_tts.bench.lateness import watched
 from realtime_tts.bench.meeting import Alone, Enough, Meeting, Rounds, Share, sleep_until
 from realtime_tts.bench.observation import Observation
 from realtime_tts.bench.observed import Observed, busy_window, span
 from realtime_tts.bench.open_loop import OpenLoop
-from realtime_tts.bench.progress import Counter, Progress
 from realtime_tts.bench.settings import BenchSettings, Level, Mode
-from realtime_tts.bench.target import Session, Target
+from realtime_tts.bench.target import Counter, Progress, Session, Target
 from realtime_tts.bench.turns import clock, left
 from realtime_tts.bench.workload import TurnPlan, arrivals, session_turns
 
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """One pass over a level, and the share of it that is carried out here."""
+    """One pass over a level, with the share of it that is carried out in this process."""
 
     level: Level
     settings: BenchSettings
@@ -35,9 +34,10 @@ class Pass:
 
 
 async def carry_out(given: Pass) -> Observed:
-    """The paced pass: turns as agents and listeners make them, one after the other is heard.
+    """Carry out a pass, or this process's share of it.
 
-    Unpaced: whole texts, no lead cap, no pauses; the server goes as fast as it can.
+    Paced, turns come as agents and listeners make them: one after the other is heard. Unpaced,
+    texts come whole, without lead cap and pauses, and the server goes as fast as it can.
     """
     if not given.paced:
         return await _unpaced(given)
@@ -57,24 +57,24 @@ async def _open_loop(given: Pass) -> Observed:
 
 async def _sessions(given: Pass) -> Observed:
     settings, meeting = given.settings, given.meeting
-    async with _speakers(given, settings) as speakers:
+    async with _open_sessions(given, settings) as sessions:
         rounds = None
         if given.level.mode is Mode.BURST:
-            rounds = Rounds(len(speakers), meeting)
-        await asyncio.gather(*(each.turns(settings.warm_up, rounds=rounds) for each in speakers))
-        total = None if settings.seconds else len(speakers) * settings.turns
+            rounds = Rounds(len(sessions), meeting)
+        await asyncio.gather(*(each.turns(settings.warm_up, rounds=rounds) for each in sessions))
+        total = None if settings.seconds else len(sessions) * settings.turns
         counter = Counter("turns", given.progress, total)
         began = await meeting.meet()
         until = None if settings.seconds is None else began + settings.seconds
         apart = 0.0 if rounds else settings.spread / given.level.sessions
 
-        async def begin(number: int, speaker: _Speaker) -> list[Observation]:
+        async def begin(number: int, session: _SpeakingSession) -> list[Observation]:
             await sleep_until(began + number * apart)
-            return await speaker.turns(settings.turns, until, counter, rounds)
+            return await session.turns(settings.turns, until, counter, rounds)
 
         numbers = given.share.of_many(range(given.level.sessions))
         async with watched() as lateness:
-            each_turns = await asyncio.gather(*map(begin, numbers, speakers))
+            each_turns = await asyncio.gather(*map(begin, numbers, sessions))
     turns = [turn for some in each_turns for turn in some]
     return Observed(turns, span(turns), given.level.sessions, late=lateness.late, cpu=lateness.cpu)
 
@@ -84,14 +84,14 @@ async def _unpaced(given: Pass) -> Observed:
         given.settings, timing=DeltaTiming(DeltaKind.WHOLE), pause=0.0, interrupts=0.0
     )
     closed = replace(given, level=replace(given.level, mode=Mode.CLOSED))
-    async with _speakers(closed, settings) as speakers:
+    async with _open_sessions(closed, settings) as sessions:
         number = settings.rtf_turns
-        counter = Counter("speed", given.progress, len(speakers) * number)
-        enough = Enough(len(speakers), given.meeting)
+        counter = Counter("speed", given.progress, len(sessions) * number)
+        enough = Enough(len(sessions), given.meeting)
         await sleep_until(await given.meeting.meet())
         async with watched() as lateness:
             pairs = await asyncio.gather(
-                *(each.turns_and_fillers(number, enough, counter) for each in speakers)
+                *(each.turns_and_fillers(number, enough, counter) for each in sessions)
             )
     turns = [turn for some, _ in pairs for turn in some]
     return Observed(
@@ -106,18 +106,20 @@ async def _unpaced(given: Pass) -> Observed:
 
 
 @contextlib.asynccontextmanager
-async def _speakers(given: Pass, settings: BenchSettings) -> AsyncIterator[list[_Speaker]]:
+async def _open_sessions(
+    given: Pass, settings: BenchSettings
+) -> AsyncIterator[list[_SpeakingSession]]:
     async with contextlib.AsyncExitStack() as stack:
-        speakers = []
+        sessions = []
         for number in given.share.of_many(range(given.level.sessions)):
             session = await stack.enter_async_context(given.target.session(paced=given.paced))
             turns = session_turns(settings, given.level.mode, number)
-            speakers.append(_Speaker(session, turns, paced=given.paced))
-        yield speakers
+            sessions.append(_SpeakingSession(session, turns, paced=given.paced))
+        yield sessions
 
 
-class _Speaker:
-    """One session and its turns."""
+class _SpeakingSession:
+    """A session with the turns that are to be spoken in it."""
 
     def __init__(self, session: Session, plans: Iterator[TurnPlan], *, paced: bool) -> None:
         self._session, self._plans, self._paced = session, plans, paced
@@ -168,3 +170,38 @@ class _Speaker:
             # Until the listener has heard it: an earlier next turn would have time to spare.
             await asyncio.sleep(left(seen))
         return seen
+
+
+_EVERY = 0.01
+
+
+@dataclass(slots=True)
+class Lateness:
+    """How late the load generator itself is: a slow client must not be taken for a slow server.
+
+    `late`: by how many seconds a timer, set every 10 ms, woke too late. A packet that came
+    meanwhile was seen as much too late at most. `cpu`: share of one core that this process took.
+    """
+
+    late: list[float] = field(default_factory=list)
+    cpu: float = 0.0
+
+
+@contextlib.asynccontextmanager
+async def watched() -> AsyncIterator[Lateness]:
+    """Watch this process while a block runs; the figures are complete after it."""
+    seen = Lateness()
+    cpu, wall = time.process_time(), clock()
+    task = asyncio.create_task(_watch(seen.late))
+    try:
+        yield seen
+    finally:
+        task.cancel()
+        seen.cpu = (time.process_time() - cpu) / (clock() - wall)
+
+
+async def _watch(late: list[float]) -> None:
+    while True:
+        due = clock() + _EVERY
+        await asyncio.sleep(_EVERY)
+        late.append(max(0.0, clock() - due))

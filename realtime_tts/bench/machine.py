@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from realtime_tts.bench.gpu import gpus, names
 from realtime_tts.version import __version__
 
 COMMIT_VARIABLE = "REALTIME_TTS_COMMIT"
@@ -82,3 +82,44 @@ def _version(distribution: str) -> str:
         return version(distribution)
     except PackageNotFoundError:
         return ""
+
+
+_QUERY = "--query-gpu=name,driver_version,memory.used"
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """One GPU, as nvidia-smi tells. `memory_mib` is in use now, by everybody on it."""
+
+    name: str
+    driver: str
+    memory_mib: int
+
+
+def gpus() -> tuple[Gpu, ...]:
+    """Ask nvidia-smi for every GPU of this machine; without it there are none.
+
+    Takes some tens of milliseconds.
+    """
+    command = ["nvidia-smi", _QUERY, "--format=csv,noheader,nounits"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10)
+    except (OSError, subprocess.TimeoutExpired):
+        return ()
+    return parse(done.stdout) if done.returncode == 0 else ()
+
+
+def parse(text: str) -> tuple[Gpu, ...]:
+    """Read nvidia-smi's lines of `name, driver, MiB`; other lines are left out."""
+    found = []
+    for line in text.splitlines():
+        parts = [part.strip() for part in line.split(",")]
+        if len(parts) == 3 and parts[2].isdigit():
+            found.append(Gpu(parts[0], parts[1], int(parts[2])))
+    return tuple(found)
+
+
+def names(found: tuple[Gpu, ...]) -> str:
+    """Name GPUs as in `2 x NVIDIA H200`; the text is empty if there are none."""
+    kinds = {gpu.name: sum(other.name == gpu.name for other in found) for gpu in found}
+    return ", ".join(f"{count} x {name}" if count > 1 else name for name, count in kinds.items())

@@ -15,25 +15,26 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The part of a load that one client process carries: of `of` sessions or arrivals, one."""
+    """The part of a load that one client process carries: every `of`-th session or arrival, from
+    number `index` on."""
 
     index: int = 0
     of: int = 1
 
     def of_many(self, items: Iterable[T]) -> Iterator[T]:
-        """Ours among these: every `of`-th."""
+        """Give those of `items` that are this process's share."""
         return islice(items, self.index, None, self.of)
 
 
 class Meeting(Protocol):
-    """Of all client processes of a pass."""
+    """Where all client processes of a pass wait for each other."""
 
     async def meet(self) -> float:
         """Wait until every process is here; returns when, by `clock`, all of them go on."""
 
 
 class Alone:
-    """The `Meeting` of a load generator that is one process."""
+    """The `Meeting` of a load generator that is one process: nobody is waited for."""
 
     async def meet(self) -> float:
         return clock()
@@ -43,7 +44,7 @@ class Rounds:
     """Turns that all sessions begin together."""
 
     def __init__(self, sessions: int, meeting: Meeting) -> None:
-        """`sessions`: of this process."""
+        """`sessions` counts those of this process only."""
         self._barrier = asyncio.Barrier(sessions)
         self._meeting = meeting
         self._due = 0.0
@@ -58,15 +59,15 @@ class Rounds:
 
 
 class Enough:
-    """Set once every session of every process has spoken the turns that count."""
+    """Tells sessions when every session of every process has spoken the turns that count."""
 
     def __init__(self, sessions: int, meeting: Meeting) -> None:
-        """`sessions`: of this process."""
+        """`sessions` counts those of this process only."""
         self._missing, self._meeting = sessions, meeting
         self._over = asyncio.Event()
 
     async def one_more(self) -> None:
-        """A session has; returns when all have."""
+        """Count a session that has spoken its turns; returns when all sessions have."""
         self._missing -= 1
         if self._missing == 0:
             await self._meeting.meet()

@@ -10,12 +10,12 @@ from realtime_tts.bench.observation import SAMPLE_RATE, Observation
 
 @dataclass(slots=True)
 class Observed:
-    """`seconds`: from the first text to the last packet."""
+    """What one pass over a level brought. `seconds`: from the first text to the last packet."""
 
     turns: list[Observation]
     seconds: float
     sessions: int
-    """Most turns at the same time."""
+    """The most turns that ran at the same time."""
     fillers: list[Observation] = field(default_factory=list)
     """Unpaced: turns of sessions that were done, spoken so that the others stay among as many."""
     busy: tuple[float, float] | None = None
@@ -61,7 +61,7 @@ def merged(parts: Sequence[Observed], sessions: int) -> Observed:
 
 
 def busy_window(sessions: Sequence[Sequence[Observation]]) -> tuple[float, float] | None:
-    """`Observed.busy` from the counted turns of each session; None without sound."""
+    """Find `Observed.busy` in the counted turns of each session; None if there was no sound."""
     packets = [
         [at for turn in turns for at, _ in turn.trace.packets]
         for turns in sessions

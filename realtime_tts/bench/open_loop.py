@@ -1,4 +1,4 @@
-"""Turns that arrive: the clock alone starts them."""
+"""Turns of an open loop: the clock alone starts them, whether or not earlier ones are done."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from realtime_tts.bench.meeting import sleep_until
 from realtime_tts.bench.observation import Observation
 from realtime_tts.bench.observed import Observed, span
-from realtime_tts.bench.progress import Counter, Progress
 from realtime_tts.bench.settings import BenchSettings
-from realtime_tts.bench.target import Session, Target
+from realtime_tts.bench.target import Counter, Progress, Session, Target
 from realtime_tts.bench.turns import clock, left
 from realtime_tts.bench.workload import Arrival, TurnPlan
 from realtime_tts.errors import RealtimeTTSError
@@ -34,7 +33,7 @@ class OpenLoop:
         progress: Progress,
         began: float,
     ) -> None:
-        """`began`: the time, by `clock`, from which arrivals count."""
+        """`began` is the time, by `clock`, from which arrivals count."""
         self._plan, self._target, self._began = plan, target, began
         self._counter = Counter("turns", progress, settings.arrivals)
         self._free: list[Session] = []

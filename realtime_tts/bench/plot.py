@@ -107,7 +107,7 @@ def _amount(axes: Any, levels: Sequence[LevelResult]) -> None:
 
 
 def _steps(axes: Any, levels: Sequence[LevelResult]) -> None:
-    """Over rows and not over load: every level adds its own points."""
+    """Draw step times over rows, not over load: every level adds its own points."""
     for color, kind in ((_VIABLE, "decode"), (_AUDIBLE, "prefill")):
         steps = [s for level in levels for s in (*level.steps, *level.unpaced_steps)]
         found = [step for step in steps if step.kind == kind and step.rows]

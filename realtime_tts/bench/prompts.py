@@ -33,7 +33,7 @@ PROMPTS: tuple[str, ...] = (
     "and every night the keeper turned it back. One winter he fell ill, and by spring the whole "
     "village had breakfast at four in the morning without knowing why.",
 )
-"""Sorted by length."""
+"""Texts of many lengths, sorted by them."""
 
 
 class PromptPicker:

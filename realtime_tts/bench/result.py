@@ -1,6 +1,7 @@
-"""From what was observed to figures, in plain types that go into JSON as they are.
+"""The figures of a level, in plain types that go into JSON as they are.
 
-Milliseconds in names that end in `_ms`; shares from 0 to 1; None where nothing can be said.
+Names that end in `_ms` hold milliseconds, shares go from 0 to 1, and None means that nothing can be
+said.
 """
 
 from __future__ import annotations
@@ -124,7 +125,7 @@ def level_result(
     unpaced_steps: tuple[StepTimes, ...] = (),
     gpu_memory_mib: tuple[int, ...] = (),
 ) -> LevelResult:
-    """Sum up a level."""
+    """Sum up what was seen of a level."""
     turns = paced.turns
     heard = [turn for turn in turns if turn.trace.packets]
     summary = summarise(turn.report for turn in heard)
@@ -180,7 +181,7 @@ def _counts(turns: Sequence[Observation]) -> dict[str, Any]:
 
 
 def _interrupts(turns: Sequence[Observation], step_ms: float | None) -> dict[str, Any]:
-    """How soon a turn was silent. One that ends with an error has no figure."""
+    """How soon interrupted turns were silent. One that ended with an error has no figure."""
     cut = [turn for turn in turns if turn.error is None]
     last = [turn.last_byte_seconds for turn in cut if turn.last_byte_seconds is not None]
     steps = [seconds * 1000 / step_ms for seconds in last] if step_ms else []

@@ -9,23 +9,21 @@ from datetime import UTC, datetime
 from typing import Any
 
 from realtime_tts.bench.client_pool import ClientPool, client_pool, processes_for
-from realtime_tts.bench.gpu import gpus
 from realtime_tts.bench.load import Pass, carry_out
-from realtime_tts.bench.machine import describe_machine
+from realtime_tts.bench.machine import describe_machine, gpus
 from realtime_tts.bench.observed import Observed
-from realtime_tts.bench.progress import Progress
 from realtime_tts.bench.prompts import PROMPTS
 from realtime_tts.bench.result import DEFINITIONS, LevelResult, level_result
 from realtime_tts.bench.settings import BenchSettings, Level, Mode
 from realtime_tts.bench.sockets import SocketTarget
 from realtime_tts.bench.steps import StepTimes, between, read_steps
-from realtime_tts.bench.target import Target
+from realtime_tts.bench.target import Progress, Target
 from realtime_tts.errors import RealtimeTTSError
 
 
 @dataclass(frozen=True, slots=True)
 class BenchResult:
-    """Everything a reader needs to judge the figures, and the figures."""
+    """The figures of a run, with everything a reader needs to judge them."""
 
     began: str
     command: str
@@ -39,7 +37,7 @@ class BenchResult:
     """Levels that should have been measured and could not: the result is not what was asked for."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain types, for JSON."""
+        """Give the result in plain types, for JSON."""
         return asdict(self) | {"definitions": DEFINITIONS}
 
 
@@ -85,17 +83,23 @@ async def run(
                 notes.append(f"{level.title}: {_why_not(results[-1])}; the ramp ended here")
                 ramp_ended = True
     return BenchResult(
-        began, command, describe_machine(), server, _shown(settings), tuple(results),
-        tuple(notes), tuple(missing),
-    )  # fmt: skip
+        began,
+        command,
+        describe_machine(),
+        server,
+        _shown(settings),
+        tuple(results),
+        tuple(notes),
+        tuple(missing),
+    )
 
 
 CarryOut = Callable[[Level, BenchSettings, Progress, bool], Awaitable[Observed]]
-"""A pass over a level; the flag: paced."""
+"""Carries out a pass over a level; the flag says whether it is paced."""
 
 
 def _here(target: Target) -> CarryOut:
-    """In this process: the target is in it, too."""
+    """Carry out passes in this process, because the target is in it, too."""
 
     async def carry_out_here(
         level: Level, settings: BenchSettings, progress: Progress, paced: bool
@@ -106,7 +110,7 @@ def _here(target: Target) -> CarryOut:
 
 
 def _spread_out(pool: ClientPool) -> CarryOut:
-    """In as many processes as the load needs, none of them this one: it draws the progress."""
+    """Carry out passes in as many client processes as the load needs; this one shows progress."""
 
     async def carry_out_there(
         level: Level, settings: BenchSettings, progress: Progress, paced: bool

@@ -15,10 +15,13 @@ from realtime_tts.errors import ConfigError
 
 
 class Mode(StrEnum):
-    """closed: so many sessions, each speaks one turn after another. burst: the same, but all begin
-    each of their turns together. open: turns begin at random times (Poisson) at a given rate,
-    whether or not earlier ones are done. agents: so many conversations, with thinking, text at a
-    random pace, and interrupts."""
+    """The kind of a load.
+
+    closed: so many sessions, of which each speaks one turn after another. burst: as many sessions,
+    which begin each of their turns together. open: turns that begin at random times (Poisson) at a
+    given rate, whether or not earlier ones are done. agents: so many conversations, with thinking,
+    text at a random speed, and interrupts.
+    """
 
     CLOSED = "closed"
     BURST = "burst"
@@ -48,12 +51,12 @@ class Level:
 
     @property
     def name(self) -> str:
-        """For tables and pictures."""
+        """How tables and pictures name the level: its sessions, or its rate."""
         return f"{self.rate:g}/s" if self.mode is Mode.OPEN else str(self.sessions)
 
     @property
     def title(self) -> str:
-        """The name with the kind of load."""
+        """The name together with the kind of load."""
         return self.name if self.mode is Mode.OPEN else f"{self.mode} {self.name}"
 
 

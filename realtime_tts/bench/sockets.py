@@ -23,7 +23,7 @@ _HTTP_SECONDS = 10.0
 
 
 class SocketTarget:
-    """The server named in the settings. A `Target`."""
+    """The `Target` that is the server named in the settings."""
 
     def __init__(self, settings: BenchSettings) -> None:
         self._settings = settings
@@ -67,7 +67,7 @@ class SocketTarget:
         )
 
     async def _get(self, path: str) -> str:
-        """The body of a GET; empty if the server does not answer it."""
+        """Fetch the body of a GET; it is empty if the server does not answer."""
         key = self._settings.api_key
         headers = {} if key is None else {"authorization": f"Bearer {key}"}
         url = http_url(self._settings.server, path)
@@ -76,7 +76,7 @@ class SocketTarget:
 
 
 class SocketSession:
-    """One WebSocket. A `Session`."""
+    """The `Session` of one WebSocket."""
 
     def __init__(self, tts: RealtimeTTS, *, paced: bool) -> None:
         self._tts, self._paced = tts, paced

@@ -13,7 +13,7 @@ _LINE = re.compile(
 )
 
 Steps = Mapping[tuple[int, str], tuple[float, float]]
-"""(count, seconds) by (rows, kind)."""
+"""How many steps there were, and their seconds in all, by (rows, kind)."""
 
 
 @dataclass(frozen=True, slots=True)

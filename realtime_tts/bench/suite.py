@@ -69,8 +69,11 @@ def figures(levels: Sequence[LevelResult]) -> list[Figure]:
 
 def _of_level(level: LevelResult) -> list[Figure]:
     makers: dict[str, Callable[[LevelResult], list[Figure]]] = {
-        Mode.BURST: _burst, Mode.OPEN: _open, Mode.AGENTS: _interrupts, Mode.CLOSED: _interrupts,
-    }  # fmt: skip
+        Mode.BURST: _burst,
+        Mode.OPEN: _open,
+        Mode.AGENTS: _interrupts,
+        Mode.CLOSED: _interrupts,
+    }
     return makers[level.mode](level)
 
 

@@ -27,7 +27,7 @@ class _Column:
     title: str
     cell: Callable[[LevelResult], str]
     short: bool = True
-    """Also in the table for documents, which is a row for each level."""
+    """Whether the table for documents, which has a row for each level, has it as well."""
 
 
 _COLUMNS = (
@@ -61,7 +61,7 @@ _CUT = (
 
 
 def terminal_table(result: BenchResult) -> Table:
-    """For the console: a column for each level, which fits where a row for each would not."""
+    """Make the table for the console, with a column for each level, because rows would not fit."""
     table = Table()
     first, *others = _columns(result)
     table.add_column(first.title)
@@ -74,7 +74,7 @@ def terminal_table(result: BenchResult) -> Table:
 
 
 def markdown_table(result: BenchResult) -> str:
-    """For documents; says below on what it was measured."""
+    """Make the table for documents, which says below on what it was measured."""
     columns = [column for column in _columns(result) if column.short]
     lines = [
         "| " + " | ".join(column.title for column in columns) + " |",
@@ -161,7 +161,7 @@ def _columns(result: BenchResult) -> tuple[_Column, ...]:
 
 
 def load_name(levels: Sequence[LevelResult]) -> str:
-    """What the levels count."""
+    """What the levels count: sessions, conversations, or turns a second."""
     modes = {level.mode for level in levels}
     return LOAD_NAMES[modes.pop()] if len(modes) == 1 else "load"
 
@@ -178,7 +178,7 @@ def _layouts(level: LevelResult) -> str:
 
 
 def _three(spread: Spread | None, digits: int = 0) -> str:
-    """p50 / p95 / p99."""
+    """Write the three percentiles: p50 / p95 / p99."""
     return " / ".join(_p(spread, which, digits) for which in ("p50", "p95", "p99"))
 
 

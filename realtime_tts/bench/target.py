@@ -1,12 +1,30 @@
-"""What a load is aimed at: a server behind sockets, or an engine in this process."""
+"""What a load is aimed at, a server behind sockets or an engine in this process, and how the turns
+that it has spoken are counted."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
 from realtime_tts.bench.observation import Observation
 from realtime_tts.bench.workload import TurnPlan
+
+Progress = Callable[[str, int, int | None], None]
+"""Called with (what, done, total) as a pass goes on; total is None where time ends it."""
+
+
+class Counter:
+    """Counts measured turns for the progress display."""
+
+    def __init__(self, what: str, progress: Progress, total: int | None) -> None:
+        self._what, self._progress, self._total = what, progress, total
+        self._done = 0
+        progress(what, 0, total)
+
+    def one(self) -> None:
+        self._done += 1
+        self._progress(self._what, self._done, self._total)
 
 
 class Session(Protocol):
@@ -20,15 +38,17 @@ class Session(Protocol):
 
 
 class Target(Protocol):
-    """Something that speaks. All of it lives on one event loop."""
+    """Something that can be given a load. All of it lives on one event loop."""
 
     @property
     def local(self) -> bool:
         """Whether it runs on this machine."""
 
     async def describe(self) -> dict[str, Any]:
-        """`url`, `server`, `model`, `random_weights`, `voice`, `lead_ms`. Raises what `session`
-        raises."""
+        """Tell `url`, `server`, `model`, `random_weights`, `voice` and `lead_ms`.
+
+        Raises what `session` raises.
+        """
 
     def session(self, *, paced: bool = True) -> AbstractAsyncContextManager[Session]:
         """Open a session; unpaced, speech may run as far ahead of the listener as is allowed.
@@ -37,4 +57,4 @@ class Target(Protocol):
         """
 
     async def metrics(self) -> str:
-        """Its counters in Prometheus' text format; empty if it does not tell."""
+        """Read the target's counters in Prometheus' text format; empty if it has none to show."""

@@ -16,7 +16,7 @@ clock = time.perf_counter
 _HEARD_EVERY = 5 * SAMPLE_RATE
 
 Schedule = Sequence[tuple[float, str]]
-"""(seconds to wait, text delta) in order."""
+"""Pairs of (seconds to wait, text delta), in order."""
 
 
 async def speak(

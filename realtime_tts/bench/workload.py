@@ -22,16 +22,19 @@ from realtime_tts.bench.prompts import PromptPicker
 from realtime_tts.bench.settings import BenchSettings, Mode
 
 _CHARS_PER_SECOND = 14.0
-"""Of spoken English, roughly: where an agent's answer can be cut off."""
+"""Spoken English has roughly so many; it bounds where an agent's answer can be cut off."""
 _OPEN_SECONDS = 30.0
 _WARM_UP_SHARE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class TurnPlan:
-    """One turn. `deltas`: pairs of (seconds to wait, text delta). `cut_after`: seconds after the
-    first packet at which the listener interrupts; None: never. `pause`: seconds between the end of
-    the turn before, as heard, and this one."""
+    """One turn that is to be spoken.
+
+    `deltas`: pairs of (seconds to wait, text delta). `cut_after`: seconds after the first packet at
+    which the listener interrupts; None: never. `pause`: seconds between the end of the turn before,
+    as heard, and this one.
+    """
 
     deltas: tuple[tuple[float, str], ...]
     cut_after: float | None = None
@@ -93,7 +96,7 @@ def _turn(text: str, settings: BenchSettings, random: Random) -> TurnPlan:
 
 
 def _agent_turn(text: str, settings: BenchSettings, random: Random) -> TurnPlan:
-    """Thought about, written at a pace of its own, perhaps cut off anywhere."""
+    """Make an agent's turn: thought about, written at its own speed, perhaps cut off anywhere."""
     agents = settings.agents
     pause = random.expovariate(1.0) * agents.think_seconds
     slow, fast = log(agents.slowest), log(agents.fastest)
@@ -105,5 +108,5 @@ def _agent_turn(text: str, settings: BenchSettings, random: Random) -> TurnPlan:
 
 
 def _with_stalls(timing: DeltaTiming, settings: BenchSettings) -> DeltaTiming:
-    """What the command line says of stalls, or else the agents' own."""
+    """Add stalls: what the command line says of them, or else the agents' own."""
     return timing if timing.stall_chance else replace(timing, stall_chance=settings.agents.stalls)

@@ -15,16 +15,16 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from realtime_tts.bench.local_server import local_server
-from realtime_tts.bench.progress import Progress as Report
 from realtime_tts.bench.run import BenchResult
 from realtime_tts.bench.run import run as run_bench
 from realtime_tts.bench.settings import Level
 from realtime_tts.bench.suite import figures
 from realtime_tts.bench.tables import headline, markdown_table, terminal_table
+from realtime_tts.bench.target import Progress as Report
 from realtime_tts.bench.target import Target
 from realtime_tts.cli.bench_arguments import add_arguments, bench_settings, levels_of
 from realtime_tts.cli.failures import ExitStatus, check_folders
-from realtime_tts.cli.shown import shown_command
+from realtime_tts.cli.session_arguments import shown_command
 from realtime_tts.client import SessionOptions
 from realtime_tts.errors import ConfigError
 
@@ -119,7 +119,11 @@ def _engine(
 
 @contextlib.contextmanager
 def _quiet_client() -> Iterator[None]:
-    """Noise of a fixed length ends before a long text does: that is counted, not told each time."""
+    """Keep the client's warnings that speech ended early out of the terminal.
+
+    The noise of random weights has a fixed length and ends before a long text does. Such turns are
+    counted; they need not be told one by one.
+    """
     log = logging.getLogger("realtime_tts.client")
     before = log.level
     log.setLevel(logging.ERROR)

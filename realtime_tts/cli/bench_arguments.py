@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--random-weights",
         choices=("1.7B", "0.6B", "demo"),
-        help="start the server, or the engine, with weights nobody trained; see `serve`",
+        help="start the server, or the engine, with an untrained model; see `serve`",
     )
     _add_level_arguments(parser.add_argument_group("levels"))
     _add_turn_arguments(parser.add_argument_group("turns"))

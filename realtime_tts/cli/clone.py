@@ -89,7 +89,8 @@ def _on_server(arguments: argparse.Namespace, recording: bytes) -> dict[str, Any
 
 
 def _here(arguments: argparse.Namespace, recording: bytes) -> dict[str, Any]:
-    """The same as the server's worker does, in this process."""
+    """Do in this process what the server's voice worker does: check, decode, encode, write."""
+    from realtime_tts.engine.load import voice_maker_loader
     from realtime_tts.engine.settings import EngineConfig
     from realtime_tts.voices.audio import decode
     from realtime_tts.voices.form import NewVoice
@@ -105,7 +106,7 @@ def _here(arguments: argparse.Namespace, recording: bytes) -> dict[str, Any]:
         language=arguments.language,
         append_silence=not arguments.no_silence,
     )
-    maker = EngineConfig(model=arguments.model).voice_maker_loader()()
+    maker = voice_maker_loader(EngineConfig(model=arguments.model))()
     path = registry.unfinished()
     try:
         maker.make(wanted, decoded, path)

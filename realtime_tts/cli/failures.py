@@ -1,4 +1,4 @@
-"""From errors to exit statuses and to sentences that say what to do."""
+"""The exit status of each kind of error, and the sentence that says what to do."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def _usual(output: str, suffix: str) -> AudioFormat:
 
 
 class FileSink:
-    """Bytes into a file, as they come."""
+    """A sink that writes bytes into a file as they come."""
 
     def __init__(self, path: Path) -> None:
         self.name = str(path)
@@ -107,7 +107,7 @@ class WavSink(FileSink):
 
 
 class StdoutSink:
-    """Bytes to standard output, each packet at once, for `realtime-tts say … | aplay …`."""
+    """A sink that writes each packet to standard output at once: `realtime-tts say … | aplay …`."""
 
     name = "standard output"
 
@@ -119,7 +119,7 @@ class StdoutSink:
         await asyncio.to_thread(sys.stdout.buffer.flush)
 
     def stop(self) -> None:
-        """Nothing can be taken back from a pipe."""
+        """Do nothing: what is in a pipe cannot be taken back."""
 
     @property
     def played_seconds(self) -> float | None:

@@ -179,7 +179,7 @@ class SoundDeviceSink:
 
 
 class AfplaySink:
-    """macOS's own player, which reads files only: it sounds when the speech is complete."""
+    """A sink for macOS's own player, which reads files only: it sounds when all speech has come."""
 
     name = "afplay"
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from realtime_tts.cli.failures import ExitStatus, check_folders
-from realtime_tts.cli.shown import shown_command
+from realtime_tts.cli.session_arguments import shown_command
 from realtime_tts.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ examples:
   realtime-tts profile                                    the demo voice on this machine
   realtime-tts profile --random-weights 1.7B --device cuda --rows 1,8,32,64 --json profile.json
 
-The floor of a stage is the longer of two times: its bytes (weights and carried state) at the
+The roofline of a stage is the longer of two times: its bytes (weights and carried state) at the
 bandwidth of large copies and reads, its operations at the rate of a large matrix product. Both are
 measured here.
 """
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--random-weights",
         choices=("1.7B", "0.6B", "demo"),
-        help="in place of a model: its dimensions with weights nobody trained",
+        help="an untrained model with the dimensions of this release",
     )
     parser.add_argument("--device", default="cpu", help="torch device (default: cpu)")
     parser.add_argument(
@@ -101,13 +101,14 @@ def _measure(
     arguments: argparse.Namespace, rows: Sequence[int], tell: Callable[[str], None]
 ) -> Profile:
     from realtime_tts.bench.machine import describe_machine
+    from realtime_tts.engine.load import engine_loader
     from realtime_tts.engine.model_engine import ModelEngine
     from realtime_tts.profiler.machine import measure_limits
     from realtime_tts.profiler.report import Profile, Widths, bucket, name_of
     from realtime_tts.profiler.stages import time_stages
 
     config = profile_config(arguments, rows)
-    engine = config.loader()(lambda what, done, total: tell(what))
+    engine = engine_loader(config)(lambda what, done, total: tell(what))
     assert isinstance(engine, ModelEngine), "only engines over a model have stages"
     model = engine.model
     dtypes = model.talker.dtype, model.slot_codec_dtype

@@ -9,8 +9,9 @@ import signal
 import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator
-from dataclasses import replace
+from typing import cast
 
+from msgspec.structs import asdict, replace
 from rich.console import Console
 from rich.markup import escape
 
@@ -97,18 +98,12 @@ def _session_audio(audio_format: AudioFormat, output: str | None) -> AudioOption
         audio_format = replace(audio_format, container="raw")
     if audio_format == ENGINE_FORMAT:
         return {}
-    audio: AudioOptions = {
-        "encoding": audio_format.encoding,
-        "sample_rate": audio_format.sample_rate,
-        "container": audio_format.container,
-    }
-    if audio_format.bit_rate is not None:
-        audio["bit_rate"] = audio_format.bit_rate
-    return audio
+    parts = asdict(audio_format).items()
+    return cast(AudioOptions, {name: value for name, value in parts if value is not None})
 
 
 class _Saying:
-    """One text on its way to a listener."""
+    """One text while it is spoken to a listener."""
 
     def __init__(
         self,

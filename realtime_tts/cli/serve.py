@@ -5,16 +5,16 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from rich.console import Console
 
-from realtime_tts.cli.progress import LoadingProgress
 from realtime_tts.cli.serve_arguments import KEYS_VARIABLE, add_arguments
 from realtime_tts.cli.serve_tls import tls_config
 from realtime_tts.cli.session_arguments import KEY_VARIABLE
-from realtime_tts.cli.welcome import welcome
 from realtime_tts.errors import ConfigError
+from tts_scheduler import SchedulerConfig
 
 if TYPE_CHECKING:
     from realtime_tts.config import ServerConfig, TlsConfig
@@ -22,12 +22,28 @@ if TYPE_CHECKING:
     from realtime_tts.engine.settings import EngineConfig, EngineKind
     from realtime_tts.server.engine_host import LoadTokenizer
 
+
+import shlex
+import threading
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from realtime_tts.cli.serve_tls import EVERYWHERE
+
+if TYPE_CHECKING:
+    from realtime_tts.config import ServerConfig
+    from realtime_tts.engine.settings import EngineConfig
+
+
 __all__ = ["add_arguments", "engine_config", "engine_configs", "run", "server_config"]
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve until SIGTERM or Ctrl-C. Returns the exit status."""
     from realtime_tts.engine.links import make_links
+    from realtime_tts.engine.load import voice_maker_loader
     from realtime_tts.logs import configure_logging
     from realtime_tts.metrics import Metrics
     from realtime_tts.server.run import serve
@@ -44,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     def library() -> VoiceLibrary:
         assert voices_dir is not None
-        return VoiceLibrary(voices_dir, engines[0].voice_maker_loader(*engines[1:]))
+        return VoiceLibrary(voices_dir, voice_maker_loader(*engines))
 
     def ready(port: int) -> None:
         progress.close()
@@ -116,21 +132,30 @@ def _engine_config(arguments: argparse.Namespace, model: str) -> EngineConfig:
         random_weights=random,
         device=arguments.device,
         devices=devices,
+        scheduler=_scheduler_config(arguments),
         dtype=arguments.dtype or ("bfloat16" if random and on_cuda else "float32"),
-        slots=arguments.slots,
         threads=arguments.threads,
         max_frames=arguments.max_frames,
         kv_memory=arguments.kv_memory,
-        lead_cap=arguments.lead_seconds,
-        min_start_tokens=arguments.min_start_tokens,
-        max_start_wait=arguments.max_start_wait,
-        utilisation=arguments.utilisation,
-        max_queue=arguments.max_queue,
-        queue_timeout=arguments.queue_seconds,
         guards=GuardConfig(enabled=not arguments.no_guards and random is None),
         step_seconds=arguments.step_seconds,
         voices_dir=_voices_dir(arguments),
     )
+
+
+def _scheduler_config(arguments: argparse.Namespace) -> SchedulerConfig:
+    try:
+        return SchedulerConfig(
+            slots=arguments.slots,
+            lead_cap=arguments.lead_seconds,
+            min_start_tokens=arguments.min_start_tokens,
+            max_start_wait=arguments.max_start_wait,
+            utilisation=arguments.utilisation,
+            max_queue=arguments.max_queue,
+            queue_timeout=arguments.queue_seconds,
+        )
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
 
 
 def _voices_dir(arguments: argparse.Namespace) -> str | None:
@@ -148,11 +173,103 @@ def _engine_kind(device: str, devices: tuple[str, ...]) -> EngineKind:
 
 
 def _tokenizers(engines: Sequence[EngineConfig]) -> LoadTokenizer:
+    from realtime_tts.engine.load import load_tokenizer
+
     if len(engines) == 1:
-        return engines[0].load_tokenizer
-    return {engine.model: engine.load_tokenizer for engine in engines}
+        return partial(load_tokenizer, engines[0])
+    return {engine.model: partial(load_tokenizer, engine) for engine in engines}
 
 
 def _keys_of_environment() -> list[str]:
     keys = os.environ.get(KEYS_VARIABLE) or os.environ.get(KEY_VARIABLE) or ""
     return [key.strip() for key in keys.split(",") if key.strip()]
+
+
+class LoadingProgress:
+    """Shows how far a checkpoint is downloaded, loaded and warmed up, with a bar for each stage.
+
+    `update` may be called from any thread. Nothing is shown where the output is no terminal.
+
+    Use as a context manager, so that the terminal is left clean whatever happens.
+    """
+
+    def __init__(self, console: Console) -> None:
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+        )
+        self._progress = Progress(*columns, console=console, transient=True)
+        self._tasks: dict[str, int] = {}
+        self._lock = threading.Lock()
+        self._open = False
+
+    def __enter__(self) -> LoadingProgress:
+        self._open = self._progress.console.is_terminal  # elsewhere rich leaves an empty line
+        if self._open:
+            self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def update(self, what: str, done: int, total: int) -> None:
+        """Stage `what` has come to `done` of `total`."""
+        with self._lock:
+            if not self._open:
+                return
+            if what not in self._tasks:
+                self._finish_earlier_stages()
+                self._tasks[what] = self._progress.add_task(what, total=total)
+            task = self._progress.tasks[self._tasks[what]].id
+            self._progress.update(task, completed=done, total=total)
+
+    def _finish_earlier_stages(self) -> None:
+        """Fill the bars of earlier stages: when a new one begins, the others are done."""
+        for task in self._progress.tasks:
+            self._progress.update(task.id, completed=task.total)
+
+    def close(self) -> None:
+        """Take the bars away. Idempotent."""
+        with self._lock:
+            if self._open:
+                self._open = False
+                self._progress.stop()
+
+
+def welcome(
+    console: Console,
+    config: ServerConfig,
+    engines: Sequence[EngineConfig],
+    port: int,
+    *,
+    self_signed: bool = False,
+) -> None:
+    """Print where the server is, and three ways to talk to it.
+
+    `self_signed`: clients have to be told to trust the certificate of `config`."""
+    host = "127.0.0.1" if config.host in EVERYWHERE else config.host
+    authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    http, ws = ("https", "wss") if config.tls else ("http", "ws")
+    flags, trust = "", ""
+    if config.tls or port != 8000 or host != "127.0.0.1":
+        flags = f" --url {ws}://{authority}"
+    if config.tls and self_signed:
+        flags += f" --tls-ca {shlex.quote(config.tls.certificate)}"
+        trust = f"--cacert {shlex.quote(config.tls.certificate)} "
+    names = ", ".join(engine.name for engine in engines)
+    lines = (
+        f"[bold]realtime-tts[/bold] speaks with {names} on [bold]{http}://{authority}[/bold]",
+        f'  realtime-tts say{flags} "Hello there."',
+        f"  echo 'Text that is still arriving' | realtime-tts say{flags} --stdin",
+        f"  curl {trust}{http}://{authority}/v1/voices        "
+        f"# the WebSocket is {ws}://{authority}/v1/tts",
+    )
+    for line in lines:
+        console.print(line, highlight=False, soft_wrap=True)

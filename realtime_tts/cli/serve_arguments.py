@@ -6,8 +6,10 @@ import argparse
 
 from realtime_tts.cli.serve_tls import add_tls_arguments
 from realtime_tts.cli.session_arguments import KEY_VARIABLE
+from tts_scheduler import SchedulerConfig
 
 KEYS_VARIABLE = "REALTIME_TTS_API_KEYS"
+_SCHEDULER = SchedulerConfig()
 
 _EXAMPLES = """\
 examples:
@@ -42,8 +44,8 @@ def _add_model_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--random-weights",
         choices=("1.7B", "0.6B", "demo"),
-        help="in place of a model: its dimensions with weights nobody trained, to measure a "
-        "machine; every turn has --max-frames frames (default: 64) of noise",
+        help="an untrained model with the dimensions of this release, to measure a machine; "
+        "every turn has --max-frames frames (default: 64) of noise",
     )
     group.add_argument(
         "--dtype",
@@ -77,7 +79,10 @@ def _add_engine_arguments(group: argparse._ArgumentGroup) -> None:
         "--threads", type=int, help="CPU threads of the model (default: all cores but one, up to 8)"
     )
     group.add_argument(
-        "--slots", type=int, default=16, help="turns that hold state, per engine (default: 16)"
+        "--slots",
+        type=int,
+        default=_SCHEDULER.slots,
+        help="turns that hold state, per engine (default: %(default)s)",
     )
     group.add_argument(
         "--kv-memory",
@@ -103,37 +108,39 @@ def _add_scheduler_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--lead-seconds",
         type=float,
-        default=3.0,
+        default=_SCHEDULER.lead_cap,
         help="audio to be ahead of the listener at most, where a session asks for nothing else "
-        "(default: 3)",
+        "(default: %(default)g)",
     )
     group.add_argument(
         "--min-start-tokens",
         type=int,
-        default=2,
-        help="text tokens to wait for before speech begins (default: 2)",
+        default=_SCHEDULER.min_start_tokens,
+        help="text tokens to wait for before speech begins (default: %(default)s)",
     )
     group.add_argument(
         "--max-start-wait",
         type=float,
-        default=0.15,
-        help="seconds after which speech begins with fewer (default: 0.15)",
+        default=_SCHEDULER.max_start_wait,
+        help="seconds after which speech begins with fewer (default: %(default)s)",
     )
     group.add_argument(
         "--utilisation",
         type=float,
-        default=0.8,
+        default=_SCHEDULER.utilisation,
         help="share of real time that all turns together may take before more have to wait "
-        "(default: 0.8)",
+        "(default: %(default)s)",
     )
     group.add_argument(
-        "--max-queue", type=int, default=4, help="turns that may wait for capacity (default: 4)"
+        "--max-queue",
+        type=int,
+        help="turns that may wait for capacity (default: an eighth of the slots, at least 4)",
     )
     group.add_argument(
         "--queue-seconds",
         type=float,
-        default=2.0,
-        help="refuse a turn that waits longer, or would (default: 2)",
+        default=_SCHEDULER.queue_timeout,
+        help="refuse a turn that waits longer, or would (default: %(default)g)",
     )
 
 

@@ -4,17 +4,38 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import Any, cast
+import re
+import shlex
+from collections.abc import Sequence
+from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
+
+import msgspec
 
 from realtime_tts.client import DEFAULT_SERVER, SessionOptions
+from realtime_tts.protocol.changes import nested
+from realtime_tts.protocol.query import QUERY_FIELDS
+from realtime_tts.protocol.settings import SessionSettings
 
 URL_VARIABLE = "REALTIME_TTS_URL"
 KEY_VARIABLE = "REALTIME_TTS_API_KEY"
 
-_SESSION = (
-    "voice", "language", "instructions", "seed", "text_filter", "text_normalization", "layout",
-)  # fmt: skip
-_SAMPLING = ("temperature", "top_k", "top_p", "repetition_penalty")
+_HELP = {
+    "model": "one of the server's checkpoints, if it has several (default: the voice picks)",
+    "voice": "a voice of the server, see `realtime-tts voices`",
+    "language": "language of the text (default: the server decides)",
+    "instructions": "manner of speaking, where the checkpoint takes any",
+    "seed": "makes speech repeatable",
+    "temperature": "0 is greedy",
+    "top_k": "0 means no limit",
+    "top_p": "1 means no limit",
+    "text_filter": "leave markup unspoken",
+    "text_normalization": "say numbers and abbreviations as words before the model sees them",
+    "lead_ms": "how far ahead of the listener the server may send, in milliseconds",
+}
+_NO_FLAG = ("audio", "word_times")
+"""A format is `--format`; nothing shows the times of words."""
+
+_FLAGS = {name: path for name, path in QUERY_FIELDS.items() if path[0] not in _NO_FLAG}
 
 
 def add_server_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,36 +62,59 @@ def add_server_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_voice_arguments(parser: argparse.ArgumentParser) -> None:
-    """--voice, --language and the rest of the session's settings."""
+    """--voice, --language and the rest of the session's settings: a flag for each."""
     group = parser.add_argument_group("voice")
-    group.add_argument("--voice", help="a voice of the server, see `realtime-tts voices`")
-    group.add_argument("--language", help="language of the text (default: the server decides)")
-    group.add_argument("--instructions", help="manner of speaking, where the checkpoint takes any")
-    group.add_argument("--seed", type=int, help="makes speech repeatable")
-    group.add_argument("--temperature", type=float, help="0 is greedy")
-    group.add_argument("--top-k", type=int, help="0 means no limit")
-    group.add_argument("--top-p", type=float, help="1 means no limit")
-    group.add_argument("--repetition-penalty", type=float)
-    group.add_argument("--text-filter", choices=("on", "off"), help="leave markup unspoken")
+    for name, path in _FLAGS.items():
+        flag = f"--{name.replace('_', '-')}"
+        group.add_argument(flag, help=_HELP.get(name), **_kind(SessionSettings, path))
     group.add_argument(
-        "--text-normalization",
-        choices=("auto", "on", "off"),
-        help="say numbers and abbreviations as words before the model sees them",
+        "--lexicon",
+        action="append",
+        type=_word_and_respelling,
+        metavar="WORD=SAID",
+        help="what to say for a word; repeatable",
     )
-    group.add_argument("--layout", choices=("auto", "streaming", "full_text"))
 
 
 def session_options(arguments: argparse.Namespace) -> SessionOptions:
     """The client's options for the flags that were given."""
-    options = _given(arguments, *_SESSION)
-    sampling = _given(arguments, *_SAMPLING)
-    if arguments.temperature == 0:
-        sampling["predictor"] = {"temperature": 0.0}  # greedy is meant for all sixteen codes
-    if sampling:
-        options["sampling"] = sampling
+    options: dict[str, Any] = {}
+    for name, path in _FLAGS.items():
+        if (value := getattr(arguments, name)) is not None:
+            _put(options, path, value)
+    if arguments.temperature == 0 and arguments.predictor_temperature is None:
+        _put(options, _FLAGS["predictor_temperature"], 0.0)  # greedy is meant for all codes
+    if arguments.lexicon:
+        options["lexicon"] = dict(arguments.lexicon)
     return cast(SessionOptions, options)
 
 
-def _given(arguments: argparse.Namespace, *names: str) -> dict[str, Any]:
-    values = {name: getattr(arguments, name) for name in names}
-    return {name: value for name, value in values.items() if value is not None}
+def _kind(struct: type[msgspec.Struct], path: Sequence[str]) -> dict[str, Any]:
+    """What argparse is told of a setting: its choices, or its type."""
+    if len(path) > 1:
+        return _kind(nested(struct)[path[0]], path[1:])
+    hint = get_type_hints(struct)[path[0]]
+    if get_origin(hint) is Literal:
+        return {"choices": get_args(hint)}
+    return {"type": next(iter(get_args(hint)), hint)}  # without its None
+
+
+def _put(options: dict[str, Any], path: Sequence[str], value: Any) -> None:
+    for parent in path[:-1]:
+        options = options.setdefault(parent, {})
+    options[path[-1]] = value
+
+
+def _word_and_respelling(text: str) -> tuple[str, str]:
+    word, found, said = text.partition("=")
+    if not (word and found and said):
+        raise argparse.ArgumentTypeError(f"expected WORD=SAID, as in SQL=sequel, got {text!r}")
+    return word, said
+
+
+_KEY = re.compile(r"(--ap\S*?[ =]+)('[^']*'|[^\s']+)")
+
+
+def shown_command(words: Sequence[str]) -> str:
+    """What was typed, without keys: they do not belong into a file that is passed around."""
+    return _KEY.sub(r"\1***", shlex.join(["realtime-tts", *words]))

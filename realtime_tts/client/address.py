@@ -1,4 +1,4 @@
-"""From what a user types as the server's address to a WebSocket URL."""
+"""The server's address: from what a user types to the URLs that are used."""
 
 from __future__ import annotations
 

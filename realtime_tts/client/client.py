@@ -57,8 +57,8 @@ class RealtimeTTS:
         trust = trust_for(self.url, tls_ca)
         self._target = Target(self.url, api_key, connect_timeout, reply_timeout, trust)
         self._backoff = backoff
+        session_start(options)  # refuse what cannot be used before anything is sent
         self._options: dict[str, Any] = merged({}, options)
-        session_start(self._options)  # refuse what cannot be used before anything is sent
         self._connection: Connection | None = None
         self._leaving: set[Connection] = set()
         self._connecting = asyncio.Lock()
@@ -112,8 +112,8 @@ class RealtimeTTS:
     async def configure(self, **options: Unpack[SessionOptions]) -> None:
         """Change settings for the turns that begin from now on, also after connecting again.
 
-        Raises RequestError if the server cannot do them, then all stays as it was; ConfigError;
-        ConnectionLost.
+        None resets a setting to the server's default. Raises RequestError if the server cannot do
+        them, then all stays as it was; ConfigError; ConnectionLost.
         """
         start = session_start(options)
         connection = await self._connected(self._backoff.give_up_after)

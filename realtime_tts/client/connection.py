@@ -13,12 +13,12 @@ from weakref import WeakValueDictionary
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
-from realtime_tts.client.failures import session_error, turn_error, turn_lost
+from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.client.handshake import open_socket
-from realtime_tts.client.inbox import Inbox
-from realtime_tts.client.key import key_header
-from realtime_tts.client.pace import Pace
+from realtime_tts.client.inbox import Inbox, session_error, turn_error, turn_lost
 from realtime_tts.client.report import Interrupted, TurnResult
+from realtime_tts.client.token_bucket import TokenBucket
+from realtime_tts.client.trust import key_header
 from realtime_tts.errors import ConfigError, ConnectionLost
 from realtime_tts.protocol.messages import (
     ErrorMessage,
@@ -33,7 +33,7 @@ from realtime_tts.protocol.messages import (
     WarningMessage,
 )
 from realtime_tts.protocol.parsing import ProtocolError, UnknownType, encode, parse_server_message
-from realtime_tts.protocol.settings import AudioSettings, Limits
+from realtime_tts.protocol.settings import Limits
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ class Connection:
         self._on_air: Inbox | None = None
         self._ready_waiters: list[asyncio.Future[Ready]] = []
         self._fatal: ErrorMessage | None = None
-        self._pace = Pace(Limits())
+        self._bucket = TokenBucket(Limits())
         self._background: set[asyncio.Task[None]] = set()
         self._reader = asyncio.create_task(self._read(), name="realtime-tts reader")
 
@@ -118,7 +118,7 @@ class Connection:
 
         Raises ConnectionLost.
         """
-        wait = self._pace.count(time.monotonic())
+        wait = self._bucket.count(time.monotonic())
         if wait > 0 and not urgent:
             await asyncio.sleep(wait)
         try:
@@ -183,7 +183,7 @@ class Connection:
         match message:
             case Ready():
                 if self._ready is None:
-                    self._pace = Pace(message.limits)
+                    self._bucket = TokenBucket(message.limits)
                 self._ready = message
                 for waiter in self._take_waiters():
                     waiter.set_result(message)
@@ -191,7 +191,7 @@ class Connection:
                 self._on_air = self._inboxes.get(message.turn_id)
                 if self._on_air is not None:
                     self._on_air.layout = message.layout
-                    self._on_air.audio = message.audio or AudioSettings()
+                    self._on_air.audio = message.audio or AudioFormat()
             case TurnWords():
                 if (inbox := self._inboxes.get(message.turn_id)) is not None:
                     inbox.words += message.words

@@ -10,8 +10,7 @@ from websockets.http11 import Response
 from websockets.typing import Subprotocol
 
 from realtime_tts.client.address import is_loopback
-from realtime_tts.client.key import key_header
-from realtime_tts.client.trust import refused_certificate
+from realtime_tts.client.trust import key_header, refused_certificate
 from realtime_tts.errors import (
     CertificateRefused,
     ConnectionLost,

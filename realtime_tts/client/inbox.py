@@ -12,10 +12,16 @@ import asyncio
 import time
 from collections import deque
 
+from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.client.report import Interrupted, TurnResult
-from realtime_tts.errors import RealtimeTTSError, TurnError
-from realtime_tts.protocol.messages import WarningMessage, Word
-from realtime_tts.protocol.settings import AudioSettings
+from realtime_tts.errors import (
+    ConnectionLost,
+    OverloadedError,
+    RealtimeTTSError,
+    RequestError,
+    TurnError,
+)
+from realtime_tts.protocol.messages import ErrorMessage, WarningMessage, Word
 
 _SAMPLE_BYTES = {"pcm_s16le": 2, "pcm_f32le": 4, "pcm_mulaw": 1, "pcm_alaw": 1}
 _ALREADY_DONE = "turn_already_done"
@@ -30,7 +36,7 @@ class Inbox:
         self.bytes_received = 0
         self.last_audio_at: float | None = None
         self.layout: str | None = None
-        self.audio = AudioSettings()  # until the server says otherwise
+        self.audio = AudioFormat()  # until the server says otherwise
         self.warnings: list[WarningMessage] = []
         self.words: list[Word] = []
         self.result: TurnResult | None = None
@@ -58,7 +64,7 @@ class Inbox:
     # For the connection's reader
 
     def packet(self, data: bytes) -> None:
-        """Audio of this turn came."""
+        """Take a packet of this turn."""
         self.bytes_received += len(data)
         self.last_audio_at = time.perf_counter()
         if not self._silenced:
@@ -66,12 +72,12 @@ class Inbox:
             self._changed.set()
 
     def was_interrupted(self, report: Interrupted) -> None:
-        """The server's answer to an interrupt came."""
+        """Take the server's answer to an interrupt."""
         self.interrupted = report
         self.silence()
 
     def warn(self, warning: WarningMessage) -> None:
-        """A warning about this turn came."""
+        """Take a warning about this turn."""
         self.warnings.append(warning)
         if warning.code == _ALREADY_DONE:
             self.forget()
@@ -82,12 +88,12 @@ class Inbox:
         self._changed.set()
 
     def refuse(self, error: RealtimeTTSError) -> None:
-        """An error about this turn came; the turn goes on until `turn.done`."""
+        """Take an error about this turn, which goes on until `turn.done`."""
         if not self.over and self._refused is None:
             self._refused = error
 
     def done(self, result: TurnResult) -> None:
-        """`turn.done` came. It fails the turn if the speech is not all that was asked for."""
+        """Take `turn.done`. It fails the turn if the speech is not all that was asked for."""
         self.result = result
         if self.failure is None:
             self.failure = self._shortfall(result.reason)
@@ -155,3 +161,39 @@ class Inbox:
         # Several tasks may wait; each looks at the state again, so one event serves them all.
         self._changed.clear()
         await self._changed.wait()
+
+
+_RETRY_AFTER_MS = 1_000
+"""How long to wait before another attempt where the server names no time."""
+
+
+def turn_error(message: ErrorMessage) -> RealtimeTTSError:
+    """The error for a turn which the server ended with one."""
+    said = f"{message.code}: {message.message}"
+    return _overload(message) or TurnError(said, message.code, message.retryable)
+
+
+def session_error(message: ErrorMessage) -> RealtimeTTSError:
+    """The error for settings, or a whole session, which the server refused."""
+    return _overload(message) or RequestError(f"{message.code}: {message.message}")
+
+
+def turn_lost(error: ConnectionLost, inbox: Inbox) -> ConnectionLost:
+    """Give `error` again, with how far this turn had come."""
+    samples = inbox.samples_received
+    if samples == 0 and inbox.bytes_received > 0:
+        came = f"{inbox.bytes_received} bytes"
+    else:
+        came = f"{samples / inbox.audio.sample_rate:.2f} s"
+    lost = ConnectionLost(
+        f"{error}; {came} of speech of turn {inbox.turn_id} had come. Nothing is sent "
+        "again: what the listener has not heard is for the caller to speak in a new turn"
+    )
+    lost.__cause__ = error
+    return lost
+
+
+def _overload(message: ErrorMessage) -> OverloadedError | None:
+    if message.code != OverloadedError.code:
+        return None
+    return OverloadedError(message.message, (message.retry_after_ms or _RETRY_AFTER_MS) / 1000)

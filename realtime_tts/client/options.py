@@ -1,4 +1,7 @@
-"""The session settings a caller may give, and the `session.start` they become."""
+"""The session settings a caller may give, and the `session.start` they become.
+
+They are those of `protocol.settings.SessionSettings`, written out for editors and type checkers.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,9 @@ from realtime_tts.protocol.messages import SessionStart
 class PredictorOptions(TypedDict, total=False):
     """Sampling of codes 2 to 16 of a frame."""
 
-    temperature: float
-    top_k: int
-    top_p: float
+    temperature: float | None
+    top_k: int | None
+    top_p: float | None
 
 
 class SamplingOptions(TypedDict, total=False):
@@ -25,11 +28,11 @@ class SamplingOptions(TypedDict, total=False):
     temperature 0 is greedy; top_k 0 and top_p 1 mean no limit.
     """
 
-    temperature: float
-    top_k: int
-    top_p: float
-    repetition_penalty: float
-    predictor: PredictorOptions
+    temperature: float | None
+    top_k: int | None
+    top_p: float | None
+    repetition_penalty: float | None
+    predictor: PredictorOptions | None
 
 
 class AudioOptions(TypedDict, total=False):
@@ -43,12 +46,12 @@ class AudioOptions(TypedDict, total=False):
     encoding: str
     sample_rate: int
     container: str
-    bit_rate: int
-    packet_ms: int
+    bit_rate: int | None
+    packet_ms: int | None
 
 
 class SessionOptions(TypedDict, total=False):
-    """What a session can set; what is left out is the server's choice.
+    """What a session can set; what is left out is the server's choice, and None makes it so again.
 
     `model` is one of `ready.models`, if there are several; else the voice picks. `seed` makes
     speech repeatable. `instructions` describe the manner, where the checkpoint takes
@@ -59,42 +62,57 @@ class SessionOptions(TypedDict, total=False):
     `audio`: a format other than 24 kHz s16le. Lexicon and format are replaced as a whole.
     """
 
-    model: str
-    voice: str
-    language: str
-    instructions: str
-    seed: int
-    sampling: SamplingOptions
-    text_filter: Literal["on", "off"]
-    text_normalization: Literal["auto", "on", "off"]
-    lexicon: dict[str, str]
-    layout: Literal["auto", "streaming", "full_text"]
-    lead_ms: int
-    word_times: Literal["on", "off"]
-    audio: AudioOptions
+    model: str | None
+    voice: str | None
+    language: str | None
+    instructions: str | None
+    seed: int | None
+    sampling: SamplingOptions | None
+    text_filter: Literal["on", "off"] | None
+    text_normalization: Literal["auto", "on", "off"] | None
+    lexicon: dict[str, str] | None
+    layout: Literal["auto", "streaming", "full_text"] | None
+    word_times: Literal["on", "off"] | None
+    lead_ms: int | None
+    audio: AudioOptions | None
+
+
+_WHOLE = ("audio", "lexicon")
+"""What is replaced as a whole; the fields of `sampling` change one by one."""
 
 
 def session_start(options: Mapping[str, Any]) -> SessionStart:
-    """The message for `options`; None counts as left out. Raises ConfigError."""
-    given = {name: value for name, value in options.items() if value is not None}
-    unknown = sorted(set(given) - set(SessionOptions.__annotations__))
+    """The message for `options`, where None resets. Raises ConfigError."""
+    unknown = sorted(set(options) - set(SessionOptions.__annotations__))
     if unknown:
         known = ", ".join(SessionOptions.__annotations__)
         raise ConfigError(f"unknown option {unknown[0]!r}; a session has: {known}")
     try:
-        return msgspec.convert(given | {"type": "session.start"}, SessionStart)
+        return msgspec.convert({**options, "type": "session.start"}, SessionStart)
     except msgspec.ValidationError as error:
         raise ConfigError(f"a session option cannot be used: {error}") from error
 
 
-def merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
-    """`first` overlaid by `second`; `sampling` field by field, as the server does."""
-    result = dict(first)
-    for name, value in second.items():
-        old = result.get(name)
-        whole = name in ("audio", "lexicon")
-        if not whole and isinstance(old, Mapping) and isinstance(value, Mapping):
-            value = merged(old, value)
-        if value is not None:
+def merged(options: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """`options` as the server has them after `changes`; what None resets is not in the result."""
+    result = {name: value for name, value in options.items() if value is not None}
+    for name, value in changes.items():
+        if value is None:
+            result.pop(name, None)
+        elif name not in _WHOLE and isinstance(value, Mapping):
+            result[name] = merged(result.get(name, {}), value)
+        else:
+            result[name] = value
+    return result
+
+
+def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """What makes the options `new` of `old`: `merged(old, changes(old, new)) == new`."""
+    result: dict[str, Any] = dict.fromkeys(name for name in old if name not in new)
+    for name, value in new.items():
+        before = old.get(name)
+        if name not in _WHOLE and isinstance(value, Mapping) and value != before:
+            result[name] = changes(before or {}, value)
+        elif value != before:
             result[name] = value
     return result

@@ -1,4 +1,4 @@
-"""Whom the client trusts: the machine's authorities, or those of one file and no others."""
+"""Trust, both ways: whose certificate the client accepts, and the API key that it shows."""
 
 from __future__ import annotations
 
@@ -39,7 +39,25 @@ def refused_certificate(url: str, error: object) -> CertificateRefused | None:
 
 
 def http_opener(url: str, trust: ssl.SSLContext | None) -> OpenerDirector:
-    """What opens `url` with urllib."""
+    """Make the opener with which urllib opens `url`."""
     # The system's proxy settings often forget to except the machine itself.
     proxy = [ProxyHandler({})] if is_loopback(url) else []
     return build_opener(*proxy, HTTPSHandler(context=trust))
+
+
+def key_header(api_key: str | None) -> dict[str, str]:
+    """The header that shows the key, if there is one. Raises ConfigError for what no key can be."""
+    if not api_key:
+        return {}
+    if not api_key.isascii() or not api_key.isprintable() or " " in api_key:
+        # The key itself stays out of the message: messages end up in logs.
+        raise ConfigError(
+            f"an API key has printable ASCII characters only, and no spaces; this one of "
+            f"{len(api_key)} characters has others{_where(api_key)}"
+        )
+    return {"Authorization": f"Bearer {api_key}"}
+
+
+def _where(api_key: str) -> str:
+    """Say where the wrong characters mostly are: a key read from a file has the end of its line."""
+    return ", at its beginning or end" if api_key != api_key.strip() else ""

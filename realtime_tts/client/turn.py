@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TypeVar
 
+from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.client.connection import Connection
 from realtime_tts.client.inbox import Inbox
 from realtime_tts.client.report import Interrupted, TurnResult
@@ -20,12 +21,11 @@ from realtime_tts.protocol.messages import (
     WarningMessage,
     Word,
 )
-from realtime_tts.protocol.settings import AudioSettings
 
 T = TypeVar("T")
 
 _BYTES_PER_CHAR = 8
-"""More than any character takes in JSON: a text of max_message_bytes / 8 always fits a message."""
+"""No character takes more in JSON, so a text of max_message_bytes / 8 always fits a message."""
 
 
 class Turn:
@@ -93,7 +93,7 @@ class Turn:
         return self._inbox.last_audio_at
 
     @property
-    def audio(self) -> AudioSettings:
+    def audio(self) -> AudioFormat:
         """The format of this turn's packets, once audio began; before that the default."""
         return self._inbox.audio
 
@@ -158,7 +158,7 @@ class Turn:
             await self._tell(Flush(turn_id=self.turn_id))
 
     async def end(self) -> None:
-        """No more text. A turn without any text is over at once. Idempotent."""
+        """Say that no more text comes. A turn without any text is over at once. Idempotent."""
         if self._ended or self._stopped:
             return
         self._ended = True

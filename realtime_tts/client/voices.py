@@ -12,8 +12,7 @@ from urllib.parse import quote
 from urllib.request import Request
 
 from realtime_tts.client.address import http_url
-from realtime_tts.client.key import key_header
-from realtime_tts.client.trust import http_opener, refused_certificate, trust_for
+from realtime_tts.client.trust import http_opener, key_header, refused_certificate, trust_for
 from realtime_tts.errors import (
     HandshakeRefused,
     OverloadedError,
@@ -28,7 +27,9 @@ _PATIENCE = 900.0
 
 
 class VoiceClient:
-    """`server`, `api_key` and `tls_ca` are as `RealtimeTTS` takes them.
+    """Lists, makes and removes the voices of a server, over HTTP.
+
+    `server`, `api_key` and `tls_ca` are as `RealtimeTTS` takes them.
 
     Every method raises RequestError for what the server refuses, OverloadedError where it says when
     to try again, HandshakeRefused if it lets nobody in or does not answer. A key that cannot be

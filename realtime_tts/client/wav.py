@@ -7,11 +7,12 @@ import wave
 from os import PathLike, fspath
 from typing import Unpack
 
+from realtime_tts.audio.formats import ENGINE_FORMAT
 from realtime_tts.client.client import DEFAULT_SERVER, RealtimeTTS
 from realtime_tts.client.options import SessionOptions
 from realtime_tts.client.report import TurnResult
 from realtime_tts.errors import ConfigError
-from realtime_tts.protocol.messages import ENCODING, SAMPLE_RATE
+from realtime_tts.protocol.messages import SAMPLE_RATE
 
 
 def wav_writer(path: str | PathLike[str], sample_rate: int = SAMPLE_RATE) -> wave.Wave_write:
@@ -36,8 +37,9 @@ def speak_to_wav(
     Of `audio` it takes `sample_rate` alone; ConfigError for the rest. Raises what RealtimeTTS
     raises; the file then holds what had come.
     """
-    audio = options.get("audio", {})
-    if audio.keys() - {"sample_rate", "encoding"} or audio.get("encoding", ENCODING) != ENCODING:
+    audio = options.get("audio") or {}
+    samples = audio.get("encoding", ENGINE_FORMAT.encoding) == ENGINE_FORMAT.encoding
+    if audio.keys() - {"sample_rate", "encoding"} or not samples:
         raise ConfigError("speak_to_wav writes pcm_s16le; for other formats use RealtimeTTS")
     sample_rate = audio.get("sample_rate", SAMPLE_RATE)
 

@@ -20,8 +20,7 @@ from realtime_tts.engine.captured_sound import StepSound
 from realtime_tts.engine.captured_steps import CapturedSteps, Filling
 from realtime_tts.engine.interface import MeasuredStep, Progress, RowError, StepOutput
 from realtime_tts.engine.model_engine import ModelEngine
-from realtime_tts.engine.opening import Opening
-from realtime_tts.engine.prefixes import PrefixCache
+from realtime_tts.engine.opening import Opening, PrefixCache
 from realtime_tts.engine.room import Room
 from realtime_tts.engine.spoken_as import no_voices
 from realtime_tts.engine.warm_up import warm_up
@@ -157,7 +156,7 @@ class CapturedEngine(ModelEngine):
         if not self.room.take(plan.slot, needed):
             return None
         opening.begin(plan.slot, self._prompts)
-        if is_wide(opening.sampling):
+        if is_wide(opening.row.spec.sampling):
             self._wide.add(plan.id)
         return opening
 

@@ -24,7 +24,8 @@ class StepSound:
         return bool(self._soundings)
 
     def give(self, wanted: Mapping[str, int]) -> None:
-        """Queue so many frames of each row for the codec, as if those under way were some."""
+        """Queue so many frames of each row for the codec, as if those still being made were
+        frames."""
         alike: defaultdict[int, list[str]] = defaultdict(list)
         for id, frames in wanted.items():
             if frames > 0:
@@ -40,7 +41,7 @@ class StepSound:
         self._soundings += soundings
 
     def take(self, output: StepOutput) -> None:
-        """All of it to `output`, whose rows have been read; results must be here.
+        """Add all sound of the step to `output`, whose rows have been read; results must be here.
 
         Rows that go on are given as the codec made them. One that ended has a block of its own: it
         may have been given twice, and not all of that were frames.

@@ -9,7 +9,7 @@ from realtime_tts.errors import RequestError
 
 
 def no_voice(name: str) -> bool:
-    """Where no voices are registered."""
+    """Whether there is a registered voice of that name, on a server that registers none."""
     return False
 
 

@@ -1,20 +1,16 @@
 """The engine's process: what runs at the other end of `process.ProcessEngine`.
 
 The main thread runs the engine loop. A second one hands it the front's commands, a third tells the
-front twice a second that the process lives, and a fourth waits for the front's end: standard input
-is a pipe that nobody writes to, and the kernel closes it whatever the front dies of.
+front twice a second that the process lives, and a fourth waits for the front's end (see
+child_process.py): nothing but the spec comes through standard input.
 """
 
 from __future__ import annotations
 
 import contextlib
-import faulthandler
 import logging
-import os
 import pickle
 import shutil
-import signal
-import sys
 import threading
 import time
 import traceback
@@ -24,6 +20,7 @@ from pathlib import Path
 
 import zmq
 
+from realtime_tts.child_process import Parent
 from realtime_tts.engine import wire
 from realtime_tts.engine.guards import GuardConfig
 from realtime_tts.engine.interface import Engine, Progress
@@ -34,7 +31,7 @@ from realtime_tts.errors import CheckpointError, ConfigError
 from realtime_tts.garbage import calm_garbage_collector
 from tts_scheduler import SchedulerConfig, StepPlan
 
-BEAT_SECONDS = 0.5
+HEARTBEAT_SECONDS = 0.5
 _LINGER_MS = 2_000
 
 
@@ -49,25 +46,24 @@ class ChildSpec:
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """Where the two meet: sockets in the front's private folder; `front` is its process."""
+    """The sockets through which front and engine talk, in the front's private folder."""
 
     folder: Path
-    front: int
     log_level: int
 
     @property
     def up(self) -> str:
-        """The front listens here."""
+        """The address at which the front listens."""
         return f"ipc://{self.folder / 'up'}"
 
     @property
     def down(self) -> str:
-        """The engine does here."""
+        """The address at which the engine listens."""
         return f"ipc://{self.folder / 'down'}"
 
 
 class Uplink:
-    """Sends to the front, from any thread."""
+    """Sends messages to the front, from any thread."""
 
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], address: str) -> None:
         self._socket = context.socket(zmq.PUSH)
@@ -87,7 +83,7 @@ class Uplink:
 
 
 class UplinkHandler(logging.Handler):
-    """Log records travel to the front, where its logging decides what becomes of them."""
+    """Sends log records to the front, whose logging decides what becomes of them."""
 
     def __init__(self, uplink: Uplink) -> None:
         super().__init__()
@@ -121,34 +117,34 @@ class Recorder:
         self._guards.append(reason)
 
     def happened(self, events: list[Event]) -> wire.Happened:
-        """These events with all that was noted since the last call."""
+        """Make a message of these events and all that was noted since the last call."""
         steps, guards, self._steps, self._guards = self._steps, self._guards, [], []
         return wire.Happened(events, steps, guards)
 
 
 class Age:
-    """For how long a loop has not moved, asked at every beat.
+    """Tells for how long a loop has not moved; it is asked at every heartbeat.
 
-    No more than there were beats: while the whole process is paused (a container, a virtual
-    machine), clocks may go on, and nobody hangs.
+    It is never longer than there were heartbeats: while the whole process is paused (a container,
+    a virtual machine), clocks may go on, and nobody hangs.
     """
 
     def __init__(self) -> None:
         self._last_alive = 0.0
-        self._beats = 0
+        self._heartbeats = 0
 
     def at(self, now: float, last_alive: float) -> float:
         """Seconds since `last_alive`, both on one clock."""
-        self._beats = self._beats + 1 if last_alive == self._last_alive else 1
+        self._heartbeats = self._heartbeats + 1 if last_alive == self._last_alive else 1
         self._last_alive = last_alive
-        return min(now - last_alive, self._beats * BEAT_SECONDS)
+        return min(now - last_alive, self._heartbeats * HEARTBEAT_SECONDS)
 
 
 class Child:
     """One engine and its loop, between the two sockets."""
 
-    def __init__(self, addresses: Addresses) -> None:
-        self._front = addresses.front
+    def __init__(self, parent: Parent, addresses: Addresses) -> None:
+        self._parent = parent
         context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._context = context
         self._uplink = Uplink(context, addresses.up)
@@ -163,7 +159,7 @@ class Child:
 
         Everything sent has reached the front's end of the socket when it returns.
         """
-        threading.Thread(target=self._beat, name="beat", daemon=True).start()
+        threading.Thread(target=self._send_heartbeats, name="heartbeat", daemon=True).start()
         try:
             self._serve(pickle.loads(spec))
             self._uplink.send(wire.Stopped())
@@ -215,44 +211,31 @@ class Child:
         finally:
             loop.stop()
 
-    def _beat(self) -> None:
+    def _send_heartbeats(self) -> None:
         age = Age()
         while True:
             loop = self._loop
             if loop is None:
-                self._uplink.send(wire.Beat(0, 0, 0, 0, 0.0))
+                self._uplink.send(wire.Heartbeat(0, 0, 0, 0, 0.0))
             else:
                 load, still = loop.load, age.at(time.monotonic(), loop.last_alive)
                 self._uplink.send(
-                    wire.Beat(load.active, load.held, load.queued, load.capacity, still)
+                    wire.Heartbeat(load.active, load.held, load.queued, load.capacity, still)
                 )
-            time.sleep(BEAT_SECONDS)
-            if os.getppid() != self._front:
-                os._exit(1)
+            time.sleep(HEARTBEAT_SECONDS)
+            self._parent.check()
 
 
-def main() -> None:
-    """Entry of the process; the front has written addresses and spec to standard input."""
-    # Ctrl-C and a supervisor's SIGTERM to the whole group are the front's business: it lets the
-    # turns finish and then tells us.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    faulthandler.enable()
-    addresses, spec = pickle.load(sys.stdin.buffer)
-    lifeline = threading.Thread(target=_end_with_the_front, args=(addresses,), daemon=True)
-    lifeline.start()
-    status = Child(addresses).run(spec)
-    # Not through the interpreter's shutdown: it would wait for whatever threads the model started.
-    with contextlib.suppress(OSError, ValueError):
-        sys.stderr.flush()
-    os._exit(status)
+def main(parent: Parent) -> int:
+    """Serve one front: its first message says where it listens, and what to load."""
+    addresses, spec = pickle.loads(parent.receive())
+    assert isinstance(addresses, Addresses)
 
+    def tidy_up() -> None:
+        shutil.rmtree(addresses.folder, ignore_errors=True)
 
-def _end_with_the_front(addresses: Addresses) -> None:
-    """The front is gone when the pipe ends: nobody is left to speak for, or to tidy up."""
-    os.read(sys.stdin.fileno(), 1)
-    shutil.rmtree(addresses.folder, ignore_errors=True)
-    os._exit(1)
+    parent.listen(lambda message: None, at_end=tidy_up)
+    return Child(parent, addresses).run(spec)
 
 
 def _log_to(uplink: Uplink, level: int) -> None:

@@ -21,11 +21,11 @@ from realtime_tts.engine.interface import (
     Progress,
     RowError,
     Samples,
-    SamplingSettings,
     StepOutput,
     UtteranceSpec,
 )
 from realtime_tts.errors import RequestError
+from realtime_tts.sampling import Sampling
 from tts_scheduler import CodecRun, Decode, Layout, Prefill, StepPlan
 
 VOICES = {"alto": 330.0, "bass": 110.0, "soprano": 660.0, "tenor": 220.0}
@@ -95,7 +95,7 @@ class FakeEngine:
             voices=tuple(VOICES),
             languages=("auto", "english"),
             default_voice=_DEFAULT_VOICE,
-            default_sampling=SamplingSettings(),
+            default_sampling=Sampling(),
             slots=self.config.slots,
             max_frames=self.config.max_frames,
             sample_rate=self.config.sample_rate,

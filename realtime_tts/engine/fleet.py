@@ -1,4 +1,4 @@
-"""A fleet: several engines that the front sees as one.
+"""Data-parallel engines: several engines with one checkpoint, which the front sees as one.
 
 A new turn goes to the engine with the most free capacity, and stays there. Turns of one session
 may be spoken by different engines: they share nothing but the listener, whose state travels with
@@ -32,7 +32,7 @@ class Fleet:
     """
 
     def __init__(self, links: Sequence[EngineLink]) -> None:
-        assert links, "a fleet has at least one engine"
+        assert links, "there is at least one engine"
         self._links = tuple(links)
         self._open = [0] * len(links)  # utterances that have not ended, by engine
         self._engine_of: dict[str, int] = {}
@@ -51,7 +51,7 @@ class Fleet:
             link.start(self._publish)
 
     def submit(self, *commands: Command) -> None:
-        """Those for one engine travel together, in their order."""
+        """Hand commands to their engines; those for one engine travel together, in their order."""
         groups: dict[int, list[Command]] = {}
         for command in commands:
             engine = self._engine_for(command)
@@ -59,6 +59,9 @@ class Fleet:
                 groups.setdefault(engine, []).append(command)
         for engine, group in groups.items():
             self._links[engine].submit(*group)
+
+    def info_for(self, spec: UtteranceSpec) -> EngineInfo:
+        return self.info
 
     def check(self, spec: UtteranceSpec) -> None:
         self._links[0].check(spec)
@@ -96,8 +99,8 @@ class Fleet:
         return self._engine_of.get(command.id)  # None: it ended while the command was on its way
 
     def _pick(self, command: Open) -> int:
-        """The engine for a new turn: the one with most free capacity, by our own count, because
-        what an engine reports is half a second old."""
+        """Pick the engine for a new turn: the one with most free capacity, by our own count,
+        because what an engine reports is half a second old."""
         statuses = [link.status() for link in self._links]
 
         def free(engine: int) -> tuple[bool, int]:

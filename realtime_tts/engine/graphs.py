@@ -33,7 +33,7 @@ class Buckets:
 
     @classmethod
     def of_rows(cls, most: int) -> Buckets:
-        """From 1 to `most` rows."""
+        """Make the buckets of batches from 1 to `most` rows."""
         sizes = [*ROW_BUCKETS, *range(ROW_BUCKETS[-1] + _BEYOND, most, _BEYOND)]
         return cls([*(size for size in sizes if size < most), most])
 
@@ -97,7 +97,7 @@ class Staging:
     """Numbers on their way to the device. What one step sends is kept until the next `reset`."""
 
     def __init__(self, size: int, device: torch.device) -> None:
-        """`size`: the most numbers of one `send`."""
+        """`size` is the most numbers that one `send` takes."""
         self._cuda = device.type == "cuda"
         self._host = torch.zeros(2 * size, dtype=torch.long, pin_memory=self._cuda)
         self._numbers = self._host.numpy()
@@ -108,7 +108,7 @@ class Staging:
         self._used = 0
 
     def send(self, values: Sequence[int], target: Tensor) -> None:
-        """`values` to the beginning of `target`, int64."""
+        """Copy `values`, int64, to the beginning of `target`."""
         start, end = self._used, self._used + len(values)
         if end > len(self._numbers):  # seldom: an unusual number of codec runs
             if self._cuda:
@@ -145,7 +145,7 @@ class Landing:
         return place
 
     def wait(self) -> None:
-        """Until all that was asked for is here."""
+        """Wait until all that was asked for is here."""
         if self._done is not None:
             self._done.record()
             self._done.synchronize()
@@ -161,7 +161,7 @@ class Landing:
         return np.concatenate([samples[place].reshape(rows, -1) for place in places], axis=1)
 
     def reset(self) -> None:
-        """All has been read."""
+        """Begin anew: all has been read."""
         self._used = 0
 
     def _grow(self) -> None:

@@ -11,12 +11,13 @@ released checkpoints) and goes on with room tone or one repeated sound. Three in
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from realtime_tts.audio.pcm import FULL_SCALE
-from realtime_tts.engine.interface import BlockSamples
+from realtime_tts.engine.interface import BlockSamples, SoundBlock, StepOutput
 
 BUDGET = "guard_budget"
 SILENCE = "guard_silence"
@@ -49,7 +50,8 @@ _TAIL = 64
 
 
 def trailing_silence(samples: BlockSamples, config: GuardConfig) -> list[int]:
-    """For each row of `samples` [rows, n], float or PCM: how many at its end are inaudible."""
+    """Count how many samples at the end of each row of `samples` [rows, n], float or PCM, are
+    inaudible."""
     level = 10 ** (config.silence_dbfs / 20)
     if samples.dtype == np.int16:
         level = int(level * FULL_SCALE)
@@ -111,11 +113,12 @@ class Guards:
         return None
 
     def samples(self, samples: BlockSamples) -> str | None:
-        """These samples (shape [n], float32 in [-1, 1] or PCM) left the codec."""
+        """Take samples (shape [n], float32 in [-1, 1] or PCM) that left the codec."""
         return self.silence(trailing_silence(samples[None], self._config)[0], len(samples))
 
     def silence(self, trailing: int, length: int) -> str | None:
-        """`length` samples left the codec; the last `trailing` of them cannot be heard."""
+        """Take `length` samples that left the codec, of which the last `trailing` cannot be
+        heard."""
         if not self._config.enabled:
             return None
         self._silent_samples = trailing + (self._silent_samples if trailing == length else 0)
@@ -127,3 +130,49 @@ class Guards:
     def _repeats(self, code: int) -> bool:
         share = self._codes.count(code) / self._config.repetition_window
         return share >= self._config.repetition_share
+
+
+class Watch:
+    """The guards of everyone who has not ended, by id, and what they say of a step.
+
+    `told` hears the reason whenever they end somebody.
+    """
+
+    def __init__(
+        self, config: GuardConfig, sample_rate: int, told: Callable[[str], None] | None = None
+    ) -> None:
+        self.guards: dict[str, Guards] = {}
+        self._config, self._sample_rate, self._told = config, sample_rate, told
+
+    def begin(self, id: str) -> None:
+        """Guard a new utterance."""
+        self.guards[id] = Guards(self._config, self._sample_rate)
+
+    def end(self, id: str) -> None:
+        """Stop guarding an utterance, which is over. Idempotent."""
+        self.guards.pop(id, None)
+
+    def reasons(self, output: StepOutput, blocks: Sequence[SoundBlock]) -> dict[str, str]:
+        """Reasons by id of all rows that end in this step, whose sound is `blocks`: their own, and
+        the guards'."""
+        ended = dict(output.ended)
+        guards = self.guards
+        if not self._config.enabled:
+            return ended
+        for id, code in output.frames.items():
+            if (reason := guards[id].frame(code)) is not None:
+                self._note(ended, id, reason)
+        for block in blocks:
+            length = block.samples.shape[1]
+            trailing = trailing_silence(block.samples, self._config)
+            for id, silent in zip(block.ids, trailing, strict=True):
+                if (reason := guards[id].silence(silent, length)) is not None:
+                    self._note(ended, id, reason)
+        return ended
+
+    def _note(self, ended: dict[str, str], id: str, reason: str) -> None:
+        if id in ended:
+            return
+        ended[id] = reason
+        if self._told is not None:
+            self._told(reason)

@@ -1,4 +1,4 @@
-"""The inline carrier: the engine loop in a thread of the server's process.
+"""The in-process engine client: the engine loop runs in a thread of the server's process.
 
 The default on CPU and in tests. torch releases the interpreter lock inside its kernels, so the
 event loop keeps breathing; on a GPU, where a step is a few milliseconds of Python, the loop
@@ -29,7 +29,7 @@ def _unavailable(id: str, why: str) -> Refused:
 
 
 def _no_progress(what: str, done: int, total: int) -> None:
-    """Progress nobody watches."""
+    """Do nothing: nobody watches the progress."""
 
 
 class InlineEngine:
@@ -91,6 +91,9 @@ class InlineEngine:
         for command in commands:
             if isinstance(command, Open):
                 self._publish([_unavailable(command.id, message)])
+
+    def info_for(self, spec: UtteranceSpec) -> EngineInfo:
+        return self.info
 
     def check(self, spec: UtteranceSpec) -> None:
         assert self._engine is not None, "the engine is not loaded yet: check status().ready"

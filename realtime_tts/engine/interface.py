@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from realtime_tts.sampling import Sampling
 from tts_scheduler import StepPlan
 
 Samples = NDArray[np.float32]
@@ -20,22 +21,6 @@ Pcm = NDArray[np.int16]
 BlockSamples = Samples | Pcm
 Progress = Callable[[str, int, int], None]
 """Called with (what, done, total) while something takes longer than a second."""
-
-
-class SamplerSettings(msgspec.Struct, frozen=True):
-    """How one code is drawn. temperature 0 is greedy; top_k 0 and top_p 1 mean no limit."""
-
-    temperature: float = 0.9
-    top_k: int = 50
-    top_p: float = 1.0
-
-
-class SamplingSettings(msgspec.Struct, frozen=True):
-    """Sampling of the talker (first code) and of the code predictor (the other fifteen)."""
-
-    talker: SamplerSettings = SamplerSettings()
-    predictor: SamplerSettings = SamplerSettings()
-    repetition_penalty: float = 1.05
 
 
 class UtteranceSpec(msgspec.Struct, frozen=True):
@@ -52,7 +37,7 @@ class UtteranceSpec(msgspec.Struct, frozen=True):
     language: str | None = None
     instructions: str | None = None
     seed: int = 0
-    sampling: SamplingSettings = SamplingSettings()
+    sampling: Sampling = Sampling()
     layout: str = "auto"
 
 
@@ -68,7 +53,7 @@ class EngineInfo(msgspec.Struct, frozen=True):
     voices: tuple[str, ...]
     languages: tuple[str, ...]
     default_voice: str | None
-    default_sampling: SamplingSettings
+    default_sampling: Sampling
     slots: int
     max_frames: int
     """Frames after which a turn ends with reason `max_length`."""

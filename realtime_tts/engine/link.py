@@ -135,6 +135,12 @@ class EngineLink(Protocol):
         Those of one call are applied together: no step comes between them.
         """
 
+    def info_for(self, spec: UtteranceSpec) -> EngineInfo:
+        """What the checkpoint that speaks this can do, where there are several.
+
+        Raises RequestError for one that is not loaded.
+        """
+
     def check(self, spec: UtteranceSpec) -> None:
         """Raise RequestError if the engine cannot do what `spec` asks. Cheap."""
 

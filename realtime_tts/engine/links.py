@@ -11,6 +11,7 @@ from realtime_tts.engine.fleet import Fleet
 from realtime_tts.engine.inline import InlineEngine
 from realtime_tts.engine.interface import Progress
 from realtime_tts.engine.link import EngineLink
+from realtime_tts.engine.load import engine_loader, registered_voices, voice_families
 from realtime_tts.engine.models import Models
 from realtime_tts.engine.process import ProcessEngine
 from realtime_tts.engine.settings import EngineConfig
@@ -22,8 +23,8 @@ def make_link(config: EngineConfig, metrics: Metrics, progress: Progress) -> Eng
     processes = _share_cores(config.processes())
     if not processes:
         return InlineEngine(
-            config.loader(),
-            config.scheduler(),
+            engine_loader(config),
+            config.scheduler,
             guards=config.guards,
             observer=metrics,
             progress=progress,
@@ -33,12 +34,12 @@ def make_link(config: EngineConfig, metrics: Metrics, progress: Progress) -> Eng
         name = one.device if len(processes) == 1 else f"{number}-{one.device}"
         shown = progress if len(processes) == 1 else _named(progress, name)
         link = ProcessEngine(
-            one.loader(),
-            one.scheduler(),
+            engine_loader(one),
+            one.scheduler,
             guards=one.guards,
             observer=metrics,
             progress=shown,
-            registered=one.registered,
+            registered=registered_voices(one),
             name=name,
         )
         links.append(link)
@@ -54,7 +55,7 @@ def make_links(configs: Sequence[EngineConfig], metrics: Metrics, progress: Prog
     alike = alike if any(one.devices for one in alike) else _share_cores(alike)
     alike = _share_memory(alike)
     links = {one.model: make_link(one, metrics, _named(progress, one.model)) for one in alike}
-    return Models(links, configs[0].family_of)
+    return Models(links, voice_families(configs[0]))
 
 
 def _named(progress: Progress, name: str) -> Progress:

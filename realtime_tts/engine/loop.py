@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from realtime_tts.engine.guards import GuardConfig
+from realtime_tts.engine.guards import GuardConfig, Watch
 from realtime_tts.engine.interface import Engine, RowError, StepOutput
 from realtime_tts.engine.link import (
     Append,
@@ -31,7 +31,6 @@ from realtime_tts.engine.link import (
     Started,
 )
 from realtime_tts.engine.sound import all_sound, pcm_rows
-from realtime_tts.engine.watch import Watch
 from realtime_tts.errors import EngineError, NumericsError, RequestError
 from tts_scheduler import Layout, Scheduler, Stats, StepPlan, StepResult
 from tts_scheduler import Refused as RefusedAdmission

@@ -10,6 +10,7 @@ from realtime_tts.engine.captured_engine import CapturedEngine
 from realtime_tts.engine.interface import Progress
 from realtime_tts.engine.memory import KVMemory
 from realtime_tts.engine.model_engine import ModelEngine
+from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.engine.spoken_as import no_voices
 from realtime_tts.engine.torch_engine import TorchEngine
 from realtime_tts.engine.torch_setup import prepare_torch
@@ -23,37 +24,26 @@ from realtime_tts.voices.registry import Registry
 log = logging.getLogger(__name__)
 
 
-def load_engine(
-    checkpoint: str,
-    *,
-    name: str,
-    slots: int,
-    device: str,
-    dtype: str,
-    threads: int | None,
-    max_frames: int | None,
-    kv_memory: KVMemory | None,
-    progress: Progress,
-    voices_dir: str | None = None,
-) -> ModelEngine:
-    """Find (and if need be download) a checkpoint and load it. `voices_dir`: the folder of voices
-    that clients register while it runs.
+def load_engine(config: EngineConfig, progress: Progress) -> ModelEngine:
+    """Find (and if need be download) the checkpoint and load it.
 
     Raises CheckpointError for what cannot be found, read or served, ConfigError for a device that
     is not there or has too little memory.
     """
-    prepare_torch(device, threads)
-    folder = find_checkpoint(checkpoint, progress)
-    model = load_model(folder, device=device, dtype=getattr(torch, dtype), progress=progress)
-    tokenizer = Qwen2Tokenizer.from_folder(folder)
-    voices = no_voices if voices_dir is None else LoadedVoices(Registry(voices_dir), load_voice)
+    prepare_torch(config.device, config.threads)
+    folder = find_checkpoint(config.checkpoint, progress)
+    dtype = getattr(torch, config.dtype)
+    model = load_model(folder, device=config.device, dtype=dtype, progress=progress)
+    voices = no_voices
+    if config.voices_dir is not None:
+        voices = LoadedVoices(Registry(config.voices_dir), load_voice)
     return make_engine(
         model,
-        tokenizer,
-        name=name,
-        slots=slots,
-        max_frames=max_frames,
-        kv_memory=kv_memory,
+        Qwen2Tokenizer.from_folder(folder),
+        name=config.name,
+        slots=config.scheduler.slots,
+        max_frames=config.max_frames,
+        kv_memory=config.memory,
         voices=voices,
     )
 

@@ -15,15 +15,19 @@ _MARGIN_LEAST = 4 * 2**30
 
 @dataclass(frozen=True, slots=True)
 class KVMemory:
-    """Bytes, or a share of what is free once the weights are loaded; neither: what is free but for
-    a margin, a tenth of the device and 4 GiB at least, for captured programs and the codec."""
+    """How much of a device's memory keys and values get.
+
+    `size` is in bytes; `share` is of what is free once the weights are loaded. Without either it is
+    all that is free but for a margin, a tenth of the device and 4 GiB at least, for captured
+    programs and the codec.
+    """
 
     size: int | None = None
     share: float | None = None
 
     @classmethod
     def parse(cls, text: str) -> KVMemory:
-        """ "40GiB", "40000000000", "80%" or "0.8". Raises ConfigError."""
+        """Read "40GiB", "40000000000", "80%" or "0.8". Raises ConfigError."""
         found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(%|[A-Za-z]*)\s*", text)
         unit = found.group(2).upper() if found else "?"
         if found is None or unit not in (*_UNITS, "%"):
@@ -37,7 +41,7 @@ class KVMemory:
         return cls(size=int(number * _UNITS[unit]))
 
     def bytes_of(self, free: int, total: int) -> int:
-        """Of a device with so many bytes `free` of `total`. Raises ConfigError."""
+        """The bytes on a device with so many bytes `free` of `total`. Raises ConfigError."""
         if self.size is not None:
             size = self.size
         elif self.share is not None:

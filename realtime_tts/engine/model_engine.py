@@ -10,14 +10,12 @@ from realtime_tts.engine.interface import (
     EngineInfo,
     MeasuredStep,
     Progress,
-    SamplerSettings,
-    SamplingSettings,
     StepOutput,
     UtteranceSpec,
 )
 from realtime_tts.engine.spoken_as import SpokenAs, no_voices
 from realtime_tts.errors import RequestError
-from realtime_tts.model import PromptBuilder, PromptSpec, Sampling, SpeechModel, VoiceLookup
+from realtime_tts.model import PromptBuilder, PromptSpec, SpeechModel, VoiceLookup
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tts_scheduler import StepPlan
 
@@ -81,7 +79,7 @@ class ModelEngine(ABC):
             voices=config.speakers,
             languages=("auto", *config.languages),
             default_voice=self._spoken_as.default_voice,
-            default_sampling=_sampling_settings(self._model.default_sampling),
+            default_sampling=self._model.default_sampling,
             slots=self._slots,
             max_frames=self._max_frames,
             samples_per_frame=config.codec.samples_per_frame,
@@ -154,27 +152,3 @@ class ModelEngine(ABC):
                 f"the text has {len(row.ids)} tokens; with its prompt and {self._max_frames} "
                 f"frames it does not fit into the {positions} positions there are: send less text"
             )
-
-
-def to_sampling(settings: SamplingSettings) -> Sampling:
-    """The model's form of an utterance's settings. Raises RequestError."""
-    talker, predictor = settings.talker, settings.predictor
-    return Sampling(
-        temperature=talker.temperature,
-        top_k=talker.top_k,
-        top_p=talker.top_p,
-        repetition_penalty=settings.repetition_penalty,
-        predictor_temperature=predictor.temperature,
-        predictor_top_k=predictor.top_k,
-        predictor_top_p=predictor.top_p,
-    )
-
-
-def _sampling_settings(sampling: Sampling) -> SamplingSettings:
-    return SamplingSettings(
-        talker=SamplerSettings(sampling.temperature, sampling.top_k, sampling.top_p),
-        predictor=SamplerSettings(
-            sampling.predictor_temperature, sampling.predictor_top_k, sampling.predictor_top_p
-        ),
-        repetition_penalty=sampling.repetition_penalty,
-    )

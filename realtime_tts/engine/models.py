@@ -54,12 +54,7 @@ class Models(Fleet):
     def check(self, spec: UtteranceSpec) -> None:
         self._links[self._chosen(spec)].check(spec)
 
-    def model_for(self, spec: UtteranceSpec) -> str:
-        """The name of the model that speaks this. Raises RequestError for one that is not there."""
-        return self._names[self._chosen(spec)]
-
     def info_for(self, spec: UtteranceSpec) -> EngineInfo:
-        """What the model that speaks this can do. Raises RequestError as `model_for`."""
         return self._links[self._chosen(spec)].info
 
     def _pick(self, command: Open) -> int:

@@ -7,15 +7,17 @@ whose opening is stored eats its text like every other, and its first frame is n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from torch import Tensor
 
-from realtime_tts.engine.model_engine import Row, to_sampling
+from realtime_tts.engine.model_engine import Row
 from realtime_tts.errors import RequestError
-from realtime_tts.model import PromptBuilder, PromptSpec, Sampling
+from realtime_tts.model import PromptBuilder, PromptSpec
 from realtime_tts.model.frame_step import Start
+from realtime_tts.sampling import checked
 from tts_scheduler import Layout
 
 
@@ -30,7 +32,6 @@ class Opening:
     layout: Layout
     head_length: int
     stored: int
-    sampling: Sampling
     ids: Sequence[int] = ()
     vectors: Tensor | None = None
     last: Tensor | None = None
@@ -40,15 +41,16 @@ class Opening:
         """Changes nothing. Raises RequestError."""
         if not row.ids:
             raise RequestError("there is no text to speak")
-        sampling, full = to_sampling(row.spec.sampling), layout is Layout.FULL_TEXT
+        checked(row.spec.sampling)
+        full = layout is Layout.FULL_TEXT
         length, codes = prompts.head_length(row.prompt_spec), _codes(row.prompt_spec)
         if codes is None:
             ids = [*row.ids, prompts.end_of_text] if full else []
-            return cls(id, row, layout, length, len(ids), sampling, ids)
+            return cls(id, row, layout, length, len(ids), ids)
         stored = len(codes)
         if full:
             stored += len(_transcript(row.prompt_spec)) + len(row.ids) + 1
-        return cls(id, row, layout, length, stored, sampling)
+        return cls(id, row, layout, length, stored)
 
     @property
     def head(self) -> PromptSpec:
@@ -56,13 +58,13 @@ class Opening:
 
     @property
     def positions(self) -> int:
-        """Of the whole prompt, that of frame 0 included."""
+        """The positions of the whole prompt, that of frame 0 included."""
         return self.head_length + self.stored + 1
 
     @property
     def start(self) -> Start:
         row = self.row
-        return Start(row.slot, row.prompt, self.sampling, row.spec.seed, self.last)
+        return Start(row.slot, row.prompt, row.spec.sampling, row.spec.seed, self.last)
 
     def begin(self, slot: int, prompts: PromptBuilder) -> None:
         """The row has room and a slot: it goes on behind what will be stored."""
@@ -84,3 +86,33 @@ def _codes(head: PromptSpec) -> Tensor | None:
 
 def _transcript(head: PromptSpec) -> tuple[int, ...]:
     return () if head.reference is None else head.reference.text_ids
+
+
+class PrefixCache:
+    """Keeps the keys and values of prompt heads: every utterance of a voice begins with the same.
+
+    The heads used last are kept, up to `positions` in all: [layers, 2, kv_heads, n, D] by key.
+    """
+
+    def __init__(self, positions: int) -> None:
+        self._positions, self._used = positions, 0
+        self._kept: OrderedDict[Hashable, Tensor] = OrderedDict()
+
+    def get(self, key: Hashable) -> Tensor | None:
+        """What was kept for `key`, if anything is; it counts as used now."""
+        kv = self._kept.get(key)
+        if kv is not None:
+            self._kept.move_to_end(key)
+        return kv
+
+    def put(self, key: Hashable, kv: Tensor) -> None:
+        """Keep `kv`, and as many of the others as there is room for; one that is too long for all
+        the room is not kept."""
+        length = kv.shape[3]
+        if key in self._kept or length > self._positions:
+            return
+        self._kept[key] = kv
+        self._used += length
+        while self._used > self._positions:
+            _, oldest = self._kept.popitem(last=False)
+            self._used -= oldest.shape[3]

@@ -1,4 +1,4 @@
-"""The process carrier: the engine loop in a process of its own, watched and started again.
+"""The multiprocess engine client: the loop runs in a child, which is watched and started again.
 
 The default on a GPU, where a step is a few milliseconds of Python that would take turns with the
 event loop's. A fault that kills or hangs an engine costs the turns it was speaking, not the server.
@@ -19,6 +19,7 @@ from realtime_tts.engine import wire
 from realtime_tts.engine.check import check_spec, no_voice
 from realtime_tts.engine.child import ChildSpec
 from realtime_tts.engine.guards import GuardConfig
+from realtime_tts.engine.health import EngineHealth, ProcessObserver
 from realtime_tts.engine.interface import Engine, EngineInfo, Progress, UtteranceSpec
 from realtime_tts.engine.link import (
     Audio,
@@ -32,7 +33,6 @@ from realtime_tts.engine.link import (
     Started,
 )
 from realtime_tts.engine.spawn import Process
-from realtime_tts.engine.vitals import ProcessObserver, Vitals
 from realtime_tts.logs import event
 from tts_scheduler import SchedulerConfig
 
@@ -85,7 +85,7 @@ class ProcessEngine:
         self._registered = registered
         self._spec = pickle.dumps(ChildSpec(load, config, guards))
         self._supervision = supervision or Supervision()
-        self._vitals = Vitals(observer, progress)
+        self._health = EngineHealth(observer, progress)
         self._deliver: Callable[[list[Event]], None] | None = None
         self._process: Process | None = None
         self._task: asyncio.Task[None] | None = None
@@ -99,7 +99,7 @@ class ProcessEngine:
     @property
     def info(self) -> EngineInfo:
         """What the engine can do. Only after it is ready; it stays through restarts."""
-        info = self._vitals.info
+        info = self._health.info
         assert info is not None, "the engine is not loaded yet: check status().ready"
         return info
 
@@ -119,7 +119,7 @@ class ProcessEngine:
         self._task = asyncio.create_task(self._supervise(), name=f"supervise-{self.name}")
 
     def submit(self, *commands: Command) -> None:
-        if self._process is None or not self._vitals.ready:
+        if self._process is None or not self._health.ready:
             self._refuse(commands)
             return
         for command in commands:
@@ -129,11 +129,14 @@ class ProcessEngine:
                 self._open.discard(command.id)
         self._process.send(wire.Commands(list(commands)))
 
+    def info_for(self, spec: UtteranceSpec) -> EngineInfo:
+        return self.info
+
     def check(self, spec: UtteranceSpec) -> None:
         check_spec(self.info, spec, self._registered)
 
     def status(self) -> EngineStatus:
-        return self._vitals.status(self._failure)
+        return self._health.status(self._failure)
 
     async def stop(self) -> None:
         """Stop the loop after the step under way; a child that still loads is killed."""
@@ -141,7 +144,7 @@ class ProcessEngine:
         if self._task is None:
             return
         if self._process is not None:
-            if self._vitals.ready:
+            if self._health.ready:
                 self._process.send(wire.Stop())
             else:
                 self._process.kill()
@@ -164,23 +167,21 @@ class ProcessEngine:
             if self._failure is not None:
                 event(log, logging.ERROR, "engine.given_up", engine=self.name, why=self._failure)
                 return
-            self._vitals.restarted()
+            self._health.restarted()
             delay = self._delay()
-            event(
-                log, logging.ERROR, "engine.died", engine=self.name, why=why, restart_in=delay
-            )  # fmt: skip
+            event(log, logging.ERROR, "engine.died", engine=self.name, why=why, restart_in=delay)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), delay)
 
     async def _life(self) -> str:
-        """One process from its start to its end; returns why it ended."""
-        self._vitals.born()
+        """Run one process from its start to its end; returns why it ended."""
+        self._health.born()
         try:
             how = await self._run_process()
         except Exception as error:  # a machine that cannot start another process, or a bug of ours
             log.exception("engine.not_run", extra={"fields": {"engine": self.name}})
             how = f"its process could not be run: {error}"
-        return self._vitals.last_words or how
+        return self._health.last_words or how
 
     async def _run_process(self) -> str:
         process = self._process = Process(self._spec, self.name, self._on_message)
@@ -191,7 +192,7 @@ class ProcessEngine:
                 process.kill()
             return await process.ended()
         finally:
-            self._vitals.ready = False
+            self._health.ready = False
             watch.cancel()
             await process.close()
             self._process = None
@@ -201,17 +202,17 @@ class ProcessEngine:
         limits = self._supervision
         while True:
             await asyncio.sleep(limits.tick_seconds)
-            self._vitals.silence += limits.tick_seconds
-            ready = self._vitals.ready
+            self._health.silence += limits.tick_seconds
+            ready = self._health.ready
             limit = limits.hang_seconds if ready else limits.loading_hang_seconds
-            if self._vitals.age > limit:
-                self._vitals.last_words = f"it has made no step for {self._vitals.age:.1f} s"
+            if self._health.age > limit:
+                self._health.last_words = f"it has made no step for {self._health.age:.1f} s"
                 process.kill()
                 return
 
     def _final(self, why: str) -> str | None:
         """The reason not to start again, or None."""
-        if self._vitals.info is None:
+        if self._health.info is None:
             return why
         limits, now = self._supervision, time.monotonic()
         self._restarts.append(now)
@@ -231,7 +232,7 @@ class ProcessEngine:
     def _on_message(self, message: wire.Up) -> None:
         if isinstance(message, wire.Happened):
             self._publish(message.events)
-        self._vitals.heard(message)
+        self._health.heard(message)
 
     def _publish(self, events: list[Event]) -> None:
         for one in events:
@@ -243,7 +244,7 @@ class ProcessEngine:
 
     def _refuse(self, commands: tuple[Command, ...]) -> None:
         message = self._failure or (
-            "the engine is still loading" if self._vitals.info is None else "the engine restarts"
+            "the engine is still loading" if self._health.info is None else "the engine restarts"
         )
         refused: list[Event] = [
             Refused(command.id, "engine_unavailable", message, 1.0)

@@ -24,7 +24,7 @@ from realtime_tts.model.released import SIZES, released_config
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 
 Dimensions = Mapping[str, Callable[[ModelConfig], ModelConfig]]
-"""By name: from the demo voice's configuration, whose text ids are kept, to another one."""
+"""Functions by name that make another configuration of the demo voice's, with its text ids."""
 
 
 def _released(size: str) -> Callable[[ModelConfig], ModelConfig]:

@@ -16,7 +16,8 @@ from realtime_tts.engine.interface import SoundBlock, StepOutput
 
 
 def all_sound(output: StepOutput) -> list[SoundBlock]:
-    """All sound of a step as blocks; rows given one by one share a block with those as long."""
+    """Give all sound of a step as blocks; rows given one by one share a block with those as
+    long."""
     blocks = list(output.blocks)
     groups: defaultdict[int, list[str]] = defaultdict(list)
     for id, samples in output.samples.items():

@@ -14,11 +14,12 @@ import torch
 from torch import Tensor
 
 from realtime_tts.engine.interface import MeasuredStep, Progress, RowError, StepOutput
-from realtime_tts.engine.model_engine import ModelEngine, to_sampling
+from realtime_tts.engine.model_engine import ModelEngine
 from realtime_tts.engine.spoken_as import no_voices
 from realtime_tts.engine.warm_up import warm_up
 from realtime_tts.errors import NumericsError, RequestError
 from realtime_tts.model import ReferenceSound, SpeechModel, VoiceLookup
+from realtime_tts.sampling import checked
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tts_scheduler import CodecRun, Decode, Prefill, StepPlan
 
@@ -81,12 +82,12 @@ class TorchEngine(ModelEngine):
     def _prefill(self, plan: Prefill) -> Tensor:
         """Prompt and first text of a row -> hidden state [H] its frame 0 is made from."""
         row = self._rows[plan.id]
-        layout = plan.layout.value
+        layout, sampling = plan.layout.value, checked(row.spec.sampling)
         prompt = self._prompts.prompt(row.prompt_spec, row.ids, layout, finished=row.finished)
         self._check_length(row, len(prompt.inputs))
         row.slot, row.fed, row.eos_fed = plan.slot, prompt.text_used, prompt.eos_used
         row.ids[:0] = prompt.carried
-        self._state.begin(plan.slot, to_sampling(row.spec.sampling), row.spec.seed)
+        self._state.begin(plan.slot, sampling, row.spec.seed)
         self._references.begin(plan.slot, row.prompt_spec.reference)
         return self._model.talker.prefill(prompt.inputs, plan.slot, self._state.kv)
 

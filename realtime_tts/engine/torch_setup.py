@@ -10,7 +10,7 @@ from realtime_tts.errors import ConfigError
 
 
 def prepare_torch(device: str, threads: int | None) -> None:
-    """Before anything is loaded: the device is there, and CPU work has its threads.
+    """Check that the device is there, and give CPU work its threads, before anything is loaded.
 
     Raises ConfigError.
     """
@@ -23,8 +23,10 @@ def prepare_torch(device: str, threads: int | None) -> None:
 
 
 def _default_threads() -> int:
-    """All cores but one, which the sockets need: where two threads of a matrix product share a
-    core with anything else, each waits for the other's turn, and a step takes ten times as long.
+    """The threads of CPU work: all cores but one, which the sockets need, and 8 at most.
+
+    Where two threads of a matrix product share a core with anything else, each waits for the
+    other's turn, and a step takes ten times as long.
     """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return min(max((cores or 1) - 1, 1), 8)

@@ -15,13 +15,13 @@ from realtime_tts.engine.link import Command, Event
 
 
 class Commands(msgspec.Struct, frozen=True, tag=True):
-    """To be applied together."""
+    """Commands of one round of the event loop, which are to be applied together."""
 
     commands: list[Command]
 
 
 class Stop(msgspec.Struct, frozen=True, tag=True):
-    """End after the step under way; `Stopped` answers."""
+    """The engine is to end after the step under way; `Stopped` answers."""
 
 
 Down = Commands | Stop
@@ -30,7 +30,7 @@ Down = Commands | Stop
 
 
 class Loading(msgspec.Struct, frozen=True, tag=True):
-    """What `Progress` is called with."""
+    """How far loading is: what `Progress` is called with."""
 
     what: str
     done: int
@@ -45,7 +45,7 @@ class Ready(msgspec.Struct, frozen=True, tag=True):
 
 
 class MadeStep(msgspec.Struct, frozen=True, array_like=True):
-    """For the front's metrics: how long a step took, and how many rows of which kind it had."""
+    """How long a step took, and how many rows of which kind it had, for the front's metrics."""
 
     seconds: float
     prefills: int
@@ -53,14 +53,14 @@ class MadeStep(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Happened(msgspec.Struct, frozen=True, tag=True):
-    """Everything since the last one: events for turns, steps and guards for the metrics."""
+    """All since the last such message: events for turns, steps and guards for the metrics."""
 
     events: list[Event]
     steps: list[MadeStep] = []
     guards: list[str] = []
 
 
-class Beat(msgspec.Struct, frozen=True, tag=True):
+class Heartbeat(msgspec.Struct, frozen=True, tag=True):
     """The process is alive; its loop last finished something `age` seconds ago."""
 
     active: int
@@ -90,7 +90,7 @@ class Stopped(msgspec.Struct, frozen=True, tag=True):
     """The last message of an engine that was told to stop."""
 
 
-Up = Loading | Ready | Happened | Beat | LogLine | Broken | Stopped
+Up = Loading | Ready | Happened | Heartbeat | LogLine | Broken | Stopped
 
 _encoder = msgspec.msgpack.Encoder()
 _down_decoder = msgspec.msgpack.Decoder(Down)
@@ -103,12 +103,12 @@ def encode(message: Down | Up) -> bytes:
 
 
 def decode_down(data: bytes | memoryview) -> Down:
-    """Raises msgspec.DecodeError."""
+    """The front's message in `data`. Raises msgspec.DecodeError."""
     found: Down = _down_decoder.decode(data)
     return found
 
 
 def decode_up(data: bytes | memoryview) -> Up:
-    """Raises msgspec.DecodeError."""
+    """The engine's message in `data`. Raises msgspec.DecodeError."""
     found: Up = _up_decoder.decode(data)
     return found

@@ -18,7 +18,7 @@ def decode_attention(
     lengths: Tensor,
     own: int = 0,
 ) -> Tensor:
-    """One query per row: query [B, heads, D] -> [B, heads * D].
+    """Attend with one query per row: query [B, heads, D] -> [B, heads * D].
 
     Row b attends to the first lengths[b] + own positions of its slot; `own` is 1 where `lengths`
     leaves out the query's own position. A row with none, as padding has, gets zeros.
@@ -66,9 +66,12 @@ def _attend(query: Tensor, pages: Tensor, tables: Tensor, mask: Tensor) -> Tenso
     seen = mask.any(1).view(1, rows, 1, -1, 1)
     key, value = found.to(query.dtype).masked_fill(~seen, 0).unbind(0)
     attended = F.scaled_dot_product_attention(
-        query.transpose(1, 2), key, value, attn_mask=mask.unsqueeze(1),
+        query.transpose(1, 2),
+        key,
+        value,
+        attn_mask=mask.unsqueeze(1),
         enable_gqa=heads != kv_heads,
-    )  # fmt: skip
+    )
     # A query that sees nothing: softmax of nothing.
     attended = attended.transpose(1, 2).masked_fill(~mask.any(2)[..., None, None], 0)
     return attended.reshape(rows, length, heads * dim)

@@ -53,6 +53,7 @@ def codebook_sum(codes: Tensor, table: Tensor) -> Tensor:
 
 @Kernel
 def advance(frames: Tensor, side: Tensor, slots: Tensor, count: int) -> None:
-    """All layers are done: `count` frames more, and the taps just written are the present ones."""
+    """End a call, after all layers: `count` frames more are done, and the taps just written are the
+    present ones."""
     frames[slots] = frames[slots] + count
     side[slots] = 1 - side[slots]

@@ -14,7 +14,7 @@ MOST_CODES = 4096
 def sample(
     logits: Tensor, temperature: Tensor, top_k: Tensor, greedy: Tensor, uniform: Tensor
 ) -> Tensor:
-    """One code per row, int64 [B], of logits [B, V], as `model.sampling.draw` draws it.
+    """Draw one code per row, int64 [B], from logits [B, V], as `model.sampling.draw` draws it.
 
     temperature [B] float32 is above 0, 1 for greedy rows; top_k [B] int32 is 0 where there is no
     limit; greedy [B] bool: the best code, whatever the rest says; uniform [B] float32 in (0, 1),

@@ -37,14 +37,14 @@ from realtime_tts.model.codec import CodecDecoder
 from realtime_tts.model.codec_state import CodecState
 from realtime_tts.model.config import GenerationDefaults, ModelConfig, Variant
 from realtime_tts.model.prompt import Prompt, PromptBuilder, PromptSpec
-from realtime_tts.model.reference import Reference, to_reference
-from realtime_tts.model.reference_sound import ReferenceSound
-from realtime_tts.model.sampling import Sampling, SamplingState
+from realtime_tts.model.reference import Reference, ReferenceSound, to_reference
+from realtime_tts.model.sampling import SamplingState
 from realtime_tts.model.speech_model import Frame, SpeechModel, SpeechState, load_model
 from realtime_tts.model.state import KVCache, SlotKVCache
 from realtime_tts.model.voice import Voice, VoiceLookup, blend
 from realtime_tts.model.voice_encoder import VoiceEncoder
 from realtime_tts.model.voice_file import load_voice, save_voice
+from realtime_tts.sampling import Sampling
 
 __all__ = [
     "CodecDecoder",

@@ -26,7 +26,7 @@ def attend_prompt(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
 
 
 def attend_row(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-    """One query of one stream: query [heads, D], key and value [kv_heads, N, D] ->
+    """Attend with one query of one stream: query [heads, D], key and value [kv_heads, N, D] ->
     [1, heads * D]."""
     heads, dim = query.shape
     out = F.scaled_dot_product_attention(
@@ -39,7 +39,7 @@ def attend_row(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
 
 
 def attend_rows(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-    """One query per stream: query [B, heads, D], key and value [B, kv_heads, N, D] ->
+    """Attend with one query per stream: query [B, heads, D], key and value [B, kv_heads, N, D] ->
     [B, heads * D]."""
     rows, heads, dim = query.shape
     if query.device.type != "cpu":

@@ -18,6 +18,7 @@ from realtime_tts.model.codec_layers import TransposedConv as Upsample
 from realtime_tts.model.codec_state import CodecState, StateLayout
 from realtime_tts.model.codec_transformer import CodecTransformer
 from realtime_tts.model.config import CodecConfig
+from realtime_tts.model.linear import Linear
 from realtime_tts.model.weights import Weights
 
 _FRAMES_AT_ONCE = 16  # bounds the memory of a long decode
@@ -67,11 +68,17 @@ class CodecDecoder:
             steps=steps,
         )
 
+    @property
+    def products(self) -> tuple[Linear, ...]:
+        """The matrix products of the codec's transformer."""
+        return self._transformer.products
+
     def new_state(self, slots: int) -> CodecState:
+        """Make the state of `slots` streams, none of which has had a frame."""
         return CodecState(slots, self._layout.size, self.device)
 
     def new_slot_state(self, slots: int) -> CodecState:
-        """With one slot more, number `slots`, for the rows that pad a batch."""
+        """Make a state with one slot more, number `slots`, for the rows that pad a batch."""
         return self.new_state(slots + 1)
 
     @torch.inference_mode()
@@ -124,7 +131,8 @@ def _upsample(
 
 
 def codebook_tables(config: CodecConfig, weights: Weights) -> Tensor:
-    """One table [codebooks * entries, codebook_dim], through the quantizers' output projections.
+    """Make one table [codebooks * entries, codebook_dim], through the quantizers' output
+    projections.
 
     An entry is stored as a sum and a count; a frame's vector is the sum of its sixteen entries.
     """

@@ -126,9 +126,13 @@ class WideUnit:
     def __call__(self, x: Tensor, rows: Rows) -> Tensor:
         # The last bias goes to x while it is read anyway; the last product then adds itself to x.
         matrix = unfold(
-            x, rows.past(self._past), count=_TAPS, dilation=self._dilation, snake=self._first,
+            x,
+            rows.past(self._past),
+            count=_TAPS,
+            dilation=self._dilation,
+            snake=self._first,
             add=self._point_bias,
-        )  # fmt: skip
+        )
         hidden = F.linear(matrix, self._wide, self._wide_bias).view(x.shape)
         x.flatten(0, 1).addmm_(unfold(hidden, None, snake=self._second), self._point.t())
         return x
@@ -177,13 +181,25 @@ class DirectUnit:
         past = rows.past(self._past)
         if x.shape[2] <= _FUSED:
             return residual_unit(
-                x, active, self._wide, self._second, self._point, past,
-                dilation=self._dilation, after=after, raw=raw,
-            )  # fmt: skip
+                x,
+                active,
+                self._wide,
+                self._second,
+                self._point,
+                past,
+                dilation=self._dilation,
+                after=after,
+                raw=raw,
+            )
         _, hidden = conv(
-            active, *self._wide, past, count=_TAPS, dilation=self._dilation,
-            snake=self._second, raw=False,
-        )  # fmt: skip
+            active,
+            *self._wide,
+            past,
+            count=_TAPS,
+            dilation=self._dilation,
+            snake=self._second,
+            raw=False,
+        )
         assert hidden is not None
         y, activated = conv(hidden, *self._point, None, residual=x, snake=after, raw=raw)
         assert activated is not None

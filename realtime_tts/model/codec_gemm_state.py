@@ -48,7 +48,7 @@ class RingShape:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SavedGemmStream:
-    """One stream's part of each of the state's tensors."""
+    """The saved state of one stream: its part of each of the state's tensors."""
 
     taps: Tensor
     ring: Tensor
@@ -70,9 +70,15 @@ class GemmCodecState:
         self.taps = torch.zeros(count, 2, size, device=device, dtype=dtype)
         """Steps before the present ones, of every convolution; see `Past` for the two sides."""
         self.ring = torch.zeros(
-            count, ring.layers, 2, ring.heads, ring.frames, ring.head_dim,
-            device=device, dtype=dtype,
-        )  # fmt: skip
+            count,
+            ring.layers,
+            2,
+            ring.heads,
+            ring.frames,
+            ring.head_dim,
+            device=device,
+            dtype=dtype,
+        )
         self.side = torch.zeros(count, dtype=torch.long, device=device)
         self.frames = torch.zeros(count, dtype=torch.long, device=device)
         """Frames decoded so far, by slot."""

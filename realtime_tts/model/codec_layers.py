@@ -79,9 +79,17 @@ class CausalConv:
         image = padded.transpose(1, 2).unsqueeze(2)  # [B, in, 1, past + L], channels last
         if self._packed:
             y = torch.ops.mkldnn._convolution_pointwise(
-                image, self._weight, self._bias, [0, 0], [1, 1], [1, self._dilation], 1,
-                "none", [], "",
-            )  # fmt: skip
+                image,
+                self._weight,
+                self._bias,
+                [0, 0],
+                [1, 1],
+                [1, self._dilation],
+                1,
+                "none",
+                [],
+                "",
+            )
         else:
             y = F.conv2d(image, self._weight, self._bias, dilation=(1, self._dilation))
         return y.squeeze(2).transpose(1, 2).contiguous()

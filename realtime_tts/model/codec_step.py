@@ -30,7 +30,7 @@ class SlotCodec(Protocol[_State]):
 
     @property
     def device(self) -> torch.device:
-        """Where its state is."""
+        """The device on which the codec and its state are."""
 
     def new_slot_state(self, slots: int) -> _State:
         """State of `slots` slots, and of one more, number `slots`, for padding."""
@@ -68,7 +68,7 @@ class CodecStep:
         self.state.reset(slots)
 
     def idle(self, rows: int) -> Tensor:
-        """Inputs on the host that touch no utterance."""
+        """Make inputs on the host that touch no utterance."""
         given = torch.zeros(2 * rows, dtype=torch.long)
         given[:rows] = self.slots
         return given

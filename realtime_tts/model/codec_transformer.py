@@ -60,6 +60,11 @@ class WindowedLayer:
         )
         self._past = layout.add(window - 1, 2 * width)
 
+    @property
+    def products(self) -> tuple[Linear, ...]:
+        """The layer's matrix products, in the order in which they are computed."""
+        return self._qkv, self._out, self._mlp.gate_up, self._mlp.down
+
     def __call__(self, x: Tensor, memory: Tensor, cos: Tensor, sin: Tensor, mask: Tensor) -> Tensor:
         """x [B, T, hidden] -> same; cos, sin [B, T, 1, D]; mask [B, T, 1, window]."""
         config = self._config
@@ -118,8 +123,17 @@ class CodecTransformer:
         self._frequencies = rope_frequencies(shape).to(device)
         self._ages = torch.arange(config.window, device=device).flip(0)  # oldest key first
 
+    @property
+    def products(self) -> tuple[Linear, ...]:
+        """All matrix products of the transformer, in the order in which they are computed."""
+        between = (each for layer in self._layers for each in layer.products)
+        return self._input, *between, self._output
+
     def __call__(self, x: Tensor, memory: Tensor, start: Tensor) -> Tensor:
-        """`start` [B]: frames each row has had before."""
+        """Vectors x [B, T, latent] of new frames -> [B, T, latent]; `memory` is their rows' past.
+
+        `start` [B]: frames each row has had before.
+        """
         frames = start.unsqueeze(1) + torch.arange(x.shape[1], device=x.device)  # [B, T]
         cos, sin = (t.unsqueeze(2) for t in rope_tables(frames, self._frequencies))
         unborn = self._ages > frames.unsqueeze(-1)  # keys from before the first frame

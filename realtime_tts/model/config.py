@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from realtime_tts.sampling import Sampling
+
 SAMPLE_RATE = 24_000
 
 
@@ -100,26 +102,20 @@ class TextIds:
 
 @dataclass(frozen=True, slots=True)
 class GenerationDefaults:
-    """Sampling the checkpoint recommends; temperature 0 is greedy.
+    """The sampling that the checkpoint recommends, and how long its utterances are.
 
     A `max_new_tokens` of N allows at most N - 1 frames: the last token never becomes one. End of
-    speech is never drawn before `min_frames` frames, whatever an utterance asks for.
+    speech is never drawn before `min_frames` frames.
     """
 
-    temperature: float = 0.9
-    top_k: int = 50
-    top_p: float = 1.0
-    repetition_penalty: float = 1.05
-    predictor_temperature: float = 0.9
-    predictor_top_k: int = 50
-    predictor_top_p: float = 1.0
+    sampling: Sampling = Sampling()
     max_new_tokens: int = 2048
-    min_frames: int = 0
+    min_frames: int = 2
 
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig:
-    """All of a checkpoint's configuration."""
+    """The whole configuration of a checkpoint."""
 
     variant: Variant
     size: str
@@ -129,7 +125,7 @@ class ModelConfig:
     text: TextIds
     generation: GenerationDefaults
     text_normalization: bool = False
-    """It misreads digits and abbreviations: a server is to spell them out."""
+    """Whether it misreads digits and abbreviations, so that a server is to spell them out."""
 
     @property
     def family(self) -> str:

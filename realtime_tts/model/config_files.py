@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from realtime_tts.errors import CheckpointError
+from realtime_tts.errors import CheckpointError, RequestError
 from realtime_tts.model.config import (
     SAMPLE_RATE,
     CodecConfig,
@@ -22,6 +22,7 @@ from realtime_tts.model.config import (
     TransformerConfig,
     Variant,
 )
+from realtime_tts.sampling import PredictorSampling, Sampling, checked
 
 _T = TypeVar("_T", int, float, str, bool)
 
@@ -202,19 +203,27 @@ def _generation(path: Path) -> GenerationDefaults:
     if not path.exists():
         return GenerationDefaults()
     section, base = Section.read(path), GenerationDefaults()
+    first, rest = base.sampling, base.sampling.predictor
     sample = section.get("do_sample", bool, True)
     sample_rest = section.get("subtalker_dosample", bool, True)
-    rest_temperature = section.get("subtalker_temperature", float, base.predictor_temperature)
-    return GenerationDefaults(
-        temperature=section.get("temperature", float, base.temperature) if sample else 0.0,
-        top_k=section.get("top_k", int, base.top_k),
-        top_p=section.get("top_p", float, base.top_p),
-        repetition_penalty=section.get("repetition_penalty", float, base.repetition_penalty),
-        predictor_temperature=rest_temperature if sample_rest else 0.0,
-        predictor_top_k=section.get("subtalker_top_k", int, base.predictor_top_k),
-        predictor_top_p=section.get("subtalker_top_p", float, base.predictor_top_p),
-        max_new_tokens=section.get("max_new_tokens", int, base.max_new_tokens),
+    temperature = section.get("temperature", float, first.temperature)
+    rest_temperature = section.get("subtalker_temperature", float, rest.temperature)
+    sampling = Sampling(
+        temperature=temperature if sample else 0.0,
+        top_k=section.get("top_k", int, first.top_k),
+        top_p=section.get("top_p", float, first.top_p),
+        repetition_penalty=section.get("repetition_penalty", float, first.repetition_penalty),
+        predictor=PredictorSampling(
+            temperature=rest_temperature if sample_rest else 0.0,
+            top_k=section.get("subtalker_top_k", int, rest.top_k),
+            top_p=section.get("subtalker_top_p", float, rest.top_p),
+        ),
     )
+    try:
+        checked(sampling)
+    except RequestError as error:
+        raise CheckpointError(f"{path}: {error}") from None
+    return GenerationDefaults(sampling, section.get("max_new_tokens", int, base.max_new_tokens))
 
 
 def _check_agreement(config: ModelConfig, folder: Path) -> None:

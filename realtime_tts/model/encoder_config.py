@@ -57,7 +57,10 @@ class SpeechEncoderConfig:
 
 
 def read_speaker_encoder(folder: Path) -> SpeakerEncoderConfig:
-    """From a Base checkpoint's config.json. Raises CheckpointError."""
+    """Read the speaker encoder's part of a Base checkpoint's config.json.
+
+    Raises CheckpointError.
+    """
     section = Section.read(folder / "config.json").section("speaker_encoder_config")
     if section.get("sample_rate", int, SAMPLE_RATE) != SAMPLE_RATE:
         section.expect("sample_rate", SAMPLE_RATE)
@@ -81,7 +84,10 @@ def read_speaker_encoder(folder: Path) -> SpeakerEncoderConfig:
 
 
 def read_speech_encoder(folder: Path) -> SpeechEncoderConfig:
-    """From speech_tokenizer/config.json of a checkpoint folder. Raises CheckpointError."""
+    """Read the speech encoder's part of a folder's speech_tokenizer/config.json.
+
+    Raises CheckpointError.
+    """
     root = Section.read(folder / "speech_tokenizer" / "config.json")
     root.expect("model_type", CODEC_TYPE)
     root.expect("input_sample_rate", SAMPLE_RATE)

@@ -20,10 +20,10 @@ from torch import Tensor
 from realtime_tts.model.fused import FusedPredictor
 from realtime_tts.model.paged_cache import PagedKVCache
 from realtime_tts.model.prompt_rows import PromptRows
-from realtime_tts.model.sampling import Sampling
 from realtime_tts.model.slot_sampling import DrawnRows, SlotSampling
 from realtime_tts.model.slot_store import SlotStore
 from realtime_tts.model.speech_model import Frame, SpeechModel
+from realtime_tts.sampling import Sampling
 
 RING = 32
 """Frames of a slot that may wait for the codec."""

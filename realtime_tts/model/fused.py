@@ -57,17 +57,21 @@ def pass_model(predictor: CodePredictor, programs: int) -> PassModel | None:
 
     The weights stay where they are, so the predictor's layers and this share them.
     """
-    products = [linear for layer in predictor.layers for linear in _products(layer)]
+    products = [linear for layer in predictor.layers for linear in layer.products]
     if any(linear.weight is None or linear.bias is not None for linear in products):
         return None
     layers = [
         PassLayer(
-            layer.input_norm.weight, _weight(layer.qkv), layer.head_norm.weight,
-            _weight(layer.attention_output), layer.output_norm.weight,
-            _weight(layer.mlp.gate_up), _weight(layer.mlp.down),
+            layer.input_norm.weight,
+            _weight(layer.qkv),
+            layer.head_norm.weight,
+            _weight(layer.attention_output),
+            layer.output_norm.weight,
+            _weight(layer.mlp.gate_up),
+            _weight(layer.mlp.down),
         )
         for layer in predictor.layers
-    ]  # fmt: skip
+    ]
     norm, (cos, sin) = predictor.norm, predictor.turns
     if any(head.weight is None or head.bias is not None for head in predictor.heads):
         return None
@@ -75,18 +79,14 @@ def pass_model(predictor: CodePredictor, programs: int) -> PassModel | None:
     return model if pass_fits(model, predictor.config.vocab) else None
 
 
-def _products(layer: DecoderLayer) -> tuple[Linear, ...]:
-    return layer.qkv, layer.attention_output, layer.mlp.gate_up, layer.mlp.down
-
-
 def _weight(linear: Linear) -> Tensor:
-    """Of a product that is not packed."""
+    """The weight [N, K] of a product that is not packed."""
     assert linear.weight is not None
     return linear.weight
 
 
 def _multiprocessors(device: torch.device) -> int:
-    """Of a GPU; 0 of anything else."""
+    """How many multiprocessors a GPU has; 0 for any other device."""
     if device.type != "cuda":
         return 0
     return torch.cuda.get_device_properties(device).multi_processor_count
@@ -127,7 +127,10 @@ class FusedPredictor:
     def codes(
         self, hidden: Tensor, first: Tensor, first_embedding: Tensor, choose: Choose
     ) -> tuple[Tensor, Tensor]:
-        """As `CodePredictor.codes`; `choose` is given logits in the model's own precision."""
+        """The other codes of a frame, as `CodePredictor.codes` gives them.
+
+        `choose` is given logits in the model's own precision.
+        """
         predictor, rows = self._predictor, len(hidden)
         # Positions 0 and 1 in one pass: keys and values are stored before anybody attends.
         x = predictor.project(torch.cat((hidden, first_embedding)))
@@ -139,7 +142,10 @@ class FusedPredictor:
         return predictor.collect(first, first_embedding, chosen)
 
     def _logits(self, x: Tensor, j: int, rows: int) -> Tensor:
-        """Of pass `j` [rows, vocab]; its inputs x, of two positions in pass 0, are used up."""
+        """Compute the logits of pass `j` [rows, vocab].
+
+        The pass uses up its inputs x, which in pass 0 are those of two positions.
+        """
         count = 2 if j == 0 else 1
         head = self._predictor.heads[j]
         if self._whole is not None and 2 * rows <= MOST_PASS_ROWS:

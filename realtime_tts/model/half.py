@@ -48,7 +48,7 @@ def half_product(x: Tensor, packed: Tensor, bias: Tensor | None) -> Tensor:
 
 @lru_cache(maxsize=1)
 def bias_is_optional() -> bool:
-    """Some versions of torch want one."""
+    """Whether this version of torch computes the product without a bias; some want one."""
     try:
         half_product(torch.zeros(1, 1), pack_half(torch.zeros(1, 1)), None)
     except (RuntimeError, TypeError):

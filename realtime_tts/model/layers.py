@@ -113,6 +113,11 @@ class DecoderLayer:
             take("mlp.down_proj", hidden, config.intermediate),
         )
 
+    @property
+    def products(self) -> tuple[Linear, ...]:
+        """The layer's matrix products, in the order in which they are computed."""
+        return self.qkv, self.attention_output, self.mlp.gate_up, self.mlp.down
+
     def project(self, x: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
         """Queries [M, heads, D] and keys with values [M, 2, kv_heads, D] of x [M, hidden].
 

@@ -61,10 +61,11 @@ class RandomWeights(Weights):
         return tensor if keep_dtype else tensor.to(self._dtype)
 
     def finish(self) -> None:
-        """Nothing is ever missing."""
+        """Do nothing: random weights lack no tensor."""
 
     def _fill(self, name: str, tensor: Tensor) -> None:
-        """Norms 1, biases 0, products that keep the size of what they are given."""
+        """Fill a tensor: norms with 1, biases with 0, products so that they keep the size of
+        their input."""
         if name.endswith(_ONES):
             tensor.fill_(1.0)
         elif name.endswith(_ZEROS):
@@ -75,7 +76,8 @@ class RandomWeights(Weights):
             tensor.normal_(0.0, _spread(name, tensor), generator=self._generator(name))
 
     def _generator(self, name: str) -> torch.Generator:
-        """One for each tensor: the order in which they are asked for does not matter."""
+        """Make a generator for each tensor, so that the order in which they are asked for does not
+        matter."""
         key = zlib.crc32(f"{self._seed}:{name}".encode())
         return torch.Generator(self._device).manual_seed(key)
 

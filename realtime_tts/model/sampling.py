@@ -15,43 +15,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from realtime_tts.errors import RequestError
 from realtime_tts.model.config import ModelConfig
 from realtime_tts.model.uniform import seed_key, uniforms
+from realtime_tts.sampling import PredictorSampling, Sampling
 
 _NEVER = float("-inf")
-
-
-@dataclass(frozen=True, slots=True)
-class Sampling:
-    """How the codes of one utterance are drawn.
-
-    Temperature 0 is greedy; top_k 0 and top_p 1 mean no limit. End of speech cannot be drawn
-    before `min_frames` frames. Raises RequestError for values that cannot work.
-    """
-
-    temperature: float = 0.9
-    top_k: int = 50
-    top_p: float = 1.0
-    repetition_penalty: float = 1.05
-    predictor_temperature: float = 0.9
-    predictor_top_k: int = 50
-    predictor_top_p: float = 1.0
-    min_frames: int = 2
-
-    def __post_init__(self) -> None:
-        for name in ("temperature", "predictor_temperature"):
-            _require(name, getattr(self, name), 0.0, 100.0)
-        for name in ("top_k", "predictor_top_k", "min_frames"):
-            _require(name, getattr(self, name), 0, 1 << 30)
-        for name in ("top_p", "predictor_top_p"):
-            _require(name, getattr(self, name), 1e-6, 1.0)
-        _require("repetition_penalty", self.repetition_penalty, 1e-3, 1e3)
-
-
-def _require(name: str, value: float, low: float, high: float) -> None:
-    if not low <= value <= high:  # false for NaN, too
-        raise RequestError(f"{name} must be between {low:g} and {high:g}, got {value}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +46,12 @@ class Limits:
 
     @classmethod
     def of(
-        cls, rows: Sequence[tuple[float, int, float]], vocab: int, device: torch.device
+        cls, rows: Sequence[Sampling | PredictorSampling], vocab: int, device: torch.device
     ) -> Limits:
-        """From (temperature, top_k, top_p) per row."""
-        temperatures, ks, ps = zip(*rows, strict=True)
-        ks = tuple(0 if t == 0 else min(k, vocab) for t, k in zip(temperatures, ks, strict=True))
-        ps = tuple(1.0 if t == 0 else p for t, p in zip(temperatures, ps, strict=True))
+        """From the settings of each row."""
+        temperatures = [row.temperature for row in rows]
+        ks = [0 if row.temperature == 0 else min(row.top_k, vocab) for row in rows]
+        ps = [1.0 if row.temperature == 0 else row.top_p for row in rows]
         greedy = [t == 0 for t in temperatures]
 
         def column(values: Sequence[float], dtype: torch.dtype = torch.float32) -> Tensor:
@@ -197,7 +165,7 @@ class SamplingState:
         scores = logits
         if rows.any_penalty:
             scores = penalised(logits, self._seen[rows.slots], rows.penalty)
-        scores = allowed(scores, self._no_code, self._eos, drawn < rows.min_frames)
+        scores = allowed(scores, self._no_code, self._eos, drawn < self._min_frames)
         if rows.talker.any_sampled or rows.predictor.any_sampled:
             rows.uniform = uniforms(rows.keys, drawn, self._codebooks).split(1, 1)
         codes = draw(scores, rows.talker, rows.uniform[0])
@@ -221,19 +189,10 @@ class SamplingState:
             order=tuple(slots),
             slots=torch.tensor(slots, dtype=torch.long, device=device),
             keys=torch.tensor([self._keys[slot] for slot in slots], device=device),
-            min_frames=torch.tensor(
-                [max(s.min_frames, self._min_frames) for s in chosen], device=device
-            ),
             penalty=torch.tensor([[s.repetition_penalty] for s in chosen], device=device),
             any_penalty=any(s.repetition_penalty != 1 for s in chosen),
-            talker=Limits.of(
-                [(s.temperature, s.top_k, s.top_p) for s in chosen], self._vocab, device
-            ),
-            predictor=Limits.of(
-                [(s.predictor_temperature, s.predictor_top_k, s.predictor_top_p) for s in chosen],
-                self._codes,
-                device,
-            ),
+            talker=Limits.of(chosen, self._vocab, device),
+            predictor=Limits.of([s.predictor for s in chosen], self._codes, device),
             uniform=torch.zeros(len(chosen), len(self._codebooks), device=device).split(1, 1),
         )
         return self._rows
@@ -246,7 +205,6 @@ class _Rows:
     order: tuple[int, ...]
     slots: Tensor
     keys: Tensor
-    min_frames: Tensor
     penalty: Tensor
     any_penalty: bool
     talker: Limits

@@ -19,7 +19,6 @@ from realtime_tts.kernels.sampling import MOST_CODES
 from realtime_tts.model.config import ModelConfig
 from realtime_tts.model.sampling import (
     Limits,
-    Sampling,
     allowed,
     draw,
     finite_rows,
@@ -27,25 +26,23 @@ from realtime_tts.model.sampling import (
     penalised,
 )
 from realtime_tts.model.uniform import seed_key, uniforms
+from realtime_tts.sampling import Sampling
 
 NARROW_K = 64
 """Largest top_k of the narrow program: the checkpoints recommend 50."""
 
-SETTINGS = 13
-"""Numbers that say how a slot draws: key, min_frames, then for talker and predictor greedy, last_k
+SETTINGS = 12
+"""Numbers that say how a slot draws: key, then for talker and predictor greedy, last_k
 and unlimited; then five float32: temperature and top_p of both, and the repetition penalty."""
 
-_INTEGERS = 8
+_INTEGERS = 7
 _CPU = torch.device("cpu")
 
 
 def is_wide(sampling: Sampling) -> bool:
     """Whether a row needs the wide program."""
-    pairs = (
-        (sampling.temperature, sampling.top_k, sampling.top_p),
-        (sampling.predictor_temperature, sampling.predictor_top_k, sampling.predictor_top_p),
-    )
-    return any(t > 0 and (k > NARROW_K or p < 1) for t, k, p in pairs)
+    both = sampling, sampling.predictor
+    return any(s.temperature > 0 and (s.top_k > NARROW_K or s.top_p < 1) for s in both)
 
 
 class SlotSampling:
@@ -69,24 +66,18 @@ class SlotSampling:
 
     def settings(self, rows: Sequence[tuple[Sampling, int]]) -> Tensor:
         """[n, SETTINGS] int64 on the host, of (sampling, seed) per row; float32 as their bits."""
-        given = [
-            (seed_key(seed), max(sampling.min_frames, self._min_frames), *self._numbers(sampling))
-            for sampling, seed in rows
-        ]
+        given = [(seed_key(seed), *self._numbers(sampling)) for sampling, seed in rows]
         return torch.tensor(given)
 
     def _make_numbers(self, sampling: Sampling) -> tuple[int, ...]:
-        """All of a row's settings but the first two."""
-        s = sampling
-        talker = Limits.of([(s.temperature, s.top_k, s.top_p)], self._vocab, _CPU)
-        predictor = Limits.of(
-            [(s.predictor_temperature, s.predictor_top_k, s.predictor_top_p)], self._codes, _CPU
-        )
+        """All of a row's settings but the key."""
+        talker = Limits.of([sampling], self._vocab, _CPU)
+        predictor = Limits.of([sampling.predictor], self._codes, _CPU)
         integers: list[Tensor] = []
         for limits in (talker, predictor):
             integers += [limits.greedy, limits.last_k[0], limits.unlimited[0]]
         floats = [talker.temperature, talker.top_p, predictor.temperature, predictor.top_p]
-        floats.append(torch.tensor([[s.repetition_penalty]]))
+        floats.append(torch.tensor([[sampling.repetition_penalty]]))
         bits = torch.cat(floats, 1).view(torch.int32)[0]
         return *(int(number) for number in integers), *bits.tolist()
 
@@ -116,7 +107,7 @@ class DrawnRows:
     def __init__(self, state: SlotSampling, slots: Tensor, wide: bool) -> None:
         self._state, self._slots = state, slots
         settings = state._settings.index_select(0, slots)
-        key, self._min_frames, *limits = settings[:, :_INTEGERS].unbind(1)
+        key, *limits = settings[:, :_INTEGERS].unbind(1)
         floats = settings[:, _INTEGERS:].int().view(torch.float32).split(1, 1)
         self._fused = state.fused and not wide
         self._talker = self._limits(limits[:3], floats[:2], state._vocab, wide)
@@ -131,7 +122,7 @@ class DrawnRows:
         NaN or Inf."""
         state, slots = self._state, self._slots
         scores = penalised(logits, state._seen.index_select(0, slots), self._penalty)
-        scores = allowed(scores, state._no_code, state._eos, self.frames < self._min_frames)
+        scores = allowed(scores, state._no_code, state._eos, self.frames < state._min_frames)
         codes = self._draw(scores, self._talker, 0)
         state._seen.index_put_((slots, codes), state._true)
         state.drawn.index_copy_(0, slots, self.frames + 1)

@@ -36,18 +36,26 @@ class SpeechEncoder:
             for index in range(config.layers)
         ]
         self._downsample = _Conv(
-            weights, "encoder.downsample", (config.hidden, config.hidden), 4, stride=2,
-            bias=False, edge="replicate",
-        )  # fmt: skip
+            weights,
+            "encoder.downsample",
+            (config.hidden, config.hidden),
+            4,
+            stride=2,
+            bias=False,
+            edge="replicate",
+        )
         name = "encoder.quantizer"
         first, rest = 1, config.quantizers - 1
         self._first = _Quantizer(
             config, weights, f"{name}.semantic_residual_vector_quantizer", first, first
         )
         self._rest = _Quantizer(
-            config, weights, f"{name}.acoustic_residual_vector_quantizer", rest,
+            config,
+            weights,
+            f"{name}.acoustic_residual_vector_quantizer",
+            rest,
             config.codebooks - 1,
-        )  # fmt: skip
+        )
 
     @torch.inference_mode()
     def encode(self, samples: Tensor) -> Tensor:

@@ -17,10 +17,11 @@ from realtime_tts.model.codec_state import CodecState
 from realtime_tts.model.config import ModelConfig
 from realtime_tts.model.config_files import read_config
 from realtime_tts.model.prompt import PromptBuilder
-from realtime_tts.model.sampling import Sampling, SamplingState, finite_rows
+from realtime_tts.model.sampling import SamplingState, finite_rows
 from realtime_tts.model.state import KVCache
 from realtime_tts.model.talker import Talker
 from realtime_tts.model.weights import Weights
+from realtime_tts.sampling import Sampling
 
 FirstCodes = Callable[[Tensor], tuple[Tensor, Tensor]]
 """From first-code logits [B, vocab] to codes [B] and which rows [B] had NaN or Inf."""
@@ -92,16 +93,7 @@ class SpeechModel:
     @property
     def default_sampling(self) -> Sampling:
         """What the checkpoint's generation_config.json recommends."""
-        given = self.config.generation
-        return Sampling(
-            temperature=given.temperature,
-            top_k=given.top_k,
-            top_p=given.top_p,
-            repetition_penalty=given.repetition_penalty,
-            predictor_temperature=given.predictor_temperature,
-            predictor_top_k=given.predictor_top_k,
-            predictor_top_p=given.predictor_top_p,
-        )
+        return self.config.generation.sampling
 
     @property
     def max_frames(self) -> int:

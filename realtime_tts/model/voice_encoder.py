@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil
 from pathlib import Path
 from typing import Self
 
@@ -9,11 +10,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from realtime_tts.errors import CheckpointError, VoiceError
+from realtime_tts.errors import CheckpointError, ConfigError, VoiceError
 from realtime_tts.model.config import SAMPLE_RATE, Variant
 from realtime_tts.model.config_files import read_config
 from realtime_tts.model.encoder_config import read_speaker_encoder, read_speech_encoder
-from realtime_tts.model.resampling import resampled
 from realtime_tts.model.speaker_encoder import SpeakerEncoder
 from realtime_tts.model.speech_encoder import SpeechEncoder
 from realtime_tts.model.voice import Voice
@@ -80,7 +80,7 @@ class VoiceEncoder:
 
         With a transcript, what the recording says word for word, the voice gets its codes, of the
         recording and `silence` seconds behind it; the embedding is of the recording alone. Other
-        rates than 24 kHz are resampled (`resampling.py`). Raises VoiceError for a recording that
+        rates than 24 kHz are resampled (`resampled`). Raises VoiceError for a recording that
         no voice can be made of.
         """
         _check(samples, sample_rate, silence)
@@ -120,3 +120,24 @@ def _check(samples: NDArray[np.float32], rate: int, silence: float) -> None:
         raise VoiceError("the recording is silent")
     if not 0 <= silence <= 5:
         raise VoiceError(f"0 to 5 seconds of silence can be appended, got {silence}")
+
+
+def resampled(samples: NDArray[np.float32], rate: int) -> NDArray[np.float32]:
+    """samples [n] at `rate` Hz -> [ceil(n * 24,000 / rate)] at 24 kHz.
+
+    soxr's HQ filter is called as `librosa.resample`, which the official package uses, calls it.
+
+    Raises ConfigError if soxr, which only this needs, is not installed.
+    """
+    if rate == SAMPLE_RATE:
+        return samples
+    try:
+        import soxr
+    except ImportError:
+        raise ConfigError(
+            f"a recording at {rate} Hz has to be resampled, which needs soxr: "
+            'pip install "realtime-tts-server[server]"'
+        ) from None
+    length = ceil(len(samples) * SAMPLE_RATE / rate)
+    found: NDArray[np.float32] = soxr.resample(samples, rate, SAMPLE_RATE, quality="HQ")[:length]
+    return np.pad(found, (0, length - len(found)))

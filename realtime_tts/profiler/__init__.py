@@ -1,5 +1,5 @@
 """One frame's stages against what the machine could do: bytes over bandwidth, FLOPs over rate.
 
-`floors` is arithmetic on dimensions, `machine` measures copies and matrix products, `stages` times
-the engine, `report` puts them side by side.
+`roofline` is arithmetic on dimensions, `machine` measures copies and matrix products, `stages`
+times the engine, `report` puts them side by side.
 """

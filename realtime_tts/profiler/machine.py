@@ -16,7 +16,9 @@ _CPU_CACHE = Path("/sys/devices/system/cpu/cpu0/cache")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """`bytes_per_second`: the better of a copy, read and written, and a read; a processor that
+    """What the machine could do at best.
+
+    `bytes_per_second`: the better of a copy, read and written, and a read; a processor that
     fetches what it is about to overwrite copies slower than it reads. `flops_per_second` by
     precision. `cache_bytes`: the last cache; 0 where unknown."""
 

@@ -1,18 +1,20 @@
-"""Stage times beside their floors: figures, a table, JSON."""
+"""Stage times beside what the roofline allows: figures, a table, JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
 
 from realtime_tts.model import SpeechModel
+from realtime_tts.model.codec import CodecDecoder
 from realtime_tts.model.config import ModelConfig
+from realtime_tts.model.layers import DecoderLayer
 from realtime_tts.model.linear import Linear
-from realtime_tts.profiler.floors import Work, codec_work, predictor_work, talker_work
 from realtime_tts.profiler.machine import Limits
+from realtime_tts.profiler.roofline import Work, codec_work, predictor_work, talker_work
 from realtime_tts.profiler.stages import CODEC, HOST, PREDICTOR, TALKER, StageTimes
 
 FRAME_MS = 80.0
@@ -20,33 +22,38 @@ FRAME_MS = 80.0
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One stage at one number of rows. `times_floor`: how often the floor fits into it; None for
-    the host, which has none."""
+    """One stage at one number of rows, beside its roofline: the least time that it could take.
+
+    `times_roofline`: how often that fits into the time it took; None for the host, which has none.
+    """
 
     name: str
     ms: float
-    floor_ms: float | None
-    times_floor: float | None
+    roofline_ms: float | None
+    times_roofline: float | None
     megabytes: float
     gigaflops: float
 
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """One number of rows. `real_time`: seconds of speech per second, all rows together, if steps
-    followed one another without pause."""
+    """The stages of a step with so many rows.
+
+    `real_time`: seconds of speech per second, all rows together, if steps followed one another
+    without pause.
+    """
 
     rows: int
     context: int
     step_ms: float
-    floor_ms: float
+    roofline_ms: float
     real_time: float
     stages: tuple[Stage, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """Everything that was measured, and on what."""
+    """Everything that was measured, with the machine and the model."""
 
     model: str
     random_weights: bool
@@ -58,7 +65,7 @@ class Profile:
     buckets: tuple[Bucket, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain types, for JSON."""
+        """Give the profile in plain types, for JSON."""
         return asdict(self)
 
 
@@ -72,33 +79,32 @@ class Widths:
 
     @classmethod
     def of(cls, model: SpeechModel) -> Widths:
-        """As they are in memory now."""
-        item = model.talker.dtype.itemsize
+        """The widths of a model's weights as they lie in memory now.
+
+        The codec of a GPU has its weights in the codec's own precision, and never packs them.
+        """
+        item, codec = model.talker.dtype.itemsize, model.slot_codec
         return cls(
-            talker=_narrowest(model.talker, item),
-            predictor=_narrowest(model.predictor, item),
-            codec=_narrowest(model.slot_codec, model.slot_codec_dtype.itemsize),
+            talker=_narrowest(_of_layers(model.talker.layers), item),
+            predictor=_narrowest(_of_layers(model.predictor.layers), item),
+            codec=_narrowest(
+                codec.products if isinstance(codec, CodecDecoder) else (),
+                model.slot_codec_dtype.itemsize,
+            ),
         )
 
 
 def name_of(dtype: torch.dtype) -> str:
-    """Without the module."""
+    """Name a precision without its module: `bfloat16`."""
     return str(dtype).removeprefix("torch.")
 
 
-def _narrowest(part: object, otherwise: int) -> int:
-    return min((each.itemsize for each in _linears(part)), default=otherwise)
+def _narrowest(products: Iterable[Linear], otherwise: int) -> int:
+    return min((each.itemsize for each in products), default=otherwise)
 
 
-def _linears(part: object) -> Iterator[Linear]:
-    """Every matrix product of a part of the model."""
-    if isinstance(part, Linear):
-        yield part
-    elif isinstance(part, (list, tuple)):
-        for each in part:
-            yield from _linears(each)
-    elif type(part).__module__.startswith("realtime_tts.model."):
-        yield from _linears(list(getattr(part, "__dict__", {}).values()))
+def _of_layers(layers: Iterable[DecoderLayer]) -> Iterator[Linear]:
+    return (product for layer in layers for product in layer.products)
 
 
 def bucket(
@@ -122,25 +128,25 @@ def bucket(
     )
     stages = [_stage(name, times.stages[name], work, at, limits) for name, work, at in works]
     stages.append(Stage(HOST, _ms(times.host), None, None, 0.0, 0.0))
-    floor = sum(stage.floor_ms or 0.0 for stage in stages)
+    least = sum(stage.roofline_ms or 0.0 for stage in stages)
     speech = rows * FRAME_MS / (times.step * 1000)
-    return Bucket(rows, context, _ms(times.step), round(floor, 4), round(speech, 2), tuple(stages))
+    return Bucket(rows, context, _ms(times.step), round(least, 4), round(speech, 2), tuple(stages))
 
 
 def lines(profile: Profile) -> list[str]:
-    """A table for people, in Markdown."""
+    """Write the profile as a table for people, in Markdown."""
     limits = profile.limits
     rates = ", ".join(f"{name} {rate / 1e12:.3g}" for name, rate in limits.flops_per_second.items())
     noise = "RANDOM WEIGHTS: " if profile.random_weights else ""
     names = [stage.name for stage in profile.buckets[0].stages]
-    head = ["rows", *(f"{name} ms" for name in names), "step ms", "floor ms", "x real time"]
+    head = ["rows", *(f"{name} ms" for name in names), "step ms", "roofline ms", "x real time"]
     machine = profile.machine
     return [
         f"{noise}{profile.model}, {profile.dtype}, codec {profile.codec_dtype}, "
         f"on {limits.device}: {machine['gpu'] or machine['cpu']}; torch {machine['torch']}",
         f"memory {limits.bytes_per_second / 1e9:.4g} GB/s; matrix products, TFLOP/s: "
         f"{rates}; cache {limits.cache_bytes / 1e6:.0f} MB",
-        f"{profile.buckets[0].context} positions in every row; in brackets: times the floor",
+        f"{profile.buckets[0].context} positions in every row; in brackets: times the roofline",
         "",
         "| " + " | ".join(head) + " |",
         "|" + " ---: |" * len(head),
@@ -150,23 +156,23 @@ def lines(profile: Profile) -> list[str]:
 
 def _row(each: Bucket) -> str:
     cells = [str(each.rows), *(_cell(stage) for stage in each.stages), f"{each.step_ms:.2f}"]
-    cells += [f"{each.floor_ms:.3g}", f"{each.real_time:.1f}"]
+    cells += [f"{each.roofline_ms:.3g}", f"{each.real_time:.1f}"]
     return "| " + " | ".join(cells) + " |"
 
 
 def _cell(stage: Stage) -> str:
-    if stage.times_floor is None:
+    if stage.times_roofline is None:
         return f"{stage.ms:.2f}"
-    return f"{stage.ms:.2f} ({stage.times_floor:.1f}x)"
+    return f"{stage.ms:.2f} ({stage.times_roofline:.1f}x)"
 
 
 def _stage(name: str, seconds: float, work: Work, precision: str, limits: Limits) -> Stage:
-    floor = work.seconds(limits.bytes_per_second, limits.flops_per_second[precision])
+    least = work.seconds(limits.bytes_per_second, limits.flops_per_second[precision])
     return Stage(
         name=name,
         ms=_ms(seconds),
-        floor_ms=round(floor * 1000, 4),
-        times_floor=round(seconds / floor, 2),
+        roofline_ms=round(least * 1000, 4),
+        times_roofline=round(seconds / least, 2),
         megabytes=round((work.weight_bytes + work.state_bytes) / 1e6, 3),
         gigaflops=round(work.flops / 1e9, 3),
     )

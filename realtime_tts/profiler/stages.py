@@ -69,7 +69,7 @@ def frames_needed(repeat: int) -> int:
 
 
 class _Bench:
-    """`rows` utterances with a long text, one frame each per step."""
+    """An engine with `rows` utterances of a long text, each of which makes one frame a step."""
 
     def __init__(self, engine: ModelEngine, rows: int, context: int) -> None:
         self._engine, self._frame = engine, 0
@@ -95,7 +95,7 @@ class _Bench:
 
 
 def _text(engine: ModelEngine, count: int) -> list[int]:
-    """So much text that nobody can have spoken it within the run."""
+    """A text so long that nobody can have spoken it within the run."""
     sample = engine.sample_ids
     return [sample[index % len(sample)] for index in range(count)]
 
@@ -124,7 +124,7 @@ def _clock(engine: ModelEngine) -> contextlib.AbstractContextManager[dict[str, f
 
 @contextlib.contextmanager
 def _program_clock(engine: CapturedEngine) -> Iterator[dict[str, float]]:
-    """As `_module_clock`, for an engine whose talker and predictor are one program.
+    """Time the stages of an engine whose talker and predictor are one program, for a block.
 
     The talker's part of it is a program of its own here, run once more after each frame; what the
     frame took beyond that is the predictor's. `_AGAIN` is the time for that.
@@ -159,7 +159,7 @@ def _talk(step: FrameStep, rows: int) -> None:
 
 @contextlib.contextmanager
 def _module_clock(model: SpeechModel) -> Iterator[dict[str, float]]:
-    """While the block lasts, the time spent in each stage is added up in what this yields.
+    """Time the stages of an engine of plain modules, for a block; what this yields is added up to.
 
     Each stage is waited for, which costs some speed where the device works on its own.
     """

@@ -11,39 +11,31 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
-from msgspec.structs import asdict, replace
 
-from realtime_tts.protocol.settings import (
-    AudioSettings,
-    BitRate,
-    Layout,
-    LeadMs,
-    Limits,
-    Name,
-    PacketMs,
-    RepetitionPenalty,
-    SampleRate,
-    Seed,
-    SessionSettings,
-    Temperature,
-    TextFilter,
-    TextNormalization,
-    TopK,
-    TopP,
-    WordTimes,
-)
+from realtime_tts.audio.formats import ENGINE_RATE, AudioFormat
+from realtime_tts.protocol.changes import changed, changes_of
+from realtime_tts.protocol.settings import Limits, SessionSettings
 
 SUBPROTOCOL = "realtime-tts.v1"
 KEY_SUBPROTOCOL_PREFIX = "realtime-tts.key."
 """A browser cannot set headers: it offers `realtime-tts.key.<API key>` beside SUBPROTOCOL."""
 
-SAMPLE_RATE = 24_000
-ENCODING = "pcm_s16le"
-PACKET_BYTES = 4_096
+SAMPLE_RATE = ENGINE_RATE
+"""Positions in a turn's audio count samples of this rate, whatever its format."""
 
-TurnId = Annotated[str, Meta(pattern=r"\A[!-~]{1,64}\Z")]
-Milliseconds = Annotated[float, Meta(ge=0, le=1e12)]
-SampleCount = Annotated[int, Meta(ge=0, le=2**53)]
+TurnId = Annotated[
+    str,
+    Meta(
+        pattern=r"\A[!-~]{1,64}\Z",
+        description="1 to 64 printable ASCII characters without space",
+    ),
+]
+Milliseconds = Annotated[
+    float, Meta(ge=0, le=1e12, description="a number of milliseconds, 0 or more")
+]
+SampleCount = Annotated[
+    int, Meta(ge=0, le=2**53, description="a whole number of samples, 0 or more")
+]
 
 TurnReason = Literal[
     "complete",
@@ -77,68 +69,24 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag
 # Client -> server ---------------------------------------------------------------------------
 
 
-class PredictorStart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The part of `session.start` that changes the code predictor's sampling."""
-
-    temperature: Temperature | None = None
-    top_k: TopK | None = None
-    top_p: TopP | None = None
+_SettingsChanges: Any = changes_of(SessionSettings, Message)
 
 
-class SamplingStart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The part of `session.start` that changes the talker's sampling."""
+class SessionStart(
+    _SettingsChanges,  # type: ignore[misc]  # made above, where the type checker cannot see it
+    Message,
+    frozen=True,
+    kw_only=True,
+    tag="session.start",
+):
+    """Change settings for later turns: what is left out stays, null resets. Answered by Ready.
 
-    temperature: Temperature | None = None
-    top_k: TopK | None = None
-    top_p: TopP | None = None
-    repetition_penalty: RepetitionPenalty | None = None
-    predictor: PredictorStart | None = None
+    Its fields are those of SessionSettings, as `changes_of` makes them.
+    """
 
-
-class AudioStart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The part of `session.start` that asks for an audio format: all of it, for a format is one
-    thing. What is left out is left to the encoding, and the encoding is then pcm_s16le."""
-
-    encoding: Name | None = None
-    sample_rate: SampleRate | None = None
-    container: Name | None = None
-    bit_rate: BitRate | None = None
-    packet_ms: PacketMs | None = None
-
-
-class SessionStart(Message, frozen=True, kw_only=True, tag="session.start"):
-    """Change settings for later turns; what is left out, or null, stays. Answered by Ready."""
-
-    model: Name | None = None
-    voice: Name | None = None
-    language: Name | None = None
-    instructions: str | None = None
-    seed: Seed | None = None
-    sampling: SamplingStart | None = None
-    text_filter: TextFilter | None = None
-    text_normalization: TextNormalization | None = None
-    lexicon: dict[str, str] | None = None
-    """Takes the place of the whole lexicon; an empty one ends it."""
-    layout: Layout | None = None
-    word_times: WordTimes | None = None
-    lead_ms: LeadMs | None = None
-    audio: AudioStart | None = None
-
-    def applied_to(self, settings: SessionSettings) -> SessionSettings:
-        """`settings` with what this message gives; `audio` as it was, for another to fill in."""
-        changes = _given(self)
-        changes.pop("audio", None)
-        if self.sampling is not None:
-            sampling = _given(self.sampling)
-            if self.sampling.predictor is not None:
-                predictor = settings.sampling.predictor
-                sampling["predictor"] = replace(predictor, **_given(self.sampling.predictor))
-            changes["sampling"] = replace(settings.sampling, **sampling)
-        return replace(settings, **changes)
-
-
-def _given(start: msgspec.Struct) -> dict[str, Any]:
-    return {name: value for name, value in asdict(start).items() if value is not None}
+    def applied_to(self, settings: SessionSettings, defaults: SessionSettings) -> SessionSettings:
+        """`settings` with these changes. Raises RequestError for a format that there is not."""
+        return changed(settings, self, defaults)
 
 
 class Text(Message, frozen=True, kw_only=True, tag="text"):
@@ -211,7 +159,7 @@ class TurnStarted(Message, frozen=True, kw_only=True, tag="turn.started"):
 
     turn_id: str
     layout: str
-    audio: AudioSettings | None = None
+    audio: AudioFormat | None = None
     """Its format; left out where it is the default."""
 
 

@@ -26,15 +26,14 @@ from typing import Any, TypeVar
 import msgspec
 
 from realtime_tts.errors import RealtimeTTSError
+from realtime_tts.protocol.changes import nested
+from realtime_tts.protocol.expected import EXPECTED
 from realtime_tts.protocol.messages import (
     CLIENT_MESSAGES,
     SERVER_MESSAGES,
-    AudioStart,
     ClientMessage,
     Message,
     Played,
-    PredictorStart,
-    SamplingStart,
     ServerMessage,
 )
 
@@ -44,44 +43,6 @@ MAX_LEVELS = 64
 """Of objects and arrays inside of one another: no message needs more than a few. The JSON decoder
 takes hundreds, with which code that calls itself for every level reaches Python's limit."""
 
-EXPECTED = {
-    "type": "a string",
-    "text": "a string",
-    "turn_id": "1 to 64 printable ASCII characters without space",
-    "end": "true or false",
-    "played_ms": "a number of milliseconds, 0 or more",
-    "played_samples": "a whole number of samples, 0 or more",
-    "model": "a string of 1 to 128 characters",
-    "voice": "a string of 1 to 128 characters",
-    "language": "a string of 1 to 128 characters",
-    "instructions": "a string",
-    "seed": "a whole number from 0 to 9223372036854775807",
-    "sampling": "an object",
-    "predictor": "an object",
-    "temperature": "a number from 0 to 2",
-    "top_k": "a whole number from 0 to 1000000",
-    "top_p": "a number above 0, at most 1",
-    "repetition_penalty": "a number from 0.5 to 2",
-    "text_filter": '"on" or "off"',
-    "text_normalization": '"auto", "on" or "off"',
-    "lexicon": "an object of strings",
-    "layout": '"auto", "streaming" or "full_text"',
-    "word_times": '"on" or "off"',
-    "lead_ms": "a whole number from 200 to 3600000",
-    "audio": "an object",
-    "encoding": "a string of 1 to 128 characters",
-    "sample_rate": "a whole number of hertz",
-    "container": "a string of 1 to 128 characters",
-    "bit_rate": "a whole number of bits per second",
-    "packet_ms": "a whole number of milliseconds",
-}
-"""What each client field takes, in words; what is checked are the types in messages.py."""
-
-_NESTED: dict[str, type[msgspec.Struct]] = {
-    "sampling": SamplingStart,
-    "predictor": PredictorStart,
-    "audio": AudioStart,
-}
 _IGNORED_NAMED = 4  # of one message: a peer must not make us write more than it did
 _SHOWN_CHARS = 40
 _TOO_DEEP = f"nested too deeply: at most {MAX_LEVELS} levels are taken"
@@ -303,8 +264,8 @@ def _unknown_fields(
             continue
         if name not in known:
             yield describe_unknown(name, path or str(fields["type"]), known)
-        elif isinstance(value, dict) and name in _NESTED:
-            yield from _unknown_fields(value, _NESTED[name], name)
+        elif isinstance(value, dict) and name in nested(struct):
+            yield from _unknown_fields(value, nested(struct)[name], name)
 
 
 def _scrub(value: Any) -> Any:

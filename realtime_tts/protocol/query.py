@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
-from realtime_tts.protocol.messages import (
-    AudioStart,
-    PredictorStart,
-    SamplingStart,
-    SessionStart,
-)
+import msgspec
+
+from realtime_tts.protocol.changes import nested
+from realtime_tts.protocol.expected import NUMBERS
+from realtime_tts.protocol.messages import SessionStart
 from realtime_tts.protocol.parsing import (
     BadJson,
     BadMessage,
@@ -21,23 +21,23 @@ from realtime_tts.protocol.parsing import (
     load_json,
 )
 
-_OBJECTS = ("sampling", "audio", "lexicon")
+_NOT_FLAT = "lexicon"
 
-QUERY_FIELDS: dict[str, tuple[str, ...]] = {
-    **{name: (name,) for name in SessionStart.__struct_fields__ if name not in _OBJECTS},
-    **{name: ("sampling", name) for name in SamplingStart.__struct_fields__ if name != "predictor"},
-    **{
-        f"predictor_{name}": ("sampling", "predictor", name)
-        for name in PredictorStart.__struct_fields__
-    },
-    **{name: ("audio", name) for name in AudioStart.__struct_fields__},
-}
+
+def _flat(
+    struct: type[msgspec.Struct], path: tuple[str, ...] = ()
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    inner = nested(struct)
+    prefix = "predictor_" if path[-1:] == ("predictor",) else ""
+    for name in struct.__struct_fields__:
+        if name in inner:
+            yield from _flat(inner[name], (*path, name))
+        elif name != _NOT_FLAT:
+            yield prefix + name, (*path, name)
+
+
+QUERY_FIELDS = dict(_flat(SessionStart))
 """Query parameter -> where its value goes in `session.start`."""
-
-_NUMBERS = {
-    "seed", "temperature", "top_k", "top_p", "repetition_penalty", "lead_ms",
-    "sample_rate", "bit_rate", "packet_ms",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def _put(fields: dict[str, Any], name: str, value: str) -> None:
         fields = fields.setdefault(parent, {})
     if last in fields:
         raise BadSettings(f"query: `{name}` is given twice", name)
-    fields[last] = _number(value) if last in _NUMBERS else value
+    fields[last] = _number(value) if last in NUMBERS else value
 
 
 def _number(value: str) -> Any:

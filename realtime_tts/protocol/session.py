@@ -12,11 +12,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
-from msgspec.structs import replace
-
 from realtime_tts.errors import RealtimeTTSError
 from realtime_tts.protocol import messages as m
-from realtime_tts.protocol.agreed_audio import AgreedAudio, only_pcm
 from realtime_tts.protocol.effects import (
     Close,
     Effect,
@@ -57,9 +54,9 @@ class Phase(Enum):
 class Session:
     """One turn on the air, later ones queued with their text, `turn.done` once for each.
 
-    `defaults` are the server's effective settings. `check` raises a RealtimeTTSError for settings
-    that the checkpoint cannot do, `agree` for an audio format that there is not. Call `begin`
-    first. Nothing a client sends makes it raise.
+    `defaults` are the settings of a session that asks for nothing. `check` raises a
+    RealtimeTTSError for settings that this server cannot do. Call `begin` first. Nothing a client
+    sends makes it raise.
     """
 
     def __init__(
@@ -68,15 +65,13 @@ class Session:
         defaults: SessionSettings | None = None,
         limits: Limits | None = None,
         check: Callable[[SessionSettings], None] | None = None,
-        agree: Callable[[m.AudioStart], AgreedAudio] = only_pcm,
     ) -> None:
         self.info = info
         self.limits = limits or Limits()
         self.phase = Phase.OPEN
         self._check = check
-        self._agree = agree
-        self._packet_bytes: int | None = m.PACKET_BYTES
-        self._turns = Turns(self.limits, defaults or SessionSettings())
+        self._defaults = defaults or SessionSettings()
+        self._turns = Turns(self.limits, self._defaults)
         self._intake = Intake(self.limits)
         self._warned: set[str] = set()
         self._close = Close(m.CloseCode.DONE, "done")
@@ -237,16 +232,11 @@ class Session:
         return self._turns.end_all_input()
 
     def _apply(self, start: m.SessionStart) -> None:
-        settings = start.applied_to(self.settings)
-        packet_bytes = self._packet_bytes
-        if start.audio is not None:
-            agreed = self._agree(start.audio)
-            settings = replace(settings, audio=agreed.settings)
-            packet_bytes = agreed.packet_bytes
+        settings = start.applied_to(self.settings, self._defaults)
         self.limits.check(settings)
         if self._check is not None:
             self._check(settings)
-        self._turns.settings, self._packet_bytes = settings, packet_bytes
+        self._turns.settings = settings
 
     def _ready(self) -> m.Ready:
         info = self.info
@@ -260,7 +250,7 @@ class Session:
             settings=self.settings,
             sample_rate=self.settings.audio.sample_rate,
             encoding=self.settings.audio.encoding,
-            packet_bytes=self._packet_bytes,
+            packet_bytes=self.settings.audio.packet_bytes,
             limits=self.limits,
             models=info.models,
         )

@@ -1,8 +1,9 @@
 """What a session can set, what a server allows, and how the two meet.
 
-`SessionSettings` is the whole truth about a session, always complete. `SessionStart` (in
-messages.py) and the query string are partial: what they leave out stays as it was. Whether the
-loaded checkpoint can do what is asked (voices, languages, instructions) is for others to check.
+`SessionSettings` is the one definition of a session's options, and always complete. What changes
+them is derived from it: `SessionStart` (messages.py, by changes.py) and the query (query.py).
+Whether the loaded checkpoint can do what is asked (voices, languages, instructions) is for others
+to check.
 """
 
 from __future__ import annotations
@@ -12,54 +13,13 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.errors import RequestError
+from realtime_tts.sampling import Sampling
 
-Temperature = Annotated[float, Meta(ge=0, le=2)]
-TopK = Annotated[int, Meta(ge=0, le=1_000_000)]
-TopP = Annotated[float, Meta(gt=0, le=1)]
-RepetitionPenalty = Annotated[float, Meta(ge=0.5, le=2)]
 Seed = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Name = Annotated[str, Meta(min_length=1, max_length=128)]
 LeadMs = Annotated[int, Meta(ge=200, le=3_600_000)]
-SampleRate = Annotated[int, Meta(ge=1, le=1_000_000)]
-BitRate = Annotated[int, Meta(ge=1, le=10_000_000)]
-PacketMs = Annotated[int, Meta(ge=1, le=60_000)]
-TextFilter = Literal["on", "off"]
-TextNormalization = Literal["auto", "on", "off"]
-Layout = Literal["auto", "streaming", "full_text"]
-WordTimes = Literal["on", "off"]
-
-
-class PredictorSampling(msgspec.Struct, frozen=True, kw_only=True):
-    """How the code predictor draws codes 2 to 16. top_k 0 and top_p 1 mean no limit."""
-
-    temperature: Temperature = 0.9
-    top_k: TopK = 50
-    top_p: TopP = 1.0
-
-
-class Sampling(msgspec.Struct, frozen=True, kw_only=True):
-    """How the talker draws the first code. temperature 0 is greedy."""
-
-    temperature: Temperature = 0.9
-    top_k: TopK = 50
-    top_p: TopP = 1.0
-    repetition_penalty: RepetitionPenalty = 1.05
-    predictor: PredictorSampling = PredictorSampling()
-
-
-class AudioSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The format of a session's audio, complete: as the audio layer has checked and filled it in.
-
-    `bit_rate` None: the encoding has none. `packet_ms` None: packets of PACKET_BYTES for the
-    engine's own format, which is the default; as the encoder makes them in a container.
-    """
-
-    encoding: Name = "pcm_s16le"
-    sample_rate: SampleRate = 24_000
-    container: Name = "raw"
-    bit_rate: BitRate | None = None
-    packet_ms: PacketMs | None = None
 
 
 class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,13 +38,13 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
     instructions: str | None = None
     seed: Seed | None = None
     sampling: Sampling = Sampling()
-    text_filter: TextFilter = "on"
-    text_normalization: TextNormalization = "auto"
+    text_filter: Literal["on", "off"] = "on"
+    text_normalization: Literal["auto", "on", "off"] = "auto"
     lexicon: dict[str, str] = {}
-    layout: Layout = "auto"
-    word_times: WordTimes = "off"
+    layout: Literal["auto", "streaming", "full_text"] = "auto"
+    word_times: Literal["on", "off"] = "off"
     lead_ms: LeadMs = 3_000
-    audio: AudioSettings = AudioSettings()
+    audio: AudioFormat = AudioFormat()
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):

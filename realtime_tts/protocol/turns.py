@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from realtime_tts.audio.formats import ENGINE_FORMAT
 from realtime_tts.protocol import messages as m
 from realtime_tts.protocol.effects import (
     Effect,
@@ -18,7 +19,7 @@ from realtime_tts.protocol.effects import (
     TurnStats,
 )
 from realtime_tts.protocol.roster import Roster
-from realtime_tts.protocol.settings import AudioSettings, Limits, SessionSettings
+from realtime_tts.protocol.settings import Limits, SessionSettings
 from realtime_tts.protocol.turn import Event, State, Turn
 
 
@@ -101,7 +102,7 @@ class Turns:
         if turn is None or turn.id != turn_id or turn.state is State.STOPPING:
             return []
         audio = turn.settings.audio
-        told = None if audio == AudioSettings() else audio
+        told = None if audio == ENGINE_FORMAT else audio
         return [Send(m.TurnStarted(turn_id=turn_id, layout=layout, audio=told))]
 
     def left_air(

@@ -40,7 +40,6 @@ from realtime_tts.protocol.parsing import encode
 from realtime_tts.protocol.session import Session
 from realtime_tts.server.deadline import Alarm
 from realtime_tts.server.engine_host import EngineHost
-from realtime_tts.server.formats import format_of
 from realtime_tts.server.reporter import SessionReporter
 from realtime_tts.server.socket import ServedSocket
 from realtime_tts.server.speech import Delivery, Done, Sound, Speech
@@ -184,7 +183,7 @@ class Connection(ServedSocket):
             f"{self.name}-{self._turns}",
             settings,
             self._engine,
-            Delivery(partial(packets_in, format_of(settings.audio))),
+            Delivery(partial(packets_in, settings.audio)),
             self._max_outbox_bytes,
             contained=self.contained,
             on_output=self._on_output,

@@ -13,27 +13,25 @@ from collections.abc import Callable, Mapping
 from realtime_tts.engine.check import check_spec
 from realtime_tts.engine.interface import EngineInfo, UtteranceSpec
 from realtime_tts.engine.link import Cancel, Command, EngineLink, Event
-from realtime_tts.engine.models import Models
 from realtime_tts.errors import EngineError, RealtimeTTSError
 from realtime_tts.logs import event as log_event
 from realtime_tts.metrics import Metrics
 from realtime_tts.server.time_slices import TimeSlices
-from realtime_tts.text.pace import Paces
+from realtime_tts.text.speech_rate import SpeechRates
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 
 log = logging.getLogger(__name__)
 
 EventHandler = Callable[[Event], None]
 LoadTokenizer = Callable[[], Qwen2Tokenizer] | Mapping[str, Callable[[], Qwen2Tokenizer]]
-"""For a mapping: by the names of the models."""
-_ONLY = ""
+"""One for all models, or each by the name of its model."""
 _POLL_SECONDS = 0.05
 _STOP_SECONDS = 5.0
 _STOP_LOADING_SECONDS = 0.5
 
 
 class EngineHost:
-    """One engine link and the tokenizer that belongs to it; for `Models`, one for each model.
+    """One engine link and the tokenizers of its models.
 
     `load_tokenizer` is called in a thread once the engine is ready (a checkpoint may have to be
     downloaded first). Until both are there, `not_ready` says why.
@@ -51,7 +49,7 @@ class EngineHost:
         self._load_tokenizer = load_tokenizer
         self._metrics = metrics
         self._stall_seconds = stall_seconds
-        self.paces = Paces()
+        self.paces = SpeechRates()
         self._tokenizers: dict[str, Qwen2Tokenizer] = {}
         self._handlers: dict[str, EventHandler] = {}
         self._outgoing: list[Command] = []
@@ -117,17 +115,11 @@ class EngineHost:
     def tokenizer_for(self, model: str | None, voice: str | None) -> Qwen2Tokenizer:
         """The tokenizer of the checkpoint that speaks with these; only once the engine is ready."""
         assert self._tokenizers, "the engine is not ready: ask not_ready() first"
-        link = self._link
-        spec = UtteranceSpec(model=model, voice=voice)
-        name = link.model_for(spec) if isinstance(link, Models) else _ONLY
-        return self._tokenizers[name]
+        return self._tokenizers[self.info_for(model, voice).model]
 
     def info_for(self, model: str | None, voice: str | None) -> EngineInfo:
         """What the checkpoint that speaks with these can do; only once the engine is ready."""
-        link = self._link
-        if isinstance(link, Models):
-            return link.info_for(UtteranceSpec(model=model, voice=voice))
-        return link.info
+        return self._link.info_for(UtteranceSpec(model=model, voice=voice))
 
     def check(self, spec: UtteranceSpec) -> None:
         """Raise RequestError if the engine cannot do what `spec` asks.
@@ -135,12 +127,11 @@ class EngineHost:
         A Base checkpoint without a voice passes: a session may begin before it names one. A turn
         without one is refused by the engine.
         """
-        link = self._link
-        info = link.info_for(spec) if isinstance(link, Models) else link.info
+        info = self._link.info_for(spec)
         if spec.voice is None and info.variant == "base":
             check_spec(info, spec)
         else:
-            link.check(spec)
+            self._link.check(spec)
 
     @property
     def open_utterances(self) -> int:
@@ -195,7 +186,7 @@ class EngineHost:
     async def _load(self) -> None:
         try:
             await self._until_ready()
-            self._tokenizers = await asyncio.to_thread(_loaded, self._load_tokenizer)
+            self._tokenizers = await asyncio.to_thread(_loaded, self._load_tokenizer, self.info)
         except RealtimeTTSError as error:
             self._load_failed(str(error))
             return
@@ -223,7 +214,8 @@ class EngineHost:
             await asyncio.sleep(_POLL_SECONDS)
 
 
-def _loaded(load: LoadTokenizer) -> dict[str, Qwen2Tokenizer]:
+def _loaded(load: LoadTokenizer, info: EngineInfo) -> dict[str, Qwen2Tokenizer]:
+    """By the names of the models."""
     if isinstance(load, Mapping):
         return {name: load_one() for name, load_one in load.items()}
-    return {_ONLY: load()}
+    return dict.fromkeys((one.model for one in info.models or (info,)), load())

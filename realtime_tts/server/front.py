@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from starlette.types import Scope
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from realtime_tts.audio.encoders import require
 from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
 from realtime_tts.config import ServerConfig
 from realtime_tts.engine.interface import EngineInfo
@@ -32,7 +33,6 @@ from realtime_tts.protocol.settings import Limits, SessionSettings
 from realtime_tts.server.auth import send_denial
 from realtime_tts.server.connection import Connection
 from realtime_tts.server.engine_host import EngineHost
-from realtime_tts.server.formats import agreed_audio
 from realtime_tts.server.reporter import SessionReporter
 from realtime_tts.server.session_settings import chosen_settings, session_defaults, wire_limits
 from realtime_tts.server.socket import address_of
@@ -207,8 +207,7 @@ class Front:
             ),
             defaults=session_defaults(info, self.config.lead_seconds),
             limits=self.limits,
-            check=lambda settings: self.engine.check(utterance_spec(settings)),
-            agree=agreed_audio,
+            check=self._check,
         )
         return Connection(
             websocket,
@@ -218,6 +217,11 @@ class Front:
             SessionReporter(session_id, address_of(websocket.scope), self.metrics),
             self.max_outbox(),
         )
+
+    def _check(self, settings: SessionSettings) -> None:
+        """Raise RequestError for settings that this server cannot do."""
+        require(settings.audio)
+        self.engine.check(utterance_spec(settings))
 
     def voice_names(self) -> tuple[str, ...]:
         """What a session can ask for now: speakers, then registered voices."""

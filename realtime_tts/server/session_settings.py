@@ -8,12 +8,7 @@ from msgspec.structs import replace
 
 from realtime_tts.config import ServerConfig
 from realtime_tts.engine.interface import EngineInfo
-from realtime_tts.protocol.settings import (
-    Limits,
-    PredictorSampling,
-    Sampling,
-    SessionSettings,
-)
+from realtime_tts.protocol.settings import Limits, SessionSettings
 
 
 def wire_limits(config: ServerConfig, info: EngineInfo) -> Limits:
@@ -39,22 +34,10 @@ def wire_limits(config: ServerConfig, info: EngineInfo) -> Limits:
 
 def session_defaults(info: EngineInfo, lead_seconds: float) -> SessionSettings:
     """What a session gets that asks for nothing: the checkpoint's own defaults and the lead."""
-    sampling = info.default_sampling
-    talker, predictor = sampling.talker, sampling.predictor
     return SessionSettings(
         lead_ms=round(lead_seconds * 1000),
         voice=info.default_voice,
-        sampling=Sampling(
-            temperature=talker.temperature,
-            top_k=talker.top_k,
-            top_p=talker.top_p,
-            repetition_penalty=sampling.repetition_penalty,
-            predictor=PredictorSampling(
-                temperature=predictor.temperature,
-                top_k=predictor.top_k,
-                top_p=predictor.top_p,
-            ),
-        ),
+        sampling=info.default_sampling,
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import secrets
 from collections.abc import Hashable
 
-from realtime_tts.engine.interface import SamplerSettings, SamplingSettings, UtteranceSpec
-from realtime_tts.protocol.settings import Sampling, SessionSettings
+from realtime_tts.engine.interface import UtteranceSpec
+from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.text.languages import Language, language_for
 
@@ -28,15 +28,12 @@ def number_language(settings: SessionSettings, engine: EngineHost) -> Language |
 
 def utterance_spec(settings: SessionSettings) -> UtteranceSpec:
     """What the engine is told about a turn with these settings; without a seed, a fresh one."""
-    return UtteranceSpec(
-        model=settings.model,
-        voice=settings.voice,
-        language=settings.language,
-        instructions=None if settings.instructions is None else _unicode(settings.instructions),
-        seed=secrets.randbits(63) if settings.seed is None else settings.seed,
-        sampling=_sampling(settings.sampling),
-        layout=settings.layout,
-    )
+    given = {name: getattr(settings, name) for name in UtteranceSpec.__struct_fields__}
+    if settings.seed is None:
+        given["seed"] = secrets.randbits(63)
+    if settings.instructions is not None:
+        given["instructions"] = _unicode(settings.instructions)
+    return UtteranceSpec(**given)
 
 
 def voice_of(settings: SessionSettings) -> Hashable:
@@ -48,12 +45,3 @@ def _unicode(text: str) -> str:
     """With surrogate pairs joined and lone surrogates replaced, which no encoding can carry: on
     the way to an engine's process they would cost the commands of everybody they travel with."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-
-
-def _sampling(sampling: Sampling) -> SamplingSettings:
-    predictor = sampling.predictor
-    return SamplingSettings(
-        talker=SamplerSettings(sampling.temperature, sampling.top_k, sampling.top_p),
-        predictor=SamplerSettings(predictor.temperature, predictor.top_k, predictor.top_p),
-        repetition_penalty=sampling.repetition_penalty,
-    )

@@ -113,5 +113,5 @@ def sentence_ends(text: str, at: int, ended: bool) -> bool | None:
 
 @cache
 def abbreviations_for(language: Language) -> AbbreviationReader:
-    """One for all sessions."""
+    """Give the abbreviations of a language; all sessions share them."""
     return AbbreviationReader(language)

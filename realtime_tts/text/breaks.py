@@ -1,4 +1,4 @@
-"""`<break time="300ms"/>`: a pause of a stated length, also when it is cut between deltas."""
+"""Reads `<break time="300ms"/>`, a pause of a stated length, also when it is cut between deltas."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 MAX_BREAK_SECONDS = 10.0
-"""All pauses of a turn together; what is asked for beyond that is left out."""
+"""The most that all pauses of a turn may take together; what goes beyond is left out."""
 SHORTEST_BREAK_SECONDS = 0.01
 """A shorter one is no pause, and must not part the speech."""
 

@@ -28,7 +28,10 @@ EMOJI = _character_class(
     (0x2B55, 0x2B55),  # ring
     (0x20E3, 0x20E3),  # the key around a keycap's digit, which is read
 )
-"""For a character class. Signs with a reading (arrows, © and ™, mathematics) are not in it."""
+"""The inside of a character class.
+
+Signs with a reading (arrows, © and ™, mathematics) are not in it.
+"""
 
 INVISIBLE = _character_class(
     (0x00AD, 0x00AD),  # soft hyphen
@@ -42,7 +45,10 @@ INVISIBLE = _character_class(
     (0xFFF9, 0xFFFB),  # interlinear annotation
     (0xE0000, 0xE0FFF),  # tags (flags of regions), ideographic variation selectors
 )
-"""For a character class. The joiners U+200C and U+200D are not in it: some scripts need them."""
+"""The inside of a character class.
+
+The joiners U+200C and U+200D are not in it: some scripts need them.
+"""
 
 ZERO_WIDTH_JOINER = "\u200d"
 
@@ -56,7 +62,7 @@ NO_SPACES = _character_class(
     (0xFF00, 0xFFEF),  # full-width forms
     (0x20000, 0x3FFFF),  # ideographs of the other planes
 )
-"""For a character class: scripts, and their punctuation, with no spaces between words."""
+"""The inside of a character class: scripts without spaces between words, and their punctuation."""
 
 _NO_SPACES = re.compile(f"[{NO_SPACES}]")
 EMOJI_PATTERN = re.compile(f"[{EMOJI}]")

@@ -24,6 +24,7 @@ from realtime_tts.text.spans import Piece
 from realtime_tts.text.speech_writer import SpeechWriter
 
 MAX_HOLD_SECONDS = 0.4
+"""How long text may wait for more of it, here and in the normalizer together."""
 MAX_HELD_CHARACTERS = 300
 """A mark that is not complete after so many characters is text. Bounds memory, work and waiting."""
 

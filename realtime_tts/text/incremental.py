@@ -21,14 +21,15 @@ from realtime_tts.text.tokenizer import Qwen2Tokenizer
 
 @cache
 def _bytes_not_joining(joining: frozenset[CharClass]) -> frozenset[str]:
-    """Bytes that begin no character of these classes; of non-ASCII characters, any may."""
+    """Find the bytes that begin no character of these classes; any non-ASCII character may be
+    one."""
     ascii_bytes = (ALPHABET[code] for code in range(128) if char_class(chr(code)) not in joining)
     return CONTINUATION_BYTES.union(ascii_bytes)
 
 
 @lru_cache(maxsize=4096)
 def _bytes_not_beginning(char: str) -> frozenset[str]:
-    """Bytes that cannot come next if `char`, whose accents may still follow, comes next."""
+    """Find the bytes that cannot come next if `char`, whose accents may still follow, does."""
     if unicodedata.combining(char):
         return CONTINUATION_BYTES
     possible = first_bytes(char)
@@ -36,7 +37,8 @@ def _bytes_not_beginning(char: str) -> frozenset[str]:
 
 
 class IncrementalTokenizer:
-    """`feed` text without lone surrogates, `flush` at the end of a segment, in any pieces."""
+    """Turns text into token ids while it comes: `feed` it, without lone surrogates, in any
+    pieces, and `flush` at the end of a segment."""
 
     def __init__(self, tokenizer: Qwen2Tokenizer) -> None:
         self._vocabulary = tokenizer.vocabulary

@@ -11,8 +11,7 @@ import re
 from collections.abc import Callable
 from enum import Enum
 
-from realtime_tts.text import line_marks
-from realtime_tts.text.addresses import AddressReader
+from realtime_tts.text import marks
 from realtime_tts.text.characters import (
     EMOJI,
     EMOJI_PATTERN,
@@ -22,7 +21,7 @@ from realtime_tts.text.characters import (
     is_word_character,
 )
 from realtime_tts.text.emphasis import Emphasis
-from realtime_tts.text.links import LinkReader
+from realtime_tts.text.links import AddressReader, LinkReader
 from realtime_tts.text.marks import Step, run_length, starts_with
 from realtime_tts.text.speech_writer import Gap, SpeechWriter
 
@@ -99,15 +98,15 @@ class MarkdownReader:
     def _line_mark(self, window: str, ended: bool) -> Step:
         char = window[0]
         step: Step = 0
-        if char in line_marks.BULLETS:
-            step = line_marks.bullet(window, ended)
+        if char in marks.BULLETS:
+            step = marks.bullet(window, ended)
             self._bullet = self._bullet or step == 1
         elif char == "[" and self._bullet:
-            step = line_marks.check_box(window, ended)
+            step = marks.check_box(window, ended)
         elif char == ">":
-            step = line_marks.quote(window, ended)
+            step = marks.quote(window, ended)
         elif char == "#":
-            step = line_marks.heading(window, ended)
+            step = marks.heading(window, ended)
             if step:
                 self._mode = _Mode.INLINE
         elif char == "|":
@@ -115,12 +114,12 @@ class MarkdownReader:
             self._table = self._cell_start = True
             self._mode = _Mode.INLINE
         elif char in "`~":
-            step = line_marks.fence(window, ended)
+            step = marks.fence(window, ended)
             if step:
                 self._mode = _Mode.FENCE
                 self._fence, self._fence_line, self._closing = window[:step], False, 0
         if step == 0 and char in "-=":
-            step = line_marks.rule(window, ended)
+            step = marks.rule(window, ended)
         return step
 
     def _read_fence(self, window: str, at: int, ended: bool) -> Step:
@@ -146,7 +145,7 @@ class MarkdownReader:
 
     def _read_inline(self, window: str, at: int, ended: bool) -> Step:
         if self._cell_start and not window[0].isspace():
-            step = line_marks.rule_cell(window, ended)
+            step = marks.rule_cell(window, ended)
             if step != 0:
                 return step
             self._cell_start = False

@@ -1,4 +1,4 @@
-"""Looking at marks at the beginning of a text of which more may come.
+"""Marks of Markdown at the beginning of a text of which more may come.
 
 All these functions follow one rule: what they answer for a text they also answer for every longer
 one, and where they cannot know they answer None, unless the text is said to have `ended`.
@@ -26,7 +26,7 @@ def starts_with(text: str, ended: bool, words: tuple[str, ...]) -> str | None:
 
 
 def closing_bracket(text: str) -> Step:
-    """Index of the bracket, in the same line, that closes the one at the beginning."""
+    """Find the index of the bracket, in the same line, that closes the one at the beginning."""
     depth = 0
     escaped = False
     for index, char in enumerate(text):
@@ -39,3 +39,70 @@ def closing_bracket(text: str) -> Step:
             if depth == 0:
                 return index
     return None
+
+
+BULLETS = "-*+•◦‣⁃"
+_DEEPEST_HEADING = 6
+_SHORTEST_RULE = 3
+_SHORTEST_FENCE = 3
+
+
+# Marks that stand at the start of a line. Each function says how many characters to drop.
+
+
+def heading(text: str, ended: bool) -> Step:
+    """The mark of a heading: `## Title`, but not `#1` or `#tag`."""
+    level = run_length(text, "#")
+    if level == len(text):
+        return 0 if ended else None
+    return level if level <= _DEEPEST_HEADING and text[level] in " \t\n" else 0
+
+
+def bullet(text: str, ended: bool) -> Step:
+    """The mark of a list: `- item`, but not `-5` or `**bold**`."""
+    if len(text) == 1:
+        return 0 if ended else None
+    return 1 if text[1] in " \t\n" else 0
+
+
+def check_box(text: str, ended: bool) -> Step:
+    """A check box, `[x] `, behind the mark of a list."""
+    box = starts_with(text, ended, ("[ ] ", "[x] "))
+    return None if box is None else len(box)
+
+
+def rule(text: str, ended: bool) -> Step:
+    """A line of nothing but three or more of its first character: `---`, `===`."""
+    length = run_length(text, text[0])
+    rest = text[length:].lstrip(" \t")
+    if not rest and not ended:
+        return None
+    is_rule = length >= _SHORTEST_RULE and (not rest or rest[0] == "\n")
+    return len(text) - len(rest) if is_rule else 0
+
+
+def quote(text: str, ended: bool) -> Step:
+    """The mark of a quotation: `> quoted`, but not `>= 5` or `>5`."""
+    if len(text) == 1:
+        return 1 if ended else None
+    return 0 if text[1] == "=" or text[1].isdigit() else 1
+
+
+def fence(text: str, ended: bool) -> Step:
+    """The marks that open a fenced code block: three or more backticks or tildes."""
+    length = run_length(text, text[0])
+    if length < _SHORTEST_FENCE:
+        return None if length == len(text) and not ended else 0
+    language, newline, _ = text[length:].partition("\n")
+    if text[0] == "`" and "`" in language:
+        return 0  # inline code between three backticks
+    return length if newline or ended else None
+
+
+def rule_cell(text: str, ended: bool) -> Step:
+    """A table's cell of dashes and colons, as in the line under its heading."""
+    rest = text.lstrip(" \t:-")
+    if not rest and not ended:
+        return None
+    cell = text[: len(text) - len(rest)]
+    return len(cell) if "-" in cell and (not rest or rest[0] in "|\n") else 0

@@ -26,12 +26,12 @@ _HANGUL_T_COUNT = 28  # syllables without a final consonant are every 28th
 
 
 def nfc(text: str) -> str:
-    """Normalisation form C, as the tokenizer library computes it."""
+    """Bring text into normalisation form C, as the tokenizer library computes it."""
     return text if text.isascii() else str(_NFC.normalize_str(text))
 
 
 def _composites() -> dict[str, tuple[str, str]]:
-    """Every canonical composite that NFC makes, Hangul apart, with its two halves."""
+    """List every canonical composite that NFC makes, Hangul apart, with its two halves."""
     composites = {}
     for code in range(0xC0, _LAST_COMPOSITE):
         halves = unicodedata.decomposition(chr(code)).split()
@@ -91,7 +91,7 @@ def first_bytes(char: str) -> frozenset[int]:
 
 
 class NfcBuffer:
-    """`feed` and `flush` return normalised text that nothing later can change.
+    """Normalises text while it comes: what `feed` and `flush` return, nothing later can change.
 
     `tail` is what is held, not normalised: at most one starter and the marks after it. Marks that
     follow a settled starter wait for the next boundary, even where a longer proof could free them.

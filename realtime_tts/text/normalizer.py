@@ -12,6 +12,7 @@ from collections import deque
 from realtime_tts.text.abbreviations import abbreviations_for, sentence_ends
 from realtime_tts.text.breaks import MAX_BREAK_SECONDS, SHORTEST_BREAK_SECONDS, Break, read_break
 from realtime_tts.text.characters import NO_SPACES, is_word_character
+from realtime_tts.text.filter import MAX_HOLD_SECONDS
 from realtime_tts.text.languages.extents import MAX_WORD
 from realtime_tts.text.languages.language import Language
 from realtime_tts.text.languages.patterns import SIGNS, VULGAR
@@ -19,7 +20,6 @@ from realtime_tts.text.languages.reading import Reading, begins_number, reader_f
 from realtime_tts.text.lexicon import Lexicon
 from realtime_tts.text.spans import Piece
 
-MAX_HOLD_SECONDS = 0.4
 _TAIL = 2 * MAX_WORD  # characters remembered of what was read
 _VULGAR = "".join(VULGAR)
 _BREAK_ONLY = re.compile("<")
@@ -65,7 +65,10 @@ class SpeechNormalizer:
     def feed(
         self, pieces: list[Piece], now: float, since: float | None = None
     ) -> list[Piece | Break]:
-        """`since`: when this text, or text before it, began to wait in an earlier stage."""
+        """Take text; give what can be spoken now.
+
+        `since`: when this text, or text before it, began to wait in an earlier stage.
+        """
         self._release_if_due(now)
         if pieces:
             before = len(self._held)

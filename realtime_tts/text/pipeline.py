@@ -26,12 +26,12 @@ class TextSegment:
     pause: float
     """Seconds of silence before it."""
     start: int
-    """Where in `TextPipeline.spoken` it begins."""
+    """The index in `TextPipeline.spoken` at which it begins."""
     ids: list[int] = field(default_factory=list)
     """Ids that became certain; whoever takes them takes them out."""
     has_speech: bool = False
     closed: bool = False
-    """No more ids will come."""
+    """Whether no more ids will come."""
 
 
 class TextPipeline:
@@ -82,11 +82,6 @@ class TextPipeline:
     def fed_characters(self) -> int:
         """How much of `spoken` has become ids; the rest is still open."""
         return max(0, self._map.length - self._tokenizer.held_characters)
-
-    @property
-    def repairs(self) -> int:
-        """Characters that the sanitizer removed or replaced."""
-        return self._sanitizer.repairs
 
     def feed(self, delta: str, now: float) -> list[int]:
         """Add text. Not after `finish`."""

@@ -40,7 +40,6 @@ class Sanitizer:
 
     def __init__(self) -> None:
         self.offsets = OffsetMap()
-        self.repairs = 0  # characters removed or replaced
         self._high = ""
         self._after_return = False
         self._marks = 0
@@ -74,7 +73,6 @@ class Sanitizer:
 
     def _take_lone_high(self) -> str:
         self._high = ""
-        self.repairs += 1
         self._marks = 0
         return self._put(_REPLACEMENT, 1)
 
@@ -90,8 +88,6 @@ class Sanitizer:
             clean = ""
         elif unicodedata.category(char) == "Cc" and char not in "\n\t":
             clean = ""
-        if clean != char:
-            self.repairs += 1
         return self._limit_marks(clean) if clean else clean
 
     def _limit_marks(self, char: str) -> str:
@@ -99,10 +95,7 @@ class Sanitizer:
             self._marks = 0
             return char
         self._marks += 1
-        if self._marks <= MAX_MARKS:
-            return char
-        self.repairs += 1
-        return ""
+        return char if self._marks <= MAX_MARKS else ""
 
     def _put(self, text: str, width: int) -> str:
         """Account for `width` source characters that became `text`."""

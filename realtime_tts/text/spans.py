@@ -20,7 +20,7 @@ class Piece:
 
 
 class OffsetMap:
-    """Offsets after a stage that removes or replaces characters -> offsets before it.
+    """Maps offsets after a stage that removes or replaces characters to offsets before it.
 
     A removed character counts as part of the one before it.
     """
@@ -45,7 +45,7 @@ class OffsetMap:
 
 
 class PieceMap:
-    """Characters of all pieces, joined -> offsets in their source."""
+    """Maps characters of all pieces, joined, to offsets in their source."""
 
     def __init__(self) -> None:
         self.length = 0

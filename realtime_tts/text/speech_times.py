@@ -136,20 +136,21 @@ class SpeechTimes:
         return words
 
     def _expected(self, end: int) -> float:
-        """Seconds of the part, whose text ends at `end` for good."""
+        """The seconds that the part is expected to take, whose text ends at `end` for good."""
         if self._whole is None:
             rest = (expected_durations(text, self._language) for text in self._ahead(end))
             self._whole = self._ends[-1] + sum(map(sum, rest))
         return self._whole
 
     def _bound(self, start: int, end: int) -> int:
-        """Where one call stops: some characters on, behind a word if one ends soon."""
+        """Decide where one call stops: some characters on, behind a word if one ends soon."""
         near, far = min(start + _LOOK, end), min(start + 2 * _LOOK, end)
         spoken = self._pipeline.spoken
         return next((at for at in range(near, far) if may_end_word(spoken, at)), far)
 
     def _look(self, until: float, end: int) -> None:
-        """Up to the text of spoken[:end] that is expected to be spoken after `until`."""
+        """Add durations up to the text of spoken[:end] that is expected to be spoken after
+        `until`."""
         for text in self._ahead(end):
             if self._ends[-1] > until:
                 return
@@ -157,14 +158,14 @@ class SpeechTimes:
             self._ends[-1:] = accumulate(durations, initial=self._ends[-1])
 
     def _ahead(self, end: int) -> Iterator[str]:
-        """What was not looked at of spoken[:end], piece by piece."""
+        """The text of spoken[:end] that was not looked at yet, piece by piece."""
         spoken = self._pipeline.spoken
         for at in range(self._count + len(self._ends) - 1, end, _LOOK):
             yield spoken[at : min(at + _LOOK, end)]
 
     def _heard(self, expected: float, bound: int, end: int, complete: bool) -> int:
-        """Where in spoken[:end] so many expected seconds end, at a word's end that cannot move; at
-        most `bound`, where a word may be cut."""
+        """Find where in spoken[:end] so many expected seconds end: at a word's end that cannot
+        move, or at `bound`, where a word may be cut."""
         spoken = self._pipeline.spoken
         count = self._count
         if expected > 0:
@@ -177,7 +178,7 @@ class SpeechTimes:
         return count
 
     def _marks(self, count: int, to_the_end: bool) -> list[tuple[int, int]]:
-        """Where words end up to `count`: in the spoken text, and in the caller's."""
+        """Find where words end up to `count`: in the spoken text, and in the caller's."""
         marks: list[tuple[int, int]] = []
         cut = self._cut
         for at in range(self._count + 1, count + 1):

@@ -62,7 +62,7 @@ class SpeechWriter:
             self._put("\n", at, at + 1)
 
     def gap(self, kind: Gap, at: int, length: int) -> None:
-        """source[at:at+length] is not read; if more follows in this line, `kind` separates it."""
+        """Leave out source[at:at+length]; if more follows in this line, `kind` separates it."""
         if self._gap is None or self._gap[0] < kind:
             self._gap = (kind, at, at + length)
 

@@ -117,7 +117,8 @@ def split_spoken(
 
 
 class _Heard(NamedTuple):
-    """Of spoken[start:end] so many seconds were played; the rest as in `split_spoken`."""
+    """Says that of spoken[start:end] so many seconds were played; the rest is as in
+    `split_spoken`."""
 
     start: int
     end: int
@@ -181,7 +182,8 @@ def _duration(char: str, japanese: bool) -> float:
 
 
 class _Durations(dict[str, float]):
-    """Of the characters that were asked for lately: of each of a long text it takes 20 ns."""
+    """Keeps the durations of the characters asked for lately; it takes 20 ns for each of a long
+    text."""
 
     def __init__(self, japanese: bool) -> None:
         self._japanese = japanese

@@ -78,7 +78,10 @@ class ByteVocabulary:
     """
 
     def __init__(self, model: models.BPE, ids: Mapping[str, int], used: Iterable[str]) -> None:
-        """`used` are the tokens that encoding can produce: the bytes and what merges make."""
+        """Prepare a vocabulary.
+
+        `used` are the tokens that encoding can produce: the bytes and what merges make.
+        """
         wanted = set(used)
         self.tokens = sorted(token for token in ids if token in wanted)
         self.ids = ids
@@ -182,7 +185,7 @@ class OpenPreToken:
         return self._release(self._common_ancestor())
 
     def _feed_long_run(self) -> list[int]:
-        """The same, for many bytes at once: guess a root near the end, and prove it.
+        """Feed many bytes at once: guess a root near the end, and prove it.
 
         The root is a boundary of E(w) at least one longest token before the end. If what follows
         it has a first id that is certain, then all possible encodings share the pair around the

@@ -36,7 +36,11 @@ class Qwen2Tokenizer:
         merges: list[tuple[str, str]],
         added_tokens: Mapping[str, int] | None = None,
     ) -> None:
-        """`vocabulary` and `merges` are consistent, in the byte alphabet; see `from_folder`."""
+        """Make a tokenizer of a `vocabulary` and `merges` that are consistent, in the byte
+        alphabet.
+
+        `from_folder` reads and checks them.
+        """
         model = models.BPE(vocab=dict(vocabulary), merges=merges)
         self._tokenizer = Tokenizer(model)
         self._tokenizer.normalizer = normalizers.NFC()

@@ -61,7 +61,8 @@ def decode(data: bytes) -> Recording:
 
 
 def _check_kind(data: bytes) -> None:
-    """By the first bytes, so that libsndfile's rarer readers see no uploads at all."""
+    """Check the kind of a file by its first bytes, so that libsndfile's rarer readers see no
+    uploads."""
     if not data:
         raise BadAudio("the recording is empty: 0 bytes")
     wav = data[:4] in (b"RIFF", b"RF64") and data[8:12] == b"WAVE"
@@ -89,7 +90,7 @@ def _check_header(file: soundfile.SoundFile) -> None:
 
 
 def _read(file: soundfile.SoundFile) -> NDArray[np.float32]:
-    """All samples, mixed to mono; raises as soon as they are too many or not finite."""
+    """Read all samples, mixed to mono; raises as soon as they are too many or not finite."""
     limit = int(MAX_SECONDS * file.samplerate)
     blocks, count = [], 0
     while True:

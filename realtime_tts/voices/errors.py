@@ -11,7 +11,7 @@ from realtime_tts.errors import RealtimeTTSError
 
 
 class VoiceRequestError(RealtimeTTSError):
-    """Base of all of these."""
+    """Base of all errors of requests that concern voices."""
 
     code = "voice_error"
     status: ClassVar[int] = 400
@@ -26,7 +26,7 @@ class BadVoiceRequest(VoiceRequestError):
 
 
 class UnknownVoice(VoiceRequestError):
-    """No voice of that id."""
+    """There is no voice of that id."""
 
     code = "unknown_voice"
     status = 404
@@ -54,14 +54,14 @@ class CannotClone(VoiceRequestError):
 
 
 class UploadTooLarge(VoiceRequestError):
-    """More bytes than a recording may have."""
+    """The body has more bytes than a recording may have."""
 
     code = "too_large"
     status = 413
 
 
 class UnsupportedMedia(VoiceRequestError):
-    """Neither a form nor JSON, or a file of a kind that is not read."""
+    """The body is neither a form nor JSON, or the file is of a kind that is not read."""
 
     code = "unsupported_media"
     status = 415
@@ -84,7 +84,7 @@ class EncoderFailed(VoiceRequestError):
 
 
 class EncoderBusy(VoiceRequestError):
-    """As many recordings as may wait are waiting."""
+    """As many recordings as may wait are waiting already."""
 
     code = "encoder_busy"
     status = 503
@@ -101,7 +101,7 @@ class CannotStore(VoiceRequestError):
 
 
 def speaker_exists(name: str) -> VoiceExists:
-    """The name belongs to a checkpoint."""
+    """Make the error for a name that belongs to a checkpoint's speaker."""
     return VoiceExists(f"{name!r} is a speaker of a loaded checkpoint: choose another name")
 
 

@@ -57,7 +57,7 @@ class VoiceRecord:
 
 
 def check_id(id: str) -> str:
-    """`id` itself. Raises BadVoiceRequest if it cannot name a voice."""
+    """Give `id` again. Raises BadVoiceRequest if it cannot name a voice."""
     if not _ID.fullmatch(id):
         shown = id if len(id) <= 80 else id[:80] + "…"
         raise BadVoiceRequest(
@@ -68,7 +68,7 @@ def check_id(id: str) -> str:
 
 
 def now() -> str:
-    """For `created`."""
+    """The time now, in UTC, as `created` has it."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

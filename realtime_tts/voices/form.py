@@ -30,7 +30,8 @@ _SPELLED = {"true": True, "1": True, "false": False, "0": False}
 
 
 class NewVoice(msgspec.Struct, frozen=True, kw_only=True):
-    """A checked request. `text` is what the recording says; with it the voice keeps its manner."""
+    """A checked request. `text` is what the recording says; with it the voice keeps the
+    recording's way of speaking."""
 
     name: str
     audio: bytes

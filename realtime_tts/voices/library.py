@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
 
 class VoiceLibrary:
-    """One server's registered voices. `load_maker` is pickled and called in the worker; None: this
-    server can keep embeddings, but encode no recordings.
+    """The registered voices of one server.
+
+    `load_maker` is pickled and called in the worker; None: this server can keep embeddings, but
+    encode no recordings.
 
     Files are read and written in threads. Every method raises VoiceRequestError.
     """
@@ -55,8 +57,7 @@ class VoiceLibrary:
         """Make a voice from the pieces of a form, in a place. `reserved`: names that are taken."""
         async with self._unfinished() as path:
             folder = str(self.registry.folder)
-            size = sum(map(len, body))
-            job = wire.Job(size, content_type, folder, str(path), tuple(reserved))
+            job = wire.Job(content_type, folder, str(path), tuple(reserved))
             await worker.make(job, body)
             return await asyncio.to_thread(self._add, path)
 

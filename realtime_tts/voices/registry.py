@@ -40,7 +40,10 @@ _Identity = tuple[int, int, int]
 
 
 def default_folder() -> Path:
-    """Where voices are kept if nobody says: the user's data folder. Creates nothing."""
+    """The folder where voices are kept if nobody names one: the user's data folder.
+
+    Creates nothing.
+    """
     base = os.environ.get("XDG_DATA_HOME")
     if base:
         return Path(base) / "realtime-tts" / "voices"
@@ -60,7 +63,7 @@ class Registry:
         self._stamp: int | None = None  # the folder's, when the index was made
 
     def voices(self) -> list[VoiceRecord]:
-        """All of them, by id."""
+        """List all registered voices, sorted by id."""
         with self._lock:
             self._refresh()
             return sorted(self._index.values(), key=lambda record: record.id)
@@ -76,7 +79,7 @@ class Registry:
         return self.find(id) is not None
 
     def get(self, id: str) -> VoiceRecord:
-        """The same. Raises UnknownVoice."""
+        """The voice of that id. Raises UnknownVoice if there is none."""
         found = self.find(id)
         if found is None:
             raise UnknownVoice(
@@ -85,7 +88,10 @@ class Registry:
         return found
 
     def embedding(self, id: str) -> NDArray[np.float32]:
-        """Its speaker embedding [H]. Raises UnknownVoice, also if it has just been removed."""
+        """Read a voice's speaker embedding [H].
+
+        Raises UnknownVoice, also if it has just been removed.
+        """
         record = self.get(id)
         try:
             return read_embedding(record.path)
@@ -94,7 +100,7 @@ class Registry:
             raise UnknownVoice(f"voice {id!r} cannot be read any more: {error}") from None
 
     def unfinished(self) -> Path:
-        """Where to write the file of a voice before it is added. Raises CannotStore."""
+        """Choose where to write the file of a voice before it is added. Raises CannotStore."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._sweep()
@@ -196,7 +202,10 @@ class Registry:
 
 
 def _read(path: Path) -> VoiceRecord | None:
-    """None for a corrupt file, which is said once. Raises OSError."""
+    """Read a file's record; None for a corrupt file, of which the log hears once.
+
+    Raises OSError.
+    """
     try:
         return read_record(path)
     except CorruptVoiceError as error:

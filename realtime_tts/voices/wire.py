@@ -1,26 +1,22 @@
-"""What a server and its voice worker say to each other: length-prefixed msgpack over two pipes.
+"""What a server and its voice worker say to each other: msgpack, through the pipes of a child.
 
 Nothing that the worker says is unpickled: it has read what strangers sent.
 """
 
 from __future__ import annotations
 
-import struct
-
 import msgspec
 
-LENGTH = struct.Struct("!I")
 MAX_REPLY_BYTES = 64 * 1024
 
 
 class Job(msgspec.Struct, frozen=True, tag=True):
     """A form to be made into a voice: its file is written at `path`, for who sent the job to add.
 
-    The form itself, `size` bytes, follows the message. `folder` is the registry's; `reserved` are
-    names that no voice may have.
+    The form itself is the next message. `folder` is the registry's; `reserved` are names that no
+    voice may have.
     """
 
-    size: int
     content_type: str
     folder: str
     path: str
@@ -32,7 +28,7 @@ class Started(msgspec.Struct, frozen=True, tag=True):
 
 
 class Read(msgspec.Struct, frozen=True, tag=True):
-    """Form and recording are good; the model is needed next. `seconds` of audio."""
+    """Form and recording are good, with so many `seconds` of audio; the model is needed next."""
 
     seconds: float
 
@@ -59,18 +55,18 @@ _job_decoder = msgspec.msgpack.Decoder(Job)
 _reply_decoder = msgspec.msgpack.Decoder(Reply)
 
 
-def framed(message: Job | Reply) -> bytes:
-    """The message with its length before it."""
-    data = _encoder.encode(message)
-    return LENGTH.pack(len(data)) + data
+def encode(message: Job | Reply) -> bytes:
+    """The message as msgpack."""
+    return _encoder.encode(message)
 
 
 def decode_job(data: bytes) -> Job:
+    """The job in a message of the server's. Raises msgspec.DecodeError."""
     found: Job = _job_decoder.decode(data)
     return found
 
 
 def decode_reply(data: bytes) -> Reply:
-    """Raises msgspec.DecodeError."""
+    """The reply in a message of the worker's. Raises msgspec.DecodeError."""
     found: Reply = _reply_decoder.decode(data)
     return found

@@ -1,8 +1,7 @@
 """The voice worker's process: reads forms and recordings, encodes them, writes voice files.
 
-It runs beside the engine at the lowest priority and with one thread, so that cloning never delays
-speech. It ends with the server: its standard input is a pipe that the kernel closes whatever the
-server dies of.
+It is a child of the server (see child_process.py), and runs beside the engine at the lowest
+priority and with one thread, so that cloning never delays speech.
 
 Memory is bounded by counting, not by RLIMIT_AS: torch and CUDA reserve far more address space than
 they use, so a limit that fits a model bounds nothing. On Linux a limit on *written* memory
@@ -13,16 +12,12 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import pickle
 import queue
-import signal
-import sys
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO
 
+from realtime_tts.child_process import Parent
 from realtime_tts.errors import ConfigError, RealtimeTTSError
 from realtime_tts.voices import wire
 from realtime_tts.voices.audio import decode
@@ -33,12 +28,11 @@ from realtime_tts.voices.registry import Registry
 
 log = logging.getLogger(__name__)
 
-_NICENESS = 19
 _DECODING_BYTES = 256 * 1024 * 1024
 
 
 class Worker:
-    """One job at a time, from `jobs` to `replies`."""
+    """Does one job at a time, and tells `reply` how far each is."""
 
     def __init__(self, load: Callable[[], VoiceMaker], reply: Callable[[wire.Reply], None]) -> None:
         self._load = load
@@ -46,7 +40,7 @@ class Worker:
         self._maker: VoiceMaker | None = None
 
     def work(self, job: wire.Job, body: bytes) -> None:
-        """Answers with Made or Refused, after Read and Loaded."""
+        """Do one job: reply with Read, Loaded and at last Made, or with Refused."""
         try:
             self._make(job, body)
         except VoiceRequestError as error:
@@ -80,38 +74,20 @@ class Worker:
         self._maker.make(wanted, recording, Path(job.path))
 
 
-def main() -> None:
-    """Entry of the process; the loader comes first on standard input, pickled, then jobs."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server's business, and SIGTERM as well
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    with contextlib.suppress(OSError, AttributeError):  # a courtesy, and not known everywhere
-        os.nice(_NICENESS)
-    replies = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever libraries print is for the log
+def main(parent: Parent) -> None:
+    """Serve one server: its first message is the pickled loader, then come jobs with their forms.
+
+    Jobs are heard in a thread, so that the server's end is noticed in the middle of one, too.
+    """
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
-    load: Callable[[], VoiceMaker] = pickle.load(sys.stdin.buffer)
-    jobs: queue.SimpleQueue[tuple[wire.Job, bytes]] = queue.SimpleQueue()
-    threading.Thread(target=_receive, args=(sys.stdin.buffer, jobs), daemon=True).start()
-
-    def reply(message: wire.Reply) -> None:
-        replies.write(wire.framed(message))
-        replies.flush()
-
-    worker = Worker(load, reply)
-    reply(wire.Started())
+    load: Callable[[], VoiceMaker] = pickle.loads(parent.receive())
+    messages: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    parent.listen(messages.put, at_end=lambda: None)
+    worker = Worker(load, lambda reply: parent.send(wire.encode(reply)))
+    parent.send(wire.encode(wire.Started()))
     while True:
-        worker.work(*jobs.get())
-
-
-def _receive(stream: BinaryIO, jobs: queue.SimpleQueue[tuple[wire.Job, bytes]]) -> None:
-    """In a thread, so that the server's end is noticed in the middle of a job, too."""
-    while True:
-        head = stream.read(wire.LENGTH.size)
-        if len(head) < wire.LENGTH.size:
-            os._exit(0)
-        (size,) = wire.LENGTH.unpack(head)
-        job = wire.decode_job(stream.read(size))
-        jobs.put((job, stream.read(job.size)))
+        job, form = wire.decode_job(messages.get()), messages.get()
+        worker.work(job, form)
 
 
 @contextlib.contextmanager

@@ -21,12 +21,13 @@ class SchedulerConfig:
         `max_start_wait`: text to wait for before the first frame, and for how long.
         `codec_ramp`: frames per codec run, first run first; the last value repeats.
     Admission
-        `utilisation`: share of a frame's duration that a full step may take. `max_queue`: turns
-        that may wait for capacity (None: an eighth of the slots, at least two).
+        `utilisation`: share of a frame's duration that a full step may take before turns have to
+        wait; above 1, turns are let in though they cannot all be spoken in real time. `max_queue`:
+        turns that may wait for capacity (None: an eighth of the slots, at least four).
         `queue_timeout`: how long one may wait.
     """
 
-    slots: int = 8
+    slots: int = 16
     max_rows: int | None = None
     max_prefills: int | None = None
     frame_samples: int = 1920
@@ -38,7 +39,7 @@ class SchedulerConfig:
     min_start_tokens: int = 2
     max_start_wait: float = 0.15
     codec_ramp: tuple[int, ...] = (1, 1, 2, 4)
-    utilisation: float = 0.7
+    utilisation: float = 0.8
     max_queue: int | None = None
     queue_timeout: float = 2.0
 
@@ -82,7 +83,7 @@ class SchedulerConfig:
     @property
     def queue_length(self) -> int:
         """Turns that may wait for capacity."""
-        return max(2, self.slots // 8) if self.max_queue is None else self.max_queue
+        return max(4, self.slots // 8) if self.max_queue is None else self.max_queue
 
 
 def _require(holds: bool, expected: str, got: object) -> None:

@@ -7,7 +7,7 @@ import struct
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from realtime_tts.audio import codecs
@@ -15,6 +15,7 @@ from realtime_tts.audio.encoders import Encoder, available
 from realtime_tts.audio.formats import ENCODINGS, audio_format, parse_format
 from realtime_tts.audio.pcm import from_s16le, to_s16le
 from realtime_tts.errors import RequestError
+from tests.properties import examples
 
 RATE = 24_000
 PACKET = 2_048  # samples
@@ -132,7 +133,7 @@ def test_resampled_floats_do_not_leave_the_scale() -> None:
 
 
 @pytest.mark.parametrize("name", [*SAMPLES, *COMPRESSED])
-@settings(max_examples=8)
+@examples(8)
 @given(st.lists(st.integers(0, 9_000), max_size=8), st.integers(0, 2**32))
 def test_pieces_give_what_the_whole_gives(name: str, cuts: list[int], seed: int) -> None:
     pcm = noise(9_000, seed)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from realtime_tts.audio.encoders import Encoder
 from realtime_tts.audio.formats import ENGINE_FORMAT, AudioFormat, audio_format, parse_format
 from realtime_tts.audio.framer import PcmFramer
 from realtime_tts.audio.packets import PcmPackets, packets_in
+from tests.properties import examples
 
 FRAME = 3_840  # bytes: 80 ms
 NAMES = ("pcm", "pcm_16000", "pcm_f32le_44100", "ulaw", "alaw_11025", "wav_8000", "opus", "mp3")
@@ -59,7 +60,7 @@ def test_all_packets_but_the_first_and_the_last_are_full(asked: AudioFormat, siz
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=10)
+@examples(10)
 @given(samples=st.integers(30, 20_000), piece=st.integers(200, 9_600))
 def test_packets_hold_the_stream_and_count_all_of_it(name: str, samples: int, piece: int) -> None:
     asked, pcm = parse_format(name), noise(samples)

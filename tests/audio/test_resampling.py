@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from realtime_tts.audio.formats import ENGINE_RATE, RATES
 from realtime_tts.audio.resampling import Resampler
+from tests.properties import examples
 
 OTHERS = [rate for rate in RATES if rate != ENGINE_RATE]
 FRAME = 1_920
@@ -51,7 +52,7 @@ def test_what_a_telephone_cannot_carry_is_not_folded_into_what_it_can() -> None:
     assert np.abs(out[800:-800]).max() < 1e-3
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(st.sampled_from(OTHERS), st.lists(st.integers(0, 9_600), max_size=12), st.integers(0, 2**32))
 def test_pieces_give_what_the_whole_gives(rate: int, cuts: list[int], seed: int) -> None:
     noise = np.random.default_rng(seed).uniform(-1, 1, 9_600).astype(np.float32)

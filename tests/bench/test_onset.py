@@ -1,6 +1,6 @@
 import pytest
 
-from realtime_tts.bench.onset import Onset
+from realtime_tts.bench.observation import Onset
 
 QUIET, LOUD = 180, 190  # -45 dBFS is 184
 

@@ -49,10 +49,10 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     words += ["--tokens-per-second", "500", "--rtf-turns", "1", "--json", str(folder / "b.json")]
     words += ["--markdown", str(folder / "b.md"), "--png", str(folder / "b.png")]
     assert main(words) == 0
-    written = json.loads((folder / "b.json").read_text(encoding="utf-8"))
+    written: dict[str, Any] = json.loads((folder / "b.json").read_text(encoding="utf-8"))
     written["markdown"] = (folder / "b.md").read_text(encoding="utf-8")
     written["png"] = (folder / "b.png").read_bytes()
-    return written  # type: ignore[no-any-return]
+    return written
 
 
 def test_every_turn_of_every_level_is_in_the_figures(report: dict[str, Any]) -> None:

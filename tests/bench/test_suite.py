@@ -45,7 +45,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     written = json.loads((folder / "s.json").read_text(encoding="utf-8"))
     written["markdown"] = (folder / "s.md").read_text(encoding="utf-8")
     written["folder"] = folder
-    return written  # type: ignore[no-any-return]
+    return written
 
 
 def shortened(*arguments: Any) -> Any:

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "voices"))  # for `recordings`
-
 KEY = "a-key-for-the-tests"
 
 

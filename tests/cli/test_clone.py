@@ -8,7 +8,6 @@ import threading
 from pathlib import Path
 
 import pytest
-import recordings
 
 from realtime_tts.cli import main
 from realtime_tts.cli.failures import ExitStatus
@@ -16,6 +15,7 @@ from realtime_tts.client.voices import VoiceClient
 from realtime_tts.errors import ConfigError, HandshakeRefused, RequestError
 from realtime_tts.voices.maker import load_fake
 from realtime_tts.voices.registry import Registry
+from tests.voices import recordings
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_without_a_server_the_voice_lands_in_the_folder(
         asked.append(checkpoint)
         return load_fake()
 
-    monkeypatch.setattr("realtime_tts.engine.voice_maker.load_voice_maker", load)
+    monkeypatch.setattr("realtime_tts.engine.load.load_voice_maker", load)
     folder = tmp_path / "voices"
     words = ["clone", recording, "--name", "anna", "--voices-dir", str(folder)]
     assert main([*words, "--model", "some/Base"]) == ExitStatus.OK

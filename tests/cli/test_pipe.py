@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from realtime_tts.audio.formats import AudioFormat
-from realtime_tts.cli.output import sink_makers
-from realtime_tts.cli.pipe import PipeSink
+from realtime_tts.cli.output import PipeSink, sink_makers
 
 MORE_THAN_FITS = b"ab" * 500_000
 """A pipe holds 64 KB, and 1 MB at most."""

@@ -28,7 +28,7 @@ def serve(*words: str) -> subprocess.CompletedProcess[str]:
 def test_the_lead_reaches_the_sessions_and_the_scheduler() -> None:
     arguments = flags("--lead-seconds", "1.5")
     assert server_config(arguments, terminal=False).lead_seconds == 1.5
-    assert engine_config(arguments).scheduler().lead_cap == 1.5
+    assert engine_config(arguments).scheduler.lead_cap == 1.5
 
 
 def test_logs_are_json_unless_somebody_watches() -> None:
@@ -83,7 +83,7 @@ def test_a_gpu_gets_a_process_and_a_cpu_a_thread(words: list[str], devices: list
 
 def test_a_repeated_model_is_an_engine_each_with_the_same_settings() -> None:
     arguments = flags("--model", "demo", "--model", "elsewhere", "--slots", "3")
-    assert [(one.model, one.slots) for one in engine_configs(arguments)] == [
+    assert [(one.model, one.scheduler.slots) for one in engine_configs(arguments)] == [
         ("demo", 3),
         ("elsewhere", 3),
     ]

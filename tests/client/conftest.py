@@ -10,8 +10,6 @@ from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 
 from realtime_tts.protocol.messages import (
-    ENCODING,
-    PACKET_BYTES,
     SAMPLE_RATE,
     SUBPROTOCOL,
     ClientMessage,
@@ -48,8 +46,8 @@ class Peer:
                 languages=("auto", "english"),
                 settings=SessionSettings(**settings),
                 sample_rate=SAMPLE_RATE,
-                encoding=ENCODING,
-                packet_bytes=PACKET_BYTES,
+                encoding="pcm_s16le",
+                packet_bytes=4_096,
                 limits=limits or Limits(),
             )
         )
@@ -68,7 +66,12 @@ class Peer:
             await self.socket.send(number.to_bytes(2, "little") * size)
 
     async def interrupted(self, turn_id: str, **report: Any) -> None:
-        fields = {"samples_sent": 0, "played_ms": 0.0, "text_spoken": "", "text_remaining": ""}
+        fields: dict[str, Any] = {
+            "samples_sent": 0,
+            "played_ms": 0.0,
+            "text_spoken": "",
+            "text_remaining": "",
+        }
         await self.send(TurnInterrupted(turn_id=turn_id, **(fields | report)))
 
     async def done(self, turn_id: str, reason: str = "complete", samples: int = 0) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from realtime_tts import Backoff, RealtimeTTS
+from realtime_tts.client.options import session_start
 from realtime_tts.errors import (
     ClientError,
     ConfigError,
@@ -13,7 +14,6 @@ from realtime_tts.errors import (
 )
 from realtime_tts.protocol.messages import (
     ErrorMessage,
-    SamplingStart,
     SessionStart,
     Text,
     WarningMessage,
@@ -71,7 +71,7 @@ async def test_options_are_sent_once_per_socket(stand_in: Any) -> None:
         assert tts.ready.settings.seed == 7
         await until_lost(tts)
         await tts.connect()
-    start = SessionStart(voice="bass", seed=7, sampling=SamplingStart(temperature=0.0))
+    start = session_start(options)
     assert seen == [start, start]
 
 

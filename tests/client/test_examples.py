@@ -11,6 +11,8 @@ import pytest
 
 from realtime_tts.bench.local_server import local_server
 
+pytestmark = pytest.mark.slow  # real servers
+
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 

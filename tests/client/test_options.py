@@ -1,8 +1,14 @@
-import pytest
+import json
+from typing import Any
 
-from realtime_tts.client.options import merged, session_start
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from realtime_tts.client.options import changes, merged, session_start
 from realtime_tts.errors import ConfigError
-from realtime_tts.protocol.messages import PredictorStart, SamplingStart, SessionStart
+from realtime_tts.protocol.messages import SessionStart
+from realtime_tts.protocol.parsing import encode
 
 
 def test_options_become_the_message_that_sets_them() -> None:
@@ -13,10 +19,8 @@ def test_options_become_the_message_that_sets_them() -> None:
         "lead_ms": 1000,
         "language": None,
     }
-    sampling = SamplingStart(temperature=0.5, predictor=PredictorStart(top_k=3))
-    assert session_start(options) == SessionStart(
-        voice="ava", seed=7, sampling=sampling, lead_ms=1000
-    )
+    message = json.loads(encode(session_start(options)))
+    assert message == {"type": "session.start", **options}
 
 
 def test_no_options_change_nothing() -> None:
@@ -42,14 +46,35 @@ def test_an_option_that_cannot_work_is_refused_by_name(
         session_start(options)
 
 
-def test_later_options_overlay_earlier_ones_field_by_field() -> None:
+def test_later_options_overlay_earlier_ones_field_by_field_and_none_resets() -> None:
     first = {"voice": "a", "sampling": {"top_k": 1, "predictor": {"top_k": 2, "top_p": 0.5}}}
-    second = {"seed": 3, "sampling": {"predictor": {"top_k": 9}}, "voice": None}
+    second = {"seed": 3, "sampling": {"predictor": {"top_k": 9, "top_p": None}}, "voice": None}
     assert merged(first, second) == {
-        "voice": "a",
         "seed": 3,
-        "sampling": {"top_k": 1, "predictor": {"top_k": 9, "top_p": 0.5}},
+        "sampling": {"top_k": 1, "predictor": {"top_k": 9}},
     }
+
+
+PREDICTOR = st.fixed_dictionaries({}, optional={"top_k": st.integers(0, 2), "top_p": st.just(0.5)})
+OPTIONS = st.fixed_dictionaries(
+    {},
+    optional={
+        "voice": st.sampled_from("ab"),
+        "sampling": st.fixed_dictionaries(
+            {}, optional={"top_k": st.integers(0, 2), "predictor": PREDICTOR}
+        ),
+        "lexicon": st.dictionaries(st.sampled_from("xy"), st.sampled_from("uv")),
+        "audio": st.dictionaries(st.sampled_from(["sample_rate", "packet_ms"]), st.just(8_000)),
+    },
+)
+
+
+@given(OPTIONS, OPTIONS)
+def test_changes_make_one_set_of_options_of_another(
+    old: dict[str, Any], new: dict[str, Any]
+) -> None:
+    assert merged(old, changes(old, new)) == new
+    assert changes(new, new) == {}
 
 
 def test_an_audio_format_is_replaced_as_a_whole() -> None:

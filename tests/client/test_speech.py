@@ -143,7 +143,7 @@ async def test_another_task_can_interrupt_and_the_loop_ends_quietly(stand_in: An
     source = Source()
     async with RealtimeTTS(await stand_in.start(echo_script)) as tts:
         speech = tts.speak(source.deltas())
-        reports = []
+        reports: list[asyncio.Task[Any]] = []
         async for _ in speech:
             if not reports:
                 reports.append(asyncio.create_task(speech.interrupt(played_ms=5)))

@@ -22,8 +22,10 @@ async def fail(peer: Any, turn_id: str) -> None:
 
 async def text_of(peer: Any, turn_id: str) -> Text:
     """The next text of this turn, past what still came for the one before."""
-    while (message := decode_client_message(await peer.socket.recv()).message).turn_id != turn_id:
-        pass
+    while True:
+        message = decode_client_message(await peer.socket.recv()).message
+        if getattr(message, "turn_id", None) == turn_id:
+            break
     assert isinstance(message, Text)
     return message
 

@@ -8,9 +8,11 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from msgspec.structs import replace
 
 from realtime_tts import Backoff, RealtimeTTS, demo_voice, speak_to_wav
-from realtime_tts.client import AudioOptions
+from realtime_tts.adapters.session_pool import SessionPool
+from realtime_tts.client import AudioOptions, SamplingOptions
 from realtime_tts.config import ServerConfig
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.engine.inline import InlineEngine
@@ -25,6 +27,8 @@ from realtime_tts.errors import (
 from realtime_tts.server.run import RunningServer, running
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tts_scheduler import SchedulerConfig
+
+pytestmark = pytest.mark.slow  # real servers
 
 TEXT = "The tide is coming in, and the boats are going home."
 QUICK = Backoff(first=0.02, longest=0.1, give_up_after=10.0)
@@ -164,6 +168,32 @@ async def test_a_voice_the_server_does_not_have_is_refused_with_those_it_has() -
     async with server() as started:
         with pytest.raises(RequestError, match="alto"):
             await RealtimeTTS(started.url, voice="nobody").connect()
+
+
+async def test_none_resets_a_setting_also_for_the_next_connection() -> None:
+    sampling: SamplingOptions = {"top_k": 3, "temperature": 0.1}
+    async with server() as started:
+        async with RealtimeTTS(started.url) as fresh:
+            default = fresh.ready.settings
+        async with RealtimeTTS(started.url, voice="bass", sampling=sampling) as tts:
+            await tts.configure(voice=None, seed=7, sampling={"top_k": None})
+            settings = tts.ready.settings
+            assert (settings.voice, settings.seed) == (default.voice, 7)
+            assert settings.sampling == replace(default.sampling, temperature=0.1)
+            assert tts._options == {"seed": 7, "sampling": {"temperature": 0.1}}
+
+
+async def test_a_session_that_frameworks_share_is_kept_when_a_setting_is_taken_back() -> None:
+    async with server() as started:
+        pool = SessionPool(started.url, None)
+        first = await pool.acquire({"voice": "bass", "sampling": {"top_k": 3, "top_p": 0.5}})
+        pool.release(first)
+        second = await pool.acquire({"sampling": {"top_p": 0.5}})
+        assert second is first and second.reused
+        settings = second.client.ready.settings
+        assert settings.voice != "bass"
+        assert (settings.sampling.top_k, settings.sampling.top_p) == (50, 0.5)
+        await pool.close()
 
 
 async def test_a_turn_beyond_capacity_is_an_overload_and_the_next_one_works() -> None:

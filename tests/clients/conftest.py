@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from kinds import lent
-from serving import Server
+
+from tests.clients.kinds import lent
+from tests.clients.serving import Server
 
 # Their assertions say what was found, too.
-pytest.register_assert_rewrite("livekit_rig", "livekit_turns", "pipecat_turns")
+pytest.register_assert_rewrite(
+    *(f"tests.clients.{name}" for name in ("livekit_rig", "livekit_turns", "pipecat_turns"))
+)
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ import sys
 import wave
 from pathlib import Path
 
-from serving import ROOT
+from tests.clients.serving import ROOT
 
 SAID = ("Good day!", "When do you close?")
 REPLY = "You said: {} The museum is open until six, and the café until nine."

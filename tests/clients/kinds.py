@@ -18,8 +18,10 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from serving import START_SECONDS, Server, serving
 from websockets.sync.client import connect
+from websockets.typing import Subprotocol
+
+from tests.clients.serving import START_SECONDS, Server, serving
 
 KEY = "a-key-for-the-tests"
 LENDER_VARIABLE = "REALTIME_TTS_LENDER"
@@ -32,7 +34,7 @@ def _busy() -> Iterator[Server]:
         parts = urlsplit(found.url)
         direct = socket.create_connection((parts.hostname, parts.port), timeout=30)  # no proxy
         address = f"{found.websocket_url}/v1/tts"
-        with connect(address, sock=direct, subprotocols=["realtime-tts.v1"]) as taken:
+        with connect(address, sock=direct, subprotocols=[Subprotocol("realtime-tts.v1")]) as taken:
             taken.recv(timeout=30)  # `ready`: the session is there
             yield found
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from kinds import KINDS, Kind
-from serving import Server
+from tests.clients.kinds import KINDS, Kind
+from tests.clients.serving import Server
 
 AT_REST = ("tts_sessions", "tts_open_turns")
 """Series that have to be what they were at the start once an environment is done."""

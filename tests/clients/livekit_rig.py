@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from livekit.agents import APIConnectOptions, tts
@@ -13,6 +13,8 @@ DELTAS = ("The muse", "um is op", "en until six", ". The caf", "é is open until
 ONCE = APIConnectOptions(max_retry=0, timeout=60.0)
 
 Events = list[tts.SynthesizedAudio]
+Way = Callable[..., Awaitable[Events]]
+"""To speak: `say` or `read`."""
 
 
 def audio(events: Iterable[tts.SynthesizedAudio]) -> bytes:

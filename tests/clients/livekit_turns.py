@@ -1,42 +1,74 @@
-"""What every TTS for LiveKit must stand, whoever made it: conversations with plugins."""
+"""Somebody's plugins for LiveKit, and turns with them; plugins/test_livekit.py is the suite."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
+import aiohttp
 import pytest
 from livekit.agents import APIStatusError
 from livekit.agents.tts import TTS, ChunkedStream, SynthesizeStream
-from livekit.agents.types import USERDATA_TIMED_TRANSCRIPT
-from livekit_rig import DELTAS, ONCE, TEXT, Events, read, say, seconds, until_audio
-from serving import Server
 
-__all__ = [
-    "LONG", "TEXT", "all_closed", "barge_in_and_next_turn", "busy_server_says_so", "is_speech",
-    "key_is_checked", "nothing_to_speak", "read", "refusal", "say", "streams_in_parallel",
-    "three_turns", "words_in_time",
-]  # fmt: skip
+from tests.clients.livekit_rig import ONCE, TEXT, Events, read, say, seconds
+from tests.clients.serving import Server
 
 LONG = " ".join([TEXT] * 6)
 
-AnyTTS = TypeVar("AnyTTS", bound=TTS)
+Make = Callable[..., Any]
+"""Makes the plugin, as make(server, **options)."""
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """A plugin, told nothing but another address.
+
+    `make(server, session, **options)`; `ways`: options that a conversation is held with, each;
+    `plain`: those of the other tests; `default`: those that name the plugin's own voice; `words`:
+    whether the text comes with the sound; `cut_off_as`: as what the server counts a turn that was
+    cut off; `endless`: a text that goes on for longer than a test.
+    """
+
+    name: str
+    make: Callable[..., TTS]
+    default: Mapping[str, Any]
+    ways: Sequence[Mapping[str, Any]] = ({},)
+    plain: Mapping[str, Any] = field(default_factory=dict)
+    words: bool = False
+    cut_off_as: str = "closed"
+    endless: str = LONG + " "
 
 
 @contextlib.asynccontextmanager
-async def all_closed(make: Callable[..., AnyTTS]) -> AsyncIterator[Callable[..., AnyTTS]]:
-    """`make`; what it made is closed at the end."""
-    made: list[AnyTTS] = []
+async def makes(plugin: Plugin, server: Server) -> AsyncIterator[Make]:
+    """Makes `plugin`, for `server` where no other is named; what was made is closed at the end."""
+    made: list[TTS] = []
+    async with aiohttp.ClientSession() as session:
 
-    def one(*args: object, **options: object) -> AnyTTS:
-        made.append(make(*args, **options))
-        return made[-1]
+        def one(of: Server = server, **options: Any) -> TTS:
+            made.append(plugin.make(of, session, **options))
+            return made[-1]
 
-    yield one
-    for each in made:
-        await each.aclose()
+        yield one
+        for each in made:
+            await each.aclose()
+
+
+def fixtures(plugins: Sequence[Plugin]) -> tuple[Any, Any]:
+    """For a module's tests: `plugin`, each of them, and `make`, which makes it."""
+
+    @pytest.fixture(params=plugins, ids=lambda plugin: plugin.name)
+    def plugin(request: pytest.FixtureRequest) -> Any:
+        return request.param
+
+    @pytest.fixture
+    async def make(plugin: Plugin, server: Server) -> AsyncIterator[Make]:
+        async with makes(plugin, server) as found:
+            yield found
+
+    return plugin, make
 
 
 def is_speech(events: Events, text: str = TEXT) -> bool:
@@ -50,12 +82,12 @@ async def refusal(speech: Awaitable[Events]) -> APIStatusError:
     return caught.value
 
 
-async def _spoken(tts: TTS, *deltas: str) -> Events:
+async def spoken(tts: TTS, *deltas: str) -> Events:
     """In a stream; whole where the plugin has no streams."""
     return await (say(tts, deltas) if tts.capabilities.streaming else read(tts, "".join(deltas)))
 
 
-def _begun(tts: TTS, text: str) -> SynthesizeStream | ChunkedStream:
+def begun(tts: TTS, text: str) -> SynthesizeStream | ChunkedStream:
     """The same with a text that does not end."""
     if not tts.capabilities.streaming:
         return tts.synthesize(text, conn_options=ONCE)
@@ -64,58 +96,8 @@ def _begun(tts: TTS, text: str) -> SynthesizeStream | ChunkedStream:
     return stream
 
 
-# What every plugin must stand.
-
-
-async def three_turns(tts: TTS) -> None:
+async def three_turns(tts: TTS, *deltas: str) -> None:
     for _ in range(3):
-        events = await _spoken(tts, *DELTAS)
+        events = await spoken(tts, *deltas)
         assert is_speech(events)
         assert len({event.request_id for event in events}) == 1 and events[-1].is_final
-
-
-async def words_in_time(tts: TTS) -> None:
-    """Every word as it was written, with its spaces, when it is heard."""
-    events = await _spoken(tts, *DELTAS)
-    timed = [
-        word for event in events for word in event.frame.userdata.get(USERDATA_TIMED_TRANSCRIPT, [])
-    ]
-    assert "".join(timed).strip() == TEXT and len(timed) == len(TEXT.split())
-    starts = [word.start_time for word in timed]
-    assert starts == sorted(starts)
-    assert 0.7 < starts[-1] / seconds(events) < 1
-
-
-async def barge_in_and_next_turn(
-    tts: TTS, server: Server, reason: str, text: str = LONG + " "
-) -> None:
-    """`reason`: as what the server counts the turn that was cut off."""
-    series = f'tts_turns_total{{reason="{reason}"}}'
-    counted = await asyncio.to_thread(server.value, series)
-    async with _begun(tts, text) as stream:
-        await until_audio(stream)
-    assert is_speech(await _spoken(tts, *DELTAS))
-    await asyncio.to_thread(server.until, series, counted + 1)
-    await asyncio.to_thread(server.until, "tts_open_turns", 0)
-
-
-async def streams_in_parallel(tts: TTS) -> None:
-    short, long, again = await asyncio.gather(
-        _spoken(tts, "Yes."), _spoken(tts, *DELTAS), _spoken(tts, "Yes.")
-    )
-    assert min(seconds(short), seconds(again)) > 0
-    assert seconds(long) > 2 * max(seconds(short), seconds(again))
-
-
-async def nothing_to_speak(tts: TTS) -> None:
-    assert 0 < seconds(await _spoken(tts, "…")) < 0.5
-
-
-async def key_is_checked(make: Callable[..., TTS], keyed: Server) -> None:
-    assert is_speech(await _spoken(make(keyed), *DELTAS))
-    wrong = make(keyed, api_key="wrong")
-    assert (await refusal(_spoken(wrong, *DELTAS))).status_code == 401
-
-
-async def busy_server_says_so(tts: TTS) -> None:
-    assert (await refusal(_spoken(tts, *DELTAS))).status_code == 429

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
 from typing import Any, TypeVar
 
 from pipecat.frames.frames import (
@@ -94,11 +95,16 @@ def response(*tokens: str) -> list[Frame]:
     return [LLMFullResponseStartFrame(), *texts, LLMFullResponseEndFrame()]
 
 
-@contextlib.asynccontextmanager
-async def pipeline(
-    service: FrameProcessor, rig_class: type[AnyRig] = Rig, **params: Any
-) -> AsyncIterator[AnyRig]:
+def pipeline(service: FrameProcessor, **params: Any) -> AbstractAsyncContextManager[Rig]:
     """The service in a pipeline of its own, started; ended by an EndFrame."""
+    return pipeline_with(Rig, service, **params)
+
+
+@contextlib.asynccontextmanager
+async def pipeline_with(
+    rig_class: type[AnyRig], service: FrameProcessor, **params: Any
+) -> AsyncIterator[AnyRig]:
+    """The same with a rig of another class."""
     hear_up: list[Callable[[Frame], None]] = []
     source = Ear(FrameDirection.UPSTREAM, lambda frame: hear_up[0](frame))
     sink = Ear(FrameDirection.DOWNSTREAM, lambda frame: hear_up[1](frame))

@@ -1,33 +1,45 @@
-"""A turn for a Pipecat pipeline around somebody's speech service, and what was heard of it."""
+"""Somebody's services for Pipecat, and turns with them; plugins/test_pipecat.py is the suite."""
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
 from typing import Any
 
-import pipecat_rig
-from pipecat.frames.frames import (
-    ErrorFrame,
-    Frame,
-    InterruptionFrame,
-    TTSAudioRawFrame,
-    TTSStoppedFrame,
-    TTSTextFrame,
-)
+from pipecat.frames.frames import ErrorFrame, Frame, TTSStoppedFrame, TTSTextFrame
 from pipecat.processors.frame_processor import FrameProcessor
-from pipecat_rig import response
-from serving import Server
 
-__all__ = [
-    "DELTAS", "LONG", "SENTENCES", "barge_in_and_next_turn", "is_speech", "pipeline", "response",
-    "three_turns", "turns_of_nothing_to_speak", "words_in_time",
-]  # fmt: skip
+from tests.clients import pipecat_rig
+from tests.clients.pipecat_rig import response
 
 RATE = 24_000
 SENTENCES = "Your table is free. Come at eight, and bring your friends."
 DELTAS = ("Your ta", "ble is fr", "ee. Come at e", "ight, and bring your fri", "ends.")
 LONG = "The museum is open until six. " * 12
+
+
+@dataclass(frozen=True)
+class Service:
+    """A service, told nothing but another address.
+
+    `make(server, **options)`; `http(server, session)`: the same over HTTP, where there is one;
+    `ways`: options that a conversation is held with, each; `words`: whether the words come with
+    the sound; `timed`: whether they also have their times; `contexts`: whether each turn has a
+    context; `reconnects`: whether it stands turns of nothing to speak; `cut_off_as`: as what the
+    server counts a turn that was cut off; `endless`: a text that goes on for longer than a test.
+    """
+
+    name: str
+    make: Callable[..., FrameProcessor]
+    http: Callable[..., FrameProcessor] | None = None
+    ways: Sequence[Mapping[str, Any]] = field(default_factory=lambda: [{}])
+    words: bool = True
+    timed: bool = False
+    contexts: bool = True
+    reconnects: bool = True
+    cut_off_as: str = "interrupted"
+    endless: str = LONG
 
 
 class Rig(pipecat_rig.Rig):
@@ -48,57 +60,29 @@ class Rig(pipecat_rig.Rig):
     def words(self) -> list[str]:
         return " ".join(frame.text for frame in self.of(TTSTextFrame)).split()
 
+    async def one_turn(self) -> None:
+        await self.send(*response(*DELTAS))
+        await self.until(lambda: self.of(TTSStoppedFrame))
+        assert is_speech(self.seconds)
+
+    async def first_error(self) -> str:
+        """What the first error says, when it is there."""
+        await self.until(lambda: self.of(ErrorFrame))
+        text: str = self.of(ErrorFrame)[0].error
+        return text
+
 
 def pipeline(service: FrameProcessor) -> AbstractAsyncContextManager[Rig]:
-    return pipecat_rig.pipeline(service, Rig, audio_out_sample_rate=RATE)
+    return pipecat_rig.pipeline_with(Rig, service, audio_out_sample_rate=RATE)
 
 
 def is_speech(seconds: float, text: str = SENTENCES) -> bool:
     return 0.03 * len(text) < seconds < 0.2 * len(text)
 
 
-# What every plugin must stand.
-
-
 async def three_turns(rig: Rig) -> None:
     for turn in range(1, 4):
         await rig.send(*response(*DELTAS))
-        await rig.until(lambda turn=turn: len(rig.of(TTSStoppedFrame)) == turn)
+        await rig.until(lambda turns=turn: len(rig.of(TTSStoppedFrame)) == turns)  # type: ignore[misc]
         assert is_speech(rig.seconds / turn)
-    assert not rig.of(ErrorFrame)
-
-
-async def words_in_time(rig: Rig) -> None:
-    await rig.send(*response(*DELTAS))
-    await rig.until(lambda: rig.of(TTSStoppedFrame))
-    times = [frame.pts for frame in rig.of(TTSTextFrame)]
-    assert len(times) == len(SENTENCES.split()) and times == sorted(times)
-    spoken = (times[-1] - times[0]) / 1e9
-    assert 0.5 * rig.seconds < spoken < rig.seconds
-
-
-async def barge_in_and_next_turn(
-    rig: Rig, server: Server, text: str = LONG, reason: str = "interrupted"
-) -> None:
-    """`reason`: as what the server counts the turn that was cut off."""
-    series = f'tts_turns_total{{reason="{reason}"}}'
-    counted = server.value(series)
-    await rig.send(*response(text))
-    await rig.until(lambda: rig.of(TTSAudioRawFrame))
-    await rig.send(InterruptionFrame())
-    await asyncio.to_thread(server.until, series, counted + 1)
-    before = len(rig.of(TTSStoppedFrame))
-    await rig.send(*response(*DELTAS))
-    await rig.until(lambda: len(rig.of(TTSStoppedFrame)) > before)
-    assert is_speech(rig.seconds_of_the_last)
-    assert not rig.of(ErrorFrame)
-
-
-async def turns_of_nothing_to_speak(rig: Rig) -> None:
-    """After three turns without sound the framework would give the service up."""
-    for turn in range(1, 6):
-        await rig.send(*response("…"))
-        await rig.until(lambda turn=turn: len(rig.of(TTSStoppedFrame)) >= turn)
-    await rig.send(*response(*DELTAS))
-    await rig.until(lambda: is_speech(rig.seconds))
     assert not rig.of(ErrorFrame)

@@ -25,14 +25,16 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from kinds import LENDER_VARIABLE
-from lending import Lender, lending
-from snippets import snippets
+from tests.clients.kinds import LENDER_VARIABLE
+from tests.clients.lending import Lender, lending
+from tests.clients.snippets import snippets
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 ENVIRONMENTS = ROOT / ".venv-clients"
 COMMON = HERE / "requirements.txt"
+PLUGIN_SUITE = HERE / "plugins"
+"""The tests that the plugins of every NAME_plugins have in common."""
 AT_A_TIME = 2
 PIP = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check")
 
@@ -89,6 +91,7 @@ class Run:
             command = ["node", "--test", "--test-reporter=spec"]
             return "".join(_call([*command, each], environment, self.folder) for each in tests)
         tests = [str(self.folder)] + ([str(HERE / "test_snippets.py")] if in_documents else [])
+        tests += [str(PLUGIN_SUITE)] if self.client.endswith("_plugins") else []
         return _call([str(_python(self.name)), "-m", "pytest", "-q", *tests], environment)
 
 

@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from snippets import Snippet, snippets
+
+from tests.clients.snippets import Snippet, snippets
 
 CLIENT = os.environ.get("REALTIME_TTS_CLIENT", "")
 PROGRAMS = [each for each in snippets() if each.client == CLIENT and each.language == "python"]

@@ -8,7 +8,8 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import websockets
-from talking import KeyTalker
+
+from tests.server.talking import KeyTalker
 
 RAW = {"container": "raw", "encoding": "pcm_s16le", "sample_rate": 24_000}
 VOICE = {"mode": "id", "id": "alto"}

@@ -8,7 +8,8 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import websockets
-from talking import KeyTalker
+
+from tests.server.talking import KeyTalker
 
 FRAME = 3_840  # bytes of speech for a token of one byte
 TENTH = bytes(4_800)

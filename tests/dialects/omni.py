@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import websockets
-from talking import Talker
+
+from tests.server.talking import Talker
 
 PATH = "/v1/audio/speech/stream"
 FRAME = 3_840  # bytes of speech for a token of one byte

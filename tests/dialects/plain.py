@@ -10,7 +10,6 @@ from typing import Any
 
 import websockets
 from starlette.routing import WebSocketRoute
-from talking import KeyTalker
 
 from realtime_tts.dialects.catalogue import our_format
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
@@ -18,6 +17,7 @@ from realtime_tts.dialects.socket import SpeechSocket
 from realtime_tts.dialects.timing import words_of
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
+from tests.server.talking import KeyTalker
 
 PATH = "/plain"
 

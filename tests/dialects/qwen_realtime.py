@@ -10,7 +10,8 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import websockets
-from talking import Talker
+
+from tests.server.talking import Talker
 
 PATH = "/api-ws/v1/realtime"
 FRAME = 3_840  # bytes of speech for a token of one byte

@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 import websockets
-from asking import SLOW
-from cartesian import FRAME, RAW, TENTH, VOICE, cartesian, sound_of
 
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.dialects.cartesia import CartesiaSocket
 from realtime_tts.dialects.cartesia_request import DEFAULT_BUFFER_DELAY_MS
 from realtime_tts.engine.fake import Faults
 from realtime_tts.server.speech import STALL_SECONDS
+from tests.dialects.asking import SLOW
+from tests.dialects.cartesian import FRAME, RAW, TENTH, VOICE, cartesian, sound_of
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "dialects.md").read_text(encoding="utf-8")
 
 
 def test_the_figures_in_the_document_are_the_code_s() -> None:
-    section = DOCUMENT.partition("## Cartesia\n")[2]
+    section = " ".join(DOCUMENT.partition("## Cartesia\n")[2].split())
     limits, server = LimitsConfig(), ServerConfig()
     assert f"up to {CartesiaSocket.max_contexts} contexts" in section
     assert f"for {limits.turn_idle_seconds:.0f} s (`turn_idle_seconds`)" in section

@@ -9,11 +9,11 @@ from typing import Any
 
 import httpx2
 import pytest
-from asking import SLOW
-from cartesian import FRAME, RAW, TENTH, VOICE
 
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import FakeEngineConfig
+from tests.dialects.asking import SLOW
+from tests.dialects.cartesian import FRAME, RAW, TENTH, VOICE
 
 TEXT = "Hello there, how are you?"
 ASKED = {"model_id": "sonic-3", "transcript": TEXT, "voice": VOICE, "output_format": RAW}

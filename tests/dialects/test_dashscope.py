@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 import websockets
-from asking import SLOW
-from qwen_realtime import CLOSING, FRAME, OPENING, TENTH, Client, qwen_realtime, sound_of, types
 
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.dialects.dashscope import (
@@ -23,6 +21,17 @@ from realtime_tts.dialects.dashscope import (
 from realtime_tts.dialects.dashscope_request import our_voice
 from realtime_tts.engine.fake import Faults
 from realtime_tts.server.speech import STALL_SECONDS
+from tests.dialects.asking import SLOW
+from tests.dialects.qwen_realtime import (
+    CLOSING,
+    FRAME,
+    OPENING,
+    TENTH,
+    Client,
+    qwen_realtime,
+    sound_of,
+    types,
+)
 
 DELTA = "response.audio.delta"
 RESPONSE = [*OPENING, DELTA, *CLOSING]

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 import websockets
-from asking import SLOW
-from deepgrams import FRAME, LIVEKIT, TENTH, flux, sound_of, speaking, types_of
 
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import Faults
+from tests.dialects.asking import SLOW
+from tests.dialects.deepgrams import FRAME, LIVEKIT, TENTH, flux, sound_of, speaking, types_of
 
 PIPECAT = "?model=aura-2-helena-en&encoding=linear16&sample_rate=24000&mip_opt_out=true"
 LONG = "A long answer that nobody wants to hear. " * 8
@@ -219,7 +219,7 @@ async def test_an_address_that_cannot_be_is_refused(
         body = json.loads(response.body or b"")
         assert body["err_code"] == "Bad Request" and names in body["err_msg"]
         # Browsers cannot see that.
-        async with websockets.connect(url, origin=server.running.url) as socket:  # type: ignore[arg-type]
+        async with websockets.connect(url, origin=server.running.url) as socket:
             with pytest.raises(websockets.ConnectionClosed):
                 await socket.recv()
             assert socket.close_code == 1008 and socket.close_reason

@@ -8,13 +8,13 @@ import uuid
 from typing import Any
 
 import pytest
-from asking import SLOW
-from deepgrams import FRAME, TENTH, flux, sound_of, types_of
 
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.dialects.deepgram_flux import _Turn
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.server.speech import SpokenSpan
+from tests.dialects.asking import SLOW
+from tests.dialects.deepgrams import FRAME, TENTH, flux, sound_of, types_of
 
 PIPECAT = "?model=flux-heather-en&encoding=linear16&sample_rate=24000&expressivity=1&tag=a&tag=b"
 LONG = "A long answer that nobody wants to hear. " * 8

@@ -7,13 +7,13 @@ from typing import Any
 
 import httpx2
 import pytest
-from asking import SLOW
-from deepgrams import FRAME, TENTH
 
 from realtime_tts.config import LimitsConfig, ServerConfig
+from tests.dialects.asking import SLOW
+from tests.dialects.deepgrams import FRAME, TENTH
 
 TEXT = "Hello there, how are you?"
-PIPECAT = {
+PIPECAT: dict[str, Any] = {
     "model": "aura-2-helena-en", "encoding": "linear16", "sample_rate": 24_000, "container": "none",
 }  # fmt: skip
 

@@ -31,7 +31,7 @@ RELEASED = ("vivian", "ryan", "uncle_fu", "dylan-2")
 
 
 def test_the_figures_in_the_document_are_the_code_s() -> None:
-    section = DOCUMENT.partition("## Deepgram\n")[2]
+    section = " ".join(DOCUMENT.partition("## Deepgram\n")[2].split())
     limits, server = LimitsConfig(), ServerConfig()
     assert f"at most {limits.max_text_chars:,} characters a message" in section
     assert f"at most {limits.max_turn_chars:,} characters" in section

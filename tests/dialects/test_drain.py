@@ -9,16 +9,16 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
-from asking import SLOW
-from cartesian import RAW, VOICE, cartesian
-from deepgrams import flux, speaking
-from elevens import eleven
-from omni import omni
-from plain import plain, sound_of
-from qwen_realtime import qwen_realtime
 
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.dialects.json_socket import JsonSocket
+from tests.dialects.asking import SLOW
+from tests.dialects.cartesian import RAW, VOICE, cartesian
+from tests.dialects.deepgrams import flux, speaking
+from tests.dialects.elevens import eleven
+from tests.dialects.omni import omni
+from tests.dialects.plain import plain, sound_of
+from tests.dialects.qwen_realtime import qwen_realtime
 
 
 def stream_input(server: Any) -> Any:

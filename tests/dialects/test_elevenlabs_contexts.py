@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from asking import SLOW
-from elevens import FRAME, TENTH, Client, alignments, eleven, sound_of
 
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import Faults
+from tests.dialects.asking import SLOW
+from tests.dialects.elevens import FRAME, TENTH, Client, alignments, eleven, sound_of
 
 TEXT = "Hello there, how are you?"
 LONG = "A long answer that nobody wants to hear. " * 5

@@ -9,10 +9,10 @@ from typing import Any
 
 import httpx2
 import pytest
-from asking import SLOW
-from elevens import FRAME, TENTH
 
 from realtime_tts.config import LimitsConfig, ServerConfig
+from tests.dialects.asking import SLOW
+from tests.dialects.elevens import FRAME, TENTH
 
 TEXT = "Hello there, how are you?"
 SPEECH = "/v1/text-to-speech/alto"

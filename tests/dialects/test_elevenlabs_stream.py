@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 import websockets
-from asking import SLOW
-from elevens import FRAME, TENTH, alignments, eleven, sound_of
 
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.dialects.elevenlabs_contexts import DEFAULT_ID, ContextsSocket
 from realtime_tts.dialects.elevenlabs_request import DEFAULT_FORMAT, HOLD_SECONDS, SETTLE_SECONDS
 from realtime_tts.engine.fake import Faults
 from realtime_tts.server.speech import STALL_SECONDS
+from tests.dialects.asking import SLOW
+from tests.dialects.elevens import FRAME, TENTH, alignments, eleven, sound_of
 
 TEXT = "Hello there, how are you?"
 FIRST = {
@@ -28,7 +28,7 @@ DOCUMENT = (Path(__file__).parents[2] / "docs" / "dialects.md").read_text(encodi
 
 
 def test_the_figures_in_the_document_are_the_code_s() -> None:
-    section = DOCUMENT.partition("\n## ElevenLabs\n")[2]
+    section = " ".join(DOCUMENT.partition("\n## ElevenLabs\n")[2].split())
     limits, server = LimitsConfig(), ServerConfig()
     assert f"`{DEFAULT_FORMAT}` if left out" in section
     assert f"Without one it is `{DEFAULT_ID}`" in section
@@ -329,7 +329,7 @@ async def test_who_shows_no_key_takes_no_place(speech: Any) -> None:
     limits = LimitsConfig(max_sessions=1)
     async with speech(ServerConfig(port=0, api_keys=(KEY,), limits=limits)) as server:
         async with eleven(server), eleven(server), eleven(server) as late:
-            with_key = {"additional_headers": {"xi-api-key": KEY}}
+            with_key: dict[str, Any] = {"additional_headers": {"xi-api-key": KEY}}
             async with eleven(server, **with_key) as client:
                 await client.send(text="Hello. ", flush=True)
                 await client.until("audio")

@@ -6,10 +6,10 @@ import asyncio
 from typing import Any
 
 import pytest
-from asking import speech_of
-from plain import plain, sound_of
 
 from realtime_tts.text.pipeline import TextPipeline
+from tests.dialects.asking import speech_of
+from tests.dialects.plain import plain, sound_of
 
 LONG = "Quite some words. "
 FRAME = 3_840  # bytes: one token of one byte, as the fake engine speaks it

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import openai
 import pytest
-from asking import LONG, SECONDS, SLOW, TEXT, client, speech_of
 from openai import OpenAI
 
 from realtime_tts.audio import codecs
@@ -20,6 +19,7 @@ from realtime_tts.config import ServerConfig
 from realtime_tts.engine.fake import VOICES, Faults
 from realtime_tts.engine.link import Open
 from realtime_tts.errors import RequestError
+from tests.dialects.asking import LONG, SECONDS, SLOW, TEXT, client, speech_of
 
 KEY = "sk-a-key-of-ours"
 

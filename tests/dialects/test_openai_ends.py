@@ -8,11 +8,11 @@ from typing import Any
 
 import openai
 import pytest
-from asking import LONG, SECONDS, SLOW, TEXT, client, speech_of
 
 from realtime_tts.audio.encoders import Encoder
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import Faults
+from tests.dialects.asking import LONG, SECONDS, SLOW, TEXT, client, speech_of
 from tts_scheduler import SchedulerConfig
 
 # Too much, and gone.

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 import websockets
-from asking import SLOW
-from plain import PATH, PlainSocket, add_route, plain, sound_of
 
 from realtime_tts.config import LimitsConfig, ServerConfig, SocketConfig
 from realtime_tts.engine.fake import FakeEngineConfig, Faults
 from realtime_tts.server.auth import PathRule, send_denial
+from tests.dialects.asking import SLOW
+from tests.dialects.plain import PATH, PlainSocket, add_route, plain, sound_of
 
 FRAME = 3_840  # bytes: one token of one byte, as the fake engine speaks it
 TENTH = bytes(4_800)

@@ -10,7 +10,6 @@ from typing import Any
 
 import httpx2
 import pytest
-from asking import SLOW
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
@@ -22,6 +21,7 @@ from realtime_tts.dialects.catalogue import our_format
 from realtime_tts.dialects.http import read_object
 from realtime_tts.dialects.speech_endpoint import Order, SpeechEndpoint
 from realtime_tts.errors import RequestError
+from tests.dialects.asking import SLOW
 
 PATH = "/plain-speech"
 TEXT = "Hello."

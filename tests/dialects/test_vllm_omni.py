@@ -15,14 +15,14 @@ from typing import Any
 
 import pytest
 import websockets
-from asking import SLOW
-from omni import FRAME, STREAM, TENTH, omni, sound_of, told
 
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.dialects.vllm_omni import VllmOmniSocket
 from realtime_tts.dialects.vllm_omni_answer import MAX_FRAME_BYTES
 from realtime_tts.engine.fake import Faults
 from realtime_tts.server.speech import STALL_SECONDS
+from tests.dialects.asking import SLOW
+from tests.dialects.omni import FRAME, STREAM, TENTH, omni, sound_of, told
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "dialects.md").read_text(encoding="utf-8")
 SECTION = DOCUMENT.partition("## vLLM-Omni\n")[2]

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import random
-import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from realtime_tts.config import ServerConfig
 from realtime_tts.engine.links import make_link
+from realtime_tts.engine.load import load_tokenizer, voice_maker_loader
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.metrics import Metrics
 from realtime_tts.server.run import RunningServer, running
 from realtime_tts.voices.library import VoiceLibrary
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "voices"))  # for `recordings`
 
 PARITY = Path(__file__).parents[1] / "data" / "parity"
 
@@ -30,9 +29,9 @@ async def _serving(engine: EngineConfig) -> AsyncIterator[RunningServer]:
     link = make_link(engine, metrics, lambda *progress: None)
     voices = None
     if engine.voices_dir is not None:
-        voices = VoiceLibrary(engine.voices_dir, engine.voice_maker_loader())
+        voices = VoiceLibrary(engine.voices_dir, voice_maker_loader(engine))
     async with running(
-        ServerConfig(port=0), link, engine.load_tokenizer, metrics, voices=voices
+        ServerConfig(port=0), link, partial(load_tokenizer, engine), metrics, voices=voices
     ) as server:
         yield server
 

@@ -16,7 +16,6 @@ from typing import Any, Literal
 import httpx2
 import numpy as np
 import pytest
-import recordings
 
 from realtime_tts import RealtimeTTS
 from realtime_tts.audio.pcm import FULL_SCALE
@@ -24,6 +23,8 @@ from realtime_tts.engine.guards import GuardConfig
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.errors import RequestError
 from realtime_tts.server.run import RunningServer
+from tests.voices import recordings
+from tts_scheduler import SchedulerConfig
 
 Serve = Callable[[EngineConfig], AbstractAsyncContextManager[RunningServer]]
 Pieces = Callable[..., Sequence[str]]
@@ -48,9 +49,8 @@ async def server(
     config = EngineConfig(
         model=str(BASE),
         kind=kind,
-        slots=4,
         max_frames=40,
-        utilisation=1_000,  # a busy test machine lets everybody in
+        scheduler=SchedulerConfig(slots=4, utilisation=1_000),  # lets everybody in
         guards=GuardConfig(enabled=False),  # random weights may well repeat themselves
         voices_dir=str(tmp_path / "voices"),
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -14,12 +13,10 @@ from realtime_tts import RealtimeTTS
 from realtime_tts.bench.local_server import local_server
 from realtime_tts.client.voices import VoiceClient
 from realtime_tts.errors import RequestError, TurnError
+from tests.voices import recordings
 
 TESTS = Path(__file__).parents[1]
 CHECKPOINT = TESTS / "data" / "parity" / "tiny-base"
-
-sys.path.insert(0, str(TESTS / "voices"))
-import recordings  # noqa: E402
 
 
 @pytest.fixture(params=["inline", "process"])

@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
+from typing import Literal
 
 import httpx2
 import numpy as np
@@ -16,6 +17,7 @@ from realtime_tts import RealtimeTTS
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.errors import RequestError
 from realtime_tts.server.run import RunningServer
+from tts_scheduler import SchedulerConfig
 
 Serve = Callable[[EngineConfig], AbstractAsyncContextManager[RunningServer]]
 Pieces = Callable[..., Sequence[str]]
@@ -30,7 +32,10 @@ TEXTS = (
 
 def engine(max_frames: int) -> EngineConfig:
     # What a busy test machine manages in real time must not decide who is admitted.
-    return EngineConfig(slots=8, max_frames=max_frames, max_start_wait=0.05, utilisation=1_000)
+    return EngineConfig(
+        max_frames=max_frames,
+        scheduler=SchedulerConfig(slots=8, max_start_wait=0.05, utilisation=1_000),
+    )
 
 
 async def packets_of(server: RunningServer, text: Sequence[str], **options: object) -> list[bytes]:
@@ -95,7 +100,7 @@ async def test_one_seed_gives_one_speech_alone_and_in_company(serve: Serve, piec
 
 @pytest.mark.parametrize("layout", ["streaming", "full_text"])
 async def test_every_voice_ends_by_itself_after_about_the_time_the_text_takes(
-    serve: Serve, pieces: Pieces, layout: str
+    serve: Serve, pieces: Pieces, layout: Literal["streaming", "full_text"]
 ) -> None:
     async def seconds(server: RunningServer, voice: str, text: str) -> float:
         async with RealtimeTTS(server.websocket_url, voice=voice, layout=layout, seed=1) as tts:

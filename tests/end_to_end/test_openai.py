@@ -14,10 +14,14 @@ from openai import AsyncOpenAI
 from realtime_tts import RealtimeTTS
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.server.run import RunningServer
+from tts_scheduler import SchedulerConfig
 
 Serve = Callable[[EngineConfig], AbstractAsyncContextManager[RunningServer]]
 TEXT = "The museum is open until six."
-ENGINE = EngineConfig(slots=8, max_frames=60, max_start_wait=0.05, utilisation=1_000)
+ENGINE = EngineConfig(
+    max_frames=60,
+    scheduler=SchedulerConfig(slots=8, max_start_wait=0.05, utilisation=1_000),
+)
 
 
 async def asked(server: RunningServer, response_format: str, voice: str = "nova") -> bytes:

@@ -20,6 +20,7 @@ from realtime_tts.audio.pcm import FULL_SCALE
 from realtime_tts.engine.guards import GuardConfig
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.server.run import RunningServer
+from tts_scheduler import SchedulerConfig
 
 PARITY = Path(__file__).parents[1] / "data" / "parity"
 GREEDY: Any = {"temperature": 0.0, "predictor": {"temperature": 0.0}}
@@ -39,7 +40,7 @@ def engine(variant: str, max_frames: int = 40) -> EngineConfig:
     # Random weights may well repeat themselves or fall silent: no guard may cut them.
     return EngineConfig(
         model=str(PARITY / f"tiny-{variant}"),
-        slots=4,
+        scheduler=SchedulerConfig(slots=4),
         max_frames=max_frames,
         guards=GuardConfig(enabled=False),
     )

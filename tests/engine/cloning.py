@@ -19,17 +19,18 @@ from numpy.typing import NDArray
 
 from realtime_tts.engine.captured_engine import CapturedEngine
 from realtime_tts.engine.guards import GuardConfig
-from realtime_tts.engine.interface import SamplerSettings, SamplingSettings, UtteranceSpec
+from realtime_tts.engine.interface import UtteranceSpec
 from realtime_tts.engine.link import Append, Audio, Ended, Event, Failed, Finish, Open, Refused
 from realtime_tts.engine.loop import EngineLoop
 from realtime_tts.engine.model_engine import ModelEngine
 from realtime_tts.engine.torch_engine import TorchEngine
 from realtime_tts.model import SpeechModel, Voice, VoiceEncoder, VoiceLookup, load_model
+from realtime_tts.sampling import PredictorSampling, Sampling
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tts_scheduler import Scheduler, SchedulerConfig
 
 PARITY = Path(__file__).parents[1] / "data" / "parity"
-GREEDY = SamplingSettings(SamplerSettings(0.0), SamplerSettings(0.0))
+GREEDY = Sampling(temperature=0.0, predictor=PredictorSampling(temperature=0.0))
 FRAMES, SLOTS = 40, 8
 DOING = "How are you doing today?"
 TRANSCRIPTS = {  # of the stored cases; the recording is the short one where `SHORT` says so
@@ -82,7 +83,7 @@ def engine(
             model(variant), tokenizer(), name=variant, slots=SLOTS, max_frames=FRAMES, voices=lookup
         )
     return CapturedEngine(
-        model(variant), tokenizer(), name=variant, slots=SLOTS, kv_positions=256 * SLOTS,
+        model(variant), tokenizer(), name=variant, slots=SLOTS, kv_positions=128 * SLOTS,
         max_frames=FRAMES, voices=lookup,
     )  # fmt: skip
 

@@ -2,31 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from realtime_tts.audio.pcm import FULL_SCALE
 from realtime_tts.engine.interface import (
     Engine,
-    SamplerSettings,
     Samples,
-    SamplingSettings,
     StepOutput,
     UtteranceSpec,
 )
 from realtime_tts.engine.sound import all_sound
+from realtime_tts.sampling import PredictorSampling, Sampling
 from tts_scheduler import CodecRun, Decode, Layout, Prefill, StepPlan
 
 PARITY = Path(__file__).parents[1] / "data" / "parity"
 
-GREEDY = SamplingSettings(SamplerSettings(0.0), SamplerSettings(0.0))
-USUAL = SamplingSettings()
-HOT = SamplingSettings(SamplerSettings(1.3, 0), SamplerSettings(1.1, 7), 1.0)
-NUCLEUS = SamplingSettings(SamplerSettings(0.8, 0, 0.8), SamplerSettings(0.9, 100, 0.6), 1.2)
-HALF_GREEDY = SamplingSettings(SamplerSettings(0.0), SamplerSettings(0.8, 0), 1.3)
+GREEDY = Sampling(temperature=0.0, predictor=PredictorSampling(temperature=0.0))
+USUAL = Sampling()
+HOT = Sampling(
+    temperature=1.3,
+    top_k=0,
+    repetition_penalty=1.0,
+    predictor=PredictorSampling(temperature=1.1, top_k=7),
+)
+NUCLEUS = Sampling(
+    temperature=0.8,
+    top_k=0,
+    top_p=0.8,
+    repetition_penalty=1.2,
+    predictor=PredictorSampling(top_k=100, top_p=0.6),
+)
+HALF_GREEDY = Sampling(
+    temperature=0.0,
+    repetition_penalty=1.3,
+    predictor=PredictorSampling(temperature=0.8, top_k=0),
+)
 SAMPLINGS = (USUAL, GREEDY, HOT, HALF_GREEDY, NUCLEUS)
 
 
@@ -135,3 +150,17 @@ def same_speech(one: Sequence[Utterance], other: Sequence[Utterance]) -> None:
         assert (a.id, a.codes, a.end) == (b.id, b.codes, b.end)
         assert a.sound.shape == b.sound.shape, a.id
         np.testing.assert_allclose(a.sound, b.sound, atol=2e-4, rtol=0, err_msg=a.id)
+
+
+def lookups(heads: Any) -> list[bool]:
+    """Whether each head that is asked for from now on was kept, in a list that grows."""
+    found: list[bool] = []
+    get = heads.get
+
+    def told(key: Hashable) -> Any:
+        kv = get(key)
+        found.append(kv is not None)
+        return kv
+
+    heads.get = told
+    return found

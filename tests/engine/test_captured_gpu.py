@@ -6,13 +6,13 @@ from functools import cache
 
 import pytest
 import torch
-from speaking import NUCLEUS, SAMPLINGS, Utterance, same_speech, speak
 
 from realtime_tts import demo_voice
 from realtime_tts.engine.captured_engine import CapturedEngine
 from realtime_tts.engine.interface import UtteranceSpec
 from realtime_tts.model import SpeechModel, load_model
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
+from tests.engine.speaking import NUCLEUS, SAMPLINGS, Utterance, same_speech, speak
 from tts_scheduler import Layout
 
 pytestmark = pytest.mark.gpu

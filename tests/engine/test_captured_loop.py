@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import pytest
 import torch
-from speaking import PARITY, absent
 
 from realtime_tts.engine.captured_engine import CapturedEngine
 from realtime_tts.engine.guards import GuardConfig
@@ -17,6 +16,7 @@ from realtime_tts.engine.link import Append, Audio, Cancel, Ended, Event, Finish
 from realtime_tts.engine.loop import EngineLoop
 from realtime_tts.model import load_model
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
+from tests.engine.speaking import PARITY, absent
 from tts_scheduler import Scheduler, SchedulerConfig, StepPlan
 
 FRAMES = 30

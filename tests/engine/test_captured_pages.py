@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from speaking import GREEDY, HOT, PARITY, USUAL, Utterance, same_speech, speak
 
 from realtime_tts import demo_voice
 from realtime_tts.engine import captured_engine
@@ -19,6 +18,7 @@ from realtime_tts.model.config import TransformerConfig
 from realtime_tts.model.paged_cache import PagedKVCache
 from realtime_tts.model.pages import PAGE_SIZE
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
+from tests.engine.speaking import GREEDY, HOT, PARITY, USUAL, Utterance, same_speech, speak
 from tts_scheduler import Layout
 
 SLOTS = 6

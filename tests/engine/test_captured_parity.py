@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from cloning import voice_of
+from msgspec.structs import replace as changed
 from numpy.typing import NDArray
-from speaking import GREEDY, PARITY, Utterance, note, plan
 
 from realtime_tts.engine.captured_engine import CapturedEngine
-from realtime_tts.engine.interface import SamplingSettings, UtteranceSpec
+from realtime_tts.engine.interface import UtteranceSpec
 from realtime_tts.model import Voice, load_model
 from realtime_tts.model.frame_step import RING
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
+from tests.engine.cloning import voice_of
+from tests.engine.speaking import GREEDY, PARITY, Utterance, note, plan
 from tts_scheduler import Layout
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
@@ -70,7 +71,7 @@ def utterance(
     variant: str, name: str, slot: int, given: dict[str, Any], ids: list[int]
 ) -> Utterance:
     penalty = given.get("repetition_penalty", 1.05)
-    sampling = SamplingSettings(GREEDY.talker, GREEDY.predictor, penalty)
+    sampling = changed(GREEDY, repetition_penalty=penalty)
     spec = UtteranceSpec(
         voice=name if variant == "base" else given.get("speaker"),
         language=given.get("language"),

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from speaking import PARITY
 from torch import Tensor
 
 from realtime_tts.engine.captured_engine import CapturedEngine
@@ -18,6 +17,7 @@ from realtime_tts.engine.model_engine import Row
 from realtime_tts.model import PromptSpec, load_model
 from realtime_tts.model.frame_step import RING
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
+from tests.engine.speaking import PARITY
 
 SLOTS, SIZE = 8, 1920
 
@@ -61,7 +61,7 @@ def numbers(block: Any) -> list[list[int]]:
     """A block as its frames' numbers."""
     frames = block.samples.reshape(len(block.ids), -1, SIZE)
     assert block.samples.dtype == np.int16 and (frames == frames[:, :, :1]).all()
-    return frames[:, :, 0].tolist()  # type: ignore[no-any-return]
+    return frames[:, :, 0].tolist()
 
 
 def expected(slot: int, first: int, frames: int) -> list[int]:
@@ -86,9 +86,9 @@ def test_rows_share_calls_and_those_with_as_many_frames_a_block(
     found = {tuple(block.ids): numbers(block) for block in output.blocks}
     assert found.keys() == {("a", "c"), ("b", "e"), ("d",), ("f",), ("g",), ("h",)}
     for ids, block in found.items():
-        for id, row in zip(ids, block, strict=True):
+        for id, played in zip(ids, block, strict=True):
             slot = ord(id) - ord("a")
-            assert row == expected(slot, slot + 3, wanted[id]), id
+            assert played == expected(slot, slot + 3, wanted[id]), id
             assert known[id].sounded == slot + 3 + wanted[id]
     # Eights of d, f and g, and twice more of g; a two of five rows and a one of seven, padded.
     assert calls == [(2, 8), (1, 8), (1, 8), (1, 8), (8, 2), (8, 1)]

@@ -10,7 +10,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from cloning import (
+from numpy.typing import NDArray
+
+from realtime_tts.audio.pcm import FULL_SCALE
+from realtime_tts.engine.interface import UtteranceSpec
+from realtime_tts.engine.link import Append, Ended, Failed, Finish, Flush, Open, Started
+from realtime_tts.model import (
+    PromptSpec,
+    ReferenceSound,
+    Voice,
+    load_voice,
+    save_voice,
+    to_reference,
+)
+from realtime_tts.sampling import PredictorSampling, Sampling
+from tests.engine.cloning import (
     DOING,
     FRAMES,
     GREEDY,
@@ -24,20 +38,6 @@ from cloning import (
     stored_cases,
     tokenizer,
     voice_of,
-)
-from numpy.typing import NDArray
-
-from realtime_tts.audio.pcm import FULL_SCALE
-from realtime_tts.engine.interface import UtteranceSpec
-from realtime_tts.engine.link import Append, Ended, Failed, Finish, Flush, Open, Started
-from realtime_tts.model import (
-    PromptSpec,
-    ReferenceSound,
-    Sampling,
-    Voice,
-    load_voice,
-    save_voice,
-    to_reference,
 )
 
 
@@ -84,7 +84,7 @@ def recording(path: Path) -> tuple[NDArray[np.float32], int]:
         out.writeframes(pcm.tobytes())
     with wave.open(str(path), "rb") as file:
         found = np.frombuffer(file.readframes(file.getnframes()), "<i2")
-    return found.astype(np.float32) / 32_768, rate
+    return found.astype(np.float32) / np.float32(32_768), rate
 
 
 @pytest.mark.parametrize("transcript", [None, DOING], ids=["embedding", "in-context"])
@@ -159,7 +159,7 @@ def spoken_by_hand(voice: Voice, text: list[int]) -> NDArray[np.float32]:
     left = [*text[len(voice.codes) + 1 :], config.text.tts_eos]
     left += [config.text.tts_pad] * FRAMES
     state, codes = talker.new_state(1), []
-    state.begin(0, Sampling(temperature=0, predictor_temperature=0), 0)
+    state.begin(0, Sampling(temperature=0, predictor=PredictorSampling(temperature=0)), 0)
     hidden = talker.talker.prefill(prompt.inputs, 0, state.kv)[None]
     for frame in range(FRAMES):
         made = talker.frame(hidden, [0], state)

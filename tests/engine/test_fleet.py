@@ -6,8 +6,6 @@ import os
 import signal
 from collections.abc import Callable
 
-from faulty import Faulty, until
-
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.engine.fleet import Fleet
 from realtime_tts.engine.inline import InlineEngine
@@ -26,6 +24,7 @@ from realtime_tts.engine.link import (
     Started,
 )
 from realtime_tts.engine.process import ProcessEngine, Supervision
+from tests.engine.faulty import Faulty, until
 from tts_scheduler import SchedulerConfig
 
 
@@ -49,6 +48,9 @@ class Scripted:
         self.given += commands
         self.calls += 1
 
+    def info_for(self, spec: UtteranceSpec) -> EngineInfo:
+        return self.info
+
     def check(self, spec: UtteranceSpec) -> None: ...
 
     def status(self) -> EngineStatus:
@@ -61,7 +63,7 @@ class Scripted:
 
 
 def fleet(*links: Scripted) -> tuple[Fleet, list[Event]]:
-    made, events = Fleet(links), []  # type: ignore[var-annotated, arg-type]
+    made, events = Fleet(links), list[Event]()
     made.start(events.extend)
     return made, events
 

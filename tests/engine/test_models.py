@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from faulty import until
 from msgspec.structs import replace
 
 from realtime_tts.engine import links
@@ -17,12 +16,14 @@ from realtime_tts.engine.inline import InlineEngine
 from realtime_tts.engine.interface import EngineInfo, UtteranceSpec
 from realtime_tts.engine.link import Append, Audio, Ended, EngineStatus, Event, Finish, Open
 from realtime_tts.engine.links import make_links
+from realtime_tts.engine.load import voice_families
 from realtime_tts.engine.models import Models
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.errors import RequestError
 from realtime_tts.metrics import Metrics
 from realtime_tts.voices.file import write_voice
 from realtime_tts.voices.registry import Registry
+from tests.engine.faulty import until
 from tts_scheduler import SchedulerConfig
 
 
@@ -50,6 +51,9 @@ class Noted:
     def submit(self, *commands: object) -> None:
         self.given += commands
 
+    def info_for(self, spec: UtteranceSpec) -> EngineInfo:
+        return self.info
+
     def check(self, spec: UtteranceSpec) -> None:
         self.given.append(spec)
 
@@ -66,7 +70,7 @@ def three() -> tuple[Models, dict[str, Noted]]:
         "large": Noted("large", (), "base", "1b7"),
     }
     families = {"anna": "1b7", "carl": "0b6", "eve": "another"}
-    made = Models(links, families.get)  # type: ignore[arg-type]
+    made = Models(links, families.get)
     made.start(lambda events: None)
     return made, links
 
@@ -86,7 +90,7 @@ def three() -> tuple[Models, dict[str, Noted]]:
 )
 def test_a_turn_goes_where_its_model_or_its_voice_is(spec: UtteranceSpec, model: str) -> None:
     link, links = three()
-    assert link.model_for(spec) == model
+    assert link.info_for(spec).model == model
     link.check(spec)
     link.submit(Open("a", spec), Append("a", [1]), Finish("a"))
     assert [len(one.given) for one in links.values()] == [
@@ -113,16 +117,21 @@ async def test_the_family_of_a_registered_voice_is_read_from_the_folder(tmp_path
     path = registry.unfinished()
     write_voice(path, np.ones(8, np.float32), name="anna", model="1b7")
     registry.add(path)
-    family_of = EngineConfig(voices_dir=str(tmp_path)).family_of
+    family_of = voice_families(EngineConfig(voices_dir=str(tmp_path)))
     assert (family_of("anna"), family_of("ben")) == ("1b7", None)
-    assert EngineConfig().family_of("anna") is None
+    assert voice_families(EngineConfig())("anna") is None
+
+
+def giving(engine: FakeEngine) -> Callable[[Any], FakeEngine]:
+    """Loads it."""
+    return lambda progress: engine
 
 
 async def test_two_engines_speak_side_by_side() -> None:
     config = SchedulerConfig(slots=4)
     engines = {"one": FakeEngine(), "other": FakeEngine()}
-    links = {name: InlineEngine(lambda _, e=e: e, config) for name, e in engines.items()}
-    link, events = Models(links), []  # type: ignore[var-annotated, arg-type]
+    links = {name: InlineEngine(giving(e), config) for name, e in engines.items()}
+    link, events = Models(links), list[Any]()
     link.start(events.extend)
     try:
         await until(lambda: link.status().ready)

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 import torch
-from speaking import PARITY
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from realtime_tts.engine.captured_engine import CapturedEngine
 from realtime_tts.model import load_model
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
+from tests.engine.speaking import PARITY
 
 ASKING = {
     "aten._local_scalar_dense.default",  # tolist()

@@ -18,10 +18,9 @@ from pathlib import Path
 import psutil
 import pytest
 import zmq
-from faulty import Faulty, files, until
 
 from realtime_tts.engine.check import check_spec
-from realtime_tts.engine.child import BEAT_SECONDS, Age
+from realtime_tts.engine.child import HEARTBEAT_SECONDS, Age
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.engine.inline import InlineEngine
 from realtime_tts.engine.interface import UtteranceSpec
@@ -41,6 +40,7 @@ from realtime_tts.engine.link import (
 from realtime_tts.engine.process import ProcessEngine, Supervision
 from realtime_tts.errors import RequestError
 from realtime_tts.metrics import Metrics
+from tests.engine.faulty import Faulty, files, until
 from tts_scheduler import SchedulerConfig
 
 QUICK = Supervision(
@@ -211,10 +211,13 @@ def test_a_pause_of_the_whole_process_is_not_held_against_its_loop() -> None:
     """Whichever of its threads comes first afterwards: the clock alone says that the loop hangs."""
     age = Age()
     assert age.at(10.2, 10.0) == pytest.approx(0.2)
-    assert age.at(70.7, 10.0) <= 2 * BEAT_SECONDS  # paused for a minute; the loop has not run yet
+    assert age.at(70.7, 10.0) <= 2 * HEARTBEAT_SECONDS  # a pause; the loop has not run yet
     assert age.at(71.2, 70.8) == pytest.approx(0.4)
-    for beat in range(1, 41):
-        assert age.at(71.2 + beat * BEAT_SECONDS, 70.8) <= 0.4 + beat * BEAT_SECONDS + 1e-9
+    for number in range(1, 41):
+        assert (
+            age.at(71.2 + number * HEARTBEAT_SECONDS, 70.8)
+            <= 0.4 + number * HEARTBEAT_SECONDS + 1e-9
+        )
     assert age.at(92.0, 70.8) > 20.0  # but a loop that hangs is found
 
 
@@ -228,7 +231,7 @@ async def test_an_engine_lives_through_a_pause_of_the_whole_server() -> None:
             os.kill(first or 0, signal.SIGCONT)
             heard.speak(f"after-{number}", 3)
             assert isinstance(await heard.over(f"after-{number}"), Ended)
-            await asyncio.sleep(BEAT_SECONDS)
+            await asyncio.sleep(HEARTBEAT_SECONDS)
         assert link.pid == first
 
 
@@ -384,11 +387,12 @@ async def test_metrics_count_the_steps_of_the_other_process() -> None:
 FRONT = """
 import asyncio, sys, time
 from realtime_tts.engine.process import ProcessEngine
+from realtime_tts.engine.load import engine_loader
 from realtime_tts.engine.settings import EngineConfig
 
 async def main():
     config = EngineConfig(kind="fake")
-    link = ProcessEngine(config.loader(), config.scheduler())
+    link = ProcessEngine(engine_loader(config), config.scheduler)
     link.start(lambda events: None)
     while not link.status().ready:
         await asyncio.sleep(0.01)

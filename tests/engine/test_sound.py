@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -27,7 +29,7 @@ def test_quantising_clips_and_rounds_half_to_even_and_leaves_its_input() -> None
 def test_rows_given_one_by_one_share_blocks_by_length() -> None:
     output = StepOutput(samples={"a": NOISE[0], "b": NOISE[1, :960], "c": NOISE[2]})
     output.blocks.append(SoundBlock(("d",), NOISE[3:4]))
-    found = {}
+    found: dict[str, Any] = {}
     for block in all_sound(output):
         found.update(zip(block.ids, block.samples, strict=True))
     assert {id: len(row) for id, row in found.items()} == {

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
-from cloning import engine, voice_of
 
 from realtime_tts.engine.check import check_spec
 from realtime_tts.engine.interface import UtteranceSpec
 from realtime_tts.errors import RequestError
 from realtime_tts.model import Voice
+from tests.engine.cloning import engine, voice_of
 
 
 @pytest.mark.parametrize(
@@ -27,7 +29,7 @@ from realtime_tts.model import Voice
     ],
 )
 def test_what_a_checkpoint_cannot_do_is_refused_with_the_one_that_can(
-    variant: str, spec: dict[str, str], message: str
+    variant: str, spec: dict[str, Any], message: str
 ) -> None:
     anna = voice_of("xvec_st")
     small = Voice("small", torch.ones(64), None, None, "qwen3-tts-12hz-0b6")
@@ -47,7 +49,7 @@ def test_what_a_checkpoint_cannot_do_is_refused_with_the_one_that_can(
     ],
 )
 def test_what_a_checkpoint_can_do_passes_front_and_engine(
-    variant: str, spec: dict[str, str]
+    variant: str, spec: dict[str, Any]
 ) -> None:
     found = engine({"anna": voice_of("xvec_st")}, variant)
     found.check(UtteranceSpec(**spec))

@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,10 +19,6 @@ from realtime_tts.server.run import running
 from realtime_tts.text.stable_bpe import ALPHABET
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tts_scheduler import SchedulerConfig
-
-CHAT = Path(__file__).resolve().parents[2] / "examples" / "chat"
-if str(CHAT) not in sys.path:
-    sys.path.append(str(CHAT))  # as `python examples/chat/app.py` has it
 
 
 @contextlib.asynccontextmanager

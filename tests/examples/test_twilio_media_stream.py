@@ -107,6 +107,10 @@ class Twilio:
                 self._changed.clear()
                 await self._changed.wait()
 
+    async def until_heard(self, count: int) -> None:
+        """Until so many packets of media are in the buffer."""
+        await self.until(lambda: len(self.media()) >= count)
+
     async def play(self, ms: float = math.inf) -> None:
         """Play so much of the buffer, and return the marks that this passes."""
         while self.buffer and ms > 0 or self.buffer and self.buffer[0]["event"] == "mark":
@@ -169,7 +173,7 @@ async def test_a_click_interrupts_nobody_and_one_caller_does_not_disturb_the_nex
     async with speech() as tts, agent(tts, "Good morning.") as (_, url):
         async with calling(url) as first, calling(url) as second:
             for twilio in (first, second):
-                await twilio.until(lambda twilio=twilio: len(twilio.media()) >= 20)
+                await twilio.until_heard(20)
             for _ in range(4):
                 await first.talk(LOUD, 2)
                 await first.talk(QUIET, 1)

@@ -86,7 +86,7 @@ def registers(ptx: str) -> tuple[int, int]:
 
 def main(rows: int, frames: int) -> None:
     JITFunction.__getitem__ = record
-    Kernel.__call__ = lambda self, *args, **named: self.triton(*args, **named)
+    Kernel.__call__ = lambda self, *args, **named: self.triton(*args, **named)  # type: ignore[method-assign]
     meta = torch.device("meta")
     weights = RandomWeights(device=meta, dtype=torch.float32, stored=torch.float32)
     config = released_config("1.7B", TextIds(*range(6))).codec

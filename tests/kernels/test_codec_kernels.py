@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -129,7 +130,7 @@ def test_a_convolution_equals_its_twin(
     bias, residual = random(width), random(ROWS, steps, width, dtype=dtype)
     past = make_past((count - 1) * dilation, inputs, dtype) if count > 1 else None
     other = None if past is None else copied(past)
-    extra = {
+    extra: dict[str, Any] = {
         "count": count,
         "dilation": dilation,
         "residual": residual if raw else None,

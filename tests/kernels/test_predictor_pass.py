@@ -229,7 +229,7 @@ def shorten(predictor: CodePredictor) -> None:
     """To three passes: interpreted, all fifteen of separate kernels take half a minute."""
     predictor.heads = predictor.heads[:3]
     collect = predictor.collect
-    predictor.collect = lambda first, embedding, others: collect(  # type: ignore[method-assign]
+    predictor.collect = lambda first, embedding, others: collect(  # type: ignore[method-assign, assignment]
         first, embedding, [*others, *[first] * (15 - len(others))]
     )
 

@@ -12,6 +12,7 @@ from torch import Tensor
 from realtime_tts.kernels import sample
 from realtime_tts.kernels.sampling import MOST_CODES
 from realtime_tts.model.sampling import Limits, draw
+from realtime_tts.sampling import PredictorSampling
 
 Random = Callable[..., Tensor]
 Draw = Callable[..., Tensor]
@@ -83,7 +84,7 @@ def test_every_row_has_its_own_settings_and_draws_what_the_model_draws(
     for _ in range(5):
         logits = random(len(settings), 300) * 3
         uniform = torch.rand(len(settings), generator=generator) * 0.98 + 0.01
-        rows = [(temperature, top_k, 1.0) for temperature, top_k in settings]
+        rows = [PredictorSampling(temperature=t, top_k=k) for t, k in settings]
         limits = Limits.of(rows, 300, logits.device)
         wanted = draw(logits, limits, uniform.to(logits.device).unsqueeze(1)).tolist()
         assert drawn(kernel, logits, settings, uniform) == wanted

@@ -41,9 +41,10 @@ def test_rope_and_store_equals_its_plain_twin(
     tables = rope(dim, qkv.device)
     slots, positions = layer.ints(2, 0, 1, layer.scratch), layer.ints(12, 4, 3, 0)
     pages = [layer.pages.clone(), layer.pages.clone()]
+    runs: list[Callable[..., Tensor]] = [rope_and_store, rope_and_store.plain]
     queries = [
-        kernel(qkv, norm, tables.cos, tables.sin, into, layer.tables, slots, positions, EPS)
-        for kernel, into in zip((rope_and_store, rope_and_store.plain), pages, strict=True)
+        run(qkv, norm, tables.cos, tables.sin, into, layer.tables, slots, positions, EPS)
+        for run, into in zip(runs, pages, strict=True)
     ]
     close(*queries)
     close(*pages)

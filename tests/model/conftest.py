@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,15 +18,16 @@ from realtime_tts.model import (
     Prompt,
     PromptBuilder,
     PromptSpec,
-    Sampling,
+    SamplingState,
     SpeechModel,
     load_model,
 )
+from realtime_tts.sampling import PredictorSampling, Sampling
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 
 PARITY = Path(__file__).parents[1] / "data" / "parity"
 
-GREEDY = Sampling(temperature=0, predictor_temperature=0, min_frames=10**6)
+GREEDY = Sampling(temperature=0, predictor=PredictorSampling(temperature=0))
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -145,10 +146,19 @@ class Utterance:
 
 
 class Loop:
-    """The smallest engine: every step makes one frame for the rows it is given."""
+    """The smallest engine: every step makes one frame for the rows it is given.
 
-    def __init__(self, model: SpeechModel, slots: int) -> None:
+    End of speech is not drawn, unless rows `may_end`.
+    """
+
+    def __init__(self, model: SpeechModel, slots: int, *, may_end: bool = False) -> None:
         self.model, self.state = model, model.new_state(slots)
+        if not may_end:
+            endless = replace(model.config.generation, min_frames=10**6)
+            config = replace(model.config, generation=endless)
+            self.state = replace(
+                self.state, sampling=SamplingState(config, slots, model.talker.device)
+            )
 
     def step(self, rows: Sequence[Utterance]) -> None:
         """Prefill the rows that are new, decode the others, make a frame for all."""
@@ -172,18 +182,21 @@ class Loop:
         return self.model.talker.prefill(row.prompt.inputs, row.slot, self.state.kv)
 
     def _decode(self, rows: Sequence[Utterance]) -> Tensor:
-        inputs = torch.stack([row.embedding + _text(row) for row in rows])
+        inputs = torch.stack([_input(row) for row in rows])
         return self.model.talker.decode(inputs, [row.slot for row in rows], self.state.kv)
 
 
-def _text(row: Utterance) -> Tensor:
+def _input(row: Utterance) -> Tensor:
     made = len(row.codes)
-    return row.text[made - 1] if made <= len(row.text) else row.pad
+    assert row.embedding is not None
+    return row.embedding + (row.text[made - 1] if made <= len(row.text) else row.pad)
 
 
-def speak(model: SpeechModel, rows: Sequence[Utterance], frames: int) -> None:
+def speak(
+    model: SpeechModel, rows: Sequence[Utterance], frames: int, *, may_end: bool = False
+) -> None:
     """Make up to `frames` frames of all rows in one batch; rows leave it at end of speech."""
-    loop = Loop(model, 1 + max(row.slot for row in rows))
+    loop = Loop(model, 1 + max(row.slot for row in rows), may_end=may_end)
     for _ in range(frames):
         live = [row for row in rows if not row.ended]
         if live:
@@ -238,13 +251,14 @@ def make_row(utterance: type[Utterance]) -> Callable[..., Utterance]:
 
 
 _SAMPLINGS = (
-    Sampling(min_frames=10**6),
+    Sampling(),
     GREEDY,
-    Sampling(temperature=1.3, top_k=0, repetition_penalty=1.0, predictor_top_k=7,
-             min_frames=10**6),
-    Sampling(temperature=0.7, top_p=0.8, predictor_top_p=0.6, min_frames=10**6),
-    Sampling(temperature=0, predictor_temperature=0.8, predictor_top_k=0, min_frames=10**6),
-)  # fmt: skip
+    Sampling(
+        temperature=1.3, top_k=0, repetition_penalty=1.0, predictor=PredictorSampling(top_k=7)
+    ),
+    Sampling(temperature=0.7, top_p=0.8, predictor=PredictorSampling(top_p=0.6)),
+    Sampling(temperature=0, predictor=PredictorSampling(temperature=0.8, top_k=0)),
+)
 
 
 def _fixed_ids(model: SpeechModel) -> Callable[[str], list[int]]:

@@ -71,7 +71,8 @@ def test_rows_are_independent_of_each_other(
 ) -> None:
     """Streams begin at different times, share some calls and not others, in shuffled slots."""
     state = codec.new_state(9)
-    slots, fed, made = [7, 2, 0, 5], [0] * 4, [[] for _ in range(4)]
+    slots, fed = [7, 2, 0, 5], [0] * 4
+    made: list[list[Tensor]] = [[] for _ in slots]
     for step in range(200):
         size = 1 + step % 3
         rows = [

@@ -137,7 +137,8 @@ def test_rows_depend_on_neither_neighbours_nor_padding(
 ) -> None:
     """Streams begin at different times, share some calls and not others, in shuffled slots."""
     state = codec.new_slot_state(9)
-    slots, fed, made = [7, 2, 0, 5], [0] * STREAMS, [[] for _ in range(STREAMS)]
+    slots, fed = [7, 2, 0, 5], [0] * STREAMS
+    made: list[list[Tensor]] = [[] for _ in slots]
     noise = torch.randint(0, 99, (3, 8, 16), device=codes.device)
     for step in range(200):
         size = 1 + step % 3

@@ -10,6 +10,7 @@ import pytest
 
 from realtime_tts.errors import CheckpointError
 from realtime_tts.model.config_files import read_config
+from realtime_tts.sampling import Sampling
 
 
 def edit(path: Path, keys: str, value: Any) -> None:
@@ -42,11 +43,14 @@ def test_names_and_ids_come_from_the_files(parity: Path) -> None:
 def test_generation_defaults_come_from_their_file(checkpoint_copy: Path) -> None:
     path = checkpoint_copy / "generation_config.json"
     defaults = read_config(checkpoint_copy).generation
-    assert (defaults.temperature, defaults.top_k, defaults.max_new_tokens) == (0.9, 50, 8192)
+    assert (defaults.sampling, defaults.max_new_tokens) == (Sampling(), 8192)
     edit(path, "do_sample", False)
     edit(path, "subtalker_top_k", 7)
     defaults = read_config(checkpoint_copy).generation
-    assert (defaults.temperature, defaults.predictor_top_k) == (0.0, 7)
+    assert (defaults.sampling.temperature, defaults.sampling.predictor.top_k) == (0.0, 7)
+    edit(path, "top_p", 1.5)
+    with pytest.raises(CheckpointError, match=r"generation_config.*top_p"):
+        read_config(checkpoint_copy)
     path.unlink()
     assert read_config(checkpoint_copy).generation.max_new_tokens == 2048
 

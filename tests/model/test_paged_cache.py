@@ -120,8 +120,8 @@ def decode(
     cache.upload()
     rows = [*slots, *[cache.slots] * padding]
     inputs = torch.cat((inputs, inputs.new_ones(padding, inputs.shape[1])))
-    where = torch.tensor([rows, positions], device=talker.device)
-    return step(talker, inputs, *where, cache)[: len(slots)]
+    who, where = torch.tensor([rows, positions], device=talker.device)
+    return step(talker, inputs, who, where, cache)[: len(slots)]
 
 
 def prefill(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -29,7 +30,7 @@ def base(prompts: Callable[[str], PromptBuilder]) -> PromptBuilder:
     return prompts("base")
 
 
-def inputs(builder: PromptBuilder, layout: str = "streaming", **spec: object) -> torch.Tensor:
+def inputs(builder: PromptBuilder, layout: str = "streaming", **spec: Any) -> torch.Tensor:
     return builder.prompt(PromptSpec(**spec), IDS, layout).inputs
 
 
@@ -146,9 +147,14 @@ def test_what_was_prepared_for_one_voice_is_not_used_for_another(base: PromptBui
 def test_a_head_is_made_once(
     prompts: Callable[[str], PromptBuilder], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    builder, made = prompts("custom_voice"), []
+    builder, made = prompts("custom_voice"), list[PromptSpec]()
     make = builder._make_head
-    monkeypatch.setattr(builder, "_make_head", lambda spec: made.append(spec) or make(spec))
+
+    def making(spec: PromptSpec) -> Any:
+        made.append(spec)
+        return make(spec)
+
+    monkeypatch.setattr(builder, "_make_head", making)
     for speaker in ("ryan", "Ryan", "ryan"):
         inputs(builder, speaker=speaker, language="italian", instructions="As if in a hurry.")
     assert len(made) == 1

@@ -1,6 +1,5 @@
 """Weights nobody trained: the released dimensions, repeatable tensors, turns of a fixed length."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -74,7 +73,7 @@ def noise(tiny: ModelConfig) -> SpeechModel:
 def ends_after(model: SpeechModel, seed: int, most: int) -> int:
     """Frames of one utterance that would love to end: every other first code is forbidden."""
     state, eos = model.new_state(1), model.config.talker.eos_id
-    state.begin(0, replace(model.default_sampling, min_frames=0), seed)
+    state.begin(0, model.default_sampling, seed)
     logits = torch.full((1, model.config.talker.vocab), -50.0)
     logits[:, eos] = 50.0
     for frame in range(most):

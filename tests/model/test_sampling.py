@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+import re
+from dataclasses import replace
 
 import pytest
 import torch
 from torch import Tensor
 
 from realtime_tts.errors import RequestError
-from realtime_tts.model import Sampling, SamplingState, SpeechModel
+from realtime_tts.model import SamplingState, SpeechModel
 from realtime_tts.model.sampling import Limits, draw
+from realtime_tts.sampling import PredictorSampling, Sampling, checked
 
 CPU = torch.device("cpu")
 
@@ -19,11 +21,14 @@ CPU = torch.device("cpu")
 def draws(logits: list[float], temperature: float, top_k: int, top_p: float) -> list[int]:
     """The code drawn at 1,000 heights between 0 and 1."""
     heights = (torch.arange(1000).float().unsqueeze(1) + 0.5) / 1000
-    rows = Limits.of([(temperature, top_k, top_p)] * 1000, len(logits), CPU)
+    setting = PredictorSampling(temperature=temperature, top_k=top_k, top_p=top_p)
+    rows = Limits.of([setting] * 1000, len(logits), CPU)
     return draw(torch.tensor([logits] * 1000), rows, heights).tolist()
 
 
-def shares(logits: list[float], temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0):
+def shares(
+    logits: list[float], temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0
+) -> list[float]:
     codes = draws(logits, temperature, top_k, top_p)
     return [codes.count(code) / 1000 for code in range(len(logits))]
 
@@ -74,7 +79,12 @@ def test_a_masked_code_is_never_drawn() -> None:
 
 def test_rows_of_one_batch_keep_their_own_settings() -> None:
     """Every row of a mixed batch is drawn as it is drawn alone."""
-    settings = [(0.0, 5, 1.0), (1.0, 0, 1.0), (0.7, 3, 1.0), (1.4, 0, 0.6), (1.0, 50, 0.9)]
+    settings = [
+        PredictorSampling(temperature=temperature, top_k=top_k, top_p=top_p)
+        for temperature, top_k, top_p in [
+            (0.0, 5, 1.0), (1.0, 0, 1.0), (0.7, 3, 1.0), (1.4, 0, 0.6), (1.0, 50, 0.9),
+        ]
+    ]  # fmt: skip
     logits = torch.randn(len(settings), 40, generator=torch.Generator().manual_seed(0))
     for height in torch.linspace(0.01, 0.99, 25):
         heights = height.expand(len(settings), 1)
@@ -87,8 +97,9 @@ def test_rows_of_one_batch_keep_their_own_settings() -> None:
 def test_nan_and_inf_give_some_code_and_disturb_nobody() -> None:
     logits = torch.randn(4, 12, generator=torch.Generator().manual_seed(0))
     heights = torch.full((4, 1), 0.4)
-    for settings in [(0.0, 0, 1.0), (1.0, 5, 1.0), (1.0, 0, 0.7)]:
-        limits = Limits.of([settings] * 4, 12, CPU)
+    for temperature, top_k, top_p in [(0.0, 0, 1.0), (1.0, 5, 1.0), (1.0, 0, 0.7)]:
+        setting = PredictorSampling(temperature=temperature, top_k=top_k, top_p=top_p)
+        limits = Limits.of([setting] * 4, 12, CPU)
         healthy = draw(logits, limits, heights)
         ill = logits.clone()
         ill[1, 3], ill[2, :] = math.nan, math.inf
@@ -98,19 +109,20 @@ def test_nan_and_inf_give_some_code_and_disturb_nobody() -> None:
 
 
 @pytest.mark.parametrize(
-    "values",
+    ("field", "sampling"),
     [
-        {"temperature": -0.1},
-        {"predictor_temperature": math.nan},
-        {"top_k": -1},
-        {"top_p": 0.0},
-        {"predictor_top_p": 1.5},
-        {"repetition_penalty": 0.0},
+        ("temperature", Sampling(temperature=-0.1)),
+        ("predictor.temperature", Sampling(predictor=PredictorSampling(temperature=math.nan))),
+        ("top_k", Sampling(top_k=-1)),
+        ("top_p", Sampling(top_p=0.0)),
+        ("predictor.top_p", Sampling(predictor=PredictorSampling(top_p=1.5))),
+        ("repetition_penalty", Sampling(repetition_penalty=0.0)),
     ],
 )
-def test_settings_that_cannot_work_are_refused_by_name(values: dict[str, Any]) -> None:
-    with pytest.raises(RequestError, match=next(iter(values))):
-        Sampling(**values)
+def test_settings_that_cannot_work_are_refused_by_name(field: str, sampling: Sampling) -> None:
+    with pytest.raises(RequestError, match=rf"\$\.{re.escape(field)}`"):
+        checked(sampling)
+    assert checked(Sampling()) == Sampling()
 
 
 # The talker's own steps ------------------------------------------------------------------------
@@ -169,8 +181,10 @@ def test_end_of_speech_waits_for_two_frames(
     flat[0, eos], flat[0, 3] = 9.0, 1.0
     state.begin(0, Sampling(temperature=0, repetition_penalty=1.0), 0)
     assert [first_codes(state, flat, [0])[0] for _ in range(3)] == [3, 3, eos]
-    state.begin(1, Sampling(temperature=0, repetition_penalty=1.0, min_frames=0), 0)
-    assert first_codes(state, flat, [1]) == [eos]
+    at_once = replace(model.config, generation=replace(model.config.generation, min_frames=0))
+    state = SamplingState(at_once, 1, CPU)
+    state.begin(0, Sampling(temperature=0, repetition_penalty=1.0), 0)
+    assert first_codes(state, flat, [0]) == [eos]
 
 
 def test_control_ids_are_never_drawn(

@@ -5,19 +5,26 @@ from __future__ import annotations
 import pytest
 import torch
 
-from realtime_tts.model import Sampling, SpeechModel
+from realtime_tts.model import SpeechModel
 from realtime_tts.model.sampling import SamplingState
 from realtime_tts.model.slot_sampling import NARROW_K, SlotSampling, is_wide
+from realtime_tts.sampling import PredictorSampling, Sampling
 
 CPU = torch.device("cpu")
 NARROW = [
     Sampling(),
     Sampling(temperature=0, repetition_penalty=1.4),
-    Sampling(top_k=0, predictor_top_k=0, repetition_penalty=1.0, min_frames=5),
-    Sampling(temperature=1.7, top_k=NARROW_K, predictor_temperature=0.0, min_frames=0),
-    Sampling(temperature=0, predictor_temperature=0, top_k=500, top_p=0.5, predictor_top_p=0.5),
+    Sampling(top_k=0, predictor=PredictorSampling(top_k=0), repetition_penalty=1.0),
+    Sampling(temperature=1.7, top_k=NARROW_K, predictor=PredictorSampling(temperature=0.0)),
+    Sampling(
+        temperature=0, top_k=500, top_p=0.5, predictor=PredictorSampling(temperature=0, top_p=0.5)
+    ),
 ]
-WIDE = [Sampling(top_k=200), Sampling(predictor_top_k=65), Sampling(top_p=0.7, predictor_top_p=0.4)]
+WIDE = [
+    Sampling(top_k=200),
+    Sampling(predictor=PredictorSampling(top_k=65)),
+    Sampling(top_p=0.7, predictor=PredictorSampling(top_p=0.4)),
+]
 
 
 def test_only_rows_that_need_it_are_wide() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,14 +18,12 @@ from realtime_tts.model.encoder_config import (
     read_speaker_encoder,
     read_speech_encoder,
 )
-from realtime_tts.model.mel_front_end import mel_filters
 from realtime_tts.model.random_weights import RandomWeights
-from realtime_tts.model.resampling import resampled
-from realtime_tts.model.speaker_encoder import SpeakerEncoder
+from realtime_tts.model.speaker_encoder import SpeakerEncoder, mel_filters
 from realtime_tts.model.speech_encoder import SpeechEncoder
-from realtime_tts.model.voice_encoder import VoiceEncoder
+from realtime_tts.model.voice_encoder import VoiceEncoder, resampled
 
-Stored = dict[str, NDArray[np.generic]]
+Stored = dict[str, NDArray[Any]]
 RECORDINGS = [
     ("ref", "icl_textshort_st"),
     ("ref", "icl_ns"),

@@ -32,7 +32,7 @@ def shard(folder: Path, count: int) -> None:
     tensors = load_file(whole)
     whole.unlink()
     names = sorted(tensors)
-    weight_map = {}
+    weight_map: dict[str, str] = {}
     for index in range(count):
         file = f"model-{index + 1:05}-of-{count:05}.safetensors"
         part = names[index::count]

@@ -66,8 +66,8 @@ def test_figures_are_exact(engine: ModelEngine) -> None:
     assert [stage.name for stage in found.stages] == ["talker", "predictor", "codec", "host"]
     assert [stage.ms for stage in found.stages] == [4.0, 6.0, 5.0, 1.0]
     talker, host = found.stages[0], found.stages[3]
-    assert talker.floor_ms is not None and talker.times_floor is not None
-    assert talker.floor_ms * talker.times_floor == pytest.approx(4.0, rel=0.05)
+    assert talker.roofline_ms is not None and talker.times_roofline is not None
+    assert talker.roofline_ms * talker.times_roofline == pytest.approx(4.0, rel=0.05)
     assert host == Stage("host", 1.0, None, None, 0.0, 0.0)
 
 
@@ -107,7 +107,7 @@ def test_the_command_prints_a_table_and_writes_json(
     table = capsys.readouterr().out.splitlines()
     assert table[0].startswith("RANDOM WEIGHTS: random weights (demo dimensions), float32")
     assert table[4] == (
-        "| rows | talker ms | predictor ms | codec ms | host ms | step ms | floor ms "
+        "| rows | talker ms | predictor ms | codec ms | host ms | step ms | roofline ms "
         "| x real time |"
     )
     found = json.loads((tmp_path / "p.json").read_text())

@@ -5,6 +5,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import UNSET
 
 from realtime_tts.protocol import messages as m
 from realtime_tts.protocol.parsing import (
@@ -195,9 +196,13 @@ def test_the_size_of_a_message_can_be_told_even_if_it_is_no_valid_unicode() -> N
         decode_client_message("\ud83d" * 30_000)
 
 
-def test_null_is_the_same_as_absent() -> None:
-    raw = '{"type": "session.start", "voice": null, "seed": null, "sampling": {"top_k": null}}'
-    assert decode_client_message(raw).message == m.SessionStart(sampling=m.SamplingStart())
+def test_null_is_the_same_as_absent_but_where_it_resets_an_option() -> None:
+    raw = '{"type": "session.start", "voice": null, "sampling": {"top_k": null}}'
+    start = decode_client_message(raw).message
+    assert isinstance(start, m.SessionStart)
+    assert start.voice is None and start.sampling.top_k is None
+    assert start.seed is UNSET and start.sampling.top_p is UNSET
+    assert json.loads(encode(start)) == json.loads(raw)
     assert (
         decode_client_message('{"type": "interrupt", "played_ms": null}').message == m.Interrupt()
     )

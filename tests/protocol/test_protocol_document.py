@@ -15,6 +15,7 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
+from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.protocol import messages as m
 from realtime_tts.protocol.effects import (
     Close,
@@ -27,8 +28,8 @@ from realtime_tts.protocol.effects import (
     TurnFailure,
     TurnStats,
 )
+from realtime_tts.protocol.expected import EXPECTED
 from realtime_tts.protocol.parsing import (
-    EXPECTED,
     decode_client_message,
     encode,
     parse_server_message,
@@ -36,6 +37,7 @@ from realtime_tts.protocol.parsing import (
 from realtime_tts.protocol.query import QUERY_FIELDS
 from realtime_tts.protocol.session import ServerInfo, Session
 from realtime_tts.protocol.settings import Limits, SessionSettings
+from realtime_tts.sampling import PredictorSampling, Sampling
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = (ROOT / "PROTOCOL.md").read_text("utf-8")
@@ -124,9 +126,12 @@ def test_every_field_is_described_in_the_section_of_its_message() -> None:
 
 
 def test_every_client_field_has_words_for_its_error() -> None:
-    structs = [*m.CLIENT_MESSAGES.values(), m.SamplingStart, m.PredictorStart, m.AudioStart]
+    structs = [*m.CLIENT_MESSAGES.values(), Sampling, PredictorSampling, AudioFormat]
     fields = {field for struct in structs for field in struct.__struct_fields__}
     assert fields | {"type"} == EXPECTED.keys()
+    assert "an object" not in {
+        EXPECTED[name] for name in fields - {"sampling", "predictor", "audio"}
+    }
 
 
 def test_every_query_parameter_limit_and_close_code_is_in_a_table() -> None:
@@ -172,7 +177,10 @@ class Stage:
 
     def take(self, effects: list[Effect]) -> None:
         for effect in effects:
-            (self.heard if isinstance(effect, Send | Close) else self.asked).append(effect)
+            if isinstance(effect, Send | Close):
+                self.heard.append(effect)
+            else:
+                self.asked.append(effect)
             if isinstance(effect, OpenTurn):
                 self.samples = 0
 
@@ -186,7 +194,7 @@ class Stage:
                     self.take(self.session.poll(self.now))
                 case {"audio_bytes": size, "packets": packets}:
                     assert not self.heard, "a message was due before this audio"
-                    assert size <= m.PACKET_BYTES and size % 2 == 0
+                    assert size <= 4_096 and size % 2 == 0
                     self.samples += packets * size // 2
                 case {"close": code}:
                     closed = self.heard.popleft()

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.protocol import messages as m
 from realtime_tts.protocol.parsing import BadSettings
 from realtime_tts.protocol.query import QUERY_FIELDS, parse_query
 from realtime_tts.protocol.settings import SessionSettings
+from realtime_tts.sampling import PredictorSampling, Sampling
 
 
 def test_every_parameter_reaches_the_setting_of_its_name() -> None:
@@ -17,34 +20,41 @@ def test_every_parameter_reaches_the_setting_of_its_name() -> None:
         "&predictor_top_p=0.8&text_filter=off&text_normalization=on&layout=streaming&lead_ms=1500"
         "&encoding=pcm_mulaw&sample_rate=8000&container=wav&bit_rate=64000&packet_ms=30"
     )
-    assert parse_query(query).start == m.SessionStart(
-        voice="ava",
-        language="english",
-        instructions="softly please",
-        seed=7,
-        sampling=m.SamplingStart(
-            temperature=0,
-            top_k=5,
-            top_p=0.9,
-            repetition_penalty=1.1,
-            predictor=m.PredictorStart(temperature=0, top_k=6, top_p=0.8),
-        ),
-        text_filter="off",
-        text_normalization="on",
-        layout="streaming",
-        lead_ms=1500,
-        audio=m.AudioStart(
-            encoding="pcm_mulaw", sample_rate=8000, container="wav", bit_rate=64000, packet_ms=30
-        ),
-    )
+    start = {
+        "type": "session.start",
+        "voice": "ava",
+        "language": "english",
+        "instructions": "softly please",
+        "seed": 7,
+        "sampling": {
+            "temperature": 0,
+            "top_k": 5,
+            "top_p": 0.9,
+            "repetition_penalty": 1.1,
+            "predictor": {"temperature": 0, "top_k": 6, "top_p": 0.8},
+        },
+        "text_filter": "off",
+        "text_normalization": "on",
+        "layout": "streaming",
+        "lead_ms": 1500,
+        "audio": {
+            "encoding": "pcm_mulaw",
+            "sample_rate": 8000,
+            "container": "wav",
+            "bit_rate": 64000,
+            "packet_ms": 30,
+        },
+    }
+    assert parse_query(query).start == msgspec.convert(start, m.SessionStart)
 
 
 def test_every_setting_can_be_given_in_the_query() -> None:
     flat = {path[-1] for path in QUERY_FIELDS.values()}
     fields = (
         *SessionSettings.__struct_fields__,
-        *m.SamplingStart.__struct_fields__,
-        *m.AudioStart.__struct_fields__,
+        *Sampling.__struct_fields__,
+        *PredictorSampling.__struct_fields__,
+        *AudioFormat.__struct_fields__,
     )
     assert flat == {*fields} - {"sampling", "predictor", "audio", "lexicon"}
 

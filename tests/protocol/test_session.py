@@ -41,9 +41,9 @@ def tell(to: Session, kind: str, now: float = 0.0, **fields: Any) -> list[Effect
     return to.receive(json.dumps({"type": kind, **fields}), now)
 
 
-def sent(effects: list[Effect]) -> list[tuple[str, str | None]]:
+def sent(effects: list[Effect]) -> list[tuple[Any, str | None]]:
     """(code, reason or type; turn_id) of every message sent."""
-    short = []
+    short: list[tuple[Any, str | None]] = []
     for effect in effects:
         if isinstance(effect, Send):
             message = effect.message
@@ -223,7 +223,7 @@ def test_late_text_is_dropped_and_never_begins_another_turn() -> None:
 @pytest.mark.parametrize(
     "end", [{"kind": "interrupt"}, {"kind": "interrupt", "turn_id": "t1"}, {"kind": "turn.end"}]
 )
-def test_late_text_ends_however_the_client_ends_it(end: dict[str, str]) -> None:
+def test_late_text_ends_however_the_client_ends_it(end: dict[str, Any]) -> None:
     of = session()
     tell(of, "text", text="a")
     finish(of, "t1", "guard_silence")
@@ -408,7 +408,7 @@ def test_text_right_after_an_interrupt_waits_until_the_air_is_free() -> None:
 
 
 @pytest.mark.parametrize("turn_id", [{}, {"turn_id": "a"}])
-def test_a_turn_that_is_done_is_reported_without_a_second_done(turn_id: dict[str, str]) -> None:
+def test_a_turn_that_is_done_is_reported_without_a_second_done(turn_id: dict[str, Any]) -> None:
     of = session()
     tell(of, "text", text="ab", turn_id="a", end=True)
     finish(of, "a")

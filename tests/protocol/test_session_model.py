@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from realtime_tts.protocol import messages as m
@@ -31,6 +31,7 @@ from realtime_tts.protocol.effects import (
 )
 from realtime_tts.protocol.session import ServerInfo, Session
 from realtime_tts.protocol.settings import Limits
+from tests.properties import examples
 
 PROGRAMS, STEPS = 400, 200
 LIMITS = Limits(max_queued_turns=3, max_text_chars=6, max_turn_chars=20, max_bad_messages=4)
@@ -292,7 +293,7 @@ class World:
         assert self.gone or (self.closes == 1 and all(turn.done for turn in self.turns.values()))
 
 
-@settings(max_examples=PROGRAMS)
+@examples(PROGRAMS)
 @given(st.binary(min_size=2 * STEPS, max_size=2 * STEPS))
 def test_a_session_agrees_with_the_model_after_every_step(program: bytes) -> None:
     world = World(eager=program[0] % 2 == 1)

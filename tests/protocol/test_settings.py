@@ -1,11 +1,24 @@
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
+from msgspec.structs import replace
 
+from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol import messages as m
-from realtime_tts.protocol.settings import Limits, PredictorSampling, Sampling, SessionSettings
+from realtime_tts.protocol.changes import nested
+from realtime_tts.protocol.settings import Limits, SessionSettings
+from realtime_tts.sampling import PredictorSampling, Sampling
+
+
+def start(**options: Any) -> m.SessionStart:
+    return msgspec.convert({"type": "session.start", **options}, m.SessionStart)
+
+
+DEFAULTS = SessionSettings(voice="ava", lead_ms=2_000, sampling=Sampling(temperature=0.7))
 
 
 def test_what_a_start_gives_changes_and_the_rest_stays() -> None:
@@ -14,11 +27,8 @@ def test_what_a_start_gives_changes_and_the_rest_stays() -> None:
         seed=7,
         sampling=Sampling(temperature=0.5, top_k=3, predictor=PredictorSampling(top_p=0.5)),
     )
-    start = m.SessionStart(
-        language="german",
-        sampling=m.SamplingStart(top_k=0, predictor=m.PredictorStart(temperature=0)),
-    )
-    assert start.applied_to(before) == SessionSettings(
+    given = start(language="german", sampling={"top_k": 0, "predictor": {"temperature": 0}})
+    assert given.applied_to(before, DEFAULTS) == SessionSettings(
         voice="ava",
         language="german",
         seed=7,
@@ -26,19 +36,64 @@ def test_what_a_start_gives_changes_and_the_rest_stays() -> None:
             temperature=0.5, top_k=0, predictor=PredictorSampling(temperature=0, top_p=0.5)
         ),
     )
-    assert m.SessionStart().applied_to(before) == before
-    assert m.SessionStart(sampling=m.SamplingStart()).applied_to(before) == before
+    assert start().applied_to(before, DEFAULTS) == before
+    assert start(sampling={}).applied_to(before, DEFAULTS) == before
+
+
+@pytest.mark.parametrize("name", SessionSettings.__struct_fields__)
+def test_null_resets_a_setting_to_the_servers_default(name: str) -> None:
+    before = SessionSettings(
+        model="m",
+        voice="ben",
+        language="german",
+        instructions="softly",
+        seed=7,
+        sampling=Sampling(top_k=3),
+        text_filter="off",
+        text_normalization="on",
+        lexicon={"SQL": "sequel"},
+        layout="full_text",
+        word_times="on",
+        lead_ms=500,
+        audio=AudioFormat("mp3", 24_000, "mp3", 64_000),
+    )
+    after = start(**{name: None}).applied_to(before, DEFAULTS)
+    assert getattr(before, name) != getattr(DEFAULTS, name), "the test shows nothing"
+    assert after == replace(before, **{name: getattr(DEFAULTS, name)})
+
+
+def test_null_resets_a_part_of_the_sampling_by_itself() -> None:
+    before = SessionSettings(
+        sampling=Sampling(temperature=0.1, top_k=3, predictor=PredictorSampling(top_k=5, top_p=0.5))
+    )
+    after = start(sampling={"temperature": None, "predictor": {"top_k": None}})
+    assert after.applied_to(before, DEFAULTS).sampling == Sampling(
+        temperature=0.7, top_k=3, predictor=PredictorSampling(top_p=0.5)
+    )
+
+
+def test_an_audio_format_is_replaced_whole_and_checked() -> None:
+    before = SessionSettings(audio=AudioFormat("pcm_s16le", 8_000, packet_ms=40))
+    after = start(audio={"encoding": "mp3", "sample_rate": None}).applied_to(before, DEFAULTS)
+    assert after.audio == AudioFormat("mp3", 24_000, "mp3", 128_000)
+    assert start(audio={}).applied_to(before, DEFAULTS).audio == AudioFormat()
+    with pytest.raises(RequestError, match="there is no encoding 'ogg'"):
+        start(audio={"encoding": "ogg"}).applied_to(before, DEFAULTS)
 
 
 def test_every_setting_can_be_changed_by_a_start() -> None:
-    for settings, start in [
-        (SessionSettings, m.SessionStart),
-        (Sampling, m.SamplingStart),
-        (PredictorSampling, m.PredictorStart),
-    ]:
-        fields = {f.name: f.type for f in msgspec.structs.fields(settings)}
-        given = {f.name for f in msgspec.structs.fields(start)}
-        assert fields.keys() == given
+    def fields(struct: type[msgspec.Struct]) -> dict[str, Any]:
+        return {
+            name: fields(nested(struct)[name]) if name in nested(struct) else None
+            for name in struct.__struct_fields__
+        }
+
+    assert fields(m.SessionStart) == fields(SessionSettings)
+    assert fields(m.SessionStart)["sampling"]["predictor"].keys() == {
+        "temperature",
+        "top_k",
+        "top_p",
+    }
 
 
 @pytest.mark.parametrize(

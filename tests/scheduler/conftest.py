@@ -104,7 +104,7 @@ class Rig:
 
     def steps(self, number: int) -> list[StepPlan]:
         """So many steps; time passes where there is nothing to do."""
-        done = []
+        done: list[StepPlan] = []
         while len(done) < number:
             plan = self.step()
             if plan is None:

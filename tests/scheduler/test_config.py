@@ -41,8 +41,8 @@ def test_rows_per_step_are_all_slots_unless_limited() -> None:
     assert SchedulerConfig(slots=8, max_rows=30).rows_per_step == 8
 
 
-def test_an_eighth_of_the_slots_may_queue_and_at_least_two() -> None:
-    assert SchedulerConfig(slots=8).queue_length == 2
+def test_an_eighth_of_the_slots_may_queue_and_at_least_four() -> None:
+    assert SchedulerConfig(slots=8).queue_length == 4
     assert SchedulerConfig(slots=64).queue_length == 8
     assert SchedulerConfig(slots=64, max_queue=0).queue_length == 0
 

@@ -12,9 +12,10 @@ from itertools import combinations
 from math import inf
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.properties import examples
 from tts_scheduler import (
     CostModel,
     Load,
@@ -116,7 +117,7 @@ listeners = st.builds(
 )
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(
     st.lists(listeners, min_size=2, max_size=4),
     st.integers(1, 2),

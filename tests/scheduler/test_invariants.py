@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import dataclass, fields
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -16,6 +15,7 @@ from hypothesis.stateful import (
     rule,
 )
 
+from tests.properties import examples
 from tts_scheduler import (
     Admitted,
     CostModel,
@@ -205,7 +205,7 @@ class World(RuleBasedStateMachine):
     def _check(self, plan: StepPlan) -> None:
         config = self.config
         assert len(plan.decodes) <= config.rows_per_step
-        assert len(plan.prefills) <= config.max_prefills
+        assert config.max_prefills is not None and len(plan.prefills) <= config.max_prefills
         assert plan.ids <= set(self.live), "a plan names somebody who is over"
         slots = list(plan.slots.values())
         assert len(set(slots)) == len(slots) and set(slots) <= set(range(config.slots))
@@ -324,7 +324,7 @@ class World(RuleBasedStateMachine):
 
 
 TestWorld = World.TestCase
-TestWorld.settings = settings(max_examples=80, stateful_step_count=60)
+TestWorld.settings = examples(80, steps=60)
 
 
 def test_a_plan_is_a_value() -> None:

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.properties import examples
 from tts_scheduler import CodecRun, Scheduler, SchedulerConfig, StepPlan, StepResult
 
 FRAME = 1920
@@ -106,7 +107,7 @@ def test_a_step_that_did_less_than_planned_teaches_nothing(make_rig: MakeRig) ->
     assert rig.scheduler.cost.costs != learned
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.data())
 def test_whatever_is_left_out_all_speech_is_made_once_and_in_order(data: st.DataObject) -> None:
     config = SchedulerConfig(slots=4)
@@ -146,7 +147,7 @@ def _without_room(rig: Any, *ids: str) -> Counter[str]:
     def partly(plan: StepPlan, seconds: float = 0.01) -> StepResult:
         decodes = [decode for decode in plan.decodes if decode.id not in ids]
         prefills = [prefill for prefill in plan.prefills if prefill.id not in ids]
-        made = {work.id for work in (*decodes, *prefills)}
+        made = {work.id for work in decodes} | {work.id for work in prefills}
         asked.update(decode.id for decode in plan.decodes if decode.id in ids)
         runs = [
             run if run.id in made else run._replace(frames=min(run.frames, rig.pending[run.id]))

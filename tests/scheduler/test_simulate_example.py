@@ -38,7 +38,8 @@ def test_it_compares_the_policies(example: ModuleType, capsys: pytest.CaptureFix
 
 
 def test_it_tries_numbers_around_what_the_machine_can_speak(example: ModuleType) -> None:
-    args = example.parse(["--base-ms", "12", "--row-ms", "8", "--slots", "8"])
+    words = "--base-ms 12 --row-ms 8 --slots 8 --utilisation 0.7"
+    args = example.parse(words.split())
     machine, config, _ = example.setting(args)
     assert example.steps_to_try(args, machine, config) == [1, 2, 4, 5, 6, 8, 10]
 

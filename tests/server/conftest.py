@@ -7,11 +7,9 @@ import contextlib
 import inspect
 import socket
 import struct
-import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,12 +28,8 @@ from realtime_tts.server.websocket import websocket_protocol
 from realtime_tts.text.stable_bpe import ALPHABET
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from realtime_tts.voices.library import VoiceLibrary
+from tests.server.talking import Talker
 from tts_scheduler import SchedulerConfig
-
-_HERE = Path(__file__).parent
-sys.path[:0] = [str(_HERE), str(_HERE.parent / "voices")]  # for `talking`; `recordings`, `makers`
-
-from talking import Talker  # noqa: E402
 
 TEXT, BINARY, CLOSE, PING, PONG, CONT = 0x1, 0x2, 0x8, 0x9, 0xA, 0x0
 

@@ -80,8 +80,8 @@ class FrontDelays:
             self.to_blame += 0 < late <= delay
             return late
 
-        Utterances.take = take  # type: ignore[method-assign]
-        Utterances.sent = sent  # type: ignore[method-assign]
+        Utterances.take = take  # type: ignore[method-assign, assignment]
+        Utterances.sent = sent  # type: ignore[method-assign, assignment]
 
     def percentile_ms(self, share: float) -> float:
         left = share * sum(self.bins)

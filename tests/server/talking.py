@@ -52,7 +52,7 @@ class Talker(Listener):
             return False
         return message["type"] in ("error", "Error")
 
-    async def send(self, type: str, **fields: Any) -> None:
+    async def send(self, type: str, **fields: Any) -> Any:
         await self.socket.send(json.dumps({"type": type, **fields}))
 
     async def until(self, type: str) -> list[Any]:

@@ -76,7 +76,7 @@ async def test_every_route_of_the_app_needs_a_key_but_probes_and_page(speech: An
             if route.path.startswith("/v1/text-to-speech/") and kind == "websocket":
                 expected = {101}  # the key may come in the first message, and nothing before it
             if kind == "http" and is_open(route.path) and route.path not in OPEN_PATHS:
-                assert route.methods == {"GET", "HEAD"}
+                assert isinstance(route, Route) and route.methods == {"GET", "HEAD"}
             assert await server.status(kind, route.path) in expected, route.path
             with_key = await server.status(kind, route.path, {"Authorization": f"Bearer {KEY}"})
             if kind == "websocket":
@@ -126,7 +126,7 @@ async def test_without_keys_everybody_may_in() -> None:
 )
 @pytest.mark.parametrize("kind", ["http", "websocket"])
 async def test_keys_are_taken_from_headers_only(
-    kind: str, headers: dict[str, str], expected: int
+    kind: str, headers: dict[str, Any], expected: int
 ) -> None:
     assert await status(gate(api_keys=(KEY, OTHER)), scope_of(kind, **headers)) == expected
 

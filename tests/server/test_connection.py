@@ -391,6 +391,21 @@ async def test_a_voice_nobody_has_is_refused_with_the_list(speech: Any) -> None:
             assert closed.value.rcvd.code == 1008
 
 
+async def test_null_resets_a_setting_to_what_a_new_session_has(speech: Any) -> None:
+    async with speech() as server, server.talk() as talker:
+        await talker.send("session.start")
+        fresh = (await talker.next())["settings"]
+        changed = {"voice": "tenor", "seed": 7, "lead_ms": 500, "lexicon": {"SQL": "sequel"}}
+        sampling = {"temperature": 0.1, "top_k": 3}
+        await talker.send("session.start", sampling=sampling, **changed)
+        assert (await talker.next())["settings"] | fresh != fresh | changed
+        await talker.send("session.start", sampling={"top_k": None}, **dict.fromkeys(changed))
+        after = (await talker.next())["settings"]
+        assert after == fresh | {"sampling": fresh["sampling"] | {"temperature": 0.1}}
+        await talker.send("session.start", **dict.fromkeys(fresh))
+        assert (await talker.next())["settings"] == fresh
+
+
 async def test_a_row_that_fails_ends_alone(speech: Any) -> None:
     faults = Faults()
     async with speech(engine=FakeEngineConfig(step_seconds=0.01), faults=faults) as server:

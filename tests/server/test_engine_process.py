@@ -10,6 +10,7 @@ import signal
 import sys
 import time
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any
 
 import psutil
@@ -18,18 +19,25 @@ import websockets
 
 from realtime_tts.config import ServerConfig
 from realtime_tts.engine.links import make_link
+from realtime_tts.engine.load import load_tokenizer
 from realtime_tts.engine.process import ProcessEngine
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.metrics import Metrics
 from realtime_tts.server.run import RunningServer, running
+from tts_scheduler import SchedulerConfig
 
 
 @contextlib.asynccontextmanager
-async def serving(**options: Any) -> AsyncIterator[tuple[RunningServer, ProcessEngine]]:
-    config = EngineConfig(**{"kind": "fake", "devices": ("cpu",), "slots": 64} | options)
+async def serving(
+    engines: int = 1, **options: Any
+) -> AsyncIterator[tuple[RunningServer, ProcessEngine]]:
+    scheduler = SchedulerConfig(**{"slots": 64} | options)
+    config = EngineConfig(kind="fake", devices=("cpu",) * engines, scheduler=scheduler)
     metrics = Metrics()
     link = make_link(config, metrics, lambda *progress: None)
-    async with running(ServerConfig(port=0), link, config.load_tokenizer, metrics) as server:
+    async with running(
+        ServerConfig(port=0), link, partial(load_tokenizer, config), metrics
+    ) as server:
         yield server, link  # type: ignore[misc]
 
 
@@ -78,7 +86,7 @@ async def test_an_engine_killed_in_the_middle_of_turns_costs_those_turns_only() 
 
 
 async def test_two_engines_speak_the_turns_of_one_server() -> None:
-    two = serving(devices=("cpu", "cpu"), slots=1, max_queue=0, utilisation=9.0)
+    two = serving(engines=2, slots=1, max_queue=0, utilisation=9.0)
     async with two as (server, _):
         assert server.front.engine.info.slots == 2
         async with contextlib.AsyncExitStack() as stack:

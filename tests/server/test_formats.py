@@ -29,7 +29,7 @@ def audio_of(messages: list[Any]) -> list[bytes]:
 async def spoken(server: Any, query: str = "", **text: Any) -> list[Any]:
     async with server.talk(query) as talker:
         await talker.send("text", text=TEXT, end=True, **text)
-        return await talker.until("turn.done")  # type: ignore[no-any-return]
+        return await talker.until("turn.done")
 
 
 def engine_sound(messages: list[Any]) -> bytes:
@@ -151,7 +151,12 @@ async def test_an_interrupt_counts_in_the_engines_samples_and_leaves_no_byte(
     def watched(audio_format: Any) -> Any:
         packets = packets_in(audio_format)
         drop = packets.drop
-        packets.drop = lambda: (dropped.append(packets), drop())  # type: ignore[method-assign]
+
+        def dropping() -> None:
+            dropped.append(packets)
+            drop()
+
+        packets.drop = dropping  # type: ignore[method-assign]
         made.append(packets)
         return packets
 
@@ -179,13 +184,24 @@ async def test_an_interrupt_counts_in_the_engines_samples_and_leaves_no_byte(
             await server.settled_engine()
 
 
+def closed_bodies(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The encoders that are closed from now on."""
+    closed: list[Any] = []
+    close = codecs.CodecBody.close
+
+    def closing(body: Any) -> None:
+        closed.append(body)
+        close(body)
+
+    monkeypatch.setattr(codecs.CodecBody, "close", closing)
+    return closed
+
+
 async def test_a_client_that_vanishes_takes_its_encoder_with_it(
     speech: Any, eventually: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("av")
-    closed: list[Any] = []
-    close = codecs.CodecBody.close
-    monkeypatch.setattr(codecs.CodecBody, "close", lambda body: (closed.append(body), close(body)))
+    closed = closed_bodies(monkeypatch)
     async with speech(engine=FakeEngineConfig(step_seconds=0.02)) as server:
         async with server.talk("?encoding=opus") as talker:
             await talker.send("text", text=CUT)
@@ -198,9 +214,7 @@ async def test_a_turn_with_nothing_to_speak_has_no_audio_and_closes_its_encoder(
     speech: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("av")
-    closed: list[Any] = []
-    close = codecs.CodecBody.close
-    monkeypatch.setattr(codecs.CodecBody, "close", lambda body: (closed.append(body), close(body)))
+    closed = closed_bodies(monkeypatch)
     async with speech() as server, server.talk("?encoding=opus") as talker:
         await talker.send("text", text="…", end=True)
         messages = await talker.until("turn.done")

@@ -117,10 +117,14 @@ async def test_an_engine_that_dies_is_neither_alive_nor_ready(
 
 async def test_an_engine_that_hangs_is_not_alive(speech: Any, eventually: Any) -> None:
     faults, release = Faults(), threading.Event()
+
+    def hang(plan: Any) -> None:
+        release.wait(10)
+
     config = ServerConfig(port=0, engine_stall_seconds=0.2)
     async with speech(config, faults=faults) as server, server.talk() as talker:
         assert (await get(server, "/livez"))[0] == 200
-        faults.before_step = lambda plan: release.wait(10)
+        faults.before_step = hang
         await talker.send("text", text="Hello.", end=True)
         await eventually(lambda: says(server, "/livez", 503))
         release.set()

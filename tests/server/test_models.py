@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
-import recordings
 import websockets
 from msgspec.structs import replace
 
@@ -24,6 +23,7 @@ from realtime_tts.text.stable_bpe import ALPHABET
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from realtime_tts.voices.library import VoiceLibrary
 from realtime_tts.voices.maker import load_fake
+from tests.voices import recordings
 from tts_scheduler import SchedulerConfig
 
 
@@ -74,6 +74,11 @@ class Both:
         raise AssertionError("no turn.done")
 
 
+def giving(engine: FakeEngine) -> Callable[[Any], FakeEngine]:
+    """Loads it."""
+    return lambda progress: engine
+
+
 @pytest.fixture
 async def both(tmp_path: Path) -> AsyncIterator[Both]:
     library = VoiceLibrary(tmp_path, load_fake)
@@ -87,12 +92,12 @@ async def both(tmp_path: Path) -> AsyncIterator[Both]:
             given[name] += ids
             append(id, ids)
 
-        engine.append = spy  # type: ignore[method-assign]
+        engine.append = spy  # type: ignore[method-assign, assignment]
     links = {
-        name: InlineEngine(lambda _, engine=engine: engine, SchedulerConfig(slots=4))
+        name: InlineEngine(giving(engine), SchedulerConfig(slots=4))
         for name, engine in engines.items()
     }
-    models = Models(links, lambda voice: "fake" if library.registry.has(voice) else None)  # type: ignore[arg-type]
+    models = Models(links, lambda voice: "fake" if library.registry.has(voice) else None)
     tokenizers = {"custom": lambda: tokenizer(0), "base": lambda: tokenizer(1000)}
     async with running(ServerConfig(port=0), models, tokenizers, voices=library) as server:
         yield Both(server, given)

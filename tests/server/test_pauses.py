@@ -130,7 +130,7 @@ async def test_an_interrupt_in_the_pause_knows_what_was_said(speech: Any) -> Non
     async with speech() as server, server.talk() as talker:
         text = 'Hello.<break time="5s"/> You there, my friend.'
         await talker.send("text", turn_id="a", text=text)
-        heard = []
+        heard: list[Any] = []
         while sound(heard).size < 6 * SPEECH + RATE:
             heard.append(await talker.next())
         played = 6 * SPEECH + RATE
@@ -148,7 +148,7 @@ async def test_an_interrupt_behind_the_pause_counts_it(speech: Any) -> None:
         commands = server.spy_on_commands()
         text = 'Hello.<break time="1s"/> You there, my very best friend of all.'
         await talker.send("text", turn_id="a", text=text)
-        heard = []
+        heard: list[Any] = []
         while sound(heard).size < 16 * SPEECH + RATE:
             heard.append(await talker.next())
         played = 6 * SPEECH + RATE + 8 * SPEECH

@@ -13,10 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-import makers
 import psutil
 import pytest
-import recordings
 import websockets
 
 from realtime_tts.config import ServerConfig
@@ -25,6 +23,7 @@ from realtime_tts.voices.encoding import WorkerLimits
 from realtime_tts.voices.form import MAX_BODY_BYTES
 from realtime_tts.voices.library import VoiceLibrary
 from realtime_tts.voices.registry import Registry
+from tests.voices import makers, recordings
 
 WAV = recordings.encoded(recordings.voice())
 EMBEDDING = [0.25, -0.5] * 32
@@ -257,7 +256,7 @@ async def test_bodies_of_the_wrong_kind_are_refused(
         ({"name": "anna", "color": "red"}, "unknown field 'color'"),
     ],
 )
-async def test_fields_are_checked(serve: Serve, fields: dict[str, str], says: str) -> None:
+async def test_fields_are_checked(serve: Serve, fields: dict[str, Any], says: str) -> None:
     async with serve() as voices:
         assert says in refusal(await voices.clone(**fields), 400, "bad_request")
 

@@ -31,6 +31,7 @@ from realtime_tts.metrics import Metrics
 from realtime_tts.server.run import running
 from realtime_tts.text.stable_bpe import ALPHABET
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
+from tts_scheduler import SchedulerConfig
 
 FRAMES_PER_SECOND = 12.5
 FRAMES_PER_TOKEN = 3
@@ -44,8 +45,8 @@ async def serve(streams: int, step_seconds: float, processes: int, profile: str 
     """Serve; print the port, then a line of figures for each line read."""
     slots = streams if processes == 0 else -(-streams // processes)
     config = EngineConfig(
-        kind="fake", slots=slots, step_seconds=step_seconds, utilisation=1_000.0,
-        devices=("cpu",) * processes,
+        kind="fake", step_seconds=step_seconds, devices=("cpu",) * processes,
+        scheduler=SchedulerConfig(slots=slots, utilisation=1_000.0, max_queue=4),
     )  # fmt: skip
     metrics = Metrics()
     settings = ServerConfig(

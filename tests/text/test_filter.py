@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from realtime_tts.text.filter import MAX_HELD_CHARACTERS, MAX_HOLD_SECONDS, SpeechTextFilter
 from realtime_tts.text.spans import Piece, PieceMap
+from tests.properties import examples
 
 CASES = {
     # Emphasis.
@@ -163,7 +164,7 @@ markdown = st.lists(
 ).map("".join)
 
 
-@settings(max_examples=600)
+@examples(600)
 @given(markdown, st.lists(st.integers(1, 9), min_size=1, max_size=4))
 @example("![\\\nwww.-   ,![x] (](!", [1])
 def test_any_split_of_any_text_gives_the_pieces_of_the_whole(text: str, sizes: list[int]) -> None:

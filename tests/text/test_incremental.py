@@ -9,11 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from realtime_tts.text.incremental import IncrementalTokenizer
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
+from tests.properties import examples
 
 Train = Callable[..., Qwen2Tokenizer]
 
@@ -62,7 +63,7 @@ def feed_in_pieces(text: str, sizes: list[int]) -> list[int]:
     return released + incremental.flush()
 
 
-@settings(max_examples=500)
+@examples(500)
 @given(texts, st.lists(st.integers(1, 7), min_size=1, max_size=5))
 @example("e" + "\u0301" * 6 + "\u0323", [1])
 def test_any_split_of_any_text_gives_the_ids_of_the_whole(text: str, sizes: list[int]) -> None:

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from realtime_tts.text.breaks import MAX_BREAK_SECONDS, Break
+from realtime_tts.text.filter import MAX_HOLD_SECONDS
 from realtime_tts.text.languages import NAMES, language_for
 from realtime_tts.text.lexicon import Lexicon
-from realtime_tts.text.normalizer import MAX_HOLD_SECONDS, SpeechNormalizer
+from realtime_tts.text.normalizer import SpeechNormalizer
 from realtime_tts.text.spans import Piece
 
 DATA = Path(__file__).parent / "data"

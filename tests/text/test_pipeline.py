@@ -165,10 +165,6 @@ def test_what_the_tokenizer_holds_is_not_fed() -> None:
     assert pipeline.fed_characters == len("She said")
 
 
-def test_repairs_are_counted() -> None:
-    assert speak("a\x00b\ud83d", [1], filtered=True)[0].repairs == 2
-
-
 READY = [" 5", "98", ".", "6", " Dr", ". Smith", "$3", ".50", "SQL", "**", " ", "\n", "`", "[", "é"]
 READY += [
     '<break time="',

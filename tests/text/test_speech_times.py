@@ -14,6 +14,7 @@ from realtime_tts.text import speech_times
 from realtime_tts.text.languages import language_for
 from realtime_tts.text.pipeline import TextPipeline
 from realtime_tts.text.speech_times import SpokenSpan
+from realtime_tts.text.spoken import expected_durations
 from realtime_tts.text.spoken_text import SpokenText
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 
@@ -256,7 +257,7 @@ def test_what_is_left_comes_when_the_end_turns_out_to_have_been_the_end() -> Non
     assert joined(speech.take(0.5)) == "Hello"
     assert speech.take(0.5) == []
     speech.finish()
-    assert speech.take(0.5, whole=True) == [SpokenSpan(" there", pytest.approx(0.335), 0.5)]
+    assert speech.take(0.5, whole=True) == [(" there", pytest.approx(0.335), 0.5)]
 
 
 def test_marks_that_are_not_spoken_take_no_time_and_are_not_lost() -> None:
@@ -310,11 +311,10 @@ def test_of_a_long_text_no_more_is_looked_at_than_the_audio_has_come_to(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     looked: list[str] = []
-    durations = speech_times.expected_durations
 
     def noting(text: str, language: str | None) -> Iterable[float]:
         looked.append(text)
-        return durations(text, language)
+        return expected_durations(text, language)
 
     monkeypatch.setattr(speech_times, "expected_durations", noting)
     speech = Speech(TEXT * 1_000)

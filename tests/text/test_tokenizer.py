@@ -7,6 +7,7 @@ import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -80,7 +81,7 @@ def test_the_prefix_index_copies_no_token(tokenizer: Qwen2Tokenizer) -> None:
     assert {id(token) for token in vocabulary.tokens} == keys
 
 
-def edit_json(name: str, change: Callable[[dict[str, object]], object]) -> Callable[[Path], None]:
+def edit_json(name: str, change: Callable[[dict[str, Any]], object]) -> Callable[[Path], None]:
     def edit(folder: Path) -> None:
         value = json.loads((folder / name).read_text(encoding="utf-8"))
         change(value)
@@ -90,7 +91,10 @@ def edit_json(name: str, change: Callable[[dict[str, object]], object]) -> Calla
 
 
 def write(name: str, data: bytes) -> Callable[[Path], None]:
-    return lambda folder: (folder / name).write_bytes(data) and None
+    def edit(folder: Path) -> None:
+        (folder / name).write_bytes(data)
+
+    return edit
 
 
 def append_merge(line: str) -> Callable[[Path], None]:

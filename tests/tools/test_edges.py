@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 
 from tools.demo_voice.codec_model import Codec
@@ -48,6 +49,7 @@ def test_beginnings_and_ends_have_their_silence_marked(tmp_path: Path) -> None:
         assert inner[at][speech == 0].abs().max() < 0.003
 
 
+@pytest.mark.slow
 def test_a_step_moves_the_decoder_and_nothing_else(tmp_path: Path) -> None:
     torch.manual_seed(1)
     codec = Codec(CODEC).eval().requires_grad_(False)

@@ -119,7 +119,7 @@ def _hostile() -> Iterator[Hostile]:
 
 def long_flac() -> bytes:
     """An hour of zeros: 100 times smaller than what it decodes to."""
-    return encoded(np.zeros(3_600 * 8_000, np.int16), 8_000, kind="FLAC")  # type: ignore[arg-type]
+    return encoded(np.zeros(3_600 * 8_000, np.int16), 8_000, kind="FLAC")
 
 
 def noise(count: int, seed: int = 1) -> bytes:

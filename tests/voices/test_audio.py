@@ -7,10 +7,10 @@ import time
 
 import numpy as np
 import pytest
-import recordings
 
 from realtime_tts.voices.audio import decode
 from realtime_tts.voices.errors import VoiceRequestError
+from tests.voices import recordings
 
 
 @pytest.mark.parametrize("name", recordings.good())

@@ -14,10 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-import makers
 import psutil
 import pytest
-import recordings
 
 from realtime_tts.voices.encoding import WorkerLimits
 from realtime_tts.voices.errors import (
@@ -30,6 +28,7 @@ from realtime_tts.voices.errors import (
 )
 from realtime_tts.voices.file import VoiceRecord
 from realtime_tts.voices.library import VoiceLibrary
+from tests.voices import makers, recordings
 
 Made = Callable[..., VoiceLibrary]
 
@@ -198,9 +197,9 @@ async def test_without_an_encoder_embeddings_can_be_kept_all_the_same(tmp_path: 
 SERVER = """
 import asyncio, sys
 sys.path[:] = {path!r}
-import makers
+from tests.voices import makers
 from pathlib import Path
-from test_encoding import clone
+from tests.voices.test_encoding import clone
 from realtime_tts.voices.library import VoiceLibrary
 
 folder = Path(sys.argv[1])
@@ -209,8 +208,7 @@ asyncio.run(clone(VoiceLibrary(folder / "voices", makers.faulty(folder / "starte
 
 
 def test_the_worker_ends_whatever_its_server_dies_of_even_in_a_job(tmp_path: Path) -> None:
-    here = str(Path(__file__).parent)
-    command = [sys.executable, "-c", SERVER.format(path=[here, *sys.path]), str(tmp_path)]
+    command = [sys.executable, "-c", SERVER.format(path=sys.path), str(tmp_path)]
     with subprocess.Popen(command) as server:
         wait_for(tmp_path / "started")
         worker = psutil.Process(int(workers(tmp_path)[0].split()[0]))

@@ -216,8 +216,13 @@ def test_two_servers_that_add_the_same_names_both_succeed_once_for_each(tmp_path
 
 
 def test_an_engine_loads_a_voice_once_and_again_when_it_is_another(tmp_path: Path) -> None:
-    registry, loads = Registry(tmp_path), []
-    voices = LoadedVoices(registry, lambda path: loads.append(path) or len(loads))
+    registry, loads = Registry(tmp_path), list[Path]()
+
+    def load(path: Path) -> int:
+        loads.append(path)
+        return len(loads)
+
+    voices = LoadedVoices(registry, load)
     assert voices("anna") is None
     add(registry, "anna")
     assert [voices("anna"), voices("Anna"), len(loads)] == [1, 1, 1]

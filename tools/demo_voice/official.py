@@ -38,7 +38,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from realtime_tts import demo_voice
-from realtime_tts.model import PromptSpec, Sampling, SpeechModel, load_model
+from realtime_tts.model import PromptSpec, SpeechModel, load_model
+from realtime_tts.sampling import PredictorSampling, Sampling
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tools.demo_voice.held_out import evaluation_texts
 
@@ -157,7 +158,8 @@ class Ours:
         began, model, state = time.monotonic(), self._model, self._state
         ids = self.ids(text)
         penalty = model.default_sampling.repetition_penalty
-        greedy = Sampling(temperature=0, predictor_temperature=0, repetition_penalty=penalty)
+        rest = PredictorSampling(temperature=0)
+        greedy = Sampling(temperature=0, repetition_penalty=penalty, predictor=rest)
         state.begin(0, greedy, seed=0)
         spec = PromptSpec(speaker=voice, language="english")
         prompt = self._prompts.prompt(spec, ids, layout)

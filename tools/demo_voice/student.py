@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Literal
@@ -17,9 +18,11 @@ import numpy as np
 from realtime_tts.client import RealtimeTTS
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.inline import InlineEngine
+from realtime_tts.engine.load import engine_loader, load_tokenizer
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.server.run import running
 from tools.demo_voice.recognise import Recording
+from tts_scheduler import SchedulerConfig
 
 Layout = Literal["full_text", "streaming"]
 LAYOUTS: tuple[Layout, ...] = ("full_text", "streaming")
@@ -66,12 +69,14 @@ class StudentSettings:
             model=str(self.checkpoint),
             device=self.device,
             threads=self.threads,
-            slots=self.sessions,
             max_frames=self.max_frames,
-            lead_cap=_AHEAD_SECONDS,
-            utilisation=1000.0,
-            max_queue=self.sessions,
-            queue_timeout=_AHEAD_SECONDS,
+            scheduler=SchedulerConfig(
+                slots=self.sessions,
+                lead_cap=_AHEAD_SECONDS,
+                utilisation=1000.0,
+                max_queue=self.sessions,
+                queue_timeout=_AHEAD_SECONDS,
+            ),
         )
 
     def server(self) -> ServerConfig:
@@ -119,8 +124,8 @@ async def _speak_all(
                 spoken[number] = await _speak(tts, request)
                 progress(len(spoken), len(requests))
 
-    link = InlineEngine(engine.loader(), engine.scheduler(), guards=engine.guards)
-    async with running(settings.server(), link, engine.load_tokenizer) as server:
+    link = InlineEngine(engine_loader(engine), engine.scheduler, guards=engine.guards)
+    async with running(settings.server(), link, partial(load_tokenizer, engine)) as server:
         async with asyncio.TaskGroup() as group:
             for _ in range(min(settings.sessions, len(requests))):
                 group.create_task(session(server.websocket_url))

@@ -18,7 +18,10 @@ class AmountWords:
         self.language = language
 
     def _amount(self, match: re.Match[str], shared: str) -> str:
-        """`shared`: the currency that stands before the first number of a range."""
+        """Read an amount of money.
+
+        `shared`: the currency that stands before the first number of a range.
+        """
         lang, sign = self.language, match["sign"]
         currency = self._currency(money_sign(match) or shared)
         scale = lang.scales.get(match["scale"] or (match["short"] if currency else "") or "")

@@ -9,8 +9,8 @@ from realtime_tts.text.languages.language import (
     Kind,
     Language,
     Noun,
+    by_powers,
 )
-from realtime_tts.text.languages.numerals import by_powers
 from realtime_tts.text.languages.tables import abbreviations, by_name, invariable, nouns, numbered
 
 _SMALL = (

@@ -17,7 +17,8 @@ _CHINESE = re.compile(
 )
 _SPACES = " \u00a0\u202f"
 _RUN = re.compile(rf"[0-9]{{1,4}},?(?: [0-9]{{1,4}},?){{{_MAX_WORDS - 1}}}(?= )")
-"""As many short numbers as an extent may have words: no need to look at each."""
+"""A run of as many short numbers as an extent may have words, which need not be looked at
+singly."""
 
 
 class NumberExtents:
@@ -27,10 +28,10 @@ class NumberExtents:
         self.language = language
         lang = language
         followers = {*lang.units, *lang.scales, *lang.currencies, *lang.halves, *lang.months}
-        followers |= {*lang.clock_words, *(["x", "–", "—"] if lang.spaced else [])}
+        followers |= {*lang.clock_words, *(["x", "–"] if lang.spaced else [])}
         self._followers = frozenset(followers)
         self._starts = frozenset(word[:n] for word in followers for n in range(1, len(word) + 1))
-        self._going_on = frozenset({*lang.scales, *lang.months, *lang.clock_words, "x", "–", "—"})
+        self._going_on = frozenset({*lang.scales, *lang.months, *lang.clock_words, "x", "–"})
 
     def extent(self, text: str, at: int, ended: bool, stop: Callable[[str], bool]) -> int | None:
         """The end of what may belong to the number at `at`; None if more text is needed for it.
@@ -64,9 +65,12 @@ class NumberExtents:
 
     def _may_follow(self, start: str) -> bool:
         bare = start.rstrip(CLOSERS)
-        return start[0].isdigit() or start[0] in "°%(€$£½¼¾⅓⅔⅛" or not bare or (
-            start in self._starts or bare in self._starts
-        )  # fmt: skip
+        return (
+            start[0].isdigit()
+            or start[0] in "°%(€$£½¼¾⅓⅔⅛"
+            or not bare
+            or (start in self._starts or bare in self._starts)
+        )
 
     def _follows(self, word: str) -> bool:
         return self._may_follow(word) and (

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from realtime_tts.text.languages.language import Currency, Kind, Language, Noun
-from realtime_tts.text.languages.numerals import by_powers
+from realtime_tts.text.languages.language import Currency, Kind, Language, Noun, by_powers
 from realtime_tts.text.languages.tables import (
     abbreviations,
     by_name,
@@ -54,7 +53,8 @@ def _thousands(n: int, one: str, last: bool) -> str:
 
 
 def _hundreds(n: int, one: str, last: bool) -> str:
-    """`last`: nothing follows but a noun, so that cents and vingts take their s."""
+    """Say a number below 1,000. `last`: nothing follows but a noun, so that cents and vingts take
+    their s."""
     several = "cents" if last and n % 100 == 0 else "cent"
     return by_powers(
         n,

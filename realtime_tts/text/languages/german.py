@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from realtime_tts.text.languages.language import YEARS, Currency, Kind, Language, Noun
-from realtime_tts.text.languages.numerals import by_powers
+from realtime_tts.text.languages.language import YEARS, Currency, Kind, Language, Noun, by_powers
 from realtime_tts.text.languages.tables import (
     abbreviations,
     by_name,

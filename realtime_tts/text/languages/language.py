@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
@@ -18,7 +18,7 @@ class Noun:
 
 @dataclass(frozen=True, slots=True)
 class Currency:
-    """`minor` is a hundredth; None: there is none in use."""
+    """A currency. `minor` is its hundredth; None: there is none in use."""
 
     major: Noun
     minor: Noun | None = None
@@ -40,23 +40,25 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Abbreviation:
-    """`after` is what it means behind a name, for Kind.PLACE."""
+    """What an abbreviation means. `after` is what it means behind a name, for Kind.PLACE."""
 
     words: str
     kind: Kind
     after: str = ""
     bare: bool = False
-    """Also written without a full stop."""
+    """Whether it is also written without a full stop."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Language:
-    """One language. Numbers are at least 0 and below 10**15 in all of its functions.
+    """What the normalizer knows of one language.
+
+    Numbers are at least 0 and below 10**15 in all of its functions.
 
     `cardinal(n)`; `count(n, gender)`: before a noun; `ordinal(n, mark)`: the mark is what was
-    written behind the digits, or the word before them in a date; `year(n)`: in `YEARS`;
-    `time(hour, minute, second or None, half)`: half is "", "am" or "pm"; `date(day, month, year or
-    None, previous)`: `previous` is the word before it.
+    written behind the digits, or the word before them in a date; `year(n)`: in `YEARS`; `time(hour,
+    minute, second or None, half)`: half is "", "am" or "pm"; `date(day, month, year or None,
+    previous)`: `previous` is the word before it.
     """
 
     name: str
@@ -74,7 +76,7 @@ class Language:
     """A regular expression for what makes a numeral an ordinal."""
     point: str
     dot: str
-    """Between the parts of a version."""
+    """What is said between the parts of a version."""
     minus: str
     plus: str
     to: str
@@ -88,7 +90,7 @@ class Language:
     scales: Mapping[str, Noun]
     fractions: Mapping[tuple[int, int], str]
     mixed: str
-    """Between a whole number and a fraction, spaces included."""
+    """What is said between a whole number and a fraction, spaces included."""
     money: str
     """How major and minor units are joined: {major}, {minor} and {coins}, the minor unit."""
     of_scale: Callable[[str], str] = lambda noun: f" {noun}"
@@ -103,7 +105,7 @@ class Language:
     clock_words: tuple[str, ...] = ()
     """What may follow a time and is part of it: Uhr."""
     halves: Mapping[str, str] = field(default_factory=dict)
-    """a.m. and the like, in lower case without spaces -> am or pm."""
+    """Maps a.m. and the like, in lower case without spaces, to am or pm."""
     months: Mapping[str, int] = field(default_factory=dict)
     abbreviations: Mapping[str, Abbreviation] = field(default_factory=dict)
     spaced: bool = True
@@ -111,7 +113,7 @@ class Language:
     pairs: bool = False
     """Three and four digits behind letters are read in pairs: A380, three eighty."""
     whole_decimals: bool = False
-    """Up to three decimals without a leading zero are read as one number."""
+    """Whether up to three decimals without a leading zero are read as one number."""
     kings: frozenset[str] = frozenset()
     """Words before a Roman numeral that is an ordinal."""
     chapters: frozenset[str] = frozenset()
@@ -131,3 +133,25 @@ class Language:
         """The decimal digits of `text`, one word for each."""
         words = [self.cardinal(int(char)) for char in text if char.isdecimal()]
         return (" " if self.spaced else "").join(words)
+
+
+Power = tuple[int, str, str]
+"""A power, what is said for one of it ("un millón"), and what several are ("millones")."""
+
+
+def by_powers(
+    n: int, powers: Sequence[Power], several: Callable[[int], str], rest: Callable[[int], str]
+) -> str:
+    """The words for `n`, separated by spaces. `powers`: the largest first.
+
+    `several(k)`: the number before a power that there is k times, k > 1; `rest(k)`: the words for
+    what is left below the last power, 0 only if `n` is.
+    """
+    words = []
+    for power, one, many in powers:
+        times, n = divmod(n, power)
+        if times:
+            words.append(one if times == 1 else f"{several(times)} {many}")
+    if n or not words:
+        words.append(rest(n))
+    return " ".join(words)

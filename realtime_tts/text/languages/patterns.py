@@ -17,9 +17,13 @@ _SHORT_SCALE = 2  # letters: k, M, bn are scales of money only
 
 
 class Patterns:
-    """`number` has no groups; the groups of the others are named for what they hold."""
+    """The patterns by which numbers are found in one language's text.
 
-    dash = re.compile(rf"(?P<tight>[{DASHES}])(?! )| [–—] ")
+    `number` has no groups; the groups of the others are named for what they hold.
+    """
+
+    dash = re.compile(rf"[{DASHES}](?! )")
+    time_dash = re.compile(rf"[{DASHES}](?! )| – ")
     iso_date = re.compile(r"(?P<year>\d{4})-(?P<month>0\d|1[0-2])-(?P<day>[0-2]\d|3[01])(?![\d-])")
     version = re.compile(r"\d+(?:\.\d+){2,}(?!\d)")
     dotted = re.compile(r"\d+\.\d+(?![\d.])")
@@ -89,5 +93,5 @@ def _is_short(scale: str) -> bool:
 
 
 def _any(names: Iterable[str]) -> str:
-    """One of these, the longest first; of none, what never matches."""
+    """Make a pattern for one of these, the longest first; without any it never matches."""
     return "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True)) or _NEVER

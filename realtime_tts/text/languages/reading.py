@@ -50,7 +50,7 @@ class NumberReader(AmountWords):
             self._quantity,
         )
         self._rules_of_signs = (self._phone, self._range, self._quantity)
-        """For what begins with a sign or a parenthesis."""
+        """The rules for what begins with a sign or a parenthesis."""
 
     def extent(self, text: str, at: int, ended: bool, stop: Callable[[str], bool]) -> int | None:
         """As `NumberExtents.extent`."""
@@ -150,7 +150,7 @@ class NumberReader(AmountWords):
             None if second is None else int(second),
             lang.halves[half] if half else "",
         )
-        dash = patterns.dash.match(text, match.end())
+        dash = patterns.time_dash.match(text, match.end())
         until = self._time(text[dash.end() :], "") if dash else None
         if dash is None or until is None:
             return Reading(match.end(), words)
@@ -240,7 +240,7 @@ class NumberReader(AmountWords):
         return Reading(self._length(match), self._amount(match, ""))
 
     def _length(self, match: re.Match[str]) -> int:
-        """Without the short scale that only money has."""
+        """The length of a number without the short scale (`k`, `bn`) that only money has."""
         return match.start("short") if match["short"] and not money_sign(match) else match.end()
 
 
@@ -270,5 +270,5 @@ def begins_number(text: str, at: int, previous: str, ended: bool) -> bool | None
 
 @cache
 def reader_for(language: Language) -> NumberReader:
-    """One for all sessions."""
+    """Give the reader of a language; all sessions share it."""
     return NumberReader(language)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from realtime_tts.text.languages.language import Currency, Kind, Language, Noun
-from realtime_tts.text.languages.numerals import by_powers
+from realtime_tts.text.languages.language import Currency, Kind, Language, Noun, by_powers
 from realtime_tts.text.languages.tables import (
     abbreviations,
     by_name,
@@ -39,7 +38,7 @@ def cardinal(n: int) -> str:
 
 
 def count(n: int, gender: str) -> str:
-    """gender "": the number stands alone."""
+    """Say a number before a noun of a gender; with gender "" it stands alone."""
     return by_powers(
         n,
         _MILLIONS,

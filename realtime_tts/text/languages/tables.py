@@ -26,17 +26,21 @@ def invariable(words: str, gender: str = "m") -> Noun:
 
 
 def nouns(noun: Callable[[str, str], Noun], text: str, gender: str = "m") -> dict[str, Noun]:
-    """`noun(words, gender)` makes one."""
+    """Read a table of nouns, each of which `noun(words, gender)` makes."""
     return {short: noun(words, gender) for short, words in _entries(text)}
 
 
 def by_name(table: Mapping[str, _T]) -> dict[str, _T]:
-    """An entry for each of the names, separated by spaces, that a key of `table` consists of."""
+    """Make an entry for each of the names, separated by spaces, that a key of `table` consists
+    of."""
     return {name: value for names, value in table.items() for name in names.split()}
 
 
 def abbreviations(texts: Mapping[Kind, str], bare: str = "") -> dict[str, Abbreviation]:
-    """Written without their last full stop. `bare`: those that are also written without one."""
+    """Read tables of abbreviations, which are written there without their last full stop.
+
+    `bare`: those that people write without one, too.
+    """
     without_stop = bare.split()
     return {
         short: Abbreviation(words, kind, bare=short in without_stop)
@@ -51,7 +55,7 @@ def fractions(text: str) -> dict[tuple[int, int], str]:
 
 
 def numbered(names: Sequence[str]) -> dict[str, int]:
-    """Months by their names."""
+    """Number the months by their names."""
     return {name: number for number, name in enumerate(names, 1)}
 
 

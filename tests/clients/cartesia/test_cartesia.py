@@ -12,8 +12,9 @@ import cartesia
 import pytest
 import websockets
 from cartesia import AsyncCartesia, Cartesia
-from serving import Server
-from speaking import LONG, RATE, TEXT, deltas, is_speech
+
+from tests.clients.serving import Server
+from tests.clients.speaking import LONG, RATE, TEXT, deltas, is_speech
 
 RAW: Any = {"container": "raw", "encoding": "pcm_s16le", "sample_rate": RATE}
 VOICE: Any = {"mode": "id", "id": "ava"}
@@ -119,7 +120,7 @@ def test_words_have_times(api: Cartesia) -> None:
         events = list(context.receive())
         times = [event.word_timestamps for event in events if event.type == "timestamps"]
         assert sum((each.words for each in times), []) == TEXT.split()
-        ends = sum((each.end for each in times), [])
+        ends: list[float] = sum((each.end for each in times), [])
         assert ends == sorted(ends)
         assert ends[-1] <= len(sound(events)) / 2 / RATE + 1e-3
 

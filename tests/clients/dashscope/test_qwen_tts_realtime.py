@@ -13,8 +13,9 @@ from typing import Any
 import dashscope
 import pytest
 from dashscope.audio.qwen_tts_realtime import QwenTtsRealtime, QwenTtsRealtimeCallback
-from serving import Server
-from speaking import LONG, RATE, TEXT, deltas, is_speech
+
+from tests.clients.serving import Server
+from tests.clients.speaking import LONG, RATE, TEXT, deltas, is_speech
 
 DELTA, DONE = "response.audio.delta", "response.done"
 

@@ -21,8 +21,9 @@ from deepgram.speak.v2.types import (
     SpeakV2InterruptPlaybackOffset,
     SpeakV2Speak,
 )
-from serving import Server
-from speaking import LONG, RATE, TEXT, deltas, is_speech
+
+from tests.clients.serving import Server
+from tests.clients.speaking import LONG, RATE, TEXT, deltas, is_speech
 
 AURA: dict[str, Any] = {
     "model": "aura-2-ava-en", "encoding": "linear16", "sample_rate": str(RATE),

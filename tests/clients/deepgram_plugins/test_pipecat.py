@@ -1,30 +1,17 @@
-"""Pipecat's own Deepgram services, Aura's and Flux', told nothing but another address."""
+"""Pipecat's own Deepgram services, Aura's and Flux': what is their own, beside
+plugins/test_pipecat.py."""
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
-import aiohttp
 import pytest
-from pipecat.frames.frames import (
-    ErrorFrame,
-    TTSAudioRawFrame,
-    TTSStoppedFrame,
-    TTSUpdateSettingsFrame,
-)
+from pipecat.frames.frames import TTSUpdateSettingsFrame
 from pipecat.services.deepgram.flux.tts import DeepgramFluxTTSService
 from pipecat.services.deepgram.tts import DeepgramHttpTTSService, DeepgramTTSService
-from pipecat_turns import (
-    DELTAS,
-    barge_in_and_next_turn,
-    is_speech,
-    pipeline,
-    response,
-    three_turns,
-    turns_of_nothing_to_speak,
-)
-from serving import Server
+
+from tests.clients.pipecat_turns import Service, pipeline
+from tests.clients.serving import Server
 
 
 def aura(server: Server, api_key: str | None = None, **settings: Any) -> DeepgramTTSService:
@@ -40,63 +27,26 @@ def flux(server: Server, api_key: str | None = None, **settings: Any) -> Deepgra
     return DeepgramFluxTTSService(api_key=key, url=url, settings=asked, tag=["a", "b"])
 
 
-both = pytest.mark.parametrize("service", [aura, flux])
+def http(server: Server, session: Any) -> DeepgramHttpTTSService:
+    return DeepgramHttpTTSService(
+        api_key="none", base_url=server.url, aiohttp_session=session,
+        settings=DeepgramHttpTTSService.Settings(voice="ava"),
+    )  # fmt: skip
 
 
-@both
-async def test_three_turns(server: Server, service: Any) -> None:
-    async with pipeline(service(server)) as rig:
-        await three_turns(rig)
-        contexts = {frame.context_id for frame in rig.of(TTSAudioRawFrame)}
-        assert len(contexts) == 3
-    await asyncio.to_thread(server.until, "tts_open_turns", 0)
+SERVICES = [
+    Service("aura", aura, http, words=False),
+    Service("flux", flux, words=False),
+]
 
 
-@both
-async def test_a_barge_in_and_the_next_turn(server: Server, service: Any) -> None:
-    async with pipeline(service(server)) as rig:
-        await barge_in_and_next_turn(rig, server)
-
-
-@both
-async def test_turns_of_nothing_to_speak_do_not_end_the_service(
-    server: Server, service: Any
-) -> None:
-    async with pipeline(service(server)) as rig:
-        await turns_of_nothing_to_speak(rig)
-
-
-async def test_over_http(server: Server) -> None:
-    async with aiohttp.ClientSession() as session:
-        speaker = DeepgramHttpTTSService(
-            api_key="none", base_url=server.url, aiohttp_session=session,
-            settings=DeepgramHttpTTSService.Settings(voice="ava"),
-        )  # fmt: skip
-        async with pipeline(speaker) as rig:
-            await rig.send(*response(*DELTAS))
-            await rig.until(lambda: rig.of(TTSStoppedFrame) and is_speech(rig.seconds))
-            assert not rig.of(ErrorFrame)
-
-
-@both
-async def test_the_key_is_checked(keyed_server: Server, service: Any) -> None:
-    async with pipeline(service(keyed_server)) as rig:
-        await rig.send(*response(*DELTAS))
-        await rig.until(lambda: rig.of(TTSStoppedFrame))
-        assert is_speech(rig.seconds)
-    async with pipeline(service(keyed_server, api_key="wrong")) as rig:
-        await rig.until(lambda: rig.of(ErrorFrame))
-        assert "401" in rig.of(ErrorFrame)[0].error
-
-
-@both
+@pytest.mark.parametrize("service", [aura, flux])
 @pytest.mark.parametrize("wrong", [{"voice": "nobody"}, {"speed": 1.2}])
 async def test_what_cannot_be_had_is_told(
     server: Server, service: Any, wrong: dict[str, Any]
 ) -> None:
     async with pipeline(service(server, **wrong)) as rig:
-        await rig.until(lambda: rig.of(ErrorFrame))
-        told = rig.of(ErrorFrame)[0].error
+        told = await rig.first_error()
         assert "HTTP 400" in told and ("ava" in told or "speed" in told)
 
 
@@ -104,8 +54,5 @@ async def test_a_speed_that_is_set_later_is_told_and_speech_goes_on(server: Serv
     async with pipeline(flux(server)) as rig:
         delta = DeepgramFluxTTSService.Settings(speed=1.2)
         await rig.send(TTSUpdateSettingsFrame(delta=delta))
-        await rig.until(lambda: rig.of(ErrorFrame))
-        assert "SPEED_NOT_SUPPORTED" in rig.of(ErrorFrame)[0].error
-        await rig.send(*response(*DELTAS))
-        await rig.until(lambda: rig.of(TTSStoppedFrame))
-        assert is_speech(rig.seconds)
+        assert "SPEED_NOT_SUPPORTED" in await rig.first_error()
+        await rig.one_turn()

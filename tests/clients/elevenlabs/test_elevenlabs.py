@@ -15,8 +15,9 @@ import websockets
 from elevenlabs import AsyncElevenLabs, ElevenLabs, VoiceSettings
 from elevenlabs.core import ApiError
 from elevenlabs.core.request_options import RequestOptions
-from serving import Server
-from speaking import LONG, RATE, TEXT, deltas, is_speech, lasts
+
+from tests.clients.serving import Server
+from tests.clients.speaking import LONG, RATE, TEXT, deltas, is_speech, lasts
 
 FOREIGN = "21m00Tcm4TlvDq8ikWAM"  # a voice of ElevenLabs' own
 ONCE = RequestOptions(max_retries=0)
@@ -36,13 +37,17 @@ def api(server: Server) -> ElevenLabs:
 
 
 def realtime(api: ElevenLabs, text: Iterable[str], **more: Any) -> Iterator[bytes]:
-    asked = {"voice_id": "ava", "model_id": "eleven_flash_v2_5", "output_format": "pcm_24000"}
+    asked: dict[str, Any] = {
+        "voice_id": "ava",
+        "model_id": "eleven_flash_v2_5",
+        "output_format": "pcm_24000",
+    }
     return api.text_to_speech.convert_realtime(text=iter(text), **asked | more)
 
 
 def decoded_seconds(data: bytes) -> float:
-    with av.open(io.BytesIO(data)) as opened:
-        return sum(frame.samples / frame.sample_rate for frame in opened.decode(audio=0))
+    with av.open(io.BytesIO(data), "r") as opened:
+        return sum((frame.samples / frame.sample_rate for frame in opened.decode(audio=0)), 0.0)
 
 
 # The realtime helper.

@@ -9,6 +9,7 @@ from typing import Any
 
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
+from websockets.typing import Subprotocol
 
 from realtime_tts.protocol.messages import Ready
 from realtime_tts.protocol.parsing import encode
@@ -79,7 +80,7 @@ async def stand_in(script: Script) -> AsyncIterator[str]:
             raise
 
     async with serve(
-        handle, "127.0.0.1", 0, subprotocols=["realtime-tts.v1"], compression=None
+        handle, "127.0.0.1", 0, subprotocols=[Subprotocol("realtime-tts.v1")], compression=None
     ) as server:
         yield f"ws://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     assert not failures, failures

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
-from conversation import REPLY, SAID, run
-from serving import ROOT, Server
+
+from tests.clients.conversation import REPLY, SAID, run
+from tests.clients.serving import ROOT, Server
 
 EXAMPLE = "livekit_agent.py"
 
@@ -36,7 +38,7 @@ def test_the_document_s_agent_is_complete() -> None:
     """It needs a LiveKit server to run; that its names exist can be seen without."""
     text = (ROOT / "docs" / "adapters.md").read_text(encoding="utf-8")
     program = text.split("<!-- agent.py -->\n```python\n")[1].split("```")[0]
-    names: dict = {"__name__": "agent"}
+    names: dict[str, Any] = {"__name__": "agent"}
     exec(compile(program, "agent.py", "exec"), names)
     assert asyncio.iscoroutinefunction(names["entrypoint"])
 

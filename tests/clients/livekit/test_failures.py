@@ -16,20 +16,21 @@ from livekit.agents import (
     APITimeoutError,
     tts,
 )
-from livekit_rig import TEXT, audio, collected, read, say
-from serving import Server
-from stand_in import Peer, stand_in
 
 from realtime_tts.adapters.livekit import TTS
-from realtime_tts.adapters.livekit_errors import api_error
+from realtime_tts.adapters.livekit_attempt import api_error
 from realtime_tts.errors import (
     ConfigError,
     ConnectionLost,
     HandshakeRefused,
     OverloadedError,
+    RealtimeTTSError,
     RequestError,
     TurnError,
 )
+from tests.clients.livekit.stand_in import Peer, stand_in
+from tests.clients.livekit_rig import TEXT, Way, audio, collected, read, say
+from tests.clients.serving import Server
 
 AT_ONCE = APIConnectOptions(max_retry=3, retry_interval=0.0, timeout=60.0)
 IMPATIENT = APIConnectOptions(max_retry=3, retry_interval=0.0, timeout=0.3)
@@ -43,7 +44,9 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-async def failure(speaker: TTS, way, options: APIConnectOptions = AT_ONCE) -> tuple[APIError, int]:
+async def failure(
+    speaker: TTS, way: Way, options: APIConnectOptions = AT_ONCE
+) -> tuple[APIError, int]:
     """The error of a stream, and how many attempts the framework made; none may be measured."""
     errors, metrics = collected(speaker, "error"), collected(speaker, "metrics_collected")
     with pytest.raises(APIError) as found:
@@ -54,7 +57,7 @@ async def failure(speaker: TTS, way, options: APIConnectOptions = AT_ONCE) -> tu
 
 
 @WAYS
-async def test_a_wrong_key_is_final(keyed_server: Server, way) -> None:
+async def test_a_wrong_key_is_final(keyed_server: Server, way: Way) -> None:
     async with TTS(keyed_server.url, api_key="wrong") as speaker:
         error, attempts = await failure(speaker, way)
     assert isinstance(error, APIStatusError) and error.status_code == 401
@@ -84,7 +87,7 @@ async def test_a_bad_option_of_a_later_stream_leaves_the_session_as_it_was(serve
 
 
 @WAYS
-async def test_where_no_server_is_the_framework_tries_again(way) -> None:
+async def test_where_no_server_is_the_framework_tries_again(way: Way) -> None:
     async with TTS(f"127.0.0.1:{free_port()}") as speaker:
         error, attempts = await failure(speaker, way)
     assert isinstance(error, APIConnectionError) and error.retryable and attempts == 4
@@ -111,14 +114,14 @@ async def mute_port() -> AsyncIterator[str]:
 
 
 @WAYS
-async def test_a_port_that_says_nothing_is_a_timeout(way) -> None:
+async def test_a_port_that_says_nothing_is_a_timeout(way: Way) -> None:
     async with mute_port() as address, TTS(address) as speaker:
         error, attempts = await failure(speaker, way, IMPATIENT)
     assert isinstance(error, APITimeoutError) and attempts == 4
 
 
 @WAYS
-async def test_a_server_that_does_not_speak_is_a_timeout_and_left(way) -> None:
+async def test_a_server_that_does_not_speak_is_a_timeout_and_left(way: Way) -> None:
     sockets = []
 
     async def script(peer: Peer) -> None:
@@ -161,7 +164,7 @@ async def fail(peer: Peer, turn: str, code: str, retryable: bool, samples: int =
 
 
 @WAYS
-async def test_an_engine_that_fails_gets_the_whole_text_again(way) -> None:
+async def test_an_engine_that_fails_gets_the_whole_text_again(way: Way) -> None:
     texts = []
 
     async def script(peer: Peer) -> None:
@@ -248,7 +251,7 @@ async def test_text_behind_a_turn_that_is_over_is_spoken_in_another_one(reason: 
     ],
 )
 def test_every_error_of_the_client_says_whether_to_try_again(
-    error, kind, status, retryable
+    error: RealtimeTTSError, kind: type[APIError], status: int | None, retryable: bool
 ) -> None:
     found = api_error(error)
     assert type(found) is kind and found.retryable is retryable
@@ -259,9 +262,9 @@ def test_what_cannot_work_is_refused_before_anything_is_spoken() -> None:
     with pytest.raises(ConfigError, match="address"):
         TTS("ftp://somewhere")
     with pytest.raises(ConfigError, match="unknown option 'voise'"):
-        TTS(voise="ava")
+        TTS(voise="ava")  # type: ignore[call-arg]
     with pytest.raises(ConfigError, match="seed"):
-        TTS().update_options(seed="seven")
+        TTS().update_options(seed="seven")  # type: ignore[arg-type]
 
 
 async def test_a_failed_prewarm_is_said_and_forgotten(caplog: pytest.LogCaptureFixture) -> None:

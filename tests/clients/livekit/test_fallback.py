@@ -8,10 +8,10 @@ import socket
 import pytest
 from livekit.agents import APIConnectionError, APIConnectOptions
 from livekit.agents.tts import FallbackAdapter
-from livekit_rig import assert_well_formed, collected, read, say
-from serving import Server, serving
 
 from realtime_tts.adapters.livekit import TTS
+from tests.clients.livekit_rig import Way, assert_well_formed, collected, read, say
+from tests.clients.serving import Server, serving
 
 OPTIONS = APIConnectOptions(max_retry=0, retry_interval=0.0, timeout=60.0)
 
@@ -23,7 +23,7 @@ def free_port() -> int:
 
 
 @pytest.mark.parametrize("way", [say, read])
-async def test_another_server_speaks_until_the_first_is_back(server: Server, way) -> None:
+async def test_another_server_speaks_until_the_first_is_back(server: Server, way: Way) -> None:
     port = free_port()
     first, second = TTS(f"127.0.0.1:{port}"), TTS(server.url)
     adapter = FallbackAdapter([first, second], max_retry_per_tts=0)

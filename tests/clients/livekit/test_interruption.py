@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from livekit_rig import ONCE, assert_well_formed, audio, collected, say, until_audio
-from serving import Server
-from stand_in import Peer, stand_in
 
 from realtime_tts.adapters.livekit import TTS
+from tests.clients.livekit.stand_in import Peer, stand_in
+from tests.clients.livekit_rig import ONCE, assert_well_formed, audio, collected, say, until_audio
+from tests.clients.serving import Server
 
 LONG = " ".join(["The museum is open until six, and the café until nine."] * 20)
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
-from livekit_rig import (
+
+from realtime_tts import RealtimeTTS
+from realtime_tts.adapters.livekit import TTS
+from tests.clients.livekit_rig import (
     DELTAS,
     ONCE,
     TEXT,
+    Way,
     assert_same_audio,
     assert_well_formed,
     collected,
@@ -17,15 +22,12 @@ from livekit_rig import (
     seconds,
     until_audio,
 )
-from serving import Server
+from tests.clients.serving import Server
 
-from realtime_tts import RealtimeTTS
-from realtime_tts.adapters.livekit import TTS
-
-SEED = {"seed": 7, "layout": "streaming"}
+SEED: dict[str, Any] = {"seed": 7, "layout": "streaming"}
 
 
-async def spoken(server: Server, text: str, **options: object) -> bytes:
+async def spoken(server: Server, text: str, **options: Any) -> bytes:
     """The same speech by the client itself."""
     async with RealtimeTTS(server.websocket_url, **{**SEED, **options}) as client:
         return b"".join([packet async for packet in client.speak(text)])
@@ -90,7 +92,7 @@ async def test_a_stream_without_text_is_silent_and_no_failure(server: Server) ->
 
 @pytest.mark.parametrize("way", [say, read])
 async def test_text_with_nothing_to_speak_is_a_little_silence_and_no_failure(
-    server: Server, way
+    server: Server, way: Way
 ) -> None:
     async with TTS(server.url) as speaker:
         errors = collected(speaker, "error")

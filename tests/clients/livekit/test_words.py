@@ -8,11 +8,11 @@ from itertools import pairwise
 import pytest
 from livekit.agents.types import USERDATA_TIMED_TRANSCRIPT
 from livekit.agents.voice.io import TimedString
-from livekit_rig import DELTAS, ONCE, TEXT, Events, read, say, seconds
-from serving import Server
-from stand_in import Peer, stand_in
 
 from realtime_tts.adapters.livekit import TTS
+from tests.clients.livekit.stand_in import Peer, stand_in
+from tests.clients.livekit_rig import DELTAS, ONCE, TEXT, Events, read, say, seconds
+from tests.clients.serving import Server
 
 
 def words_of(events: Events) -> list[TimedString]:

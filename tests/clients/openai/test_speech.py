@@ -14,7 +14,8 @@ import av
 import openai
 import pytest
 from openai import AsyncOpenAI, DefaultHttpxClient, OpenAI
-from serving import Server
+
+from tests.clients.serving import Server
 
 TEXT = "The museum is open until six."
 LONG = " ".join([TEXT] * 12)
@@ -51,7 +52,7 @@ def samples(server: Server) -> bytes:
 
 
 def decoded_seconds(sound: bytes) -> float:
-    with av.open(io.BytesIO(sound)) as container:
+    with av.open(io.BytesIO(sound), "r") as container:
         frames = list(container.decode(audio=0))
     return sum(frame.samples / frame.sample_rate for frame in frames)
 

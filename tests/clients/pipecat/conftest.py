@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from serving import Server, serving
+
+from tests.clients.serving import Server, serving
 
 
 @pytest.fixture(scope="session")

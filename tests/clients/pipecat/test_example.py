@@ -5,7 +5,7 @@ from __future__ import annotations
 from ast import literal_eval
 from pathlib import Path
 
-from conversation import REPLY, SAID, run
+from tests.clients.conversation import REPLY, SAID, run
 
 EXAMPLE = "pipecat_agent.py"
 

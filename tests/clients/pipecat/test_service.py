@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Callable, Sized
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
-from our_service import Settings, service
 from pipecat.frames.frames import (
     AggregatedTextFrame,
     BotStartedSpeakingFrame,
@@ -38,14 +40,15 @@ from pipecat.services.tts_service import TextAggregationMode, TTSContext
 from pipecat.tests.utils import run_test
 from pipecat.transcriptions.language import Language
 from pipecat.utils.errors import ErrorCategory
-from pipecat_rig import PATIENCE, pipeline, response
-from serving import Server, serving
-from wire import wire_to
 
 from realtime_tts import Backoff, RealtimeTTS
 from realtime_tts.adapters.pipecat import RealtimeTTSService
 from realtime_tts.client import Interrupted
 from realtime_tts.errors import ConfigError
+from tests.clients.pipecat.our_service import Settings, service
+from tests.clients.pipecat.wire import wire_to
+from tests.clients.pipecat_rig import PATIENCE, pipeline, response
+from tests.clients.serving import Server, serving
 
 TEXT = "The tide is coming in."
 LONG = " ".join([TEXT] * 40)  # minutes of fake speech: it is never over by itself
@@ -53,7 +56,7 @@ TOKENS = ("The ti", "de", " is", " ", "coming", " in", ".")
 TONES = {"alto": 330, "bass": 110, "soprano": 660, "tenor": 220}
 
 
-async def spoken(url: str, text: str, **options: object) -> bytes:
+async def spoken(url: str, text: str, **options: Any) -> bytes:
     """What the client gets for the text as a whole."""
     async with RealtimeTTS(url, layout="streaming", lead_ms=30_000, **options) as tts:
         return b"".join([packet async for packet in tts.speak(text)])
@@ -184,7 +187,7 @@ async def test_a_text_with_nothing_to_speak_is_no_failure(fake: Server) -> None:
 
 
 async def test_metrics(fake: Server) -> None:
-    params = {"enable_metrics": True, "enable_usage_metrics": True}
+    params: dict[str, Any] = {"enable_metrics": True, "enable_usage_metrics": True}
     async with pipeline(service(fake.url), **params) as rig:
         await rig.send(*response(*TOKENS))
         await rig.until(lambda: rig.of(LLMFullResponseEndFrame))
@@ -198,6 +201,10 @@ async def test_metrics(fake: Server) -> None:
 # Interruptions
 
 
+def _more_than(count: int, found: Callable[[], Sized]) -> bool:
+    return len(found()) > count
+
+
 async def test_not_one_byte_follows_an_interruption_and_the_socket_is_kept(fake: Server) -> None:
     interrupted = fake.value('tts_turns_total{reason="interrupted"}')
     reports: asyncio.Queue[Interrupted] = asyncio.Queue()
@@ -207,15 +214,15 @@ async def test_not_one_byte_follows_an_interruption_and_the_socket_is_kept(fake:
         async with pipeline(tts) as rig:
             for number in range(3):
                 await rig.send(LLMFullResponseStartFrame(), LLMTextFrame(LONG))
-                await rig.until(lambda number=number: len(rig.contexts()) > number)
+                await rig.until(partial(_more_than, number, rig.contexts))
                 await rig.send(InterruptionFrame())
-                await rig.until(lambda n=number: len(rig.of(InterruptionFrame)) > n)
+                await rig.until(partial(_more_than, number, lambda: rig.of(InterruptionFrame)))
                 report = await asyncio.wait_for(reports.get(), PATIENCE)
                 assert report.text_spoken + report.text_remaining == LONG
             await rig.send(*response(TEXT))
             await rig.until_stopped()
         assert wire.connections == 1
-    cut, heard = set(), set()
+    cut, heard = set[str](), set[str]()
     for frame in rig.down:
         if isinstance(frame, InterruptionFrame):
             cut |= heard
@@ -336,7 +343,7 @@ def test_settings_in_pipecat_s_terms() -> None:
     assert RealtimeTTSService(settings=Settings(language="zh-CN")).settings.language == "chinese"
     assert tts.can_generate_metrics()
     with pytest.raises(ConfigError, match="lead_ms"):
-        RealtimeTTSService(settings=Settings(lead_ms="soon"))
+        RealtimeTTSService(settings=Settings(lead_ms="soon"))  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="server's address"):
         RealtimeTTSService(server="ftp://nowhere")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from our_service import service
 from pipecat.frames.frames import (
     AggregatedTextFrame,
     InterruptionFrame,
@@ -25,10 +24,11 @@ from pipecat.services.tts_service import TextAggregationMode
 from pipecat.transports.base_output import BaseOutputTransport
 from pipecat.transports.base_transport import TransportParams
 from pipecat.utils.string import TextPartForConcatenation, concatenate_aggregated_text
-from pipecat_rig import PATIENCE, Rig, pipeline, response
-from serving import Server
 
 from realtime_tts.adapters.pipecat_contexts import is_unspaced
+from tests.clients.pipecat.our_service import service
+from tests.clients.pipecat_rig import PATIENCE, Rig, pipeline, response
+from tests.clients.serving import Server
 
 TEXT = "The tide is coming in. The boats, all twelve of them, are going home."
 TOKENS = [TEXT[at : at + 4] for at in range(0, len(TEXT), 4)]

@@ -1,0 +1,81 @@
+import assert from "node:assert/strict";
+import { readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { extname, join } from "node:path";
+import { test } from "node:test";
+
+import { install } from "../installed.js";
+import { open, serve, skip } from "./harness.js";
+
+const APP = `
+  import { RealtimeTTS } from "realtime-tts";
+  import { Player } from "realtime-tts/player";
+  globalThis.app = { RealtimeTTS, Player };`;
+
+/** Production builds, as each bundler does them unasked. They read app.js and write to out. */
+const BUNDLERS = {
+  async "Vite 8"({ folder, out }) {
+    const { build } = await import("vite");
+    writeFileSync(join(folder, "index.html"), '<script type="module" src="/app.js"></script>');
+    const options = { outDir: out, assetsDir: "" };
+    await build({ root: folder, logLevel: "error", configFile: false, build: options });
+  },
+  async "esbuild, as a module"({ app, out }) {
+    const { build } = await import("esbuild");
+    const outfile = join(out, "app.js");
+    await build({ entryPoints: [app], bundle: true, minify: true, format: "esm", outfile });
+  },
+  async "esbuild, as a script for browsers of 2020"({ app, out }) {
+    const { build } = await import("esbuild");
+    const options = { minify: true, format: "iife", target: "es2020" };
+    await build({ entryPoints: [app], bundle: true, outfile: join(out, "app.js"), ...options });
+  },
+  async webpack({ folder, app, out }) {
+    const { default: webpack } = await import("webpack");
+    const output = { path: out, filename: "app.js" };
+    const compiler = webpack({ mode: "production", context: folder, entry: app, output });
+    await new Promise((resolve, reject) => {
+      compiler.run((error, stats) => {
+        if (error || stats.hasErrors()) reject(error ?? new Error(stats.toString()));
+        else compiler.close(resolve);
+      });
+    });
+  },
+  async Rollup({ app, out }) {
+    const { rollup } = await import("rollup");
+    const { nodeResolve } = await import("@rollup/plugin-node-resolve");
+    const bundle = await rollup({ input: app, plugins: [nodeResolve({ browser: true })] });
+    await bundle.write({ dir: out, format: "es" });
+  },
+};
+
+for (const [name, build] of Object.entries(BUNDLERS)) {
+  test(`speech is heard from a build of ${name}`, { skip }, async (t) => {
+    const { folder } = install(t);
+    const app = join(folder, "app.js");
+    const out = join(folder, "out");
+    writeFileSync(app, APP);
+    await build({ folder, app, out });
+    const { url } = await serve(t, "--engine", "fake");
+    const page = await open(t, url);
+    // Nothing but what the bundler wrote can be had.
+    await page.route(`${url}/built/*`, (route) => {
+      const file = readdirSync(out).find((each) => route.request().url().endsWith(`/${each}`));
+      if (!file) return route.fulfill({ status: 404 });
+      return route.fulfill({ contentType: "text/javascript", body: readFileSync(join(out, file)) });
+    });
+    const scripts = readdirSync(out).filter((file) => extname(file) === ".js");
+    assert.equal(scripts.length, 1, `one script is expected, found ${scripts}`);
+    const script = { url: `${url}/built/${scripts[0]}` };
+    await page.addScriptTag(name.includes("as a script") ? script : { ...script, type: "module" });
+    const found = await page.evaluate(async () => {
+      const tts = await app.RealtimeTTS.connect(location.origin);
+      const player = new app.Player();
+      const playback = player.play(tts.speak("One two three."));
+      const { samples, reason } = await playback.done;
+      return { samples, reason, played: playback.stats().playedSeconds };
+    });
+    assert.equal(found.reason, "complete");
+    assert.ok(found.samples > 0);
+    assert.equal(Math.round(found.played * 24_000), found.samples);
+  });
+}

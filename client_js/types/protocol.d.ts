@@ -1,0 +1,29 @@
+/** What `realtime-tts/protocol` exports: the wire, for those who write a client of their own. */
+
+import type { ServerMessage } from "./messages.js";
+
+export * from "./messages.js";
+export {
+  ClientError,
+  ConnectionLost,
+  HandshakeRefused,
+  OverloadedError,
+  ProtocolError,
+  RealtimeTTSError,
+  RequestError,
+  TurnError,
+} from "./api.js";
+
+export declare const SUBPROTOCOL: string;
+/** Before an API key: a browser cannot set headers. */
+export declare const KEY_SUBPROTOCOL_PREFIX: string;
+export declare const SAMPLE_RATE: number;
+/** Of the largest packet. */
+export declare const PACKET_BYTES: number;
+
+/**
+ * A text frame of the server's; null for a type that only newer servers send.
+ *
+ * @throws {ProtocolError} for what no such server sends
+ */
+export declare function parseServerMessage(data: string): ServerMessage | null;

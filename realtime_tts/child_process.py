@@ -1,0 +1,227 @@
+"""A child process of ours, from both sides: how it is started, spoken to, heard and ended.
+
+Engines, the voice worker and the load generator's clients all are such children. What holds for
+every one of them is here:
+
+- It ends with its parent, whatever the parent dies of. Its standard input is a pipe, which the
+  kernel closes then, and a thread of the child waits for that, also in the middle of its work.
+- Signals are the parent's business. The child has a session of its own and ignores SIGINT and
+  SIGTERM, so that a Ctrl-C, or a supervisor's signal to the whole group, still lets turns finish.
+- Both pipes carry messages and nothing else: bytes, each behind its length. What libraries print
+  goes to standard error, and the parent gets it line by line.
+- Nothing is left behind: `close` kills the child and waits for its end, even if whoever closes it
+  is cancelled meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import faulthandler
+import importlib
+import os
+import signal
+import struct
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from typing import NoReturn
+
+_LENGTH = struct.Struct("!Q")
+_ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+_LOWEST_PRIORITY = 19
+_OUTPUT_BYTES = 16_384
+_LAST_WORDS_SECONDS = 0.05
+
+
+class ChildProcess:
+    """A child as its parent sees it, on one event loop. Made by `start`."""
+
+    def __init__(
+        self, process: asyncio.subprocess.Process, output: Callable[[str], None] | None
+    ) -> None:
+        assert process.stdin is not None and process.stdout is not None
+        self._process, self._stdin, self._stdout = process, process.stdin, process.stdout
+        self._printing: asyncio.Task[None] | None = None
+        self._closing: asyncio.Task[None] | None = None
+        if output is not None:
+            assert process.stderr is not None
+            self._printing = asyncio.create_task(_pass_on(process.stderr, output))
+
+    @classmethod
+    async def start(
+        cls,
+        module: str,
+        *,
+        output: Callable[[str], None] | None = None,
+        background: bool = False,
+    ) -> ChildProcess:
+        """Start a fresh interpreter that imports `module` and calls its `main(parent: Parent)`.
+
+        `output` is called with each line that the child prints; without it, the lines go to this
+        process's standard error. A `background` child has the lowest priority and computes with one
+        thread. Raises OSError if the machine cannot start another process.
+        """
+        code = f"import sys; sys.path[:] = {sys.path!r}; from realtime_tts import child_process"
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-u", "-P", "-c"),  # -u: what is printed is told at once
+            f"{code}; child_process.run({module!r}, {background})",
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=None if output is None else asyncio.subprocess.PIPE,
+            env=os.environ | (_ONE_THREAD if background else {}),
+            start_new_session=True,
+        )
+        return cls(process, output)
+
+    @property
+    def pid(self) -> int:
+        """The child's process id."""
+        return self._process.pid
+
+    @property
+    def running(self) -> bool:
+        """Whether the child is known to run still."""
+        return self._process.returncode is None
+
+    async def send(self, *pieces: bytes) -> None:
+        """Send one message, given in pieces, which are never joined here.
+
+        A child that has ended gets nothing and raises nothing: `receive` and `ended` tell.
+        """
+        with contextlib.suppress(ConnectionError):
+            self._stdin.write(_LENGTH.pack(sum(map(len, pieces))))
+            for piece in pieces:
+                self._stdin.write(piece)
+                await self._stdin.drain()
+
+    async def receive(self, most_bytes: int | None = None) -> bytes:
+        """The child's next message.
+
+        Raises EOFError when the child has ended or closed its end, and ValueError for a message
+        that says it is longer than `most_bytes`.
+        """
+        (size,) = _LENGTH.unpack(await self._stdout.readexactly(_LENGTH.size))
+        if most_bytes is not None and size > most_bytes:
+            raise ValueError(f"a message of {size} bytes, of at most {most_bytes}")
+        return await self._stdout.readexactly(size)
+
+    async def ended(self) -> str:
+        """Wait for the child's end; says how it ended, as words that follow its name."""
+        status = await self._process.wait()
+        if status >= 0:
+            return f"ended with status {status}"
+        return f"was ended by {signal.Signals(-status).name}"
+
+    def kill(self) -> None:
+        """End it now, whatever it does. Idempotent."""
+        if self.running:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+
+    async def close(self) -> None:
+        """Kill the child and leave nothing behind: no process, no pipe, no task. Idempotent."""
+        self.kill()
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._close(), name=f"close-{self.pid}")
+        await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
+        await self._process.wait()
+        self._stdin.close()
+        if self._printing is not None:
+            # A grandchild that outlives its parent may hold the pipe; its words are lost.
+            await asyncio.wait([self._printing], timeout=_LAST_WORDS_SECONDS)
+            self._printing.cancel()
+            await asyncio.gather(self._printing, return_exceptions=True)
+
+
+async def _pass_on(printed: asyncio.StreamReader, output: Callable[[str], None]) -> None:
+    """What libraries print, progress bars included, and a crash's last words, line by line."""
+    rest = b""
+    while data := await printed.read(_OUTPUT_BYTES):
+        *lines, rest = (rest + data).replace(b"\r", b"\n").split(b"\n")
+        for line in lines:
+            _pass_on_line(line, output)
+        rest = rest[-_OUTPUT_BYTES:]
+    _pass_on_line(rest, output)
+
+
+def _pass_on_line(line: bytes, output: Callable[[str], None]) -> None:
+    if line.strip():
+        output(line.decode(errors="replace").rstrip())
+
+
+class Parent:
+    """The parent as its child sees it. Every method ends the process if the parent is gone."""
+
+    def __init__(self) -> None:
+        self._pid = os.getppid()
+        self._messages = sys.stdin.buffer
+        self._answers = os.fdopen(os.dup(1), "wb")
+        os.dup2(2, 1)
+
+    def receive(self) -> bytes:
+        """Wait for the next message. Not to be called once `listen` has been."""
+        return self._receive(lambda: None)
+
+    def listen(self, heard: Callable[[bytes], None], at_end: Callable[[], None]) -> None:
+        """Start the thread that calls `heard` with each message, and `at_end` when the parent is
+        gone, after which the process ends whatever its other threads do."""
+
+        def listen() -> None:
+            try:
+                while True:
+                    heard(self._receive(at_end))
+            except BaseException:  # nobody would notice the parent's end any more
+                traceback.print_exc()
+                os._exit(1)
+
+        threading.Thread(target=listen, name="parent", daemon=True).start()
+
+    def send(self, message: bytes) -> None:
+        """Send one message. Not from two threads at once."""
+        try:
+            self._answers.write(_LENGTH.pack(len(message)))
+            self._answers.write(message)
+            self._answers.flush()
+        except BrokenPipeError:
+            os._exit(1)
+
+    def check(self) -> None:
+        """End the process if the parent is gone although somebody else, whom it forked, still
+        holds its end of the pipe."""
+        if os.getppid() != self._pid:
+            os._exit(1)
+
+    def _receive(self, at_end: Callable[[], None]) -> bytes:
+        head = self._messages.read(_LENGTH.size)
+        if len(head) == _LENGTH.size:
+            (size,) = _LENGTH.unpack(head)
+            message = self._messages.read(size)
+            if len(message) == size:
+                return message
+        at_end()
+        os._exit(1)
+
+
+def run(module: str, background: bool) -> NoReturn:
+    """What a fresh child does: `main` of `module`, whose result is the exit status (None is 0)."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    faulthandler.enable()
+    if background:
+        with contextlib.suppress(OSError, AttributeError):  # a courtesy, and not known everywhere
+            os.nice(_LOWEST_PRIORITY)
+    parent = Parent()
+    status = 1
+    try:
+        status = importlib.import_module(module).main(parent) or 0
+    except BaseException:
+        traceback.print_exc()
+    # Not through the interpreter's shutdown: it would wait for whatever threads a model started.
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(status)

@@ -1,0 +1,116 @@
+"""What an engine process has told about itself: its load, its health, its steps, its log."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Protocol
+
+from realtime_tts.engine import wire
+from realtime_tts.engine.interface import EngineInfo, Progress
+from realtime_tts.engine.link import EngineStatus
+
+
+@dataclass(frozen=True, slots=True)
+class StepSizes:
+    """How many rows a step had; it stands for the plan, which stays with the engine."""
+
+    prefills: range
+    decodes: range
+
+
+class ProcessObserver(Protocol):
+    """What is told about an engine process's steps and restarts; metrics implement it."""
+
+    def step(self, seconds: float, plan: StepSizes) -> None: ...
+
+    def guard(self, reason: str) -> None: ...
+
+    def restarted(self) -> None: ...
+
+
+class EngineHealth:
+    """The health of one engine, through all its processes.
+
+    `info`: set once a process has been ready, and kept. `silence`: seconds, as its watcher counts
+    them, since the process said anything. `last_words`: why it ends, if it or its watcher knows.
+    """
+
+    def __init__(self, observer: ProcessObserver | None, progress: Progress | None) -> None:
+        self.info: EngineInfo | None = None
+        self.ready = False
+        self.silence = 0.0
+        self.last_words: str | None = None
+        self._observer = observer
+        self._progress = progress
+        self._heartbeat = wire.Heartbeat(0, 0, 0, 0, 0.0)
+
+    @property
+    def age(self) -> float:
+        """Seconds since the loop is known to have moved."""
+        return self._heartbeat.age + self.silence
+
+    def status(self, failure: str | None) -> EngineStatus:
+        if not self.ready or failure is not None:
+            return EngineStatus(False, 0, 0, 0, 0, 0.0, failure)
+        last = self._heartbeat
+        return EngineStatus(True, last.active, last.held, last.queued, last.capacity, self.age)
+
+    def born(self) -> None:
+        """Begin with a new process, of which nothing is known yet."""
+        self.ready = False
+        self.silence = 0.0
+        self.last_words = None
+        self._heartbeat = wire.Heartbeat(0, 0, 0, 0, 0.0)
+
+    def restarted(self) -> None:
+        if self._observer is not None:
+            self._observer.restarted()
+
+    def heard(self, message: wire.Up) -> None:
+        """Take what the process has said."""
+        self.silence = 0.0
+        match message:
+            case wire.Happened(_, steps, guards):
+                self._count(steps, guards)
+            case wire.Heartbeat():
+                self._heartbeat = message
+            case wire.Loading(what, done, total):
+                if self._progress is not None:
+                    self._progress(what, done, total)
+            case wire.Ready(info, capacity):
+                self.info, self.ready = info, True
+                self._heartbeat = wire.Heartbeat(0, 0, 0, capacity, 0.0)
+            case wire.LogLine():
+                _log(message)
+            case wire.Broken(why):
+                self.last_words = why
+            case wire.Stopped():
+                self.ready = False
+
+    def _count(self, steps: list[wire.MadeStep], guards: list[str]) -> None:
+        if self._observer is None:
+            return
+        for step in steps:
+            sizes = StepSizes(range(step.prefills), range(step.decodes))
+            self._observer.step(step.seconds, sizes)
+        for reason in guards:
+            self._observer.guard(reason)
+
+
+def _log(line: wire.LogLine) -> None:
+    """A record of the engine's process becomes one of ours, and takes our handlers and levels."""
+    logger = logging.getLogger(line.logger)
+    if logger.isEnabledFor(line.level):
+        record = logger.makeRecord(
+            line.logger,
+            line.level,
+            "",
+            0,
+            "%s",
+            (line.message,),
+            None,
+            extra={"fields": line.fields},
+        )
+        record.exc_text = line.trace
+        logger.handle(record)

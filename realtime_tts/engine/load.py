@@ -1,0 +1,92 @@
+"""What an EngineConfig describes: the engine, its tokenizer, its voices.
+
+The front calls these and hands the results on. torch is imported where an engine, or what encodes
+voices, is loaded: in the engine's own process or thread, and nowhere if the engine is a fake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+from realtime_tts import demo_voice
+from realtime_tts.engine.check import no_voice
+from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
+from realtime_tts.engine.interface import Engine, Progress
+from realtime_tts.engine.models import FamilyOf, no_family
+from realtime_tts.engine.settings import RANDOM_FRAMES, EngineConfig
+from realtime_tts.engine.voice_maker import load_voice_maker
+from realtime_tts.text.tokenizer import Qwen2Tokenizer
+from realtime_tts.voices.maker import VoiceMaker, load_fake
+from realtime_tts.voices.registry import Registry
+
+
+def engine_loader(config: EngineConfig) -> Callable[[Progress], Engine]:
+    """A function that builds the engine; call it where it may take its time."""
+    return partial(_load_fake if config.kind == "fake" else _load_model, config)
+
+
+def _load_fake(config: EngineConfig, progress: Progress) -> Engine:
+    fake = FakeEngineConfig(
+        slots=config.scheduler.slots,
+        step_seconds=config.step_seconds,
+        row_seconds=config.row_seconds,
+    )
+    if config.max_frames is not None:
+        fake = replace(fake, max_frames=config.max_frames)
+    return FakeEngine(fake, registered=registered_voices(config))
+
+
+def _load_model(config: EngineConfig, progress: Progress) -> Engine:
+    from realtime_tts.engine.make import load_engine
+    from realtime_tts.engine.random_voice import load_random
+
+    if config.random_weights is None:
+        return load_engine(config, progress)
+    return load_random(
+        config.random_weights,
+        name=config.name,
+        slots=config.scheduler.slots,
+        device=config.device,
+        dtype=config.dtype,
+        threads=config.threads,
+        frames=config.max_frames or RANDOM_FRAMES,
+        kv_memory=config.memory,
+        progress=progress,
+    )
+
+
+def load_tokenizer(config: EngineConfig) -> Qwen2Tokenizer:
+    """The text tokenizer of the checkpoint. Raises CheckpointError."""
+    if config.kind == "fake" or config.random_weights is not None:
+        return Qwen2Tokenizer.from_folder(demo_voice.FOLDER)
+    from realtime_tts.model import find_checkpoint
+
+    return Qwen2Tokenizer.from_folder(find_checkpoint(config.checkpoint))
+
+
+def registered_voices(config: EngineConfig) -> Callable[[str], bool]:
+    """Tells whether a name is that of a registered voice; look-ups are cheap."""
+    return no_voice if config.voices_dir is None else Registry(config.voices_dir).has
+
+
+def voice_families(config: EngineConfig) -> FamilyOf:
+    """Tells which checkpoints can speak a registered voice, by its name."""
+    if config.voices_dir is None:
+        return no_family
+    registry = Registry(config.voices_dir)
+
+    def family(name: str) -> str | None:
+        record = registry.find(name)
+        return None if record is None else record.model
+
+    return family
+
+
+def voice_maker_loader(*configs: EngineConfig) -> Callable[[], VoiceMaker]:
+    """A function for the voice worker that loads what encodes recordings: the encoder of the
+    first Base checkpoint of these engines."""
+    if configs[0].kind == "fake":
+        return load_fake
+    return partial(load_voice_maker, *(config.checkpoint for config in configs))

@@ -1,0 +1,15 @@
+"""How many examples a property is tried with, where the profile's usual number is not right."""
+
+from __future__ import annotations
+
+from hypothesis import settings
+
+USUAL = 100
+"""Examples of a property that says nothing of it, in the profile `house`."""
+
+
+def examples(count: int, steps: int = 50) -> settings:
+    """`count` examples in the profile `house`, and in other profiles in proportion; of a state
+    machine with so many steps each."""
+    share = settings().max_examples / USUAL
+    return settings(max_examples=max(1, round(count * share)), stateful_step_count=steps)

@@ -133,7 +133,7 @@ class Connection(ServedSocket):
 
     # Session → effects → speech.
 
-    def _carry_out(self, effects: Iterable[Effect | _Output]) -> None:
+    def _carry_out(self, effects: Iterable[Effect]) -> None:
         """These behind what is under way: the one loop that everything goes through."""
         self._effects.extend(effects)
         if self._carrying_out:
@@ -208,7 +208,10 @@ class Connection(ServedSocket):
                 turn.announced = True
                 layout = turn.speech.utterances.layout
                 self._carry_out(self.session.turn_started(turn.id, layout))
-            self._carry_out([_Output(turn, output)])
+            if self._carrying_out:
+                self._effects.append(_Output(turn, output))
+            else:
+                self._put(turn, output)
 
     def _put(self, turn: _Turn, output: Sound | Done) -> None:
         if isinstance(output, Sound):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
@@ -21,8 +21,7 @@ class WriterFull(Exception):
     """The client reads so slowly that more than the limit waits."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Item:
+class _Item(NamedTuple):
     data: str | bytes | None
     owner: object
     size: int
@@ -30,8 +29,7 @@ class _Item:
     sent: Callable[[], Messages] | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Close:
+class _Close(NamedTuple):
     code: int
     reason: str
 
@@ -117,20 +115,17 @@ class Writer:
                     await self._socket.close(item.code, item.reason)
                     return
                 self._bytes -= item.size
-                await self._hand(item)
+                if item.taken is not None:
+                    item.taken()
+                if item.data is not None:
+                    await self._socket.send(_frame(item.data))
+                if item.sent is not None:
+                    for data in item.sent():
+                        await self._socket.send(_frame(data))
+                        await asyncio.sleep(0)
         except (WebSocketDisconnect, OSError):
             self.shut()  # the reader hears it too and cleans up
 
-    async def _hand(self, item: _Item) -> None:
-        if item.taken is not None:
-            item.taken()
-        if item.data is not None:
-            await self._frame(item.data)
-        if item.sent is not None:
-            for data in item.sent():
-                await self._frame(data)
-                await asyncio.sleep(0)
 
-    async def _frame(self, data: str | bytes) -> None:
-        kind = "text" if isinstance(data, str) else "bytes"
-        await self._socket.send({"type": "websocket.send", kind: data})
+def _frame(data: str | bytes) -> dict[str, Any]:
+    return {"type": "websocket.send", "text" if isinstance(data, str) else "bytes": data}

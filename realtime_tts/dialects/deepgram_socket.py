@@ -78,7 +78,7 @@ class DeepgramSocket(SpeechSocket):
         return text
 
     def voice(self) -> SpeechContext:
-        """The context that speaks. Raises TurnFailure if there is no place for it now."""
+        """The context that speaks. Raises TurnFailure if there is no room for it now."""
         return self.contexts.get(ONLY) or self.open_context(
             ONLY, self.wanted.settings, self.wanted.audio,
             lasting=True, continuous=False,

@@ -78,7 +78,7 @@ class ElevenLabsSocket(SpeechSocket):
             self.fail(failure, answer.close_code(failure))
 
     def begin(self, context_id: str) -> SpeechContext:
-        """A new context. Raises TurnFailure if there is no place for it."""
+        """A new context. Raises TurnFailure if there is no room for it."""
         wanted = self.wanted
         return self.open_context(
             context_id,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import json
 import time
 from contextlib import aclosing
 from typing import Any
@@ -28,14 +29,6 @@ from realtime_tts.dialects.http import (
     read_body,
     sounds,
 )
-from realtime_tts.dialects.openai_answer import (
-    ApiError,
-    deny,
-    event_bytes,
-    from_failure,
-    from_problem,
-    wrong_method,
-)
 from realtime_tts.dialects.openai_request import (
     BadRequest,
     SpeechRequest,
@@ -44,7 +37,7 @@ from realtime_tts.dialects.openai_request import (
     parse_request,
     usage,
 )
-from realtime_tts.dialects.refusals import not_ready
+from realtime_tts.dialects.refusals import not_ready, retry_after, send_instead
 from realtime_tts.dialects.speech_endpoint import Order, Pieces, SpeechEndpoint
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
@@ -57,6 +50,8 @@ __all__ = ["MODELS_PATH", "SPEECH_PATH", "deny", "routes"]
 
 SPEECH_PATH = "/v1/audio/speech"
 MODELS_PATH = "/v1/models"
+
+_TOO_MANY = frozenset({"overloaded", "too_many_sessions"})
 
 
 def routes(front: Front) -> list[Route]:
@@ -171,3 +166,70 @@ class OpenAISpeech(SpeechEndpoint):
 
     def failed_event(self, failure: TurnFailure, request_id: str) -> bytes:
         return event_bytes({"type": "error", **from_failure(failure).body})
+
+
+class ApiError(Exception):
+    """What the client is told instead of speech, in OpenAI's words."""
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        param: str | None = None,
+        code: str | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.headers = dict(headers or {})
+        self.body = {
+            "error": {"message": message, "type": _kind(status), "param": param, "code": code}
+        }
+
+    def response(self, request_id: str) -> Response:
+        """The error as an answer over HTTP."""
+        headers = {**self.headers, "x-request-id": request_id}
+        return JSONResponse(self.body, self.status, headers)
+
+
+def _kind(status: int) -> str:
+    if status == 429:
+        return "rate_limit_error"
+    return "server_error" if status >= 500 else "invalid_request_error"
+
+
+def from_problem(problem: RequestError | ProtocolError) -> ApiError:
+    """What is wrong with a request."""
+    if isinstance(problem, BadRequest):
+        status, param, code = problem.status, problem.param, problem.reason
+        return ApiError(status, str(problem), param=param, code=code)
+    return ApiError(400, str(problem))
+
+
+def from_failure(failure: TurnFailure) -> ApiError:
+    """429 where others are in the way, 503 where another try may help, else 500."""
+    if failure.code in _TOO_MANY:
+        status = 429
+    else:
+        status = 503 if failure.retryable else 500
+    return ApiError(status, failure.message, code=failure.code, headers=retry_after(failure))
+
+
+def wrong_method(found: str, *allowed: str) -> ApiError:
+    """405, for a path that takes other methods."""
+    message = f"{found} is not allowed here; use {allowed[0]}"
+    return ApiError(405, message, headers={"allow": ", ".join(allowed)})
+
+
+async def deny(scope: Scope, send: Send, status: int, code: str, message: str) -> None:
+    """The gate's no, in this API's shape."""
+    headers = {"www-authenticate": "Bearer"} if status == 401 else {}
+    code = "invalid_api_key" if status == 401 else code
+    error = ApiError(status, message, code=code, headers=headers)
+    await send_instead(error.response(new_request_id()), scope, send)
+
+
+def event_bytes(data: dict[str, Any]) -> bytes:
+    """One server-sent event."""
+    return b"data: " + json.dumps(data).encode() + b"\n\n"

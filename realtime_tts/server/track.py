@@ -110,15 +110,17 @@ class Track:
 
     def add(self, segment: Segment, made: Made) -> None:
         """Sound of the segment, or its end."""
-        self._made.extend((segment, one) for one in made)
-        self.waiting_bytes += sum(map(_size, made))
+        for one in made:
+            self._made.append((segment, one))
+            if isinstance(one, bytes):
+                self.waiting_bytes += len(one)
 
     def take(self) -> Sound | Done | None:
         """What comes next, if it is there."""
         while self._made and not self._ready:
             segment, one = self._made.popleft()
-            self.waiting_bytes -= _size(one)
             if isinstance(one, bytes):
+                self.waiting_bytes -= len(one)
                 segment.shift = self._pushed - segment.pushed
                 segment.pushed += len(one) // BYTES_PER_SAMPLE
                 self._encode(segment, one)
@@ -189,7 +191,8 @@ class Track:
         self._send(segment, self._encoder().push(pcm))
 
     def _send(self, segment: Segment, packets: list[Packet]) -> None:
-        self._ready.extend(Sound(segment, data, samples) for data, samples in packets)
+        for data, samples in packets:
+            self._ready.append(Sound(segment, data, samples))
 
     def _end(self, segment: Segment) -> None:
         if self._delivery.fills and segment.wants_sound and not segment.sounds:
@@ -199,7 +202,3 @@ class Track:
         elif self._packets is not None:
             self._send(segment, self._packets.cut())
         self._ready.append(Done(segment))
-
-
-def _size(made: bytes | Mark) -> int:
-    return len(made) if isinstance(made, bytes) else 0

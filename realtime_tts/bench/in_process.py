@@ -15,7 +15,6 @@ from typing import Any
 
 import msgspec
 
-from realtime_tts.audio.packets import packets_in
 from realtime_tts.bench.observation import Observation
 from realtime_tts.bench.turns import clock
 from realtime_tts.bench.workload import TurnPlan
@@ -115,7 +114,7 @@ class _Listening:
         self._plan, self._host = plan, host
         self._seen = Observation(len(plan.text), Trace(asked_at=clock()))
         self._speech = Speech(
-            id, settings, host, Delivery(partial(packets_in, settings.audio)),
+            id, settings, host, Delivery(),
             _WAITING_BYTES, on_output=self._output,
         )  # fmt: skip
         self._first, self._over = asyncio.Event(), asyncio.Event()

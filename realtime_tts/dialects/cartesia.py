@@ -93,8 +93,8 @@ class CartesiaSocket(SpeechSocket):
 
     def _begin(self, context_id: str, request: Generation) -> SpeechContext:
         info = self.front.info
-        audio = request.output_format.audio
         settings = self.settings(
+            audio=request.output_format.audio,
             model=our_model(request.model_id, info),
             voice=our_voice(request, self.front.voice_names()),
             language=our_language(request.language, info),
@@ -102,7 +102,6 @@ class CartesiaSocket(SpeechSocket):
         return self.open_context(
             context_id,
             settings,
-            audio,
             hold_seconds=request.hold_seconds,
             tag=_State(request.add_timestamps),
         )

@@ -55,11 +55,12 @@ class CartesiaSpeech(SpeechEndpoint):
         check_text("transcript", asked.transcript, self.limits)
         info = self.front.info
         settings = self.settings(
+            audio=asked.output_format.audio,
             model=our_model(asked.model_id, info),
             voice=our_voice(asked, self.front.voice_names()),
             language=our_language(asked.language, info),
         )
-        order = Order(asked.transcript, settings, asked.output_format.audio)
+        order = Order(asked.transcript, settings)
         if not self._events:
             return order
         return replace(order, media_type=EVENTS, pieces=partial(_events, asked))

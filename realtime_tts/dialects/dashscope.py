@@ -18,9 +18,10 @@ from realtime_tts.dialects.context import Messages, Segment, SpeechContext
 from realtime_tts.dialects.dashscope_answer import Response, deny, error, event, refusal_body
 from realtime_tts.dialects.dashscope_request import Wishes, our_voice, parse_wishes
 from realtime_tts.dialects.fields import check_length, type_of
-from realtime_tts.dialects.single_voice import SingleVoiceSocket, VoiceSettings
+from realtime_tts.dialects.single_voice import SingleVoiceSocket
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
+from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.front import Front
 
 __all__ = ["SOCKET_PATH", "deny", "routes"]
@@ -93,16 +94,16 @@ class DashScopeSocket(SingleVoiceSocket):
             self._speak_buffer()
         self.say(event("session.updated", session=self._session()))
 
-    def _voice_settings(self, wishes: Wishes) -> VoiceSettings:
+    def _voice_settings(self, wishes: Wishes) -> SessionSettings:
         info = self.front.info
-        settings = self.settings(
+        return self.settings(
+            audio=wishes.audio,
             model=our_model(self._model, info),
             voice=our_voice(wishes.voice, self.front.voice_names()),
             language=our_language(wishes.language_type, info),
             instructions=wishes.instructions or None,
             seed=wishes.seed,
         )
-        return VoiceSettings(settings, wishes.audio)
 
     def _append(self, text: Any) -> None:
         if not isinstance(text, str):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from realtime_tts.audio.encoders import require
-from realtime_tts.audio.formats import AudioFormat, audio_format
+from realtime_tts.audio.formats import audio_format
 from realtime_tts.dialects.catalogue import our_language, our_model, own_voice
 from realtime_tts.dialects.fields import number_in
 from realtime_tts.engine.interface import EngineInfo
@@ -42,7 +42,6 @@ class Wanted:
 
     model: str
     settings: SessionSettings
-    audio: AudioFormat
 
 
 def socket_wanted(
@@ -111,11 +110,11 @@ def _wanted(
     if model and checkpoint is None:
         voice, language = our_voice(model, voices, info)
     settings = replace(
-        defaults, model=checkpoint, voice=voice or defaults.voice,
+        defaults, audio=audio, model=checkpoint, voice=voice or defaults.voice,
         language=language or defaults.language,
     )  # fmt: skip
     named = model or voice or defaults.voice or info.model
-    return Wanted(named, settings, audio)
+    return Wanted(named, settings)
 
 
 def _check_speed(query: Mapping[str, str]) -> None:

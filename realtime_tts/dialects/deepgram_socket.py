@@ -80,7 +80,7 @@ class DeepgramSocket(SpeechSocket):
     def voice(self) -> SpeechContext:
         """The context that speaks. Raises TurnFailure if there is no room for it now."""
         return self.contexts.get(ONLY) or self.open_context(
-            ONLY, self.wanted.settings, self.wanted.audio,
+            ONLY, self.wanted.settings,
             lasting=True, continuous=False,
         )  # fmt: skip
 

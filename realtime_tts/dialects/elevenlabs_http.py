@@ -13,10 +13,10 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from realtime_tts.dialects import elevenlabs_answer as answer
-from realtime_tts.dialects.catalogue import our_format, our_language, our_model
+from realtime_tts.dialects.catalogue import our_language, our_model
 from realtime_tts.dialects.elevenlabs_request import (
     DEFAULT_FORMAT,
-    check_format,
+    audio_of,
     our_voice,
     parse_body,
 )
@@ -59,15 +59,15 @@ class ElevenLabsSpeech(SpeechEndpoint):
         body = parse_body(await read_object(request.receive, self.limits))
         check_text("text", body.text, self.limits)
         output_format = request.query_params.get("output_format") or DEFAULT_FORMAT
-        check_format(output_format)
         info = self.front.info
         settings = self.settings(
+            audio=audio_of(output_format),
             model=our_model(body.model_id, info),
             voice=our_voice(request.path_params["voice"], self.front.voice_names()),
             language=our_language(body.language_code, info),
             seed=body.seed,
         )
-        order = Order(body.text, settings, our_format(output_format))
+        order = Order(body.text, settings)
         if not self._times:
             return order
         pieces = _whole if self._whole else _lines

@@ -10,7 +10,6 @@ from typing import Any
 from starlette.websockets import WebSocket
 
 from realtime_tts.dialects import elevenlabs_answer as answer
-from realtime_tts.dialects.catalogue import our_format
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
 from realtime_tts.dialects.elevenlabs_request import (
     Message,
@@ -83,7 +82,6 @@ class ElevenLabsSocket(SpeechSocket):
         return self.open_context(
             context_id,
             wanted.settings,
-            our_format(wanted.output_format),
             hold_seconds=wanted.hold_seconds,
             tag=State(),
         )

@@ -108,8 +108,7 @@ class OpenAISpeech(SpeechEndpoint):
 
     async def order(self, request: Request, request_id: str) -> Order:
         asked = await self._read(request.receive)
-        audio_format = format_of(asked)
-        order = Order(asked.input, self._settings(asked), audio_format)
+        order = Order(asked.input, self._settings(asked))
         if asked.stream_format != "sse":
             return order
         return dataclasses.replace(order, media_type=EVENTS, pieces=self._events)
@@ -126,6 +125,7 @@ class OpenAISpeech(SpeechEndpoint):
 
     def _settings(self, asked: SpeechRequest) -> SessionSettings:
         settings = self.settings(
+            audio=format_of(asked),
             model=our_model(asked.model, self.front.info),
             voice=our_voice(asked.voice_name, self.front.voice_names()),
             language=asked.language,

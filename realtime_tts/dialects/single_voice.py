@@ -6,39 +6,28 @@ before is spoken to its end in the old ones, and then the new ones take over.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from starlette.websockets import WebSocket
 
-from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.dialects.context import SpeechContext
 from realtime_tts.dialects.socket import SpeechSocket
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.front import Front
 
 
-@dataclass(frozen=True, slots=True)
-class VoiceSettings:
-    """How the text that follows is spoken."""
-
-    settings: SessionSettings
-    audio: AudioFormat
-
-
 class SingleVoiceSocket(SpeechSocket):
-    """Its contexts follow one another, each with its voice settings. Every segment is a file of its
+    """Its contexts follow one another, each with its settings. Every segment is a file of its
     own."""
 
     def __init__(self, front: Front, websocket: WebSocket) -> None:
         super().__init__(front, websocket)
-        self._chosen: VoiceSettings | None = None
+        self._chosen: SessionSettings | None = None
         self._voice: SpeechContext | None = None
 
-    def check(self, chosen: VoiceSettings) -> None:
+    def check(self, chosen: SessionSettings) -> None:
         """Raise RequestError if this server cannot speak so."""
-        self.front.check_speech(chosen.settings)
+        self.front.check_speech(chosen)
 
-    def speak_as(self, chosen: VoiceSettings) -> None:
+    def speak_as(self, chosen: SessionSettings) -> None:
         """Text that follows is spoken so."""
         self._chosen = chosen
         current, self._voice = self._voice, None
@@ -54,7 +43,7 @@ class SingleVoiceSocket(SpeechSocket):
         if self._voice is None or self._voice.ended:
             assert self._chosen is not None, "`speak_as` comes first"
             self._voice = self.open_context(
-                str(self._opened), self._chosen.settings, self._chosen.audio,
+                str(self._opened), self._chosen,
                 lasting=True, continuous=False, after=self._last_context(),
             )  # fmt: skip
         return self._voice

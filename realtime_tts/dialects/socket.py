@@ -10,13 +10,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from functools import partial
 from typing import Any, ClassVar
 
 from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.audio.packets import FramedPackets
 from realtime_tts.dialects.context import ContextSocket, SpeechContext
 from realtime_tts.dialects.json_socket import JsonSocket
@@ -72,7 +70,6 @@ class SpeechSocket(JsonSocket, ContextSocket):
         self,
         context_id: str,
         settings: SessionSettings,
-        audio: AudioFormat,
         *,
         hold_seconds: float | None = None,
         lasting: bool = False,
@@ -101,7 +98,7 @@ class SpeechSocket(JsonSocket, ContextSocket):
         self._opened += 1
         speech = self.front.open_speech(
             f"{self.name}-{self._opened}", settings, self.client,
-            Delivery(partial(FramedPackets, audio), continuous=continuous, fills=True),
+            Delivery(FramedPackets, continuous=continuous, fills=True),
             hold_seconds=idle if hold is None else hold,
             starts=after is None,
         )  # fmt: skip

@@ -10,14 +10,12 @@ import abc
 import logging
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, ClassVar
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.audio.packets import FramedPackets
 from realtime_tts.dialects.http import (
     ClientGone,
@@ -46,7 +44,6 @@ class Order:
 
     text: str
     settings: SessionSettings
-    audio: AudioFormat
     media_type: str | None = None
     """Of the answer, where it is not the format's."""
     pieces: Callable[[Speech], Pieces] = sounds
@@ -131,7 +128,7 @@ class SpeechEndpoint(abc.ABC):
             return
         self.front.admit()  # before anything asks the engine, which may be loading
         order = await self.order(request, request_id)
-        delivery = Delivery(partial(FramedPackets, order.audio), fills=True)
+        delivery = Delivery(FramedPackets, fills=True)
         client = address_of(request.scope)
         speech = self.front.open_speech(request_id, order.settings, client, delivery)
         async with answering(speech, request.receive):
@@ -139,7 +136,7 @@ class SpeechEndpoint(abc.ABC):
                 speech.feed(order.text)
                 speech.end()
                 reply.headers = order.headers
-                media_type = order.media_type or order.audio.media_type
+                media_type = order.media_type or order.settings.audio.media_type
                 await reply.send_all(media_type, order.pieces(speech))
 
     async def _fail(self, reply: Reply, failure: TurnFailure) -> None:

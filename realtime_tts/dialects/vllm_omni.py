@@ -17,11 +17,12 @@ from starlette.websockets import WebSocket
 from realtime_tts.dialects.catalogue import our_language, our_model
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
 from realtime_tts.dialects.fields import check_length, type_of
-from realtime_tts.dialects.single_voice import SingleVoiceSocket, VoiceSettings
+from realtime_tts.dialects.single_voice import SingleVoiceSocket
 from realtime_tts.dialects.vllm_omni_answer import Sentence
 from realtime_tts.dialects.vllm_omni_request import Config, our_voice, parse_config
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
+from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.front import Front
 from realtime_tts.server.speech import SpokenSpan
 
@@ -75,9 +76,10 @@ class VllmOmniSocket(SingleVoiceSocket):
         self._config = config
         self.speak_as(chosen)
 
-    def _voice_settings(self, config: Config) -> VoiceSettings:
+    def _voice_settings(self, config: Config) -> SessionSettings:
         info = self.front.info
-        settings = self.settings(
+        return self.settings(
+            audio=config.audio,
             model=our_model(config.model, info),
             voice=our_voice(config.voice_name, self.front.voice_names()),
             language=our_language(config.language, info),
@@ -85,7 +87,6 @@ class VllmOmniSocket(SingleVoiceSocket):
             seed=config.seed,
             lead_ms=None if config.stream_audio else self.limits.max_lead_ms,
         )
-        return VoiceSettings(settings, config.audio)
 
     def _text(self, text: Any) -> None:
         if not isinstance(text, str):

@@ -20,7 +20,6 @@ from functools import partial
 
 from starlette.websockets import WebSocket
 
-from realtime_tts.audio.packets import packets_in
 from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
 from realtime_tts.protocol.effects import (
     Close,
@@ -183,7 +182,7 @@ class Connection(ServedSocket):
             f"{self.name}-{self._turns}",
             settings,
             self._engine,
-            Delivery(partial(packets_in, settings.audio)),
+            Delivery(),
             self._max_outbox_bytes,
             contained=self.contained,
             on_output=self._on_output,

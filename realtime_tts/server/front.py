@@ -257,7 +257,7 @@ class Front:
     def check_speech(self, settings: SessionSettings) -> None:
         """Raise RequestError if the limits or the checkpoint do not allow `settings`."""
         self.limits.check(settings)
-        self.engine.check(utterance_spec(settings))
+        self._check(settings)
 
     def open_speech(
         self, name: str, settings: SessionSettings, client: str, delivery: Delivery, **options: Any

@@ -84,7 +84,7 @@ class Speech:
         """Of all segments there ever were."""
         self._active_at = time.monotonic()
         self._alarm = Alarm(time.monotonic, self._on_time)
-        self.track = Track(delivery)
+        self.track = Track(delivery, settings.audio)
         """For owners that take from it when `on_output` says that there is something."""
         self._given: Sound | Done | None = None  # by `next`, last
         self._changed = asyncio.Event()

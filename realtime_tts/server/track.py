@@ -12,7 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from realtime_tts.audio.packets import Packet, Packets
+from realtime_tts.audio.formats import AudioFormat
+from realtime_tts.audio.packets import Packet, Packets, packets_in
 from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
 from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.server.utterances import Made, Mark, Utterances
@@ -25,8 +26,8 @@ _MOST_SILENCES = 10  # until an encoder gives something: the slowest, MP3 at 8 k
 class Delivery:
     """How the sound of a speech is given out."""
 
-    open_packets: Callable[[], Packets]
-    """In the wanted format. Raises RequestError if this server cannot make it."""
+    packets_in: Callable[[AudioFormat], Packets] = packets_in
+    """Packets in the format of the settings. Raises RequestError if this server cannot make it."""
     continuous: bool = False
     """One encoder for all segments; else each is a file of its own."""
     fills: bool = False
@@ -92,11 +93,11 @@ class Track:
     """`add` what was made; `take` what is to be sent, and say when it is `taken` and `sent`, one
     after another. Raises RequestError if there is no encoder for the format."""
 
-    def __init__(self, delivery: Delivery) -> None:
+    def __init__(self, delivery: Delivery, audio: AudioFormat) -> None:
         self.waiting_bytes = 0
         """Of PCM that nobody has taken."""
-        self._delivery = delivery
-        self._packets: Packets | None = delivery.open_packets()
+        self._delivery, self._audio = delivery, audio
+        self._packets: Packets | None = delivery.packets_in(audio)
         self._made: deque[tuple[Segment, bytes | Mark]] = deque()
         self._ready: deque[Sound | Done] = deque()
         self._pushed = 0  # samples that were encoded
@@ -180,7 +181,7 @@ class Track:
 
     def _encoder(self) -> Packets:
         if self._packets is None:
-            self._packets = self._delivery.open_packets()
+            self._packets = self._delivery.packets_in(self._audio)
         return self._packets
 
     def _encode(self, segment: Segment, pcm: bytes) -> None:

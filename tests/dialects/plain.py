@@ -40,10 +40,9 @@ class PlainSocket(SpeechSocket):
             return
         context = self.contexts.get(id)
         if context is None:
-            settings = self.settings(voice=message.get("voice"))
             encoding = message.get("encoding", "pcm_s16le")
             context = self.open_context(
-                id, settings, our_format(encoding),
+                id, self.settings(voice=message.get("voice"), audio=our_format(encoding)),
                 hold_seconds=message.get("hold"), lasting=bool(message.get("lasting")),
                 continuous=not message.get("per_segment"),
             )  # fmt: skip

@@ -104,4 +104,4 @@ def test_any_query_is_understood_or_refused(query: dict[str, str]) -> None:
         except RequestError as error:
             assert str(error)
         else:
-            Encoder(wanted.audio).close()
+            Encoder(wanted.settings.audio).close()

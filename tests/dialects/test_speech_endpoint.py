@@ -35,7 +35,7 @@ class PlainSpeech(SpeechEndpoint):
         asked = await read_object(request.receive, self.limits)
         if asked.get("break"):
             raise ZeroDivisionError
-        return Order(asked["text"], self.settings(voice=asked.get("voice")), self.audio())
+        return Order(asked["text"], self.settings(voice=asked.get("voice"), audio=self.audio()))
 
     def audio(self) -> AudioFormat:
         self.opened()

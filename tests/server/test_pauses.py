@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,6 @@ import numpy as np
 import pytest
 
 import realtime_tts
-from realtime_tts.audio.formats import ENGINE_FORMAT
-from realtime_tts.audio.packets import packets_in
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.engine.link import Append, Cancel, Finish, Open
 from realtime_tts.model.config_files import read_config
@@ -162,8 +159,7 @@ async def test_an_interrupt_behind_the_pause_counts_it(speech: Any) -> None:
 
 async def test_a_stream_without_a_session_has_pauses_too(speech: Any) -> None:
     async with speech() as server:
-        how = Delivery(partial(packets_in, ENGINE_FORMAT))
-        stream = server.running.front.open_speech("s1", SessionSettings(), "test", how)
+        stream = server.running.front.open_speech("s1", SessionSettings(), "test", Delivery())
         stream.feed('Hi.<break time="250ms"/>You.<break time="0.25s"/>')
         stream.end()
         pcm = b""

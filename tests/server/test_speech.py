@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from functools import partial
 from typing import Any
 
 import pytest
 
-from realtime_tts.audio.formats import ENGINE_FORMAT, AudioFormat, parse_format
-from realtime_tts.audio.packets import FramedPackets, packets_in
+from realtime_tts.audio.formats import parse_format
+from realtime_tts.audio.packets import FramedPackets
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
@@ -17,11 +16,11 @@ from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.speech import Delivery, Done, Sound
 
 FRAME_BYTES = 3_840
-FRAMES = Delivery(partial(packets_in, ENGINE_FORMAT))
+FRAMES = Delivery()
 
 
-def delivery(audio: AudioFormat = ENGINE_FORMAT, **options: Any) -> Delivery:
-    return Delivery(partial(FramedPackets, audio), **options)
+def delivery(**options: Any) -> Delivery:
+    return Delivery(FramedPackets, **options)
 
 
 def open_speech(
@@ -231,7 +230,7 @@ async def test_a_segment_is_in_the_engine_when_the_one_before_was_sent(speech: A
 @pytest.mark.parametrize("continuous", [True, False])
 async def test_segments_share_an_encoder_or_have_one_each(speech: Any, continuous: bool) -> None:
     async with speech() as server:
-        one = open_speech(server, how=delivery(parse_format("wav"), continuous=continuous))
+        one = open_speech(server, how=delivery(continuous=continuous), audio=parse_format("wav"))
         for text in ("One.", "Two."):
             one.feed(text)
             one.cut()

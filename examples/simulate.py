@@ -2,6 +2,7 @@
 
     python examples/simulate.py --base-ms 7 --row-ms 0.06 --slots 512 --png curve.png
     python examples/simulate.py --base-ms 12 --row-ms 8 --slots 8 --sessions 2 4 6 8 --compare
+    python examples/simulate.py --kv-positions 20000      # memory for keys and values, too
 
 The costs are those of one engine step: base + row · rows, plus the prefills in it. The defaults are
 those of a large GPU; measure your own at two batch sizes.
@@ -18,13 +19,15 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from tts_scheduler import SchedulerConfig, StepCosts
+from tts_scheduler import KVCacheSize, SchedulerConfig, StepCosts
 from tts_scheduler.machine import Machine
 from tts_scheduler.policy import DEADLINE_ORDER, POLICIES, Policy
 from tts_scheduler.sizing import Limits, Point, curve, largest_fit
 from tts_scheduler.workload import FEEDS, Workload
 
 UNLIMITED = 1e6  # utilisation at which admission never says no
+PAGE_SIZE = 16
+MAX_FRAMES = 400  # more than the longest turn of the workload has
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -38,6 +41,12 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     machine.add_argument("--prefill-ms", type=float, default=2.0, help="any prefill in a step")
     machine.add_argument("--prefill-row-ms", type=float, default=0.3, help="each prefill")
     machine.add_argument("--slots", type=int, default=256, help="utterances there is room for")
+    machine.add_argument(
+        "--kv-positions", type=int, help="positions of the KV cache (default: no limit)"
+    )
+    machine.add_argument(
+        "--swap-ms", type=float, default=5.0, help="keys and values of a turn to the host or back"
+    )
     machine.add_argument("--max-rows", type=int, help="rows decoded per step (default: all)")
     machine.add_argument(
         "--utilisation",
@@ -74,10 +83,20 @@ def setting(args: argparse.Namespace) -> tuple[Machine, SchedulerConfig, Workloa
         slots=args.slots,
         max_rows=args.max_rows,
         utilisation=UNLIMITED if args.no_admission else args.utilisation,
+        kv_utilisation=UNLIMITED if args.no_admission else 0.9,
     )
     feeds = tuple(feed for feed in FEEDS if feed.name in args.feeds)
     workload = Workload(0, turns=args.turns, pause_seconds=args.pause, feeds=feeds)
-    return Machine(costs), config, workload
+    machine = Machine(costs, kv_cache=kv_cache(args), swap_seconds=args.swap_ms / 1e3)
+    return machine, config, workload
+
+
+def kv_cache(args: argparse.Namespace) -> KVCacheSize | None:
+    """The machine's memory for keys and values, in pages of 16 positions."""
+    if args.kv_positions is None:
+        return None
+    pages = args.kv_positions // PAGE_SIZE
+    return KVCacheSize(pages, PAGE_SIZE, pages * PAGE_SIZE, MAX_FRAMES)
 
 
 def steps_to_try(args: argparse.Namespace, machine: Machine, config: SchedulerConfig) -> list[int]:
@@ -94,7 +113,9 @@ def show(points: Sequence[Point], console: Console) -> None:
     """A line per run."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("policy", no_wrap=True)
-    for name in ("sessions", "live", "TTFA ms", "gapless", "in time", "gaps s", "refused"):
+    names = ["sessions", "live", "TTFA ms", "gapless", "in time", "gaps s", "refused"]
+    paged = any(point.peak_pages for point in points)
+    for name in (*names, "pages", "swaps") if paged else names:
         table.add_column(name, justify="right", no_wrap=True)
     for point in points:
         summary = point.summary
@@ -108,11 +129,13 @@ def show(points: Sequence[Point], console: Console) -> None:
             f"{summary.viability:.1%}",
             f"{summary.late_seconds:.1f}",
             f"{point.refusals:.1%}",
+            *((str(point.peak_pages), str(point.swap_outs)) if paged else ()),
         )
     console.print(table)
     console.print(
         "live: most turns at once. TTFA: p50/p95. gapless: turns without a gap, but for late text. "
-        "in time: packets (viability). gaps: silence in all turns.",
+        "in time: packets (viability). gaps: silence in all turns. pages: most in use at once. "
+        "swaps: turns preempted for want of memory.",
         style="dim",
     )
 

@@ -7,8 +7,7 @@
     ├── RequestError           a turn asked for something this server cannot do
     ├── OverloadedError        no capacity now; says when to try again
     ├── EngineError            the engine failed; the turn may be tried again
-    │   ├── NumericsError      one row produced NaN or Inf
-    │   └── OutOfPages         no memory left for a turn's keys and values
+    │   └── NumericsError      one row produced NaN or Inf
     └── ClientError            raised by the Python client
         ├── ConnectionLost     the socket went away
         ├── HandshakeRefused   the server said no before a session existed
@@ -76,10 +75,6 @@ class NumericsError(EngineError):
     """One row produced NaN or Inf logits; only that row ends."""
 
     code = "numerics"
-
-
-class OutOfPages(EngineError):
-    """The paged cache has too few free pages for what a slot asks; nothing was given."""
 
 
 class ClientError(RealtimeTTSError):

@@ -19,7 +19,7 @@ from realtime_tts.cli.session_arguments import add_voice_arguments
 from realtime_tts.client import SessionOptions
 from realtime_tts.config import ServerConfig
 from realtime_tts.protocol.settings import SessionSettings
-from tts_scheduler import SchedulerConfig
+from tts_scheduler import Playback, SchedulerConfig
 
 ROOT = Path(__file__).parents[1]
 JAVASCRIPT = ROOT / "client_js"
@@ -156,4 +156,5 @@ def test_what_the_scheduler_repeats_is_what_the_server_has() -> None:
     """It can import nothing of the server's."""
     scheduler = SchedulerConfig()
     assert scheduler.packet_samples * BYTES_PER_SAMPLE == PACKET_BYTES
+    assert Playback().packet_samples == scheduler.packet_samples
     assert scheduler.lead_cap == ServerConfig().lead_seconds == SessionSettings().lead_ms / 1000

@@ -27,7 +27,7 @@ from realtime_tts.adapters.session_pool import Session, SessionPool
 from realtime_tts.adapters.utterance import may_go_on
 from realtime_tts.client import DEFAULT_SERVER, SessionOptions, TurnResult
 from realtime_tts.client.options import merged, session_start
-from realtime_tts.errors import RealtimeTTSError
+from realtime_tts.errors import ConfigError, RealtimeTTSError
 from realtime_tts.protocol.messages import SAMPLE_RATE
 
 log = logging.getLogger(__name__)
@@ -84,6 +84,8 @@ class TTS(tts.TTS[Never]):
         tell, such as an unknown voice, fails the next stream.
         """
         session_start(options)
+        if options.get("audio") is not None:
+            raise ConfigError("LiveKit Agents is given PCM at 24 kHz: leave the option audio out")
         self._options = merged(self._options, options)
         self.capabilities.aligned_transcript = self._asked["word_times"] == "on"
 

@@ -1,8 +1,9 @@
 """CapturedEngine: carries out plans with captured programs; what a GPU gets.
 
-An utterance begins as an ordinary row: its prompt, but for the last position, is put into the store
-(the head of the prompt from a cache, a full text by a prefill program), and its first frame is
-made together with everybody else's. A step is queued as a whole (`_launch`) and then read
+An utterance begins as an ordinary row: its prompt, but for the last position, is put into the KV
+cache (its prefix from a cache of prompt prefixes, a full text by a prefill program), and its first
+frame is made together with everybody else's. Which slot has which pages, and who is swapped out to
+host memory and in again, the plan says. A step is queued as a whole (`_launch`) and then read
 (`_read`); the codec runs are queued before anybody knows which rows ended, and what they made of a
 frame that is none is cut off. A step is read at its end, before the next one is launched; why,
 ARCHITECTURE.md says. The two halves share nothing but a `_Flight`.
@@ -15,29 +16,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
+from torch import Tensor
 
 from realtime_tts.engine.captured_sound import StepSound
 from realtime_tts.engine.captured_steps import CapturedSteps, Filling
 from realtime_tts.engine.interface import MeasuredStep, Progress, RowError, StepOutput
 from realtime_tts.engine.model_engine import ModelEngine
 from realtime_tts.engine.opening import Opening, PrefixCache
-from realtime_tts.engine.room import Room
 from realtime_tts.engine.spoken_as import no_voices
 from realtime_tts.engine.warm_up import warm_up
 from realtime_tts.errors import ConfigError, NumericsError, RequestError
 from realtime_tts.model import PromptSpec, ReferenceSound, SpeechModel, VoiceLookup
 from realtime_tts.model.frame_step import RING, decoded
-from realtime_tts.model.pages import PAGE_SIZE
+from realtime_tts.model.paged_cache import PAGE_SIZE
 from realtime_tts.model.slot_sampling import is_wide
 from realtime_tts.model.slot_store import new_store
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
-from tts_scheduler import CodecRun, Decode, Prefill, StepPlan
+from tts_scheduler import CodecRun, KVCacheSize, Prefill, StepPlan
 
-_HEAD_POSITIONS = 2048
-"""Positions of prompt heads that are kept: about two hundred voices, or a few long instructions."""
+_PREFIX_POSITIONS = 2048
+"""Positions of prompt prefixes that are kept: two hundred voices, or a few long instructions."""
 
-_ROOM_TO_SPEAK = 25
-"""Positions, for every row that speaks, that a start leaves free: two seconds."""
+_WARM_UP_POSITIONS = 96
+"""Positions that a row takes at most while the engine warms up."""
 
 
 @dataclass(slots=True)
@@ -52,9 +53,9 @@ class _Flight:
 class CapturedEngine(ModelEngine):
     """An `Engine` over one `SpeechModel`. Use from one thread at a time.
 
-    `kv_positions`: keys and values of all utterances together. `capture`: None means on CUDA; a CPU
-    runs the same programs uncaptured, which is for tests: `TorchEngine` is faster there. Raises
-    ConfigError if there is no room for one longest turn.
+    `kv_positions`: keys and values of all utterances together, which plans share out. `capture`:
+    None means on CUDA; a CPU runs the same programs uncaptured, which is for tests, `TorchEngine`
+    being faster there. Raises ConfigError if there is no room for one longest turn.
     """
 
     def __init__(
@@ -86,13 +87,20 @@ class CapturedEngine(ModelEngine):
             self._steps = CapturedSteps(model, self._prompts, slots, store, capture=self._captured)
         self._references = ReferenceSound(model.slot_codec, self._steps.codec_step.state)
         self._row_buckets = self._steps.row_buckets
-        self.room = Room(store)
-        self.heads = PrefixCache(_HEAD_POSITIONS)
+        self.store = store
+        self.swapped: dict[str, Tensor] = {}
+        """Keys and values of rows that are swapped out, in host memory."""
+        self.prefixes = PrefixCache(_PREFIX_POSITIONS)
         self._wide: set[str] = set()
 
     @property
     def steps(self) -> CapturedSteps:
         return self._steps
+
+    @property
+    def kv_cache(self) -> KVCacheSize:
+        pages = self.store.positions // PAGE_SIZE
+        return KVCacheSize(pages, PAGE_SIZE, self._positions, self._max_frames)
 
     @torch.inference_mode()
     def warm_up(self, progress: Progress) -> list[MeasuredStep]:
@@ -100,8 +108,8 @@ class CapturedEngine(ModelEngine):
             if self._captured:
                 self._steps.capture(progress)
             for voice in self._model.config.speakers:
-                self._warm_head(PromptSpec(speaker=voice))
-            most = min(self._slots, self.room.store.free_positions // (64 + _ROOM_TO_SPEAK))
+                self._warm_prefix(PromptSpec(speaker=voice))
+            most = min(self._slots, self.store.positions // _WARM_UP_POSITIONS)
             rows = [*(count for count in self._row_buckets if count < most), most]
             return warm_up(self, self.sample_ids, most, progress, rows)
 
@@ -109,9 +117,10 @@ class CapturedEngine(ModelEngine):
     def close(self, utterance_id: str) -> None:
         row = self._rows.pop(utterance_id, None)
         self._wide.discard(utterance_id)
-        if row is not None:
+        self.swapped.pop(utterance_id, None)
+        if row is not None and row.slot >= 0:
             with self._on_device():
-                self.room.forget(utterance_id, row.slot)
+                self.store.clear(row.slot)
 
     @torch.inference_mode()
     def step(self, plan: StepPlan) -> StepOutput:
@@ -122,102 +131,82 @@ class CapturedEngine(ModelEngine):
 
     def _launch(self, plan: StepPlan) -> _Flight:
         flight = _Flight(StepOutput(), StepSound(self._steps, self._rows))
-        going = [decode.id for decode in plan.decodes if self._make_room(decode)]
-        openings = [o for prefill in plan.prefills if (o := self._admit(prefill, flight.output))]
-        if plan.rows > len(flight.output.failed) and not (going or openings):
-            going, openings = self._make_way(plan, flight.output)
-        self.room.store.upload()
-        for id in going:
-            self.room.bring_back(id, self._rows[id].slot)
+        self._move_pages(plan)
+        openings = [o for prefill in plan.prefills if (o := self._opening(prefill, flight.output))]
         self._open_all(openings)
-        flight.ids = [*(opening.id for opening in openings), *going]
+        flight.ids = [opening.id for opening in openings] + [decode.id for decode in plan.decodes]
         if flight.ids:
             rows = [self._rows[id] for id in flight.ids]
             assert all(row.pending < RING for row in rows), "too many frames wait for the codec"
+            capacity = self.store.capacity
+            assert all(row.positions < capacity(row.slot) for row in rows), "a row without a page"
             text = [self._next_text_id(row) for row in rows]
             wide = not self._wide.isdisjoint(flight.ids)
             self._steps.make_frames([row.slot for row in rows], text, wide)
         self._launch_codec(plan.codec, flight)
         return flight
 
-    def _admit(self, plan: Prefill, output: StepOutput) -> Opening | None:
-        """Room for a row that begins; None if it cannot, or not now."""
+    def _move_pages(self, plan: StepPlan) -> None:
+        """Block tables and swapped rows, as the plan wants them."""
+        store = self.store
+        for out in plan.swap_outs:
+            self.swapped[out.id] = store.read(out.slot, self._rows[out.id].positions).cpu()
+            store.clear(out.slot)
+        store.upload(
+            [
+                (each.slot, place, page)
+                for each in plan.reservations
+                for place, page in enumerate(each.pages, each.first)
+            ]
+        )
+        for back in plan.swap_ins:
+            store.copy_prefix([back.slot], self.swapped.pop(back.id))
+
+    def _opening(self, plan: Prefill, output: StepOutput) -> Opening | None:
+        """What a row begins with; None, and the reason in `output`, if it cannot."""
         row = self._rows[plan.id]
         try:
             opening = Opening.of(plan.id, row, plan.layout, self._prompts)
             self._check_length(row, opening.positions)
         except RequestError as error:
             output.failed[plan.id] = RowError(error.code, str(error))
-            return None
-        speaking = sum(other.slot >= 0 for other in self._rows.values()) - len(self.room.aside)
-        needed = opening.positions
-        if speaking and self.room.store.free_positions < needed + _ROOM_TO_SPEAK * speaking:
-            return None
-        if not self.room.take(plan.slot, needed):
+            self.store.clear(plan.slot)
             return None
         opening.begin(plan.slot, self._prompts)
         if is_wide(opening.row.spec.sampling):
             self._wide.add(plan.id)
         return opening
 
-    def _warm_head(self, head: PromptSpec) -> None:
-        """Keep a voice's head before anybody speaks; slot 0 is free."""
-        self.room.store.reserve(0, self._prompts.head_length(head))
-        self.room.store.upload()
-        self.heads.put(head, self._steps.fill_head(self._prompts.head(head), 0))
-        self.room.store.clear(0)
-
-    def _make_room(self, plan: Decode) -> bool:
-        """Memory for a row's next frame, and for all its positions if they were set aside."""
-        row = self._rows[plan.id]
-        return self.room.take(row.slot, row.prompt + row.frames + 1)
-
-    def _make_way(self, plan: StepPlan, output: StepOutput) -> tuple[list[str], list[Opening]]:
-        """Nobody planned has memory: set rows aside, until somebody has. Nobody is lost.
-
-        First those not in the plan, which are held or far ahead, the longest first; then planned
-        ones, the least urgent first.
-        """
-        planned = [decode.id for decode in plan.decodes]
-        others = [id for id, row in self._rows.items() if row.slot >= 0 and id not in planned]
-        others.sort(key=lambda id: -self._rows[id].prompt - self._rows[id].frames)
-        for victim in (*others, *reversed(planned[1:])):
-            if victim in self.room.aside:
-                continue
-            row = self._rows[victim]
-            self.room.set_aside(victim, row.slot, row.prompt + row.frames)
-            for decode in plan.decodes:
-                if decode.id not in self.room.aside and self._make_room(decode):
-                    return [decode.id], []
-            if not plan.decodes:
-                for prefill in plan.prefills:
-                    if prefill.id not in output.failed and (o := self._admit(prefill, output)):
-                        return [], [o]
-        return [], []
+    def _warm_prefix(self, prefix: PromptSpec) -> None:
+        """Keep a voice's prefix before anybody speaks; slot 0 and all pages are free."""
+        pages = -(-self._prompts.prefix_length(prefix) // PAGE_SIZE)
+        self.store.upload([(0, place, place + 1) for place in range(pages)])
+        self.prefixes.put(prefix, self._steps.fill_prefix(self._prompts.prefix(prefix), 0))
+        self.store.clear(0)
 
     def _open_all(self, openings: Sequence[Opening]) -> None:
-        """Prompts into the store, all but their last positions."""
+        """Prompts into the KV cache, all but their last positions."""
         if not openings:
             return
-        by_head: dict[PromptSpec, list[int]] = {}
+        by_prefix: dict[PromptSpec, list[int]] = {}
         for opening in openings:
-            by_head.setdefault(opening.head, []).append(opening.row.slot)
-        for head, slots in by_head.items():
-            kv = self.heads.get(head)
+            by_prefix.setdefault(opening.prefix, []).append(opening.row.slot)
+        for prefix, slots in by_prefix.items():
+            kv = self.prefixes.get(prefix)
             if kv is None:
-                kv = self._steps.fill_head(self._prompts.head(head), slots.pop())
-                self.heads.put(head, kv)
+                kv = self._steps.fill_prefix(self._prompts.prefix(prefix), slots.pop())
+                self.prefixes.put(prefix, kv)
             if slots:
-                self.room.store.copy_prefix(slots, kv)
+                self.store.copy_prefix(slots, kv)
         self._steps.fill(
-            [Filling(o.row.slot, o.head_length, o.ids) for o in openings if o.ids],
+            [Filling(o.row.slot, o.prefix_length, o.ids) for o in openings if o.ids],
         )
         for o in openings:
             if o.vectors is not None:
-                self._steps.fill_vectors(o.vectors, o.row.slot, o.head_length)
+                self._steps.fill_vectors(o.vectors, o.row.slot, o.prefix_length)
         self._steps.begin([opening.start for opening in openings])
         for o in openings:
-            self._references.begin(o.row.slot, o.head.reference)
+            self._references.begin(o.row.slot, o.prefix.reference)
 
     def _launch_codec(self, runs: Sequence[CodecRun], flight: _Flight) -> None:
         coming = frozenset(flight.ids)

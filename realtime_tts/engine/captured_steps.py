@@ -119,9 +119,9 @@ class CapturedSteps:
 
     # What a step is made of, in this order.
 
-    def fill_head(self, head: Tensor, slot: int) -> Tensor:
-        """Compute a prompt's head [L, H] in an empty slot; its keys and values, a copy."""
-        return self.prompt_step.fill_head(head, slot)
+    def fill_prefix(self, prefix: Tensor, slot: int) -> Tensor:
+        """Compute a prompt's prefix [L, H] in an empty slot; its keys and values, a copy."""
+        return self.prompt_step.fill_prefix(prefix, slot)
 
     def fill(self, fillings: Sequence[Filling]) -> None:
         """Text of full-text prompts, as many together as a program takes."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from realtime_tts.sampling import Sampling
-from tts_scheduler import StepPlan
+from tts_scheduler import KVCacheSize, StepPlan
 
 Samples = NDArray[np.float32]
 Pcm = NDArray[np.int16]
@@ -103,9 +103,8 @@ class SoundBlock:
 class StepOutput:
     """What one engine step made, by utterance id.
 
-    `frames`: first code of the frame made in this step (for the repetition guard). A planned row
-    that is missing here and did not end made nothing, for want of memory say; nothing happened to
-    it, and a later plan may name it again.
+    `frames`: first code of the frame made in this step (for the repetition guard), of every planned
+    row that did not end or fail.
     `samples`: float32 in [-1, 1], the samples that left the codec in this step; `blocks` is the
     same for many rows at a time, which costs the host a fraction. An id is in one of them, once.
     `ended`: rows whose speech is over, with the reason (`complete` or `max_length`).
@@ -134,6 +133,11 @@ class Engine(Protocol):
     @property
     def info(self) -> EngineInfo: ...
 
+    @property
+    def kv_cache(self) -> KVCacheSize | None:
+        """The memory for keys and values, which plans share out; None: it has no limit, and plans
+        reserve nothing."""
+
     def warm_up(self, progress: Progress) -> list[MeasuredStep]:
         """Do everything slow once, so that the first listener does not wait for it.
 
@@ -144,7 +148,8 @@ class Engine(Protocol):
         """Raise RequestError if the checkpoint cannot do what `spec` asks."""
 
     def prompt_tokens(self, spec: UtteranceSpec) -> int:
-        """Positions of the prompt before the text; the cost model's measure of a prefill."""
+        """Positions of the prompt before the text, a reference's included: a measure of what a
+        prefill costs and of the memory it takes."""
 
     def text_needed(self, spec: UtteranceSpec) -> int:
         """Text tokens its prompt takes with frame 0 in the streaming layout, if there are so many.
@@ -163,7 +168,8 @@ class Engine(Protocol):
         """No more text will come."""
 
     def step(self, plan: StepPlan) -> StepOutput:
-        """Carry out one plan: prefills, decodes, codec runs, in this order."""
+        """Carry out one plan: swap out, reserve, swap in, prefills, decodes, codec runs, in this
+        order."""
 
     def close(self, utterance_id: str) -> None:
         """Forget an utterance and clear its slot. Idempotent."""

@@ -32,7 +32,7 @@ from realtime_tts.engine.link import (
 )
 from realtime_tts.engine.sound import all_sound, pcm_rows
 from realtime_tts.errors import EngineError, NumericsError, RequestError
-from tts_scheduler import Layout, Scheduler, Stats, StepPlan, StepResult
+from tts_scheduler import DoesNotFit, Layout, Scheduler, Stats, StepPlan, StepResult
 from tts_scheduler import Refused as RefusedAdmission
 
 log = logging.getLogger(__name__)
@@ -158,7 +158,12 @@ class EngineLoop:
                 assert not guards.text_finished, "no text follows Finish"
                 self.engine.append(id, ids)
                 guards.text_tokens += len(ids)
-                self.scheduler.append(id, len(ids), now)
+                try:
+                    self.scheduler.append(id, len(ids), now)
+                except DoesNotFit as error:
+                    self.scheduler.cancel(id, now)
+                    self._forget(id)
+                    self._events.append(Failed(id, RequestError.code, str(error), retryable=False))
             case Finish(id):
                 self.engine.finish(id)
                 guards.text_finished = True
@@ -188,9 +193,9 @@ class EngineLoop:
                 lead_cap=command.lead_cap,
                 text_needed=self.engine.text_needed(spec),
             )
-        except RequestError as error:
+        except (RequestError, DoesNotFit) as error:
             self.engine.close(command.id)
-            self._events.append(Failed(command.id, error.code, str(error), error.retryable))
+            self._events.append(Failed(command.id, RequestError.code, str(error), retryable=False))
             return
         if isinstance(admission, RefusedAdmission):
             self.engine.close(command.id)

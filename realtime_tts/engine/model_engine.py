@@ -17,7 +17,7 @@ from realtime_tts.engine.spoken_as import SpokenAs, no_voices
 from realtime_tts.errors import RequestError
 from realtime_tts.model import PromptBuilder, PromptSpec, SpeechModel, VoiceLookup
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
-from tts_scheduler import StepPlan
+from tts_scheduler import KVCacheSize, StepPlan
 
 
 @dataclass(slots=True)
@@ -43,6 +43,11 @@ class Row:
     def pending(self) -> int:
         """Frames that have not been through the codec."""
         return self.frames - self.sounded
+
+    @property
+    def positions(self) -> int:
+        """Positions whose keys and values are there."""
+        return self.prompt + self.frames
 
 
 class ModelEngine(ABC):
@@ -88,6 +93,11 @@ class ModelEngine(ABC):
             voice_family=config.family,
             text_normalization=config.text_normalization,
         )
+
+    @property
+    def kv_cache(self) -> KVCacheSize | None:
+        """As `Engine.kv_cache`."""
+        return None
 
     @property
     def model(self) -> SpeechModel:

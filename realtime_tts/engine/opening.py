@@ -23,14 +23,14 @@ from tts_scheduler import Layout
 
 @dataclass(slots=True)
 class Opening:
-    """A row that begins. Behind the head's positions `stored` more go into the store: text `ids`,
-    or, once it has room, `vectors` [stored, H]; `last` [H]: the embedding sum it begins with, if
-    that is not codec bos."""
+    """A row that begins. Behind the prefix's positions `stored` more go into the store: text `ids`
+    or, once it has its pages, `vectors` [stored, H]; `last` [H]: the embedding sum it begins with,
+    if that is not codec bos."""
 
     id: str
     row: Row
     layout: Layout
-    head_length: int
+    prefix_length: int
     stored: int
     ids: Sequence[int] = ()
     vectors: Tensor | None = None
@@ -43,7 +43,7 @@ class Opening:
             raise RequestError("there is no text to speak")
         checked(row.spec.sampling)
         full = layout is Layout.FULL_TEXT
-        length, codes = prompts.head_length(row.prompt_spec), _codes(row.prompt_spec)
+        length, codes = prompts.prefix_length(row.prompt_spec), _codes(row.prompt_spec)
         if codes is None:
             ids = [*row.ids, prompts.end_of_text] if full else []
             return cls(id, row, layout, length, len(ids), ids)
@@ -53,13 +53,13 @@ class Opening:
         return cls(id, row, layout, length, stored)
 
     @property
-    def head(self) -> PromptSpec:
+    def prefix(self) -> PromptSpec:
         return self.row.prompt_spec
 
     @property
     def positions(self) -> int:
         """The positions of the whole prompt, that of frame 0 included."""
-        return self.head_length + self.stored + 1
+        return self.prefix_length + self.stored + 1
 
     @property
     def start(self) -> Start:
@@ -67,31 +67,31 @@ class Opening:
         return Start(row.slot, row.prompt, row.spec.sampling, row.spec.seed, self.last)
 
     def begin(self, slot: int, prompts: PromptBuilder) -> None:
-        """The row has room and a slot: it goes on behind what will be stored."""
+        """The row has pages and a slot: it goes on behind what will be stored."""
         row = self.row
-        if _codes(self.head) is not None:
-            prompt = prompts.prompt(self.head, row.ids, self.layout.value, finished=row.finished)
-            self.vectors, self.last = prompt.inputs[self.head_length : -1], prompt.last
+        if _codes(self.prefix) is not None:
+            prompt = prompts.prompt(self.prefix, row.ids, self.layout.value, finished=row.finished)
+            self.vectors, self.last = prompt.inputs[self.prefix_length : -1], prompt.last
             assert len(self.vectors) == self.stored, "a prompt of another length than was said"
-            row.ids[:0] = _transcript(self.head)
+            row.ids[:0] = _transcript(self.prefix)
             row.fed, row.eos_fed = min(self.stored, len(row.ids)), self.stored > len(row.ids)
         elif self.layout is Layout.FULL_TEXT:
             row.fed, row.eos_fed = len(row.ids), True
         row.slot, row.prompt = slot, self.positions - 1
 
 
-def _codes(head: PromptSpec) -> Tensor | None:
-    return None if head.reference is None else head.reference.codes
+def _codes(prefix: PromptSpec) -> Tensor | None:
+    return None if prefix.reference is None else prefix.reference.codes
 
 
-def _transcript(head: PromptSpec) -> tuple[int, ...]:
-    return () if head.reference is None else head.reference.text_ids
+def _transcript(prefix: PromptSpec) -> tuple[int, ...]:
+    return () if prefix.reference is None else prefix.reference.text_ids
 
 
 class PrefixCache:
-    """Keeps the keys and values of prompt heads: every utterance of a voice begins with the same.
+    """Keys and values of prompt prefixes: every utterance of a voice begins with the same ones.
 
-    The heads used last are kept, up to `positions` in all: [layers, 2, kv_heads, n, D] by key.
+    Those used last are kept, up to `positions` in all: [layers, 2, kv_heads, n, D] by key.
     """
 
     def __init__(self, positions: int) -> None:

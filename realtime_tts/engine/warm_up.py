@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from realtime_tts.engine.interface import Engine, MeasuredStep, Progress, UtteranceSpec
 from tts_scheduler import (
     CodecRun,
     CostModel,
     Decode,
+    KVCacheManager,
+    KVCacheSize,
     Layout,
     Load,
     Prefill,
+    Reservation,
     Scheduler,
     SchedulerConfig,
     StepPlan,
@@ -45,10 +49,46 @@ def warm_up(
 
 def taught_scheduler(engine: Engine, config: SchedulerConfig, progress: Progress) -> Scheduler:
     """Warm `engine` up; a scheduler that knows from it what steps cost."""
-    scheduler = Scheduler(config, CostModel(row_buckets=engine.info.row_buckets))
+    cost = CostModel(row_buckets=engine.info.row_buckets)
+    scheduler = Scheduler(config, cost, kv_cache=engine.kv_cache)
     for plan, seconds in engine.warm_up(progress):
         scheduler.cost.observe(Load.of(plan), seconds)
     return scheduler
+
+
+class ScriptedPages:
+    """Pages for plans that are written by hand instead of by a scheduler: to warm up, to measure.
+
+    Rows never give theirs up. Nothing is added where memory has no limit, and for rows that could
+    never fit, which the engine refuses.
+    """
+
+    def __init__(self, slots: int, size: KVCacheSize | None) -> None:
+        self._kv = None if size is None else KVCacheManager(slots, size)
+        self._prompts: dict[int, int] = {}
+
+    def added_to(self, plan: StepPlan) -> StepPlan:
+        """The plan with the pages that its rows lack. They have to be there."""
+        if self._kv is None:
+            return plan
+        self._prompts.update((prefill.slot, prefill.positions) for prefill in plan.prefills)
+        fits = self._kv.size.fits
+        wanted = [(work.id, work.slot, 0) for work in plan.prefills if fits(work.positions)]
+        wanted += [(work.id, work.slot, work.frame) for work in plan.decodes]
+        reservations = []
+        for id, slot, frame in wanted:
+            missing = self._kv.missing(slot, self._prompts[slot] + frame)
+            if missing:
+                pages = tuple(self._kv.free[: -missing - 1 : -1])
+                assert len(pages) == missing, "more rows than the memory holds"
+                reservations.append(Reservation(id, slot, len(self._kv.table(slot)), pages))
+                self._kv.reserve(reservations[-1:])
+        return replace(plan, reservations=tuple(reservations))
+
+    def release(self, slot: int) -> None:
+        """The utterance in this slot is over."""
+        if self._kv is not None:
+            self._kv.release(slot)
 
 
 def _speak(engine: Engine, text: Sequence[int], count: int) -> list[MeasuredStep]:
@@ -58,7 +98,8 @@ def _speak(engine: Engine, text: Sequence[int], count: int) -> list[MeasuredStep
         engine.open(id, UtteranceSpec())
         engine.append(id, text)
         engine.finish(id)
-    plans = _plans(engine, rows, len(text))
+    pages = ScriptedPages(count, engine.kv_cache)
+    plans = [pages.added_to(plan) for plan in _plans(engine, rows, len(text))]
     measured = [_timed(engine, plan) for plan in plans]
     for id, _ in rows:
         engine.close(id)

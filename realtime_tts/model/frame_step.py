@@ -176,10 +176,10 @@ class PromptStep:
         """Text ids [L], of any number, to places `start` and following of a slot."""
         self.fill_vectors(self._text(ids), slot, start)
 
-    def fill_head(self, head: Tensor, slot: int) -> Tensor:
-        """Run a prompt's head [L, H] into an empty slot; its keys and values, to be kept."""
-        self.fill_vectors(head, slot, 0)
-        return self.store.read(slot, len(head))
+    def fill_prefix(self, prefix: Tensor, slot: int) -> Tensor:
+        """Run a prompt's prefix [L, H] into an empty slot; its keys and values, to be kept."""
+        self.fill_vectors(prefix, slot, 0)
+        return self.store.read(slot, len(prefix))
 
     def fill_vectors(self, vectors: Tensor, slot: int, start: int) -> None:
         """The talker's inputs [L, H] of places `start` and following of a slot."""

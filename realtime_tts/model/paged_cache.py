@@ -1,14 +1,17 @@
 """The talker's keys and values in pages, for captured graphs.
 
     cache = PagedKVCache(config, slots=64, pages=4096, device=device, dtype=dtype)
-    cache.reserve(slot, positions)            # host; raises OutOfPages
-    cache.upload()                            # once before a step: the tables, as they are now
-    cache.attend_prompt(layer, ...)           # device only: may be captured, and replayed for ever
+    cache.upload([(slot, 0, 17), (slot, 1, 4)])   # once before a step: new entries of block tables
+    cache.attend_prompt(layer, ...)               # device only: may be captured, and replayed
     cache.attend_fused(layer, ...)
 
-Host and device meet in `upload` alone. Device methods take tensors, read nothing on the host and
-find pages and tables at fixed addresses. Rows that a captured batch has too many stand in the
-scratch slot, number `slots`, at position 0: what they write goes to a page that nobody reads.
+A page holds a fixed number of positions; a slot's block table lists its pages in the order of its
+positions. Which page belongs to whom is decided elsewhere. Page 0 is the scratch page: it takes
+what padding rows write, and stands in a table wherever a slot has no page.
+
+Host and device meet in `upload` and `clear` alone. Device methods take tensors, read nothing on the
+host and find pages and tables at fixed addresses. Rows that a captured batch has too many stand in
+the scratch slot, number `slots`, at position 0: what they write goes to a page that nobody reads.
 """
 
 from __future__ import annotations
@@ -18,13 +21,17 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from realtime_tts.errors import OutOfPages
 from realtime_tts.kernels import decode_attention, prompt_attention, rope_and_store
 from realtime_tts.model.config import TransformerConfig
-from realtime_tts.model.pages import PAGE_SIZE, PageTables
 from realtime_tts.model.prompt_rows import PromptRows
 
-__all__ = ["PAGE_SIZE", "OutOfPages", "PagedKVCache", "position_bytes"]
+PAGE_SIZE = 16
+"""Positions of a page: 1.3 s of speech, so a turn wastes 0.6 s of it on average."""
+
+SCRATCH_PAGE = 0
+
+TableEntry = tuple[int, int, int]
+"""Slot, place in its block table, page."""
 
 
 def position_bytes(config: TransformerConfig, dtype: torch.dtype) -> int:
@@ -53,7 +60,9 @@ class PagedKVCache:
     ) -> None:
         positions = min(positions or config.max_positions, pages * page_size)
         self.config, self.device, self.slots = config, device, slots
-        self._host = PageTables(slots, pages, page_size, -(-positions // page_size))
+        self.positions, self._page_size = pages * page_size, page_size
+        self._held = [0] * slots
+        """Pages in each slot's table."""
         self.pages = torch.zeros(
             (config.layers, pages + 1, 2, config.kv_heads, page_size, config.head_dim),
             device=device,
@@ -62,7 +71,7 @@ class PagedKVCache:
         self.layers: list[Tensor] = list(self.pages.unbind(0))
         """Of each layer: what the kernels call `pages`."""
         self.tables = torch.zeros(
-            (slots + 1, self._host.max_pages), device=device, dtype=torch.int32
+            (slots + 1, -(-positions // page_size)), device=device, dtype=torch.int32
         )
 
     # Host ------------------------------------------------------------------------------------
@@ -72,54 +81,41 @@ class PagedKVCache:
         """Memory of the pages, used or not."""
         return self.pages.numel() * self.pages.element_size()
 
-    @property
-    def positions(self) -> int:
-        """Positions there are in all."""
-        return self._host.pages * self._host.page_size
-
-    @property
-    def free_positions(self) -> int:
-        """Positions that could still be reserved, in one slot or in several."""
-        return self._host.free * self._host.page_size
-
-    def pages_for(self, positions: int) -> int:
-        """Pages that so many positions of a slot take."""
-        return self._host.pages_for(positions)
-
-    def reserve(self, slot: int, positions: int) -> None:
-        """Make sure of pages for the slot's first `positions` positions, those it holds included.
-
-        Raises OutOfPages, having changed nothing.
-        """
-        self._host.reserve(slot, positions)
-
-    def clear(self, slot: int) -> None:
-        """Take a slot's pages back; may be repeated."""
-        self._host.clear(slot)
+    def capacity(self, slot: int) -> int:
+        """Positions that the slot's pages hold."""
+        return self._held[slot] * self._page_size
 
     @torch.inference_mode()
-    def upload(self) -> None:
-        """Bring the tables on the device up to date: one small copy, or nothing.
+    def upload(self, entries: Sequence[TableEntry]) -> None:
+        """Add pages to block tables, each at the table's end: one small copy to the device.
 
         To be called on the stream that runs the steps, outside of a capture.
         """
-        if not self._host.changed:
+        if not entries:
             return
-        slots, columns, numbers = self._to_device(self._host.take_changes()).unbind(1)
-        self.tables[slots, columns] = numbers.to(torch.int32)
+        for slot, place, _ in entries:
+            assert place == self._held[slot], f"slot {slot} has {self._held[slot]} pages"
+            self._held[slot] += 1
+        slots, places, pages = self._to_device(entries).unbind(1)
+        self.tables[slots, places] = pages.to(torch.int32)
+
+    @torch.inference_mode()
+    def clear(self, slot: int) -> None:
+        """A slot has no pages any more; may be repeated."""
+        if self._held[slot]:
+            self._held[slot] = 0
+            self.tables[slot] = SCRATCH_PAGE
 
     @torch.inference_mode()
     def copy_prefix(self, slots: Sequence[int], keys_values: Tensor) -> None:
         """Fill slots with the first positions of another, as `read` gave them.
 
-        keys_values [layers, 2, kv_heads, n, D], on any device. Raises OutOfPages.
+        keys_values [layers, 2, kv_heads, n, D], on any device; the slots have pages for them.
         """
-        count, size = keys_values.shape[3], self._host.page_size
+        count, size = keys_values.shape[3], self._page_size
         whole, rest = divmod(count, size)
-        for slot in slots:
-            self.reserve(slot, count)
-        tables = [self._host.table(slot)[: self.pages_for(count)] for slot in slots]
-        numbers = self._to_device(tables)  # [slots, pages]
+        assert all(count <= self.capacity(slot) for slot in slots), "too few pages for a prefix"
+        numbers = self.tables[self._to_device(slots), : -(-count // size)].long()  # [slots, pages]
         keys_values = keys_values.to(self.device, non_blocking=True)
         if whole:
             by_page = keys_values[:, :, :, : whole * size].unflatten(3, (whole, size))
@@ -132,8 +128,8 @@ class PagedKVCache:
     @torch.inference_mode()
     def read(self, slot: int, count: int) -> Tensor:
         """A copy of a slot's first positions [layers, 2, kv_heads, count, D], for `copy_prefix`."""
-        assert count <= self._host.capacity(slot), f"slot {slot} has no {count} positions"
-        table = self._to_device(self._host.table(slot)[: self.pages_for(count)])
+        assert count <= self.capacity(slot), f"slot {slot} has no {count} positions"
+        table = self.tables[slot, : -(-count // self._page_size)].long()
         found = self.pages[:, table].permute(0, 2, 3, 1, 4, 5).flatten(3, 4)
         return found[:, :, :, :count].contiguous()
 
@@ -160,7 +156,6 @@ class PagedKVCache:
         happen here, see `kernels.rope_and_store` for norm, cos and sin. slots, positions [B];
         padding rows stand in the scratch slot at position 0. -> [B, heads * D].
         """
-        self._check()
         pages, tables = self.layers[layer], self.tables
         query = rope_and_store(
             qkv, norm, cos, sin, pages, tables, slots, positions, self.config.norm_eps
@@ -175,7 +170,6 @@ class PagedKVCache:
         qkv [N, heads + 2 * kv_heads, D], the fused product as it is; `norm`, `cos` and `sin` as in
         `attend_fused`. -> [N, heads * D], zeros where padding is.
         """
-        self._check()
         pages, tables = self.layers[layer], self.tables
         query = rope_and_store(
             qkv, norm, cos, sin, pages, tables, rows.owners, rows.places, self.config.norm_eps
@@ -183,6 +177,3 @@ class PagedKVCache:
         return prompt_attention(
             query, pages, tables, rows.slots, rows.starts, rows.begins, rows.most
         )
-
-    def _check(self) -> None:
-        assert not self._host.changed, "the tables have changed: call upload() before a step"

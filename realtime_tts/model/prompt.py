@@ -5,7 +5,7 @@
 
 then, in the streaming layout, the first text token over codec bos, the others following one per
 frame; or, in the full-text layout, every text token and end-of-text over codec pad, then text pad
-over codec bos. A reference recording's codes and transcript (ICL) come between head and text.
+over codec bos. A reference recording's codes and transcript (ICL) come between prefix and text.
 
 Token ids of text come from outside; so does the tokenizer, as a function.
 """
@@ -30,8 +30,8 @@ STREAMING = "streaming"
 FULL_TEXT = "full_text"
 AUTO = "auto"
 
-_HEADS, _REFERENCES = 64, 16
-"""How many heads and references are kept ready: some kilobytes and some megabytes each."""
+_PREFIXES, _REFERENCES = 64, 16
+"""How many prefixes and references are kept ready: some kilobytes and some megabytes each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class PromptBuilder:
         self.tts_eos: Tensor = eos
         """Text vector [H] that says, once, that the text is complete."""
         self._tts_bos = bos
-        self._heads: Recent[PromptSpec, Tensor] = Recent(_HEADS)
+        self._prefixes: Recent[PromptSpec, Tensor] = Recent(_PREFIXES)
         self._shown: Recent[Reference, _Shown] = Recent(_REFERENCES)
 
     @property
@@ -132,7 +132,7 @@ class PromptBuilder:
                 "checkpoint, which has voices of its own"
             )
 
-    def head_length(self, spec: PromptSpec) -> int:
+    def prefix_length(self, spec: PromptSpec) -> int:
         """Positions of the prompt before the text. Raises RequestError like `check`."""
         self.check(spec)
         speaker = self._speaker_id(spec) is not None or spec.reference is not None
@@ -147,7 +147,7 @@ class PromptBuilder:
     def prompt_length(self, spec: PromptSpec) -> int:
         """Positions of the prompt without the text; in the streaming layout, of which a reference
         covers some, at most. Raises RequestError like `check`."""
-        reference, length = spec.reference, self.head_length(spec)
+        reference, length = spec.reference, self.prefix_length(spec)
         if reference is None or reference.codes is None:
             return length
         return length + len(reference.text_ids) + len(reference.codes) + 1
@@ -182,23 +182,23 @@ class PromptBuilder:
         if not ids:
             raise RequestError("there is no text to speak")
         assert layout in (STREAMING, FULL_TEXT), f"unknown layout {layout!r}"
-        head = self.head(spec)
+        prefix = self.prefix(spec)
         if spec.reference is not None and spec.reference.codes is not None:
-            return self._in_context(head, spec.reference, ids, layout, finished)
+            return self._in_context(prefix, spec.reference, ids, layout, finished)
         if layout == STREAMING:
-            return Prompt(torch.cat((head, self.text(ids[:1]) + self.bos)), 1, False, self.bos[0])
+            return Prompt(torch.cat((prefix, self.text(ids[:1]) + self.bos)), 1, False, self.bos[0])
         tail = torch.cat((self._text_and_end(ids) + self.pad, self.tts_pad + self.bos))
-        return Prompt(torch.cat((head, tail)), len(ids), True, self.bos[0])
+        return Prompt(torch.cat((prefix, tail)), len(ids), True, self.bos[0])
 
     @torch.inference_mode()
-    def head(self, spec: PromptSpec) -> Tensor:
+    def prefix(self, spec: PromptSpec) -> Tensor:
         """Everything before the text [L, H]: the same for every utterance of this `spec`, for which
         it is kept. Not to be written to."""
         names = [name and name.lower() for name in (spec.speaker, spec.language)]
         key = replace(spec, speaker=names[0], language=names[1])
-        return self._heads.get(key, lambda: self._make_head(spec))
+        return self._prefixes.get(key, lambda: self._make_prefix(spec))
 
-    def _make_head(self, spec: PromptSpec) -> Tensor:
+    def _make_prefix(self, spec: PromptSpec) -> Tensor:
         opening = self.text(self.instruction_ids(spec) + self._template)
         rows = [self._talker.codec(self._thinking(spec))]
         speaker = self._speaker_id(spec)
@@ -212,19 +212,19 @@ class PromptBuilder:
         return torch.cat((opening, control))
 
     def _in_context(
-        self, head: Tensor, reference: Reference, ids: Sequence[int], layout: str, finished: bool
+        self, prefix: Tensor, reference: Reference, ids: Sequence[int], layout: str, finished: bool
     ) -> Prompt:
         """Transcript and text on the text channel, the reference's frames on the other."""
         shown = self._shown.get(reference, lambda: self._show(reference))
         text = torch.cat((shown.text, self._text_and_end(ids)))
         if layout == FULL_TEXT:
             tail = torch.cat((text + self.pad, shown.spoken + self.tts_pad))
-            return Prompt(torch.cat((head, tail)), len(ids), True, shown.spoken[-1])
+            return Prompt(torch.cat((prefix, tail)), len(ids), True, shown.spoken[-1])
         length, known = len(shown.spoken), len(text) - 1
         assert finished or known >= length, "too little text for this reference"
         padding = self.tts_pad.expand(max(0, length - len(text)), -1)
         return Prompt(
-            inputs=torch.cat((head, torch.cat((text[:length], padding)) + shown.spoken)),
+            inputs=torch.cat((prefix, torch.cat((text[:length], padding)) + shown.spoken)),
             text_used=min(len(ids), max(0, reference.text_ahead)),
             eos_used=known < length,
             last=shown.spoken[-1],

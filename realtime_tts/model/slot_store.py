@@ -1,8 +1,8 @@
 """The talker's keys and values as captured steps need them: by slot, at fixed addresses.
 
-`SlotStore` is what both stores have in common; how a step attends is each one's own. Room is
-reserved on the host before a step; inside it nothing is allocated and nothing is asked of the
-host. Slot number `slots` is one more, for the rows that pad a batch: it needs no reservation.
+`SlotStore` is what both stores have in common; how a step attends is each one's own. Slots are
+given pages before a step; inside it nothing is allocated and nothing is asked of the host. Slot
+number `slots` is one more, for the rows that pad a batch: it needs no pages.
 """
 
 from __future__ import annotations
@@ -15,10 +15,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from realtime_tts.errors import OutOfPages
 from realtime_tts.model.config import TransformerConfig
-from realtime_tts.model.paged_cache import PagedKVCache
-from realtime_tts.model.pages import PAGE_SIZE
+from realtime_tts.model.paged_cache import PAGE_SIZE, PagedKVCache, TableEntry
 from realtime_tts.model.prompt_rows import PromptRows
 
 _AT_ONCE = 64  # positions of a prompt: of each, all that its slot could hold is looked at
@@ -27,27 +25,19 @@ _AT_ONCE = 64  # positions of a prompt: of each, all that its slot could hold is
 class SlotStore(Protocol):
     """Keys and values by slot. B rows, of which those that pad name the slot `slots`."""
 
+    positions: int
+    """Positions there are in all."""
+
     # On the host.
 
-    @property
-    def free_positions(self) -> int:
-        """Positions that could still be reserved, in one slot or in several."""
+    def capacity(self, slot: int) -> int:
+        """Positions that the slot has room for now."""
 
-    @property
-    def positions(self) -> int:
-        """Positions there are in all."""
-
-    def reserve(self, slot: int, positions: int) -> None:
-        """Make sure that a slot has room for so many positions in all.
-
-        Raises OutOfPages; the slot then has the room it had before.
-        """
+    def upload(self, entries: Sequence[TableEntry]) -> None:
+        """Add pages to block tables; before anything below is called."""
 
     def clear(self, slot: int) -> None:
-        """Give back all that a slot reserved; may be repeated."""
-
-    def upload(self) -> None:
-        """Tell the device what was reserved and cleared; before anything below is called."""
+        """A slot has no pages any more; may be repeated."""
 
     # On the device.
 
@@ -62,7 +52,8 @@ class DenseSlotStore:
     """The plain dense store: [layers, slots + 1, 2, kv_heads, capacity, D], attended to whole.
 
     Simple enough to be right, and the same on every device; its time and memory follow the
-    capacity, not the speech really made. `positions` bounds what all slots reserve together.
+    capacity, not the speech really made. It has no pages: any slot may hold `capacity` positions.
+    `positions` is what is said to be there in all.
     """
 
     def __init__(
@@ -74,9 +65,7 @@ class DenseSlotStore:
         device: torch.device,
         dtype: torch.dtype,
     ) -> None:
-        self._slots, self._capacity, self._positions = slots, capacity, positions
-        self._pages = [0] * slots  # reserved by each slot
-        self._free = positions // PAGE_SIZE
+        self._capacity, self.positions = capacity, positions
         self._store = torch.zeros(
             (config.layers, slots + 1, 2, config.kv_heads, capacity, config.head_dim),
             device=device,
@@ -84,30 +73,15 @@ class DenseSlotStore:
         )
         self._places = torch.arange(capacity, device=device)
 
-    @property
-    def positions(self) -> int:
-        return self._positions
+    def capacity(self, slot: int) -> int:
+        return self._capacity
 
-    @property
-    def free_positions(self) -> int:
-        return self._free * PAGE_SIZE
-
-    def reserve(self, slot: int, positions: int) -> None:
-        more = -(-positions // PAGE_SIZE) - self._pages[slot]
-        if positions > self._capacity or more > self._free:
-            raise OutOfPages(f"slot {slot} needs {more} more pages; {self._free} are free")
-        if more > 0:
-            self._pages[slot] += more
-            self._free -= more
+    def upload(self, entries: Sequence[TableEntry]) -> None:
+        """The device reads no tables."""
 
     def clear(self, slot: int) -> None:
-        self._free += self._pages[slot]
-        self._pages[slot] = 0
         # A NaN left behind would come through the mask: its weight is 0, and 0 * NaN is NaN.
         self._store[:, slot] = 0
-
-    def upload(self) -> None:
-        """The device reads no tables."""
 
     def attend_step(
         self, layer: int, query: Tensor, keys_values: Tensor, slots: Tensor, positions: Tensor

@@ -15,6 +15,7 @@ import torch
 from realtime_tts.engine.captured_engine import CapturedEngine
 from realtime_tts.engine.interface import UtteranceSpec
 from realtime_tts.engine.model_engine import ModelEngine
+from realtime_tts.engine.warm_up import ScriptedPages
 from realtime_tts.model import SpeechModel
 from realtime_tts.model.frame_step import FrameStep
 from realtime_tts.profiler.machine import synchronise
@@ -74,6 +75,7 @@ class _Bench:
     def __init__(self, engine: ModelEngine, rows: int, context: int) -> None:
         self._engine, self._frame = engine, 0
         self._rows = [(f"profile-{slot}", slot) for slot in range(rows)]
+        self._pages = ScriptedPages(rows, engine.kv_cache)
         prompt = engine.prompt_tokens(UtteranceSpec())
         ids = _text(engine, max(1, context - prompt - 2))
         for id, slot in self._rows:
@@ -81,13 +83,13 @@ class _Bench:
             engine.append(id, ids)
             engine.finish(id)
             full = Prefill(id, slot, prompt, len(ids), Layout.FULL_TEXT)
-            engine.step(StepPlan((full,)))
+            engine.step(self._pages.added_to(StepPlan((full,))))
 
     def step(self) -> None:
         self._frame += 1
         decodes = tuple(Decode(id, slot, self._frame) for id, slot in self._rows)
         runs = tuple(CodecRun(id, slot, 1) for id, slot in self._rows)
-        self._engine.step(StepPlan((), decodes, runs))
+        self._engine.step(self._pages.added_to(StepPlan((), decodes, runs)))
 
     def close(self) -> None:
         for id, _ in self._rows:

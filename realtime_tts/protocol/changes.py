@@ -28,10 +28,8 @@ def changes_of(
         if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
             kind = changes_of(kind)
         fields.append((name, kind | None | UnsetType, UNSET))
-    return msgspec.defstruct(
-        f"{settings.__name__}Changes", fields, bases=(base,), module=__name__, frozen=True,
-        kw_only=True,
-    )  # fmt: skip
+    name = f"{settings.__name__}Changes"
+    return msgspec.defstruct(name, fields, bases=(base,), module=__name__, frozen=True)
 
 
 def changed(settings: S, changes: msgspec.Struct, defaults: S) -> S:

@@ -15,15 +15,11 @@ def wire_limits(config: ServerConfig, info: EngineInfo) -> Limits:
     """What `ready` tells every client, in the protocol's own units."""
     limits = config.limits
     frame_seconds = info.samples_per_frame / info.sample_rate
+    same = {
+        name: getattr(limits, name) for name in Limits.__struct_fields__ if hasattr(limits, name)
+    }
     return Limits(
-        max_message_bytes=limits.max_message_bytes,
-        max_text_chars=limits.max_text_chars,
-        max_turn_chars=limits.max_turn_chars,
-        max_instructions_chars=limits.max_instructions_chars,
-        max_queued_turns=limits.max_queued_turns,
-        messages_per_second=limits.messages_per_second,
-        message_burst=limits.message_burst,
-        max_bad_messages=limits.max_bad_messages,
+        **same,
         bad_message_window_ms=round(limits.bad_message_window_seconds * 1000),
         max_lead_ms=round(limits.max_lead_seconds * 1000),
         max_turn_audio_ms=round(info.max_frames * frame_seconds * 1000),

@@ -6,7 +6,18 @@ Pure: counts and ids in, plans out, time is an argument. See scheduler/README.md
 from tts_scheduler.admission import Admission, Admitted, Queued, Refused
 from tts_scheduler.config import SchedulerConfig
 from tts_scheduler.cost import CostModel, Load, StepCosts
-from tts_scheduler.plan import CodecRun, Decode, Layout, Prefill, StepPlan, StepResult
+from tts_scheduler.kv_cache import DoesNotFit, KVCacheManager, KVCacheSize
+from tts_scheduler.plan import (
+    CodecRun,
+    Decode,
+    Layout,
+    Prefill,
+    Reservation,
+    StepPlan,
+    StepResult,
+    SwapIn,
+    SwapOut,
+)
 from tts_scheduler.playback import Playback
 from tts_scheduler.scheduler import Scheduler
 from tts_scheduler.utterance import Phase, Stats
@@ -17,6 +28,9 @@ __all__ = [
     "CodecRun",
     "CostModel",
     "Decode",
+    "DoesNotFit",
+    "KVCacheManager",
+    "KVCacheSize",
     "Layout",
     "Load",
     "Phase",
@@ -24,10 +38,13 @@ __all__ = [
     "Prefill",
     "Queued",
     "Refused",
+    "Reservation",
     "Scheduler",
     "SchedulerConfig",
     "Stats",
     "StepCosts",
     "StepPlan",
     "StepResult",
+    "SwapIn",
+    "SwapOut",
 ]

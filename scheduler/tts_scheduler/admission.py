@@ -1,16 +1,24 @@
 """Admission: take a new turn, let it wait a moment, or say at once when to come back.
 
 A turn in progress is worth more than a new one. Capacity is how many turns the machine can speak
-at the same time; a held or parked turn still counts, because it will be back.
+at the same time; a held, parked or swapped turn still counts, because it will be back. Where the
+memory for keys and values has a limit, a turn also needs room in it: all live turns and the new one
+are supposed to be as long as turns usually are, and what they need at the worst moment has to fit.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tts_scheduler.config import SchedulerConfig
+from tts_scheduler.kv_cache import KVCacheSize
+from tts_scheduler.request_table import RequestTable
+from tts_scheduler.utterance import Phase, Utterance
 
 _SHORTEST_RETRY = 0.25
+_USUAL_SECONDS = 10.0
+"""Speech of a turn, as long as none is over."""
 _LONG = 8.0
 """A turn of more than this many times the mean counts as that much."""
 
@@ -38,39 +46,116 @@ class Refused:
 Admission = Admitted | Queued | Refused
 
 
-class Turnover:
-    """How long turns take, and so how soon one of several will be over."""
+class UsualLength:
+    """The mean of the last fifty turns or so, in seconds or in frames."""
 
     def __init__(self, guess: float) -> None:
-        self._mean = guess
+        self.mean = guess
         self._seen = 0
 
-    def note(self, seconds: float) -> None:
-        """An admitted turn took `seconds` until it was over.
+    def note(self, length: float) -> None:
+        """A turn that is over was so long.
 
         One that outlasted a pause of the machine, or was held for an hour, says little of others.
         """
         if self._seen:
-            seconds = min(seconds, _LONG * max(self._mean, 1.0))
+            length = min(length, _LONG * max(self.mean, 1.0))
         self._seen += 1
-        self._mean += (seconds - self._mean) / min(self._seen, 50)
+        self.mean += (length - self.mean) / min(self._seen, 50)
+
+
+class Turnover(UsualLength):
+    """How long turns take, and so how soon one of several will be over."""
 
     def wait(self, ahead: int, live: int) -> float:
         """Seconds until `ahead` + 1 of `live` turns are over, by the mean."""
-        return (ahead + 1) * self._mean / max(live, 1)
+        return (ahead + 1) * self.mean / max(live, 1)
+
+
+def peak_pages(rows: Iterable[Utterance], usual_frames: float, size: KVCacheSize) -> int:
+    """Most pages that `rows` will have at once, if each makes `usual_frames` frames.
+
+    One that is longer already is expected to end any moment. The most is needed when some row makes
+    its last frame: those that go on longer have grown by as much until then.
+    """
+    ends = []
+    for row in rows:
+        prompt = row.prompt_positions or row.full_positions
+        ends.append((max(1, round(usual_frames) - row.frames), prompt + row.frames))
+    ends.sort(reverse=True)
+    most = held = 0
+    for number, (further, positions) in enumerate(ends, 1):
+        held += size.pages_for(positions)
+        most = max(most, held + number * size.pages_for(further))
+    return most
+
+
+class AdmissionControl:
+    """Who may come in, by what is known of the turns before and of those that are live."""
+
+    def __init__(self, config: SchedulerConfig, requests: RequestTable) -> None:
+        self._config, self._requests = config, requests
+        self._turnover = Turnover(config.queue_timeout)
+        self._frames = UsualLength(_USUAL_SECONDS / config.frame_seconds)
+        self._memory_is_full = False
+        """The first of the queue has no room in memory; looked at again when somebody ended."""
+
+    def decide(self, row: Utterance, capacity: int) -> Admission:
+        """About a new turn, where `capacity` turns may be live. Nothing is kept of it."""
+        requests = self._requests
+        live, queued = requests.active, len(requests.queue)
+        return admit(live, queued, capacity, self._turnover, self._config, self.has_memory(row))
+
+    def next(self, capacity: int) -> Utterance | None:
+        """The first of the queue, if it may come in now."""
+        requests = self._requests
+        if self._memory_is_full or not requests.queue or requests.active >= capacity:
+            return None
+        if self.has_memory(requests.queue[0]):
+            return requests.queue[0]
+        self._memory_is_full = True
+        return None
+
+    def has_memory(self, row: Utterance) -> bool:
+        """Its keys and values are expected to fit beside those of all live turns."""
+        requests = self._requests
+        if requests.kv is None or not requests.active:
+            return True
+        size = requests.kv.size
+        rows = (row, *requests.waiting.values(), *requests.speaking.values())
+        usual = min(self._frames.mean, size.max_frames)
+        return peak_pages(rows, usual, size) <= self._config.kv_utilisation * size.pages
+
+    def note_end(self, row: Utterance, now: float) -> None:
+        """A turn is over."""
+        if row.phase is not Phase.QUEUED:
+            self._turnover.note(now - row.admitted_at)
+        if row.frames:
+            self._frames.note(row.frames)
+        self._memory_is_full = False
 
 
 def admit(
-    live: int, queued: int, capacity: int, turnover: Turnover, config: SchedulerConfig
+    live: int,
+    queued: int,
+    capacity: int,
+    turnover: Turnover,
+    config: SchedulerConfig,
+    has_memory: bool = True,
 ) -> Admission:
-    """Decide about a new turn when `live` turns are admitted and `queued` wait before it."""
-    if live < capacity and not queued:
+    """Decide about a new turn when `live` turns are admitted and `queued` wait before it.
+
+    `has_memory`: its keys and values are expected to fit beside those of the others.
+    """
+    if live < capacity and has_memory and not queued:
         return Admitted()
     wait = turnover.wait(queued, live)
     retry_after = max(_SHORTEST_RETRY, wait)
+    taken = f"{live} turns of {capacity} are live"
+    if not has_memory:
+        taken = f"{live} turns are live and need the memory for keys and values"
     if queued >= config.queue_length:
-        return Refused(retry_after, f"{live} turns of {capacity} are live and {queued} wait")
+        return Refused(retry_after, f"{taken} and {queued} wait")
     if wait > config.queue_timeout:
-        reason = f"{live} turns of {capacity} are live and none is expected to end in time"
-        return Refused(retry_after, reason)
+        return Refused(retry_after, f"{taken} and none is expected to end in time")
     return Queued(wait)

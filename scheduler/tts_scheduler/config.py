@@ -19,11 +19,13 @@ class SchedulerConfig:
         `reserve`: a row with less lead than this is pressing. `yield_lead`: one with more than this
         stays out of steps that somebody without sound waits for. `min_start_tokens`,
         `max_start_wait`: text to wait for before the first frame, and for how long.
-        `codec_ramp`: frames per codec run, first run first; the last value repeats.
+        `codec_chunks`: frames per codec run, first run first; the last value repeats.
     Admission
         `utilisation`: share of a frame's duration that a full step may take before turns have to
-        wait; above 1, turns are let in though they cannot all be spoken in real time. `max_queue`:
-        turns that may wait for capacity (None: an eighth of the slots, at least four).
+        wait; above 1, turns are let in though they cannot all be spoken in real time.
+        `kv_utilisation`: share of the engine's memory for keys and values that turns of the usual
+        length may take together, at the moment when they need most. `max_queue`: turns that may
+        wait for capacity (None: an eighth of the slots, at least four).
         `queue_timeout`: how long one may wait.
     """
 
@@ -38,8 +40,9 @@ class SchedulerConfig:
     yield_lead: float = 2.0
     min_start_tokens: int = 2
     max_start_wait: float = 0.15
-    codec_ramp: tuple[int, ...] = (1, 1, 2, 4)
+    codec_chunks: tuple[int, ...] = (1, 1, 2, 4)
     utilisation: float = 0.8
+    kv_utilisation: float = 0.9
     max_queue: int | None = None
     queue_timeout: float = 2.0
 
@@ -57,12 +60,13 @@ class SchedulerConfig:
         _require(
             self.lead_cap >= self.reserve, f"lead_cap below reserve {self.reserve}", self.lead_cap
         )
-        _require(self.utilisation > 0, "utilisation must be positive", self.utilisation)
-        ramp = self.codec_ramp
+        for name in ("utilisation", "kv_utilisation"):
+            _require(getattr(self, name) > 0, f"{name} must be positive", getattr(self, name))
+        schedule = self.codec_chunks
         _require(
-            len(ramp) > 0 and min(ramp) >= 1 and list(ramp) == sorted(ramp),
-            "codec_ramp must be frame counts of at least 1 that never shrink",
-            ramp,
+            len(schedule) > 0 and min(schedule) >= 1 and list(schedule) == sorted(schedule),
+            "codec_chunks must be frame counts of at least 1 that never shrink",
+            schedule,
         )
 
     @property

@@ -9,11 +9,16 @@ from random import Random
 from typing import Protocol
 
 from tts_scheduler.cost import CostModel, Load, StepCosts, bucket_of
+from tts_scheduler.kv_cache import KVCacheSize
 from tts_scheduler.plan import StepPlan
 
 
 class AnyMachine(Protocol):
     """What a simulation asks of a machine."""
+
+    @property
+    def kv_cache(self) -> KVCacheSize | None:
+        """Its memory for keys and values; None: no limit."""
 
     def seconds(self, plan: StepPlan, random: Random) -> float:
         """Duration of one step."""
@@ -24,16 +29,19 @@ class AnyMachine(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What steps really take: `costs`, times a jitter, and now and then a hiccup."""
+    """What steps really take: `costs`, times a jitter, and now and then a hiccup; and what memory
+    there is. `swap_seconds`: to copy the keys and values of a row to host memory or back."""
 
     costs: StepCosts = StepCosts()
     jitter: float = 0.05
     hiccup_chance: float = 0.002
     hiccup_seconds: float = 0.02
+    kv_cache: KVCacheSize | None = None
+    swap_seconds: float = 0.0
 
     def seconds(self, plan: StepPlan, random: Random) -> float:
         """Duration of one step."""
-        seconds = self.costs.seconds(Load.of(plan))
+        seconds = self.costs.seconds(Load.of(plan)) + self.swap_seconds * plan.swaps
         seconds *= random.uniform(1.0 - self.jitter, 1.0 + self.jitter)
         return seconds + self.hiccup_seconds * (random.random() < self.hiccup_chance)
 
@@ -58,6 +66,7 @@ class GraphMachine:
     frames, milliseconds) of one codec call: rows with equally many frames share one, and every
     other length is another call. Between two points both are straight lines. Prefills run in
     batches of eight, `prefill_ms` each. `host_ms` and `host_row_ms` come on top of every step.
+    `kv_cache` and `swap_seconds` as in `Machine`.
 
     The defaults were measured on one H200 with captured pieces of the 1.7B model and random
     weights, all rows at 512 positions; 1,024 rows of codec are twice 512, eight prefills have 64
@@ -79,6 +88,8 @@ class GraphMachine:
     jitter: float = 0.03
     hiccup_chance: float = 0.002
     hiccup_seconds: float = 0.02
+    kv_cache: KVCacheSize | None = None
+    swap_seconds: float = 0.0
 
     def step_ms(self, prefills: int, decodes: int, codec: Counter[int]) -> float:
         """Milliseconds of a step; `codec` counts rows by the length of their codec run."""
@@ -95,6 +106,7 @@ class GraphMachine:
         """Duration of one step."""
         codec = Counter(run.frames for run in plan.codec)
         seconds = self.step_ms(len(plan.prefills), len(plan.decodes), codec) / 1e3
+        seconds += self.swap_seconds * plan.swaps
         seconds *= random.uniform(1.0 - self.jitter, 1.0 + self.jitter)
         return seconds + self.hiccup_seconds * (random.random() < self.hiccup_chance)
 

@@ -24,6 +24,12 @@ class Layout(StrEnum):
     FULL_TEXT = "full_text"
 
 
+def prompt_positions(prompt_tokens: int, text_tokens: int) -> int:
+    """Positions of the KV cache that a prompt takes at most: with the end of the text, and the one
+    that frame 0 is made from. Frame k takes k more."""
+    return prompt_tokens + text_tokens + 2
+
+
 class Prefill(NamedTuple):
     """First pass over the prompt of an utterance; makes frame 0 and takes `slot`.
 
@@ -36,6 +42,11 @@ class Prefill(NamedTuple):
     prompt_tokens: int
     text_tokens: int
     layout: Layout
+
+    @property
+    def positions(self) -> int:
+        """Positions of the KV cache that the prompt takes at most."""
+        return prompt_positions(self.prompt_tokens, self.text_tokens)
 
 
 class Decode(NamedTuple):
@@ -57,13 +68,44 @@ class CodecRun(NamedTuple):
     frames: int
 
 
+class SwapOut(NamedTuple):
+    """Keep the keys and values in `slot` in host memory; its pages belong to others now."""
+
+    id: str
+    slot: int
+
+
+class Reservation(NamedTuple):
+    """`pages` join the block table of `slot`, from its entry number `first` on."""
+
+    id: str
+    slot: int
+    first: int
+    pages: tuple[int, ...]
+
+
+class SwapIn(NamedTuple):
+    """Copy keys and values back from host memory, into the pages this plan reserves for `slot`."""
+
+    id: str
+    slot: int
+
+
 @dataclass(frozen=True, slots=True)
 class StepPlan:
-    """One engine step: all prefills, then all decodes, then all codec runs."""
+    """One engine step: first the memory (swap out, reserve, swap in), then all prefills, then all
+    decodes, then all codec runs.
+
+    Every row that prefills or decodes has pages for the frame it makes, unless the engine's memory
+    has no limit: then nothing is ever reserved or swapped.
+    """
 
     prefills: tuple[Prefill, ...] = ()
     decodes: tuple[Decode, ...] = ()
     codec: tuple[CodecRun, ...] = ()
+    swap_outs: tuple[SwapOut, ...] = ()
+    reservations: tuple[Reservation, ...] = ()
+    swap_ins: tuple[SwapIn, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -76,6 +118,8 @@ class StepPlan:
         named = {p.id for p in self.prefills}
         named.update(d.id for d in self.decodes)
         named.update(c.id for c in self.codec)
+        named.update(out.id for out in self.swap_outs)
+        named.update(reservation.id for reservation in self.reservations)
         return frozenset(named)
 
     @property
@@ -84,7 +128,14 @@ class StepPlan:
         owned = {p.id: p.slot for p in self.prefills}
         owned.update((d.id, d.slot) for d in self.decodes)
         owned.update((c.id, c.slot) for c in self.codec)
+        owned.update((out.id, out.slot) for out in self.swap_outs)
+        owned.update((r.id, r.slot) for r in self.reservations)
         return owned
+
+    @property
+    def swaps(self) -> int:
+        """Rows whose keys and values are copied to host memory or back."""
+        return len(self.swap_outs) + len(self.swap_ins)
 
     @property
     def codec_frames(self) -> int:
@@ -105,10 +156,3 @@ class StepResult:
     frames: frozenset[str] = frozenset()
     samples: Mapping[str, int] = field(default_factory=dict)
     ended: frozenset[str] = frozenset()
-
-    def left_out(self, plan: StepPlan) -> frozenset[str]:
-        """Who was to make a frame, made none and did not end: the engine had no room for it."""
-        if len(self.frames) == plan.rows:
-            return frozenset()
-        planned = [work.id for work in plan.prefills] + [work.id for work in plan.decodes]
-        return frozenset(planned) - self.frames - self.ended

@@ -1,73 +1,95 @@
 """From the state of all utterances to one `StepPlan`: pure, nothing is changed here.
 
-awake rows → in order → as many as the step may hold → starts that nobody on air pays for
+awake rows → those with memory → in order → as many as the step may hold → starts that nobody on air
+pays for
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+from tts_scheduler.batch_builder import BatchBuilder
 from tts_scheduler.config import SchedulerConfig
 from tts_scheduler.cost import CostModel
-from tts_scheduler.draft import Draft
+from tts_scheduler.kv_cache import KVCacheManager
+from tts_scheduler.page_planner import PagePlanner
 from tts_scheduler.plan import StepPlan
 from tts_scheduler.policy import Policy, resume_at, start_at, start_key
 from tts_scheduler.utterance import Utterance
 
 
+@dataclass(slots=True)
+class _Ready:
+    """`rows` can make a frame; `starved` cannot, for want of text or memory, and have frames to
+    flush; `resting` are parked."""
+
+    rows: list[Utterance]
+    starved: list[Utterance]
+    resting: list[Utterance]
+
+
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """Plans steps for one engine. `cost` is read, never taught."""
+    """Plans steps for one engine. `cost` is read, never taught; so is `kv`, the engine's memory for
+    keys and values, None where that has no limit."""
 
     config: SchedulerConfig
     cost: CostModel
     policy: Policy
+    kv: KVCacheManager | None = None
 
     def plan(
         self,
-        speaking: Iterable[Utterance],
+        speaking: Collection[Utterance],
         waiting: Iterable[Utterance],
         free_slots: Sequence[int],
         now: float,
     ) -> StepPlan | None:
         """The next step, or None if there is nothing to do at `now`."""
-        rows, starved, resting = _sort_out(speaking, now, self.config)
+        ready = _sort_out(speaking, now, self.config)
         starts = [row for row in waiting if start_at(row, self.config) <= now]
-        if not (rows or starved or starts):
+        if not (ready.rows or ready.starved or starts):
             return None
+        if self.kv is None:
+            return self._steps(ready, starts, free_slots, now, None)
+        pages = PagePlanner(self.kv, self.config, speaking, now)
+        pages.idle = not (ready.rows or ready.resting)
+        ready.rows, lacking = pages.fit(ready.rows)
+        ready.starved += [row for row in lacking if row.codec_pending]
+        plan = self._steps(ready, [] if pages.blocked else starts, free_slots, now, pages)
+        return None if plan is None else pages.added_to(plan)
+
+    def _steps(
+        self,
+        ready: _Ready,
+        starts: list[Utterance],
+        free_slots: Sequence[int],
+        now: float,
+        pages: PagePlanner | None,
+    ) -> StepPlan | None:
         if not (starts and free_slots):
-            return self._draft(rows, starved, resting, now, False).finished_plan()
-        draft = self._draft(rows, starved, resting, now, True)
+            return self._batch(ready, now, False).finished_plan()
+        batch = self._batch(ready, now, True)
         starts.sort(key=start_key)
-        live = len(rows) + len(resting)
-        draft.add_starts(starts, free_slots, live if self.policy.protects else None)
-        plan = draft.finished_plan()
-        if plan is None and rows:  # all yielded to a start that does not fit: they need not
-            plan = self._draft(rows, starved, resting, now, False).finished_plan()
+        live = len(ready.rows) + len(ready.resting)
+        batch.add_starts(starts, free_slots, live if self.policy.protects else None, pages)
+        plan = batch.finished_plan()
+        if plan is None and ready.rows:  # all yielded to a start that does not fit: they need not
+            plan = self._batch(ready, now, False).finished_plan()
         return plan
 
-    def _draft(
-        self,
-        rows: Sequence[Utterance],
-        starved: Sequence[Utterance],
-        resting: Sequence[Utterance],
-        now: float,
-        starting: bool,
-    ) -> Draft:
+    def _batch(self, ready: _Ready, now: float, starting: bool) -> BatchBuilder:
         """The step without its starts; `starting`: somebody wants to start in it."""
+        rows = ready.rows
         costs = self.cost.costs_at(min(len(rows), self.config.rows_per_step))
-        draft = Draft(self.config, costs, self.cost.caution, now, len(rows))
-        draft.rank(rows, self.policy)
-        draft.choose(starved, resting, self.policy.protects, starting)
-        return draft
+        batch = BatchBuilder(self.config, costs, self.cost.caution, now, len(rows))
+        batch.rank(rows, self.policy)
+        batch.choose(ready.starved, ready.resting, self.policy.protects, starting)
+        return batch
 
 
-def _sort_out(
-    speaking: Iterable[Utterance], now: float, config: SchedulerConfig
-) -> tuple[list[Utterance], list[Utterance], list[Utterance]]:
-    """Rows that can make a frame; rows that cannot, for want of text or of room in the engine,
-    with frames to flush; parked rows."""
+def _sort_out(speaking: Iterable[Utterance], now: float, config: SchedulerConfig) -> _Ready:
     rows: list[Utterance] = []
     starved: list[Utterance] = []
     resting: list[Utterance] = []
@@ -78,9 +100,6 @@ def _sort_out(
                 starved.append(row)
         elif row.parked and now < resume_at(row, config):
             resting.append(row)
-        elif now < row.retry_at:  # the engine had no room for it just now
-            if row.codec_pending:
-                starved.append(row)
         else:
             rows.append(row)
-    return rows, starved, resting
+    return _Ready(rows, starved, resting)

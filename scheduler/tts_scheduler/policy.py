@@ -18,6 +18,16 @@ Key = Callable[[Utterance, float], float]
 """Sort key of a row, from the row and its due time; the smallest goes first."""
 
 
+MEMORY_AHEAD = 2.0
+"""Seconds of speech, of everyone on air, for which a start has to leave free memory."""
+
+PREEMPT_AHEAD = 0.5
+"""Seconds before its playback deadline: time for the copies, and for the frames of a packet.
+
+Also by how much later a row must need its pages than the one it gives them up for: two rows that
+are equally urgent do not swap each other out at every step."""
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """An order of rows. `protects`: work enters a step only if no listener pays for it."""
@@ -64,6 +74,23 @@ def next_packet(row: Utterance, config: SchedulerConfig) -> tuple[float, int]:
     return deadline, further
 
 
+def needs_memory_by(row: Utterance, config: SchedulerConfig) -> float:
+    """When a row without pages for its next frame costs its listener a gap.
+
+    The playback deadline of its next packet. A turn that nobody hears yet waits rather than take
+    the memory of one that somebody does: it counts as due two seconds after its text came.
+    """
+    deadline, _ = next_packet(row, config)
+    if deadline > -inf:
+        return deadline
+    return (row.opened_at if row.first_text_at is None else row.first_text_at) + MEMORY_AHEAD
+
+
+def may_preempt_at(row: Utterance, config: SchedulerConfig) -> float:
+    """From when a row without pages for its next frame may take those of others."""
+    return needs_memory_by(row, config) - PREEMPT_AHEAD
+
+
 def due(row: Utterance, step_seconds: float, config: SchedulerConfig) -> float:
     """When the row's next step must end at the latest, so that its packet is in time.
 
@@ -97,9 +124,7 @@ def start_at(row: Utterance, config: SchedulerConfig) -> float:
     if not (row.finished or row.flushed or row.text_tokens >= row.min_start_tokens):
         at += config.max_start_wait
     free_at = row.listener_free_at
-    return (
-        max(at, row.retry_at) if free_at is None else max(at, row.retry_at, free_at - row.lead_cap)
-    )
+    return at if free_at is None else max(at, free_at - row.lead_cap)
 
 
 def start_key(row: Utterance) -> tuple[float, int]:
@@ -114,7 +139,7 @@ def rest_seconds(config: SchedulerConfig) -> float:
 
     One codec run and one packet: less would put a row in and out of the batch at every frame.
     """
-    frames = config.codec_ramp[-1] * config.frame_samples
+    frames = config.codec_chunks[-1] * config.frame_samples
     return (frames + config.packet_samples) / config.sample_rate
 
 
@@ -132,3 +157,10 @@ def resume_at(row: Utterance, config: SchedulerConfig) -> float:
     deadline = row.playback.deadline()
     assert deadline is not None, f"{row.id} was parked before its first packet"
     return deadline - max(config.reserve, row.lead_cap - rest_seconds(config))
+
+
+def back_at(row: Utterance, config: SchedulerConfig) -> tuple[float, ...]:
+    """When a speaking row that has text may be planned again: parked, as its lead shrinks; without
+    pages for its next frame, as its deadline comes near enough to take those of others."""
+    times = () if not row.parked else (resume_at(row, config),)
+    return times if row.frames < row.frame_limit else (*times, may_preempt_at(row, config))

@@ -9,19 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import inf
 
-from tts_scheduler.admission import Admission, Admitted, Queued, Turnover, admit
+from tts_scheduler.admission import Admission, AdmissionControl, Admitted, Queued
 from tts_scheduler.config import SchedulerConfig
 from tts_scheduler.cost import CostModel, Load
-from tts_scheduler.plan import Layout, Prefill, StepPlan, StepResult
+from tts_scheduler.kv_cache import KVCacheManager, KVCacheSize
+from tts_scheduler.plan import Layout, Prefill, StepPlan, StepResult, prompt_positions
 from tts_scheduler.planner import Planner
 from tts_scheduler.playback import Playback
-from tts_scheduler.policy import DEADLINE_ORDER, Policy, is_ahead, resume_at, start_at
-from tts_scheduler.register import Register
+from tts_scheduler.policy import DEADLINE_ORDER, Policy, back_at, is_ahead, start_at
+from tts_scheduler.request_table import RequestTable
 from tts_scheduler.utterance import Phase, Stats, Utterance
 
 
 class Scheduler:
-    """Shares one engine among many listeners.
+    """Shares one engine among many listeners. `kv_cache`: the engine's memory for keys and values,
+    which is shared out by the page; None: it has no limit.
 
     The caller's loop: hand over what came in, `expire`, `plan`; with a plan, do the step and
     `commit` it; without one, sleep until `next_wake` or until something comes in. An id names one
@@ -34,12 +36,14 @@ class Scheduler:
         config: SchedulerConfig,
         cost: CostModel | None = None,
         policy: Policy = DEADLINE_ORDER,
+        kv_cache: KVCacheSize | None = None,
     ) -> None:
         self.config = config
         self.cost = CostModel() if cost is None else cost
-        self._planner = Planner(config, self.cost, policy)
-        self._register = Register(config.slots)
-        self._turnover = Turnover(config.queue_timeout)
+        kv = None if kv_cache is None else KVCacheManager(config.slots, kv_cache)
+        self._planner = Planner(config, self.cost, policy, kv)
+        self._requests = RequestTable(config.slots, kv)
+        self._admission = AdmissionControl(config, self._requests)
         self._opened = 0
         self._steps = 0
 
@@ -63,13 +67,12 @@ class Scheduler:
         listener still hears the previous turn. `lead_cap` and `min_start_tokens` replace the
         config's for this utterance; a cap below the reserve counts as the reserve. `text_needed`:
         text tokens that the prompt takes with frame 0, if there are so many; 0 and less: so many
-        further frames need no text of the caller's. Raises ValueError for an id in use.
+        further frames need no text of the caller's. Raises ValueError for an id in use, DoesNotFit
+        for a prompt that the engine's memory could not hold if there were nobody else.
         """
-        if id in self._register.utterances:
+        if id in self._requests.utterances:
             raise ValueError(f"utterance {id!r} is open already: an id names one utterance")
-        admission = self._admission()
-        if not isinstance(admission, Admitted | Queued):
-            return admission
+        self._requests.check_memory(prompt_positions(prompt_tokens, 1))
         config = self.config
         self._opened += 1
         row = Utterance(
@@ -86,28 +89,34 @@ class Scheduler:
             playback=Playback(config.sample_rate, config.packet_samples, listener_free_at),
             text_needed=text_needed,
         )
+        admission = self._admission.decide(row, self.capacity)
         if isinstance(admission, Queued):
-            self._register.enqueue(row)
-        else:
-            self._register.admit(row, now)
+            self._requests.enqueue(row)
+        elif isinstance(admission, Admitted):
+            self._requests.admit(row, now)
         return admission
 
     def append(self, id: str, text_tokens: int, now: float) -> None:
-        """More text came. Raises ValueError after `finish` and for a negative count."""
-        row = self._register.utterances.get(id)
+        """More text came. Raises ValueError after `finish` and for a negative count, DoesNotFit for
+        text that is to be in the prompt and is too much for the engine's memory."""
+        row = self._requests.utterances.get(id)
         if row is None or text_tokens == 0:
             return
         if row.finished or text_tokens < 0:
             what = "after its text was finished" if row.finished else "less than nothing"
             raise ValueError(f"{text_tokens} text tokens for utterance {id!r}: {what}")
+        if row.layout is Layout.FULL_TEXT:
+            self._requests.check_memory(row.full_positions + text_tokens)
         row.receive(text_tokens, now)
 
     def finish(self, id: str, now: float) -> bool:
         """No more text will come. False: there is nothing to speak, the utterance is over."""
-        row = self._register.utterances.get(id)
+        row = self._requests.utterances.get(id)
         if row is None:
             return False
         row.finished = True
+        if row.layout is Layout.AUTO and not self._requests.fits(row.full_positions):
+            row.layout = Layout.STREAMING  # a token per frame, and not all of them in the prompt
         row.receive(0, now)
         if row.received == 0:
             self._end(row, now)
@@ -117,13 +126,13 @@ class Scheduler:
 
     def flush(self, id: str, now: float) -> None:
         """Start speaking with the text there is, whatever the start policy says."""
-        row = self._register.utterances.get(id)
+        row = self._requests.utterances.get(id)
         if row is not None:
             row.flushed = True
 
     def cancel(self, id: str, now: float) -> bool:
         """End it now; its slot is free at the next plan. False if it was over already."""
-        row = self._register.utterances.get(id)
+        row = self._requests.utterances.get(id)
         if row is None:
             return False
         self._end(row, now)
@@ -132,7 +141,7 @@ class Scheduler:
 
     def played(self, id: str, seconds: float, now: float) -> None:
         """The listener has played `seconds` of this utterance."""
-        row = self._register.utterances.get(id)
+        row = self._requests.utterances.get(id)
         if row is not None:
             row.playback.played(seconds, now)
             row.parked = row.phase is Phase.SPEAKING and is_ahead(row, now, self.config)
@@ -140,41 +149,34 @@ class Scheduler:
     def expire(self, now: float) -> tuple[str, ...]:
         """End those that have queued for too long; the caller tells them."""
         expired = []
-        while self._register.queue and self._queue_ends_at() <= now:
-            expired.append(self._register.queue[0].id)
-            self._end(self._register.queue[0], now)
+        while self._requests.queue and self._queue_ends_at() <= now:
+            expired.append(self._requests.queue[0].id)
+            self._end(self._requests.queue[0], now)
         return tuple(expired)
 
     # The step -------------------------------------------------------------------------------
 
     def plan(self, now: float) -> StepPlan | None:
         """What the next step should do; None if there is nothing to do now. Changes nothing."""
-        register = self._register
-        speaking, waiting = register.speaking.values(), register.waiting.values()
-        return self._planner.plan(speaking, waiting, register.free_slots, now)
+        requests = self._requests
+        speaking, waiting = requests.speaking.values(), requests.waiting.values()
+        return self._planner.plan(speaking, waiting, requests.free_slots, now)
 
     def commit(self, plan: StepPlan, result: StepResult, now: float) -> None:
-        """The step `plan` was done. What was cancelled in the meantime is passed over.
-
-        Rows that the engine left out lose nothing and are planned again, after a pause that grows.
-        """
-        register = self._register
-        register.forget()
+        """The step `plan` was done. What was cancelled in the meantime is passed over."""
+        requests = self._requests
+        requests.forget()
         self._steps += 1
-        left_out = result.left_out(plan)
-        if not left_out:  # with less in it than was planned, a step teaches nothing
+        if not plan.swaps:  # nobody knows what the copies took of its time
             self.cost.observe(Load.of(plan), result.seconds)
-        for id in left_out:
-            alone = register.utterances.get(id)
-            if alone is not None:
-                alone.note_left_out(now)
         for prefill in plan.prefills:
-            self._start(prefill, result, now)
+            self._start(prefill, result)
+        requests.move_pages(plan)
         self._count(plan, result)
         for id, count in result.samples.items():
             self._deliver(id, count, id in result.ended, result.seconds, now)
         for id in sorted(result.ended):  # in an order that does not depend on hashing
-            ended = register.utterances.get(id)
+            ended = requests.utterances.get(id)
             if ended is not None:
                 self._end(ended, now)
         self._settle([work.id for work in plan.decodes], now)
@@ -185,12 +187,12 @@ class Scheduler:
         """When to plan (or expire) again if nothing comes in until then; None for never."""
         if self.plan(now) is not None:
             return now
-        times = [start_at(row, self.config) for row in self._register.waiting.values()]
-        able = [row for row in self._register.speaking.values() if row.can_go_on]
-        times += [resume_at(row, self.config) for row in able if row.parked]
-        times += [row.retry_at for row in able]
+        times = [start_at(row, self.config) for row in self._requests.waiting.values()]
+        for row in self._requests.speaking.values():
+            if row.can_go_on:
+                times += back_at(row, self.config)
         wake = min((at for at in times if at > now), default=inf)
-        if self._register.queue:
+        if self._requests.queue:
             wake = min(wake, max(now, self._queue_ends_at()))
         return None if wake == inf else wake
 
@@ -201,26 +203,32 @@ class Scheduler:
 
         One that is over is known until the next commit. Raises KeyError for others.
         """
-        return self._register.stats(id, now)
+        return self._requests.stats(id, now)
 
     def held_seconds(self, id: str, now: float) -> float:
         """`stats(id, now).held_seconds` without the rest, for every packet asks."""
-        return self._register.held_seconds(id, now)
+        return self._requests.held_seconds(id, now)
 
     @property
     def active(self) -> int:
         """Admitted utterances that are not over."""
-        return self._register.active
+        return self._requests.active
 
     @property
     def held(self) -> int:
         """Speaking utterances that wait for text."""
-        return sum(not row.can_go_on for row in self._register.speaking.values())
+        return sum(not row.can_go_on for row in self._requests.speaking.values())
 
     @property
     def queued(self) -> int:
         """Utterances that wait for capacity."""
-        return len(self._register.queue)
+        return len(self._requests.queue)
+
+    @property
+    def pages_used(self) -> int:
+        """Pages of the KV cache that rows have; 0 where it has no limit."""
+        kv = self._requests.kv
+        return 0 if kv is None else kv.size.pages - len(kv.free)
 
     @property
     def capacity(self) -> int:
@@ -231,38 +239,32 @@ class Scheduler:
 
     # Moves ----------------------------------------------------------------------------------
 
-    def _admission(self) -> Admission:
-        return admit(self.active, self.queued, self.capacity, self._turnover, self.config)
-
     def _queue_ends_at(self) -> float:
-        return self._register.queue[0].opened_at + self.config.queue_timeout
+        return self._requests.queue[0].opened_at + self.config.queue_timeout
 
     def _promote(self, now: float) -> None:
         """Admit from the queue, oldest first, while there is capacity."""
-        register = self._register
-        while register.queue and register.active < self.capacity:
-            register.admit(register.queue[0], now)
+        while (row := self._admission.next(self.capacity)) is not None:
+            self._requests.admit(row, now)
 
-    def _start(self, prefill: Prefill, result: StepResult, now: float) -> None:
-        row = self._register.waiting.get(prefill.id)
+    def _start(self, prefill: Prefill, result: StepResult) -> None:
+        row = self._requests.waiting.get(prefill.id)
         if row is None or prefill.id not in result.frames:
             return
-        row.left_out = 0
-        self._register.begin(row, prefill.slot)
+        self._requests.begin(row, prefill)
         row.layout = prefill.layout
         row.frames = row.codec_pending = 1
         row.served = self._steps
 
     def _count(self, plan: StepPlan, result: StepResult) -> None:
         """The frames that were made, and those that the codec has read."""
-        speaking, samples = self._register.speaking, result.samples
+        speaking, samples = self._requests.speaking, result.samples
         for decode in plan.decodes:
             row = speaking.get(decode.id)
             if row is not None and decode.id in result.frames:
                 row.frames += 1
                 row.codec_pending += 1
                 row.served = self._steps
-                row.left_out = 0
         for run in plan.codec:
             row = speaking.get(run.id)
             if row is not None and run.id in samples:
@@ -272,7 +274,7 @@ class Scheduler:
 
     def _deliver(self, id: str, samples: int, last: bool, seconds: float, now: float) -> None:
         """Samples left the codec: let the mirror hear them."""
-        row = self._register.speaking.get(id)
+        row = self._requests.speaking.get(id)
         if row is None:
             return
         deadline = row.playback.deadline()
@@ -285,7 +287,7 @@ class Scheduler:
 
     def _settle(self, ids: Iterable[str], now: float) -> None:
         """After a step: hold rows whose text is used up, park those that are far ahead."""
-        speaking, config = self._register.speaking, self.config
+        speaking, config = self._requests.speaking, self.config
         for id in ids:
             row = speaking.get(id)
             if row is not None:
@@ -293,6 +295,5 @@ class Scheduler:
                 row.parked = is_ahead(row, now, config)
 
     def _end(self, row: Utterance, now: float) -> None:
-        if row.phase is not Phase.QUEUED:
-            self._turnover.note(now - row.admitted_at)
-        self._register.end(row, now)
+        self._admission.note_end(row, now)
+        self._requests.end(row, now)

@@ -84,6 +84,10 @@ class Outcome:
     """What the scheduler thought possible in the end."""
     peak: int = 0
     """Most turns active at once."""
+    swap_outs: int = 0
+    """Times that a row was preempted for want of memory."""
+    peak_pages: int = 0
+    """Most pages of the KV cache in use at once, where it has a limit."""
 
     def summary(self) -> Summary:
         """Figures over all turns."""
@@ -112,7 +116,8 @@ class Simulation:
         self.workload = workload
         self.machine = machine
         self.config = config
-        self.scheduler = Scheduler(config, machine.lesson() if cost is None else cost, policy)
+        cost = machine.lesson() if cost is None else cost
+        self.scheduler = Scheduler(config, cost, policy, machine.kv_cache)
         self.now = 0.0
         self.outcome = Outcome()
         self.turns: dict[str, Turn] = {}
@@ -156,6 +161,8 @@ class Simulation:
         self.outcome.steps += 1
         self.outcome.peak = max(self.outcome.peak, self.scheduler.active)
         self.outcome.busy_seconds += seconds
+        self.outcome.swap_outs += len(plan.swap_outs)
+        self.outcome.peak_pages = max(self.outcome.peak_pages, self.scheduler.pages_used)
         if self._watch is not None:
             self._watch(self, plan)
 

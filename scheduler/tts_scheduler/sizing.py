@@ -24,7 +24,8 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One run: what `sessions` sessions got. `peak`: most turns active at once."""
+    """One run: what `sessions` sessions got. `peak`: most turns active at once; `peak_pages`: most
+    pages of the KV cache in use at once; `swap_outs`: times that a turn was preempted."""
 
     policy: str
     sessions: int
@@ -32,6 +33,8 @@ class Point:
     refusals: float
     capacity: int
     peak: int
+    peak_pages: int
+    swap_outs: int
 
     def fits(self, limits: Limits) -> bool:
         """All limits are met."""
@@ -60,6 +63,8 @@ def run_point(
         refusals=outcome.refusals,
         capacity=outcome.capacity,
         peak=outcome.peak,
+        peak_pages=outcome.peak_pages,
+        swap_outs=outcome.swap_outs,
     )
 
 

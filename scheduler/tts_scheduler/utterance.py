@@ -3,7 +3,8 @@
     QUEUED ──> WAITING ──> SPEAKING ──> ENDED        (and to ENDED from anywhere)
 
 A waiting utterance is admitted and has no slot yet. A speaking one owns a slot; it is *held* while
-its next frame lacks its text token, and *parked* while its listener has plenty to hear.
+its next frame lacks its text token, *parked* while its listener has plenty to hear, and *swapped*
+while its keys and values are in host memory.
 """
 
 from __future__ import annotations
@@ -12,11 +13,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from math import inf
 
-from tts_scheduler.plan import Layout
+from tts_scheduler.plan import Layout, prompt_positions
 from tts_scheduler.playback import Playback
-
-_FIRST_RETRY, _LONGEST_RETRY = 0.002, 0.04
-"""Seconds until a row that the engine left out is planned again."""
 
 
 class Phase(StrEnum):
@@ -88,8 +86,10 @@ class Utterance:
     codec_runs: int = 0
     parked: bool = False
     served: int = 0  # number of the last step that worked on it
-    left_out: int = 0  # times in a row that a step was to make its frame and did not
-    retry_at: float = -inf  # not planned before, after having been left out
+    # memory
+    prompt_positions: int = 0
+    frame_limit: float = inf  # frames that its pages have room for; inf: memory without a limit
+    swapped: bool = False  # its keys and values are in host memory
     # waiting for text
     held_since: float | None = None
     held_seconds: float = 0.0
@@ -105,6 +105,11 @@ class Utterance:
     def can_go_on(self) -> bool:
         """The next frame has its text: token k for frame k, or nothing more will come."""
         return self.finished or self.frames < self.text_tokens
+
+    @property
+    def full_positions(self) -> int:
+        """Positions of a prompt with all the text there is."""
+        return prompt_positions(self.prompt_tokens, self.received)
 
     def receive(self, tokens: int, now: float) -> None:
         """Text came, or (0 tokens) the word that none will come any more.
@@ -129,11 +134,6 @@ class Utterance:
             self.resumed_at = now
         elif self.held_since is None:
             self.held_since = now
-
-    def note_left_out(self, now: float) -> None:
-        """The engine had no room for its frame: try again soon, and less often if that goes on."""
-        self.retry_at = now + min(_LONGEST_RETRY, _FIRST_RETRY * 2.0**self.left_out)
-        self.left_out = min(self.left_out + 1, 10)
 
     def stats(self, now: float | None = None) -> Stats:
         """Snapshot; the time of a hold that is not over counts up to `now`, if given."""

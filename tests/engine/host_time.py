@@ -82,8 +82,8 @@ class Stopwatch:
 class NullEngine(FakeEngine):
     """Frames and sound for whatever was planned, without computing; it moves the clock."""
 
-    def __init__(self, rows: int, kind: str) -> None:
-        super().__init__(FakeEngineConfig(slots=rows, step_seconds=0.0))
+    def __init__(self, rows: int, kind: str, pages: int | None) -> None:
+        super().__init__(FakeEngineConfig(slots=rows, step_seconds=0.0, kv_pages=pages))
         random = np.random.default_rng(1)
         noise = random.uniform(-0.3, 0.3, (rows, 16 * FRAME_SAMPLES)).astype(np.float32)
         self._noise = quantised(noise) if kind == "pcm" else noise
@@ -118,11 +118,11 @@ class NullEngine(FakeEngine):
 class Host:
     """One loop with `rows` utterances on air."""
 
-    def __init__(self, rows: int, kind: str) -> None:
+    def __init__(self, rows: int, kind: str, pages: int | None) -> None:
         self.rows = rows
-        self.engine = NullEngine(rows, kind)
-        config = SchedulerConfig(slots=rows, utilisation=1e6)
-        self.scheduler = Scheduler(config)
+        self.engine = NullEngine(rows, kind, pages)
+        config = SchedulerConfig(slots=rows, utilisation=1e6, kv_utilisation=1e6)
+        self.scheduler = Scheduler(config, kv_cache=self.engine.kv_cache)
         self.recorder = Recorder()
         self.events = self.bytes = 0
         self.loop = EngineLoop(
@@ -163,7 +163,7 @@ class Host:
         """Until all rows speak and have their lead."""
 
         def settled(plan: StepPlan) -> bool:
-            speaking = self.scheduler._register.speaking.values()
+            speaking = self.scheduler._requests.speaking.values()
             leads = [row.playback.lead(self.engine.now) for row in speaking]
             return len(leads) == self.rows and min(leads) > LEAD_SECONDS
 
@@ -172,10 +172,10 @@ class Host:
 
 
 def measure(
-    rows: int, kind: str, steps: int, rounds: int, profile: str | None
+    rows: int, kind: str, steps: int, rounds: int, profile: str | None, pages_per_row: int | None
 ) -> dict[str, object]:
     """Figures of one number of rows."""
-    host = Host(rows, kind)
+    host = Host(rows, kind, None if pages_per_row is None else rows * pages_per_row)
     host.settle()
     calm_garbage_collector()
     if profile is not None:
@@ -235,11 +235,15 @@ def main() -> None:
         help="what the engine returns: an array a row, floats for many rows, PCM for many rows",
     )  # fmt: skip
     parser.add_argument("--profile", metavar="FILE")
+    parser.add_argument(
+        "--pages", type=int, metavar="N", help="pages of a KV cache, for each row (none: no limit)"
+    )
     arguments = parser.parse_args()
     for rows in arguments.rows.split(","):
         figures = measure(
-            int(rows), arguments.sound, arguments.steps, arguments.rounds, arguments.profile
-        )
+            int(rows), arguments.sound, arguments.steps, arguments.rounds, arguments.profile,
+            arguments.pages,
+        )  # fmt: skip
         sys.stdout.write(json.dumps(figures) + "\n")
         sys.stdout.flush()
         gc.unfreeze()

@@ -17,10 +17,24 @@ from realtime_tts.engine.interface import (
     UtteranceSpec,
 )
 from realtime_tts.engine.sound import all_sound
+from realtime_tts.engine.warm_up import ScriptedPages
 from realtime_tts.sampling import PredictorSampling, Sampling
-from tts_scheduler import CodecRun, Decode, Layout, Prefill, StepPlan
+from tts_scheduler import (
+    Admitted,
+    CodecRun,
+    Decode,
+    Layout,
+    Prefill,
+    Scheduler,
+    SchedulerConfig,
+    StepPlan,
+    StepResult,
+)
 
 PARITY = Path(__file__).parents[1] / "data" / "parity"
+
+STEP_SECONDS = 0.075
+"""Of a step of `speak_scheduled`."""
 
 GREEDY = Sampling(temperature=0.0, predictor=PredictorSampling(temperature=0.0))
 USUAL = Sampling()
@@ -78,6 +92,7 @@ def speak(
     before: Callable[[int], None] = lambda step: None,
 ) -> None:
     """Run up to `steps` steps; every utterance keeps what came of it."""
+    pages = ScriptedPages(engine.info.slots, engine.kv_cache)
     for utterance in utterances:
         engine.open(utterance.id, utterance.spec)
         engine.append(utterance.id, utterance.ids)
@@ -87,12 +102,81 @@ def speak(
         for utterance in utterances:
             if utterance.leaves == step and utterance.end is None:
                 engine.close(utterance.id)
+                pages.release(utterance.slot)
                 utterance.end = "left"
         live = [u for u in utterances if u.end is None and u.begins <= step and not u.waits(step)]
         if live:
-            note(engine, engine.step(plan(engine, live)), live)
+            note(engine, engine.step(pages.added_to(plan(engine, live))), live)
+            for utterance in live:
+                if utterance.end is not None:
+                    pages.release(utterance.slot)
     for utterance in utterances:
         engine.close(utterance.id)
+
+
+def speak_scheduled(
+    engine: Engine, utterances: Sequence[Utterance], most_steps: int = 3000
+) -> list[StepPlan]:
+    """Let the real scheduler decide, with the engine's memory and steps that take nearly a frame's
+    time, so that nobody is far ahead of a listener; returns plans.
+
+    `begins` and `leaves` count steps. `waits` tells for a step whether an utterance's text is still
+    to come: it has its first three tokens then, and gets the others as soon as it does not wait.
+    """
+    config = SchedulerConfig(
+        slots=engine.info.slots, kv_utilisation=1e6, utilisation=1e6, max_start_wait=0.0
+    )
+    scheduler = Scheduler(config, kv_cache=engine.kv_cache)
+    told: dict[str, int] = {}
+    plans: list[StepPlan] = []
+    for step in range(most_steps):
+        now = step * STEP_SECONDS
+        for utterance in utterances:
+            _tell(engine, scheduler, utterance, told, step)
+        wanted = scheduler.plan(now)
+        if wanted is not None:
+            plans.append(wanted)
+            live = [u for u in utterances if u.id in wanted.ids]
+            output = engine.step(wanted)
+            sound = {id: len(samples) for id, samples in heard(output).items()}
+            over = frozenset({*output.ended, *output.failed})
+            result = StepResult(STEP_SECONDS, frozenset(output.frames), sound, over)
+            scheduler.commit(wanted, result, now + STEP_SECONDS)
+            note(engine, output, live)
+        if all(u.end is not None for u in utterances):
+            return plans
+    raise AssertionError(f"not over: {[u.id for u in utterances if u.end is None]}")
+
+
+def _tell(
+    engine: Engine, scheduler: Scheduler, utterance: Utterance, told: dict[str, int], step: int
+) -> None:
+    """What comes in for one utterance before a step; `told`: tokens that it was given."""
+    id, now = utterance.id, step * STEP_SECONDS
+    if utterance.end is not None or step < utterance.begins:
+        return
+    if step == utterance.leaves:
+        scheduler.cancel(id, now)
+        engine.close(id)
+        utterance.end = "left"
+        return
+    if id not in told:
+        engine.open(id, utterance.spec)
+        answer = scheduler.open(
+            id, prompt_tokens=engine.prompt_tokens(utterance.spec), now=now,
+            layout=utterance.layout, text_needed=engine.text_needed(utterance.spec),
+        )  # fmt: skip
+        assert isinstance(answer, Admitted), answer
+        told[id] = 0
+    known, count = told[id], len(utterance.ids)
+    upto = min(3, count) if utterance.waits(step) else count
+    if upto > known:
+        engine.append(id, utterance.ids[known:upto])
+        scheduler.append(id, upto - known, now)
+        told[id] = upto
+        if upto == count:
+            engine.finish(id)
+            scheduler.finish(id, now)
 
 
 def plan(engine: Engine, live: Sequence[Utterance]) -> StepPlan:
@@ -138,12 +222,6 @@ def heard(output: StepOutput) -> dict[str, Samples]:
     return sound
 
 
-def absent(plan: StepPlan, output: StepOutput) -> set[str]:
-    """Who was to make a frame, made none and did not end."""
-    planned = {p.id for p in plan.prefills} | {d.id for d in plan.decodes}
-    return planned - output.frames.keys() - output.ended.keys() - output.failed.keys()
-
-
 def same_speech(one: Sequence[Utterance], other: Sequence[Utterance]) -> None:
     """Assert equal codes and ends, and the same sound but for rounding."""
     for a, b in zip(one, other, strict=True):
@@ -152,15 +230,15 @@ def same_speech(one: Sequence[Utterance], other: Sequence[Utterance]) -> None:
         np.testing.assert_allclose(a.sound, b.sound, atol=2e-4, rtol=0, err_msg=a.id)
 
 
-def lookups(heads: Any) -> list[bool]:
-    """Whether each head that is asked for from now on was kept, in a list that grows."""
+def lookups(prefixes: Any) -> list[bool]:
+    """Whether each prefix that is asked for from now on was kept, in a list that grows."""
     found: list[bool] = []
-    get = heads.get
+    get = prefixes.get
 
     def told(key: Hashable) -> Any:
         kv = get(key)
         found.append(kv is not None)
         return kv
 
-    heads.get = told
+    prefixes.get = told
     return found

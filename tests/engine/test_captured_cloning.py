@@ -13,14 +13,13 @@ from tests.engine.cloning import DOING, FRAMES, SLOTS, engine, tokenizer, voice_
 from tests.engine.speaking import (
     SAMPLINGS,
     Utterance,
-    absent,
     lookups,
-    note,
     plan,
     same_speech,
     speak,
+    speak_scheduled,
 )
-from tts_scheduler import Layout, StepPlan
+from tts_scheduler import Layout
 
 
 @pytest.fixture(scope="module")
@@ -105,9 +104,9 @@ def test_text_that_arrives_step_by_step_changes_nothing(voices: dict[str, Voice]
         assert pieces.codes == whole.codes, name
 
 
-def test_the_head_of_a_voice_is_computed_once(voices: dict[str, Voice]) -> None:
+def test_the_prefix_of_a_voice_is_computed_once(voices: dict[str, Voice]) -> None:
     each = captured(voices)
-    found = lookups(each.heads)
+    found = lookups(each.prefixes)
     for number, name in enumerate(("alone", "shown", "alone", "shown", "alone")):
         speak(each, [Utterance(f"u{number}", number, [5, 6], UtteranceSpec(voice=name))], steps=2)
     assert found == [False, False, True, True, True]
@@ -127,10 +126,10 @@ def test_a_text_that_does_not_fit_behind_its_recording_is_refused(
     assert len(rows[1].codes) == FRAMES
 
 
-def test_a_clone_that_was_set_aside_goes_on_where_it_was(voices: dict[str, Voice]) -> None:
-    """Memory for less than two such turns: one has to give way, and says the same later."""
+def test_a_clone_that_was_swapped_out_goes_on_where_it_was(voices: dict[str, Voice]) -> None:
+    """Memory for not quite two such turns: one has to give way, and says the same later."""
     told = []
-    for positions in (256 * SLOTS, 128):
+    for positions in (256 * SLOTS, 160):
         found = engine(voices)
         each = CapturedEngine(
             found.model, tokenizer(), name="base", slots=2, kv_positions=positions,
@@ -140,24 +139,6 @@ def test_a_clone_that_was_set_aside_goes_on_where_it_was(voices: dict[str, Voice
             Utterance(f"u{n}", n, [5] * 20, UtteranceSpec(voice="shown", seed=n)) for n in range(2)
         ]
         told.append(rows)
-        late = _speak_with_patience(each, rows)
-        assert bool(late) == (positions == 128)
+        plans = speak_scheduled(each, rows)
+        assert any(plan.swap_outs for plan in plans) == (positions == 160)
     same_speech(*told)
-
-
-def _speak_with_patience(each: CapturedEngine, rows: list[Utterance]) -> int:
-    """How often somebody was left out of a step."""
-    late = 0
-    for row in rows:
-        each.open(row.id, row.spec)
-        each.append(row.id, row.ids)
-        each.finish(row.id)
-    for _ in range(300):
-        live = [row for row in rows if row.end is None]
-        if not live:
-            break
-        wanted: StepPlan = plan(each, live)
-        output = each.step(wanted)
-        late += len(absent(wanted, output))
-        note(each, output, live)
-    return late

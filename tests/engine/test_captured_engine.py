@@ -28,14 +28,11 @@ from tests.engine.speaking import (
     SAMPLINGS,
     USUAL,
     Utterance,
-    absent,
-    heard,
     lookups,
-    plan,
     same_speech,
     speak,
 )
-from tts_scheduler import Layout, StepPlan
+from tts_scheduler import Layout
 
 TINY = PARITY / "tiny-custom_voice"
 SLOTS = 6
@@ -172,7 +169,7 @@ def test_a_row_with_nan_fails_alone_and_its_slot_forgets_it(poison: float) -> No
     same_speech(healthy, again)
 
 
-def test_a_cached_head_speaks_like_a_computed_one() -> None:
+def test_a_cached_prefix_speaks_like_a_computed_one() -> None:
     engine = captured()
     spec = UtteranceSpec(voice=engine.info.voices[1], language="english", seed=3)
     rows = [
@@ -180,7 +177,7 @@ def test_a_cached_head_speaks_like_a_computed_one() -> None:
         for layout in (Layout.STREAMING, Layout.FULL_TEXT)
         for turn in range(2)
     ]
-    found = lookups(engine.heads)
+    found = lookups(engine.prefixes)
     for row in rows:
         speak(engine, [row], steps=10)
     assert found == [False, True, True, True]
@@ -200,7 +197,6 @@ def test_who_is_interrupted_leaves_nothing_behind() -> None:
     assert all(u.end == "left" for u in first)
     for one, other in zip(wanted, second, strict=True):
         assert one.codes[:20] == other.codes[:20]
-    assert engine.room.store.free_positions == captured().room.store.free_positions
 
 
 def test_a_text_longer_than_the_captured_prompts_is_spoken() -> None:
@@ -286,9 +282,8 @@ def test_the_wide_program_runs_only_for_those_who_need_it(
 
 def test_warming_up_leaves_the_engine_as_it_was() -> None:
     engine, fresh = captured(slots=2), captured(slots=2)
-    found = lookups(engine.heads)
+    found = lookups(engine.prefixes)
     engine.warm_up(lambda what, done, total: None)
-    assert engine.room.store.free_positions == fresh.room.store.free_positions
     told = []
     for each in (engine, fresh):
         told.append(crowd(each.info.voices, size=2))
@@ -314,63 +309,3 @@ def test_warming_up_measures_every_size_of_batch_with_the_codec() -> None:
 def test_memory_for_less_than_one_turn_is_refused() -> None:
     with pytest.raises(ConfigError, match="one turn of 40 frames takes 104"):
         captured(kv_positions=100)
-
-
-def test_without_memory_nobody_is_lost_and_all_say_the_same() -> None:
-    """Room for two and a half turns, and six of them: rows wait, are set aside, and come back."""
-    plenty, little = captured(), captured(kv_positions=104)
-    told, left_out, aside = [], set[str](), set[str]()
-    for engine in (plenty, little):
-        rows = crowd(engine.info.voices)
-        for row in rows:
-            row.begins, row.waits = 0, lambda step: False
-        told.append(rows)
-        step = engine.step
-
-        def watched(plan, engine=engine, step=step):  # type: ignore[no-untyped-def]
-            output = step(plan)
-            if engine is little:
-                aside.update(engine.room.aside)
-                left_out.update(absent(plan, output))
-            else:
-                assert not absent(plan, output)
-            return output
-
-        engine.step = watched  # type: ignore[method-assign]
-        speak(engine, rows, steps=400)
-    assert all(u.end in ("complete", "max_length") for u in told[1])
-    assert left_out and aside
-    same_speech(*told)
-    assert little.room.store.free_positions == little.room.store.positions // 16 * 16
-
-
-def test_steps_that_need_no_memory_set_nobody_aside() -> None:
-    """One that only runs the codec, and one whose only start is refused."""
-    engine = captured()
-    row, none = Utterance("held", 0, [1, 2]), Utterance("none", 1, [])
-    for utterance in (row, none):
-        engine.open(utterance.id, utterance.spec)
-        engine.append(utterance.id, utterance.ids)
-    made = plan(engine, [row])
-    engine.step(StepPlan(made.prefills))
-    output = engine.step(StepPlan(codec=made.codec))
-    assert len(heard(output)["held"]) == 1920
-    assert "none" in engine.step(StepPlan(plan(engine, [none]).prefills)).failed
-    assert not engine.room.aside
-
-
-def test_held_rows_make_way_for_those_who_speak() -> None:
-    """Two rows that wait for text hold all the memory that the third needs."""
-    engine = captured(kv_positions=104, max_frames=40)
-    rows = [
-        Utterance("a", 0, [1, 2], waits=lambda step: 20 < step < 90),
-        Utterance("b", 1, [3, 4], waits=lambda step: 20 < step < 90),
-        Utterance("c", 2, [5, 6], begins=25),
-    ]
-    seen: set[str] = set()
-    speak(engine, rows, steps=300, before=lambda step: seen.update(engine.room.aside))
-    assert seen & {"a", "b"}
-    alone = [Utterance(u.id, u.slot, u.ids) for u in rows]
-    for row in alone:
-        speak(captured(), [row], steps=60)
-    same_speech(alone, rows)

@@ -15,8 +15,7 @@ from realtime_tts.engine.interface import UtteranceSpec
 from realtime_tts.engine.torch_engine import TorchEngine
 from realtime_tts.model import load_model
 from realtime_tts.model.config import TransformerConfig
-from realtime_tts.model.paged_cache import PagedKVCache
-from realtime_tts.model.pages import PAGE_SIZE
+from realtime_tts.model.paged_cache import PAGE_SIZE, PagedKVCache
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tests.engine.speaking import GREEDY, HOT, PARITY, USUAL, Utterance, same_speech, speak
 from tts_scheduler import Layout
@@ -42,7 +41,7 @@ def test_pages_and_fused_operations_say_what_the_plain_modules_say(
     other = CapturedEngine(
         model, tokenizer, name="pages", slots=SLOTS, kv_positions=1600, max_frames=30
     )
-    assert isinstance(other.room.store, PagedKVCache)
+    assert isinstance(other.store, PagedKVCache)
     other.steps.frame_step.sampling.fused = True
     told = []
     for engine in (one, other):

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from realtime_tts.engine.captured_engine import CapturedEngine
 from realtime_tts.engine.interface import UtteranceSpec
+from realtime_tts.engine.warm_up import ScriptedPages
 from realtime_tts.model import Voice, load_model
 from realtime_tts.model.frame_step import RING
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
@@ -103,6 +104,7 @@ def test_every_stored_case_is_spoken(variant: str, to_the_end: bool, device: str
         engine.open(row.id, row.spec)
         engine.append(row.id, row.ids)
         engine.finish(row.id)
+    pages = ScriptedPages(len(rows), engine.kv_cache)
     codes: dict[str, list[list[int]]] = {row.id: [] for row in rows}
     wanted = {row.id: stored[f"{row.id}/codes"].tolist() for row in rows}
     for step in range(110):
@@ -115,7 +117,7 @@ def test_every_stored_case_is_spoken(variant: str, to_the_end: bool, device: str
         ]
         if not live:
             break
-        output = engine.step(plan(engine, live))
+        output = engine.step(pages.added_to(plan(engine, live)))
         assert all(row.id in output.frames or row.id in output.ended for row in live)
         for row in live:
             if row.id in output.frames:

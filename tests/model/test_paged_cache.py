@@ -10,7 +10,7 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from realtime_tts.model import SpeechModel
-from realtime_tts.model.paged_cache import OutOfPages, PagedKVCache
+from realtime_tts.model.paged_cache import PagedKVCache
 from realtime_tts.model.prompt_rows import PromptRows
 from realtime_tts.model.random_weights import RandomWeights
 from realtime_tts.model.talker import Talker
@@ -28,9 +28,11 @@ def talker(request: pytest.FixtureRequest, model: SpeechModel) -> Talker:
 
 
 class Counted(PagedKVCache):
-    """A cache that knows how many positions each slot holds, as an engine's rows do."""
+    """A cache that knows how many positions each slot holds and which pages are free, as engine and
+    scheduler do."""
 
     lengths: list[int]
+    free: list[int]
 
     def begin(self, slots: Sequence[int], count: int) -> list[int]:
         """Room for `count` further positions in each slot; the position of the first."""
@@ -41,11 +43,20 @@ class Counted(PagedKVCache):
             self.lengths[slot] = start + count
         return starts
 
+    def reserve(self, slot: int, positions: int) -> None:
+        """Pages for so many positions in all; asserts that there are enough."""
+        held = self.capacity(slot) // SIZE
+        missing = -(-positions // SIZE) - held
+        self.upload([(slot, held + n, self.free.pop()) for n in range(missing)])
+
     def clear(self, slot: int) -> None:
+        self.free += self.tables[slot, : self.capacity(slot) // SIZE].tolist()
         super().clear(slot)
         self.lengths[slot] = 0
 
     def copy_prefix(self, slots: Sequence[int], keys_values: Tensor) -> None:
+        for slot in slots:
+            self.reserve(slot, keys_values.shape[3])
         super().copy_prefix(slots, keys_values)
         for slot in slots:
             self.lengths[slot] = keys_values.shape[3]
@@ -57,6 +68,7 @@ def new_cache(talker: Talker, slots: int = 4, pages: int = 40, positions: int = 
         shape, slots, pages, talker.device, talker.dtype, page_size=SIZE, positions=positions
     )
     cache.lengths = [0] * slots
+    cache.free = list(range(pages, 0, -1))
     return cache
 
 
@@ -117,7 +129,6 @@ def decode(
 ) -> Tensor:
     """One step as an engine makes it, with rows of padding behind the real ones."""
     positions = cache.begin(slots, 1) + [0] * padding
-    cache.upload()
     rows = [*slots, *[cache.slots] * padding]
     inputs = torch.cat((inputs, inputs.new_ones(padding, inputs.shape[1])))
     who, where = torch.tensor([rows, positions], device=talker.device)
@@ -129,7 +140,6 @@ def prefill(
 ) -> list[Tensor]:
     """Prompts [n, H] behind what their slots hold: the outputs [n, H] of each."""
     starts = [cache.begin([slot], len(x))[0] for slot, x in zip(slots, prompts, strict=True)]
-    cache.upload()
     lengths = [len(x) for x in prompts]
     rows = padded(PromptRows.of(slots, starts, lengths, talker.device), 3, cache)
     inputs = torch.cat((*prompts, prompts[0].new_full((3, prompts[0].shape[1]), 9.0)))
@@ -160,7 +170,6 @@ def test_the_talker_fills_prompts_of_different_lengths_at_once(talker: Talker) -
     paged, plain = new_cache(talker), talker.new_cache(4)
     slots, prompts = [2, 0, 3], [numbers(talker, n, seed=n) for n in (5, 1, 12)]
     starts = paged.begin([2], 5) + paged.begin([0], 1) + paged.begin([3], 12)
-    paged.upload()
     rows = padded(PromptRows.of(slots, starts, [5, 1, 12], talker.device), 3, paged)
     talker.fill_at(torch.cat((*prompts, numbers(talker, 3, seed=9))), rows, paged)
     for slot, prompt in zip(slots, prompts, strict=True):
@@ -218,12 +227,9 @@ def test_pages_of_a_cleared_slot_serve_another_and_tell_nothing(talker: Talker) 
     cache = new_cache(talker, pages=6)
     fresh = new_cache(talker, pages=6)
     prefill(talker, [torch.full_like(numbers(talker, 24), float("nan"))], [1], cache)
-    assert cache.free_positions == 0
-    with pytest.raises(OutOfPages, match="0 of 6 are free"):
-        cache.begin([0], 1)
-    assert cache.lengths[0] == 0
+    assert not cache.free
     cache.clear(1)
-    assert (cache.free_positions, cache.lengths[1]) == (cache.positions, 0)
+    assert (len(cache.free), cache.lengths[1]) == (6, 0)
     x = numbers(talker, 6)
     close(prefill(talker, [x], [0], cache)[0], prefill(talker, [x], [0], fresh)[0])
     inputs = numbers(talker, 1, seed=2)
@@ -252,7 +258,6 @@ def test_a_cleared_slot_points_at_the_scratch_page(talker: Talker) -> None:
     prefill(talker, [numbers(talker, 6)], [0], cache)
     assert cache.tables[0, :2].all()
     cache.clear(0)
-    cache.upload()
     assert not cache.tables.any()
 
 
@@ -263,16 +268,7 @@ def test_tables_and_pages_keep_their_addresses(talker: Talker) -> None:
         prefill(talker, [numbers(talker, 9)], [turn], cache)
         cache.clear(turn)
     cache.copy_prefix([0], torch.zeros_like(cache.pages[:, 0]))
-    cache.upload()
     assert places == (cache.tables.data_ptr(), [layer.data_ptr() for layer in cache.layers])
-
-
-def test_a_step_without_the_tables_it_needs_is_refused(talker: Talker) -> None:
-    cache = new_cache(talker)
-    cache.begin([0], 1)
-    zero = torch.zeros(1, dtype=torch.long, device=talker.device)
-    with pytest.raises(AssertionError, match="upload"):
-        step(talker, numbers(talker, 1), zero, zero, cache)
 
 
 def test_nothing_is_read_on_the_host(model: SpeechModel) -> None:
@@ -310,7 +306,6 @@ def test_a_captured_step_is_the_step(model: SpeechModel) -> None:
         fresh = numbers(talker, len(rows), seed=turn).bfloat16()
         wanted = decode(talker, fresh, rows, eager, padding=4 - len(rows))
         starts = captured.begin(rows, 1)
-        captured.upload()
         padding = 4 - len(rows)
         slots.copy_(torch.tensor([*rows, *[captured.slots] * padding]))
         positions.copy_(torch.tensor([*starts, *[0] * padding]))

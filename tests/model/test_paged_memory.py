@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from realtime_tts.model import SpeechModel
-from realtime_tts.model.paged_cache import OutOfPages, PagedKVCache, position_bytes
+from realtime_tts.model.paged_cache import PagedKVCache, position_bytes
 
 SIZE = 4
 
@@ -24,20 +24,27 @@ def test_a_cache_takes_its_positions_and_a_scratch_page(model: SpeechModel) -> N
 def test_a_slot_can_have_all_pages_unless_told_otherwise(model: SpeechModel) -> None:
     shape = model.config.talker.transformer
     cache = PagedKVCache(shape, 2, 5, torch.device("cpu"), torch.float32, page_size=SIZE)
-    cache.reserve(1, 5 * SIZE)
-    cache.clear(1)
-    assert [cache.pages_for(count) for count in (0, 1, SIZE, SIZE + 1)] == [0, 1, 1, 2]
-    with pytest.raises(OutOfPages, match="at most 20"):
-        cache.reserve(1, 5 * SIZE + 1)
+    cache.upload([(1, place, page) for place, page in enumerate((3, 1, 5, 2, 4))])
+    assert (cache.capacity(0), cache.capacity(1)) == (0, 5 * SIZE)
+    assert cache.tables.tolist() == [[0] * 5, [3, 1, 5, 2, 4], [0] * 5]
+    narrow = PagedKVCache(
+        shape, 2, 5, torch.device("cpu"), torch.float32, page_size=SIZE, positions=2 * SIZE
+    )
+    assert narrow.tables.shape == (3, 2)
 
 
-def test_reserved_pages_are_there_when_they_are_needed(model: SpeechModel) -> None:
+def test_pages_join_a_table_at_its_end(model: SpeechModel) -> None:
     shape = model.config.talker.transformer
-    cache = PagedKVCache(shape, 2, 4, torch.device("cpu"), torch.float32, page_size=SIZE)
-    cache.reserve(0, 3 * SIZE)
-    assert (cache.positions, cache.free_positions) == (4 * SIZE, SIZE)
-    with pytest.raises(OutOfPages):
-        cache.reserve(1, 2 * SIZE)
-    cache.reserve(0, 5)
-    cache.reserve(0, 3 * SIZE)
-    assert cache.free_positions == SIZE
+    cache = PagedKVCache(shape, 2, 5, torch.device("cpu"), torch.float32, page_size=SIZE)
+    cache.upload([(0, 0, 2)])
+    cache.upload([(0, 1, 4), (1, 0, 3)])
+    assert cache.tables.tolist()[:2] == [[2, 4, 0, 0, 0], [3, 0, 0, 0, 0]]
+    with pytest.raises(AssertionError, match="slot 0 has 2 pages"):
+        cache.upload([(0, 3, 1)])
+    cache.clear(0)
+    cache.clear(0)
+    assert cache.capacity(0) == 0 and not cache.tables[0].any()
+    with pytest.raises(AssertionError, match="slot 0 has no 1 positions"):
+        cache.read(0, 1)
+    with pytest.raises(AssertionError, match="too few pages"):
+        cache.copy_prefix([1], torch.zeros(shape.layers, 2, shape.kv_heads, SIZE + 1, 1))

@@ -80,7 +80,7 @@ def test_what_a_custom_voice_checkpoint_cannot_do_is_refused(
 ) -> None:
     for refuse in (
         lambda: custom.check(spec),
-        lambda: custom.head_length(spec),
+        lambda: custom.prefix_length(spec),
         lambda: custom.prompt(spec, IDS, "streaming"),
     ):
         with pytest.raises(RequestError, match=message):
@@ -131,7 +131,7 @@ def test_prompt_length_is_that_of_the_longer_layout_without_text(
     full = base.prompt(spec, IDS, "full_text").inputs
     assert base.prompt_length(spec) == len(full) - len(IDS) - 1
     alone = PromptSpec(reference=Reference(torch.ones(128)))
-    assert base.prompt_length(alone) == base.head_length(alone)
+    assert base.prompt_length(alone) == base.prefix_length(alone)
 
 
 def test_what_was_prepared_for_one_voice_is_not_used_for_another(base: PromptBuilder) -> None:
@@ -148,13 +148,13 @@ def test_a_head_is_made_once(
     prompts: Callable[[str], PromptBuilder], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     builder, made = prompts("custom_voice"), list[PromptSpec]()
-    make = builder._make_head
+    make = builder._make_prefix
 
     def making(spec: PromptSpec) -> Any:
         made.append(spec)
         return make(spec)
 
-    monkeypatch.setattr(builder, "_make_head", making)
+    monkeypatch.setattr(builder, "_make_prefix", making)
     for speaker in ("ryan", "Ryan", "ryan"):
         inputs(builder, speaker=speaker, language="italian", instructions="As if in a hurry.")
     assert len(made) == 1
@@ -171,13 +171,13 @@ def test_no_text_is_refused(layout: str, custom: PromptBuilder) -> None:
 @pytest.mark.parametrize("language", [None, "english"])
 @pytest.mark.parametrize("speaker", [None, "eric"])
 @pytest.mark.parametrize("instructions", [None, "", "Very happy."])
-def test_head_length_counts_the_positions_before_the_text(
+def test_prefix_length_counts_the_positions_before_the_text(
     language: str | None, speaker: str | None, instructions: str | None, custom: PromptBuilder
 ) -> None:
     spec = PromptSpec(speaker=speaker, language=language, instructions=instructions)
-    assert custom.head_length(spec) == len(custom.prompt(spec, IDS, "streaming").inputs) - 1
+    assert custom.prefix_length(spec) == len(custom.prompt(spec, IDS, "streaming").inputs) - 1
     full = custom.prompt(spec, IDS, "full_text")
-    assert custom.head_length(spec) == len(full.inputs) - len(IDS) - 2
+    assert custom.prefix_length(spec) == len(full.inputs) - len(IDS) - 2
 
 
 def test_the_streaming_layout_takes_one_token_and_the_full_text_layout_all(

@@ -79,12 +79,8 @@ def test_a_masked_code_is_never_drawn() -> None:
 
 def test_rows_of_one_batch_keep_their_own_settings() -> None:
     """Every row of a mixed batch is drawn as it is drawn alone."""
-    settings = [
-        PredictorSampling(temperature=temperature, top_k=top_k, top_p=top_p)
-        for temperature, top_k, top_p in [
-            (0.0, 5, 1.0), (1.0, 0, 1.0), (0.7, 3, 1.0), (1.4, 0, 0.6), (1.0, 50, 0.9),
-        ]
-    ]  # fmt: skip
+    given = [(0.0, 5, 1.0), (1.0, 0, 1.0), (0.7, 3, 1.0), (1.4, 0, 0.6), (1.0, 50, 0.9)]
+    settings = [PredictorSampling(temperature=t, top_k=k, top_p=p) for t, k, p in given]
     logits = torch.randn(len(settings), 40, generator=torch.Generator().manual_seed(0))
     for height in torch.linspace(0.01, 0.99, 25):
         heights = height.expand(len(settings), 1)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from realtime_tts.errors import OutOfPages
 from realtime_tts.model import SpeechModel
-from realtime_tts.model.pages import PAGE_SIZE as PAGE
+from realtime_tts.model.paged_cache import PAGE_SIZE as PAGE
 from realtime_tts.model.prompt_rows import PromptRows
 from realtime_tts.model.slot_store import DenseSlotStore, new_store
 
@@ -58,24 +57,8 @@ def test_a_prefix_read_from_one_slot_serves_another(
     assert not store.read(0, 9).any() and store.read(2, 9).any()
 
 
-def test_positions_are_reserved_by_the_page_and_given_back(store: DenseSlotStore) -> None:
-    store.reserve(0, 1)
-    assert store.free_positions == 7 * PAGE
-    store.reserve(0, PAGE)
-    store.reserve(1, 4 * PAGE)
-    assert store.free_positions == 3 * PAGE
-    with pytest.raises(OutOfPages, match="slot 2 needs 4 more pages; 3 are free"):
-        store.reserve(2, 3 * PAGE + 1)
-    assert store.free_positions == 3 * PAGE
-    store.clear(1)
-    store.clear(1)
-    assert store.free_positions == 7 * PAGE
-    with pytest.raises(OutOfPages):
-        store.reserve(2, 65)  # beyond one slot's capacity
-
-
 def test_on_a_cpu_one_slot_may_take_all_there_is(model: SpeechModel) -> None:
     shape = model.config.talker.transformer
     store = new_store(shape, SLOTS, 40, torch.device("cpu"), torch.float32)
-    store.reserve(1, 32)
-    assert store.free_positions == 0 and store.positions == 40
+    assert [store.capacity(slot) for slot in range(SLOTS)] == [40] * SLOTS
+    assert store.positions == 40

@@ -10,6 +10,7 @@ import pytest
 from tts_scheduler import (
     Admission,
     CostModel,
+    KVCacheSize,
     Layout,
     Load,
     Scheduler,
@@ -34,6 +35,8 @@ class Rig:
     length: dict[str, int] = field(default_factory=dict)
     ended: list[str] = field(default_factory=list)
     plans: list[StepPlan] = field(default_factory=list)
+    underruns: dict[str, int] = field(default_factory=dict)
+    """Of those that are over."""
 
     def open(
         self,
@@ -81,6 +84,8 @@ class Rig:
             result = self.execute(plan, usual if seconds is None else seconds)
             self.now += result.seconds
             self.scheduler.commit(plan, result, self.now)
+            for id in result.ended:
+                self.underruns[id] = self.scheduler.stats(id).underruns
             self.plans.append(plan)
         return plan
 
@@ -130,10 +135,15 @@ def taught(costs: StepCosts, rows: int = 64) -> CostModel:
 def make_rig() -> Callable[..., Rig]:
     """make_rig(costs=..., step_seconds=..., **config): a rig on a machine that is known."""
 
-    def make(costs: StepCosts | None = None, step_seconds: float = 0.01, **settings: object) -> Rig:
+    def make(
+        costs: StepCosts | None = None,
+        step_seconds: float = 0.01,
+        kv_cache: KVCacheSize | None = None,
+        **settings: object,
+    ) -> Rig:
         if costs is None:
             costs = StepCosts(step_seconds, 0.0, 0.0, 0.0, 0.0, 0.0)
         config = SchedulerConfig(**settings)  # type: ignore[arg-type]
-        return Rig(Scheduler(config, taught(costs)), costs)
+        return Rig(Scheduler(config, taught(costs), kv_cache=kv_cache), costs)
 
     return make

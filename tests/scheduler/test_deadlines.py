@@ -89,7 +89,7 @@ def serve(
     assert plan is not None
     scheduler.commit(plan, StepResult(step, frozenset(plan.ids), {}), 0.0)
     for i, listener in enumerate(listeners):
-        row = scheduler._register.speaking[str(i)]
+        row = scheduler._requests.speaking[str(i)]
         row.playback = Playback()
         row.playback.sent(round(listener.lead * RATE), 0.0)
         row.playback.unsent_samples = listener.unsent
@@ -102,7 +102,7 @@ def serve(
             samples = {run.id: run.frames * FRAME for run in plan.codec}
             frames = frozenset(d.id for d in plan.decodes)
             scheduler.commit(plan, StepResult(step, frames, samples), now)
-    mirrors = [row.playback for row in scheduler._register.speaking.values()]
+    mirrors = [row.playback for row in scheduler._requests.speaking.values()]
     return sum(
         playback.late_seconds > 1e-9 or (playback.deadline() or 0.0) < now - 1e-9
         for playback in mirrors
@@ -125,7 +125,7 @@ listeners = st.builds(
     st.sampled_from([(1,), (1, 1, 2, 4)]),
 )
 def test_if_any_order_of_service_keeps_every_deadline_ours_does(
-    rows: list[Listener], per_step: int, step: float, ramp: tuple[int, ...]
+    rows: list[Listener], per_step: int, step: float, chunks: tuple[int, ...]
 ) -> None:
     """For steps of equal length, shorter than a packet, and rows that have started."""
     state = tuple((row.lead, row.unsent + row.pending * FRAME) for row in rows)
@@ -135,7 +135,7 @@ def test_if_any_order_of_service_keeps_every_deadline_ours_does(
         slots=len(rows),
         max_rows=per_step,
         max_prefills=len(rows),
-        codec_ramp=ramp,
+        codec_chunks=chunks,
         utilisation=1e6,
     )
     assert serve(rows, config, step, STEPS) == 0
@@ -175,7 +175,7 @@ def witnessed(simulation: Simulation) -> tuple[list[Witness], dict[str, list[tup
     def plan(now: float) -> StepPlan | None:
         planned = plan_of(now)
         if planned is not None:
-            rows = [row for row in scheduler._register.speaking.values() if row.can_go_on]
+            rows = [row for row in scheduler._requests.speaking.values() if row.can_go_on]
             number = min(len(rows), config.rows_per_step)
             usual = scheduler.cost.predict(Load(0, 0, number, number)) * scheduler.cost.caution
             dues = {row.id: due(row, usual, config) for row in rows}
@@ -185,7 +185,7 @@ def witnessed(simulation: Simulation) -> tuple[list[Witness], dict[str, list[tup
         return planned
 
     def note(id: str, samples: int, last: bool, seconds: float, now: float) -> None:
-        row = scheduler._register.speaking.get(id)
+        row = scheduler._requests.speaking.get(id)
         if row is not None:
             deadline = row.playback.deadline() or inf
             before = (row.playback.underruns, row.starved_underruns)

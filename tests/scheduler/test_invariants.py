@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 import pytest
 from hypothesis import strategies as st
@@ -19,6 +19,8 @@ from tests.properties import examples
 from tts_scheduler import (
     Admitted,
     CostModel,
+    DoesNotFit,
+    KVCacheSize,
     Layout,
     Load,
     Queued,
@@ -39,11 +41,25 @@ configs = st.builds(
     max_rows=st.sampled_from([None, 1, 2]),
     max_prefills=st.integers(1, 3),
     lead_cap=st.sampled_from([0.3, 0.5, 1.0, 3.0]),
-    codec_ramp=st.sampled_from([(1, 1, 2, 4), (1,), (2, 4), (4,)]),
+    codec_chunks=st.sampled_from([(1, 1, 2, 4), (1,), (2, 4), (4,)]),
     utilisation=st.sampled_from([0.3, 0.7, 5.0]),
     max_queue=st.integers(0, 3),
     queue_timeout=st.sampled_from([0.2, 2.0]),
+    kv_utilisation=st.sampled_from([0.5, 1.0, 100.0]),
 )
+
+MAX_FRAMES = 24
+
+
+def memory(pages: int, page_size: int) -> KVCacheSize:
+    return KVCacheSize(pages, page_size, pages * page_size, MAX_FRAMES)
+
+
+memories = st.one_of(
+    st.none(),
+    st.builds(memory, pages=st.integers(8, 30), page_size=st.sampled_from([8, 16])),
+)
+"""Of engines that hold one turn and a bit, up to all of them, and of one without a limit."""
 
 
 def snapshot(scheduler: Scheduler) -> object:
@@ -54,12 +70,15 @@ def snapshot(scheduler: Scheduler) -> object:
         own = [getattr(utterance, f.name) for f in fields(utterance) if f.name != "playback"]
         return (*own, *(getattr(playback, name) for name in playback.__slots__))
 
+    kv = scheduler._requests.kv
     return (
-        [row(utterance) for utterance in scheduler._register.utterances.values()],
-        list(scheduler._register.waiting),
-        list(scheduler._register.speaking),
-        [utterance.id for utterance in scheduler._register.queue],
-        list(scheduler._register.free_slots),
+        [row(utterance) for utterance in scheduler._requests.utterances.values()],
+        list(scheduler._requests.waiting),
+        list(scheduler._requests.speaking),
+        [utterance.id for utterance in scheduler._requests.queue],
+        list(scheduler._requests.free_slots),
+        [list(table) for table in kv._tables] if kv else [],
+        list(kv.free) if kv else [],
         scheduler.cost.costs,
         scheduler.cost.spread,
         scheduler.capacity,
@@ -75,16 +94,20 @@ class Known:
     frames: int = 0
     pending: int = 0
     slot: int | None = None
+    prompt: int = 0
+    pages: list[int] = field(default_factory=list)
+    swapped: bool = False
 
 
 class World(RuleBasedStateMachine):
-    @initialize(config=configs, policy=st.sampled_from(POLICIES))
-    def begin(self, config: SchedulerConfig, policy: object) -> None:
+    @initialize(config=configs, policy=st.sampled_from(POLICIES), kv_cache=memories)
+    def begin(self, config: SchedulerConfig, policy: object, kv_cache: KVCacheSize | None) -> None:
         cost = CostModel(COSTS)
         for rows in (1, 2, 5) * 20:
             cost.observe(Load(0, 0, rows, rows), COSTS.seconds(Load(0, 0, rows, rows)))
         self.config = config
-        self.scheduler = Scheduler(config, cost, policy)  # type: ignore[arg-type]
+        self.scheduler = Scheduler(config, cost, policy, kv_cache)  # type: ignore[arg-type]
+        self.memory = kv_cache
         self.now = 50.0
         self.live: dict[str, Known] = {}
         self.opened = 0
@@ -109,20 +132,25 @@ class World(RuleBasedStateMachine):
     ) -> None:
         id = f"u{self.opened}"
         self.opened += 1
-        answer = self.scheduler.open(
-            id,
-            prompt_tokens=20,
-            now=self.now,
-            layout=layout,
-            listener_free_at=None if listener is None else self.now + listener,
-            lead_cap=lead_cap,
-        )
+        try:
+            answer = self.scheduler.open(
+                id,
+                prompt_tokens=20,
+                now=self.now,
+                layout=layout,
+                listener_free_at=None if listener is None else self.now + listener,
+                lead_cap=lead_cap,
+            )
+        except DoesNotFit:
+            assert self.memory is not None
+            assert 20 + 1 + 2 + MAX_FRAMES > self.memory.row_positions
+            self.ends[id] += 1
+            return
         if not isinstance(answer, Admitted | Queued):
             self.ends[id] += 1
             return
         self.live[id] = Known()
-        self._append(id, text)
-        if finish:
+        if self._append(id, text) and finish:
             self._finish(id)
 
     @precondition(lambda self: self.live)
@@ -130,8 +158,7 @@ class World(RuleBasedStateMachine):
     def write(self, data: st.DataObject, text: int, finish: bool) -> None:
         id = data.draw(st.sampled_from(sorted(self.live)))
         if not self.live[id].finished:
-            self._append(id, text)
-            if finish:
+            if self._append(id, text) and finish:
                 self._finish(id)
 
     @precondition(lambda self: self.live)
@@ -149,7 +176,7 @@ class World(RuleBasedStateMachine):
     def report(self, data: st.DataObject, ahead: float) -> None:
         """A listener whose clock runs a little fast."""
         id = data.draw(st.sampled_from(sorted(self.live)))
-        playback = self.scheduler._register.utterances[id].playback
+        playback = self.scheduler._requests.utterances[id].playback
         heard = playback.sent_seconds - playback.lead(self.now)
         self.scheduler.played(id, max(0.0, heard) + ahead, self.now)
 
@@ -172,7 +199,9 @@ class World(RuleBasedStateMachine):
             assert self.scheduler.plan(early) is None, "overslept"
             assert not self._can_expire(early), "overslept"
         self.now = wake
-        assert self.scheduler.plan(wake) is not None or self._can_expire(wake), "woken for nothing"
+        something = self.scheduler.plan(wake) is not None or self._can_expire(wake)
+        lacking = any(row.swapped for row in self.scheduler._requests.speaking.values())
+        assert something or lacking, "woken for nothing"
         self._expire()
 
     @rule(data=st.data(), pace=st.floats(0.5, 4.0), meanwhile=st.booleans())
@@ -189,7 +218,12 @@ class World(RuleBasedStateMachine):
         for id in making:
             self.live[id].frames += 1
             self.live[id].pending += 1
-        over = [id for id in making if self.live[id].finished and data.draw(st.integers(0, 9)) == 0]
+        over = [
+            id
+            for id in making
+            if self.live[id].frames == MAX_FRAMES
+            or (self.live[id].finished and data.draw(st.integers(0, 9)) == 0)
+        ]
         result = self._result(plan, making, over, pace * COSTS.seconds(Load.of(plan)))
         if meanwhile:
             self._cancel(data.draw(st.sampled_from(sorted(self.live))))
@@ -221,10 +255,43 @@ class World(RuleBasedStateMachine):
             known = self.live[decode.id]
             assert (decode.slot, decode.frame) == (known.slot, known.frames)
             assert known.finished or decode.frame < known.text, "a starved row in a plan"
+        self._check_memory(plan)
         self._check_codec(plan)
 
+    def _check_memory(self, plan: StepPlan) -> None:
+        """The engine's block tables, as plans say them: pages have one owner, rows in a plan have
+        them all, and what was swapped out is swapped in whole."""
+        if self.memory is None:
+            assert not (plan.reservations or plan.swaps)
+            return
+        for out in plan.swap_outs:
+            known = self.live[out.id]
+            assert known.pages and not known.swapped and out.slot == known.slot
+            known.pages, known.swapped = [], True
+        back = {each.id for each in plan.swap_ins}
+        for each in plan.reservations:
+            known = self.live[each.id]
+            assert each.slot == known.slot and each.first == len(known.pages) and each.pages
+            assert known.swapped == (each.id in back)
+            known.pages += each.pages
+            known.swapped = False
+        owned = [page for known in self.live.values() for page in known.pages]
+        assert len(set(owned)) == len(owned), "a page has two owners"
+        assert set(owned) <= set(range(1, self.memory.pages + 1)), "pages that there are not"
+        for prefill in plan.prefills:
+            self.live[prefill.id].prompt = prefill.prompt_tokens + prefill.text_tokens + 2
+        for id in [p.id for p in plan.prefills] + [d.id for d in plan.decodes]:
+            known = self.live[id]
+            room = len(known.pages) * self.memory.page_size
+            assert not known.swapped and known.prompt + known.frames <= room, f"{id} has no page"
+            assert known.prompt + MAX_FRAMES <= self.memory.row_positions
+        for id in back:
+            known = self.live[id]
+            room = len(known.pages) * self.memory.page_size
+            assert known.prompt + known.frames <= room, f"{id} came back without all its pages"
+
     def _check_codec(self, plan: StepPlan) -> None:
-        most = max(2, self.config.codec_ramp[-1])
+        most = max(2, self.config.codec_chunks[-1])
         making = {p.id for p in plan.prefills} | {d.id for d in plan.decodes}
         runs = {run.id: run.frames for run in plan.codec}
         assert len(runs) == len(plan.codec)
@@ -238,8 +305,8 @@ class World(RuleBasedStateMachine):
                 assert runs[id] == known.pending + 1, "held with sound left to give"
 
     def _check_leads(self) -> None:
-        run = max(2, self.config.codec_ramp[-1]) * self.config.frame_seconds
-        for id, row in self.scheduler._register.speaking.items():
+        run = max(2, self.config.codec_chunks[-1]) * self.config.frame_seconds
+        for id, row in self.scheduler._requests.speaking.items():
             busy = (row.listener_free_at or 0.0) - self.now  # the turn before counts as lead too
             limit = max(row.lead_cap, busy) + run
             assert row.playback.lead(self.now) <= limit + 1e-9, f"{id} is too far ahead"
@@ -249,7 +316,7 @@ class World(RuleBasedStateMachine):
         if not hasattr(self, "scheduler"):
             return
         assert all(times == 1 for times in self.ends.values())
-        assert set(self.live) == set(self.scheduler._register.utterances)
+        assert set(self.live) == set(self.scheduler._requests.utterances)
         assert len(self.live) == self.scheduler.active + self.scheduler.queued
         assert self.opened == len(self.live) + len(self.ends)
 
@@ -257,8 +324,8 @@ class World(RuleBasedStateMachine):
     def every_slot_has_one_owner_or_none(self) -> None:
         if not hasattr(self, "scheduler"):
             return
-        owned = [row.slot for row in self.scheduler._register.speaking.values()]
-        assert sorted(owned + self.scheduler._register.free_slots) == list(range(self.config.slots))
+        owned = [row.slot for row in self.scheduler._requests.speaking.values()]
+        assert sorted(owned + self.scheduler._requests.free_slots) == list(range(self.config.slots))
         assert sorted(owned) == sorted(k.slot for k in self.live.values() if k.slot is not None)
 
     @invariant()
@@ -267,7 +334,19 @@ class World(RuleBasedStateMachine):
             return
         assert self.scheduler.active <= self.config.slots
         assert self.scheduler.queued <= self.config.queue_length
-        assert not self.scheduler.queued or self.scheduler.active >= self.scheduler.capacity
+        if not self.scheduler.queued or self.scheduler.active >= self.scheduler.capacity:
+            return
+        admission, first = self.scheduler._admission, self.scheduler._requests.queue[0]
+        assert admission._memory_is_full or not admission.has_memory(first)
+
+    @invariant()
+    def every_page_is_free_or_known_to_be_somebodys(self) -> None:
+        if not hasattr(self, "scheduler") or self.memory is None:
+            return
+        kv = self.scheduler._requests.kv
+        assert kv is not None
+        owned = [page for known in self.live.values() for page in known.pages]
+        assert sorted([*owned, *kv.free]) == list(range(1, self.memory.pages + 1))
 
     def teardown(self) -> None:
         """Whoever is left can be ended, and then nothing is left of anybody."""
@@ -276,15 +355,26 @@ class World(RuleBasedStateMachine):
                 self._cancel(id)
             assert sorted(self.ends) == sorted(f"u{i}" for i in range(self.opened))
             assert all(times == 1 for times in self.ends.values())
-            assert self.scheduler._register.free_slots == list(range(self.config.slots))
+            assert self.scheduler._requests.free_slots == list(range(self.config.slots))
+            kv = self.scheduler._requests.kv
+            assert kv is None or len(kv.free) == kv.size.pages
             assert self.scheduler.plan(self.now) is None
             assert self.scheduler.next_wake(self.now) is None
 
     # Helpers ------------------------------------------------------------------------------------
 
-    def _append(self, id: str, text: int) -> None:
-        self.scheduler.append(id, text, self.now)
+    def _append(self, id: str, text: int) -> bool:
+        """False: so much text can never be spoken, and the utterance is over."""
+        try:
+            self.scheduler.append(id, text, self.now)
+        except DoesNotFit:
+            assert self.memory is not None
+            needed = 20 + self.live[id].text + text + 2 + MAX_FRAMES
+            assert needed > self.memory.row_positions
+            self._cancel(id)
+            return False
         self.live[id].text += text
+        return True
 
     def _finish(self, id: str) -> None:
         speaks = self.scheduler.finish(id, self.now)
@@ -303,7 +393,7 @@ class World(RuleBasedStateMachine):
         self.ends[id] += 1
 
     def _can_expire(self, now: float) -> bool:
-        queue = self.scheduler._register.queue
+        queue = self.scheduler._requests.queue
         return bool(queue) and queue[0].opened_at + self.config.queue_timeout <= now
 
     def _expire(self) -> None:

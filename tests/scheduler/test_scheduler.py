@@ -203,7 +203,7 @@ def test_lead_stays_within_its_cap_and_one_codec_run(make_rig: MakeRig) -> None:
     for _ in range(200):
         rig.steps(1)
         for id in most:
-            row = rig.scheduler._register.speaking.get(id)
+            row = rig.scheduler._requests.speaking.get(id)
             if row is not None:
                 most[id] = max(most[id], row.playback.lead(rig.now))
     assert 0.9 < most["a"] <= 1.0 + 0.32
@@ -235,14 +235,14 @@ def staggered(rig: Any, leads: dict[str, float]) -> None:
     """Rows on air with these leads at the present time; one frame makes their next packet."""
     for id in leads:
         rig.open(id, 500, finish=True)
-    while len(rig.scheduler._register.speaking) < len(leads):
+    while len(rig.scheduler._requests.speaking) < len(leads):
         rig.step()
     for id, lead in leads.items():
         give_lead(rig, id, lead)
 
 
 def give_lead(rig: Any, id: str, lead: float) -> None:
-    row = rig.scheduler._register.speaking[id]
+    row = rig.scheduler._requests.speaking[id]
     row.parked = False
     row.playback.played(row.playback.sent_seconds, rig.now)
     row.playback.sent(round(lead * 24_000), rig.now)
@@ -357,7 +357,7 @@ def test_a_pressing_row_yields_to_nobody_however_short_the_lead_to_yield_from(
     make_rig: MakeRig,
 ) -> None:
     costs = StepCosts(0.050, 0.010, 0.0, 0.0, 0.0, 0.0)
-    rig = make_rig(costs=costs, slots=8, yield_lead=0.0, codec_ramp=(2,), utilisation=9.0)
+    rig = make_rig(costs=costs, slots=8, yield_lead=0.0, codec_chunks=(2,), utilisation=9.0)
     rig.open("a", 5, finish=True, listener_free_at=rig.now + 0.2)
     rig.step()
     assert rig.scheduler.stats("a").sent_seconds == 0.0, "its first run waits for a second frame"
@@ -378,7 +378,7 @@ def test_a_row_without_a_listener_yet_is_not_parked_however_small_its_cap(
     make_rig: MakeRig,
 ) -> None:
     costs = StepCosts(0.200, 0.0, 0.0, 0.0, 0.0, 0.0)  # slower than speech
-    rig = make_rig(costs=costs, slots=8, lead_cap=0.3, codec_ramp=(8,))
+    rig = make_rig(costs=costs, slots=8, lead_cap=0.3, codec_chunks=(8,))
     rig.open("a", 9, finish=True, frames=12)
     rig.steps(12)
     assert rig.ended == ["a"]
@@ -445,7 +445,7 @@ def test_a_cancel_while_the_step_is_under_way_is_passed_over(make_rig: MakeRig, 
     assert rig.scheduler.cancel("a", rig.now) is True
     rig.scheduler.commit(plan, result, rig.now + 0.01)
     assert rig.scheduler.active == 1
-    assert rig.scheduler._register.free_slots == [0]
+    assert rig.scheduler._requests.free_slots == [0]
     assert rig.scheduler.plan(rig.now + 0.01).ids == {"b"}
 
 

@@ -263,6 +263,8 @@ def test_what_cannot_work_is_refused_before_anything_is_spoken() -> None:
         TTS("ftp://somewhere")
     with pytest.raises(ConfigError, match="unknown option 'voise'"):
         TTS(voise="ava")  # type: ignore[call-arg]
+    with pytest.raises(ConfigError, match="leave the option audio out"):
+        TTS(audio={"encoding": "mp3"})
     with pytest.raises(ConfigError, match="seed"):
         TTS().update_options(seed="seven")  # type: ignore[arg-type]
 

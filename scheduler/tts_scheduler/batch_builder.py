@@ -1,4 +1,4 @@
-"""A plan in the making: who is in the step, and how long it may last.
+"""BatchBuilder: who is in the step, and how long it may last.
 
 A listener's playback deadline is kept by arithmetic over predicted durations: `_latest_end` says
 how long the coming step may last before it costs somebody a packet that could have been in time.
@@ -10,11 +10,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
 
+from tts_scheduler.codec_chunks import codec_run, first_run
 from tts_scheduler.config import SchedulerConfig
 from tts_scheduler.cost import StepCosts
+from tts_scheduler.page_planner import PagePlanner
 from tts_scheduler.plan import CodecRun, Decode, Layout, Prefill, StepPlan
 from tts_scheduler.policy import Policy, due, is_text_late, next_packet
-from tts_scheduler.ramp import codec_run, first_run
 from tts_scheduler.utterance import Utterance
 
 
@@ -34,7 +35,7 @@ class _Row:
     codec: int = 0
 
 
-class Draft:
+class BatchBuilder:
     """A plan in the making. Predicted seconds are cautious ones throughout."""
 
     __slots__ = (
@@ -80,7 +81,7 @@ class Draft:
         self._codec: list[CodecRun] = []
         self._prefills: list[Prefill] = []
         self._seconds = self._costs.base
-        """Duration of the step as drafted so far."""
+        """Duration of the step as far as it is planned."""
         self._latest = inf
         self._overloaded = False
         """Somebody on air cannot be in time: no moment to start somebody else."""
@@ -218,25 +219,31 @@ class Draft:
             chosen.pop()
 
     def add_starts(
-        self, starts: Iterable[Utterance], free_slots: Sequence[int], live: int | None
+        self,
+        starts: Iterable[Utterance],
+        free_slots: Sequence[int],
+        live: int | None,
+        pages: PagePlanner | None,
     ) -> None:
         """Prefills in order, as many as fit; the first that does not fit ends the list.
 
-        `live` rows speak already and are not to pay for it; None: let them pay.
+        `live` rows speak already and are not to pay for it; None: let them pay. `pages`: the
+        memory, if it has a limit.
         """
         config, costs = self._config, self._costs
         entered = []
         for row, slot in zip(starts, free_slots[: config.prefills_per_step], strict=False):
-            full_text = row.finished and row.layout is not Layout.STREAMING
-            layout = Layout.FULL_TEXT if full_text else Layout.STREAMING
-            text_tokens = row.received if full_text else 1
-            seconds = costs.prefill_row + costs.prefill_token * (row.prompt_tokens + text_tokens)
+            prefill = _prefill(row, slot)
+            tokens = row.prompt_tokens + prefill.text_tokens
+            seconds = costs.prefill_row + costs.prefill_token * tokens
             seconds += costs.codec_frame
             seconds += 0.0 if self._prefills else costs.prefill
             if live and not self._fits(seconds, live + len(self._prefills) + 1, row.lead_cap):
                 break
+            if pages is not None and not pages.start(prefill):
+                break
             self._seconds += seconds
-            self._prefills.append(Prefill(row.id, slot, row.prompt_tokens, text_tokens, layout))
+            self._prefills.append(prefill)
             entered.append(row)
         self._first_runs(entered, self._turn if live is None else self._pace)
 
@@ -284,3 +291,10 @@ class Draft:
         if not (decodes or self._prefills or self._codec):
             return None
         return StepPlan(tuple(self._prefills), decodes, (*self._codec, *codec))
+
+
+def _prefill(row: Utterance, slot: int) -> Prefill:
+    """How the row starts now: in the full-text layout if all of its text is there."""
+    if row.finished and row.layout is not Layout.STREAMING:
+        return Prefill(row.id, slot, row.prompt_tokens, row.received, Layout.FULL_TEXT)
+    return Prefill(row.id, slot, row.prompt_tokens, 1, Layout.STREAMING)

@@ -1,7 +1,7 @@
 import pytest
 
 from tts_scheduler import Layout, Phase, Playback, SchedulerConfig
-from tts_scheduler.ramp import codec_run, first_run
+from tts_scheduler.codec_chunks import codec_run, first_run
 from tts_scheduler.utterance import Utterance
 
 CONFIG = SchedulerConfig()
@@ -88,11 +88,11 @@ def test_a_listener_who_hears_the_last_turn_needs_no_waiting() -> None:
 
 
 def test_the_second_packet_is_kept_even_with_one_frame_per_run() -> None:
-    config = SchedulerConfig(codec_ramp=(1,))
+    config = SchedulerConfig(codec_chunks=(1,))
     assert first_run(row(), 1, 0.0, 0.06, config) == 0
     assert first_run(row(), 2, 0.0, 0.06, config) == 2
 
 
-def test_a_ramp_that_begins_higher_is_respected() -> None:
-    config = SchedulerConfig(codec_ramp=(3, 4))
+def test_a_schedule_that_begins_higher_is_respected() -> None:
+    config = SchedulerConfig(codec_chunks=(3, 4))
     assert [first_run(row(), pending, 0.0, 0.001, config) for pending in (1, 2, 3)] == [0, 0, 3]

@@ -1,18 +1,22 @@
-"""Register: who is where. Every utterance that is not over, by phase, and who owns which slot."""
+"""RequestTable: every utterance that is not over, by phase, and who owns which slot and pages."""
 
 from __future__ import annotations
 
 from bisect import insort
 from collections import deque
 
+from tts_scheduler.kv_cache import KVCacheManager
+from tts_scheduler.plan import Prefill, StepPlan
 from tts_scheduler.utterance import Phase, Stats, Utterance
 
 
-class Register:
+class RequestTable:
     """`utterances` has all by id; each is also in `queue`, `waiting` or `speaking`, as its phase
-    says. `free_slots` ascends. Read them freely; whoever moves comes through the methods."""
+    says. `free_slots` ascends. `kv` has the slots' pages; None: memory without a limit. Read them
+    freely; whoever moves comes through the methods."""
 
-    def __init__(self, slots: int) -> None:
+    def __init__(self, slots: int, kv: KVCacheManager | None = None) -> None:
+        self.kv = kv
         self.utterances: dict[str, Utterance] = {}
         self.queue: deque[Utterance] = deque()
         self.waiting: dict[str, Utterance] = {}
@@ -24,6 +28,15 @@ class Register:
     def active(self) -> int:
         """Admitted utterances that are not over."""
         return len(self.waiting) + len(self.speaking)
+
+    def fits(self, prompt_positions: int) -> bool:
+        """The memory could hold such a prompt and its speech, if there were nobody else."""
+        return self.kv is None or self.kv.size.fits(prompt_positions)
+
+    def check_memory(self, prompt_positions: int) -> None:
+        """Raises DoesNotFit for a prompt that does not fit."""
+        if self.kv is not None:
+            self.kv.size.check(prompt_positions)
 
     def enqueue(self, row: Utterance) -> None:
         """A new utterance waits for capacity."""
@@ -39,13 +52,29 @@ class Register:
         row.admitted_at = now
         self.waiting[row.id] = row
 
-    def begin(self, row: Utterance, slot: int) -> None:
+    def begin(self, row: Utterance, prefill: Prefill) -> None:
         """A waiting one speaks, in a slot that was free."""
         del self.waiting[row.id]
         self.speaking[row.id] = row
-        self.free_slots.remove(slot)
+        self.free_slots.remove(prefill.slot)
         row.move(Phase.SPEAKING)
-        row.slot = slot
+        row.slot, row.prompt_positions = prefill.slot, prefill.positions
+
+    def move_pages(self, plan: StepPlan) -> None:
+        """What a plan that was carried out did to the memory of those who speak still."""
+        if self.kv is None or not plan.reservations:
+            return
+        for out in plan.swap_outs:
+            row = self.speaking.get(out.id)
+            if row is not None:
+                self.kv.release(out.slot)
+                row.swapped, row.frame_limit = True, 0
+        granted = [each for each in plan.reservations if each.id in self.speaking]
+        self.kv.reserve(granted)
+        for reservation in granted:
+            row = self.speaking[reservation.id]
+            row.swapped = False
+            row.frame_limit = self.kv.capacity(row.slot) - row.prompt_positions + 1
 
     def end(self, row: Utterance, now: float) -> None:
         """Every way an utterance ends comes through here, and each comes through once."""
@@ -55,6 +84,8 @@ class Register:
         self.speaking.pop(row.id, None)
         if row.slot >= 0:
             insort(self.free_slots, row.slot)
+            if self.kv is not None:
+                self.kv.release(row.slot)
         row.move(Phase.ENDED)
         del self.utterances[row.id]
         self._over[row.id] = row.stats(now)

@@ -1,7 +1,8 @@
 """How many frames go through the codec at once.
 
-Few, and sound leaves early; many, and the codec works less per frame. The ramp of the config says
-how far to go; it is climbed only while the next packet is safe without this step's frames.
+Few, and sound leaves early; many, and the codec works less per frame. The chunk schedule of the
+config says how far to go; its next size is used only while the next packet is safe without this
+step's frames.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ def codec_run(
         return first_run(row, pending, now, step, config)
     if playback.unsent_samples + pending * config.frame_samples < config.packet_samples:
         return 0  # it would fill no packet: no listener has anything of it yet
-    ramp = config.codec_ramp
-    target = ramp[row.codec_runs] if row.codec_runs < len(ramp) else ramp[-1]
+    schedule = config.codec_chunks
+    target = schedule[row.codec_runs] if row.codec_runs < len(schedule) else schedule[-1]
     if pending >= target:
         return pending
     deadline = playback.runs_out_at
@@ -43,7 +44,7 @@ def first_run(
     One frame is 80 ms of sound but the next full packet needs two more frames. Where two steps
     take longer than that, sound that left now would be followed by a gap.
     """
-    if pending >= max(2, config.codec_ramp[-1]):
+    if pending >= max(2, config.codec_chunks[-1]):
         return pending
     samples = pending * config.frame_samples
     first = min(samples, config.packet_samples)
@@ -54,6 +55,6 @@ def first_run(
     deadline = row.playback.deadline()  # of a listener who still hears the previous turn
     if deadline is not None:
         lead += max(0.0, deadline - now - step)
-    if pending >= config.codec_ramp[0] and missing_frames * step <= lead:
+    if pending >= config.codec_chunks[0] and missing_frames * step <= lead:
         return pending
     return 0

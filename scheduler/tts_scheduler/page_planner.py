@@ -1,0 +1,187 @@
+"""Pages for one step: who gets some, who gives all of its own up, and who waits.
+
+Changes nothing but itself: what it decides becomes true when the plan is committed. A row that
+lacks a page takes a free one. When none is free it waits until its listener is about to run dry,
+and then preempts the rows whose listeners can wait longest: those without text first, then those
+with the latest playback deadline. A preempted row is swapped out to host memory, keeps its slot,
+and is swapped in again when there is room to spare, or when its own deadline comes near.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from math import ceil
+
+from tts_scheduler.config import SchedulerConfig
+from tts_scheduler.kv_cache import KVCacheManager
+from tts_scheduler.plan import Prefill, Reservation, StepPlan, SwapIn, SwapOut
+from tts_scheduler.policy import (
+    MEMORY_AHEAD,
+    PREEMPT_AHEAD,
+    may_preempt_at,
+    needs_memory_by,
+)
+from tts_scheduler.utterance import Utterance
+
+
+class PagePlanner:
+    """The memory part of a plan in the making. `speaking`: all rows that own a slot."""
+
+    def __init__(
+        self,
+        kv: KVCacheManager,
+        config: SchedulerConfig,
+        speaking: Collection[Utterance],
+        now: float,
+    ) -> None:
+        self.swap_outs: list[SwapOut] = []
+        self.reservations: list[Reservation] = []
+        self.swap_ins: list[SwapIn] = []
+        self._kv, self._config, self._speaking, self._now = kv, config, speaking, now
+        self._taken = 0
+        """Pages of `kv.free` that are reserved here, from its end."""
+        self._freed: list[int] = []
+        """Pages of rows that are swapped out here."""
+        self._ahead_frames = min(ceil(MEMORY_AHEAD / config.frame_seconds), kv.size.max_frames)
+        self._ahead = -1
+        """Pages that those on air need for the time ahead; -1: not yet counted."""
+        self._given: dict[str, int] = {}
+        """Pages that rows get here: nobody takes them away in the same step."""
+        self._out: set[str] = set()
+        self.blocked = False
+        """A row that speaks lacks memory: nobody starts before it."""
+        self.idle = False
+        """Nobody speaks but rows that wait for text: they give way to a start."""
+
+    @property
+    def available(self) -> int:
+        """Pages that could still be reserved."""
+        return len(self._kv.free) - self._taken + len(self._freed)
+
+    def added_to(self, plan: StepPlan) -> StepPlan:
+        """The plan with what was decided here."""
+        if not self.reservations:  # nobody gives way for nothing
+            return plan
+        return StepPlan(
+            plan.prefills,
+            plan.decodes,
+            plan.codec,
+            tuple(self.swap_outs),
+            tuple(self.reservations),
+            tuple(self.swap_ins),
+        )
+
+    def fit(self, rows: list[Utterance]) -> tuple[list[Utterance], list[Utterance]]:
+        """Of rows that could make a frame, those that have the memory for it now, and the others.
+
+        If no row could go on otherwise, the most urgent one that is close to its deadline takes
+        whatever it needs.
+        """
+        short = [row for row in rows if row.frames >= row.frame_limit]
+        if not short:
+            return rows, short
+        short.sort(key=lambda row: (needs_memory_by(row, self._config), row.order))
+        for row in short:
+            if row.id not in self._out:
+                self._provide(row, forced=False)
+        if not self._given and len(short) == len(rows):
+            self._provide(short[0], forced=True)
+        lacking = {row.id for row in short} - self._given.keys()
+        self.blocked = bool(lacking)
+        lacking |= self._out
+        if not lacking:
+            return rows, []
+        waiting = [row for row in rows if row.id in lacking]
+        return [row for row in rows if row.id not in lacking], waiting
+
+    def start(self, prefill: Prefill) -> bool:
+        """Pages for a prompt, if enough are left for everyone on air and for its own beginning."""
+        needed = self._kv.size.pages_for(prefill.positions + self._ahead_frames)
+        if self._ahead < 0:
+            self._ahead = self._pages_ahead()
+        if self.available < needed + self._ahead:
+            if not self.idle or self._given:
+                return False
+            victims = self._enough(self._victims(), needed)
+            if victims is None:
+                return False
+            self._swap_out(victims)
+            self._ahead = 0
+        wanted = self._kv.size.pages_for(prefill.positions)
+        self._reserve(prefill.id, prefill.slot, 0, wanted)
+        self._ahead += needed - wanted
+        return True
+
+    def _provide(self, row: Utterance, forced: bool) -> None:
+        """Pages for the row's next frame, and for all its positions if they are swapped out."""
+        missing = self._kv.missing(row.slot, row.prompt_positions + row.frames)
+        urgent = may_preempt_at(row, self._config) <= self._now
+        spare = self._pages_ahead() if row.swapped and not urgent else 0
+        if self.available < missing + spare:
+            if not urgent:
+                return
+            victims = self._enough(self._victims(None if forced else row, row), missing)
+            if victims is None:
+                return
+            self._swap_out(victims)
+        self._reserve(row.id, row.slot, len(self._kv.table(row.slot)), missing)
+        if row.swapped:
+            self.swap_ins.append(SwapIn(row.id, row.slot))
+
+    def _victims(
+        self, urgent: Utterance | None = None, spared: Utterance | None = None
+    ) -> Iterator[Utterance]:
+        """Rows that can give way, first those that can wait longest.
+
+        Only those that need their memory clearly later than `urgent`, and never `spared`.
+        """
+        config, settled = self._config, self._given.keys() | self._out
+        resident = [
+            (row.can_go_on, -needs_memory_by(row, config), row.order, row)
+            for row in self._speaking
+            if not row.swapped and row is not spared and row.id not in settled
+        ]
+        resident.sort()
+        latest = None if urgent is None else needs_memory_by(urgent, config) + PREEMPT_AHEAD
+        for can_go_on, by, _, row in resident:
+            if can_go_on and latest is not None and -by <= latest:
+                return
+            yield row
+
+    def _enough(self, victims: Iterator[Utterance], pages: int) -> list[Utterance] | None:
+        """As many of them as it takes to have so many pages; None if all are too few."""
+        available, chosen = self.available, []
+        for row in victims:
+            if available >= pages:
+                break
+            available += len(self._kv.table(row.slot))
+            chosen.append(row)
+        return chosen if available >= pages else None
+
+    def _swap_out(self, victims: Sequence[Utterance]) -> None:
+        for row in victims:
+            self.swap_outs.append(SwapOut(row.id, row.slot))
+            self._freed.extend(reversed(self._kv.table(row.slot)))
+            self._out.add(row.id)
+
+    def _reserve(self, id: str, slot: int, first: int, count: int) -> None:
+        freed = min(count, len(self._freed))
+        pages = [self._freed.pop() for _ in range(freed)]
+        end = len(self._kv.free) - self._taken
+        self._taken += count - freed
+        pages += reversed(self._kv.free[end - (count - freed) : end])
+        self.reservations.append(Reservation(id, slot, first, tuple(pages)))
+        self._given[id] = count
+
+    def _pages_ahead(self) -> int:
+        """Pages that rows in memory, but for those swapped out here, lack for the time ahead."""
+        kv, ahead, given = self._kv, self._ahead_frames, self._given
+        return sum(
+            max(
+                0,
+                kv.missing(row.slot, row.prompt_positions + row.frames + ahead)
+                - given.get(row.id, 0),
+            )
+            for row in self._speaking
+            if (not row.swapped or row.id in given) and row.id not in self._out
+        )

@@ -1,0 +1,290 @@
+"""Who gets pages, who gives them up, and who waits: the memory part of plans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tts_scheduler import (
+    Admitted,
+    DoesNotFit,
+    KVCacheSize,
+    Layout,
+    Playback,
+    Queued,
+    Refused,
+    Reservation,
+    StepPlan,
+)
+from tts_scheduler.admission import peak_pages
+from tts_scheduler.policy import MEMORY_AHEAD, PREEMPT_AHEAD, may_preempt_at, needs_memory_by
+from tts_scheduler.utterance import Utterance
+
+MakeRig = Callable[..., Any]
+PAGE = 16
+
+
+def memory(pages: int, max_frames: int = 60) -> KVCacheSize:
+    return KVCacheSize(pages, PAGE, pages * PAGE, max_frames)
+
+
+@pytest.fixture
+def rig_of(make_rig: MakeRig) -> MakeRig:
+    """A rig whose engine has so many pages, and whose admission does not mind."""
+
+    def make(
+        pages: int, step_seconds: float = 0.01, max_frames: int = 60, **settings: object
+    ) -> Any:
+        settings = {"slots": 8, "kv_utilisation": 1e6, "max_start_wait": 0.0, **settings}
+        return make_rig(step_seconds=step_seconds, kv_cache=memory(pages, max_frames), **settings)
+
+    return make
+
+
+def row(rig: Any, id: str) -> Utterance:
+    found: Utterance = rig.scheduler._requests.utterances[id]
+    return found
+
+
+def lead(rig: Any, id: str, seconds: float) -> None:
+    """Its listener has so much left to hear."""
+    row(rig, id).playback.runs_out_at = rig.now + seconds
+
+
+def speaking(rig: Any, ids: str) -> None:
+    """Each has been heard, and has text for a long time."""
+    for id in ids:
+        rig.open(id, 300, prompt_tokens=12, layout=Layout.STREAMING)
+    rig.steps(3)
+
+
+def lacking(rig: Any, id: str, seconds: float) -> None:
+    """No page is free, its next frame needs one, and its listener has `seconds` to hear."""
+    kv = rig.scheduler._requests.kv
+    found = row(rig, id)
+    found.prompt_positions = kv.capacity(found.slot) + 1
+    found.frame_limit = 0
+    other = next(r for r in rig.scheduler._requests.speaking.values() if r is not found)
+    kv.reserve([Reservation("x", other.slot, len(kv.table(other.slot)), tuple(kv.free))])
+    lead(rig, id, seconds)
+
+
+# Reservations -----------------------------------------------------------------------------------
+
+
+def test_a_prompt_and_every_frame_has_its_page(rig_of: MakeRig) -> None:
+    rig = rig_of(8)
+    rig.open("a", 3, finish=True, frames=40, prompt_tokens=12)
+    pages = 0
+    for frame in range(40):
+        plan = rig.steps(1)[0]
+        pages += sum(len(r.pages) for r in plan.reservations)
+        assert pages == -(-(12 + 3 + 2 + frame) // PAGE)
+    assert rig.ended == ["a"] and len(rig.scheduler._requests.kv.free) == 8
+
+
+def test_an_interrupt_frees_pages_at_once(rig_of: MakeRig) -> None:
+    rig = rig_of(8)
+    for id in "ab":
+        rig.open(id, 3, prompt_tokens=20, layout=Layout.STREAMING)
+    rig.step()
+    held = len(rig.scheduler._requests.kv.table(row(rig, "a").slot))
+    free = len(rig.scheduler._requests.kv.free)
+    rig.scheduler.cancel("a", rig.now)
+    assert held == 2 and len(rig.scheduler._requests.kv.free) == free + held
+
+
+def test_who_is_interrupted_during_a_step_gets_none_of_its_pages(rig_of: MakeRig) -> None:
+    rig = rig_of(8)
+    rig.open("a", 3)
+    plan = rig.plan()
+    assert plan.reservations
+    rig.scheduler.cancel("a", rig.now)
+    rig.scheduler.commit(plan, rig.execute(plan), rig.now)
+    assert sorted(rig.scheduler._requests.kv.free) == list(range(1, 9))
+
+
+# Preemption -------------------------------------------------------------------------------------
+
+
+def test_a_row_that_lacks_a_page_waits_while_its_listener_has_plenty(rig_of: MakeRig) -> None:
+    rig = rig_of(9)
+    speaking(rig, "ab")
+    for id, seconds in (("a", 2.0), ("b", 2.6)):
+        lacking(rig, id, seconds)
+        row(rig, id).codec_pending = 0
+    assert rig.plan() is None
+    wake = rig.scheduler.next_wake(rig.now)
+    assert wake == pytest.approx(may_preempt_at(row(rig, "a"), rig.scheduler.config))
+    rig.now = wake
+    plan = rig.plan()
+    assert [out.id for out in plan.swap_outs] == ["b"]
+    assert [decode.id for decode in plan.decodes] == ["a"]
+
+
+def test_the_listener_with_the_most_lead_gives_way(rig_of: MakeRig) -> None:
+    rig = rig_of(12)
+    speaking(rig, "abc")
+    lacking(rig, "a", 0.1)
+    lead(rig, "b", 1.2)
+    lead(rig, "c", 1.9)
+    plan = rig.plan()
+    assert [out.id for out in plan.swap_outs] == ["c"]
+    assert {decode.id for decode in plan.decodes} == {"a", "b"}
+
+
+def test_who_waits_for_text_gives_way_first(rig_of: MakeRig) -> None:
+    rig = rig_of(12)
+    rig.open("h", 2, prompt_tokens=12, layout=Layout.STREAMING)
+    speaking(rig, "ac")
+    lacking(rig, "a", 0.1)
+    lead(rig, "h", 0.05)
+    lead(rig, "c", 2.5)
+    assert [out.id for out in rig.plan().swap_outs] == ["h"]
+
+
+def test_equally_urgent_rows_do_not_swap_each_other_out_for_ever(rig_of: MakeRig) -> None:
+    """Memory for one and a half of two turns, and a machine that is just fast enough."""
+    rig = rig_of(6, step_seconds=0.03)
+    for id in "ab":
+        rig.open(id, 5, finish=True, frames=60, prompt_tokens=12)
+    plans: list[StepPlan] = []
+    while len(rig.ended) < 2:
+        plans += rig.steps(1)
+    swaps = sum(len(plan.swap_outs) for plan in plans)
+    assert 1 <= swaps <= 4
+    assert sorted(rig.ended) == ["a", "b"]
+
+
+def test_a_swapped_row_is_back_before_its_deadline_when_there_is_room(rig_of: MakeRig) -> None:
+    rig = rig_of(6, step_seconds=0.02)
+    for id in "ab":
+        rig.open(id, 5, finish=True, frames=60, prompt_tokens=12)
+    while len(rig.ended) < 2:
+        rig.steps(1)
+    plans = rig.plans
+    assert any(plan.swap_ins for plan in plans)
+    assert rig.underruns == {"a": 0, "b": 0}
+
+
+def test_swaps_teach_the_cost_model_nothing(rig_of: MakeRig) -> None:
+    rig = rig_of(6, step_seconds=0.03)
+    for id in "ab":
+        rig.open(id, 5, finish=True, frames=60, prompt_tokens=12)
+    swapped = 0
+    while len(rig.ended) < 2:
+        plan = rig.plan()
+        learned = rig.scheduler.cost.costs
+        if plan is not None and plan.swaps:
+            swapped += 1
+            rig.step(seconds=0.3)
+            assert rig.scheduler.cost.costs == learned
+        else:
+            rig.steps(1)
+    assert swapped
+
+
+def test_a_turn_that_nobody_hears_yet_takes_no_listener_s_pages_at_once(rig_of: MakeRig) -> None:
+    rig = rig_of(8)
+    rig.open("a", 5)
+    config = rig.scheduler.config
+    assert needs_memory_by(row(rig, "a"), config) == rig.now + MEMORY_AHEAD
+    assert may_preempt_at(row(rig, "a"), config) == rig.now + MEMORY_AHEAD - PREEMPT_AHEAD
+
+
+# Starts -----------------------------------------------------------------------------------------
+
+
+def test_a_start_leaves_two_seconds_of_memory_to_those_on_air(rig_of: MakeRig) -> None:
+    """a has one page and needs two more in two seconds; b takes one page now and another then."""
+    for pages, started in ((4, {"a"}), (5, {"a", "b"})):
+        rig = rig_of(pages, max_frames=50)
+        rig.open("a", 300, prompt_tokens=4, layout=Layout.STREAMING)
+        rig.step()
+        rig.open("b", 300, prompt_tokens=4, layout=Layout.STREAMING)
+        rig.steps(1)
+        assert set(rig.frames) == started, pages
+
+
+def test_a_start_waits_for_rows_that_lack_memory_themselves(rig_of: MakeRig) -> None:
+    rig = rig_of(12)
+    rig.open("h", 2, prompt_tokens=12, layout=Layout.STREAMING)
+    speaking(rig, "a")
+    lacking(rig, "a", 2.0)
+    rig.open("b", 5)
+    plan = rig.plan()
+    assert plan is None or not plan.prefills
+
+
+def test_rows_that_wait_for_text_give_way_to_a_start_when_nobody_else_speaks(
+    rig_of: MakeRig,
+) -> None:
+    rig = rig_of(6)
+    rig.open("held", 2, prompt_tokens=30, layout=Layout.STREAMING)
+    rig.steps(2)
+    assert rig.plan() is None
+    rig.open("b", 5, finish=True, prompt_tokens=20)
+    plan = rig.step()
+    assert [out.id for out in plan.swap_outs] == ["held"] and plan.prefills[0].id == "b"
+
+
+# Admission --------------------------------------------------------------------------------------
+
+
+def test_a_turn_is_not_admitted_without_memory_to_expect(rig_of: MakeRig) -> None:
+    """Turns of ten seconds are expected, cut at the 60 frames that one may have: six pages."""
+    rig = rig_of(13, kv_utilisation=1.0, max_queue=1, slots=8)
+    answers = [rig.open(id, 4, prompt_tokens=20, finish=True, frames=30) for id in "abcd"]
+    assert [type(answer) for answer in answers] == [Admitted, Admitted, Queued, Refused]
+    refused = answers[-1]
+    assert "memory" in refused.reason and refused.retry_after > 0
+    while "a" not in rig.ended:
+        rig.steps(1)
+    assert row(rig, "c").phase.value != "queued" or rig.scheduler.active == 2
+
+
+def test_a_lone_turn_is_admitted_whatever_is_expected(rig_of: MakeRig) -> None:
+    rig = rig_of(5, kv_utilisation=0.01)
+    assert isinstance(rig.open("a", 4), Admitted)
+
+
+def test_a_turn_that_could_never_fit_is_refused_when_it_is_known(rig_of: MakeRig) -> None:
+    rig = rig_of(8)
+    with pytest.raises(DoesNotFit, match="143 positions; with 60 frames"):
+        rig.open("a", prompt_tokens=140)
+    assert rig.scheduler.active == rig.scheduler.queued == 0
+    rig.open("b", 30, layout=Layout.FULL_TEXT)
+    with pytest.raises(DoesNotFit, match="send less text"):
+        rig.append("b", 60)
+    rig.open("c", 100, finish=True)
+    rig.scheduler.cancel("b", rig.now)
+    plan = rig.steps(1)[0]
+    assert plan.prefills[0].layout is Layout.STREAMING, "a text too long for a prompt is streamed"
+
+
+def test_the_peak_is_that_of_turns_as_long_as_usual() -> None:
+    def at(frames: int, prompt: int) -> Utterance:
+        found = Utterance("x", 0, prompt, Layout.STREAMING, 0.0, 3.0, 2, None, Playback())
+        found.frames, found.prompt_positions = frames, prompt
+        return found
+
+    size = KVCacheSize(100, 1, 100, 50)  # pages of one position: exact
+    assert peak_pages([at(0, 10)], 30, size) == 40
+    # One is over after 10 frames, when the other has 20: 10 + 30 + 10 + 10; later that has 40.
+    assert peak_pages([at(20, 10), at(0, 10)], 30, size) == 60
+    brute = max(
+        sum(p + f + t for f, p in ((20, 10), (0, 10), (5, 30)) if t <= 30 - f) for t in range(31)
+    )
+    assert peak_pages([at(20, 10), at(0, 10), at(5, 30)], 30, size) == brute
+
+
+def test_a_plan_says_all_of_it(rig_of: MakeRig) -> None:
+    rig = rig_of(6)
+    rig.open("held", 2, prompt_tokens=30, layout=Layout.STREAMING)
+    rig.steps(2)
+    rig.open("b", 5, finish=True, prompt_tokens=20)
+    plan: StepPlan = rig.plan()
+    assert plan.ids == {"held", "b"} and plan.swaps == 1
+    assert plan.slots == {"held": 0, "b": 1}

@@ -320,3 +320,35 @@ async def test_silence_says_what_was_heard_and_stops_the_engine(speech: Any) -> 
         await server.settled_engine()
         one.close()
         assert one.silence(played_samples=12_000) == report, "also later"
+
+
+@pytest.mark.parametrize("continuous", [True, False])
+@pytest.mark.parametrize("name", ["pcm", "ulaw_8000", "mp3_44100_128"])
+async def test_all_text_is_told_once_in_order_and_within_the_sound(
+    speech: Any, name: str, continuous: bool
+) -> None:
+    """On one timeline, segment after segment, in formats with delay and without."""
+    if name.startswith("mp3"):
+        pytest.importorskip("av")
+    texts = ["One and two. ", "…", "Three<break time='200ms'/> and four, ", "five!"]
+    async with speech() as server:
+        how = delivery(continuous=continuous, fills=True)
+        one = open_speech(server, how=how, audio=parse_format(name))
+        for text in texts:
+            one.feed(text)
+            one.cut()
+        one.end()
+        told: list[str] = [""]
+        last = made = 0.0
+        while (what := await one.next()) is not None:
+            for word in one.take_words():
+                told[-1] += word.text
+                assert last <= word.start <= word.end
+                last = word.end
+            if isinstance(what, Done):
+                told.append("")
+                made = one.track.seconds
+                assert last <= made + 0.15, "an encoder may hold the end of a segment"
+        assert told == ["One and two. ", "", "Three<break time='200ms'/> and four, ", "five!", ""]
+        assert last == pytest.approx(one.track.seconds, abs=0.02)
+        one.close()

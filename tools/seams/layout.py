@@ -1,0 +1,73 @@
+"""A piece's prefill, and the text vectors of its frames, laid out as a way says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from realtime_tts.model import PromptBuilder, PromptSpec, SpeechModel
+from tools.seams.ways import Context, Way
+
+
+@dataclass(slots=True)
+class Piece:
+    """A piece of a turn: its text ids and the frames [16] made of it; `over`: there will be no
+    more; `ended`: it stopped by itself; `heard`: frames without the silent ones at the end."""
+
+    ids: list[int]
+    codes: list[Tensor] = field(default_factory=list)
+    over: bool = False
+    ended: bool = False
+    heard: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """`inputs` [L, H] of the prefill; `text` ids of the next frames, padding after them."""
+
+    inputs: Tensor
+    text: list[int]
+
+
+class Layout:
+    """Lays out pieces for one checkpoint."""
+
+    def __init__(self, model: SpeechModel, prompts: PromptBuilder) -> None:
+        self._model, self._prompts = model, prompts
+        self.pad, self.end = model.config.text.tts_pad, model.config.text.tts_eos
+
+    def opening(
+        self, spec: PromptSpec, ids: Sequence[int], earlier: Sequence[Piece], way: Way
+    ) -> Opening:
+        """How a piece of text `ids` begins behind the `earlier` ones that its way shows it."""
+        shown = [(p.ids, p.codes[: p.heard if way.trim else None]) for p in earlier]
+        spoken = self._spoken([frame for _, codes in shown for frame in codes])
+        prefix, old = self._prompts.prefix(spec), [id for text, _ in shown for id in text]
+        end = [self.end] if way.end else []
+        if way.full_text:
+            text = self._prompts.text([*old, *ids, *end]) + self._prompts.pad
+            return Opening(torch.cat((prefix, text, spoken + self._prompts.tts_pad)), [])
+        row = [*old, *ids, *end]
+        if way.context in (Context.AS_FED, Context.NOT_CLOSED):
+            closed = end if way.context is Context.AS_FED else []
+            row = [id for text, codes in shown for id in self._fed(text, closed, len(codes))]
+            row += [*ids, *end]
+        row += [self.pad] * (len(spoken) - len(row))
+        return Opening(
+            torch.cat((prefix, self._prompts.text(row[: len(spoken)]) + spoken)), row[len(spoken) :]
+        )
+
+    def _fed(self, text: Sequence[int], closed: Sequence[int], frames: int) -> list[int]:
+        """What the frames of a piece were fed: exactly as many ids."""
+        return [*text, *closed, *[self.pad] * frames][:frames]
+
+    def _spoken(self, codes: Sequence[Tensor]) -> Tensor:
+        """Codec bos and frames, [n + 1, H]."""
+        if not codes:
+            return self._prompts.bos
+        stacked = torch.stack(list(codes))
+        first = self._model.talker.codec_embedding[stacked[:, 0]]
+        return torch.cat((self._prompts.bos, self._model.predictor.embed(stacked[:, 1:]) + first))

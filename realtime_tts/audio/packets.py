@@ -6,6 +6,8 @@ interrupts count in those, whatever the format. Three ways to cut, chosen by `pa
 - the engine's own format, as the framer cuts it, without an encoder;
 - raw samples of other formats, by duration: 20 ms of µ-law are 160 bytes;
 - formats with a container: what the encoder gives at a time is a packet.
+
+Other APIs (`FramedPackets`) get raw samples like those with a container.
 """
 
 from __future__ import annotations
@@ -153,3 +155,25 @@ class EncodedPackets:
         data, samples = self._waiting, given - self._given
         self._waiting, self._given = b"", given
         return [(data, samples)]
+
+
+class FramedPackets(EncodedPackets):
+    """The same, of speech cut like the engine's own format: so the number of packets depends on the
+    seconds of speech alone, and not on how they came."""
+
+    def __init__(self, audio_format: AudioFormat) -> None:
+        super().__init__(audio_format)
+        self._framer = PcmFramer()
+
+    def push(self, pcm: bytes) -> list[Packet]:
+        return self._each(self._framer.push(pcm))
+
+    def cut(self) -> list[Packet]:
+        pieces, self._framer = self._framer.finish(), PcmFramer()
+        return self._each(pieces)
+
+    def finish(self) -> list[Packet]:
+        return [*self.cut(), *super().finish()]
+
+    def _each(self, pieces: list[bytes]) -> list[Packet]:
+        return [packet for piece in pieces for packet in super(FramedPackets, self).push(piece)]

@@ -15,14 +15,12 @@ from typing import Any
 
 import msgspec
 
-from realtime_tts.audio.packets import Packet
 from realtime_tts.bench.observation import Observation
 from realtime_tts.bench.turns import clock
 from realtime_tts.bench.workload import TurnPlan
 from realtime_tts.client import SessionOptions, TurnResult
 from realtime_tts.client.options import session_start
 from realtime_tts.engine.inline import InlineEngine
-from realtime_tts.engine.link import Audio, Ended, Event, Started
 from realtime_tts.engine.load import engine_loader, load_tokenizer
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.errors import EngineError
@@ -30,7 +28,7 @@ from realtime_tts.metrics import Metrics
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.session_settings import session_defaults
-from realtime_tts.server.turn import OnAirTurn
+from realtime_tts.server.speech import Delivery, Sound, Speech
 from realtime_tts.server.turn_settings import utterance_spec
 from realtime_tts.version import __version__
 from tts_scheduler.report import Trace
@@ -38,6 +36,7 @@ from tts_scheduler.report import Trace
 _POLL_SECONDS = 0.05
 _STALL_SECONDS = 60.0
 _UNPACED_LEAD_MS = 30_000  # what a server allows by default
+_WAITING_BYTES = 1 << 30  # nobody reads too slowly: packets are taken as they come
 
 
 class EngineTarget:
@@ -114,7 +113,10 @@ class _Listening:
     ) -> None:
         self._plan, self._host = plan, host
         self._seen = Observation(len(plan.text), Trace(asked_at=clock()))
-        self._turn = OnAirTurn(id, id, settings, host, self._event, None)
+        self._speech = Speech(
+            id, settings, host, Delivery(),
+            _WAITING_BYTES, on_output=self._output,
+        )  # fmt: skip
         self._first, self._over = asyncio.Event(), asyncio.Event()
 
     async def run(self) -> Observation:
@@ -126,7 +128,7 @@ class _Listening:
             if len(tasks) > 1 and self._first.is_set() and self._seen.error is None:
                 await tasks[1]  # the listener still listens to what was sent ahead
         finally:
-            self._host.cancel(self._turn.utterance_id)
+            self._speech.close()
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -136,58 +138,42 @@ class _Listening:
         due, last = clock(), len(self._plan.deltas) - 1
         for number, (gap, delta) in enumerate(self._plan.deltas):
             due += gap
-            await self._wait(due)
+            await asyncio.sleep(max(0.0, due - clock()))
             if number == 0:
                 self._seen.trace.asked_at = clock()
-            self._turn.feed(delta, clock())
-            if number == last and not self._turn.end(clock()):
-                self._finish("complete")  # nothing to speak
-
-    async def _wait(self, due: float) -> None:
-        """Wait until `due`, and meanwhile release text that was held back for long enough."""
-        while (now := clock()) < due:
-            deadline = self._turn.text_deadline()
-            await asyncio.sleep(max(0.0, min(due, deadline or due) - now))
-            if deadline is not None and clock() >= deadline:
-                self._turn.poll(clock())
+            self._speech.feed(delta)
+            if number == last:
+                self._speech.cut()
 
     async def _cut(self, after: float) -> None:
         await self._first.wait()
         await asyncio.sleep(after)
         asked_at = clock()
-        self._host.cancel(self._turn.utterance_id)
+        self._speech.silence()
         self._seen.interrupt_seconds = clock() - asked_at
         if not self._over.is_set():
             self._finish("interrupted")
 
-    def _event(self, event: Event) -> None:
-        if isinstance(event, Started):
-            self._seen.layout = event.layout
-        elif isinstance(event, Audio):
-            self._packets(self._turn.audio(event))
-        else:
-            self._host.forget(event.id)
-            self._packets(self._turn.ended(event, clock()))
-            if not self._turn.over:
-                return  # a pause: its next segment is under way
-            if not isinstance(event, Ended):
-                self._seen.error = event.code
-                self._seen.retry_after = getattr(event, "retry_after", 0.0)
-            self._finish(event.reason if isinstance(event, Ended) else "error")
-
-    def _packets(self, packets: list[Packet]) -> None:
-        for data, samples in packets:
-            now = clock()
-            self._seen.packet(data, now)
-            self._turn.packet_taken(samples)
-            self._turn.packet_sent(samples, now)
-            self._first.set()
+    def _output(self) -> None:
+        while (given := self._speech.track.take()) is not None:
+            if isinstance(given, Sound):
+                self._seen.packet(given.data, clock())
+                self._speech.track.taken(given)
+                self._speech.track.sent()
+                self._first.set()
+            else:
+                self._finish(given.segment.reason)
 
     def _finish(self, reason: str) -> None:
-        stats = self._turn.stats()
-        if self._seen.error is None:
+        utterances = self._speech.utterances
+        self._seen.layout = utterances.layout
+        stats, failure = utterances.stats(), utterances.failure
+        if failure is not None:
+            self._seen.error = failure.code
+            self._seen.retry_after = (failure.retry_after_ms or 0) / 1000
+        else:
             self._seen.result = TurnResult(
-                self._turn.turn_id,
+                self._speech.name,
                 reason,
                 stats.samples,
                 stats.ttfa_ms,

@@ -18,10 +18,9 @@ from starlette.websockets import WebSocket
 from realtime_tts.dialects import cartesia_answer as answer
 from realtime_tts.dialects.cartesia_http import http_routes
 from realtime_tts.dialects.cartesia_request import Generation, our_voice, parse
+from realtime_tts.dialects.catalogue import our_language, our_model
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
 from realtime_tts.dialects.fields import check_length
-from realtime_tts.dialects.languages import our_language
-from realtime_tts.dialects.models import our_model
 from realtime_tts.dialects.socket import SpeechSocket
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
@@ -93,10 +92,9 @@ class CartesiaSocket(SpeechSocket):
             context.end()
 
     def _begin(self, context_id: str, request: Generation) -> SpeechContext:
-        info = self.front.engine.info
-        wanted = request.output_format
-        wanted.check()
+        info = self.front.info
         settings = self.settings(
+            audio=request.output_format.audio,
             model=our_model(request.model_id, info),
             voice=our_voice(request, self.front.voice_names()),
             language=our_language(request.language, info),
@@ -104,7 +102,6 @@ class CartesiaSocket(SpeechSocket):
         return self.open_context(
             context_id,
             settings,
-            wanted.open,
             hold_seconds=request.hold_seconds,
             tag=_State(request.add_timestamps),
         )
@@ -141,10 +138,10 @@ class CartesiaSocket(SpeechSocket):
         return [_of(context, answer.done(context.tag.reason))]
 
     def failed(self, context: SpeechContext, failure: TurnFailure) -> Messages:
-        return [_of(context, answer.error(failure, self.socket_id))]
+        return [_of(context, answer.error(failure, self.name))]
 
     def refusal(self, failure: TurnFailure) -> Messages:
-        body = answer.error(failure, self.socket_id)
+        body = answer.error(failure, self.name)
         return [json.dumps({**body, "context_id": self._last_id})]
 
     @classmethod

@@ -13,20 +13,17 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
-from realtime_tts.audio.encoders import Encoder
 from realtime_tts.dialects import cartesia_answer as answer
 from realtime_tts.dialects.cartesia_request import Generation, our_voice, parse
+from realtime_tts.dialects.catalogue import our_language, our_model, own_voice
 from realtime_tts.dialects.http import EVENTS, check_text, read_object, timed_sounds
-from realtime_tts.dialects.languages import our_language
-from realtime_tts.dialects.models import our_model
 from realtime_tts.dialects.refusals import not_ready
 from realtime_tts.dialects.speech_endpoint import Order, Pieces, SpeechEndpoint
-from realtime_tts.dialects.voices import own_voice
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.parsing import ProtocolError
 from realtime_tts.server.front import Front
-from realtime_tts.server.speech import SpeechStream
+from realtime_tts.server.speech import Speech
 
 BYTES_PATH, SSE_PATH, VOICES_PATH = "/tts/bytes", "/tts/sse", "/voices"
 
@@ -56,13 +53,14 @@ class CartesiaSpeech(SpeechEndpoint):
     async def order(self, request: Request, request_id: str) -> Order:
         asked = parse(await read_object(request.receive, self.limits))
         check_text("transcript", asked.transcript, self.limits)
-        info = self.front.engine.info
+        info = self.front.info
         settings = self.settings(
+            audio=asked.output_format.audio,
             model=our_model(asked.model_id, info),
             voice=our_voice(asked, self.front.voice_names()),
             language=our_language(asked.language, info),
         )
-        order = Order(asked.transcript, settings, asked.output_format.open)
+        order = Order(asked.transcript, settings)
         if not self._events:
             return order
         return replace(order, media_type=EVENTS, pieces=partial(_events, asked))
@@ -144,16 +142,16 @@ def _voice(name: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-async def _events(request: Generation, stream: SpeechStream, encoder: Encoder) -> Pieces:
+async def _events(request: Generation, speech: Speech) -> Pieces:
     """Server-sent events: chunks, times of words if they were asked for, and `done`."""
     watch = answer.Stopwatch()
     named = {} if request.context_id is None else {"context_id": request.context_id}
-    async with aclosing(timed_sounds(stream, encoder)) as pieces:
+    async with aclosing(timed_sounds(speech)) as pieces:
         async for piece, span in pieces:
             yield _event({**answer.chunk(piece, watch.step_ms()), **named}) if piece else b""
             if request.add_timestamps and span is not None and span.text.strip():
                 yield _event({**answer.timestamps(span), **named})
-    yield _event({**answer.done(stream.reason), **named})
+    yield _event({**answer.done(speech.last.reason), **named})
 
 
 def _event(message: dict[str, Any]) -> bytes:

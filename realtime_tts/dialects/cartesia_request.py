@@ -8,10 +8,9 @@ from typing import Any
 
 import msgspec
 
-from realtime_tts.audio.encoders import Encoder
+from realtime_tts.audio.formats import AudioFormat
+from realtime_tts.dialects.catalogue import no_voice, our_format, own_voice
 from realtime_tts.dialects.fields import read_fields, without_nulls
-from realtime_tts.dialects.formats import open_encoder
-from realtime_tts.dialects.voices import no_voice, own_voice
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.messages import SAMPLE_RATE
 
@@ -54,20 +53,17 @@ class OutputFormat(msgspec.Struct, frozen=True):
     sample_rate: int = SAMPLE_RATE
     bit_rate: int | None = None
 
-    def open(self) -> Encoder:
-        """A new encoder; close it. Raises RequestError if this server cannot make the format."""
+    @property
+    def audio(self) -> AudioFormat:
+        """As ours. Raises RequestError if this server cannot make it."""
         if self.container == "mp3":
-            return open_encoder("mp3", self.sample_rate, bit_rate=self.bit_rate)
+            return our_format("mp3", self.sample_rate, bit_rate=self.bit_rate)
         for name, choices in (("container", ("raw", "wav")), ("encoding", _ENCODINGS)):
             found = getattr(self, name)
             if found not in choices:
                 path = f"output_format.{name}"
                 raise RequestError(f"`{path}` must be {_FORMS[path]}, found {found[:40]!r}")
-        return open_encoder(self.encoding, self.sample_rate, container=self.container)
-
-    def check(self) -> None:
-        """Raise RequestError if this server cannot make it."""
-        self.open().close()
+        return our_format(self.encoding, self.sample_rate, container=self.container)
 
 
 class Voice(msgspec.Struct, frozen=True):
@@ -123,11 +119,11 @@ def parse(fields: dict[str, Any]) -> Generation:
         raise RequestError(f"`context_id` must be {_FORMS['context_id']}")
     if not 0 <= request.max_buffer_delay_ms <= 5_000:
         raise RequestError(f"`max_buffer_delay_ms` must be {_FORMS['max_buffer_delay_ms']}")
-    _check_manner(request)
+    _check_voice_settings(request)
     return request
 
 
-def _check_manner(request: Generation) -> None:
+def _check_voice_settings(request: Generation) -> None:
     config = request.generation_config
     for name, value, plain in (
         ("speed", request.speed, (1, "normal")),

@@ -1,42 +1,79 @@
 """SpeechContext: one voice of several that speak over one socket, from its first text to its end.
 
-Its text is cut into segments, by flushes and by pauses. A segment is a `SpeechStream`: the engine
-speaks it to its end, which it can only do for text that it knows to be complete. Segments follow
-one another, their sound goes through one encoder, and what happens is told to `ContextEvents`.
+Its text is cut into segments, by flushes and by pauses. What its `Speech` gives the
+dialect puts into messages, and they are sent: one message at a time, so contexts take turns, and a
+client that does not read stops them all.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
-from collections import deque
-from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
-from realtime_tts.audio.encoders import Encoder
-from realtime_tts.dialects.context_sound import ContextSound
-from realtime_tts.dialects.segment import ContextEvents, ContextHost, Messages, Segment
-from realtime_tts.dialects.socket_writer import WriterFullError
+from realtime_tts.dialects.timing import spans_of
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.server.deadline import Alarm
-from realtime_tts.server.front import GOING
-from realtime_tts.server.speech import SpeechError
-from realtime_tts.server.turn_input import is_long
-from realtime_tts.server.websocket import SLOW_READER
+from realtime_tts.server.front import going_away
+from realtime_tts.server.socket import (
+    SLOW_READER,
+    Messages,
+    SessionReporter,
+    Writer,
+    WriterFull,
+)
+from realtime_tts.server.speech import Segment, Sound, Speech, SpokenSpan
+
+__all__ = ["LULL_SECONDS", "ContextSocket", "Messages", "Segment", "SpeechContext"]
 
 _MAX_SEGMENTS = 256  # that wait: a flood of flushes must not fill the memory
 LULL_SECONDS = 3.0
 """A context that was begun is waited for so long in a drain: more of its turn may come."""
 
-__all__ = ["ContextEvents", "Messages", "Segment", "SpeechContext"]
+
+class ContextSocket(Protocol):
+    """What a context needs of its socket: to send, and what its dialect says to its client, which
+    is the messages to send, in order."""
+
+    writer: Writer
+    reporter: SessionReporter
+
+    def segment_started(self, context: SpeechContext, segment: Segment) -> Messages:
+        """Before the first sound of a segment."""
+        return ()
+
+    def sound(self, context: SpeechContext, segment: Segment, data: bytes) -> Messages:
+        """`data`: bytes in the context's format, never empty."""
+
+    def spoken(self, context: SpeechContext, segment: Segment, span: SpokenSpan) -> Messages:
+        """After sound: the text that it brought, in seconds from the context's first sound."""
+        return ()
+
+    def segment_done(self, context: SpeechContext, segment: Segment) -> Messages:
+        """All its sound was sent. Comes for a flush without text, too, in its place."""
+        return ()
+
+    def done(self, context: SpeechContext) -> Messages:
+        """The context was ended, and everything of it was sent."""
+        return ()
+
+    def failed(self, context: SpeechContext, failure: TurnFailure) -> Messages:
+        """The context is over; nothing of it follows."""
+
+    def context_over(self, context: SpeechContext) -> None:
+        """It has ended by itself."""
+
+    def segment_over(self) -> None:
+        """All that a segment said was sent."""
+
+    def lost(self, reason: str) -> None:
+        """Nothing can be sent any more."""
 
 
 class SpeechContext:
     """Made by `SpeechSocket.open_context`. All methods are plain calls on the event loop.
 
-    `hold_seconds`: after so long without more text what is being spoken is spoken to its end.
     `idle_seconds`: after so long without text or speech the context ends; None for one that lasts
     as long as its socket. `max_chars`: text that may wait to be spoken. `after`: it is silent until
     that context is over. `tag` is the dialect's own.
@@ -44,64 +81,46 @@ class SpeechContext:
 
     def __init__(
         self,
-        host: ContextHost,
+        socket: ContextSocket,
         context_id: str,
-        settings: Any,
-        make_encoder: Callable[[], Encoder],
-        events: ContextEvents,
+        speech: Speech,
         *,
-        hold_seconds: float,
         idle_seconds: float | None,
         max_chars: int,
-        encoder_per_segment: bool = False,
         after: SpeechContext | None = None,
         tag: Any = None,
     ) -> None:
         self.id = context_id
-        self.settings = settings
+        self.speech = speech
         self.tag = tag
-        self.ended = False
-        """No more text comes."""
-        self._draining = False
-        self.hold_seconds = hold_seconds
-        """May be changed; counts from the next text on."""
-        self._host = host
-        self._events = events
-        self._sound = ContextSound(self, make_encoder, events, host.writer)
-        self._per_segment = encoder_per_segment
+        self._socket = socket
         self._idle_seconds = idle_seconds
         self._max_chars = max_chars
-        self._segments: deque[Segment] = deque()  # the first is being spoken
-        self._input: Segment | None = None  # the last, while it takes text
-        self._last = Segment(0)  # the last that sounded
-        self._count = 0
-        self._chars = 0  # of all segments there
-        self._blank = False  # white space came that began no segment
-        self._heard_at: float | None = None
         self._after = after
-        self._changed = asyncio.Event()
+        self._draining = False
+        self._blank = False  # white space came that began no segment
         self._active_at = time.monotonic()
         self._alarm = Alarm(time.monotonic, self._on_time)
         self._on_time()
         self._pump = asyncio.create_task(self._run(), name=f"context-{context_id[:64]}")
 
-    @property
-    def seconds(self) -> float:
-        """Of sound that was sent."""
-        return self._sound.seconds
-
     # Text.
+
+    @property
+    def ended(self) -> bool:
+        """No more text comes."""
+        return self.speech.ended
 
     @property
     def speaking(self) -> bool:
         """Whether there is text, or a flush, that has not been answered in full."""
-        return bool(self._segments)
+        return bool(self.speech.segments)
 
     @property
     def busy(self) -> bool:
         """Whether it must be waited for before the socket may go: not while it waits for its first
         text, and a lasting one not between its texts either."""
-        begun = self._count > 0 and self._idle_seconds is not None
+        begun = self.speech.count > 0 and self._idle_seconds is not None
         return self.speaking or self.ended or begun
 
     @property
@@ -109,133 +128,83 @@ class SpeechContext:
         """Whether it is silent until another is over."""
         return self._after is not None
 
-    @property
-    def segments(self) -> tuple[Segment, ...]:
-        """Those that have not been answered in full, the one that sounds first."""
-        return tuple(self._segments)
-
     def feed(self, text: str) -> Segment | None:
         """Add text; not after `end`. Gives its segment; None for white space that begins nothing.
 
-        Raises RequestError if too much waits, SpeechError for a first text in a drain.
+        Raises RequestError if too much waits, TurnFailure for a first text in a drain.
         """
-        assert not self.ended, "text after the end of the context"
-        if self._input is None and not text.strip():
-            self._blank = self._blank or bool(text)
-            return None
-        if self._draining and not self._count:
-            raise SpeechError(GOING)
-        if self._chars + len(text) > self._max_chars:
+        speech = self.speech
+        if speech.open is None:
+            if not text.strip():
+                self._blank = self._blank or bool(text)
+                return None
+            if self._draining and not speech.count:
+                raise going_away()
+        waiting = sum(segment.text_chars for segment in speech.segments)
+        if waiting + len(text) > self._max_chars:
             raise RequestError(
                 f"at most {self._max_chars} characters may wait to be spoken, and "
-                f"{self._chars} do; send the next {len(text)} later"
+                f"{waiting} do; send the next {len(text)} later"
             )
-        segment = self._input or self._begin()
-        segment.text_chars += len(text)
-        self._chars += len(text)
-        if segment.stream is None:
-            segment.pieces.append(text)
-        else:
-            segment.stream.feed(text)
+        self._check_segments()
         self._was_active()
-        return segment
-
-    async def taken_in(self) -> None:
-        """Wait until what is being spoken has taken in all its text so far."""
-        first = self._segments[0] if self._segments else None
-        if first is not None and first.stream is None and is_long(first.text_chars):
-            await asyncio.sleep(0)  # our task is about to open the stream
-        if self._segments and self._segments[0].stream is not None:
-            await self._segments[0].stream.taken_in()
-
-    def touch(self) -> None:
-        """The client wants it to go on: its idle time begins anew; not in a drain."""
-        if not self._draining:
-            self._was_active()
-
-    def drain(self) -> None:
-        """The server is going: takes no first text, and waits but `LULL_SECONDS` for more."""
-        self._draining = True
-        self._alarm.set(self._due())
+        self._blank = False
+        return speech.feed(text)
 
     def flush(self, tag: Any = None) -> Segment:
         """Speak all text so far to its end; text that follows begins a new segment.
 
         Raises RequestError if too many wait.
         """
-        segment = self._input or self._begin()
+        self._check_segments()
+        segment = self._cut()
         segment.flushed = True
         segment.tag = tag if tag is not None else segment.tag
-        self._end_segment()
         return segment
 
     def end(self) -> None:
         """No more text. Idempotent."""
-        if self._blank and not self.ended and not self._count:
-            self._begin()  # all its text is white space
-        self.ended = True
-        self._end_segment()
-        self._changed.set()
+        if self._blank and not self.ended and not self.speech.count:
+            self._cut()  # all its text is white space
+        self.speech.end()
 
-    def cancel(self, reason: str = "interrupted") -> None:
-        """Silence at once: nothing of it is sent any more. Idempotent. Not from `ContextEvents`.
+    def touch(self) -> None:
+        """The client wants it to go on: its idle time begins anew; not in a drain."""
+        if not self._draining:
+            self._was_active()
+            self.speech.touch()
 
-        `reason` is for the log and the metrics.
-        """
-        self.ended = True
-        self._pump.cancel()
-        self._host.writer.drop(self)
-        self._clean(reason)
+    def _cut(self) -> Segment:
+        blank, self._blank = self._blank, False
+        return self.speech.cut(wants_sound=blank)
 
-    async def gone(self) -> None:
-        """Wait until its task has ended; after `cancel`."""
-        await asyncio.gather(self._pump, return_exceptions=True)
+    def _check_segments(self) -> None:
+        if self.speech.open is None and len(self.speech.segments) >= _MAX_SEGMENTS:
+            raise RequestError(
+                f"{_MAX_SEGMENTS} flushes wait to be spoken; send the next one later"
+            )
 
-    def fail(self, failure: TurnFailure) -> None:
-        """Silence at once, and say why."""
-        if not self._pump.done():
-            self._pump.cancel()
-            self._fail(failure)
+    # Time.
+
+    def drain(self) -> None:
+        """The server is going: takes no first text, and waits but `LULL_SECONDS` for more."""
+        self._draining = True
+        self._alarm.set(self._due())
 
     def _was_active(self) -> None:
         self._active_at = time.monotonic()
         self._alarm.set(self._due())
 
-    def _begin(self) -> Segment:
-        if len(self._segments) >= _MAX_SEGMENTS:
-            raise RequestError(
-                f"{_MAX_SEGMENTS} flushes wait to be spoken; send the next one later"
-            )
-        self._input, self._blank = Segment(self._count, blank=self._blank), False
-        self._count += 1
-        self._segments.append(self._input)
-        self._changed.set()
-        return self._input
-
-    def _end_segment(self) -> None:
-        segment, self._input = self._input, None
-        if segment is not None:
-            segment.ended = True
-            if segment.stream is not None:
-                segment.stream.end()
-            self._changed.set()
-
     def _due(self) -> float | None:
-        if self._input is None:
-            seconds = self._idle_seconds
-            if seconds is not None and self._draining:
-                seconds = min(seconds, LULL_SECONDS)
-        else:
-            # Text that waits behind other speech can as well wait for more.
-            seconds = None if self._input.stream is None else self.hold_seconds
-        return None if seconds is None or self.ended else self._active_at + seconds
+        seconds = self._idle_seconds
+        if seconds is None or self.ended or self.speech.open is not None:
+            return None
+        return self._active_at + (min(seconds, LULL_SECONDS) if self._draining else seconds)
 
     def _on_time(self) -> None:
         due = self._due()
         if due is not None and time.monotonic() >= due:
-            if self._input is not None:
-                self._end_segment()
-            elif not self.speaking:
+            if not self.speaking:
                 self.end()
             else:
                 self._active_at = time.monotonic()
@@ -248,76 +217,84 @@ class SpeechContext:
             if self._after is not None:
                 await asyncio.wait([self._after._pump])  # which a cancel of this one leaves alone
                 self._after = None
-            while not (self.ended and not self._segments):
-                if self._segments:
-                    await self._speak(self._segments[0])
-                    self._chars -= self._segments.popleft().text_chars
+                self.speech.start()
+            while (given := await self.speech.next(fill=True)) is not None:
+                segment = given.segment
+                if isinstance(given, Sound):
+                    await self._sound(segment, given.data)
+                await self._words(segment)
+                if not isinstance(given, Sound):
+                    await self._send(self._socket.segment_done(self, segment))
+                    self.speech.handed_over()
                     self._was_active()
-                    self._host.segment_over()
-                else:
-                    self._changed.clear()
-                    await self._changed.wait()
-            await self._sound.finish(self._last)
-            await self._sound.send(self._events.done(self))
-        except SpeechError as error:
-            self._fail(error.failure)
+                    self._socket.segment_over()
+            await self._send(self._socket.done(self))
+        except TurnFailure as failure:
+            self._fail(failure)
         except RequestError as error:
-            self._fail(TurnFailure(error.code, str(error), False))
-        except WriterFullError:
-            self._host.lost(SLOW_READER)
+            self._fail(TurnFailure(error.code, str(error)))
+        except WriterFull:
+            self._socket.lost(SLOW_READER)
         except Exception:
-            self._host.bug()
+            self._socket.reporter.bug()
             self._fail(TurnFailure("internal", "a fault of the server", True))
         else:
             self._clean()
-            self._host.context_over(self)
+            self._socket.context_over(self)
 
-    async def _speak(self, segment: Segment) -> None:
-        if segment.text_chars:
-            stream = self._host.open_stream(self, self._heard_at)
-            with contextlib.closing(stream):
-                segment.stream = stream
-                stream.feed("".join(segment.pieces))
-                if segment.ended:
-                    stream.end()
-                segment.pieces.clear()
-                self._alarm.set(self._due())
-                await self._sound.play(stream, segment)
-                self._last = segment
-                self._heard_at = stream.heard_at()
-                segment.reason = stream.reason
-        elif segment.blank:
-            await self._sound.rest(segment)
-            self._last = segment
-        if self._input is segment:  # its speech reached the limit; text that follows is a new one
-            self._end_segment()
-        if self._per_segment:
-            await self._sound.finish(segment)
-        await self._sound.send(self._events.segment_done(self, segment))
+    async def _sound(self, segment: Segment, data: bytes) -> None:
+        if not segment.told:
+            segment.told = True
+            await self._send(self._socket.segment_started(self, segment))
+        await self._send(self._socket.sound(self, segment, data))
+
+    async def _words(self, segment: Segment) -> None:
+        for span in spans_of(self.speech):
+            await self._send(self._socket.spoken(self, segment, span))
+
+    async def _send(self, messages: Messages) -> None:
+        for message in messages:
+            await self._socket.writer.send(message, self)
 
     # The end.
 
+    def cancel(self, reason: str = "interrupted") -> None:
+        """Silence at once: nothing of it is sent any more. Idempotent. Not from what a
+        dialect says of a context.
+
+        `reason` is for the log and the metrics.
+        """
+        self.speech.ended = True
+        self._pump.cancel()
+        self._socket.writer.drop(self)
+        self._clean(reason)
+
+    async def gone(self) -> None:
+        """Wait until its task has ended; after `cancel`."""
+        await asyncio.gather(self._pump, return_exceptions=True)
+
+    def fail(self, failure: TurnFailure) -> None:
+        """Silence at once, and say why."""
+        if not self._pump.done():
+            self._pump.cancel()
+            self._fail(failure)
+
     def _fail(self, failure: TurnFailure) -> None:
-        self.ended = True
+        self.speech.ended = True
         if failure.code == SLOW_READER:
-            self._host.lost(SLOW_READER)
+            self._socket.lost(SLOW_READER)
         else:
-            self._host.writer.drop(self)
+            self._socket.writer.drop(self)
             try:
-                for message in self._events.failed(self, failure):
-                    self._host.writer.put(message)
-            except WriterFullError:
-                self._host.lost(SLOW_READER)
+                for message in self._socket.failed(self, failure):
+                    self._socket.writer.put(message)
+            except WriterFull:
+                self._socket.lost(SLOW_READER)
             except Exception:
-                self._host.bug()
+                self._socket.reporter.bug()
         self._clean()
-        self._host.context_over(self)
+        self._socket.context_over(self)
 
     def _clean(self, reason: str = "closed") -> None:
         self._alarm.stop()
-        for segment in self._segments:
-            if segment.stream is not None:
-                segment.stream.close(reason)
-        self._segments.clear()
-        self._input = None
-        self._sound.close()
+        self.speech.close(reason)

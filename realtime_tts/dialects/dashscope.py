@@ -13,15 +13,15 @@ from typing import Any
 from starlette.routing import BaseRoute
 from starlette.websockets import WebSocket
 
+from realtime_tts.dialects.catalogue import our_language, our_model
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
 from realtime_tts.dialects.dashscope_answer import Response, deny, error, event, refusal_body
 from realtime_tts.dialects.dashscope_request import Wishes, our_voice, parse_wishes
 from realtime_tts.dialects.fields import check_length, type_of
-from realtime_tts.dialects.languages import our_language
-from realtime_tts.dialects.models import our_model
-from realtime_tts.dialects.single_voice import Manner, SingleVoiceSocket
+from realtime_tts.dialects.single_voice import SingleVoiceSocket
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
+from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.front import Front
 
 __all__ = ["SOCKET_PATH", "deny", "routes"]
@@ -49,7 +49,7 @@ class DashScopeSocket(SingleVoiceSocket):
 
     def __init__(self, front: Front, websocket: WebSocket) -> None:
         super().__init__(front, websocket)
-        self._model = websocket.query_params.get("model") or front.engine.info.model
+        self._model = websocket.query_params.get("model") or front.info.model
         self._asked: dict[str, Any] = {}  # by all updates
         self._wishes = Wishes()
         self._buffer: list[str] = []  # text of the mode `commit`
@@ -59,8 +59,8 @@ class DashScopeSocket(SingleVoiceSocket):
 
     # From the client.
 
-    def opened(self) -> None:
-        self.speak_as(self._manner_of(self._wishes))
+    def greet(self) -> None:
+        self.speak_as(self._voice_settings(self._wishes))
         self.say(event("session.created", session=self._session()))
 
     def received(self, message: dict[str, Any]) -> None:
@@ -86,24 +86,24 @@ class DashScopeSocket(SingleVoiceSocket):
         given = {name: value for name, value in session.items() if value is not None}
         asked = self._asked | given
         wishes = parse_wishes(asked)
-        manner = self._manner_of(wishes)
-        self.check(manner)
+        chosen = self._voice_settings(wishes)
+        self.check(chosen)
         self._asked, self._wishes = asked, wishes
-        self.speak_as(manner)
+        self.speak_as(chosen)
         if wishes.mode == "server_commit":
             self._speak_buffer()
         self.say(event("session.updated", session=self._session()))
 
-    def _manner_of(self, wishes: Wishes) -> Manner:
-        info = self.front.engine.info
-        settings = self.settings(
+    def _voice_settings(self, wishes: Wishes) -> SessionSettings:
+        info = self.front.info
+        return self.settings(
+            audio=wishes.audio,
             model=our_model(self._model, info),
             voice=our_voice(wishes.voice, self.front.voice_names()),
             language=our_language(wishes.language_type, info),
             instructions=wishes.instructions or None,
             seed=wishes.seed,
         )
-        return Manner(settings, wishes.encoder)
 
     def _append(self, text: Any) -> None:
         if not isinstance(text, str):
@@ -122,7 +122,7 @@ class DashScopeSocket(SingleVoiceSocket):
         voice = self.voice
         if text.strip():
             whole = ends_sentence(text)
-            voice.hold_seconds = SENTENCE_HOLD_SECONDS if whole else HOLD_SECONDS
+            voice.speech.hold_seconds = SENTENCE_HOLD_SECONDS if whole else HOLD_SECONDS
         voice.feed(text)
 
     def _speak_buffer(self) -> None:
@@ -148,7 +148,7 @@ class DashScopeSocket(SingleVoiceSocket):
 
     def _cancel_response(self) -> None:
         for context in self.contexts.values():
-            for segment in context.segments:
+            for segment in context.speech.segments:
                 self.say(*self._ending(context, segment, "incomplete"))
         if self._wishes.mode == "server_commit":
             self._appended = False
@@ -177,7 +177,7 @@ class DashScopeSocket(SingleVoiceSocket):
 
     def failed(self, context: SpeechContext, failure: TurnFailure) -> Messages:
         told = [error(failure, None)]
-        for segment in context.segments:
+        for segment in context.speech.segments:
             told += self._ending(context, segment, "failed")
         return told
 
@@ -194,7 +194,7 @@ class DashScopeSocket(SingleVoiceSocket):
 
     def _response(self, context: SpeechContext, segment: Segment) -> Response:
         if segment.tag is None:
-            segment.tag = Response(voice=context.settings.voice or "")
+            segment.tag = Response(voice=context.speech.settings.voice or "")
         response: Response = segment.tag
         return response
 
@@ -208,8 +208,8 @@ class DashScopeSocket(SingleVoiceSocket):
         wishes = self._wishes
         chosen = our_voice(wishes.voice, self.front.voice_names())
         session: dict[str, Any] = {
-            "id": f"sess_{self.socket_id}", "object": "realtime.session", "model": self._model,
-            "voice": chosen or self.front.engine.info.default_voice or "",
+            "id": f"sess_{self.name}", "object": "realtime.session", "model": self._model,
+            "voice": chosen or self.front.info.default_voice or "",
             "mode": wishes.mode, "language_type": wishes.language_type,
             "response_format": wishes.response_format, "sample_rate": wishes.hertz,
         }  # fmt: skip

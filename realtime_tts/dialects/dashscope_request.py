@@ -7,11 +7,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from realtime_tts.audio.encoders import Encoder
-from realtime_tts.audio.formats import parse_format
+from realtime_tts.audio.formats import AudioFormat, parse_format
+from realtime_tts.dialects.catalogue import no_voice, our_format, own_voice
 from realtime_tts.dialects.fields import read_fields
-from realtime_tts.dialects.formats import open_encoder
-from realtime_tts.dialects.voices import no_voice, own_voice
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.settings import Seed
 
@@ -73,11 +71,12 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
         named = parse_format(self.response_format).sample_rate
         return named if self.sample_rate is None else self.sample_rate
 
-    def encoder(self) -> Encoder:
-        """A new one for this format. Raises RequestError if there is none."""
+    @property
+    def audio(self) -> AudioFormat:
+        """The format, as ours. Raises RequestError if this server cannot make it."""
         compressed = self.response_format in ("mp3", "opus")  # to the others it means nothing
         bit_rate = self.bit_rate * 1000 if compressed and self.bit_rate is not None else None
-        return open_encoder(self.response_format, self.sample_rate, bit_rate=bit_rate)
+        return our_format(self.response_format, self.sample_rate, bit_rate=bit_rate)
 
 
 def parse_wishes(fields: dict[str, Any]) -> Wishes:

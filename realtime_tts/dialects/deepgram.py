@@ -5,12 +5,23 @@ docs/dialects.md says what is taken and what is not.
 
 from __future__ import annotations
 
-from starlette.routing import BaseRoute, Route
+import uuid
 
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import Receive
+
+from realtime_tts.dialects import deepgram_answer as answer
 from realtime_tts.dialects.deepgram_answer import deny
 from realtime_tts.dialects.deepgram_flux import FluxSocket
-from realtime_tts.dialects.deepgram_http import DeepgramSpeech
+from realtime_tts.dialects.deepgram_request import http_wanted
 from realtime_tts.dialects.deepgram_socket import SpeakSocket
+from realtime_tts.dialects.http import BodyTooLarge, read_object
+from realtime_tts.dialects.speech_endpoint import Order, SpeechEndpoint
+from realtime_tts.errors import RequestError
+from realtime_tts.protocol.effects import TurnFailure
+from realtime_tts.protocol.parsing import ProtocolError, TooLarge
 from realtime_tts.server.front import Front
 
 __all__ = ["FLUX_PATH", "SPEAK_PATH", "deny", "routes"]
@@ -26,3 +37,41 @@ def routes(front: Front) -> list[BaseRoute]:
         Route(SPEAK_PATH, DeepgramSpeech(front)),
         Route(FLUX_PATH, DeepgramSpeech(front)),
     ]
+
+
+class DeepgramSpeech(SpeechEndpoint):
+    """Speech for a text that comes whole; the address says how."""
+
+    api = "deepgram"
+
+    async def order(self, request: Request, request_id: str) -> Order:
+        text = await self._read(request.receive)
+        info, voices = self.front.info, self.front.voice_names()
+        wanted = http_wanted(request.query_params, self.settings(), info, voices)
+        headers = answer.speech_headers(request_id, wanted, len(text))
+        return Order(text, wanted.settings, headers=headers)
+
+    async def _read(self, receive: Receive) -> str:
+        try:
+            body = await read_object(receive, self.limits)
+        except BodyTooLarge as error:
+            raise TooLarge(str(error)) from None
+        text, most = body.get("text"), self.limits.max_text_chars
+        if not isinstance(text, str) or not text:
+            raise RequestError("`text`, the text to speak, must be a string that is not empty")
+        if len(text) > most:
+            raise TooLarge(f"`text` must have at most {most} characters, it has {len(text)}")
+        return text
+
+    def wrong_method(self, method: str, request_id: str) -> Response:
+        message = f"{method} is not for this path; use POST, or a WebSocket"
+        return self.failed(TurnFailure("method_not_allowed", message, False), request_id)
+
+    def unfit(self, problem: RequestError | ProtocolError, request_id: str) -> Response:
+        return self.failed(TurnFailure(problem.code, str(problem), False), request_id)
+
+    def failed(self, failure: TurnFailure, request_id: str) -> Response:
+        return answer.http_error(failure, request_id)
+
+    def new_request_id(self) -> str:
+        return str(uuid.uuid4())

@@ -73,7 +73,7 @@ class FluxSocket(DeepgramSocket):
         self._position = 0.0  # of the last interrupt that had one
         self._sounded = False
 
-    def opened(self) -> None:
+    def greet(self) -> None:
         self.say(answer.connected(self.request_id, self.wanted, self.version))
 
     def commands(self) -> Mapping[str, Command]:
@@ -166,7 +166,7 @@ class FluxSocket(DeepgramSocket):
     def segment_started(self, context: SpeechContext, segment: Segment) -> Messages:
         self._sounded = True
         if self._turns[0].began is None:
-            self._turns[0].began = context.seconds
+            self._turns[0].began = segment.begins
         return ()
 
     def spoken(self, context: SpeechContext, segment: Segment, span: SpokenSpan) -> Messages:
@@ -175,8 +175,7 @@ class FluxSocket(DeepgramSocket):
 
     def segment_done(self, context: SpeechContext, segment: Segment) -> Messages:
         super().segment_done(context, segment)
-        if segment.stream is not None:
-            self._turns[0].samples += segment.stream.samples
+        self._turns[0].samples += segment.samples
         if segment.flushed:
             self._end_turn()
         return ()
@@ -212,7 +211,7 @@ class FluxSocket(DeepgramSocket):
     def _measure(self, turn: _Turn) -> None:
         voice = self.contexts.get(ONLY)
         if turn.began is not None and voice is not None:
-            turn.seconds = voice.seconds - turn.began
+            turn.seconds = voice.speech.track.seconds - turn.began
 
 
 def _offset_of(message: dict[str, Any]) -> float | None:

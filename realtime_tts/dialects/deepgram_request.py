@@ -8,13 +8,10 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from realtime_tts.audio.encoders import Encoder, require
+from realtime_tts.audio.encoders import require
 from realtime_tts.audio.formats import audio_format
+from realtime_tts.dialects.catalogue import our_language, our_model, own_voice
 from realtime_tts.dialects.fields import number_in
-from realtime_tts.dialects.formats import open_encoder
-from realtime_tts.dialects.languages import our_language
-from realtime_tts.dialects.models import our_model
-from realtime_tts.dialects.voices import own_voice
 from realtime_tts.engine.interface import EngineInfo
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.settings import SessionSettings
@@ -45,16 +42,6 @@ class Wanted:
 
     model: str
     settings: SessionSettings
-    encoding: str
-    sample_rate: int | None
-    container: str | None
-    bit_rate: int | None
-
-    def open_encoder(self) -> Encoder:
-        """A new one in this format; close it."""
-        return open_encoder(
-            self.encoding, self.sample_rate, container=self.container, bit_rate=self.bit_rate
-        )
 
 
 def socket_wanted(
@@ -116,17 +103,18 @@ def _wanted(
 ) -> Wanted:  # fmt: skip
     _check_speed(query)
     sample_rate = _number(query, "sample_rate")
-    require(audio_format(encoding, sample_rate, container, bit_rate))
+    audio = audio_format(encoding, sample_rate, container, bit_rate)
+    require(audio)
     model, voice, language = query.get("model") or "", None, None
     checkpoint = our_model(model, info)
     if model and checkpoint is None:
         voice, language = our_voice(model, voices, info)
     settings = replace(
-        defaults, model=checkpoint, voice=voice or defaults.voice,
+        defaults, audio=audio, model=checkpoint, voice=voice or defaults.voice,
         language=language or defaults.language,
     )  # fmt: skip
     named = model or voice or defaults.voice or info.model
-    return Wanted(named, settings, encoding, sample_rate, container, bit_rate)
+    return Wanted(named, settings)
 
 
 def _check_speed(query: Mapping[str, str]) -> None:

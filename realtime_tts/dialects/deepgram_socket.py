@@ -21,7 +21,6 @@ from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.parsing import ProtocolError, TooLarge, UnknownType
 from realtime_tts.server.front import Front
-from realtime_tts.server.speech import SpeechError
 
 Command = Callable[[dict[str, Any]], None]
 
@@ -36,10 +35,10 @@ class DeepgramSocket(SpeechSocket):
 
     def __init__(self, front: Front, websocket: WebSocket) -> None:
         super().__init__(front, websocket)
-        self.request_id = str(uuid.UUID(self.socket_id + secrets.token_hex(10)))
-        self.version = front.engine.info.model
+        self.request_id = str(uuid.UUID(self.name + secrets.token_hex(10)))
+        self.version = front.info.model
         self.wanted = socket_wanted(
-            websocket.query_params, self.settings(), front.engine.info, front.voice_names()
+            websocket.query_params, self.settings(), front.info, front.voice_names()
         )
         front.check_speech(self.wanted.settings)
         self._leaving = False
@@ -66,8 +65,8 @@ class DeepgramSocket(SpeechSocket):
             return  # they crossed our way to the end
         try:
             command(message)
-        except SpeechError as error:
-            self.fail(error.failure, answer.fatal(error.failure)[1])
+        except TurnFailure as failure:
+            self.fail(failure, answer.fatal(failure)[1])
 
     def text_of(self, message: dict[str, Any]) -> str:
         """The text of a `Speak`. Raises RequestError and TooLarge."""
@@ -79,10 +78,10 @@ class DeepgramSocket(SpeechSocket):
         return text
 
     def voice(self) -> SpeechContext:
-        """The context that speaks. Raises SpeechError if there is no place for it now."""
+        """The context that speaks. Raises TurnFailure if there is no room for it now."""
         return self.contexts.get(ONLY) or self.open_context(
-            ONLY, self.wanted.settings, self.wanted.open_encoder,
-            lasting=True, encoder_per_segment=True,
+            ONLY, self.wanted.settings,
+            lasting=True, continuous=False,
         )  # fmt: skip
 
     def silence(self) -> None:
@@ -132,7 +131,7 @@ class SpeakSocket(DeepgramSocket):
         self._flushed = 0
         self._cleared = 0
 
-    def opened(self) -> None:
+    def greet(self) -> None:
         self.say(answer.metadata(self.request_id, self.wanted, self.version))
 
     def commands(self) -> Mapping[str, Command]:

@@ -25,7 +25,6 @@ from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.parsing import ProtocolError
 from realtime_tts.server.front import Front
-from realtime_tts.server.speech import SpeechError
 
 __all__ = [
     "DIALOGUE_PATH",
@@ -91,8 +90,8 @@ class StreamSocket(ElevenLabsSocket):
         if context is None:
             try:
                 context = self.begin("")
-            except SpeechError as error:
-                self.fail(error.failure, answer.close_code(error.failure))
+            except TurnFailure as failure:
+                self.fail(failure, answer.close_code(failure))
                 return
         self.feed(context, message)
 

@@ -19,7 +19,6 @@ from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.parsing import ProtocolError
 from realtime_tts.server.front import Front
-from realtime_tts.server.speech import SpeechError
 
 DEFAULT_ID = "default"
 """The context of messages that name none."""
@@ -64,7 +63,7 @@ class ContextsSocket(ElevenLabsSocket):
                 return  # keeps the socket alive, or flushes what is not there
             try:
                 context = self.begin(context_id)
-            except (SpeechError, RequestError):
+            except (TurnFailure, RequestError):
                 self._over.append(context_id)
                 self._last_id = context_id
                 raise

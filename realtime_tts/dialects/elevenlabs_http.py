@@ -7,31 +7,27 @@ import base64
 import json
 from contextlib import aclosing
 from dataclasses import replace
-from functools import partial
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from realtime_tts.audio.encoders import Encoder
 from realtime_tts.dialects import elevenlabs_answer as answer
+from realtime_tts.dialects.catalogue import our_language, our_model
 from realtime_tts.dialects.elevenlabs_request import (
     DEFAULT_FORMAT,
-    check_format,
+    audio_of,
     our_voice,
     parse_body,
 )
-from realtime_tts.dialects.formats import open_encoder
 from realtime_tts.dialects.http import check_text, read_object, timed_sounds
-from realtime_tts.dialects.languages import our_language
-from realtime_tts.dialects.models import our_model
 from realtime_tts.dialects.speech_endpoint import Order, Pieces, SpeechEndpoint
 from realtime_tts.dialects.timing import Timed, characters_of
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.parsing import ProtocolError
 from realtime_tts.server.front import Front
-from realtime_tts.server.speech import SpeechStream
+from realtime_tts.server.speech import Speech
 
 _NO_SOUND = b'"audio_base64": ""'
 _SOUND_BYTES = 3 * 65_536
@@ -63,15 +59,15 @@ class ElevenLabsSpeech(SpeechEndpoint):
         body = parse_body(await read_object(request.receive, self.limits))
         check_text("text", body.text, self.limits)
         output_format = request.query_params.get("output_format") or DEFAULT_FORMAT
-        check_format(output_format)
-        info = self.front.engine.info
+        info = self.front.info
         settings = self.settings(
+            audio=audio_of(output_format),
             model=our_model(body.model_id, info),
             voice=our_voice(request.path_params["voice"], self.front.voice_names()),
             language=our_language(body.language_code, info),
             seed=body.seed,
         )
-        order = Order(body.text, settings, partial(open_encoder, output_format))
+        order = Order(body.text, settings)
         if not self._times:
             return order
         pieces = _whole if self._whole else _lines
@@ -87,18 +83,18 @@ class ElevenLabsSpeech(SpeechEndpoint):
         return answer.http_error(failure, request_id)
 
 
-async def _lines(stream: SpeechStream, encoder: Encoder) -> Pieces:
+async def _lines(speech: Speech) -> Pieces:
     """A JSON object a line: sound, or the characters that it brought."""
-    async with aclosing(timed_sounds(stream, encoder)) as pieces:
+    async with aclosing(timed_sounds(speech)) as pieces:
         async for piece, span in pieces:
             if piece or span is not None:
                 yield _object(piece, [] if span is None else characters_of(span)) + b"\n"
 
 
-async def _whole(stream: SpeechStream, encoder: Encoder) -> Pieces:
+async def _whole(speech: Speech) -> Pieces:
     """One JSON object, when all is spoken."""
     sound, characters = bytearray(), list[Timed]()
-    async with aclosing(timed_sounds(stream, encoder)) as pieces:
+    async with aclosing(timed_sounds(speech)) as pieces:
         async for piece, span in pieces:
             sound += piece
             characters += [] if span is None else characters_of(span)

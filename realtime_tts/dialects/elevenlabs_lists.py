@@ -15,12 +15,10 @@ from starlette.routing import BaseRoute, Match, Route
 from starlette.types import Scope
 
 from realtime_tts.dialects import elevenlabs_answer as answer
+from realtime_tts.dialects.catalogue import model_names, own_voice
 from realtime_tts.dialects.elevenlabs_answer import is_client
-from realtime_tts.dialects.models import model_names
 from realtime_tts.dialects.refusals import not_ready
-from realtime_tts.dialects.voices import own_voice
 from realtime_tts.server.front import Front
-from realtime_tts.server.session_settings import wire_limits
 
 _PAGE, _LONGEST_PAGE = 10, 100
 
@@ -98,13 +96,13 @@ class Lists:
 
     def models(self, request: Request) -> Response:
         """The loaded checkpoints."""
-        return JSONResponse([self._model(name) for name in model_names(self._front.engine.info)])
+        return JSONResponse([self._model(name) for name in model_names(self._front.info)])
 
     def _names(self) -> list[str]:
         return list(self._front.voice_names())
 
     def _voice(self, name: str) -> dict[str, Any]:
-        built_in = name in self._front.engine.info.voices
+        built_in = name in self._front.info.voices
         return {
             "voice_id": name, "name": name, "category": "premade" if built_in else "cloned",
             "labels": {}, "description": None, "preview_url": None, "settings": None,
@@ -112,8 +110,8 @@ class Lists:
         }  # fmt: skip
 
     def _model(self, name: str) -> dict[str, Any]:
-        info = self._front.engine.info
-        most = wire_limits(self._front.config, info).max_text_chars
+        info = self._front.info
+        most = self._front.limits.max_text_chars
         return {
             "model_id": name, "name": name, "description": "", "can_do_text_to_speech": True,
             "can_be_finetuned": False, "can_do_voice_conversion": False, "can_use_style": False,

@@ -9,12 +9,9 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from realtime_tts.audio.encoders import require
-from realtime_tts.audio.formats import parse_format
+from realtime_tts.audio.formats import AudioFormat
+from realtime_tts.dialects.catalogue import no_voice, our_format, our_language, our_model, own_voice
 from realtime_tts.dialects.fields import number_in, read_fields, without_nulls
-from realtime_tts.dialects.languages import our_language
-from realtime_tts.dialects.models import our_model
-from realtime_tts.dialects.voices import no_voice, own_voice
 from realtime_tts.engine.interface import EngineInfo
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.settings import SessionSettings
@@ -87,7 +84,6 @@ class Wanted:
     """What the address of a socket says, for all its contexts."""
 
     settings: SessionSettings
-    output_format: str
     auto_mode: bool
     sync_alignment: bool
     closing: Closing
@@ -133,7 +129,7 @@ def wanted_of(
 ) -> Wanted:  # fmt: skip
     """What a socket's address asks for. Raises RequestError."""
     output_format = query.get("output_format") or DEFAULT_FORMAT
-    check_format(output_format)
+    audio = audio_of(output_format)
     closing = query.get("close_context") or "auto"
     if closing not in ("auto", "drain", "cancel"):
         raise RequestError(f"`close_context` must be auto, drain or cancel, found {closing[:40]!r}")
@@ -143,6 +139,7 @@ def wanted_of(
         raise RequestError(f"`seed` must be {_FORMS['seed']}")
     settings = msgspec.structs.replace(
         defaults,
+        audio=audio,
         model=our_model(query.get("model_id"), info),
         voice=our_voice(voice, voices) or defaults.voice,
         language=our_language(query.get("language_code") or None, info),
@@ -151,13 +148,13 @@ def wanted_of(
     auto_mode, sync_alignment = (
         (query.get(name) or "").lower() in ("true", "1") for name in ("auto_mode", "sync_alignment")
     )
-    return Wanted(settings, output_format, auto_mode, sync_alignment, closing)  # type: ignore[arg-type]
+    return Wanted(settings, auto_mode, sync_alignment, closing)  # type: ignore[arg-type]
 
 
-def check_format(name: str) -> None:
-    """Raises Unfit if this server cannot make it."""
+def audio_of(name: str) -> AudioFormat:
+    """The format of that name. Raises Unfit if this server cannot make it."""
     try:
-        require(parse_format(name))
+        return our_format(name)
     except RequestError as error:
         raise Unfit(str(error), "output_format_not_allowed") from None
 

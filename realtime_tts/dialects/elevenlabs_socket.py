@@ -19,7 +19,6 @@ from realtime_tts.dialects.elevenlabs_request import (
     wanted_of,
 )
 from realtime_tts.dialects.fields import check_length
-from realtime_tts.dialects.formats import open_encoder
 from realtime_tts.dialects.socket import SpeechSocket
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
@@ -56,9 +55,9 @@ class ElevenLabsSocket(SpeechSocket):
     def received(self, message: dict[str, Any]) -> None:
         if self.needs_key:
             self.present_key(key_in(message))
-        if not (self._closing or self.needs_key or self._agreed):
+        if not (self.closing or self.needs_key or self._agreed):
             self._agree()
-        if not self._closing:
+        if not self.closing:
             self.take(parse_message(message))
 
     def _agree(self) -> None:
@@ -68,7 +67,7 @@ class ElevenLabsSocket(SpeechSocket):
         that ends sooner.
         """
         self._agreed = True
-        socket, info = self.websocket, self.front.engine.info
+        socket, info = self.websocket, self.front.info
         voice, voices = socket.path_params["voice"], self.front.voice_names()
         try:
             self.wanted = wanted_of(socket.query_params, voice, self.settings(), info, voices)
@@ -78,12 +77,11 @@ class ElevenLabsSocket(SpeechSocket):
             self.fail(failure, answer.close_code(failure))
 
     def begin(self, context_id: str) -> SpeechContext:
-        """A new context. Raises SpeechError if there is no place for it."""
+        """A new context. Raises TurnFailure if there is no room for it."""
         wanted = self.wanted
         return self.open_context(
             context_id,
             wanted.settings,
-            lambda: open_encoder(wanted.output_format),
             hold_seconds=wanted.hold_seconds,
             tag=State(),
         )

@@ -1,7 +1,7 @@
 """Speech as the answer to an HTTP request: what every API that has one needs.
 
 `read_body` and `read_object` take the request in, `answering` speaks for as long as the client
-listens, `sounds` turns a stream's packets into pieces of the answer, `Reply` sends them. None of it
+listens, `sounds` gives the pieces of the answer, `Reply` sends them. None of it
 knows an API; `speech_endpoint.py` puts them together.
 """
 
@@ -10,26 +10,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from typing import Any, cast
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from typing import Any
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from realtime_tts.audio.encoders import Encoder
-from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
-from realtime_tts.dialects.silence import SILENCE, STALL_SECONDS, silences
-from realtime_tts.dialects.timing import moved
+from realtime_tts.dialects.timing import spans_of
 from realtime_tts.errors import RequestError
-from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.protocol.parsing import load_object
 from realtime_tts.protocol.settings import Limits
-from realtime_tts.server.speech import SpeechStream, SpokenSpan
-from realtime_tts.server.websocket import ABORT_EXTENSION
+from realtime_tts.server.socket import abort
+from realtime_tts.server.speech import Sound, Speech, SpokenSpan
 
 EVENTS = "text/event-stream"
 _BYTES_PER_CHAR = 12  # `\ud83d\ude00`: what a JSON string can make of one character
-_SILENCE_SECONDS = len(SILENCE) / BYTES_PER_SAMPLE / SAMPLE_RATE
 
 
 class BodyTooLarge(RequestError):
@@ -89,81 +84,56 @@ def check_text(name: str, text: str, limits: Limits) -> None:
         raise RequestError(f"`{name}` must have 1 to {most} characters, it has {len(text)}")
 
 
-def client_of(scope: Scope) -> str:
-    """Who asks, for the log: address and port."""
-    return "{}:{}".format(*(scope.get("client") or ("unknown", 0)))
-
-
 def new_request_id() -> str:
     """What `x-request-id` says, and the log."""
     return f"req_{secrets.token_hex(12)}"
 
 
 @contextlib.asynccontextmanager
-async def answering(stream: SpeechStream, receive: Receive) -> AsyncIterator[SpeechStream]:
-    """The stream is closed at the end of the block, or as soon as the client hangs up.
+async def answering(speech: Speech, receive: Receive) -> AsyncIterator[None]:
+    """The speech is closed at the end of the block, or as soon as the client hangs up.
 
-    Then it has no more packets, and what is still sent reaches nobody.
+    Then it gives nothing more, and what is still sent reaches nobody.
     """
 
     async def watch() -> None:
         while (await receive())["type"] != "http.disconnect":
             pass
-        stream.close()
+        speech.close()
 
-    watcher = asyncio.create_task(watch(), name=f"hang-up-{stream.stream_id}")
+    watcher = asyncio.create_task(watch(), name=f"hang-up-{speech.name}")
     try:
-        yield stream
+        yield
     finally:
         watcher.cancel()
-        stream.close()
+        speech.close()
         await asyncio.gather(watcher, return_exceptions=True)
 
 
-async def sounds(stream: SpeechStream, encoder: Encoder) -> AsyncGenerator[bytes, None]:
-    """The stream's sound in the encoder's format; the first piece comes with the first sound.
+async def timed_sounds(speech: Speech) -> AsyncGenerator[tuple[bytes, SpokenSpan | None], None]:
+    """The speech's sound in its format, each piece with the text that became spoken with it, in
+    seconds of the answer. What there is more of the one or the other comes alone.
 
-    So whatever refuses or fails the stream before it speaks (SpeechError) comes before the first
-    piece. Pieces may be empty. A stream without sound gives a little silence. However it ends, the
-    encoder is closed.
+    The first piece comes with the first sound. So whatever refuses or fails the speech before it
+    speaks (TurnFailure) comes before the first piece.
     """
-    with contextlib.closing(encoder):
-        packet = await stream.next()
-        yield encoder.encode(SILENCE if packet is None else packet)
-        while packet is not None:
-            try:
-                packet = await stream.next(STALL_SECONDS)
-            except TimeoutError:
-                for piece in silences(encoder):
-                    yield piece
-                continue
-            if packet is not None:
-                yield encoder.encode(packet)
-        yield encoder.finish()
+    given = await speech.next()
+    while given is not None:
+        spans = spans_of(speech)
+        yield given.data if isinstance(given, Sound) else b"", next(spans, None)
+        for span in spans:
+            yield b"", span
+            await asyncio.sleep(0)  # who puts long ones into messages leaves room for others
+        given = await speech.next(fill=True)
 
 
-async def timed_sounds(
-    stream: SpeechStream, encoder: Encoder
-) -> AsyncGenerator[tuple[bytes, SpokenSpan | None], None]:
-    """The same, each piece with the text that became spoken with it, in seconds of the answer.
-    What there is more of the one or the other comes alone."""
-    before, gap, filled = 0, 0.0, 0.0
-
-    def spoken() -> SpokenSpan | None:
-        span = stream.take_spoken()
-        return None if span is None else moved(span, filled)
-
-    async with contextlib.aclosing(sounds(stream, encoder)) as pieces:
-        async for piece in pieces:
-            if stream.samples == before:
-                gap += _SILENCE_SECONDS  # ours, in a stall, if speech follows it
-            else:
-                filled, gap = filled + gap, 0.0
-            before = stream.samples
-            yield piece, spoken()
-    while (span := spoken()) is not None:
-        yield b"", span
-        await asyncio.sleep(0)  # who puts long ones into messages leaves room for others
+async def sounds(speech: Speech) -> AsyncGenerator[bytes, None]:
+    """The same without the text."""
+    given = await speech.next()
+    while given is not None:
+        if isinstance(given, Sound):
+            yield given.data
+        given = await speech.next(fill=True)
 
 
 class Reply:
@@ -199,11 +169,11 @@ class Reply:
         elif self.media_type == EVENTS and event:
             await self.send(event)
             if cut:
-                await abort(self._scope, "speech_failed")
+                await self._cut()
             else:
                 await self.send(b"", more=False)
         else:
-            await abort(self._scope, "speech_failed")
+            await self._cut()
 
     async def _start(self, media_type: str) -> None:
         self.media_type = media_type
@@ -215,9 +185,7 @@ class Reply:
         ]
         await self._send({"type": "http.response.start", "status": 200, "headers": headers})
 
-
-async def abort(scope: Scope, reason: str) -> None:
-    """Cut the connection: an answer that has begun has no other way to say that it failed."""
-    drop = cast("Callable[[str], None]", scope["extensions"][ABORT_EXTENSION])
-    drop(reason)
-    await asyncio.sleep(0)  # the loss is noticed before the application returns
+    async def _cut(self) -> None:
+        """An answer that has begun has no other way to say that it failed."""
+        abort(self._scope, "speech_failed")
+        await asyncio.sleep(0)  # the loss is noticed before the application returns

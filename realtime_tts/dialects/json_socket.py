@@ -1,52 +1,41 @@
 """JsonSocket: JSON messages in and out of one socket, with limits, keys and a proper end.
 
-It knows nothing of speech: `socket.py` builds on it. Nothing that a client sends ends another's
-socket, and nothing that fails here is without a word in the log.
+It knows nothing of speech: `socket.py` builds on it.
 """
 
 from __future__ import annotations
 
 import abc
-import asyncio
-import contextlib
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from starlette.websockets import WebSocket
 
-from realtime_tts.dialects.segment import Messages
-from realtime_tts.dialects.socket_writer import SocketWriter, WriterFullError
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.intake import Intake
-from realtime_tts.protocol.messages import CloseCode, ErrorMessage
+from realtime_tts.protocol.messages import CloseCode
 from realtime_tts.protocol.parsing import ProtocolError, load_object
 from realtime_tts.server.auth import LATE_KEY
 from realtime_tts.server.front import Front
-from realtime_tts.server.reporter import SessionReporter
-from realtime_tts.server.session_settings import wire_limits
-from realtime_tts.server.speech import SpeechError
-from realtime_tts.server.websocket import ABORT_EXTENSION, READING_SECONDS, SLOW_READER
+from realtime_tts.server.socket import Messages, ServedSocket, SessionReporter, address_of
 
 
-class JsonSocket(abc.ABC):
-    """One accepted socket. Subclasses fill in the hooks; they are plain calls, and only `taken_in`
-    may wait."""
+class JsonSocket(ServedSocket):
+    """One accepted socket. Subclasses fill in the hooks; they are plain calls."""
 
     def __init__(self, front: Front, websocket: WebSocket) -> None:
+        name, self.client = secrets.token_hex(6), address_of(websocket.scope)
+        reporter = SessionReporter(name, self.client, front.metrics)
+        super().__init__(websocket, name, reporter, front.max_outbox())
         self.front = front
-        self.websocket = websocket
-        self.socket_id = secrets.token_hex(6)
-        self.limits = wire_limits(front.config, front.engine.info)
-        self.writer = SocketWriter(websocket, front.max_outbox())
-        client = websocket.client
-        self._client = f"{client.host}:{client.port}" if client is not None else "unknown"
-        self._reporter = SessionReporter(self.socket_id, self._client, front.metrics)
+        self.limits = front.limits
+        self.closing = False
+        """The socket is about to be closed: nothing is heard any more."""
         self._check_key: Callable[[str], bool] | None = websocket.scope.get(LATE_KEY)
         self._intake = Intake(self.limits)
-        self._closing = False
         self._active_at = time.monotonic()
 
     # What a dialect fills in.
@@ -59,17 +48,13 @@ class JsonSocket(abc.ABC):
     def refusal(self, failure: TurnFailure) -> Messages:
         """What says that a message was refused, or why the socket is about to be closed."""
 
-    @abc.abstractmethod
-    async def taken_in(self) -> None:
-        """Wait until the message has been dealt with; only then the next one is heard."""
-
     def received_bytes(self, data: bytes) -> None:
         """A binary frame. Raises RequestError to refuse it."""
         raise RequestError(f"expected a text frame with JSON, found a binary one ({len(data)} B)")
 
     def received_invalid(self, problem: RequestError | ProtocolError) -> None:
         """Something was refused, with `received` or before it."""
-        self.say(*self.refusal(TurnFailure(problem.code, str(problem), False)))
+        self.say(*self.refusal(TurnFailure(problem.code, str(problem))))
 
     def close_reason(self, failure: TurnFailure) -> str:
         """What the close says of a failure that ends the socket: 123 bytes at most."""
@@ -94,12 +79,19 @@ class JsonSocket(abc.ABC):
 
     def close(self, code: int = CloseCode.DONE, reason: str = "") -> None:
         """Close the socket after everything that waits."""
-        self._closing = True
+        self.closing = True
         self.writer.close(code, reason)
+
+    def lost(self, reason: str) -> None:
+        self.closing = True
+        super().lost(reason)
+
+    def faulted(self) -> None:
+        self.close(CloseCode.INTERNAL, "internal")
 
     def fail(self, failure: TurnFailure, code: int) -> None:
         """Say why, and close."""
-        self._count(failure, fatal=True)
+        self.reporter.failed(failure, fatal=True)
         self.say(*self.refusal(failure))
         self.close(code, self.close_reason(failure))
 
@@ -111,55 +103,40 @@ class JsonSocket(abc.ABC):
     def present_key(self, key: str | None) -> None:
         """The key of the first message. Without a valid one the socket is closed."""
         if self._check_key is not None and not (key is not None and self._check_key(key)):
-            self.fail(TurnFailure("unauthorized", "a valid API key is needed", False), 1008)
+            self.fail(TurnFailure("unauthorized", "a valid API key is needed"), 1008)
         elif self._check_key is not None:
             self._check_key = None
             try:
-                self.front.admit(held=1)  # from now on it takes a place
-            except SpeechError as error:
-                self.fail(error.failure, CloseCode.TRY_AGAIN)
+                self.front.admit(held=1)  # from now on it counts
+            except TurnFailure as failure:
+                self.fail(failure, CloseCode.TRY_AGAIN)
 
     # Messages.
 
-    async def _read(self) -> None:
-        turn_at = time.monotonic()
-        while True:
-            message = await self.websocket.receive()
-            if message["type"] == "websocket.disconnect":
-                self._reporter.closed(message.get("code"), message.get("reason"))
-                return
-            if not self._closing:
-                self._active_at = time.monotonic()
-                with self._contained():
-                    self._take(message)
-                    await self.taken_in()
-            if time.monotonic() - turn_at > READING_SECONDS:
-                await asyncio.sleep(0)  # a burst of one client must not delay the others
-                turn_at = time.monotonic()
-
-    def _take(self, message: Any) -> None:
-        now = time.monotonic()
+    def take_frame(self, raw: str | bytes) -> None:
+        if self.closing:
+            return
+        self._active_at = now = time.monotonic()
         if not self._intake.admits(now):
             most = self.limits.messages_per_second
-            self.fail(TurnFailure("rate_limited", f"at most {most} messages a second", False), 1008)
+            self.fail(TurnFailure("rate_limited", f"at most {most} messages a second"), 1008)
             return
-        text = message.get("text")
         try:
-            if text is None:
-                self.received_bytes(message["bytes"])
+            if isinstance(raw, bytes):
+                self.received_bytes(raw)
             else:
-                self.received(self._parsed(text))
-        except SpeechError as error:
-            self._count(error.failure)
-            self.say(*self.refusal(error.failure))
+                self.received(self._parsed(raw))
+        except TurnFailure as failure:
+            self.reporter.failed(failure)
+            self.say(*self.refusal(failure))
         except (RequestError, ProtocolError) as error:
-            self._count(TurnFailure(error.code, str(error), False))
+            self.reporter.failed(TurnFailure(error.code, str(error)))
             if self._intake.tolerates_bad(now):
                 self.received_invalid(error)
             else:
                 message = "too many messages that cannot be taken"
-                self.fail(TurnFailure("too_many_errors", message, False), 1008)
-        if self.needs_key and not self._closing:
+                self.fail(TurnFailure("too_many_errors", message), 1008)
+        if self.needs_key and not self.closing:
             self.present_key(None)  # the first message had none
 
     def _parsed(self, text: str) -> dict[str, Any]:
@@ -167,37 +144,3 @@ class JsonSocket(abc.ABC):
         if len(text) > most or len(text.encode(errors="surrogatepass")) > most:
             raise RequestError(f"a message must have at most {most} bytes; send it in pieces")
         return {name: value for name, value in load_object(text).items() if value is not None}
-
-    def lost(self, reason: str) -> None:
-        """Drop the socket without a close: nothing can be sent any more."""
-        self._closing = True
-        self.writer.shut()
-        abort: Callable[[str], None] = self.websocket.scope["extensions"][ABORT_EXTENSION]
-        abort(reason)
-
-    def bug(self) -> None:
-        """Log the exception that is being handled."""
-        self._reporter.bug()
-
-    def _count(self, failure: TurnFailure, *, fatal: bool = False) -> None:
-        """In the log and in the metrics, where the native protocol's errors are."""
-        self._reporter.message(
-            ErrorMessage(
-                code=failure.code,
-                message=failure.message,
-                fatal=fatal,
-                retryable=failure.retryable,
-                retry_after_ms=failure.retry_after_ms,
-            )  # fmt: skip
-        )
-
-    @contextlib.contextmanager
-    def _contained(self) -> Iterator[None]:
-        """Errors end this socket, no other."""
-        try:
-            yield
-        except WriterFullError:
-            self.lost(SLOW_READER)
-        except Exception:
-            self._reporter.bug()
-            self.close(CloseCode.INTERNAL, "internal")

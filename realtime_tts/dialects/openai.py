@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import json
 import time
 from contextlib import aclosing
-from functools import partial
 from typing import Any
 
 from msgspec import structs
@@ -20,7 +20,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from realtime_tts.audio.encoders import Encoder
+from realtime_tts.dialects.catalogue import model_names, our_model
 from realtime_tts.dialects.http import (
     EVENTS,
     BodyTooLarge,
@@ -28,15 +28,6 @@ from realtime_tts.dialects.http import (
     new_request_id,
     read_body,
     sounds,
-)
-from realtime_tts.dialects.models import model_names, our_model
-from realtime_tts.dialects.openai_answer import (
-    ApiError,
-    deny,
-    event_bytes,
-    from_failure,
-    from_problem,
-    wrong_method,
 )
 from realtime_tts.dialects.openai_request import (
     BadRequest,
@@ -46,19 +37,21 @@ from realtime_tts.dialects.openai_request import (
     parse_request,
     usage,
 )
-from realtime_tts.dialects.refusals import not_ready
+from realtime_tts.dialects.refusals import not_ready, retry_after, send_instead
 from realtime_tts.dialects.speech_endpoint import Order, Pieces, SpeechEndpoint
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.parsing import ProtocolError
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.front import Front
-from realtime_tts.server.speech import SpeechStream
+from realtime_tts.server.speech import Speech
 
 __all__ = ["MODELS_PATH", "SPEECH_PATH", "deny", "routes"]
 
 SPEECH_PATH = "/v1/audio/speech"
 MODELS_PATH = "/v1/models"
+
+_TOO_MANY = frozenset({"overloaded", "too_many_sessions"})
 
 
 def routes(front: Front) -> list[Route]:
@@ -92,7 +85,7 @@ class ModelsEndpoint:
         failure = not_ready(self._front)
         if failure is not None:
             raise from_failure(failure)
-        names = model_names(self._front.engine.info)
+        names = model_names(self._front.info)
         if asked is None:
             return {"object": "list", "data": [self._model(name) for name in names]}
         if asked not in names:
@@ -115,8 +108,7 @@ class OpenAISpeech(SpeechEndpoint):
 
     async def order(self, request: Request, request_id: str) -> Order:
         asked = await self._read(request.receive)
-        audio_format = format_of(asked)
-        order = Order(asked.input, self._settings(asked), partial(Encoder, audio_format))
+        order = Order(asked.input, self._settings(asked))
         if asked.stream_format != "sse":
             return order
         return dataclasses.replace(order, media_type=EVENTS, pieces=self._events)
@@ -133,7 +125,8 @@ class OpenAISpeech(SpeechEndpoint):
 
     def _settings(self, asked: SpeechRequest) -> SessionSettings:
         settings = self.settings(
-            model=our_model(asked.model, self.front.engine.info),
+            audio=format_of(asked),
+            model=our_model(asked.model, self.front.info),
             voice=our_voice(asked.voice_name, self.front.voice_names()),
             language=asked.language,
             instructions=asked.instructions or None,
@@ -147,18 +140,18 @@ class OpenAISpeech(SpeechEndpoint):
             return structs.replace(settings, instructions=None)
         return settings
 
-    async def _events(self, stream: SpeechStream, encoder: Encoder) -> Pieces:
+    async def _events(self, speech: Speech) -> Pieces:
         """Server-sent events: the sound in base64, and at the end what it took."""
-        async with aclosing(sounds(stream, encoder)) as pieces:
+        async with aclosing(sounds(speech)) as pieces:
             async for piece in pieces:
                 audio = base64.b64encode(piece).decode()
                 yield event_bytes({"type": "speech.audio.delta", "audio": audio}) if piece else b""
-        per_frame = self.front.engine.info.samples_per_frame
+        spoken, per_frame = speech.last, self.front.info.samples_per_frame
         yield event_bytes(
             {
                 "type": "speech.audio.done",
-                "usage": usage(stream.text_tokens, stream.samples, per_frame),
-                "reason": stream.reason,
+                "usage": usage(spoken.text_tokens, spoken.samples, per_frame),
+                "reason": spoken.reason,
             }
         )
 
@@ -173,3 +166,70 @@ class OpenAISpeech(SpeechEndpoint):
 
     def failed_event(self, failure: TurnFailure, request_id: str) -> bytes:
         return event_bytes({"type": "error", **from_failure(failure).body})
+
+
+class ApiError(Exception):
+    """What the client is told instead of speech, in OpenAI's words."""
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        param: str | None = None,
+        code: str | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.headers = dict(headers or {})
+        self.body = {
+            "error": {"message": message, "type": _kind(status), "param": param, "code": code}
+        }
+
+    def response(self, request_id: str) -> Response:
+        """The error as an answer over HTTP."""
+        headers = {**self.headers, "x-request-id": request_id}
+        return JSONResponse(self.body, self.status, headers)
+
+
+def _kind(status: int) -> str:
+    if status == 429:
+        return "rate_limit_error"
+    return "server_error" if status >= 500 else "invalid_request_error"
+
+
+def from_problem(problem: RequestError | ProtocolError) -> ApiError:
+    """What is wrong with a request."""
+    if isinstance(problem, BadRequest):
+        status, param, code = problem.status, problem.param, problem.reason
+        return ApiError(status, str(problem), param=param, code=code)
+    return ApiError(400, str(problem))
+
+
+def from_failure(failure: TurnFailure) -> ApiError:
+    """429 where others are in the way, 503 where another try may help, else 500."""
+    if failure.code in _TOO_MANY:
+        status = 429
+    else:
+        status = 503 if failure.retryable else 500
+    return ApiError(status, failure.message, code=failure.code, headers=retry_after(failure))
+
+
+def wrong_method(found: str, *allowed: str) -> ApiError:
+    """405, for a path that takes other methods."""
+    message = f"{found} is not allowed here; use {allowed[0]}"
+    return ApiError(405, message, headers={"allow": ", ".join(allowed)})
+
+
+async def deny(scope: Scope, send: Send, status: int, code: str, message: str) -> None:
+    """The gate's no, in this API's shape."""
+    headers = {"www-authenticate": "Bearer"} if status == 401 else {}
+    code = "invalid_api_key" if status == 401 else code
+    error = ApiError(status, message, code=code, headers=headers)
+    await send_instead(error.response(new_request_id()), scope, send)
+
+
+def event_bytes(data: dict[str, Any]) -> bytes:
+    """One server-sent event."""
+    return b"data: " + json.dumps(data).encode() + b"\n\n"

@@ -7,10 +7,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from realtime_tts.audio.encoders import require
-from realtime_tts.audio.formats import AudioFormat, parse_format
+from realtime_tts.audio.formats import AudioFormat
+from realtime_tts.dialects.catalogue import no_voice, our_format, own_voice
 from realtime_tts.dialects.fields import WrongField, read_fields
-from realtime_tts.dialects.voices import no_voice, own_voice
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.parsing import ProtocolError, load_object
 from realtime_tts.protocol.settings import LeadMs, Limits, Name, Seed
@@ -131,11 +130,9 @@ def _check(request: SpeechRequest, limits: Limits) -> None:
 def format_of(request: SpeechRequest) -> AudioFormat:
     """What `response_format` means. Raises BadRequest if this server cannot make it."""
     try:
-        found = parse_format(request.response_format)
-        require(found)
+        return our_format(request.response_format)
     except RequestError as error:
         raise BadRequest(str(error), "response_format") from None
-    return found
 
 
 def our_voice(name: str | None, voices: Sequence[str]) -> str | None:

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.types import Scope, Send
+from starlette.websockets import WebSocket
 
 from realtime_tts.protocol.effects import TurnFailure
+from realtime_tts.protocol.messages import CloseCode
+from realtime_tts.server.auth import echoed_subprotocol
 from realtime_tts.server.front import Front
+
+BAD_REQUEST = "bad_request"
+"""The address asks for something that there is not."""
+
+_OVERLOADS = frozenset({"overloaded", "too_many_sessions"})
+_REASON_BYTES = 123  # of a close frame
 
 
 def not_ready(front: Front) -> TurnFailure | None:
@@ -24,6 +34,11 @@ def retry_after(failure: TurnFailure) -> dict[str, str]:
     return {"retry-after": str(max(1, -(-failure.retry_after_ms // 1000)))}
 
 
+def close_reason(text: str) -> str:
+    """As much of it as a close frame can carry."""
+    return text.encode(errors="replace")[:_REASON_BYTES].decode(errors="ignore")
+
+
 async def send_instead(response: Response, scope: Scope, send: Send) -> None:
     """Send it to a request that is not read, or to a WebSocket instead of the upgrade."""
     await response(scope, _nothing_to_receive, send)
@@ -31,3 +46,26 @@ async def send_instead(response: Response, scope: Scope, send: Send) -> None:
 
 async def _nothing_to_receive() -> dict[str, Any]:
     return {"type": "http.disconnect"}
+
+
+def status_of(failure: TurnFailure) -> int:
+    """429 where others are in the way, 503 where another try may help, 400 where none does."""
+    if failure.code == BAD_REQUEST:
+        return 400
+    return 429 if failure.code in _OVERLOADS else 503
+
+
+async def refuse_socket(
+    websocket: WebSocket, failure: TurnFailure, body: Any, headers: Mapping[str, str]
+) -> None:
+    """A status before the upgrade; a browser cannot see that, and is told by the close."""
+    status = status_of(failure)
+    if "origin" in websocket.headers:
+        await websocket.accept(echoed_subprotocol(websocket.scope))
+        if status == 400:
+            await websocket.close(CloseCode.POLICY, close_reason(failure.message))
+        else:
+            await websocket.close(CloseCode.TRY_AGAIN, failure.code)
+        return
+    response = JSONResponse(body, status, {**retry_after(failure), **headers})
+    await websocket.send_denial_response(response)

@@ -6,43 +6,30 @@ before is spoken to its end in the old ones, and then the new ones take over.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 from starlette.websockets import WebSocket
 
-from realtime_tts.audio.encoders import Encoder
-from realtime_tts.dialects.context import Segment, SpeechContext
+from realtime_tts.dialects.context import SpeechContext
 from realtime_tts.dialects.socket import SpeechSocket
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.front import Front
 
 
-@dataclass(frozen=True, slots=True)
-class Manner:
-    """How the text that follows is spoken. `make_encoder` raises RequestError if it cannot be."""
-
-    settings: SessionSettings
-    make_encoder: Callable[[], Encoder]
-
-
 class SingleVoiceSocket(SpeechSocket):
-    """Its contexts follow one another, each with its manner. Every segment is a file of its own."""
+    """Its contexts follow one another, each with its settings. Every segment is a file of its
+    own."""
 
     def __init__(self, front: Front, websocket: WebSocket) -> None:
         super().__init__(front, websocket)
-        self._manner: Manner | None = None
+        self._chosen: SessionSettings | None = None
         self._voice: SpeechContext | None = None
-        self._opened = 0
 
-    def check(self, manner: Manner) -> None:
+    def check(self, chosen: SessionSettings) -> None:
         """Raise RequestError if this server cannot speak so."""
-        self.front.check_speech(manner.settings)
-        manner.make_encoder().close()
+        self.front.check_speech(chosen)
 
-    def speak_as(self, manner: Manner) -> None:
+    def speak_as(self, chosen: SessionSettings) -> None:
         """Text that follows is spoken so."""
-        self._manner = manner
+        self._chosen = chosen
         current, self._voice = self._voice, None
         if current is not None and current.id in self.contexts:
             if current.speaking:
@@ -52,21 +39,14 @@ class SingleVoiceSocket(SpeechSocket):
 
     @property
     def voice(self) -> SpeechContext:
-        """Takes the text. Raises SpeechError and RequestError, as `open_context` does."""
+        """Takes the text. Raises TurnFailure and RequestError, as `open_context` does."""
         if self._voice is None or self._voice.ended:
-            assert self._manner is not None, "`speak_as` comes first"
+            assert self._chosen is not None, "`speak_as` comes first"
             self._voice = self.open_context(
-                str(self._opened), self._manner.settings, self._manner.make_encoder,
-                lasting=True, encoder_per_segment=True, after=self._last_context(),
+                str(self._opened), self._chosen,
+                lasting=True, continuous=False, after=self._last_context(),
             )  # fmt: skip
-            self._opened += 1
         return self._voice
-
-    @property
-    def unanswered(self) -> tuple[Segment, ...]:
-        """Segments that have not been answered in full, in their order."""
-        contexts = self.contexts.values()
-        return tuple(segment for context in contexts for segment in context.segments)
 
     def silence(self) -> None:
         """Silence at once: of all the text so far nothing is sent after this."""

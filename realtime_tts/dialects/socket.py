@@ -10,30 +10,29 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from realtime_tts.audio.encoders import Encoder
-from realtime_tts.dialects.context import ContextEvents, Messages, SpeechContext
+from realtime_tts.audio.packets import FramedPackets
+from realtime_tts.dialects.context import ContextSocket, SpeechContext
 from realtime_tts.dialects.json_socket import JsonSocket
-from realtime_tts.dialects.socket_refusal import BAD_REQUEST, refuse, status_of
+from realtime_tts.dialects.refusals import BAD_REQUEST, refuse_socket, status_of
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.messages import CloseCode
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.auth import echoed_subprotocol
 from realtime_tts.server.deadline import Alarm
-from realtime_tts.server.front import GOING, GOING_AWAY, Front
-from realtime_tts.server.session_settings import chosen_settings
-from realtime_tts.server.speech import SpeechError, SpeechStream
+from realtime_tts.server.front import GOING_AWAY, Front
+from realtime_tts.server.socket import Messages
+from realtime_tts.server.speech import Delivery
 
 _KEY_SECONDS = 10.0  # for the first message, where it has to bring the key
 
 
-class SpeechSocket(JsonSocket, ContextEvents):
+class SpeechSocket(JsonSocket, ContextSocket):
     """One accepted socket. `serve` is the endpoint; a dialect fills in the hooks."""
 
     max_contexts: ClassVar[int] = 64
@@ -46,76 +45,67 @@ class SpeechSocket(JsonSocket, ContextEvents):
     def __init__(self, front: Front, websocket: WebSocket) -> None:
         super().__init__(front, websocket)
         self.contexts: dict[str, SpeechContext] = {}
-        self._streams = 0
+        self._opened = 0  # contexts ever
         self._tasks: set[asyncio.Task[None]] = set()
         self._draining = False
         self._last_close: tuple[int, str] | None = None  # how to close when all is said
         self._alarm = Alarm(time.monotonic, self._on_time)
 
-    # What a dialect fills in; the hooks of `JsonSocket` and `ContextEvents` as well.
+    # What a dialect fills in; the hooks of `JsonSocket` and `ContextSocket` as well.
 
-    def opened(self) -> None:
+    def greet(self) -> None:
         """The socket was accepted: a greeting can be sent, a context opened."""
 
     def finished(self) -> Messages:
         """What is said after `finish`, when all contexts are done and before the close."""
         return ()
 
-    def segment_started(self, context: SpeechContext, segment: Any) -> Messages:
-        return ()
-
-    def spoken(self, context: SpeechContext, segment: Any, span: Any) -> Messages:
-        return ()
-
-    def segment_done(self, context: SpeechContext, segment: Any) -> Messages:
-        return ()
-
-    def done(self, context: SpeechContext) -> Messages:
-        return ()
-
     # What a dialect calls.
 
     def settings(self, **chosen: Any) -> SessionSettings:
         """The checkpoint's defaults and the server's lead, but for what is chosen and not None."""
-        lead_seconds = self.front.config.lead_seconds
-        return chosen_settings(self.front.engine.info, lead_seconds, **chosen)
+        return self.front.settings(**chosen)
 
     def open_context(
         self,
         context_id: str,
         settings: SessionSettings,
-        make_encoder: Callable[[], Encoder],
         *,
         hold_seconds: float | None = None,
         lasting: bool = False,
-        encoder_per_segment: bool = False,
+        continuous: bool = True,
         after: SpeechContext | None = None,
         tag: Any = None,
     ) -> SpeechContext:
-        """A context, in `contexts` until it is over; a `lasting` one never ends for idleness. One
-        that comes `after` another is silent until that one is over, and uses its place.
-        `hold_seconds` is for one that differs from the others of its API.
+        """A context, in `contexts` until it is over; a `lasting` one never ends for idleness, and
+        one that is not `continuous` makes a file of each segment. One that comes `after` another is
+        silent until that one is over, and counts with it. `hold_seconds` is for one that differs
+        from the others of its API.
 
-        Raises SpeechError if there is no place for it now, RequestError for settings or a format
+        Raises TurnFailure if there is no room for it now, RequestError for settings or a format
         that cannot be had.
         """
         assert context_id not in self.contexts, "a context is opened once"
         if len(self.contexts) >= self.max_contexts:
             message = f"{self.max_contexts} contexts are open on this socket; end one of them first"
-            raise SpeechError(TurnFailure("too_many_contexts", message, True, 1_000))
+            raise TurnFailure("too_many_contexts", message, True, 1_000)
         if after is not None or not self.contexts:
-            self.front.admit(held=1)  # the socket's own place
+            self.front.admit(held=1)  # the socket's own session
         else:
             self.front.admit_more()
-        self.front.check_speech(settings)
         hold = self.hold_seconds if hold_seconds is None else hold_seconds
-        idle = self.front.config.limits.turn_idle_seconds
-        context = SpeechContext(
-            self, context_id, settings, make_encoder, self,
+        idle = self.limits.turn_idle_ms / 1000
+        self._opened += 1
+        speech = self.front.open_speech(
+            f"{self.name}-{self._opened}", settings, self.client,
+            Delivery(FramedPackets, continuous=continuous, fills=True),
             hold_seconds=idle if hold is None else hold,
+            starts=after is None,
+        )  # fmt: skip
+        context = SpeechContext(
+            self, context_id, speech,
             idle_seconds=None if lasting else idle,
-            max_chars=self.limits.max_turn_chars,
-            encoder_per_segment=encoder_per_segment, after=after, tag=tag,
+            max_chars=self.limits.max_turn_chars, after=after, tag=tag,
         )  # fmt: skip
         self.contexts[context_id] = context
         return context
@@ -128,10 +118,6 @@ class SpeechSocket(JsonSocket, ContextEvents):
         self._leave_if_done()
         return True
 
-    async def taken_in(self) -> None:
-        for context in list(self.contexts.values()):
-            await context.taken_in()
-
     def _cancel(self, context_id: str, reason: str) -> None:
         context = self.contexts.pop(context_id)
         context.cancel(reason)
@@ -140,7 +126,7 @@ class SpeechSocket(JsonSocket, ContextEvents):
     def close(self, code: int = CloseCode.DONE, reason: str = "") -> None:
         """Close the socket after everything that waits; what still speaks is silenced.
 
-        Not from `ContextEvents`: there, and to let contexts finish, call `finish`.
+        Not from what is said of a context: there, and to let contexts finish, call `finish`.
         """
         for context_id in list(self.contexts):
             self._cancel(context_id, "closed")
@@ -178,42 +164,39 @@ class SpeechSocket(JsonSocket, ContextEvents):
             try:
                 one = cls(front, websocket)
             except RequestError as error:
-                raise SpeechError(TurnFailure(BAD_REQUEST, str(error), False)) from None
-            with front.seated(one):
+                raise TurnFailure(BAD_REQUEST, str(error)) from None
+            with front.registered(one):
                 await websocket.accept(echoed_subprotocol(websocket.scope))
-                await one._run()
-        except SpeechError as error:
-            failure = error.failure
+                try:
+                    await one.run()
+                finally:
+                    await asyncio.gather(*one._tasks, return_exceptions=True)
+        except TurnFailure as failure:
             with contextlib.suppress(WebSocketDisconnect, OSError):
                 body = cls.denial(status_of(failure), failure)
-                await refuse(websocket, failure, body, cls.denial_headers(failure))
+                await refuse_socket(websocket, failure, body, cls.denial_headers(failure))
         except (WebSocketDisconnect, OSError):
             return  # gone before the handshake was answered
 
-    async def _run(self) -> None:
-        self._reporter.opened()
-        writer = asyncio.create_task(self.writer.run(), name=f"writer-{self.socket_id}")
-        try:
-            with self._contained():
-                self.opened()
-            first = _KEY_SECONDS if self.needs_key else self.idle_seconds
-            self._alarm.set(self._active_at + first)
-            await self._read()
-        finally:
-            self._closing = True
-            self.writer.shut()
-            self._alarm.stop()
-            for context_id in list(self.contexts):
-                self._cancel(context_id, "closed")
-            writer.cancel()
-            await asyncio.gather(writer, *self._tasks, return_exceptions=True)
+    # ServedSocket.
 
-    # Front: Guest.
+    def opened(self) -> None:
+        self.greet()
+        first = _KEY_SECONDS if self.needs_key else self.idle_seconds
+        self._alarm.set(self._active_at + first)
+
+    def gone(self) -> None:
+        self.closing = True
+        self._alarm.stop()
+        for context_id in list(self.contexts):
+            self._cancel(context_id, "closed")
+
+    # Front: Registered.
 
     @property
-    def places(self) -> int:
+    def sessions(self) -> int:
         if self.needs_key:
-            return 0  # whoever has no key takes no place from those who have
+            return 0  # whoever has no key takes nothing from those who have
         return max(1, sum(not context.waits for context in self.contexts.values()))
 
     @property
@@ -223,23 +206,18 @@ class SpeechSocket(JsonSocket, ContextEvents):
     def drain(self) -> None:
         """Contexts that were begun may finish; then the socket is closed, with none at once."""
         self._draining = True
-        with self._contained():
+        with self.contained():
             for context in self.contexts.values():
                 context.drain()
             self._leave_if_done()
 
-    def end(self) -> None:
-        with self._contained():
+    def end(self, why: TurnFailure) -> None:
+        with self.contained():
             for context in list(self.contexts.values()):
-                context.fail(GOING)
+                context.fail(why)
             self._leave_if_done()
 
-    # SpeechContext: ContextHost.
-
-    def open_stream(self, context: SpeechContext, free_at: float | None) -> SpeechStream:
-        self._streams += 1
-        stream_id = f"{self.socket_id}-{self._streams}"
-        return self.front.open_guest_speech(stream_id, context.settings, self._client, free_at)
+    # SpeechContext: ContextSocket.
 
     def context_over(self, context: SpeechContext) -> None:
         if self.contexts.get(context.id) is context:
@@ -249,7 +227,7 @@ class SpeechSocket(JsonSocket, ContextEvents):
 
     def segment_over(self) -> None:
         self._active_at = time.monotonic()
-        with self._contained():
+        with self.contained():
             self._leave_if_done()
 
     # The end, and what goes wrong.
@@ -261,7 +239,7 @@ class SpeechSocket(JsonSocket, ContextEvents):
         task.add_done_callback(self._tasks.discard)
 
     def _leave_if_done(self) -> None:
-        if self._closing:
+        if self.closing:
             return
         if self._last_close is not None:
             if not self.contexts:
@@ -273,14 +251,14 @@ class SpeechSocket(JsonSocket, ContextEvents):
 
     def _on_time(self) -> None:
         if self.needs_key:
-            with self._contained():
+            with self.contained():
                 self.present_key(None)
             return
         now = time.monotonic()
         if any(context.speaking for context in self.contexts.values()):
             self._active_at = now
         due = self._active_at + self.idle_seconds
-        if now >= due and not self._closing:
+        if now >= due and not self.closing:
             self.close(CloseCode.DONE, "idle")
         else:
             self._alarm.set(due)

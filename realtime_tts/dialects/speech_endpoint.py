@@ -1,13 +1,12 @@
 """SpeechEndpoint: a text in a `POST`, its speech in the answer, whatever the API looks like.
 
-Admission, the stream and its encoder, and every way in which it can end are here. A dialect
+Admission, the speech, and every way in which it can end are here. A dialect
 subclasses it and says how a request is read (`order`), and what is said instead of speech.
 """
 
 from __future__ import annotations
 
 import abc
-import contextlib
 import logging
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
@@ -17,12 +16,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from realtime_tts.audio.encoders import Encoder
+from realtime_tts.audio.packets import FramedPackets
 from realtime_tts.dialects.http import (
     ClientGone,
     Reply,
     answering,
-    client_of,
     new_request_id,
     sounds,
 )
@@ -32,14 +30,12 @@ from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.parsing import ProtocolError
 from realtime_tts.protocol.settings import Limits, SessionSettings
 from realtime_tts.server.front import Front
-from realtime_tts.server.session_settings import chosen_settings, wire_limits
-from realtime_tts.server.speech import SpeechError, SpeechStream
+from realtime_tts.server.socket import address_of
+from realtime_tts.server.speech import Delivery, Speech
 
 log = logging.getLogger(__name__)
 
 Pieces = AsyncGenerator[bytes, None]
-
-_BUG = TurnFailure("internal", "a fault of the server", False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +44,9 @@ class Order:
 
     text: str
     settings: SessionSettings
-    open_encoder: Callable[[], Encoder]
-    """Raises RequestError if this server cannot make the format."""
     media_type: str | None = None
-    """Of the answer, where it is not the encoder's."""
-    pieces: Callable[[SpeechStream, Encoder], Pieces] = sounds
+    """Of the answer, where it is not the format's."""
+    pieces: Callable[[Speech], Pieces] = sounds
     """What the answer is made of."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """Of the answer, beside those that every answer has."""
@@ -101,7 +95,7 @@ class SpeechEndpoint(abc.ABC):
     @property
     def limits(self) -> Limits:
         """What a request may have; once the engine is ready."""
-        return wire_limits(self.front.config, self.front.engine.info)
+        return self.front.limits
 
     def settings(self, **chosen: Any) -> SessionSettings:
         """The checkpoint's defaults and the longest lead, but for what is chosen and not None.
@@ -109,8 +103,7 @@ class SpeechEndpoint(abc.ABC):
         Most clients play a file when it is complete; the lead is as far as speech may be faster
         than its listener.
         """
-        lead_seconds = self.front.config.limits.max_lead_seconds
-        return chosen_settings(self.front.engine.info, lead_seconds, **chosen)
+        return self.front.settings(longest_lead=True, **chosen)
 
     # The endpoint.
 
@@ -122,11 +115,11 @@ class SpeechEndpoint(abc.ABC):
             return
         except (RequestError, ProtocolError) as error:
             await self._refuse(reply, self.unfit(error, reply.request_id))
-        except SpeechError as error:
-            await self._fail(reply, error.failure)
+        except TurnFailure as failure:
+            await self._fail(reply, failure)
         except Exception:
             log.exception(f"{self.api}.bug", extra={"fields": {"request": reply.request_id}})
-            await self._fail(reply, _BUG)
+            await self._fail(reply, TurnFailure("internal", "a fault of the server"))
 
     async def _answer(self, request: Request, reply: Reply) -> None:
         request_id = reply.request_id
@@ -135,15 +128,16 @@ class SpeechEndpoint(abc.ABC):
             return
         self.front.admit()  # before anything asks the engine, which may be loading
         order = await self.order(request, request_id)
-        with contextlib.closing(order.open_encoder()) as encoder:
-            client = client_of(request.scope)
-            stream = self.front.open_speech(request_id, order.settings, client)
-            async with answering(stream, request.receive):
-                stream.feed(order.text)
-                stream.end()
-                media_type = order.media_type or encoder.media_type
+        delivery = Delivery(FramedPackets, fills=True)
+        client = address_of(request.scope)
+        speech = self.front.open_speech(request_id, order.settings, client, delivery)
+        async with answering(speech, request.receive):
+            with self.front.registered(_Answer(speech)):
+                speech.feed(order.text)
+                speech.end()
                 reply.headers = order.headers
-                await reply.send_all(media_type, order.pieces(stream, encoder))
+                media_type = order.media_type or order.settings.audio.media_type
+                await reply.send_all(media_type, order.pieces(speech))
 
     async def _fail(self, reply: Reply, failure: TurnFailure) -> None:
         told = self.failed_event(failure, reply.request_id)
@@ -153,3 +147,19 @@ class SpeechEndpoint(abc.ABC):
         status = response.status_code
         event(log, logging.INFO, f"{self.api}.error", request=reply.request_id, status=status)
         await reply.refuse(response, told, cut=self.cuts_events)
+
+
+class _Answer:
+    """One that is being spoken, as the front sees it: it has begun its only turn, and goes on in a
+    drain."""
+
+    sessions = open_turns = 1
+
+    def __init__(self, speech: Speech) -> None:
+        self._speech = speech
+
+    def drain(self) -> None:
+        pass
+
+    def end(self, why: TurnFailure) -> None:
+        self._speech.fail(why)

@@ -1,16 +1,17 @@
-"""Times of words and characters, out of the spans that a stream estimates.
+"""Times of words and characters, out of the spans that a speech estimates.
 
-A stream says which text was spoken between two moments (`SpeechStream.take_spoken`). Inside of a
-span the time is shared out by characters. So times are in order, touch, and never lie beyond the
-audio that has been sent; how near they are to the sound is another matter, see docs/dialects.md.
+A speech says which text was spoken between two moments (`Speech.take_words`). Inside of a span the
+time is shared out by characters. So times are in order, touch, and never lie beyond the audio that
+has been sent; how near they are to the sound is another matter, see docs/dialects.md.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from realtime_tts.server.speech import SpokenSpan
+from realtime_tts.server.speech import Speech, SpokenSpan
 
 _WORD = re.compile(r"\S+")
 
@@ -23,6 +24,12 @@ class Timed(NamedTuple):
     end: float
 
 
+def spans_of(speech: Speech) -> Iterator[SpokenSpan]:
+    """The text that was spoken with the sound taken so far, and was not given out yet."""
+    while words := speech.take_words():
+        yield SpokenSpan("".join(word.text for word in words), words[0].start, words[-1].end)
+
+
 def words_of(span: SpokenSpan) -> list[Timed]:
     """The words of a span, each with the marks that stand at it. Where a script writes no spaces,
     a run of characters counts as a word. White space takes its share of the time."""
@@ -32,11 +39,6 @@ def words_of(span: SpokenSpan) -> list[Timed]:
 def characters_of(span: SpokenSpan) -> list[Timed]:
     """Every character of a span, white space too: joined they are its text."""
     return [_part(span, at, at + 1) for at in range(len(span.text))]
-
-
-def moved(span: SpokenSpan, seconds: float) -> SpokenSpan:
-    """The span, that much later."""
-    return SpokenSpan(span.text, span.start + seconds, span.end + seconds)
 
 
 def _part(span: SpokenSpan, first: int, end: int) -> Timed:

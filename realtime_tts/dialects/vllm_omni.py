@@ -14,15 +14,15 @@ from typing import Any
 from starlette.routing import BaseRoute
 from starlette.websockets import WebSocket
 
+from realtime_tts.dialects.catalogue import our_language, our_model
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
 from realtime_tts.dialects.fields import check_length, type_of
-from realtime_tts.dialects.languages import our_language
-from realtime_tts.dialects.models import our_model
-from realtime_tts.dialects.single_voice import Manner, SingleVoiceSocket
+from realtime_tts.dialects.single_voice import SingleVoiceSocket
 from realtime_tts.dialects.vllm_omni_answer import Sentence
 from realtime_tts.dialects.vllm_omni_request import Config, our_voice, parse_config
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
+from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.front import Front
 from realtime_tts.server.speech import SpokenSpan
 
@@ -50,8 +50,8 @@ class VllmOmniSocket(SingleVoiceSocket):
 
     # From the client.
 
-    def opened(self) -> None:
-        self.speak_as(self._manner_of(self._config))
+    def greet(self) -> None:
+        self.speak_as(self._voice_settings(self._config))
 
     def received(self, message: dict[str, Any]) -> None:
         actions = {
@@ -71,14 +71,15 @@ class VllmOmniSocket(SingleVoiceSocket):
                 "`session.config` cannot change an utterance that has begun; send `input.done`"
             )
         config = parse_config(message)
-        manner = self._manner_of(config)
-        self.check(manner)
+        chosen = self._voice_settings(config)
+        self.check(chosen)
         self._config = config
-        self.speak_as(manner)
+        self.speak_as(chosen)
 
-    def _manner_of(self, config: Config) -> Manner:
-        info = self.front.engine.info
-        settings = self.settings(
+    def _voice_settings(self, config: Config) -> SessionSettings:
+        info = self.front.info
+        return self.settings(
+            audio=config.audio,
             model=our_model(config.model, info),
             voice=our_voice(config.voice_name, self.front.voice_names()),
             language=our_language(config.language, info),
@@ -86,7 +87,6 @@ class VllmOmniSocket(SingleVoiceSocket):
             seed=config.seed,
             lead_ms=None if config.stream_audio else self.limits.max_lead_ms,
         )
-        return Manner(settings, config.encoder)
 
     def _text(self, text: Any) -> None:
         if not isinstance(text, str):
@@ -123,7 +123,7 @@ class VllmOmniSocket(SingleVoiceSocket):
 
     def segment_started(self, context: SpeechContext, segment: Segment) -> Messages:
         sentence = self._sentence_of(segment)
-        return [sentence.start(self._utterance, self._sentence, context.seconds)]
+        return [sentence.start(self._utterance, self._sentence, segment.begins)]
 
     def sound(self, context: SpeechContext, segment: Segment, data: bytes) -> Messages:
         return self._sentence_of(segment).sound(data)
@@ -145,7 +145,7 @@ class VllmOmniSocket(SingleVoiceSocket):
     def failed(self, context: SpeechContext, failure: TurnFailure) -> Messages:
         """Each utterance that was complete, and is lost, ends: its client waits for that."""
         told: list[str | bytes] = []
-        for segment in context.segments:
+        for segment in context.speech.segments:
             sentence = self._sentence_of(segment)
             if not told:
                 told.append(_error(failure, partial_audio=sentence.bytes_sent > 0))

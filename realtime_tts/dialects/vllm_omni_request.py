@@ -7,11 +7,9 @@ from typing import Any
 
 import msgspec
 
-from realtime_tts.audio.encoders import Encoder
-from realtime_tts.audio.formats import parse_format
+from realtime_tts.audio.formats import AudioFormat, parse_format
+from realtime_tts.dialects.catalogue import no_voice, our_format, own_voice
 from realtime_tts.dialects.fields import read_fields
-from realtime_tts.dialects.formats import open_encoder
-from realtime_tts.dialects.voices import no_voice, own_voice
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.settings import Seed
 
@@ -53,9 +51,10 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
         """In hertz."""
         return parse_format(self.response_format).sample_rate
 
-    def encoder(self) -> Encoder:
-        """A new one for this format. Raises RequestError if there is none."""
-        return open_encoder(self.response_format)
+    @property
+    def audio(self) -> AudioFormat:
+        """The format, as ours. Raises RequestError if this server cannot make it."""
+        return our_format(self.response_format)
 
 
 def parse_config(fields: dict[str, Any]) -> Config:

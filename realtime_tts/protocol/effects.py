@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from realtime_tts.errors import RealtimeTTSError
 from realtime_tts.protocol.messages import ServerMessage
 from realtime_tts.protocol.settings import SessionSettings
 
@@ -131,11 +132,20 @@ class HeardReport:
     text_remaining: str
 
 
-@dataclass(frozen=True, slots=True)
-class TurnFailure:
-    """Why a turn failed, for `error`. `retry_after_ms` only where waiting helps."""
+class TurnFailure(RealtimeTTSError):
+    """Why a turn failed, or cannot be had: raised, or told as an `error`.
 
-    code: str
-    message: str
-    retryable: bool
-    retry_after_ms: int | None = None
+    `retry_after_ms` only where waiting helps.
+    """
+
+    code: str  # type: ignore[misc]
+    retryable: bool  # type: ignore[misc]
+
+    def __init__(
+        self, code: str, message: str, retryable: bool = False, retry_after_ms: int | None = None
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.retryable = retryable
+        self.retry_after_ms = retry_after_ms

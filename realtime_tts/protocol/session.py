@@ -26,7 +26,7 @@ from realtime_tts.protocol.intake import Intake
 from realtime_tts.protocol.parsing import ProtocolError, decode_client_message
 from realtime_tts.protocol.query import parse_query
 from realtime_tts.protocol.settings import Limits, SessionSettings
-from realtime_tts.protocol.turns import Refusal, Turns, failed, interrupted
+from realtime_tts.protocol.turns import Turns, failed, interrupted
 
 _WARNINGS_REMEMBERED = 64  # so that a field sent with each delta is warned of once
 
@@ -180,7 +180,7 @@ class Session:
             return []
         why = "the server is going away: turns begun are finished, new ones refused"
         self.phase = Phase.DRAINING
-        self._turns.closed_to_new = Refusal("going_away", why, retryable=True)
+        self._turns.closed_to_new = TurnFailure("going_away", why, retryable=True)
         self._close = Close(m.CloseCode.GOING_AWAY, "going_away: connect again")
         return [*self.warn("going_away", why), *self._settle()]
 
@@ -228,7 +228,7 @@ class Session:
         self.phase = Phase.FINISHING
         self._close = Close(m.CloseCode.DONE, "done")
         why = "this session is closing: open another one"
-        self._turns.closed_to_new = Refusal("session_closing", why)
+        self._turns.closed_to_new = TurnFailure("session_closing", why)
         return self._turns.end_all_input()
 
     def _apply(self, start: m.SessionStart) -> None:

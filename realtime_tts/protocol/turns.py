@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from realtime_tts.audio.formats import ENGINE_FORMAT
 from realtime_tts.protocol import messages as m
 from realtime_tts.protocol.effects import (
@@ -25,21 +23,12 @@ from realtime_tts.protocol.settings import Limits, SessionSettings
 from realtime_tts.protocol.turn import Event, State, Turn
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why no turn can begin, or no text be taken."""
-
-    code: str
-    message: str
-    retryable: bool = False
-
-
 class Turns:
     """`settings` go to turns that begin from now on; with `closed_to_new` none can begin."""
 
     def __init__(self, limits: Limits, settings: SessionSettings) -> None:
         self.settings = settings
-        self.closed_to_new: Refusal | None = None
+        self.closed_to_new: TurnFailure | None = None
         self._limits = limits
         self._idle_after = limits.turn_idle_ms / 1000
         self._roster = Roster()
@@ -65,7 +54,7 @@ class Turns:
             return self._begin(message, now)
         if not turn.may(Event.TEXT):
             why = f"turn {turn.id} has ended: send the text with a new turn_id"
-            return [_refused(Refusal("turn_ended", why), turn.id)]
+            return [Send(failed(turn.id, TurnFailure("turn_ended", why)))]
         turn.last_input = now
         effects = self._late(turn) if turn.state is State.LATE else self._take(turn, message.text)
         return [*effects, *turn.end()] if message.end else effects
@@ -164,38 +153,38 @@ class Turns:
         turn = self._roster.begin(message.turn_id, self.settings, now)
         if refusal := self._refusal(message.text):
             done = self._finish(turn, Event.FINISH, "error")
-            effects: list[Effect] = [_refused(refusal, turn.id), *done]
+            effects: list[Effect] = [Send(failed(turn.id, refusal)), *done]
         else:
             self._roster.queue.append(turn)
             effects = turn.feed(message.text)
         return [*effects, *turn.end()] if message.end else effects
 
-    def _refusal(self, text: str) -> Refusal | None:
+    def _refusal(self, text: str) -> TurnFailure | None:
         limit = self._limits.max_queued_turns
         if self.closed_to_new:
             return self.closed_to_new
         if len(self._roster.queue) >= limit:
-            return Refusal("queue_full", f"{limit} turns wait already", retryable=True)
+            return TurnFailure("queue_full", f"{limit} turns wait already", retryable=True)
         return self._too_long(text, 0)
 
-    def _too_long(self, text: str, before: int) -> Refusal | None:
+    def _too_long(self, text: str, before: int) -> TurnFailure | None:
         limits = self._limits
         if len(text) > limits.max_text_chars:
             why = f"expected at most {limits.max_text_chars} characters, found {len(text)}"
-            return Refusal("text_too_long", f"{why}; send it in pieces")
+            return TurnFailure("text_too_long", f"{why}; send it in pieces")
         if before + len(text) > limits.max_turn_chars:
             why = f"expected at most {limits.max_turn_chars} characters in a turn"
-            return Refusal("turn_too_long", f"{why}, found {before + len(text)}")
+            return TurnFailure("turn_too_long", f"{why}, found {before + len(text)}")
         return None
 
     def _take(self, turn: Turn, text: str) -> list[Effect]:
         refusal = self._too_long(text, turn.chars)
         if refusal is None and turn.full:
-            refusal = Refusal("turn_too_long", "an earlier text of this turn was refused")
+            refusal = TurnFailure("turn_too_long", "an earlier text of this turn was refused")
         if refusal is None:
             return turn.feed(text)
         turn.full = True
-        return [_refused(refusal, turn.id)]
+        return [Send(failed(turn.id, refusal))]
 
     def _late(self, turn: Turn) -> list[Effect]:
         if turn.warned_late:
@@ -210,8 +199,6 @@ class Turns:
                 turn.end()
         if self.on_air is None:
             return self._report_heard(self._roster.last_heard, position)
-        # Last, the turn on the air: a connection answers InterruptTurn while it carries it out, and
-        # that answer may end in Close, which nothing must follow.
         waiting = [effect for turn in self.queue for effect in self._interrupt(turn, None)]
         return [*waiting, *self._interrupt(self.on_air, position)]
 
@@ -276,11 +263,6 @@ def _samples(message: m.Interrupt | m.Played) -> int | None:
     if message.played_samples is None and message.played_ms is not None:
         return round(message.played_ms * m.SAMPLE_RATE / 1000)
     return message.played_samples
-
-
-def _refused(refusal: Refusal, turn_id: str) -> Send:
-    failure = TurnFailure(refusal.code, refusal.message, refusal.retryable)
-    return Send(failed(turn_id, failure))
 
 
 def _unknown(turn_id: str) -> Send:

@@ -19,10 +19,9 @@ from realtime_tts.dialects import cartesia, dashscope, deepgram, elevenlabs, ope
 from realtime_tts.dialects.cartesia_answer import deny as deny_cartesia
 from realtime_tts.metrics import CONTENT_TYPE, Metrics
 from realtime_tts.server.auth import OPEN_PATHS, Gate, PathRule, is_loopback, send_denial
-from realtime_tts.server.client_files import client_files
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.front import Front
-from realtime_tts.server.static import file_route, static_routes
+from realtime_tts.server.static import client_files, file_route, static_routes
 from realtime_tts.server.voices import voice_routes
 
 _LAG_PROBE_SECONDS = 0.1

@@ -16,7 +16,7 @@ from realtime_tts.engine.link import Cancel, Command, EngineLink, Event
 from realtime_tts.errors import EngineError, RealtimeTTSError
 from realtime_tts.logs import event as log_event
 from realtime_tts.metrics import Metrics
-from realtime_tts.server.rounds import Rounds
+from realtime_tts.server.time_slices import TimeSlices
 from realtime_tts.text.speech_rate import SpeechRates
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 
@@ -59,8 +59,8 @@ class EngineHost:
         self.stuck = False
         """The engine did not stop when it was told to."""
         self.on_ready: Callable[[], None] | None = None
-        self.rounds = Rounds()
-        """In which long texts are made into tokens."""
+        self.time_slices = TimeSlices()
+        """In which long texts are made into tokens: see `text_input.py`."""
 
     async def start(self) -> None:
         """Begin to load; returns at once."""

@@ -9,7 +9,7 @@ import contextlib
 import logging
 import secrets
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import Any, Protocol
 
 from starlette.types import Scope
 from starlette.websockets import WebSocket, WebSocketDisconnect
@@ -17,6 +17,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from realtime_tts.audio.encoders import require
 from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
 from realtime_tts.config import ServerConfig
+from realtime_tts.engine.interface import EngineInfo
 from realtime_tts.logs import event
 from realtime_tts.metrics import Metrics
 from realtime_tts.protocol.effects import TurnFailure
@@ -28,41 +29,53 @@ from realtime_tts.protocol.messages import (
 )
 from realtime_tts.protocol.parsing import encode
 from realtime_tts.protocol.session import ServerInfo, Session
-from realtime_tts.protocol.settings import SessionSettings
+from realtime_tts.protocol.settings import Limits, SessionSettings
 from realtime_tts.server.auth import send_denial
 from realtime_tts.server.connection import Connection
 from realtime_tts.server.engine_host import EngineHost
-from realtime_tts.server.guests import Guest, Guests
 from realtime_tts.server.reporter import SessionReporter
-from realtime_tts.server.session_settings import session_defaults, wire_limits
-from realtime_tts.server.speech import SpeechError, SpeechStream
+from realtime_tts.server.session_settings import chosen_settings, session_defaults, wire_limits
+from realtime_tts.server.socket import address_of
+from realtime_tts.server.speech import Delivery, Speech
 from realtime_tts.server.turn_settings import utterance_spec
 from realtime_tts.version import __version__
 from realtime_tts.voices.library import VoiceLibrary
 
 log = logging.getLogger(__name__)
 
-_MOST_STRANGERS = 64
+_MOST_UNAUTHENTICATED = 64
 """Sockets of other APIs that may be open without having shown a key."""
 
 _SPARED_PART = 8
-"""An eighth of the places, at least one, is kept from sockets that have one already."""
-
-_FULL = "too_many_sessions"
+"""An eighth of the sessions, at least one, is kept from sockets that have one already."""
 
 SERVER_NAME = f"realtime-tts {__version__}"
 
 GOING_AWAY = "going_away"
-GOING = TurnFailure(GOING_AWAY, "the server is shutting down", True, 1_000)
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why a session is not admitted now, and when to try again (whole seconds)."""
+def going_away() -> TurnFailure:
+    """Why speech ends, or does not begin, when the server goes."""
+    return TurnFailure(GOING_AWAY, "the server is shutting down", True, 1_000)
 
-    code: str
-    message: str
-    retry_after: int
+
+class Registered(Protocol):
+    """A connection, over whatever API: it counts, and is drained and ended with the server."""
+
+    @property
+    def sessions(self) -> int:
+        """How many it counts for: one, or as many as it runs contexts; none while it is
+        unauthenticated."""
+
+    @property
+    def open_turns(self) -> int:
+        """That take text or speak."""
+
+    def drain(self) -> None:
+        """Begin nothing new, and close when what was begun is done. Idempotent."""
+
+    def end(self, why: TurnFailure) -> None:
+        """End what still runs, with a proper close."""
 
 
 class Front:
@@ -81,16 +94,31 @@ class Front:
         self.metrics = metrics
         self.voices = voices
         self.draining = False
-        self._connections: set[Connection] = set()
-        self._streams: set[SpeechStream] = set()
-        self._guests = Guests()
+        self._connections: set[Registered] = set()
         metrics.sessions.set_function(lambda: self.sessions)
-        metrics.open_turns.set_function(self._open_turns)
+        metrics.open_turns.set_function(lambda: sum(one.open_turns for one in self._connections))
 
     @property
     def sessions(self) -> int:
-        """Sockets of the native protocol, and streams and sockets of others."""
-        return len(self._connections) + len(self._streams) + self._guests.places
+        """Of all connections."""
+        return sum(one.sessions for one in self._connections)
+
+    @property
+    def info(self) -> EngineInfo:
+        """What the engine can do; only once it is ready."""
+        return self.engine.info
+
+    @property
+    def limits(self) -> Limits:
+        """What every client may do; only once the engine is ready."""
+        return wire_limits(self.config, self.engine.info)
+
+    def settings(self, *, longest_lead: bool = False, **chosen: Any) -> SessionSettings:
+        """The checkpoint's defaults and the server's lead, or the longest one, for clients that
+        play a file when it is complete; but for what is chosen and not None."""
+        limits = self.config.limits
+        lead_seconds = limits.max_lead_seconds if longest_lead else self.config.lead_seconds
+        return chosen_settings(self.engine.info, lead_seconds, **chosen)
 
     @property
     def max_sessions(self) -> int:
@@ -105,13 +133,14 @@ class Front:
 
     async def serve(self, websocket: WebSocket) -> None:
         """The endpoint `/v1/tts`; returns when the socket is gone."""
-        refusal = self._refusal()
-        if refusal is not None:
+        try:
+            self.admit()
+        except TurnFailure as refusal:
             with contextlib.suppress(WebSocketDisconnect, OSError):
                 await self._refuse(websocket, refusal)
             return
         connection = self._connect(websocket, secrets.token_hex(6))
-        self._connections.add(connection)  # before the first await: the place is taken
+        self._connections.add(connection)  # before the first await: it counts
         try:
             await websocket.accept(_subprotocol(websocket.scope))
             await connection.run()
@@ -120,28 +149,42 @@ class Front:
         finally:
             self._connections.discard(connection)
 
-    def _refusal(self, held: int = 0, spared: int = 0) -> Refusal | None:
+    def admit(self, held: int = 0, spared: int = 0) -> None:
+        """Raise TurnFailure if another session would not be taken now.
+
+        `held`: sessions that the asker counts for already and would use; `spared`: that are to be
+        left to others.
+        """
+        refusal = self._refusal(held, spared)
+        if refusal is not None:
+            self.metrics.refused.labels(refusal.code).inc()
+            event(log, logging.WARNING, "session.refused", code=refusal.code)
+            raise refusal
+
+    def admit_more(self) -> None:
+        """The same for one more session of a connection: the last eighth is not for it."""
+        self.admit(spared=-(-self.max_sessions // _SPARED_PART))
+
+    def _refusal(self, held: int, spared: int) -> TurnFailure | None:
         if self.draining:
-            return Refusal(GOING_AWAY, "the server is shutting down; try another", 1)
+            why = "the server is shutting down; try another"
+            return TurnFailure(GOING_AWAY, why, True, 1_000)
         reason = self.engine.not_ready()
         if reason is not None:
-            return Refusal("not_ready", reason, 2)
+            return TurnFailure("not_ready", reason, True, 2_000)
         most = self.max_sessions
         if self.sessions - held >= most:
-            return Refusal(_FULL, f"all {most} sessions are taken; try again later", 5)
+            return _full(f"all {most} sessions are taken")
         if self.sessions - held >= most - spared:
-            message = f"the last {spared} of {most} sessions are for other sockets; try again later"
-            return Refusal(_FULL, message, 5)
+            return _full(f"the last {spared} of {most} sessions are for other sockets")
         return None
 
-    async def _refuse(self, websocket: WebSocket, refusal: Refusal) -> None:
+    async def _refuse(self, websocket: WebSocket, refusal: TurnFailure) -> None:
         """503 before the upgrade; a browser cannot see that, so it is told after the upgrade."""
-        self.metrics.refused.labels(refusal.code).inc()
-        event(log, logging.WARNING, "session.refused", code=refusal.code)
         if "origin" not in websocket.headers:
             await send_denial(
                 websocket.scope, websocket.send, 503, refusal.code, refusal.message,
-                refusal.retry_after,
+                (refusal.retry_after_ms or 0) // 1000,
             )  # fmt: skip
             return
         await websocket.accept(_subprotocol(websocket.scope))
@@ -150,7 +193,7 @@ class Front:
             message=refusal.message,
             fatal=True,
             retryable=True,
-            retry_after_ms=refusal.retry_after * 1000,
+            retry_after_ms=refusal.retry_after_ms,
         )
         await websocket.send_text(encode(error))
         going = refusal.code == GOING_AWAY
@@ -168,7 +211,7 @@ class Front:
                 tuple(model.model for model in info.models),
             ),
             defaults=session_defaults(info, self.config.lead_seconds),
-            limits=wire_limits(self.config, info),
+            limits=self.limits,
             check=self._check,
         )
         return Connection(
@@ -176,7 +219,7 @@ class Front:
             session_id,
             session,
             self.engine,
-            SessionReporter(session_id, _address(websocket), self.metrics),
+            SessionReporter(session_id, address_of(websocket.scope), self.metrics),
             self.max_outbox(),
         )
 
@@ -198,112 +241,62 @@ class Front:
         bytes_per_second = SAMPLE_RATE * BYTES_PER_SAMPLE
         return round((limits.max_lead_seconds + limits.outbox_seconds) * bytes_per_second)
 
-    def _open_turns(self) -> int:
-        sessions = [connection.session for connection in self._connections]
-        turns = sum(len(s.queued) + (s.on_air is not None) for s in sessions)
-        return turns + len(self._streams) + self._guests.open_turns
-
-    # Streams without a session, and sockets of other APIs.
+    # Other APIs.
 
     @contextlib.contextmanager
-    def seated(self, guest: Guest) -> Iterator[None]:
-        """The guest's socket counts, and is drained and ended with the server, in this block.
+    def registered(self, connection: Registered) -> Iterator[None]:
+        """In this block the connection counts, and is drained and ended with the server.
 
-        Raises SpeechError if there is no place now.
+        Raises TurnFailure if there is no room for it now.
         """
         self.admit()
-        if guest.places == 0 and self._guests.strangers >= _MOST_STRANGERS:
-            message = f"{_MOST_STRANGERS} sockets have not shown their keys; try again later"
-            raise SpeechError(TurnFailure(_FULL, message, True, 5_000))
-        self._guests.add(guest)
+        unauthenticated = sum(one.sessions == 0 for one in self._connections)
+        if connection.sessions == 0 and unauthenticated >= _MOST_UNAUTHENTICATED:
+            raise _full(f"{_MOST_UNAUTHENTICATED} sockets have not shown their keys")
+        self._connections.add(connection)
         try:
             yield
         finally:
-            self._guests.discard(guest)
-
-    def admit(self, held: int = 0) -> None:
-        """Raise SpeechError if a stream that is opened now would not be taken.
-
-        `held`: places that the asker has already and would use.
-        """
-        self._raise(self._refusal(held))
-
-    def admit_more(self) -> None:
-        """The same for one more place of a socket that has one: the last eighth is not for it."""
-        self._raise(self._refusal(spared=-(-self.max_sessions // _SPARED_PART)))
-
-    def _raise(self, refusal: Refusal | None) -> None:
-        if refusal is not None:
-            self.metrics.refused.labels(refusal.code).inc()
-            event(log, logging.WARNING, "session.refused", code=refusal.code)
-            retry_after_ms = refusal.retry_after * 1000
-            raise SpeechError(TurnFailure(refusal.code, refusal.message, True, retry_after_ms))
+            self._connections.discard(connection)
 
     def check_speech(self, settings: SessionSettings) -> None:
         """Raise RequestError if the limits or the checkpoint do not allow `settings`."""
-        wire_limits(self.config, self.engine.info).check(settings)
-        self.engine.check(utterance_spec(settings))
+        self.limits.check(settings)
+        self._check(settings)
 
-    def open_speech(self, stream_id: str, settings: SessionSettings, client: str) -> SpeechStream:
-        """A stream of its own; close it. `stream_id` is unique among all there ever were.
+    def open_speech(
+        self, name: str, settings: SessionSettings, client: str, delivery: Delivery, **options: Any
+    ) -> Speech:
+        """A speech of a registered connection; close it. `name` is unique among all there ever
+        were; `options` are those of `Speech`.
 
-        Raises SpeechError if there is no place now, RequestError as `check_speech` does.
+        Raises RequestError as `check_speech` does, and if this server cannot make the format.
         """
-        self.admit()
-        stream = self._stream(stream_id, settings, client, None)
-        self._streams.add(stream)
-        return stream
-
-    def open_guest_speech(
-        self,
-        stream_id: str,
-        settings: SessionSettings,
-        client: str,
-        listener_free_at: float | None = None,
-    ) -> SpeechStream:
-        """The same for a guest: it was admitted, and holds the place itself.
-
-        `listener_free_at`: when the listener will have heard what the guest sent before it.
-        """
-        return self._stream(stream_id, settings, client, listener_free_at)
-
-    def _stream(
-        self, stream_id: str, settings: SessionSettings, client: str, free_at: float | None
-    ) -> SpeechStream:
         self.check_speech(settings)
-        reporter = SessionReporter(stream_id, client, self.metrics)
-        return SpeechStream(
-            stream_id, settings, self.engine, reporter, self.max_outbox(),
-            self._streams.discard, listener_free_at=free_at,
-        )  # fmt: skip
+        reporter = SessionReporter(name, client, self.metrics)
+        return Speech(
+            name, settings, self.engine, delivery, self.max_outbox(), reporter=reporter, **options
+        )
 
     # The end.
 
     def drain(self) -> None:
-        """Admit nobody and begin no turn; sessions close when their turns are done. Idempotent.
-
-        Streams without a session have begun their only turn, and go on.
-        """
+        """Admit nobody and begin no turn; sessions close when their turns are done. Idempotent."""
         if not self.draining:
             self.draining = True
             event(log, logging.INFO, "server.draining", sessions=self.sessions)
             for connection in list(self._connections):
                 connection.drain()
-            self._guests.drain()
 
     def end_sessions(self) -> None:
         """The deadline has come: end what still runs, with a proper close."""
         self.draining = True
         for connection in list(self._connections):
-            connection.fail(GOING.code, GOING.message, CloseCode.GOING_AWAY)
-        for stream in list(self._streams):
-            stream.fail(GOING)
-        self._guests.end()
+            connection.end(going_away())
 
 
-def _address(websocket: WebSocket) -> str:
-    client = websocket.client
-    return f"{client.host}:{client.port}" if client is not None else "unknown"
+def _full(why: str) -> TurnFailure:
+    return TurnFailure("too_many_sessions", f"{why}; try again later", True, 5_000)
 
 
 def _subprotocol(scope: Scope) -> str | None:

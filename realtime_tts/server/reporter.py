@@ -10,7 +10,7 @@ import logging
 
 from realtime_tts.logs import event
 from realtime_tts.metrics import Metrics
-from realtime_tts.protocol.effects import TurnStats
+from realtime_tts.protocol.effects import TurnFailure, TurnStats
 from realtime_tts.protocol.messages import (
     SAMPLE_RATE,
     CloseCode,
@@ -54,9 +54,18 @@ class SessionReporter:
         elif isinstance(message, ErrorMessage):
             self._error(message)
 
-    def lost(self, turn_id: str, stats: TurnStats, text_chars: int) -> None:
-        """The socket went away in the middle of this turn; no message says so."""
-        self.done(turn_id, "closed", stats, text_chars)
+    def failed(
+        self, failure: TurnFailure, turn_id: str | None = None, *, fatal: bool = False
+    ) -> None:
+        """A failure of which no message of the native protocol tells."""
+        error = ErrorMessage(
+            code=failure.code,
+            message=failure.message,
+            fatal=fatal,
+            retryable=failure.retryable,
+            turn_id=turn_id,
+        )
+        self._error(error)
 
     def done(self, turn_id: str, reason: str, stats: TurnStats, text_chars: int) -> None:
         """A turn is over of which no message of the native protocol tells."""

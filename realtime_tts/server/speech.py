@@ -1,8 +1,10 @@
-"""SpeechStream: one turn without a session, for requests and contexts that bring their own rules.
+"""Speech: one voice that speaks segments of text in a row, on one timeline.
 
-An HTTP request, or one of the contexts that another API runs over a socket, is a stream of text in
-and of packets out. It has the turn, the engine and the accounting of a session's turn; queueing,
-message formats and ends are its owner's business. Owners get theirs from `Front.open_speech`.
+A turn of a session, an HTTP request and each context of another API's socket is a speech: text goes
+in, and out come packets in the format that its listener wants, with the ends of segments in their
+places and the times of words. A segment is text that is spoken to its end: `cut` ends one, and text
+behind it begins another. Only the first of them is in the engine (`Utterances`), and what came of
+it is encoded when it is taken (`Track`).
 """
 
 from __future__ import annotations
@@ -11,240 +13,338 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from math import inf
 
-from realtime_tts.audio.packets import Packet
-from realtime_tts.engine.link import Audio, Ended, Event, Failed, Refused, Started
-from realtime_tts.errors import RealtimeTTSError
-from realtime_tts.protocol.effects import TurnFailure
-from realtime_tts.protocol.messages import ErrorMessage
+from realtime_tts.engine.link import Event
+from realtime_tts.protocol.effects import HeardReport, TurnFailure
+from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.deadline import Alarm
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.reporter import SessionReporter
-from realtime_tts.server.turn import OnAirTurn
-from realtime_tts.server.turn_input import TurnInput
+from realtime_tts.server.text_input import TextInput
+from realtime_tts.server.track import Delivery, Done, Segment, Sound, Track
+from realtime_tts.server.utterances import Made, Utterances
 from realtime_tts.text.speech_times import SpokenSpan
 
-__all__ = ["SpeechError", "SpeechStream", "SpokenSpan"]
+__all__ = ["STALL_SECONDS", "Delivery", "Done", "Segment", "Sound", "Speech", "SpokenSpan"]
+
+STALL_SECONDS = 2.5
+"""After so long without sound some silence is sent: clients give up after three seconds."""
 
 
-class SpeechError(RealtimeTTSError):
-    """The server did not take a stream, or could not finish it; `failure` says all there is."""
+class Speech:
+    """Feed it text, and take what comes of it with `next` until that gives None; or from its
+    `track`, where `on_output` says that there is something, and then it is over with its first
+    segment. Whoever opened it calls `close` in any case, or the engine speaks on for nobody.
 
-    code = "speech_failed"
-
-    def __init__(self, failure: TurnFailure) -> None:
-        super().__init__(failure.message)
-        self.failure = failure
-
-
-class SpeechStream:
-    """Feed it text, `end` it, and take packets with `next` until it gives None.
-
-    Whoever opened it calls `close` in any case, or the engine speaks on for nobody.
-    `max_waiting_bytes`: an owner that takes packets so slowly that more wait has lost the stream.
+    `reporter`: where each segment is reported as a turn; None if the owner does that. `contained`:
+    what a fault in a callback ends; None: this speech alone. `hold_seconds`: text that pauses for
+    so long is spoken to its end. `starts`: False to speak no sooner than `start` is called. An
+    owner so slow that more than `max_waiting_bytes` of PCM wait has lost the speech.
     """
 
     def __init__(
         self,
-        stream_id: str,
+        name: str,
         settings: SessionSettings,
         engine: EngineHost,
-        reporter: SessionReporter,
+        delivery: Delivery,
         max_waiting_bytes: int,
-        on_closed: Callable[[SpeechStream], None],
         *,
+        reporter: SessionReporter | None = None,
+        contained: Callable[[], AbstractContextManager[None]] | None = None,
+        on_output: Callable[[], None] | None = None,
+        hold_seconds: float = inf,
         listener_free_at: float | None = None,
-        clock: Callable[[], float] = time.monotonic,
+        starts: bool = True,
     ) -> None:
-        self.stream_id = stream_id
-        self.text_chars = 0
+        self.name = name
+        self.settings = settings
+        self.failure: TurnFailure | None = None
+        self.ended = False
+        """No more text comes."""
+        self.hold_seconds = hold_seconds
+        """May be changed; counts from the next text on."""
         self._engine = engine
-        self._reporter = reporter
         self._max_waiting_bytes = max_waiting_bytes
-        self._on_closed = on_closed
-        self._clock = clock
-        self._turn = OnAirTurn(
-            stream_id, stream_id, settings, engine, self._on_event, listener_free_at
-        )
-        self._input = TurnInput(self._turn, engine.rounds, clock, self._contained, self._end_text)
-        self._packets: deque[Packet] = deque()
-        self._waiting_bytes = 0
-        self._given: int | None = None  # samples in the packet that `next` gave last
-        self._over = False  # no more packets come in
+        self._reporter = reporter
+        self._contained = self._own_faults if contained is None else contained
+        self._on_output = on_output
+        self._starts = starts
         self._closed = False
+        self.segments: deque[Segment] = deque()
+        """Those that are not done; the first is on the air."""
+        self.open: Segment | None = None
+        """The last of them, while it takes text: else text begins a new one."""
+        self.last = Segment(0)
+        """The one on the air, or that was."""
+        self.count = 0
+        """Of all segments there ever were."""
+        self._active_at = time.monotonic()
+        self._alarm = Alarm(time.monotonic, self._on_time)
+        self.track = Track(delivery, settings.audio)
+        """For owners that take from it when `on_output` says that there is something."""
+        self._given: Sound | Done | None = None  # by `next`, last
         self._changed = asyncio.Event()
-        self._alarm = Alarm(clock, self._on_time)
+        self._prepare(listener_free_at)
 
     # Text.
 
-    def feed(self, text: str) -> None:
-        """Add text; not after `end`. A long one is taken in bit by bit: see `taken_in`."""
-        self.text_chars += len(text)
-        self._input.feed(text)
+    def feed(self, text: str) -> Segment:
+        """Add text, to its segment; not after `end`. A long one is taken in slice by slice."""
+        assert not self.ended, "text after the end of the speech"
+        segment = self._segment()
+        segment.text_chars += len(text)
+        segment.wants_sound = True
+        if segment.utterances is None:
+            segment.pieces.append(text)
+        else:
+            self._input.feed(text)
+        self.touch()
+        return segment
+
+    def flush(self) -> None:
+        """Speak what there is now; text that follows goes on in the same segment."""
+        self._input.flush()
         self._set_alarm()
 
-    async def taken_in(self) -> None:
-        """Wait until all text so far was taken in, or the stream has ended."""
-        await self._input.taken_in()
+    def cut(self, *, wants_sound: bool = False) -> Segment:
+        """Speak all text so far to its end; text that follows begins a new segment.
+
+        `wants_sound`: where silence fills, there is some for it even if it has no text.
+        """
+        segment, self.open = self._segment(), None
+        segment.ended = True
+        segment.wants_sound = segment.wants_sound or wants_sound
+        if segment.utterances is not None:
+            self._input.end()
+        return segment
 
     def end(self) -> None:
-        """No more text. A text without anything to speak is over without a packet."""
-        self._input.end()
+        """No more text. Idempotent."""
+        self.ended = True
+        if self.open is not None:
+            self.cut()
+        self._changed.set()
+
+    def touch(self) -> None:
+        """Text that pauses is held from now on."""
+        self._active_at = time.monotonic()
+        self._set_alarm()
+
+    def start(self) -> None:
+        """Speak, if that had to wait."""
+        self._starts = True
+        self._begin()
+
+    def _segment(self) -> Segment:
+        if self.open is None:
+            self.open = Segment(self.count)
+            self.count += 1
+            self.segments.append(self.open)
+            self._begin()
+        return self.open
+
+    def _prepare(self, listener_free_at: float | None) -> None:
+        """Utterances for the segment that is on the air next."""
+        number = self.count - len(self.segments)
+        name = f"{self.name}-{number}" if number else self.name
+        self.utterances = Utterances(
+            name, self.settings, self._engine, self._on_event, listener_free_at
+        )
+        self._input = TextInput(
+            self.utterances, self._engine.time_slices, self._contained, self._end_text
+        )
+
+    def _begin(self) -> None:
+        """Put the first segment on the air, if there is one and it is not."""
+        if not (self._starts and self.segments and self.segments[0].utterances is None):
+            return
+        segment = self.last = self.segments[0]
+        segment.utterances = self.utterances
+        if segment.pieces:
+            self._input.feed("".join(segment.pieces))
+            segment.pieces.clear()
+        if segment.ended:
+            self._input.end()
+        self.touch()
 
     def _end_text(self) -> None:
-        if not self._turn.end(self._clock()):
-            self._finish()
-        elif self._turn.over and not self._over:  # all was spoken but the pause at the end
-            self._put(self._turn.last_packets())
-            self._finish()
+        self._put(self.utterances.end(time.monotonic()))
 
-    def _on_time(self) -> None:
-        if not self._over and not self._input.busy:
-            with self._contained():
-                self._turn.poll(self._clock())
+    # Time.
+
+    def _due(self) -> tuple[float, float]:
+        """When text that is held back goes on, and when text that pauses is cut. Text that is
+        taken in is not held back; text that waits behind other speech can as well wait for more."""
+        if self._closed or self.failure is not None or self._input.busy:
+            return inf, inf
+        deadline = self.utterances.text_deadline()
+        on_air = self.open is not None and self.open.utterances is not None
+        pause = self._active_at + self.hold_seconds if on_air else inf
+        return inf if deadline is None else deadline, pause
 
     def _set_alarm(self) -> None:
-        """For text that is held back; while more is taken in, it is not held back."""
-        if not self._over and not self._input.busy:
-            self._alarm.set(self._turn.text_deadline())
+        due = min(self._due())
+        self._alarm.set(None if due == inf else due)
 
-    @contextmanager
-    def _contained(self) -> Iterator[None]:
-        """One stream's fault ends that one, and keeps nothing from the others."""
-        try:
-            yield
-        except Exception:
-            self._reporter.bug()
-            self.fail(TurnFailure("internal", "a fault of the server", retryable=True))
-        else:
+    def _on_time(self) -> None:
+        now = time.monotonic()
+        held, pause = self._due()
+        with self._contained():
+            if held <= now:
+                self.utterances.poll(now)
+            if pause <= now:
+                self.cut()
             self._set_alarm()
 
     # Sound.
 
-    async def next(self, within: float | None = None) -> bytes | None:
-        """The next packet (s16le, 24 kHz, mono), or None when all were given.
+    def _on_event(self, event: Event) -> None:
+        assert event.id == self.utterances.utterance_id, "events end with their utterance"
+        with self._contained():
+            made = self.utterances.take(event, time.monotonic())
+            self.failure = self.utterances.failure
+            self._put(made)
+            self._set_alarm()
 
-        Asking for it says that the one before has been handed over. Raises SpeechError if the
-        stream failed, as soon as it did, and TimeoutError after `within` seconds without a packet.
+    def _put(self, made: Made) -> None:
+        if not made:
+            return
+        self.track.add(self.segments[0], made)
+        waiting = self.track.waiting_bytes
+        if waiting > self._max_waiting_bytes:
+            message = f"{waiting} bytes of audio wait for the client to read"
+            self.fail(TurnFailure("slow_reader", message, retryable=False))
+        self._changed.set()
+        if self._on_output is not None:
+            self._on_output()
+
+    async def next(self, *, fill: bool = False) -> Sound | Done | None:
+        """What comes next, or None when all was given. With `fill`, silence if it stalls.
+
+        Asking for it says that the one before has been handed over. Raises TurnFailure if the
+        speech failed, as soon as it did.
         """
-        self._handed_over()
-        if self._packets:  # who encodes one after another leaves room for others in between
+        self.handed_over()
+        if self.track:  # who sends one after another leaves room for others in between
             await asyncio.sleep(0)
-        async with asyncio.timeout(within):
-            while not self._packets and not self._over:
-                self._changed.clear()
-                await self._changed.wait()
-        if self._turn.failure is not None:
-            raise SpeechError(self._turn.failure)
-        if not self._packets:
-            return None
-        data, self._given = self._packets.popleft()
-        self._waiting_bytes -= len(data)
-        self._turn.packet_taken(self._given)
-        return data
+        while True:
+            if self._closed:
+                return None
+            if self.failure is not None:
+                raise self.failure
+            given = self._given = self._next_given()
+            if given is not None or (self.ended and not self.segments):
+                return given
+            self._changed.clear()
+            stalls = fill and bool(self.segments) and self.segments[0].utterances is not None
+            try:
+                async with asyncio.timeout(STALL_SECONDS if stalls else None):
+                    await self._changed.wait()
+            except TimeoutError:
+                self.track.fill(self.segments[0])
 
-    @property
-    def reason(self) -> str:
-        """Why the speech ended, as in `turn.done`; complete while it has not."""
-        return self._turn.reason
+    def _next_given(self) -> Sound | Done | None:
+        given = self.track.take()
+        if given is None and self.ended and not self.segments:
+            self.track.finish()
+            given = self.track.take()
+        if given is not None:
+            self.track.taken(given)
+        return given
 
-    @property
-    def text_tokens(self) -> int:
-        """Text tokens given to the engine so far."""
-        return self._turn.text_tokens
+    def handed_over(self) -> None:
+        """What `next` gave last was sent; after the end of a segment, the one behind it is on the
+        air. `next` does this, too."""
+        late = self.track.sent()
+        if late is not None and self._reporter is not None:
+            self._reporter.packet(late)
+        given, self._given = self._given, None
+        if isinstance(given, Done) and not self._closed:
+            self._go_on(given.segment)
 
-    @property
-    def samples(self) -> int:
-        """Samples taken so far, at 24 kHz."""
-        return self._turn.stats().samples
+    def _go_on(self, done: Segment) -> None:
+        """On to the segment behind it. One that ended by itself, at its limit, takes no more text:
+        what follows is a new one."""
+        self._report(done.reason)
+        self.segments.popleft()
+        if self.open is done:
+            self.open = None
+        self._input.drop()
+        if self.segments or not self.ended:
+            self._prepare(self.utterances.heard_at())
+            self._begin()
 
-    def take_spoken(self) -> SpokenSpan | None:
-        """The next text that became spoken with the packets taken so far; None when all was given.
+    # What came of it.
+
+    def take_words(self) -> list[SpokenSpan]:
+        """The next words that became spoken with the sound taken so far, in seconds of all sound;
+        none when all were given.
 
         An estimate, like `text_spoken`: text/speech_times.py says how it is made.
         """
-        words = self._turn.take_words()
-        if not words:
-            return None
-        return SpokenSpan("".join(word.text for word in words), words[0].start, words[-1].end)
-
-    def heard_at(self) -> float | None:
-        """When the listener will have heard what was taken so far."""
-        return self._turn.heard_at()
-
-    def _handed_over(self) -> None:
-        if self._given is not None:
-            self._reporter.packet(self._turn.packet_sent(self._given, self._clock()))
-            self._given = None
+        words = self.utterances.take_words()
+        shift = self.segments[0].shift / SAMPLE_RATE if self.segments else 0.0
+        return [word.later(shift) for word in words] if shift else words
 
     # The end.
 
+    def silence(self, played_samples: int | None = None) -> HeardReport:
+        """Nothing more is spoken, or sent of what was not taken; gives what was heard of the
+        segment on the air. Idempotent, also after `close`."""
+        self._stop()
+        return self.utterances.heard(played_samples, time.monotonic())
+
     def fail(self, failure: TurnFailure) -> None:
-        """End the stream now; its owner hears why from `next`."""
-        if not self._over:
-            self._turn.failure = failure
-            self._engine.cancel(self._turn.utterance_id)
-            self._finish()
+        """End the speech now; its owner hears why from `next`."""
+        if not self._closed and self.failure is None:
+            self.failure = failure
+            self._stop()
+            self._changed.set()
 
     def close(self, reason: str = "closed") -> None:
-        """The owner is done with the stream, or gone: nothing is spoken any more. Idempotent.
+        """The owner is done with the speech, or gone: nothing is spoken any more. Idempotent.
 
         `reason`: what is reported if there was more to come; `interrupted` by the listener, say.
         """
         if self._closed:
             return
         self._closed = True
-        self._engine.cancel(self._turn.utterance_id)
-        # Before the report: it may fail, and the place must be free in any case.
-        self._on_closed(self)
-        cut_short = not self._over or bool(self._packets)
-        self._finish()
-        self._turn.drop()
-        self._packets.clear()
-        self._report(reason if cut_short and self._turn.failure is None else self._turn.reason)
+        at_end = self.utterances.over and not self.track
+        self._stop()
+        self.handed_over()
+        self._report(self.utterances.reason if at_end else reason)
+        self.segments.clear()
+        self.open = None
+        self._changed.set()
 
-    def _finish(self) -> None:
-        self._over = True
+    def _stop(self) -> None:
+        self.utterances.cancel()
         self._input.drop()
         self._alarm.stop()
-        self._changed.set()
+        self.track.drop()
 
     def _report(self, reason: str) -> None:
-        self._handed_over()
-        failure, stats = self._turn.failure, self._turn.stats()
-        if failure is not None:
+        """Of the segment on the air, if there is text of it, as of a turn."""
+        if self._reporter is None or not self.segments:
+            return
+        utterances, chars = self.segments[0].utterances, self.segments[0].text_chars
+        if utterances is None or not chars:
+            return
+        if self.failure is not None:
             reason = "error"
-            error = ErrorMessage(
-                code=failure.code, message=failure.message, fatal=False,
-                retryable=failure.retryable, turn_id=self.stream_id,
-            )  # fmt: skip
-            self._reporter.message(error)
-        self._reporter.done(self.stream_id, reason, stats, self.text_chars)
+            self._reporter.failed(self.failure, utterances.name)
+        self._reporter.done(utterances.name, reason, utterances.stats(), chars)
 
-    # Engine → turn → packets.
-
-    def _on_event(self, event: Event) -> None:
-        with self._contained():
-            self._take(event)
-
-    def _take(self, event: Event) -> None:
-        match event:
-            case Audio():
-                self._put(self._turn.audio(event))
-            case Started(layout=layout):
-                self._turn.layout = layout
-            case Ended() | Failed() | Refused():
-                self._engine.forget(event.id)
-                self._put(self._turn.ended(event, self._clock()))
-                if self._turn.over:
-                    self._finish()
-
-    def _put(self, packets: list[Packet]) -> None:
-        self._packets.extend(packets)
-        self._waiting_bytes += sum(len(data) for data, _ in packets)
-        self._changed.set()
-        if self._waiting_bytes > self._max_waiting_bytes:
-            message = f"{self._waiting_bytes} bytes of audio wait for the client to read"
-            self.fail(TurnFailure("slow_reader", message, retryable=False))
+    @contextmanager
+    def _own_faults(self) -> Iterator[None]:
+        """One speech's fault ends that one, and keeps nothing from the others."""
+        try:
+            yield
+        except Exception:
+            if self._reporter is not None:
+                self._reporter.bug()
+            self.fail(TurnFailure("internal", "a fault of the server", retryable=True))

@@ -10,7 +10,9 @@ from __future__ import annotations
 import gzip
 import hashlib
 from collections.abc import Iterator
+from importlib import resources
 from importlib.resources.abc import Traversable
+from pathlib import Path
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -79,3 +81,13 @@ def file_route(path: str, file: Traversable) -> Route:
 
 def _media_type(name: str) -> str | None:
     return _MEDIA_TYPES.get(name[name.rfind(".") :])
+
+
+def client_files() -> Traversable:
+    """The folder of the JavaScript client, which the server gives away for its own page and others.
+
+    A wheel has them as `realtime_tts/server/client` (pyproject.toml puts them there); a checkout,
+    installed or not, uses its own.
+    """
+    packed = resources.files("realtime_tts.server").joinpath("client")
+    return packed if packed.is_dir() else Path(__file__).parents[2] / "client_js" / "src"

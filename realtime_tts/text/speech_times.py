@@ -30,6 +30,10 @@ class SpokenSpan(NamedTuple):
     start: float
     end: float
 
+    def later(self, seconds: float) -> SpokenSpan:
+        """The same, so much later."""
+        return SpokenSpan(self.text, self.start + seconds, self.end + seconds)
+
 
 class SpeechTimes:
     """The words of one turn against its audio. Nothing is worked out before somebody asks, and of

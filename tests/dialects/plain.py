@@ -11,8 +11,8 @@ from typing import Any
 import websockets
 from starlette.routing import WebSocketRoute
 
+from realtime_tts.dialects.catalogue import our_format
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
-from realtime_tts.dialects.formats import open_encoder
 from realtime_tts.dialects.socket import SpeechSocket
 from realtime_tts.dialects.timing import words_of
 from realtime_tts.errors import RequestError
@@ -40,12 +40,11 @@ class PlainSocket(SpeechSocket):
             return
         context = self.contexts.get(id)
         if context is None:
-            settings = self.settings(voice=message.get("voice"))
             encoding = message.get("encoding", "pcm_s16le")
             context = self.open_context(
-                id, settings, lambda: open_encoder(encoding),
+                id, self.settings(voice=message.get("voice"), audio=our_format(encoding)),
                 hold_seconds=message.get("hold"), lasting=bool(message.get("lasting")),
-                encoder_per_segment=bool(message.get("per_segment")),
+                continuous=not message.get("per_segment"),
             )  # fmt: skip
         if context.ended:
             raise RequestError("it has ended")

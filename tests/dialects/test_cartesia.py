@@ -12,8 +12,8 @@ import websockets
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.dialects.cartesia import CartesiaSocket
 from realtime_tts.dialects.cartesia_request import DEFAULT_BUFFER_DELAY_MS
-from realtime_tts.dialects.silence import STALL_SECONDS
 from realtime_tts.engine.fake import Faults
+from realtime_tts.server.speech import STALL_SECONDS
 from tests.dialects.asking import SLOW
 from tests.dialects.cartesian import FRAME, RAW, TENTH, VOICE, cartesian, sound_of
 

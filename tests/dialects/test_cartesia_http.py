@@ -83,7 +83,7 @@ async def test_events_are_chunks_times_and_done(speech: Any) -> None:
 async def test_silence_in_a_stall_moves_the_times_of_what_follows(
     speech: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("realtime_tts.dialects.http.STALL_SECONDS", 0.02)
+    monkeypatch.setattr("realtime_tts.server.speech.STALL_SECONDS", 0.02)
     engine = FakeEngineConfig(frames_per_token=1, step_seconds=0.06)
     async with speech(engine=engine) as server:
         text = "One two three."

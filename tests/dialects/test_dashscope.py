@@ -19,8 +19,8 @@ from realtime_tts.dialects.dashscope import (
     ends_sentence,
 )
 from realtime_tts.dialects.dashscope_request import our_voice
-from realtime_tts.dialects.silence import STALL_SECONDS
 from realtime_tts.engine.fake import Faults
+from realtime_tts.server.speech import STALL_SECONDS
 from tests.dialects.asking import SLOW
 from tests.dialects.qwen_realtime import (
     CLOSING,

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from realtime_tts.audio.encoders import Encoder
 from realtime_tts.audio.formats import RATES
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.dialects.deepgram_request import (
@@ -17,10 +18,10 @@ from realtime_tts.dialects.deepgram_request import (
     socket_wanted,
 )
 from realtime_tts.dialects.deepgram_socket import DeepgramSocket
-from realtime_tts.dialects.silence import STALL_SECONDS
 from realtime_tts.engine.fake import FakeEngine
 from realtime_tts.errors import RequestError
 from realtime_tts.server.session_settings import session_defaults
+from realtime_tts.server.speech import STALL_SECONDS
 
 INFO = FakeEngine().info
 DEFAULTS = session_defaults(INFO, 3.0)
@@ -103,4 +104,4 @@ def test_any_query_is_understood_or_refused(query: dict[str, str]) -> None:
         except RequestError as error:
             assert str(error)
         else:
-            wanted.open_encoder().close()
+            Encoder(wanted.settings.audio).close()

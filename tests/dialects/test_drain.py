@@ -35,13 +35,13 @@ async def native(server: Any) -> AsyncIterator[Any]:
 def taken(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The messages that sockets of other APIs have dealt with."""
     messages: list[Any] = []
-    take = JsonSocket._take
+    take = JsonSocket.take_frame
 
-    def noting(socket: JsonSocket, message: Any) -> None:
-        take(socket, message)
-        messages.append(message)
+    def noting(socket: JsonSocket, raw: Any) -> None:
+        take(socket, raw)
+        messages.append(raw)
 
-    monkeypatch.setattr(JsonSocket, "_take", noting)
+    monkeypatch.setattr(JsonSocket, "take_frame", noting)
     return messages
 
 

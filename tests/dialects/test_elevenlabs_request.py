@@ -12,7 +12,7 @@ from realtime_tts.dialects.elevenlabs_request import (
     Body,
     Message,
     Unfit,
-    check_format,
+    audio_of,
     key_in,
     our_voice,
     parse_body,
@@ -100,10 +100,10 @@ def test_voices_that_there_are_not(voice: str) -> None:
 )
 def test_compressed_formats_of_the_original(name: str) -> None:
     pytest.importorskip("av", reason="needs the extra codecs")
-    check_format(name)
+    audio_of(name)
 
 
 @pytest.mark.parametrize("rate", [8_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000])
 def test_formats_of_samples(rate: int) -> None:
-    check_format(f"pcm_{rate}")
-    check_format("wav_" + str(rate))
+    audio_of(f"pcm_{rate}")
+    audio_of("wav_" + str(rate))

@@ -9,7 +9,7 @@ import pytest
 
 from realtime_tts.text.pipeline import TextPipeline
 from tests.dialects.asking import speech_of
-from tests.dialects.plain import PlainSocket, plain, sound_of
+from tests.dialects.plain import plain, sound_of
 
 LONG = "Quite some words. "
 FRAME = 3_840  # bytes: one token of one byte, as the fake engine speaks it
@@ -30,24 +30,32 @@ async def test_a_sockets_text_is_taken_in_between_the_packets_of_others(
         await server.settled_engine()
 
 
-async def test_the_next_message_waits_until_a_text_was_taken_in(
-    speech: Any, slices: Any, monkeypatch: pytest.MonkeyPatch
+async def test_the_other_contexts_of_a_socket_are_spoken_while_a_long_text_is_taken_in(
+    speech: Any, slices: Any
 ) -> None:
-    """In the first message of a context, and in one for speech that is under way."""
-    taken: list[int] = []
-    received = PlainSocket.received
-
-    def noting(socket: PlainSocket, message: dict[str, Any]) -> None:
-        taken.append(len(slices.joined()))
-        received(socket, message)
-
-    monkeypatch.setattr(PlainSocket, "received", noting)
+    """One text of many slices: messages behind it are heard, and others' text is not behind it."""
     async with speech() as server, plain(server) as client:
-        for text in (LONG, LONG, ""):
+        await client.send(id="long", text=LONG * 100)
+        await client.send(id="short", text="Hello there.", end=True)
+        seen = await client.until("done", "short")
+        assert len(sound_of(seen, "short")) == len("Hello there.") * FRAME
+        last = next(n for n, (_, text) in enumerate(slices.seen) if text == "e.")
+        assert 1 < last < len(LONG) * 100 / 5 / 2, "most of the long text still waited"
+        await client.send(id="long", cancel=True)
+        await client.until("cancelled", "long")
+        assert slices.largest() <= 5 and slices.each_in_its_round()
+        await server.settled_engine()
+
+
+async def test_the_texts_of_a_context_stay_in_their_order_however_long_they_are(
+    speech: Any, slices: Any
+) -> None:
+    async with speech() as server, plain(server) as client:
+        for text in (LONG, "abc", LONG, ""):
             await client.send(text=text, end=not text)
         await client.until("done")
-    assert taken == [0, len(LONG), 2 * len(LONG)]
-    await server.settled()
+        assert slices.joined() == LONG + "abc" + LONG
+        await server.settled_engine()
 
 
 async def test_a_text_that_waited_behind_speech_is_taken_in_bit_by_bit(

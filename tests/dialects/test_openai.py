@@ -163,7 +163,7 @@ async def test_text_with_nothing_to_speak_is_a_little_silence(speech: Any, text:
 async def test_a_stall_in_the_middle_is_filled_with_silence(
     speech: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("realtime_tts.dialects.http.STALL_SECONDS", 0.2)
+    monkeypatch.setattr("realtime_tts.server.speech.STALL_SECONDS", 0.2)
     steps = 0
 
     def stall_once(plan: Any) -> None:

@@ -127,7 +127,7 @@ async def test_no_text_is_no_sound_but_white_space_is_a_little(speech: Any) -> N
 
 
 async def test_a_stall_is_filled(speech: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("realtime_tts.dialects.context_sound.STALL_SECONDS", 0.05)
+    monkeypatch.setattr("realtime_tts.server.speech.STALL_SECONDS", 0.05)
     async with speech() as server, plain(server) as client:
         await client.send(text="wait")
         heard = b""

@@ -15,8 +15,9 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from realtime_tts.audio.encoders import Encoder
+from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.config import LimitsConfig, ServerConfig
-from realtime_tts.dialects.formats import open_encoder
+from realtime_tts.dialects.catalogue import our_format
 from realtime_tts.dialects.http import read_object
 from realtime_tts.dialects.speech_endpoint import Order, SpeechEndpoint
 from realtime_tts.errors import RequestError
@@ -34,12 +35,11 @@ class PlainSpeech(SpeechEndpoint):
         asked = await read_object(request.receive, self.limits)
         if asked.get("break"):
             raise ZeroDivisionError
-        return Order(asked["text"], self.settings(voice=asked.get("voice")), self.encoder)
+        return Order(asked["text"], self.settings(voice=asked.get("voice"), audio=self.audio()))
 
-    def encoder(self) -> Encoder:
-        encoder = open_encoder("mp3")
+    def audio(self) -> AudioFormat:
         self.opened()
-        return encoder
+        return our_format("mp3")
 
     def wrong_method(self, method: str, request_id: str) -> Response:
         return PlainTextResponse(f"not {method}", 405)
@@ -63,46 +63,59 @@ async def post(server: Any, **fields: Any) -> httpx2.Response:
         return await client.post(PATH, json={"text": TEXT, **fields})
 
 
+class Encoders:
+    """Those that were opened, and those that were closed."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.opened: list[Encoder] = []
+        self.closed: set[Encoder] = set()
+        make, close = Encoder.__init__, Encoder.close
+
+        def opening(encoder: Encoder, audio_format: AudioFormat) -> None:
+            self.opened.append(encoder)
+            make(encoder, audio_format)
+
+        def closing(encoder: Encoder) -> None:
+            self.closed.add(encoder)
+            close(encoder)
+
+        monkeypatch.setattr(Encoder, "__init__", opening)
+        monkeypatch.setattr(Encoder, "close", closing)
+
+
 @pytest.fixture
-def closed(monkeypatch: pytest.MonkeyPatch) -> list[Encoder]:
-    """The encoders that were closed."""
-    found: list[Encoder] = []
-    close = Encoder.close
-
-    def noted(encoder: Encoder) -> None:
-        found.append(encoder)
-        close(encoder)
-
-    monkeypatch.setattr(Encoder, "close", noted)
-    return found
+def encoders(monkeypatch: pytest.MonkeyPatch) -> Encoders:
+    return Encoders(monkeypatch)
 
 
-async def test_the_answer_is_the_sound_in_the_encoder_s_format(speech: Any, closed: Any) -> None:
+async def test_the_answer_is_the_sound_in_the_encoder_s_format(
+    speech: Any, encoders: Encoders
+) -> None:
     async with speech() as server:
         endpoint_of(server)
         answer = await post(server)
         assert answer.status_code == 200 and answer.headers["content-type"] == "audio/mpeg"
         assert answer.headers["x-request-id"].startswith("req_") and len(answer.content) > 500
         await server.settled()
-    assert closed
+    assert len(encoders.opened) == 1 and encoders.closed == {*encoders.opened}
 
 
 async def test_a_place_that_is_lost_while_the_request_is_read_leaves_no_encoder(
-    speech: Any, closed: Any
+    speech: Any, encoders: Encoders
 ) -> None:
     async with speech() as server:
         endpoint_of(server).opened = server.running.front.drain
         answer = await post(server)
         assert (answer.status_code, answer.text) == (503, "going_away")
-        assert len(closed) == 1 and server.running.front.sessions == 0
+        assert encoders.closed == {*encoders.opened} and server.running.front.sessions == 0
 
 
-async def test_a_voice_that_there_is_not_leaves_no_encoder(speech: Any, closed: Any) -> None:
+async def test_a_voice_that_there_is_not_leaves_no_encoder(speech: Any, encoders: Encoders) -> None:
     async with speech() as server:
         endpoint_of(server)
         answer = await post(server, voice="nobody")
         assert answer.status_code == 400 and "nobody" in answer.text
-        assert len(closed) == 1 and server.running.front.sessions == 0
+        assert encoders.closed == {*encoders.opened} and server.running.front.sessions == 0
 
 
 async def test_a_format_that_cannot_be_made_begins_no_speech(speech: Any) -> None:

@@ -17,10 +17,10 @@ import pytest
 import websockets
 
 from realtime_tts.config import LimitsConfig, ServerConfig
-from realtime_tts.dialects.silence import STALL_SECONDS
 from realtime_tts.dialects.vllm_omni import VllmOmniSocket
 from realtime_tts.dialects.vllm_omni_answer import MAX_FRAME_BYTES
 from realtime_tts.engine.fake import Faults
+from realtime_tts.server.speech import STALL_SECONDS
 from tests.dialects.asking import SLOW
 from tests.dialects.omni import FRAME, STREAM, TENTH, omni, sound_of, told
 

@@ -23,7 +23,7 @@ from realtime_tts.engine.inline import InlineEngine
 from realtime_tts.metrics import Metrics
 from realtime_tts.server.http import http_protocol
 from realtime_tts.server.run import RunningServer, running
-from realtime_tts.server.turn import OnAirTurn
+from realtime_tts.server.utterances import Utterances
 from realtime_tts.server.websocket import websocket_protocol
 from realtime_tts.text.stable_bpe import ALPHABET
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
@@ -243,15 +243,15 @@ class Slices:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.seen: list[tuple[int, str]] = []
         self._round = 0
-        take = OnAirTurn.feed
+        take = Utterances.feed
 
-        def feed(turn: OnAirTurn, text: str, now: float, **options: Any) -> None:
+        def feed(utterances: Utterances, text: str, now: float, **options: Any) -> None:
             self.seen.append((self._round, text))
-            take(turn, text, now, **options)
+            take(utterances, text, now, **options)
 
-        monkeypatch.setattr(OnAirTurn, "feed", feed)
-        monkeypatch.setattr("realtime_tts.server.turn_input.SLICE", 5)
-        monkeypatch.setattr("realtime_tts.server.rounds.ROUND_SECONDS", 0.0)
+        monkeypatch.setattr(Utterances, "feed", feed)
+        monkeypatch.setattr("realtime_tts.server.text_input.SLICE", 5)
+        monkeypatch.setattr("realtime_tts.server.time_slices.SLICE_SECONDS", 0.0)
 
     async def count_rounds(self) -> None:
         while True:

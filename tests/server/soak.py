@@ -25,16 +25,16 @@ from typing import Any
 import psutil
 import websockets
 
-from realtime_tts.audio.packets import Packet
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.engine.inline import InlineEngine
+from realtime_tts.engine.link import Audio
 from realtime_tts.garbage import calm_garbage_collector
 from realtime_tts.metrics import Metrics
 from realtime_tts.protocol.session import Session
-from realtime_tts.server import turn as turn_module
 from realtime_tts.server.connection import Connection
 from realtime_tts.server.run import running
+from realtime_tts.server.utterances import Utterances
 from realtime_tts.text.stable_bpe import ALPHABET
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tts_scheduler import SchedulerConfig
@@ -67,20 +67,21 @@ class FrontDelays:
         self._taken: weakref.WeakKeyDictionary[Any, float] = weakref.WeakKeyDictionary()
 
     def install(self) -> None:
-        on_audio, on_sent = turn_module.OnAirTurn.audio, turn_module.OnAirTurn.packet_sent
+        on_event, on_sent = Utterances.take, Utterances.sent
 
-        def audio(turn: Any, event: Any) -> list[Packet]:
-            self._taken[turn] = time.monotonic()
-            return on_audio(turn, event)
+        def take(turn: Any, event: Any, now: float) -> Any:
+            if isinstance(event, Audio):
+                self._taken[turn] = time.monotonic()
+            return on_event(turn, event, now)
 
-        def packet_sent(turn: Any, samples: int, now: float) -> float:
+        def sent(turn: Any, samples: int, now: float) -> float:
             delay, late = now - self._taken.get(turn, now), on_sent(turn, samples, now)
             self.bins[min(int(delay * 10_000), len(self.bins) - 1)] += 1
             self.to_blame += 0 < late <= delay
             return late
 
-        turn_module.OnAirTurn.audio = audio  # type: ignore[method-assign, assignment]
-        turn_module.OnAirTurn.packet_sent = packet_sent  # type: ignore[method-assign, assignment]
+        Utterances.take = take  # type: ignore[method-assign, assignment]
+        Utterances.sent = sent  # type: ignore[method-assign, assignment]
 
     def percentile_ms(self, share: float) -> float:
         left = share * sum(self.bins)
@@ -139,7 +140,7 @@ async def serve(sessions: int, step_seconds: float) -> None:
 def session_objects() -> int:
     """Objects that should have gone with their sessions."""
     gc.collect()
-    kinds = (Connection, Session, turn_module.OnAirTurn)
+    kinds = (Connection, Session, Utterances)
     return sum(isinstance(thing, kinds) for thing in gc.get_objects())
 
 

@@ -9,7 +9,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from realtime_tts.server.client_files import client_files
+from realtime_tts.server.static import client_files
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "client_js" / "src"

@@ -13,6 +13,7 @@ import websockets
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import FakeEngineConfig, Faults
 from realtime_tts.engine.link import Append, Finish, Flush, Open, Played
+from realtime_tts.server.connection import Connection
 from realtime_tts.text.stable_bpe import ALPHABET, to_alphabet
 from tts_scheduler import SchedulerConfig
 
@@ -503,3 +504,33 @@ async def test_packets_reach_the_listener_before_their_deadline(speech: Any) -> 
                 assert at <= played_until
                 played_until += seconds
             assert message["underruns"] == 0
+
+
+async def test_effects_are_carried_out_one_after_another_and_never_inside_of_another(
+    speech: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where one leads to others: a turn without speech, and an interrupt, open the next."""
+    depth, deepest, seen = 0, 0, list[str]()
+    do = Connection._do
+
+    def watched(connection: Connection, effect: Any) -> None:
+        nonlocal depth, deepest
+        depth += 1
+        deepest = max(deepest, depth)
+        seen.append(type(effect).__name__)
+        do(connection, effect)
+        depth -= 1
+
+    monkeypatch.setattr(Connection, "_do", watched)
+    async with speech() as server, server.talk() as talker:
+        await talker.send("text", turn_id="a", text="…", end=True)
+        await talker.send("text", turn_id="b", text="Some words of speech. " * 20)
+        await talker.send("text", turn_id="c", text="And more.", end=True)
+        ends = [(await talker.until("turn.done"))[-1]]
+        await talker.until("turn.started")
+        await talker.send("interrupt", turn_id="b")
+        ends += [(await talker.until("turn.done"))[-1] for _ in range(2)]
+    assert [(end["turn_id"], end["reason"]) for end in ends] == [
+        ("a", "complete"), ("b", "interrupted"), ("c", "complete"),
+    ]  # fmt: skip
+    assert deepest == 1 and seen.count("OpenTurn") == 3

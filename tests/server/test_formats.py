@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,8 @@ from realtime_tts.audio.encoders import Encoder
 from realtime_tts.audio.formats import parse_format
 from realtime_tts.audio.packets import packets_in
 from realtime_tts.engine.fake import FakeEngineConfig
-from realtime_tts.server import turn as turn_module
+from realtime_tts.server import connection as connection_module
+from realtime_tts.server.speech import Delivery
 
 TEXT = "The tide is coming in."  # less than the lead: no test waits for a listener
 MULAW = {"encoding": "pcm_mulaw"}
@@ -160,7 +162,7 @@ async def test_an_interrupt_counts_in_the_engines_samples_and_leaves_no_byte(
         made.append(packets)
         return packets
 
-    monkeypatch.setattr(turn_module, "packets_in", watched)
+    monkeypatch.setattr(connection_module, "Delivery", partial(Delivery, watched))
     async with speech(engine=FakeEngineConfig(step_seconds=0.02)) as server:
         async with server.talk(query) as talker:
             await talker.send("text", text=CUT, turn_id="a")

@@ -14,6 +14,7 @@ from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.engine.link import Append, Cancel, Finish, Open
 from realtime_tts.model.config_files import read_config
 from realtime_tts.protocol.settings import SessionSettings
+from realtime_tts.server.speech import Delivery, Sound
 from realtime_tts.server.turn_settings import number_language
 
 RATE = 24_000
@@ -158,14 +159,15 @@ async def test_an_interrupt_behind_the_pause_counts_it(speech: Any) -> None:
 
 async def test_a_stream_without_a_session_has_pauses_too(speech: Any) -> None:
     async with speech() as server:
-        stream = server.running.front.open_speech("s1", SessionSettings(), "test")
+        stream = server.running.front.open_speech("s1", SessionSettings(), "test", Delivery())
         stream.feed('Hi.<break time="250ms"/>You.<break time="0.25s"/>')
         stream.end()
         pcm = b""
-        while (packet := await stream.next(5)) is not None:
-            pcm += packet
+        async with asyncio.timeout(5):
+            while (given := await stream.next()) is not None:
+                pcm += given.data if isinstance(given, Sound) else b""
         assert len(pcm) // 2 == 7 * SPEECH + RATE // 2
-        assert stream.reason == "complete"
+        assert stream.last.reason == "complete"
         stream.close()
         await server.settled()
 
@@ -205,7 +207,7 @@ async def test_slow_steps_do_not_change_the_length_of_a_pause(speech: Any) -> No
 
 
 class Checkpoint:
-    """What `OnAirTurn` asks of an engine host to choose a language."""
+    """What a turn asks of an engine host to choose a language."""
 
     def __init__(self, languages: tuple[str, ...], text_normalization: bool) -> None:
         self.languages, self.text_normalization = languages, text_normalization

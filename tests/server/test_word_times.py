@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -256,14 +257,14 @@ async def test_an_interrupt_between_a_turns_last_words_ends_that_turn_alone(
 
     def interrupting(connection: Connection, turn: Any) -> Any:
         nonlocal asked
-        if turn.turn_id == "a" and (connection._outbox._items or not turn.over):
+        if turn.id == "a" and (connection.writer._items or not turn.speech.utterances.over):
             return None  # all wait for the end
         words = words_due(connection, turn)
-        if turn.turn_id == "a":
+        if turn.id == "a":
             asked += 1
             if asked == 3:
                 raw = '{"type": "interrupt", "turn_id": "a", "played_ms": 0}'
-                connection._carry_out(connection.session.receive(raw, connection._clock()))
+                connection._carry_out(connection.session.receive(raw, time.monotonic()))
         return words
 
     monkeypatch.setattr(Connection, "_words_due", interrupting)

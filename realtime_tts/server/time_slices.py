@@ -1,4 +1,4 @@
-"""Rounds: long work of many, a little of it in each round of the event loop, everybody in turn."""
+"""TimeSlices: long work of many callers, a little of it in each pass of the event loop, in turn."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from collections.abc import Callable
 Step = Callable[[], bool]
 """Does a little, and says whether there is more to do."""
 
-ROUND_SECONDS = 0.002
-"""After so long in one round everything else on the event loop has its turn."""
+SLICE_SECONDS = 0.002
+"""After so long in one pass everything else on the event loop has its turn."""
 
 
-class Rounds:
-    """Shared by all who have such work: a round is no longer for their number."""
+class TimeSlices:
+    """Shared by all who have such work: a pass takes no longer for their number."""
 
     def __init__(self) -> None:
         self._steps: deque[Step] = deque()
-        self._called = False  # a round is to come
+        self._called = False  # a pass is to come
 
     def add(self, step: Step) -> None:
-        """Call `step` in the rounds to come, until it says that it is done."""
+        """Call `step` in the passes to come, until it says that it is done."""
         self._steps.append(step)
         self._call()
 
@@ -33,7 +33,7 @@ class Rounds:
 
     def _run(self) -> None:
         self._called = False
-        until = time.monotonic() + ROUND_SECONDS
+        until = time.monotonic() + SLICE_SECONDS
         try:
             while self._steps:
                 step = self._steps.popleft()

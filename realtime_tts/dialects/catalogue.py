@@ -1,0 +1,67 @@
+"""What requests name, as ours: checkpoints, voices, languages and formats of sound."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from realtime_tts.audio.encoders import require
+from realtime_tts.audio.formats import AudioFormat, audio_format, parse_format
+from realtime_tts.engine.interface import EngineInfo
+
+_LANGUAGES = {
+    "ar": "arabic", "de": "german", "en": "english", "es": "spanish", "fr": "french",
+    "hi": "hindi", "it": "italian", "ja": "japanese", "ko": "korean", "nl": "dutch",
+    "pl": "polish", "pt": "portuguese", "ru": "russian", "sv": "swedish", "tr": "turkish",
+    "zh": "chinese",
+}  # fmt: skip
+
+
+def model_names(info: EngineInfo) -> list[str]:
+    """Names of the loaded checkpoints."""
+    return [one.model for one in info.models or (info,)]
+
+
+def our_model(name: str | None, info: EngineInfo) -> str | None:
+    """The loaded checkpoint of this name, if there is one: other APIs' models have other names."""
+    return name if name in model_names(info) else None
+
+
+def our_language(code: str | None, info: EngineInfo) -> str | None:
+    """Our name for `en`, `en-GB` and so on; None, to find out, where the checkpoint has it not."""
+    if code is None:
+        return None
+    name = _LANGUAGES.get(code.lower().partition("-")[0], code.lower())
+    languages = {language for one in info.models or (info,) for language in one.languages}
+    return name if name in languages else None
+
+
+def own_voice(voices: Sequence[str], *names: str) -> str | None:
+    """The first of these names, in any case, that is one of the `voices` there are."""
+    own = {voice.lower(): voice for voice in voices}
+    return next((own[name.lower()] for name in names if name.lower() in own), None)
+
+
+def no_voice(name: str, voices: Sequence[str]) -> str:
+    """The beginning of a message: there is none of this name, but these."""
+    there_are = ", ".join(voices) or "none by name"
+    return f"there is no voice {name[:40]!r}; this server has {there_are}"
+
+
+def our_format(
+    name: str,
+    sample_rate: int | None = None,
+    *,
+    container: str | None = None,
+    bit_rate: int | None = None,
+) -> AudioFormat:
+    """The format of that name, which `parse_format` reads: `pcm_s16le`, `wav`, `mp3_44100_128`.
+
+    The others say more than it does, in hertz and bits a second. Raises RequestError that says what
+    there is, and if this server cannot make it.
+    """
+    found = parse_format(name)
+    if sample_rate is not None or container is not None or bit_rate is not None:
+        container = found.container if container is None else container
+        found = audio_format(found.encoding, sample_rate, container, bit_rate)
+    require(found)
+    return found

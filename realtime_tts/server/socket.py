@@ -1,0 +1,121 @@
+"""ServedSocket: one accepted WebSocket, whatever is spoken over it: its reader, its one writer, its
+lines in the log, and a wall around what goes wrong.
+
+Two tasks per socket. The reader always drains: it never waits for speech. Nothing that a client
+sends ends another's socket, and nothing that fails here is without a word in the log.
+"""
+
+from __future__ import annotations
+
+import abc
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import cast
+
+from starlette.types import Scope
+from starlette.websockets import WebSocket
+
+from realtime_tts.server.reporter import SessionReporter
+from realtime_tts.server.websocket import ABORT_EXTENSION, READING_SECONDS, SLOW_READER
+from realtime_tts.server.writer import Messages, Writer, WriterFull
+
+__all__ = [
+    "SLOW_READER",
+    "Messages",
+    "ServedSocket",
+    "SessionReporter",
+    "Writer",
+    "WriterFull",
+    "abort",
+    "address_of",
+]
+
+
+class ServedSocket(abc.ABC):
+    """Subclasses say what is done with a message, and after a fault. `name` is unique."""
+
+    def __init__(
+        self, websocket: WebSocket, name: str, reporter: SessionReporter, max_outbox_bytes: int
+    ) -> None:
+        self.websocket = websocket
+        self.name = name
+        self.reporter = reporter
+        self.writer = Writer(websocket, max_outbox_bytes)
+
+    @abc.abstractmethod
+    def opened(self) -> None:
+        """The socket was accepted."""
+
+    @abc.abstractmethod
+    def take_frame(self, raw: str | bytes) -> None:
+        """A message: str for a text frame, bytes for a binary one."""
+
+    @abc.abstractmethod
+    def faulted(self) -> None:
+        """A fault of ours is in the log: end the socket, as properly as may be."""
+
+    def settled(self) -> None:  # noqa: B027  (not everybody has something to do)
+        """Something was done without a fault."""
+
+    @abc.abstractmethod
+    def gone(self) -> None:
+        """The socket was closed, by whomever: leave nothing running."""
+
+    def lost(self, reason: str) -> None:
+        """Drop the socket without a close; the reader is told and cleans up."""
+        self.writer.shut()
+        abort(self.websocket.scope, reason)
+
+    async def run(self) -> None:
+        """Serve the socket until it is gone."""
+        self.reporter.opened()
+        writer = asyncio.create_task(self.writer.run(), name=f"writer-{self.name}")
+        try:
+            with self.contained():
+                self.opened()
+            await self._read()
+        finally:
+            self.gone()
+            self.writer.shut()
+            writer.cancel()
+            await asyncio.gather(writer, return_exceptions=True)
+
+    async def _read(self) -> None:
+        turn_at = time.monotonic()
+        while True:
+            message = await self.websocket.receive()
+            if message["type"] == "websocket.disconnect":
+                self.reporter.closed(message.get("code"), message.get("reason"))
+                return
+            text = message.get("text")
+            raw: str | bytes = message["bytes"] if text is None else text
+            with self.contained():
+                self.take_frame(raw)
+            if time.monotonic() - turn_at > READING_SECONDS:
+                await asyncio.sleep(0)  # a burst of one client must not delay the others
+                turn_at = time.monotonic()
+
+    @contextmanager
+    def contained(self) -> Iterator[None]:
+        """Every way in goes through here: errors end this socket, no other."""
+        try:
+            yield
+        except WriterFull:
+            self.lost(SLOW_READER)
+        except Exception:
+            self.reporter.bug()
+            self.faulted()
+        else:
+            self.settled()
+
+
+def address_of(scope: Scope) -> str:
+    """Who asks, for the log: address and port."""
+    return "{}:{}".format(*(scope.get("client") or ("unknown", 0)))
+
+
+def abort(scope: Scope, reason: str) -> None:
+    """Cut a connection, of a socket or of an answer over HTTP."""
+    cast("Callable[[str], None]", scope["extensions"][ABORT_EXTENSION])(reason)

@@ -10,6 +10,7 @@ msgspec, safetensors, tokenizers, pytest and Hypothesis; what the other tests ne
 
 from __future__ import annotations
 
+import os
 import re
 from importlib.util import find_spec
 from pathlib import Path
@@ -43,6 +44,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         if find_spec(plugin) is None:
             for option in options:
                 parser.addini(option, f"of {plugin}, which is not installed")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Without `-m gpu` a server that a test starts finds no GPU, whatever the machine has."""
+    if config.getoption("-m") != "gpu":
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -12,11 +12,8 @@ from tts_scheduler import SchedulerConfig
 
 if TYPE_CHECKING:
     from realtime_tts.engine.devices import Choice, Machine
-    from realtime_tts.engine.interface import EngineInfo, Execution
+    from realtime_tts.engine.interface import EngineInfo
     from realtime_tts.engine.settings import EngineConfig, EngineKind
-
-_PROGRAMS = {"captured": "captured programs", "eager": "plain torch modules"}
-_PREDICTOR = {"persistent": "persistent code predictor", "separate": "code predictor in kernels"}
 
 
 def device_choice(
@@ -134,7 +131,7 @@ def chosen_lines(
     executions = info.executions
     kinds: dict[str, list[str]] = {}
     for one in executions:
-        kinds.setdefault(_described(one), []).append(one.device)
+        kinds.setdefault(str(one), []).append(one.device)
     runs = "; ".join(f"{', '.join(on)}: {how}" for how, on in kinds.items()) or "tones, no model"
     kv_bytes = sum(one.kv_bytes for one in executions)
     kv = f", {kv_bytes / 2**30:.1f} GiB for keys and values" if kv_bytes else ""
@@ -145,12 +142,6 @@ def chosen_lines(
         f"speed:  {capacity} conversations can speak at once, {queue} more turns may wait; "
         f"up to {sessions} sessions",
     )
-
-
-def _described(execution: Execution) -> str:
-    gpu = f"{execution.gpu}, " if execution.gpu else ""
-    predictor = f", {_PREDICTOR[execution.predictor]}" if execution.programs == "captured" else ""
-    return f"{gpu}{execution.dtype}, {_PROGRAMS[execution.programs]}{predictor}"
 
 
 def _queue_length(info: EngineInfo, config: SchedulerConfig) -> int:

@@ -1,4 +1,4 @@
-"""Lists the NVIDIA GPUs of this machine: a JSON list on standard output.
+"""Lists the NVIDIA GPUs of this machine: JSON on standard output.
 
 It runs as a script, in a process of its own: the driver's library stays in whoever has asked it, a
 broken driver may never answer, and torch, which knows the same, takes seconds to import. It needs
@@ -19,21 +19,22 @@ _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_*
 _NAME_BYTES = 256
 
 
-def list_gpus() -> list[dict[str, Any]]:
-    """Name, compute capability and bytes of memory of each GPU. Raises OSError.
+def probe() -> dict[str, Any]:
+    """`gpus`: name, compute capability and bytes of memory of each; `cuda`: the version that the
+    driver supports, 13020 being 13.2. Raises OSError.
 
     Without a driver there are none.
     """
     driver = _driver()
-    if driver is None:
-        return []
-    status = driver.cuInit(0)
-    if status == _NO_DEVICE:
-        return []
+    status = _NO_DEVICE if driver is None else driver.cuInit(0)
+    if driver is None or status == _NO_DEVICE:
+        return {"gpus": [], "cuda": 0}
     _check("cuInit", status)
-    count = ctypes.c_int()
+    count, version = ctypes.c_int(), ctypes.c_int()
     _check("cuDeviceGetCount", driver.cuDeviceGetCount(ctypes.byref(count)))
-    return [_describe(driver, index) for index in range(count.value)]
+    _check("cuDriverGetVersion", driver.cuDriverGetVersion(ctypes.byref(version)))
+    gpus = [_describe(driver, index) for index in range(count.value)]
+    return {"gpus": gpus, "cuda": version.value}
 
 
 def _driver() -> Any | None:
@@ -69,4 +70,4 @@ def _check(call: str, status: int) -> None:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(list_gpus()))
+    sys.stdout.write(json.dumps(probe()))

@@ -28,7 +28,7 @@ _CPU_BUILD = (
     "there is an NVIDIA GPU, but torch is built for CPUs: install a build for CUDA to use it"
 )
 _PROBE_SECONDS = 20.0
-_BUILT_FOR = re.compile(r"^(cuda|hip)\b[^=\n]*=\s*'", re.MULTILINE)
+_BUILT_FOR = re.compile(r"^(cuda|hip)\b[^=\n]*=\s*'([^']*)'", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def too_old(name: str, capability: tuple[int, int]) -> str:
 
 def look_up() -> Machine:
     """Ask this machine. Takes no time where torch is built for CPUs, else some 0.1 s."""
-    built_for = torch_build()
+    built_for, version = torch_build()
     if built_for != "cuda":
         unused = built_for == "cpu" and _DRIVER.exists()
         return Machine(built_for, problem=_CPU_BUILD if unused else None)
@@ -102,30 +102,37 @@ def look_up() -> Machine:
     if done.returncode != 0:
         last = [f"status {done.returncode}", *done.stderr.strip().splitlines()][-1]
         return Machine(built_for, problem=f"the GPUs cannot be listed: {last}")
-    return Machine(built_for, gpus_of(done.stdout))
+    return machine_of(done.stdout, version)
 
 
-def gpus_of(text: str) -> tuple[Gpu, ...]:
-    """Read what the probe has printed."""
-    return tuple(
-        Gpu(gpu["name"], (gpu["capability"][0], gpu["capability"][1]), gpu["memory"])
-        for gpu in json.loads(text)
-    )
+def machine_of(probed: str, version: str) -> Machine:
+    """Read what the probe has printed, for a torch that is built for this `version` of CUDA."""
+    found = json.loads(probed)
+    supported = found["cuda"] // 1000
+    # A driver runs what is built for any minor version of the CUDA that it supports.
+    if found["gpus"] and supported < int(version.partition(".")[0]):
+        problem = f"the NVIDIA driver supports CUDA {supported}, and torch is built for {version}"
+        return Machine("cuda", problem=f"{problem}: install a newer driver to use the GPU")
+    gpus = (Gpu(one["name"], tuple(one["capability"]), one["memory"]) for one in found["gpus"])
+    return Machine("cuda", tuple(gpus))
 
 
-def torch_build() -> str:
-    """What the installed torch is built for, without importing it; "cpu" if there is none."""
+def torch_build() -> tuple[str, str]:
+    """What the installed torch is built for, and which version of it, without importing it; "cpu"
+    if there is none."""
     spec = find_spec("torch")
     if spec is None or spec.origin is None:
-        return "cpu"
+        return "cpu", ""
     try:
         text = Path(spec.origin).with_name("version.py").read_text(encoding="utf-8")
     except OSError:
-        return "cpu"
+        return "cpu", ""
     return build_of(text)
 
 
-def build_of(version_file: str) -> str:
+def build_of(version_file: str) -> tuple[str, str]:
     """The same from the text of torch/version.py, which names a version of CUDA or of HIP."""
-    found = {match.group(1) for match in _BUILT_FOR.finditer(version_file)}
-    return "rocm" if "hip" in found else "cuda" if "cuda" in found else "cpu"
+    found = {match.group(1): match.group(2) for match in _BUILT_FOR.finditer(version_file)}
+    if "hip" in found:
+        return "rocm", found["hip"]
+    return ("cuda", found["cuda"]) if "cuda" in found else ("cpu", "")

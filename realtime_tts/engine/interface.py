@@ -64,6 +64,14 @@ class Execution(msgspec.Struct, frozen=True):
     operation after the other."""
     kv_bytes: int = 0
 
+    def __str__(self) -> str:
+        parts = [self.gpu] if self.gpu else []
+        if self.programs == "eager":
+            return ", ".join([*parts, self.dtype, "plain torch modules"])
+        kernels = "Triton kernels" if self.kernels == "triton" else "torch operations"
+        predictor = f"{self.predictor} code predictor"
+        return ", ".join([*parts, self.dtype, "captured programs", kernels, predictor])
+
 
 class EngineInfo(msgspec.Struct, frozen=True):
     """What an engine can do; the server shows it in `ready` and `/v1/voices`."""

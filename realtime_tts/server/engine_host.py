@@ -199,10 +199,11 @@ class EngineHost:
             self._load_failed(f"{type(error).__name__}: {error}", unforeseen=True)
             return
         info = self.info
-        capacity = self._link.status().capacity
+        runs = [f"{one.device}: {one}" for one in info.executions]
         log_event(
-            log, logging.INFO, "engine.ready", model=info.model, slots=info.slots, capacity=capacity
-        )
+            log, logging.INFO, "engine.ready", model=info.model, slots=info.slots,
+            capacity=self._link.status().capacity, runs=runs,
+        )  # fmt: skip
         self._metrics.describe_engine(info.models or (info,))
         if info.random_weights:
             log_event(log, logging.WARNING, "engine.random_weights", speech="noise")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -11,11 +13,13 @@ import torch
 
 from realtime_tts.cli.serve_arguments import add_arguments
 from realtime_tts.cli.serve_engine import engine_config
+from realtime_tts.engine import make as make_module
 from realtime_tts.engine.captured_engine import CapturedEngine
 from realtime_tts.engine.devices import Choice
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.engine.interface import EngineInfo, Execution
 from realtime_tts.engine.make import make_engine, report_fallbacks
+from realtime_tts.engine.memory import USUAL_POSITIONS, KVMemory
 from realtime_tts.engine.model_engine import ModelEngine
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.engine.torch_engine import TorchEngine
@@ -101,6 +105,46 @@ def test_what_runs_is_told_by_each_engine() -> None:
 def test_a_cpu_and_eager_get_plain_modules_and_their_slots_as_they_are() -> None:
     for engine in (tiny_engine(fit=True), tiny_engine(eager=True)):
         assert isinstance(engine, TorchEngine) and engine.info.slots == 6
+
+
+class OnGpu:
+    """Notes what a `CapturedEngine` is made of."""
+
+    def __init__(self, model: object, tokenizer: object, **settings: object) -> None:
+        self.settings, self.execution = settings, BEST
+
+
+@pytest.fixture
+def on_gpu(monkeypatch: pytest.MonkeyPatch) -> Callable[..., OnGpu]:
+    """Make the engine of the released dimensions on an H200 with so many GiB free."""
+
+    def make(free: int, **settings: object) -> OnGpu:
+        monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free * 2**30, 140 * 2**30))
+        monkeypatch.setattr(make_module, "CapturedEngine", OnGpu)
+        config = released_config("1.7B", read_config(TINY).text)
+        talker = SimpleNamespace(device=torch.device("cuda:0"), dtype=torch.bfloat16)
+        model = SimpleNamespace(talker=talker, config=config, max_frames=8191)
+        engine = make_engine(model, None, name="1.7B", slots=512, **settings)  # type: ignore[arg-type]
+        assert isinstance(engine, OnGpu)
+        return engine
+
+    return make
+
+
+def test_a_gpu_gets_captured_programs_for_what_fits(
+    on_gpu: Callable[..., OnGpu], caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("INFO"):
+        whole = on_gpu(134, fit_slots=True).settings
+    assert whole["slots"] == 512
+    assert caplog.messages == ["engine.memory"], "and nothing that is slower than it could be"
+    part = on_gpu(24, fit_slots=True).settings
+    assert part["slots"] == 128, "others have taken most of it"
+    positions = part["kv_positions"]
+    assert isinstance(positions, int) and positions >= 128 * USUAL_POSITIONS
+    assert on_gpu(24).settings["slots"] == 512, "asked for"
+    few = on_gpu(134, fit_slots=True, kv_memory=KVMemory.parse("2GiB")).settings
+    assert (few["slots"], few["kv_positions"]) == (32, 2 * 2**30 // (2 * 28 * 8 * 128 * 2))
 
 
 def test_the_scheduler_has_the_slots_that_fit() -> None:

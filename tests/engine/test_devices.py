@@ -13,7 +13,15 @@ import pytest
 import torch
 
 from realtime_tts.engine import cuda_probe, devices
-from realtime_tts.engine.devices import Choice, Gpu, Machine, build_of, choose, gpus_of, look_up
+from realtime_tts.engine.devices import (
+    Choice,
+    Gpu,
+    Machine,
+    build_of,
+    choose,
+    look_up,
+    machine_of,
+)
 from realtime_tts.engine.torch_setup import chosen_dtype, prepare_torch
 from realtime_tts.errors import ConfigError
 
@@ -65,11 +73,11 @@ def test_what_cannot_be_used_is_said_and_the_cpu_is_used(machine: Machine, reaso
 
 
 def test_torch_s_build_is_read_from_its_version_file() -> None:
-    assert build_of(GPU_BUILD) == "cuda" and build_of(CPU_BUILD) == "cpu"
-    assert build_of("cuda = None\nhip = '6.4'\n") == "rocm"
-    assert build_of("cuda: Optional[str] = '13.0'\nhip: Optional[str] = '6.4'") == "rocm"
+    assert build_of(GPU_BUILD) == ("cuda", "13.0") and build_of(CPU_BUILD) == ("cpu", "")
+    assert build_of("cuda = None\nhip = '6.4'\n") == ("rocm", "6.4")
+    assert build_of("cuda: Optional[str] = '13.0'\nhip: Optional[str] = '6.4'") == ("rocm", "6.4")
     here = "rocm" if torch.version.hip else "cuda" if torch.version.cuda else "cpu"
-    assert devices.torch_build() == here
+    assert devices.torch_build() == (here, torch.version.hip or torch.version.cuda or "")
 
 
 def test_looking_up_imports_no_torch() -> None:
@@ -86,7 +94,7 @@ def probed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], M
     def look(script: str) -> Machine:
         path = tmp_path / "probe.py"
         path.write_text(script, encoding="utf-8")
-        monkeypatch.setattr(devices, "torch_build", lambda: "cuda")
+        monkeypatch.setattr(devices, "torch_build", lambda: ("cuda", "13.0"))
         monkeypatch.setattr(cuda_probe, "__file__", str(path))
         return look_up()
 
@@ -94,9 +102,19 @@ def probed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], M
 
 
 def test_the_probe_runs_in_a_process_of_its_own(probed: Callable[[str], Machine]) -> None:
-    told = [{"name": "NVIDIA H200", "capability": [9, 0], "memory": H200.memory}]
-    assert probed(f"print({json.dumps(told)!r})") == Machine("cuda", (H200,))
-    assert probed("print('[]')") == Machine("cuda")
+    gpus = [{"name": "NVIDIA H200", "capability": [9, 0], "memory": H200.memory}]
+    told = json.dumps({"gpus": gpus, "cuda": 13_000})
+    assert probed(f"print({told!r})") == Machine("cuda", (H200,))
+    assert probed('print(\'{"gpus": [], "cuda": 0}\')') == Machine("cuda")
+
+
+@pytest.mark.parametrize(("cuda", "usable"), [(12_080, False), (13_000, True), (14_010, True)])
+def test_a_driver_that_is_too_old_for_torch_is_a_reason(cuda: int, usable: bool) -> None:
+    gpus = [{"name": "NVIDIA H200", "capability": [9, 0], "memory": 1}]
+    choice = choose(machine_of(json.dumps({"gpus": gpus, "cuda": cuda}), "13.2"))
+    assert choice.devices == (("cuda:0",) if usable else ("cpu",))
+    told = "the NVIDIA driver supports CUDA 12, and torch is built for 13.2: install a newer"
+    assert usable or choice.reasons[0].startswith(told)
 
 
 def test_a_probe_that_fails_or_never_answers_is_a_reason(
@@ -114,7 +132,7 @@ def test_a_probe_that_fails_or_never_answers_is_a_reason(
 def test_a_gpu_without_a_torch_for_it_is_a_reason(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(devices, "torch_build", lambda: "cpu")
+    monkeypatch.setattr(devices, "torch_build", lambda: ("cpu", ""))
     monkeypatch.setattr(devices, "_DRIVER", tmp_path / "version")
     assert look_up() == Machine("cpu")
     (tmp_path / "version").touch()
@@ -132,6 +150,10 @@ class FakeDriver:
 
     def cuDeviceGetCount(self, count: Any) -> int:
         count._obj.value = len(self._gpus)
+        return 0
+
+    def cuDriverGetVersion(self, version: Any) -> int:
+        version._obj.value = 13_020
         return 0
 
     def cuDeviceGet(self, device: Any, index: int) -> int:
@@ -153,7 +175,7 @@ class FakeDriver:
 
 def test_the_probe_tells_name_capability_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda_probe, "_driver", lambda: FakeDriver((T4, H200)))
-    assert gpus_of(json.dumps(cuda_probe.list_gpus())) == (T4, H200)
+    assert machine_of(json.dumps(cuda_probe.probe()), "13.0") == Machine("cuda", (T4, H200))
 
 
 def test_no_driver_and_no_gpu_are_no_error_but_a_broken_driver_is(
@@ -161,10 +183,10 @@ def test_no_driver_and_no_gpu_are_no_error_but_a_broken_driver_is(
 ) -> None:
     for driver in (None, FakeDriver((), init=100)):
         monkeypatch.setattr(cuda_probe, "_driver", lambda driver=driver: driver)
-        assert cuda_probe.list_gpus() == []
+        assert cuda_probe.probe() == {"gpus": [], "cuda": 0}
     monkeypatch.setattr(cuda_probe, "_driver", lambda: FakeDriver((), init=999))
     with pytest.raises(OSError, match="cuInit .* error 999"):
-        cuda_probe.list_gpus()
+        cuda_probe.probe()
 
 
 def test_a_device_that_the_engine_was_not_made_for_is_refused_with_what_to_do(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import shlex
 import threading
@@ -75,6 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
         config = server_config(arguments, terminal=console.is_terminal, tls=tls)
         configure_logging(config.log_format, config.log_level, access_log=config.access_log)
         log_reasons(choice)
+        allow_open_files()
         return serve(
             config,
             link,
@@ -83,6 +85,16 @@ def run(arguments: argparse.Namespace) -> int:
             make_voices=library if voices_dir else None,
             on_ready=ready,
         )
+
+
+def allow_open_files() -> None:
+    """Raise the soft limit on open files to the hard one: a session is a file, and shells allow
+    1,024, which the sessions of a large GPU exceed."""
+    with contextlib.suppress(ImportError, OSError, ValueError):  # a system without such limits
+        import resource
+
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def server_config(

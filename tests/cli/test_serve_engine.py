@@ -118,6 +118,16 @@ def test_sessions_follow_from_slots_unless_they_were_asked_for() -> None:
     assert LimitsConfig(max_sessions=3).sessions_for(512) == 3
 
 
+def test_a_session_is_an_open_file_and_as_many_as_the_system_allows_may_be_open() -> None:
+    code = (
+        "import resource as r; from realtime_tts.cli.serve import allow_open_files; "
+        "hard = r.getrlimit(r.RLIMIT_NOFILE)[1]; r.setrlimit(r.RLIMIT_NOFILE, (99, hard)); "
+        "allow_open_files(); print(r.getrlimit(r.RLIMIT_NOFILE) == (hard, hard))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "True"
+
+
 def info(slots: int, *executions: Execution) -> EngineInfo:
     from msgspec.structs import replace
 

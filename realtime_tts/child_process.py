@@ -82,8 +82,8 @@ class ChildProcess:
 
     @property
     def running(self) -> bool:
-        """Whether the child is known to run still."""
-        return self._process.returncode is None
+        """Whether the child runs still, as far as is known, and nobody has begun to close it."""
+        return self._process.returncode is None and self._closing is None
 
     async def send(self, *pieces: bytes) -> None:
         """Send one message, given in pieces, which are never joined here.
@@ -116,7 +116,7 @@ class ChildProcess:
 
     def kill(self) -> None:
         """End it now, whatever it does. Idempotent."""
-        if self.running:
+        if self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 self._process.kill()
 

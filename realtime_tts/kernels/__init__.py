@@ -9,6 +9,9 @@ shapes and launch sizes follow from the shapes of the arguments, never from thei
 float32 whatever the tensors are, and every result is rounded once, at its end. A first call
 compiles the kernel, which a capture does not allow: run everything once before capturing it.
 
+A whole frame of the code predictor is a kernel in CUDA C++ (`frame_program`), whose programs stay
+and go from phase to phase together.
+
 Triton need not be installed. Arguments named alike mean the same everywhere:
 
     pages    [pages, 2, kv_heads, page_size, D]: one layer's keys (0) and values (1). Page 0 is
@@ -19,17 +22,23 @@ Triton need not be installed. Arguments named alike mean the same everywhere:
 """
 
 from realtime_tts.kernels.attention import decode_attention, prompt_attention
+from realtime_tts.kernels.cuda_predictor_frame import MOST_FRAME_ROWS, FrameProgram, frame_program
 from realtime_tts.kernels.dispatch import Kernel, triton_available
 from realtime_tts.kernels.elementwise import add_rms_norm, rms_norm, swiglu
-from realtime_tts.kernels.predictor_pass import predictor_pass
+from realtime_tts.kernels.predictor_frame import FrameDraws, FrameLayer, FrameModel
 from realtime_tts.kernels.sampling import sample
 from realtime_tts.kernels.storing import rope_and_store
 
 __all__ = [
+    "MOST_FRAME_ROWS",
+    "FrameDraws",
+    "FrameLayer",
+    "FrameModel",
+    "FrameProgram",
     "Kernel",
     "add_rms_norm",
     "decode_attention",
-    "predictor_pass",
+    "frame_program",
     "prompt_attention",
     "rms_norm",
     "rope_and_store",

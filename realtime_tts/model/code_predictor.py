@@ -13,14 +13,45 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from realtime_tts.kernels import FrameDraws
 from realtime_tts.model.attention import attend_rows
 from realtime_tts.model.config import PredictorConfig
 from realtime_tts.model.layers import DecoderLayer, RMSNorm, Rope
 from realtime_tts.model.linear import Linear
+from realtime_tts.model.sampling import finite_rows
 from realtime_tts.model.weights import Weights
 
 Choose = Callable[[Tensor, int], Tensor]
 """From logits [B, codebook size] and the codebook (1..15) to codes [B]."""
+
+
+class Choices:
+    """A `Choose` that also tells afterwards which rows had NaN or Inf among their logits.
+
+    `draws` says how the codes are drawn, for a kernel that can draw a whole frame's. It then calls
+    `drawn` in place of this.
+    """
+
+    def __init__(self, choose: Choose, draws: FrameDraws | None = None) -> None:
+        self.draws = draws
+        self._choose, self._seen = choose, list[Tensor]()
+        self._failed: Tensor | None = None
+
+    def __call__(self, logits: Tensor, codebook: int) -> Tensor:
+        self._seen.append(logits)
+        return self._choose(logits, codebook)
+
+    def drawn(self, failed: Tensor) -> None:
+        """All codes were drawn, and these rows [B] failed."""
+        self._failed = failed
+
+    @property
+    def failed(self) -> Tensor:
+        """[B], when all codes are drawn."""
+        if self._failed is None:
+            self._failed = ~finite_rows(torch.cat(self._seen, 1))
+        return self._failed
+
 
 Predict = Callable[[Tensor, Tensor, Tensor, Choose], tuple[Tensor, Tensor]]
 """`CodePredictor.codes`, or another way to do the same."""

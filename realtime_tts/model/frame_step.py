@@ -98,7 +98,9 @@ class FrameStep:
         slots = self.inputs[:rows]
         hidden = self.talk(rows)
         drawn = self.sampling.rows(slots, wide)
-        frame = self.model.draw_frame(hidden, drawn.first_codes, drawn.other_codes, self._predict)
+        frame = self.model.draw_frame(
+            hidden, drawn.first_codes, drawn.other_codes, self._predict, drawn.other_draws
+        )
         self._keep(slots, drawn, frame)
         flags = frame.ended * _ENDED + frame.failed * _FAILED
         self.outputs[:rows].copy_(frame.codes[:, 0] + flags)

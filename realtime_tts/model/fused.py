@@ -1,8 +1,8 @@
 """Decoder layers by the fused kernels, keys and values in pages: what a GPU runs.
 
 It computes what `DecoderLayer.project` and `output` do, in ten kernels a layer instead of thirty:
-each sum with the residual, and the norm that follows it, are one. A pass of the code predictor over
-few rows is a single kernel.
+each sum with the residual, and the norm that follows it, are one. All passes of the code predictor
+over few rows, and the draws between them, are a single kernel.
 """
 
 from __future__ import annotations
@@ -13,20 +13,18 @@ import torch
 from torch import Tensor
 
 from realtime_tts.kernels import (
+    MOST_FRAME_ROWS,
+    FrameLayer,
+    FrameModel,
+    FrameProgram,
     add_rms_norm,
     decode_attention,
-    predictor_pass,
+    frame_program,
     rms_norm,
     rope_and_store,
     swiglu,
 )
-from realtime_tts.kernels.predictor_pass import (
-    MOST_PASS_ROWS,
-    PassLayer,
-    PassModel,
-    pass_fits,
-)
-from realtime_tts.model.code_predictor import Choose, CodePredictor
+from realtime_tts.model.code_predictor import Choices, Choose, CodePredictor
 from realtime_tts.model.layers import DecoderLayer, RMSNorm
 from realtime_tts.model.linear import Linear
 
@@ -52,16 +50,17 @@ def fused_layers(
     return normed
 
 
-def pass_model(predictor: CodePredictor, programs: int) -> PassModel | None:
-    """The predictor as `predictor_pass` takes it; None if that cannot run it.
+def frame_model(predictor: CodePredictor) -> FrameModel | None:
+    """The predictor as `kernels.predictor_frame` takes it; None if its weights are packed.
 
     The weights stay where they are, so the predictor's layers and this share them.
     """
     products = [linear for layer in predictor.layers for linear in layer.products]
+    products += predictor.heads
     if any(linear.weight is None or linear.bias is not None for linear in products):
         return None
     layers = [
-        PassLayer(
+        FrameLayer(
             layer.input_norm.weight,
             _weight(layer.qkv),
             layer.head_norm.weight,
@@ -73,10 +72,9 @@ def pass_model(predictor: CodePredictor, programs: int) -> PassModel | None:
         for layer in predictor.layers
     ]
     norm, (cos, sin) = predictor.norm, predictor.turns
-    if any(head.weight is None or head.bias is not None for head in predictor.heads):
-        return None
-    model = PassModel(layers, norm.weight, cos, sin, norm.eps, programs)
-    return model if pass_fits(model, predictor.config.vocab) else None
+    heads = [_weight(head) for head in predictor.heads]
+    inputs = predictor.inputs[: len(heads) - 1]
+    return FrameModel(layers, norm.weight, heads, inputs, cos, sin, norm.eps)
 
 
 def _weight(linear: Linear) -> Tensor:
@@ -85,29 +83,14 @@ def _weight(linear: Linear) -> Tensor:
     return linear.weight
 
 
-def _multiprocessors(device: torch.device) -> int:
-    """How many multiprocessors a GPU has; 0 for any other device."""
-    if device.type != "cuda":
-        return 0
-    return torch.cuda.get_device_properties(device).multi_processor_count
-
-
 class FusedPredictor:
     """`CodePredictor.codes` for batches of up to `rows`: every row has one page of 16 positions.
 
-    Small batches make each pass in one launch (`kernels.predictor_pass`) of so many `programs`: as
-    many as a GPU has multiprocessors if not said otherwise, 0 for never. Where the sizes do not
-    fit, and on a CPU, it is never.
+    Small batches make the whole frame in one launch, where there is a program for it
+    (`kernels.frame_program`) and the codes are drawn as a kernel can draw them.
     """
 
-    def __init__(
-        self,
-        predictor: CodePredictor,
-        rows: int,
-        device: torch.device,
-        *,
-        programs: int | None = None,
-    ) -> None:
+    def __init__(self, predictor: CodePredictor, rows: int, device: torch.device) -> None:
         self._predictor, shape = predictor, predictor.config.transformer
         self._pages = torch.zeros(
             (shape.layers, rows, 2, shape.kv_heads, predictor.groups, shape.head_dim),
@@ -119,9 +102,11 @@ class FusedPredictor:
         self._tables = self._slots.int().unsqueeze(1)
         positions = torch.arange(predictor.groups, device=device)
         self._positions = positions.unsqueeze(1).expand(-1, rows).contiguous()  # by pass
-        if programs is None:
-            programs = _multiprocessors(device)
-        self._whole = pass_model(predictor, programs) if programs else None
+        self._whole = self._program()
+
+    def _program(self) -> FrameProgram | None:
+        model = frame_model(self._predictor)
+        return None if model is None else frame_program(model)
 
     @torch.inference_mode()
     def codes(
@@ -131,30 +116,32 @@ class FusedPredictor:
 
         `choose` is given logits in the model's own precision.
         """
-        predictor, rows = self._predictor, len(hidden)
+        predictor = self._predictor
         # Positions 0 and 1 in one pass: keys and values are stored before anybody attends.
         x = predictor.project(torch.cat((hidden, first_embedding)))
+        if (
+            self._whole is not None
+            and isinstance(choose, Choices)
+            and choose.draws is not None
+            and len(hidden) <= MOST_FRAME_ROWS
+        ):
+            codes, failed = self._whole(x, self._pages, choose.draws)
+            choose.drawn(failed)
+            return predictor.collect(first, first_embedding, codes.unbind(1))
         chosen: list[Tensor] = []
         for j in range(len(predictor.heads)):
             if j > 0:
                 x = predictor.inputs[j - 1].index_select(0, chosen[-1])
-            chosen.append(choose(self._logits(x, j, rows), j + 1))
+            chosen.append(choose(self._logits(x, j, len(hidden)), j + 1))
         return predictor.collect(first, first_embedding, chosen)
 
     def _logits(self, x: Tensor, j: int, rows: int) -> Tensor:
-        """Compute the logits of pass `j` [rows, vocab].
-
-        The pass uses up its inputs x, which in pass 0 are those of two positions.
-        """
+        """Compute the logits of pass `j` [rows, vocab], by a kernel for each operation."""
         count = 2 if j == 0 else 1
-        head = self._predictor.heads[j]
-        if self._whole is not None and 2 * rows <= MOST_PASS_ROWS:
-            position = j + 2 - count
-            return predictor_pass(x, self._whole, _weight(head), self._pages, position, count)
         slots = self._slots[:rows].repeat(count)
         # Of a single row, flatten() alone is a view with gaps, which kernels would misread.
         positions = self._positions[j + 2 - count : j + 2, :rows].flatten().contiguous()
-        return head(self._pass(x, slots, positions)[-rows:])
+        return self._predictor.heads[j](self._pass(x, slots, positions)[-rows:])
 
     def _pass(self, x: Tensor, slots: Tensor, positions: Tensor) -> Tensor:
         predictor = self._predictor

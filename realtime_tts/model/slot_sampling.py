@@ -14,7 +14,7 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-from realtime_tts.kernels import sample
+from realtime_tts.kernels import FrameDraws, sample
 from realtime_tts.kernels.sampling import MOST_CODES
 from realtime_tts.model.config import ModelConfig
 from realtime_tts.model.sampling import (
@@ -115,7 +115,8 @@ class DrawnRows:
         self._penalty = floats[4]
         self.frames = state.drawn.index_select(0, slots)
         """Number [B] of the frame under way."""
-        self._uniforms = uniforms(key, self.frames, state._codebooks).split(1, 1)
+        self._numbers = uniforms(key, self.frames, state._codebooks)
+        self._uniforms = self._numbers.split(1, 1)
 
     def first_codes(self, logits: Tensor) -> tuple[Tensor, Tensor]:
         """As `SamplingState.first_codes`: codes [B] of logits [B, vocab], and which rows [B] had
@@ -131,6 +132,13 @@ class DrawnRows:
     def other_codes(self, logits: Tensor, codebook: int) -> Tensor:
         """Codes [B] of one codebook from logits [B, codebook size]."""
         return self._draw(logits, self._predictor, codebook)
+
+    @property
+    def other_draws(self) -> FrameDraws | None:
+        """How `other_codes` draws, where a kernel can do it; None for the wide program."""
+        if self._predictor.fused is None:
+            return None
+        return FrameDraws(*self._predictor.fused, self._numbers[:, 1:])
 
     def _draw(self, logits: Tensor, limits: _Limits, codebook: int) -> Tensor:
         uniform = self._uniforms[codebook]

@@ -9,15 +9,16 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from realtime_tts.kernels import FrameDraws
 from realtime_tts.model.checkpoint import Progress, find_checkpoint, ignore_progress
-from realtime_tts.model.code_predictor import Choose, CodePredictor, Predict
+from realtime_tts.model.code_predictor import Choices, Choose, CodePredictor, Predict
 from realtime_tts.model.codec import CodecDecoder
 from realtime_tts.model.codec_gemm import GemmCodecDecoder, load_gemm_codec
 from realtime_tts.model.codec_state import CodecState
 from realtime_tts.model.config import ModelConfig
 from realtime_tts.model.config_files import read_config
 from realtime_tts.model.prompt import PromptBuilder
-from realtime_tts.model.sampling import SamplingState, finite_rows
+from realtime_tts.model.sampling import SamplingState
 from realtime_tts.model.state import KVCache
 from realtime_tts.model.talker import Talker
 from realtime_tts.model.weights import Weights
@@ -128,26 +129,23 @@ class SpeechModel:
         first_codes: FirstCodes,
         other_codes: Choose,
         predict: Predict | None = None,
+        draws: FrameDraws | None = None,
     ) -> Frame:
         """A frame of the talker's outputs [B, H], drawn by whoever keeps the rows' settings.
 
-        `predict`: what runs the code predictor, if not its own `codes`.
+        `predict`: what runs the code predictor, if not its own `codes`. `draws`: how `other_codes`
+        draws, for a `predict` that can do so itself.
         """
         predict = predict or self.predictor.codes
         first, failed = first_codes(self.talker.logits(hidden))
-        seen: list[Tensor] = []
-
-        def choose(scores: Tensor, codebook: int) -> Tensor:
-            seen.append(scores)
-            return other_codes(scores, codebook)
-
+        choices = Choices(other_codes, draws)
         embedding = self.talker.codec_embedding[first]
-        codes, embedding = predict(hidden, first, embedding, choose)
+        codes, embedding = predict(hidden, first, embedding, choices)
         return Frame(
             codes=codes,
             embedding=embedding,
             ended=first == self.config.talker.eos_id,
-            failed=failed | ~finite_rows(torch.cat(seen, 1)),
+            failed=failed | choices.failed,
         )
 
 

@@ -168,9 +168,11 @@ class VoiceWorker:
 
     async def _end(self) -> None:
         """Leave no process behind, even if whoever waits for it is cancelled. Idempotent."""
-        child, self._child = self._child, None
+        child = self._child
         if child is not None:
-            await child.close()
+            await child.close()  # also where somebody who was cancelled began it
+            if self._child is child:
+                self._child = None
 
 
 def _log_line(line: str) -> None:

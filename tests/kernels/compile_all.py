@@ -1,4 +1,4 @@
-"""Compiles every kernel as the launchers ask for it, for a GPU that need not be there.
+"""Compiles every Triton kernel as the launchers ask for it, for a GPU that need not be there.
 
 python compile_all.py 90    # compute capability, without the dot; prints the kernels' names
 """
@@ -13,7 +13,6 @@ from triton.backends.compiler import GPUTarget
 from triton.runtime import driver, jit
 
 from realtime_tts import kernels
-from realtime_tts.kernels.predictor_pass import PassLayer, PassModel
 
 BF16 = torch.bfloat16
 
@@ -75,23 +74,6 @@ def sampling(vocab: int) -> None:
     kernels.sample.triton(logits, ones, ones.int(), ones.bool(), torch.zeros(2, 16)[:, 3])
 
 
-def predictor_pass(rows: int, count: int) -> None:
-    """As one launch, with the sizes of the released code predictor."""
-    from realtime_tts.kernels.triton_predictor_pass import launch_pass
-
-    heads, kv_heads, dim, hidden, intermediate = 16, 8, 128, 1024, 3072
-    shapes = (
-        (hidden,), ((heads + 2 * kv_heads) * dim, hidden), (heads + kv_heads, dim),
-        (hidden, heads * dim), (hidden,), (2 * intermediate, hidden), (hidden, intermediate),
-    )  # fmt: skip
-    layer = PassLayer(*(torch.zeros(shape, dtype=BF16) for shape in shapes))
-    turns = torch.zeros(16, dim)
-    model = PassModel([layer], layer.input_norm, turns, turns, 1e-6, 132)
-    pages = torch.zeros(1, rows, 2, kv_heads, 16, dim, dtype=BF16)
-    x, head = torch.zeros(rows * count, hidden, dtype=BF16), torch.zeros(2048, hidden, dtype=BF16)
-    launch_pass(x, model, head, pages, 0, count, together=True)
-
-
 if __name__ == "__main__":
     driver.set_active(NoDriver(int(sys.argv[1])))
     compile_instead_of_launching()
@@ -100,5 +82,3 @@ if __name__ == "__main__":
     attention(rows=64, length=256)
     sampling(2048)
     sampling(3072)
-    predictor_pass(rows=1, count=1)
-    predictor_pass(rows=4, count=2)

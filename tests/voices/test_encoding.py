@@ -174,6 +174,23 @@ async def test_a_job_that_is_cancelled_takes_its_worker_with_it(library: Made) -
     assert not one.registry.has("ben")
 
 
+async def test_stopping_waits_for_the_end_that_a_cancelled_job_has_begun(library: Made) -> None:
+    one = library()
+    await clone(one)
+    assert one.worker is not None
+    pid = one.worker.pid
+    assert pid is not None
+    job = asyncio.create_task(clone(one, "ben", "hang"))
+    await asyncio.sleep(0.3)
+    job.cancel()
+    await asyncio.sleep(0)  # it has begun to end its worker
+    job.cancel()  # and does not wait for that
+    await one.worker.stop()
+    assert not psutil.pid_exists(pid)
+    with pytest.raises(asyncio.CancelledError):
+        await job
+
+
 async def test_stopping_kills_the_worker_and_fails_its_job(library: Made, tmp_path: Path) -> None:
     one = library()
     job = asyncio.create_task(clone(one, text="hang"))

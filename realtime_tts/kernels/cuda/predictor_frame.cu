@@ -1,0 +1,257 @@
+// A frame of the code predictor: all its passes, and the draws between them, in one launch.
+//
+// Programs that stay go from phase to phase. A layer is five of them:
+//
+//     fused     input norm, and the product of queries, keys and values
+//     attend    head norm, rotation, keys and values into the pages, attention
+//     output    attention's product, plus the residual
+//     wide      output norm, gate and up, SwiGLU
+//     down      the last product, plus the residual
+//
+// and behind the last layer come the head, the draw and what the next pass begins with. Results
+// go to the other programs as words that carry the number of their round (product.cuh), so whoever
+// needs them waits for the words themselves. A place is written again only by who has read
+// something that every reader of the place sent later; so nobody writes too early. Rounds are
+// counted on from launch to launch. Their 32 bits wrap around after some fifty million frames, and
+// a word would have to be exactly that old to be mistaken.
+#include <attend.cuh>
+#include <draw.cuh>
+
+struct Arguments {
+    const Layer* layers;        // [LAYERS]
+    const u16* const* heads;    // [PASSES], each [VOCAB, HIDDEN]
+    const u16* const* inputs;   // [PASSES - 1], each [VOCAB, HIDDEN]: what the next pass reads
+    const u16* norm;            // [HIDDEN]
+    const float* cos;           // [LENGTH, DIM]
+    const float* sin;
+    const u16* x;               // [2 * slots, HIDDEN]: positions 0, then positions 1
+    u16* pages;                 // [LAYERS, page_slots, 2, KEYS, LENGTH, DIM]
+    const float* temperature;   // [slots]
+    const int* top_k;           // [slots]
+    const u8* greedy;           // [slots]
+    const float* uniform;       // [slots, PASSES], rows uniform_stride apart
+    i64* codes;                 // [slots, PASSES]
+    u8* failed;                 // [slots]
+    u16* logits;                // [PASSES, slots, VOCAB], or null
+    u64* words;                 // [ROWS, ROW_WORDS]
+    u32* rounds;                // how many rounds there were
+    i64 layer_stride;           // of pages
+    i64 uniform_stride;
+    int slots;
+    float eps;
+};
+
+struct Memory {
+    Scratch scratch;
+    Drawing drawing;
+    Attending attending;
+};
+
+constexpr int RING_AT = (sizeof(Memory) + 127) / 128 * 128;
+// What a launcher has to know.
+CONSTANT(threads, ALL_THREADS)
+CONSTANT(shared_bytes, RING_AT + RING_BYTES)
+CONSTANT(row_words, ROW_WORDS)
+
+// What all phases of a thread share.
+struct Here {
+    const Arguments& given;
+    Memory& memory;
+    Ring ring;
+    u64* words;
+    u32 round;  // of this layer
+    int rows;   // of this pass
+};
+
+// A product: where its inputs come from and its results go.
+struct Route {
+    const u16* norm;
+    int from, to;       // places in a row's words
+    u32 round;          // of the inputs
+    int begin;          // first row; results are numbered from there
+    int count;          // eights of a program
+    bool pairs;         // gate and up, which SwiGLU joins
+    bool begins;        // a pass: the residual, too, begins with its inputs
+    bool given_inputs;  // x in place of words
+};
+
+// Inputs of the tile's rows from `first` on, when they are there. Where many are asked for, each
+// warp waits for the first of them before: then the others are there, or nearly so, and the memory
+// has better things to do than to be asked for all of them again and again.
+template <int PARTS>
+DEVICE void inputs_of(const Here& here, int from, u32 round, int first, int live, int parts,
+                      u32 (&inputs)[PARTS][HELD]) {
+    const u64* row = row_at(here.words, first) + from;
+    if (live > WATCHED) {
+        if (thread_index() % LANES == 0) receive(row + part_at(0), round);
+        warp_barrier();
+    }
+    receive_inputs(row, round, live, parts, inputs);
+}
+
+// Sends two results that follow each other: this thread's and that of the thread eight further.
+DEVICE void send_pair(u64* row, int place, float result, u32 round, bool live) {
+    u32 pair = narrow(result, from_above(result, EIGHT));
+    if (live && place / EIGHT % 2 == 0) send(row + place / EIGHT / 2, word_of(pair, round));
+}
+
+// What a pass begins with is this program's residual, too, as far as it has the columns.
+DEVICE void begin_residual(const u64* words, const u16* x, u32 round, int rows, Scratch& scratch) {
+    constexpr int COLUMNS = HIDDEN_EIGHTS * EIGHT;
+    NO_UNROLL for (int i = thread_index(); i < rows * COLUMNS; i += THREADS) {
+        int row = i / COLUMNS, own = i % COLUMNS, column = program_index() * COLUMNS + own;
+        u32 bits;
+        if (x) {
+            bits = x[static_cast<i64>(row) * HIDDEN + column];
+        } else {
+            u32 pair = receive(words + static_cast<i64>(row) * ROW_WORDS + column / 2, round);
+            bits = column % 2 ? pair >> 16 : pair & 0xffffu;
+        }
+        scratch.residual[row][own] = wide_low(bits);
+    }
+}
+
+// A norm and a product.
+DEVICE void normed_phase(Here& here, const Route& route) {
+    u32 weights[MOST_EIGHTS][HIDDEN_PARTS][8];
+    u32 inputs[HIDDEN_PARTS][HELD], gains[HIDDEN_PARTS][HELD];
+    take_all<MOST_EIGHTS, chunks(HIDDEN)>(here.ring, here.given.heads, route.count, chunks(HIDDEN),
+                                          weights);
+    load_gains(route.norm, gains);
+    Scratch& scratch = here.memory.scratch;
+    int thread = thread_index(), warp = thread / LANES;
+    int count = route.pairs ? route.count / 2 : route.count;  // eights of results
+    int at = route.pairs ? thread + thread / AREA * AREA : thread;
+    u64* target = row_at(here.words, thread % EIGHT) + route.to;
+    target += program_index() * count * (EIGHT / 2);
+    NO_UNROLL for (int first = route.begin; first < here.rows; first += EIGHT) {
+        int live = here.rows - first < EIGHT ? here.rows - first : EIGHT;
+        if (route.given_inputs)
+            load_inputs(here.given.x + static_cast<i64>(first) * HIDDEN, live, inputs);
+        else
+            inputs_of(here, route.from, route.round, first, live, HIDDEN_PARTS, inputs);
+        normalise(inputs, gains, live, scratch, here.given.eps);
+        multiply_all(weights, inputs, live, HIDDEN_PARTS, scratch.staged[warp], scratch.sums[warp]);
+        barrier(ALL, THREADS);
+        if (thread < count * AREA) {
+            float result = added(scratch.sums, at);
+            if (route.pairs) {
+                float up = added(scratch.sums, at + AREA);
+                result *= sigmoid(result) * up;
+            }
+            send_pair(target, thread, result, here.round, thread % EIGHT < live);
+        }
+        target += EIGHT * ROW_WORDS;
+    }
+    if (route.begins)
+        begin_residual(here.words + AT_BEGIN, route.given_inputs ? here.given.x : nullptr,
+                       here.round, here.rows, scratch);
+}
+
+// A product of `parts` parts whose results are added to the residual, which stays with the
+// program that has the columns.
+DEVICE void residual_phase(Here& here, int parts, int from, int to) {
+    u32 weights[HIDDEN_EIGHTS][MOST_PARTS][8], inputs[MOST_PARTS][HELD];
+    take_all<HIDDEN_EIGHTS, MOST_PARTS / SPAN>(here.ring, here.given.heads, HIDDEN_EIGHTS,
+                                                parts / SPAN, weights);
+    Scratch& scratch = here.memory.scratch;
+    int thread = thread_index(), warp = thread / LANES, turn = 0;
+    u64* target = row_at(here.words, thread % EIGHT) + to;
+    target += program_index() * HIDDEN_EIGHTS * (EIGHT / 2);
+    NO_UNROLL for (int first = 0; first < here.rows; first += EIGHT, turn ^= 1) {
+        int live = here.rows - first < EIGHT ? here.rows - first : EIGHT;
+        inputs_of(here, from, here.round, first, live, parts, inputs);
+        multiply_all(weights, inputs, live, parts, scratch.staged[warp],
+                     scratch.plain_sums[turn][warp]);
+        float* residual = scratch.residual[first + thread % EIGHT] + thread / EIGHT;
+        barrier(ALL, THREADS);
+        if (thread < HIDDEN_EIGHTS * AREA) {
+            float result = *residual + added(scratch.plain_sums[turn], thread);
+            result = wide_low(narrow(result, 0));
+            *residual = result;
+            send_pair(target, thread, result, here.round, thread % EIGHT < live);
+        }
+        target += EIGHT * ROW_WORDS;
+    }
+}
+
+// Draws a slot's code when its logits are there, and sends what the next pass begins with.
+DEVICE void draw_phase(Here& here, int pass, int slot) {
+    const Arguments& given = here.given;
+    Settings settings = {given.temperature[slot], given.top_k[slot], given.greedy[slot] != 0,
+                         given.uniform[slot * given.uniform_stride + pass]};
+    u32 bits[CODES];
+    const u64* words = row_at(here.words, slot) + AT_LOGITS + thread_index() * (CODES / 2);
+    UNROLL for (int i = 0; i < CODES / 2; i++) {
+        u32 pair = receive(words + i, here.round);
+        bits[2 * i] = pair & 0xffffu, bits[2 * i + 1] = pair >> 16;
+        if (given.logits) {
+            i64 at = (static_cast<i64>(pass) * given.slots + slot) * VOCAB;
+            reinterpret_cast<u32*>(given.logits + at)[thread_index() * (CODES / 2) + i] = pair;
+        }
+    }
+    bool bad;
+    int code = draw(bits, settings, here.memory.drawing, bad);
+    if (thread_index() == 0) {
+        given.codes[static_cast<i64>(slot) * PASSES + pass] = code;
+        if (bad || pass == 0) given.failed[slot] = bad;
+    }
+    if (pass + 1 == PASSES) return;
+    const u16* table = given.inputs[pass];
+    const u32* row = reinterpret_cast<const u32*>(table + static_cast<i64>(code) * HIDDEN);
+    u64* target = row_at(here.words, slot) + AT_BEGIN;
+    for (int i = thread_index(); i < HIDDEN / 2; i += DRAWERS * LANES)
+        send(target + i, word_of(row[i], here.round + 1));
+}
+
+// A pass: twice for each layer, and then the head, through the same code; what programs wait for
+// most would else be instructions.
+DEVICE void make_pass(Here& here, int pass) {
+    const Arguments& given = here.given;
+    int count = pass ? 1 : 2, position = pass ? pass + 1 : 0;
+    here.rows = count * given.slots;
+    NO_UNROLL for (int half = 0; half <= 2 * LAYERS; half++) {
+        const Layer& layer = given.layers[half < 2 * LAYERS ? half / 2 : 0];
+        bool begins = half == 0, attends = half % 2 == 0, last = half == 2 * LAYERS;
+        Route route = {layer.output_norm, AT_MIDDLE, AT_WIDE, here.round, 0, 2 * eights(WIDE),
+                       true, false, false};
+        if (last)
+            route = {given.norm, AT_END, AT_LOGITS, here.round, here.rows - given.slots,
+                     eights(VOCAB), false, false, false};
+        else if (attends)
+            route = {layer.input_norm, begins ? AT_BEGIN : AT_END, AT_FUSED,
+                     begins ? here.round + 1 : here.round, 0, eights(FUSED), false, begins,
+                     begins && pass == 0};
+        if (attends && !last) here.round++;
+        normed_phase(here, route);
+        if (last) break;
+        if (attends) {
+            Heads heads = {layer.head_norm, given.cos, given.sin,
+                           given.pages + half / 2 * given.layer_stride, given.eps, given.slots,
+                           position, count};
+            if (thread_index() < ATTENDERS * LANES)
+                for (int item = program_index(); item < given.slots * KEYS; item += PROGRAMS)
+                    attend(heads, item / KEYS, item % KEYS, here.words, here.round,
+                           here.memory.attending);
+        }
+        residual_phase(here, SPAN * (attends ? chunks(QUERIES) : chunks(WIDE)),
+                       attends ? AT_ATTENDED : AT_WIDE, attends ? AT_MIDDLE : AT_END);
+    }
+    if (thread_index() < DRAWERS * LANES)
+        for (int slot = program_index(); slot < given.slots; slot += PROGRAMS)
+            draw_phase(here, pass, slot);
+}
+
+KERNEL(ALL_THREADS) predictor_frame(const Arguments given) {
+    u8* bytes = shared_memory();
+    Memory& memory = *reinterpret_cast<Memory*>(bytes);
+    Here here = {given, memory, ring_at(bytes + RING_AT), given.words, *given.rounds, 0};
+    prepare(here.ring, given.layers);
+    if (!FEW) begin_own(here.ring, given.heads);
+    if (thread_index() >= THREADS) {
+        bring_all(here.ring, given.heads);
+        return;
+    }
+    NO_UNROLL for (int pass = 0; pass < PASSES; pass++) make_pass(here, pass);
+    if (program_index() == 0 && thread_index() == 0) *given.rounds = here.round;
+}

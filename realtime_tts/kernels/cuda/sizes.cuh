@@ -1,0 +1,47 @@
+// The sizes a kernel is built for; macros given to the compiler name them.
+#pragma once
+
+#include <device.cuh>
+
+constexpr int LANES = 32;
+constexpr int THREADS = WARPS * LANES;  // that compute
+constexpr int ALL_THREADS = THREADS + (FEW ? LANES : 0);
+constexpr int DIM = 128;                // of a head
+constexpr int LENGTH = 16;              // positions of a frame
+constexpr int GROUP = HEADS / KEYS;
+constexpr int FUSED = (HEADS + 2 * KEYS) * DIM;
+constexpr int QUERIES = HEADS * DIM;
+
+// Where there are few rows, a warp of its own asks for weights, and lanes have two inputs each, as
+// they lie in memory. Where there are many, registers are too few for another warp, and a lane has
+// those inputs that the tensor core wants of it.
+constexpr int MOST_FEW = 4;
+constexpr int WATCHED = FEW ? 1 : 0;  // rows from which on a warp waits for the first of its words
+constexpr int HELD = FEW ? MOST_FEW : 8;  // pairs of inputs of a thread and chunk
+
+constexpr int OWN = 64 * SPAN;        // inputs that a warp takes at a time
+constexpr int CHUNK = WARPS * OWN;    // inputs that all take at a time
+constexpr int EIGHT = 8;            // rows of weights that belong together, and inputs of a tile
+constexpr int PITCH = CHUNK * 2 + (FEW ? 64 : 32);  // bytes of a row, so that banks differ
+constexpr int UNIT = EIGHT * PITCH;
+
+// Eights of rows that each program has of a product with so many results.
+DEVICE constexpr int eights(int columns) { return columns / (EIGHT * PROGRAMS); }
+DEVICE constexpr int chunks(int inputs) { return inputs / CHUNK; }
+
+static_assert(HIDDEN % CHUNK == 0 && QUERIES % CHUNK == 0 && WIDE % CHUNK == 0, "whole chunks");
+static_assert(FUSED % (EIGHT * PROGRAMS) == 0 && HIDDEN % (EIGHT * PROGRAMS) == 0, "whole eights");
+static_assert(WIDE % (EIGHT * PROGRAMS) == 0 && VOCAB % (EIGHT * PROGRAMS) == 0, "whole eights");
+static_assert(GROUP == 2 && WARPS >= 4, "four warps attend: two queries, the key and the value");
+static_assert(WARPS % 4 == 0 && PACE < RING && RING <= LANES, "what a ring takes for granted");
+static_assert(FEW || RING <= WARPS, "each warp fills a slot of the ring, or none");
+
+// What the programs tell each other, by row: words of two bf16 and the number of their round.
+constexpr int AT_BEGIN = 0;                          // what a pass reads
+constexpr int AT_FUSED = AT_BEGIN + HIDDEN / 2;      // queries, keys, values
+constexpr int AT_ATTENDED = AT_FUSED + FUSED / 2;
+constexpr int AT_MIDDLE = AT_ATTENDED + QUERIES / 2;  // after attention
+constexpr int AT_WIDE = AT_MIDDLE + HIDDEN / 2;
+constexpr int AT_END = AT_WIDE + WIDE / 2;            // of a layer
+constexpr int AT_LOGITS = AT_END + HIDDEN / 2;
+constexpr int ROW_WORDS = AT_LOGITS + VOCAB / 2;

@@ -1,0 +1,201 @@
+"""The CUDA twin of `predictor_frame.py`: one launch (cuda/predictor_frame.cu)."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+import torch
+from torch import Tensor
+
+from realtime_tts.kernels.cuda_program import CudaError, CudaProgram, compile_cuda
+from realtime_tts.kernels.predictor_frame import FrameDraws, FrameModel
+
+log = logging.getLogger(__name__)
+
+PROGRAMS = 128
+"""Each has the same share of a product of the released sizes."""
+FEW_ROWS = MappingProxyType({"FEW": 1, "WARPS": 8, "SPAN": 2, "RING": 10, "PACE": 2})
+"""How the kernel is built for one or two utterances (cuda/sizes.cuh).
+
+There is room for RING units of weights, and PACE of them are on their way at a time.
+"""
+MANY_ROWS = MappingProxyType({"FEW": 0, "WARPS": 8, "SPAN": 2, "RING": 7, "PACE": 1})
+"""How it is built for more."""
+MOST_FEW_ROWS, MOST_FRAME_ROWS = 2, 16
+"""Utterances of either; with more of them, separate kernels are faster."""
+
+_ROWS = 2 * MOST_FRAME_ROWS  # of a pass; the first has two positions of each utterance
+# Hidden, query heads, key heads, of a head, intermediate; codes, passes, positions.
+_SIZES = (1024, 16, 8, 128, 3072, 2048, 15, 16)
+
+
+class FrameArguments(ctypes.Structure):
+    """As the kernel's `Arguments`."""
+
+    _fields_ = (
+        ("layers", ctypes.c_void_p),
+        ("heads", ctypes.c_void_p),
+        ("inputs", ctypes.c_void_p),
+        ("norm", ctypes.c_void_p),
+        ("cos", ctypes.c_void_p),
+        ("sin", ctypes.c_void_p),
+        ("x", ctypes.c_void_p),
+        ("pages", ctypes.c_void_p),
+        ("temperature", ctypes.c_void_p),
+        ("top_k", ctypes.c_void_p),
+        ("greedy", ctypes.c_void_p),
+        ("uniform", ctypes.c_void_p),
+        ("codes", ctypes.c_void_p),
+        ("failed", ctypes.c_void_p),
+        ("logits", ctypes.c_void_p),
+        ("words", ctypes.c_void_p),
+        ("rounds", ctypes.c_void_p),
+        ("layer_stride", ctypes.c_int64),
+        ("uniform_stride", ctypes.c_int64),
+        ("slots", ctypes.c_int),
+        ("eps", ctypes.c_float),
+    )
+
+
+def frame_settings(model: FrameModel, programs: int, build: Mapping[str, int]) -> dict[str, int]:
+    """Return the macros of cuda/sizes.cuh for a model's sizes."""
+    return {
+        "PROGRAMS": programs,
+        "ROWS": _ROWS,
+        "LAYERS": len(model.layers),
+        "PASSES": len(model.heads),
+        "HIDDEN": len(model.norm),
+        "HEADS": model.query_heads,
+        "KEYS": model.kv_heads,
+        "WIDE": model.layers[0].down.shape[1],
+        "VOCAB": len(model.heads[0]),
+        **build,
+    }
+
+
+class FrameTables:
+    """What the kernel finds weights by, and where its programs meet: on the model's device."""
+
+    def __init__(self, model: FrameModel, row_words: int) -> None:
+        device = model.norm.device
+        weights = [weight for layer in model.layers for weight in layer]
+        self._layers = _addresses(weights, device)
+        self._heads = _addresses(model.heads, device)
+        self._inputs = _addresses(model.inputs, device)
+        self._words = torch.zeros(_ROWS, row_words, dtype=torch.int64, device=device)
+        self._rounds = torch.zeros(1, dtype=torch.int32, device=device)
+
+    def arguments(
+        self,
+        x: Tensor,
+        model: FrameModel,
+        pages: Tensor,
+        draws: FrameDraws,
+        codes: Tensor,
+        failed: Tensor,
+        logits: Tensor | None,
+    ) -> FrameArguments:
+        """Return what a launch is given. The tensors must live until it is over."""
+        slots = len(codes)
+        assert x.shape == (2 * slots, len(model.norm)) and x.is_contiguous()
+        assert 0 < slots <= min(_ROWS // 2, pages.shape[1]) and pages[0].is_contiguous()
+        assert x.dtype == pages.dtype == model.norm.dtype == torch.bfloat16
+        assert pages.shape[4] == 16 and draws.uniform.stride(1) == 1
+        assert all(each.is_contiguous() for each in (*draws[:3], model.cos, model.sin))
+        given = (
+            *(self._layers, self._heads, self._inputs, model.norm, model.cos, model.sin, x, pages),
+            *(draws.temperature, draws.top_k, draws.greedy, draws.uniform, codes, failed),
+        )
+        return FrameArguments(
+            *(tensor.data_ptr() for tensor in given),
+            None if logits is None else logits.data_ptr(),
+            self._words.data_ptr(),
+            self._rounds.data_ptr(),
+            pages.stride(0),
+            draws.uniform.stride(0),
+            slots,
+            model.eps,
+        )
+
+
+def _addresses(tensors: Sequence[Tensor], device: torch.device) -> Tensor:
+    assert all(tensor.is_contiguous() for tensor in tensors)
+    return torch.tensor([tensor.data_ptr() for tensor in tensors], device=device)
+
+
+class FrameProgram:
+    """The launch for one model. One frame at a time may use it.
+
+    Raises CudaError if the kernel cannot be built or loaded.
+    """
+
+    def __init__(self, model: FrameModel) -> None:
+        self._model = model
+        with torch.cuda.device(model.norm.device):
+            self._few, self._many = (self._built(build) for build in (FEW_ROWS, MANY_ROWS))
+        self._tables = FrameTables(model, self._few.constant("row_words"))
+
+    def _built(self, build: Mapping[str, int]) -> CudaProgram:
+        settings = frame_settings(self._model, PROGRAMS, build)
+        binary = compile_cuda("predictor_frame.cu", settings, "sm_90")
+        return CudaProgram(binary, "predictor_frame", PROGRAMS)
+
+    def __call__(
+        self, x: Tensor, pages: Tensor, draws: FrameDraws, logits: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Draw a frame, as `plain_frame`: codes [B, passes], and which rows [B] failed.
+
+        Those are the rows with NaN or Inf among their logits, which go into `logits`
+        [passes, B, vocab] if that is given.
+        """
+        rows = len(x) // 2
+        codes = torch.empty(rows, len(self._model.heads), dtype=torch.long, device=x.device)
+        failed = torch.empty(rows, dtype=torch.bool, device=x.device)
+        program = self._few if rows <= MOST_FEW_ROWS else self._many
+        with torch.cuda.device(x.device):
+            program.launch(
+                self._tables.arguments(x, self._model, pages, draws, codes, failed, logits)
+            )
+        return codes, failed
+
+
+def frame_program(model: FrameModel) -> FrameProgram | None:
+    """Return the program that makes this model's frames; None where separate kernels do.
+
+    On a GPU, the log then says why.
+    """
+    reason = frame_obstacle(model)
+    if reason is None:
+        try:
+            return FrameProgram(model)
+        except CudaError as error:
+            reason = str(error)
+    if model.norm.device.type == "cuda":
+        log.warning("the code predictor runs as separate kernels, and slower: %s", reason)
+    return None
+
+
+def frame_obstacle(model: FrameModel) -> str | None:
+    """Tell why the kernel is not made for this model or its device; None if it is.
+
+    It is made for the sizes of the released code predictor in bfloat16, and for GPUs of compute
+    capability 9.0 (H100, H200) with at least 128 multiprocessors.
+    """
+    device, down = model.norm.device, model.layers[0].down
+    if device.type != "cuda":
+        return f"{device.type} is no NVIDIA GPU"
+    if model.norm.dtype != torch.bfloat16:
+        return f"weights are {model.norm.dtype}, not torch.bfloat16"
+    sizes = (len(model.norm), model.query_heads, model.kv_heads, model.head_dim, down.shape[1])
+    rest = (len(model.heads[0]), len(model.heads), len(model.cos))
+    if (*sizes, *rest) != _SIZES:
+        return "it has not the sizes of the released ones"
+    properties = torch.cuda.get_device_properties(device)
+    if (properties.major, properties.minor) != (9, 0):
+        return f"{properties.name} has not the compute capability 9.0 of an H100 or H200"
+    if properties.multi_processor_count < PROGRAMS:
+        return f"{properties.name} has fewer than {PROGRAMS} multiprocessors here"
+    return None

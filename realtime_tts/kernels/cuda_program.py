@@ -1,0 +1,173 @@
+"""Kernels in CUDA C++, compiled when they are first needed by the NVRTC that comes with torch.
+
+A kernel that many programs run together, and through which data goes from one to another, needs
+more than Triton can say: which thread has which number, words that arrive as one, copies that
+somebody else waits for. Nothing but torch need be installed; there is no compiler to find.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+import torch
+
+SOURCES = Path(__file__).parent / "cuda"
+
+_MOST_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+
+
+class CudaError(RuntimeError):
+    """NVRTC or the driver said no; the message has what they said."""
+
+
+class CudaProgram:
+    """One kernel of a compiled source file, on the current device.
+
+    All its `programs` run at the same time, one on a multiprocessor. How many threads each has, and
+    how much shared memory, the source says by the constants `threads` and `shared_bytes`.
+    """
+
+    def __init__(self, binary: bytes, kernel: str, programs: int) -> None:
+        self._driver, self._programs = _driver(), programs
+        torch.cuda.synchronize()  # the driver wants the device's context to be this thread's
+        module, function = ctypes.c_void_p(), ctypes.c_void_p()
+        self._check(self._driver.cuModuleLoadData(ctypes.byref(module), binary))
+        self._module = module
+        name = kernel.encode()
+        self._check(self._driver.cuModuleGetFunction(ctypes.byref(function), module, name))
+        self._function = function
+        self._threads, self._shared = self.constant("threads"), self.constant("shared_bytes")
+        self._check(self._driver.cuFuncSetAttribute(function, _MOST_SHARED, self._shared))
+
+    def constant(self, name: str) -> int:
+        """Read an int that the source says by CONSTANT."""
+        place, size, value = ctypes.c_uint64(), ctypes.c_size_t(), ctypes.c_int()
+        self._check(
+            self._driver.cuModuleGetGlobal_v2(
+                ctypes.byref(place), ctypes.byref(size), self._module, name.encode()
+            )
+        )
+        self._check(self._driver.cuMemcpyDtoH_v2(ctypes.byref(value), place, ctypes.c_size_t(4)))
+        return value.value
+
+    def launch(self, arguments: ctypes.Structure) -> None:
+        """Launch on the current stream, which may be captured.
+
+        Programs that wait for programs that were never started would wait for ever. So the launch
+        is a cooperative one: the driver starts all at once, or refuses.
+        """
+        pointers = (ctypes.c_void_p * 1)(ctypes.addressof(arguments))
+        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+        self._check(
+            self._driver.cuLaunchCooperativeKernel(
+                self._function,
+                *(self._programs, 1, 1),
+                *(self._threads, 1, 1),
+                self._shared,
+                stream,
+                pointers,
+            )
+        )
+
+    def _check(self, status: int) -> None:
+        if status:
+            text = ctypes.c_char_p()
+            self._driver.cuGetErrorString(status, ctypes.byref(text))
+            raise CudaError((text.value or b"unknown").decode())
+
+
+def compile_cuda(source: str, settings: Mapping[str, int], architecture: str) -> bytes:
+    """Return the machine code of a file in `kernels/cuda` with these macros, for e.g. "sm_90".
+
+    It is kept in the user's cache folder and compiled again only when a source has changed. Raises
+    CudaError if it does not compile.
+    """
+    options = [f"--gpu-architecture={architecture}", "--std=c++17", f"-I{SOURCES}"]
+    options += [f"-D{name}={value}" for name, value in settings.items()]
+    kept = _kept(source, options)
+    if kept is not None and kept.is_file():
+        return kept.read_bytes()
+    binary = _compile((SOURCES / source).read_bytes(), source, options)
+    if kept is not None:
+        _keep(kept, binary)
+    return binary
+
+
+def _kept(source: str, options: Sequence[str]) -> Path | None:
+    """Where this code is kept; None where there is no place for it."""
+    digest = hashlib.sha256(repr((source, options, torch.version.cuda)).encode())
+    for file in sorted(SOURCES.iterdir()):
+        digest.update(file.read_bytes())
+    root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(root) / "realtime-tts" / "kernels" / f"{digest.hexdigest()[:32]}.cubin"
+
+
+def _keep(place: Path, binary: bytes) -> None:
+    """Whole or not at all, since others may read at the same time."""
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with NamedTemporaryFile(dir=place.parent, delete=False) as file:
+            file.write(binary)
+        Path(file.name).replace(place)
+    except OSError:
+        return  # a read-only home: the next start compiles again
+
+
+def _compile(text: bytes, name: str, options: Sequence[str]) -> bytes:
+    library, program = _nvrtc(), ctypes.c_void_p()
+    given = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
+    _check_nvrtc(
+        library.nvrtcCreateProgram(ctypes.byref(program), text, name.encode(), 0, None, None)
+    )
+    try:
+        if library.nvrtcCompileProgram(program, len(options), given):
+            raise CudaError(f"{name} does not compile:\n{_fetched(program, 'ProgramLog').decode()}")
+        return _fetched(program, "CUBIN")
+    finally:
+        library.nvrtcDestroyProgram(ctypes.byref(program))
+
+
+def _fetched(program: ctypes.c_void_p, what: str) -> bytes:
+    library, size = _nvrtc(), ctypes.c_size_t()
+    _check_nvrtc(getattr(library, f"nvrtcGet{what}Size")(program, ctypes.byref(size)))
+    text = ctypes.create_string_buffer(size.value)
+    _check_nvrtc(getattr(library, f"nvrtcGet{what}")(program, text))
+    return text.raw
+
+
+def _check_nvrtc(status: int) -> None:
+    if status:
+        library = _nvrtc()
+        library.nvrtcGetErrorString.restype = ctypes.c_char_p
+        raise CudaError(f"NVRTC: {library.nvrtcGetErrorString(status).decode()}")
+
+
+@lru_cache(maxsize=1)
+def _nvrtc() -> ctypes.CDLL:
+    """The library that torch brings, which need not be where the system looks for libraries."""
+    major = (torch.version.cuda or "13").partition(".")[0]
+    name = f"libnvrtc.so.{major}"
+    spec = find_spec("nvidia")
+    folders = [Path(folder) for folder in (spec.submodule_search_locations or [])] if spec else []
+    found = [path for folder in folders for path in sorted(folder.glob(f"*/lib/{name}"))]
+    for place in (name, *map(str, found)):
+        try:
+            return ctypes.CDLL(place)
+        except OSError:
+            continue
+    raise CudaError(f"{name} is not installed; it comes with torch for CUDA")
+
+
+@lru_cache(maxsize=1)
+def _driver() -> ctypes.CDLL:
+    try:
+        return ctypes.CDLL("libcuda.so.1")
+    except OSError as error:
+        raise CudaError(str(error)) from error

@@ -1,0 +1,283 @@
+// What kernels/cuda/device.cuh asks of a GPU, on one CPU thread: every thread of every program is
+// a context of its own, and they take turns wherever one would wait. The order of turns is the
+// same in every run; where nobody can go on, the run ends with an error. For x86-64.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <vector>
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef long long i64;
+
+#define DEVICE inline
+#define KERNEL(threads) static void
+#define CONSTANT(name, value) extern "C" { int name = value; }
+#define UNROLL
+#define NO_UNROLL
+
+struct alignas(8) Pair {
+    u32 x, y;
+};
+struct alignas(16) Quad {
+    u32 x, y, z, w;
+};
+
+// Keeps the registers that a call must keep and the place on the stack, and goes on elsewhere.
+extern "C" void switch_stack(void** kept, void* place);
+asm(R"(
+.text
+.globl switch_stack
+switch_stack:
+    pushq %rbp
+    pushq %rbx
+    pushq %r12
+    pushq %r13
+    pushq %r14
+    pushq %r15
+    movq %rsp, (%rdi)
+    movq %rsi, %rsp
+    popq %r15
+    popq %r14
+    popq %r13
+    popq %r12
+    popq %rbx
+    popq %rbp
+    ret
+)");
+
+namespace emulated {
+
+struct Meeting {  // of the threads of a warp, or at a barrier of a program
+    int arrived = 0;
+    u64 round = 0;
+};
+
+struct Warp {
+    Meeting meeting;
+    u64 words[32];
+    u64 more[32][6];
+};
+
+struct Program {
+    std::vector<u8> shared;
+    std::vector<Warp> warps;
+    Meeting barriers[16];
+};
+
+struct Thread {
+    void* place = nullptr;  // on its stack, where it goes on
+    Program* program;
+    int index, number;
+    bool done = false;
+};
+
+inline std::vector<Program> programs;
+inline std::vector<Thread> threads;
+inline Thread* now = nullptr;
+inline void* scheduler = nullptr;
+inline u64 progress = 0;  // whatever somebody may wait for
+
+inline void yield() { switch_stack(&now->place, scheduler); }
+
+inline void meet(Meeting& meeting, int expected) {
+    u64 round = meeting.round;
+    if (++meeting.arrived == expected) {
+        meeting.arrived = 0;
+        meeting.round++;
+        progress++;
+        return;
+    }
+    while (meeting.round == round) yield();
+}
+
+inline Warp& warp() { return now->program->warps[now->index / 32]; }
+inline int lane() { return now->index % 32; }
+
+inline std::function<void()> body;
+inline void enter() {
+    body();
+    now->done = true;
+    progress++;
+    yield();
+}
+
+// Runs `count` programs of `size` threads each; false if they wait for each other for ever.
+inline bool run(int count, int size, int shared, std::function<void()> kernel) {
+    constexpr size_t STACK = 32 * 1024;
+    body = std::move(kernel);
+    programs = std::vector<Program>(count);
+    threads = std::vector<Thread>(count * size);
+    std::unique_ptr<u8[]> stacks(new u8[threads.size() * STACK]);
+    for (int p = 0; p < count; p++) {
+        programs[p].shared.resize(shared + 128);
+        programs[p].warps.resize(size / 32);
+        for (int t = 0; t < size; t++) {
+            Thread& thread = threads[p * size + t];
+            thread.program = &programs[p];
+            thread.number = p, thread.index = t;
+            auto top = reinterpret_cast<uintptr_t>(&stacks[(p * size + t + 1) * STACK]) / 64 * 64;
+            // Six registers, where to go on, and eight bytes: what a call would have left.
+            void** frame = reinterpret_cast<void**>(top) - 8;
+            frame[6] = reinterpret_cast<void*>(enter);
+            thread.place = frame;
+        }
+    }
+    for (int idle = 0; idle < 3;) {
+        u64 before = progress;
+        bool all = true;
+        for (Thread& thread : threads) {
+            if (thread.done) continue;
+            all = false;
+            now = &thread;
+            switch_stack(&scheduler, thread.place);
+        }
+        if (all) return true;
+        idle = progress == before ? idle + 1 : 0;
+    }
+    return false;
+}
+
+inline float bf16(u32 bits) {
+    u32 wide = bits << 16;
+    float x;
+    memcpy(&x, &wide, 4);
+    return x;
+}
+
+inline u32 rounded(float x) {
+    u32 bits;
+    memcpy(&bits, &x, 4);
+    if (x != x) return 0x7fff;
+    return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+}
+
+template <class T> T exchange(T x, int source) {
+    static_assert(sizeof(T) <= 8, "one word");
+    Warp& own = warp();
+    memcpy(&own.words[lane()], &x, sizeof(T));
+    meet(own.meeting, 32);
+    if (source >= 0 && source < 32) memcpy(&x, &own.words[source], sizeof(T));
+    meet(own.meeting, 32);
+    return x;
+}
+
+template <class T, class Join> T joined(T x, Join join) {
+    for (int mask = 1; mask < 32; mask *= 2) x = join(x, exchange(x, lane() ^ mask));
+    return x;
+}
+
+}  // namespace emulated
+
+DEVICE u8* shared_memory() {
+    auto address = reinterpret_cast<uintptr_t>(emulated::now->program->shared.data());
+    return reinterpret_cast<u8*>((address + 127) / 128 * 128);
+}
+
+DEVICE int thread_index() { return emulated::now->index; }
+DEVICE int program_index() { return emulated::now->number; }
+
+DEVICE float number(u32 bits) {
+    float x;
+    memcpy(&x, &bits, 4);
+    return x;
+}
+DEVICE float wide_low(u32 pair) { return emulated::bf16(pair & 0xffffu); }
+DEVICE float wide_high(u32 pair) { return emulated::bf16(pair >> 16); }
+DEVICE u32 narrow(float low, float high) {
+    return emulated::rounded(high) << 16 | emulated::rounded(low);
+}
+DEVICE float inverse_root(float x) { return 1.0f / std::sqrt(x); }
+DEVICE float exponential(float x) { return std::exp(x); }
+DEVICE float sigmoid(float x) { return 1.0f / (1.0f + std::exp(-x)); }
+DEVICE float quotient(float a, float b) { return a / b; }
+
+DEVICE void warp_barrier() { emulated::meet(emulated::warp().meeting, 32); }
+template <class T> T from_lane(T x, int lane) { return emulated::exchange(x, lane); }
+template <class T> T across(T x, int mask) {
+    return emulated::exchange(x, emulated::lane() ^ mask);
+}
+template <class T> T from_below(T x, int by) {
+    return emulated::exchange(x, emulated::lane() - by);
+}
+template <class T> T from_above(T x, int by) {
+    return emulated::exchange(x, emulated::lane() + by);
+}
+DEVICE int warp_sum(int x) {
+    return emulated::joined(x, [](int a, int b) { return a + b; });
+}
+DEVICE int warp_least(int x) {
+    return emulated::joined(x, [](int a, int b) { return a < b ? a : b; });
+}
+DEVICE int warp_most(int x) {
+    return emulated::joined(x, [](int a, int b) { return a > b ? a : b; });
+}
+DEVICE void barrier(int number, int threads) {
+    emulated::meet(emulated::now->program->barriers[number], threads);
+}
+
+// The layout of mma.m16n8k16, from its description in the PTX manual.
+DEVICE void multiply(float (&d)[4], u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1) {
+    emulated::Warp& own = emulated::warp();
+    int lane = emulated::lane(), group = lane / 4, place = lane % 4;
+    u32 given[6] = {a0, a1, a2, a3, b0, b1};
+    for (int i = 0; i < 6; i++) own.more[lane][i] = given[i];
+    emulated::meet(own.meeting, 32);
+    auto half = [](u64 pair, int odd) { return odd ? wide_high(u32(pair)) : wide_low(u32(pair)); };
+    for (int r = 0; r < 4; r++) {
+        int m = group + r / 2 * 8, n = place * 2 + r % 2;
+        for (int k = 0; k < 16; k++) {
+            int source = k % 8 / 2, a = (m >= 8) + 2 * (k >= 8), b = 4 + (k >= 8);
+            d[r] += half(own.more[m % 8 * 4 + source][a], k % 2) *
+                    half(own.more[n * 4 + source][b], k % 2);
+        }
+    }
+    emulated::meet(own.meeting, 32);
+}
+
+DEVICE void send(u64* place, u64 word) {
+    *place = word;
+    emulated::progress++;
+}
+DEVICE u64 look(const u64* place) { return *place; }
+DEVICE void look_twice(const u64* place, u64& first, u64& second) {
+    first = place[0], second = place[1];
+}
+DEVICE void others_turn() { emulated::yield(); }
+
+// A barrier in shared memory: its phase, what it still waits for, and what each phase waits for.
+struct Arrivals {
+    u16 phase, pending, expected, unused;
+};
+
+DEVICE void arrive(u64* at) {
+    Arrivals* own = reinterpret_cast<Arrivals*>(at);
+    if (own->pending == 0) {
+        fprintf(stderr, "an arrival too many\n");
+        abort();
+    }
+    if (--own->pending == 0) own->pending = own->expected, own->phase++;
+    emulated::progress++;
+}
+DEVICE void prepare_barrier(u64* at, int arrivals) {
+    *reinterpret_cast<Arrivals*>(at) = {0, u16(arrivals), u16(arrivals), 0};
+}
+DEVICE void barriers_prepared() {}
+// Copies are over at once, so what matters is that the last of them comes before whoever waits.
+DEVICE void arrive_expecting(u64*, int) {}
+DEVICE void wait_for(u64* at, u32 parity) {
+    while ((reinterpret_cast<Arrivals*>(at)->phase & 1) == parity) emulated::yield();
+}
+DEVICE u64 streaming_policy() { return 0; }
+DEVICE void copy_in(void* target, const void* source, int bytes, u64* at, u64) {
+    memcpy(target, source, bytes);
+    if (emulated::lane() == 7) arrive(at);
+}

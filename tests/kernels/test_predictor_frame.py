@@ -1,0 +1,153 @@
+"""A whole frame of the code predictor in one launch: its source, on a CPU thread.
+
+A C++ compiler builds the same source with `cuda_on_cpu/device.cuh` in place of what a GPU has: each
+thread of every program is there, and they wait for each other in the same places. What only a GPU
+can show is whether it orders memory as the source expects (`test_predictor_frame_gpu.py`).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from realtime_tts.kernels import FrameDraws, FrameModel, frame_program
+from realtime_tts.kernels.cuda_predictor_frame import FrameTables, frame_obstacle, frame_settings
+from realtime_tts.kernels.cuda_program import SOURCES
+from realtime_tts.kernels.predictor_frame import plain_frame
+from realtime_tts.model.config import TransformerConfig
+from tests.kernels.predictor_frames import (
+    BF16,
+    SMALL,
+    TINY,
+    Made,
+    Random,
+    assert_right,
+    difference,
+    drawn,
+    forced,
+    make_draws,
+    make_frame,
+    make_model,
+)
+
+PROGRAMS = 32
+FEW = {"FEW": 1, "WARPS": 4, "SPAN": 1, "RING": 4, "PACE": 2}
+MANY = {"FEW": 0, "WARPS": 4, "SPAN": 1, "RING": 4, "PACE": 1}
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Mapping[str, int]], Any]:
+    """Libraries of the kernel by their macros."""
+    if shutil.which("g++") is None or platform.machine() != "x86_64":
+        pytest.skip("needs g++ on x86-64: it switches stacks by hand")
+    folder, here = tmp_path_factory.mktemp("cuda"), Path(__file__).parent / "cuda_on_cpu"
+    kept: dict[str, Any] = {}
+
+    def build(settings: Mapping[str, int]) -> Any:
+        macros = [f"-D{name}={value}" for name, value in settings.items()]
+        key = " ".join(macros)
+        if key not in kept:
+            target = folder / f"frame{len(kept)}.so"
+            options = ["-O2", "-std=c++17", "-shared", "-fPIC", "-w", f"-I{here}", f"-I{SOURCES}"]
+            source = str(here / "predictor_frame.cpp")
+            command = ["g++", *options, *macros, source, "-o", str(target)]
+            subprocess.run(command, check=True, timeout=120)
+            kept[key] = ctypes.CDLL(str(target))
+        return kept[key]
+
+    return build
+
+
+class Emulated:
+    """A launch on the CPU."""
+
+    def __init__(self, library: Any, model: FrameModel) -> None:
+        self._library, self._model = library, model
+        words = ctypes.c_int.in_dll(library, "row_words").value
+        self._tables = FrameTables(model, words)
+
+    def __call__(
+        self, x: Tensor, pages: Tensor, draws: FrameDraws, logits: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        rows, passes = len(x) // 2, len(self._model.heads)
+        codes = torch.full((rows, passes), -1)
+        failed = torch.ones(rows, dtype=torch.bool)
+        given = self._tables.arguments(x, self._model, pages, draws, codes, failed, logits)
+        stuck = self._library.run(ctypes.byref(given))
+        assert not stuck, "all programs wait for each other"
+        return codes, failed
+
+
+@pytest.mark.parametrize(
+    ("shape", "programs", "build", "rows"),
+    [
+        (SMALL, PROGRAMS, FEW, 1),
+        (SMALL, PROGRAMS, FEW, 2),
+        (SMALL, PROGRAMS, MANY, 3),
+        (SMALL, PROGRAMS, MANY, 5),  # ten rows in the first pass: a second tile
+        (TINY, 64, {**FEW, "SPAN": 2, "RING": 8}, 1),
+    ],
+)
+def test_a_frame_is_that_of_the_plain_twin(
+    shape: TransformerConfig,
+    programs: int,
+    build: Mapping[str, int],
+    rows: int,
+    built: Callable[[Mapping[str, int]], Any],
+) -> None:
+    random = normal()
+    model = make_model(random, shape, 512, passes=2)
+    launch = Emulated(built(frame_settings(model, programs, build)), model)
+    for _ in range(2):  # the second time, words of the first are still there
+        assert_right(model, make_frame(random, model, launch, rows))
+
+
+def test_a_row_of_nonsense_fails_and_disturbs_no_other(
+    built: Callable[[Mapping[str, int]], Any],
+) -> None:
+    random = normal()
+    model = make_model(random, SMALL, 512, passes=2)
+    launch = Emulated(built(frame_settings(model, PROGRAMS, MANY)), model)
+    made = make_frame(random, model, launch, 3)
+    x, pages = made.x.clone(), made.before.clone()
+    x[4, 7] = float("nan")
+    logits = torch.empty_like(made.logits)
+    codes, failed = launch(x, pages, made.draws, logits)
+    assert failed.tolist() == [False, True, False]
+    assert torch.equal(logits[:, [0, 2]], made.logits[:, [0, 2]])
+    assert ((codes >= 0) & (codes < 512)).all()
+
+
+def normal() -> Random:
+    generator = torch.Generator().manual_seed(0)
+
+    def make(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+        return torch.randn(shape, generator=generator).to(dtype)
+
+    return make
+
+
+def test_a_cpu_has_no_program() -> None:
+    random = normal()
+    model = make_model(random, SMALL, 512, passes=2)
+    assert frame_obstacle(model) == "cpu is no NVIDIA GPU" and frame_program(model) is None
+
+
+def test_the_plain_twin_draws_from_its_own_logits() -> None:
+    random = normal()
+    model = make_model(random, SMALL, 512, passes=3)
+    pages, x = random(2, 2, 2, 1, 16, 128, dtype=BF16), random(4, 256, dtype=BF16)
+    draws = make_draws(2, 3, x.device)
+    codes, logits = plain_frame(x, model, pages.clone(), draws)
+    made = Made(codes, codes.bool(), logits, pages, x, pages, draws)
+    assert torch.equal(drawn(made), codes)
+    assert difference(logits, forced(model, made)[0]) < 1e-6

@@ -60,8 +60,7 @@ class Execution(msgspec.Struct, frozen=True):
     kernels: Literal["triton", "torch"] = "torch"
     """Fused kernels, or plain torch operations."""
     predictor: Literal["persistent", "separate"] = "separate"
-    """The code predictor over few rows: kernels that stay on the GPU through all layers, or one
-    operation after the other."""
+    """The code predictor over few rows: one kernel for a frame, or one for each operation."""
     kv_bytes: int = 0
 
     def __str__(self) -> str:

@@ -8,13 +8,14 @@ from functools import partial
 import torch
 
 from realtime_tts.engine.captured_engine import LONGEST_PROMPT, CapturedEngine
-from realtime_tts.engine.interface import Execution, Progress
+from realtime_tts.engine.interface import Progress
 from realtime_tts.engine.memory import Footprint, KVMemory, room_for
 from realtime_tts.engine.model_engine import ModelEngine
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.engine.spoken_as import no_voices
 from realtime_tts.engine.torch_engine import TorchEngine
 from realtime_tts.engine.torch_setup import chosen_dtype, prepare_torch
+from realtime_tts.kernels import triton_available
 from realtime_tts.logs import event
 from realtime_tts.model import SpeechModel, VoiceLookup, find_checkpoint, load_model, load_voice
 from realtime_tts.model.codec_gemm_state import RingShape
@@ -83,7 +84,10 @@ def make_engine(
         log, logging.INFO, "engine.memory", device=str(device), total=total, free=free,
         slots=room.slots, kv_bytes=room.kv_bytes, kv_positions=positions,
     )  # fmt: skip
-    engine = CapturedEngine(
+    if not triton_available():
+        reason = "Triton is not installed; it comes with builds of torch for CUDA"
+        event(log, logging.WARNING, "engine.fallback", what="plain torch operations", reason=reason)
+    return CapturedEngine(
         model,
         tokenizer,
         name=name,
@@ -92,8 +96,6 @@ def make_engine(
         voices=voices,
         max_frames=max_frames,
     )
-    report_fallbacks(engine.execution)
-    return engine
 
 
 def footprint(config: ModelConfig, dtype: torch.dtype, max_frames: int) -> Footprint:
@@ -108,14 +110,3 @@ def footprint(config: ModelConfig, dtype: torch.dtype, max_frames: int) -> Footp
     slot = codec_values + taps + frame * config.talker.code_groups
     longest = min(max_frames + LONGEST_PROMPT, talker.max_positions)
     return Footprint(position_bytes(talker, dtype), slot * dtype.itemsize, longest)
-
-
-def report_fallbacks(execution: Execution) -> None:
-    """Log what does not run as it does on the GPUs this is made for, and why."""
-    if execution.kernels == "torch":
-        reason = "Triton is not installed; it comes with builds of torch for CUDA"
-        event(log, logging.WARNING, "engine.fallback", what="torch operations", reason=reason)
-    if execution.predictor != "persistent":
-        reason = f"no persistent kernel for {execution.dtype} on {execution.gpu}"
-        what = "the code predictor as separate kernels"
-        event(log, logging.WARNING, "engine.fallback", what=what, reason=reason)

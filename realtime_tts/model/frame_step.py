@@ -65,7 +65,7 @@ class FrameStep:
         self.outputs = torch.zeros(slots, dtype=torch.int32, device=device)
         self._first, self._last_code = embedding, model.config.predictor.vocab - 1
         self.persistent = False
-        """Whether the code predictor has a kernel that goes through all layers of few rows."""
+        """Whether the code predictor has a kernel that makes the whole frame of few rows."""
         if isinstance(store, PagedKVCache):
             fused = FusedPredictor(model.predictor, slots, device)
             self._predict, self.persistent = fused.codes, fused.persistent

@@ -157,5 +157,5 @@ class FusedPredictor:
 
     @property
     def persistent(self) -> bool:
-        """Whether few rows go through all layers in one kernel."""
+        """Whether there is a kernel that makes the whole frame of few rows."""
         return self._whole is not None

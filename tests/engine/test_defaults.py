@@ -18,17 +18,18 @@ from realtime_tts.engine.captured_engine import CapturedEngine
 from realtime_tts.engine.devices import Choice
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.engine.interface import EngineInfo, Execution
-from realtime_tts.engine.make import make_engine, report_fallbacks
+from realtime_tts.engine.make import make_engine
 from realtime_tts.engine.memory import USUAL_POSITIONS, KVMemory
 from realtime_tts.engine.model_engine import ModelEngine
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.engine.torch_engine import TorchEngine
 from realtime_tts.engine.torch_setup import chosen_dtype
 from realtime_tts.engine.warm_up import taught_scheduler
+from realtime_tts.kernels.cuda_predictor_frame import frame_obstacle
 from realtime_tts.model import load_model
 from realtime_tts.model.code_predictor import CodePredictor
 from realtime_tts.model.config_files import read_config
-from realtime_tts.model.fused import pass_model
+from realtime_tts.model.fused import frame_model
 from realtime_tts.model.random_weights import STORED, RandomWeights
 from realtime_tts.model.released import released_config
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
@@ -74,17 +75,39 @@ def test_random_weights_run_as_the_released_ones_in_bfloat16_on_a_gpu(size: str)
     )
 
 
+class OnCuda:
+    """A tensor without memory, said to be on a GPU."""
+
+    device = torch.device("cuda:0")
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self.dtype, self._length = tensor.dtype, len(tensor)
+
+    def __len__(self) -> int:
+        return self._length
+
+
 @pytest.mark.parametrize("size", ["1.7B", "0.6B"])
-def test_the_released_code_predictor_has_a_persistent_kernel_in_bfloat16_alone(size: str) -> None:
-    """132 multiprocessors, as the H100 and the H200 have."""
-    config = released_config(size, read_config(TINY).text)
+def test_the_released_code_predictor_has_a_persistent_kernel_in_bfloat16_on_an_h200(
+    size: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config, meta = released_config(size, read_config(TINY).text), torch.device("meta")
     width, groups = config.talker.transformer.hidden, config.talker.code_groups
-    meta, fits = torch.device("meta"), {}
-    for dtype in (torch.bfloat16, torch.float32):
+
+    def obstacle(dtype: torch.dtype, capability: tuple[int, int]) -> str | None:
         weights = RandomWeights(device=meta, dtype=dtype, stored=STORED)
         predictor = CodePredictor(config.predictor, width, groups, weights, meta, dtype)
-        fits[dtype] = pass_model(predictor, 132) is not None
-    assert fits == {torch.bfloat16: True, torch.float32: False}
+        model = frame_model(predictor)
+        assert model is not None
+        gpu = SimpleNamespace(
+            name="NVIDIA GPU", major=capability[0], minor=capability[1], multi_processor_count=132
+        )
+        monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: gpu)
+        return frame_obstacle(replace(model, norm=OnCuda(model.norm)))  # type: ignore[arg-type]
+
+    assert obstacle(torch.bfloat16, (9, 0)) is None
+    assert "torch.float32" in str(obstacle(torch.float32, (9, 0)))
+    assert "compute capability 9.0" in str(obstacle(torch.bfloat16, (8, 0)))
 
 
 def test_what_runs_is_told_by_each_engine() -> None:
@@ -132,12 +155,20 @@ def on_gpu(monkeypatch: pytest.MonkeyPatch) -> Callable[..., OnGpu]:
 
 
 def test_a_gpu_gets_captured_programs_for_what_fits(
-    on_gpu: Callable[..., OnGpu], caplog: pytest.LogCaptureFixture
+    on_gpu: Callable[..., OnGpu],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(make_module, "triton_available", lambda: True)
     with caplog.at_level("INFO"):
         whole = on_gpu(134, fit_slots=True).settings
     assert whole["slots"] == 512
     assert caplog.messages == ["engine.memory"], "and nothing that is slower than it could be"
+    monkeypatch.setattr(make_module, "triton_available", lambda: False)
+    on_gpu(134)
+    told = caplog.records[-1]
+    assert (told.getMessage(), told.levelname) == ("engine.fallback", "WARNING")
+    assert "Triton is not installed" in told.__dict__["fields"]["reason"]
     part = on_gpu(24, fit_slots=True).settings
     assert part["slots"] == 128, "others have taken most of it"
     positions = part["kv_positions"]
@@ -153,22 +184,3 @@ def test_the_scheduler_has_the_slots_that_fit() -> None:
     assert few.config.slots == 6 and few.config.queue_length == 4
     given = taught_scheduler(engine, SchedulerConfig(slots=3), _quiet)
     assert given.config.slots == 3
-
-
-def test_the_best_way_to_run_is_not_worth_a_word(caplog: pytest.LogCaptureFixture) -> None:
-    report_fallbacks(BEST)
-    assert not caplog.records
-
-
-def test_whatever_runs_in_another_way_is_logged_with_its_reason(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    worse = msgspec.structs.replace(
-        BEST, kernels="torch", predictor="separate", dtype="float32", gpu="NVIDIA A10"
-    )
-    report_fallbacks(worse)
-    told = [record.__dict__["fields"] for record in caplog.records]
-    assert {record.getMessage() for record in caplog.records} == {"engine.fallback"}
-    assert {record.levelname for record in caplog.records} == {"WARNING"}
-    assert "Triton is not installed" in told[0]["reason"]
-    assert told[1]["reason"] == "no persistent kernel for float32 on NVIDIA A10"

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from realtime_tts.engine.interface import UtteranceSpec
+from realtime_tts.engine.fake import FakeEngine
+from realtime_tts.engine.interface import EngineInfo, Execution, UtteranceSpec
 from realtime_tts.engine.link import Append, Audio, Ended, Event, Finish, Open
 
 FRAME_BYTES = 3_840
@@ -32,3 +34,29 @@ async def test_a_handler_that_raises_loses_no_event_of_the_others(
         await server.settled_engine()
     lost = [record for record in caplog.records if record.message == "engine.event_lost"]
     assert len(lost) == 1, "nothing more of it was delivered"
+
+
+class OnTwoGpus(FakeEngine):
+    @property
+    def info(self) -> EngineInfo:
+        gpus = (Execution("cuda:0", "bfloat16", "H200"), Execution("cuda:1", "bfloat16", "H200"))
+        return replace(super().info, executions=gpus)
+
+
+async def test_what_the_engine_computes_with_is_logged_and_shown_once_it_is_ready(
+    speech: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("INFO"):
+        async with speech(load=lambda progress: OnTwoGpus()) as server:
+            info = server.running.front.engine.info
+            for device in ("cuda:0", "cuda:1"):
+                labels = {"dtype": "bfloat16", "gpu": "H200", "predictor": "separate"}
+                labels |= {"programs": "eager", "kernels": "torch", "model": info.model}
+                assert server.value("tts_engine_info", device=device, **labels) == 1
+    (ready,) = (record for record in caplog.records if record.message == "engine.ready")
+    fields = ready.__dict__["fields"]
+    assert fields["runs"] == [
+        "cuda:0: H200, bfloat16, plain torch modules",
+        "cuda:1: H200, bfloat16, plain torch modules",
+    ]
+    assert fields["slots"] == info.slots and fields["capacity"] > 0

@@ -133,6 +133,26 @@ async def test_an_engine_that_hangs_is_not_alive(speech: Any, eventually: Any) -
         assert (await get(server, "/livez"))[0] == 200
 
 
+async def test_sessions_follow_from_the_slots_of_the_engine_unless_they_were_asked_for(
+    speech: Any,
+) -> None:
+    many = FakeEngineConfig(slots=400)
+    loaded = threading.Event()
+
+    def load(progress: Any) -> FakeEngine:
+        loaded.wait(10)
+        return FakeEngine(many)
+
+    async with speech(wait_ready=False, load=load) as server:
+        assert server.running.front.max_sessions == 512, "as long as nobody knows"
+        loaded.set()
+    async with speech(engine=many) as server:
+        assert server.running.front.max_sessions == 800
+    given = ServerConfig(port=0, limits=LimitsConfig(max_sessions=3))
+    async with speech(given, many) as server:
+        assert server.running.front.max_sessions == 3
+
+
 async def test_one_session_too_many_is_told_to_come_back(speech: Any) -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=2))
     async with speech(config) as server:

@@ -15,7 +15,7 @@ import pytest
 from realtime_tts.audio.formats import ENCODINGS, parse_format
 from realtime_tts.cli import command_parser
 from realtime_tts.config import ServerConfig
-from realtime_tts.engine.inline import InlineEngine
+from realtime_tts.engine.in_process import InProcessEngine
 from realtime_tts.engine.load import engine_loader, load_tokenizer
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.server.run import running
@@ -71,7 +71,7 @@ def commands(text: str = README) -> list[str]:
 @pytest.mark.parametrize("program", [*blocks("python"), *blocks("python", AUDIO)])
 async def test_the_readme_s_program_runs_against_the_demo_voice(program: str) -> None:
     engine = EngineConfig(max_frames=20)
-    link = InlineEngine(engine_loader(engine), engine.scheduler)
+    link = InProcessEngine(engine_loader(engine), engine.scheduler)
     async with running(ServerConfig(port=0), link, partial(load_tokenizer, engine)) as server:
         program = program.replace("ws://127.0.0.1:8000", server.websocket_url)
         program = program.replace("http://127.0.0.1:8000", server.url)

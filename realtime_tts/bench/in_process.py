@@ -20,7 +20,7 @@ from realtime_tts.bench.turns import clock
 from realtime_tts.bench.workload import TurnPlan
 from realtime_tts.client import SessionOptions, TurnResult
 from realtime_tts.client.options import session_start
-from realtime_tts.engine.inline import InlineEngine
+from realtime_tts.engine.in_process import InProcessEngine
 from realtime_tts.engine.load import engine_loader, load_tokenizer
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.errors import EngineError
@@ -74,7 +74,7 @@ async def engine_target(
 ) -> AsyncIterator[EngineTarget]:
     """Load an engine and keep it for a block. Raises EngineError, ConfigError, RequestError."""
     metrics = Metrics()
-    link = InlineEngine(
+    link = InProcessEngine(
         engine_loader(config), config.scheduler, guards=config.guards, observer=metrics
     )
     tokenizer = partial(load_tokenizer, config)

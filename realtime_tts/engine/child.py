@@ -1,4 +1,4 @@
-"""The engine's process: what runs at the other end of `process.ProcessEngine`.
+"""The engine's process: what runs at the other end of `multiprocess.MultiprocessEngine`.
 
 The main thread runs the engine loop. A second one hands it the front's commands, a third tells the
 front twice a second that the process lives, and a fourth waits for the front's end (see

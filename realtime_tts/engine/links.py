@@ -7,13 +7,13 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 
-from realtime_tts.engine.fleet import Fleet
-from realtime_tts.engine.inline import InlineEngine
+from realtime_tts.engine.data_parallel import DataParallelEngines
+from realtime_tts.engine.in_process import InProcessEngine
 from realtime_tts.engine.interface import Progress
 from realtime_tts.engine.link import EngineLink
 from realtime_tts.engine.load import engine_loader, registered_voices, voice_families
 from realtime_tts.engine.models import Models
-from realtime_tts.engine.process import ProcessEngine
+from realtime_tts.engine.multiprocess import MultiprocessEngine
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.metrics import Metrics
 
@@ -22,7 +22,7 @@ def make_link(config: EngineConfig, metrics: Metrics, progress: Progress) -> Eng
     """Call it on the event loop that will use it. Nothing runs before the link's `start`."""
     processes = _share_cores(config.processes())
     if not processes:
-        return InlineEngine(
+        return InProcessEngine(
             engine_loader(config),
             config.scheduler,
             guards=config.guards,
@@ -33,7 +33,7 @@ def make_link(config: EngineConfig, metrics: Metrics, progress: Progress) -> Eng
     for number, one in enumerate(processes):
         name = one.device if len(processes) == 1 else f"{number}-{one.device}"
         shown = progress if len(processes) == 1 else _named(progress, name)
-        link = ProcessEngine(
+        link = MultiprocessEngine(
             engine_loader(one),
             one.scheduler,
             guards=one.guards,
@@ -43,7 +43,7 @@ def make_link(config: EngineConfig, metrics: Metrics, progress: Progress) -> Eng
             name=name,
         )
         links.append(link)
-    return links[0] if len(links) == 1 else Fleet(links)
+    return links[0] if len(links) == 1 else DataParallelEngines(links)
 
 
 def make_links(configs: Sequence[EngineConfig], metrics: Metrics, progress: Progress) -> EngineLink:

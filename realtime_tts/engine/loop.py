@@ -1,6 +1,6 @@
 """The engine loop: apply commands → plan → step → commit → publish.
 
-It does not know which carrier it runs in (a thread, a process, a test). Commands come from a
+It does not know what it runs in (a thread, a process, a test). Commands come from a
 queue, events leave through one callable, once per step.
 """
 

@@ -1,4 +1,4 @@
-"""Several checkpoints in one server: an engine (or a fleet) for each, seen as one.
+"""Several checkpoints in one server: an engine (or several) for each, seen as one.
 
 The session picks with `model`, or its voice does: a speaker belongs to the checkpoint that has it,
 a registered voice to a Base checkpoint of its family. Otherwise the first checkpoint speaks.
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from msgspec.structs import replace
 
-from realtime_tts.engine.fleet import Fleet
+from realtime_tts.engine.data_parallel import DataParallelEngines
 from realtime_tts.engine.interface import EngineInfo, UtteranceSpec
 from realtime_tts.engine.link import EngineLink, Open
 from realtime_tts.errors import RequestError
@@ -24,7 +24,7 @@ def no_family(name: str) -> str | None:
     return None
 
 
-class Models(Fleet):
+class Models(DataParallelEngines):
     """An `EngineLink` over links by the name of their model, the first one being the default.
 
     Ready when all have been, and from then on as long as one of them is; turns for one that is not

@@ -15,7 +15,7 @@ from realtime_tts.adapters.session_pool import SessionPool
 from realtime_tts.client import AudioOptions, SamplingOptions
 from realtime_tts.config import ServerConfig
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
-from realtime_tts.engine.inline import InlineEngine
+from realtime_tts.engine.in_process import InProcessEngine
 from realtime_tts.errors import (
     ClientError,
     ConnectionLost,
@@ -40,7 +40,7 @@ async def server(
 ) -> AsyncIterator[RunningServer]:
     # Short speech, within the lead: no test waits for a listener.
     engine = FakeEngineConfig(slots=slots, step_seconds=step_seconds, frames_per_token=1)
-    link = InlineEngine(lambda progress: FakeEngine(engine), SchedulerConfig(slots=slots))
+    link = InProcessEngine(lambda progress: FakeEngine(engine), SchedulerConfig(slots=slots))
     config = ServerConfig(port=port, api_keys=keys, access_log=False)
     tokenizer = Qwen2Tokenizer.from_folder(demo_voice.FOLDER)
     async with running(config, link, lambda: tokenizer) as started:

@@ -1,4 +1,4 @@
-"""The loop on its thread carrier, with the fake engine and the real scheduler."""
+"""The loop in its thread, with the fake engine and the real scheduler."""
 
 import asyncio
 import itertools
@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig, Faults
 from realtime_tts.engine.guards import GuardConfig
-from realtime_tts.engine.inline import InlineEngine
+from realtime_tts.engine.in_process import InProcessEngine
 from realtime_tts.engine.interface import UtteranceSpec
 from realtime_tts.engine.link import (
     Append,
@@ -60,9 +60,9 @@ class Listener:
 @asynccontextmanager
 async def running(
     engine: FakeEngine, guards: GuardConfig | None = None, **scheduler: object
-) -> AsyncIterator[tuple[InlineEngine, Listener]]:
+) -> AsyncIterator[tuple[InProcessEngine, Listener]]:
     config = SchedulerConfig(**{"max_start_wait": 0.01, **scheduler})  # type: ignore[arg-type]
-    link = InlineEngine(lambda progress: engine, config, guards=guards)
+    link = InProcessEngine(lambda progress: engine, config, guards=guards)
     listener = Listener()
     link.start(listener.deliver)
     await link.wait_ready()
@@ -76,7 +76,7 @@ def fake(**config: object) -> FakeEngine:
     return FakeEngine(FakeEngineConfig(**{"step_seconds": 0.0, **config}))  # type: ignore[arg-type]
 
 
-def speak(link: InlineEngine, id: str, tokens: int, voice: str | None = None) -> None:
+def speak(link: InProcessEngine, id: str, tokens: int, voice: str | None = None) -> None:
     link.submit(Open(id, UtteranceSpec(voice=voice)), Append(id, list(range(tokens))), Finish(id))
 
 
@@ -285,7 +285,7 @@ async def test_a_checkpoint_that_does_not_load_leaves_a_reason() -> None:
     def load(progress: object) -> FakeEngine:
         raise FileNotFoundError("no such checkpoint (injected)")
 
-    link = InlineEngine(load, SchedulerConfig())
+    link = InProcessEngine(load, SchedulerConfig())
     listener = Listener()
     link.start(listener.deliver)
     await link.wait_ready()

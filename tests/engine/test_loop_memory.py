@@ -10,14 +10,14 @@ import asyncio
 from contextlib import AbstractAsyncContextManager
 
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
-from realtime_tts.engine.inline import InlineEngine
+from realtime_tts.engine.in_process import InProcessEngine
 from realtime_tts.engine.interface import UtteranceSpec
 from realtime_tts.engine.link import Append, Cancel, Ended, Failed, Finish, Open, Refused
 from tests.engine.test_loop import Listener, running
 from tts_scheduler import StepPlan
 
 
-def crowded(engine: FakeEngine) -> AbstractAsyncContextManager[tuple[InlineEngine, Listener]]:
+def crowded(engine: FakeEngine) -> AbstractAsyncContextManager[tuple[InProcessEngine, Listener]]:
     """Everybody is let in: what is looked at is how they share the memory."""
     return running(engine, utilisation=1e6, kv_utilisation=1e6, max_queue=100)
 
@@ -28,7 +28,7 @@ def small(pages: int, plans: list[StepPlan]) -> FakeEngine:
     return engine
 
 
-def say(link: InlineEngine, id: str, tokens: int, layout: str = "auto") -> None:
+def say(link: InProcessEngine, id: str, tokens: int, layout: str = "auto") -> None:
     ids = list(range(tokens))
     link.submit(Open(id, UtteranceSpec(layout=layout)), Append(id, ids), Finish(id))
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from realtime_tts.engine import links
 from realtime_tts.engine.fake import FakeEngine
-from realtime_tts.engine.inline import InlineEngine
+from realtime_tts.engine.in_process import InProcessEngine
 from realtime_tts.engine.interface import EngineInfo, UtteranceSpec
 from realtime_tts.engine.link import Append, Audio, Ended, EngineStatus, Event, Finish, Open
 from realtime_tts.engine.links import make_links
@@ -130,7 +130,7 @@ def giving(engine: FakeEngine) -> Callable[[Any], FakeEngine]:
 async def test_two_engines_speak_side_by_side() -> None:
     config = SchedulerConfig(slots=4)
     engines = {"one": FakeEngine(), "other": FakeEngine()}
-    links = {name: InlineEngine(giving(e), config) for name, e in engines.items()}
+    links = {name: InProcessEngine(giving(e), config) for name, e in engines.items()}
     link, events = Models(links), list[Any]()
     link.start(events.extend)
     try:
@@ -153,7 +153,7 @@ def test_each_checkpoint_gets_its_link_and_its_share_of_the_cores() -> None:
     link = make_links(configs, Metrics(), lambda what, done, total: None)
     assert isinstance(link, Models)
     alone = make_links(configs[:1], Metrics(), lambda what, done, total: None)
-    assert isinstance(alone, InlineEngine)
+    assert isinstance(alone, InProcessEngine)
 
 
 def test_checkpoints_on_one_gpu_share_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:

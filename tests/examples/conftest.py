@@ -14,7 +14,7 @@ import uvicorn
 
 from realtime_tts.config import ServerConfig
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
-from realtime_tts.engine.inline import InlineEngine
+from realtime_tts.engine.in_process import InProcessEngine
 from realtime_tts.server.run import running
 from realtime_tts.text.stable_bpe import ALPHABET
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
@@ -60,7 +60,7 @@ def speech() -> Callable[..., AbstractAsyncContextManager[str]]:
     @contextlib.asynccontextmanager
     async def start(**options: Any) -> AsyncIterator[str]:
         fake = FakeEngine(FakeEngineConfig(frames_per_token=1))
-        link = InlineEngine(lambda progress: fake, SchedulerConfig(slots=16))
+        link = InProcessEngine(lambda progress: fake, SchedulerConfig(slots=16))
         tokenizer = Qwen2Tokenizer({char: index for index, char in enumerate(ALPHABET)}, [])
         async with running(ServerConfig(port=0, **options), link, lambda: tokenizer) as server:
             yield server.url

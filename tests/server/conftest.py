@@ -19,7 +19,7 @@ import websockets
 from realtime_tts.config import ServerConfig, SocketConfig
 from realtime_tts.engine.check import no_voice
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig, Faults
-from realtime_tts.engine.inline import InlineEngine
+from realtime_tts.engine.in_process import InProcessEngine
 from realtime_tts.metrics import Metrics
 from realtime_tts.server.http import http_protocol
 from realtime_tts.server.run import RunningServer, running
@@ -285,7 +285,7 @@ class Speech:
 
     running: RunningServer
     engine: FakeEngine
-    link: InlineEngine
+    link: InProcessEngine
 
     @property
     def port(self) -> int:
@@ -362,7 +362,7 @@ def speech() -> Callable[..., AbstractAsyncContextManager[Speech]]:
         registered = no_voice if voices is None else voices.registry.has
         fake = FakeEngine(engine or FakeEngineConfig(frames_per_token=1), faults, registered)
         metrics = Metrics()
-        link = InlineEngine(
+        link = InProcessEngine(
             load or (lambda progress: fake),
             scheduler or SchedulerConfig(slots=fake.config.slots),
             observer=metrics,

@@ -27,7 +27,7 @@ import websockets
 
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
-from realtime_tts.engine.inline import InlineEngine
+from realtime_tts.engine.in_process import InProcessEngine
 from realtime_tts.engine.link import Audio
 from realtime_tts.garbage import calm_garbage_collector
 from realtime_tts.metrics import Metrics
@@ -101,7 +101,7 @@ async def serve(sessions: int, step_seconds: float) -> None:
         FakeEngineConfig(slots=slots, step_seconds=step_seconds, frames_per_token=1)
     )
     metrics = Metrics()
-    link = InlineEngine(
+    link = InProcessEngine(
         lambda progress: engine, SchedulerConfig(slots=slots), observer=metrics
     )  # fmt: skip
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=2 * sessions))

@@ -20,7 +20,7 @@ import websockets
 from realtime_tts.config import ServerConfig
 from realtime_tts.engine.links import make_link
 from realtime_tts.engine.load import load_tokenizer
-from realtime_tts.engine.process import ProcessEngine
+from realtime_tts.engine.multiprocess import MultiprocessEngine
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.metrics import Metrics
 from realtime_tts.server.run import RunningServer, running
@@ -30,7 +30,7 @@ from tts_scheduler import SchedulerConfig
 @contextlib.asynccontextmanager
 async def serving(
     engines: int = 1, **options: Any
-) -> AsyncIterator[tuple[RunningServer, ProcessEngine]]:
+) -> AsyncIterator[tuple[RunningServer, MultiprocessEngine]]:
     scheduler = SchedulerConfig(**{"slots": 64} | options)
     config = EngineConfig(kind="fake", devices=("cpu",) * engines, scheduler=scheduler)
     metrics = Metrics()

@@ -27,7 +27,7 @@ import time
 from tts_scheduler import SchedulerConfig
 from realtime_tts.config import ServerConfig
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
-from realtime_tts.engine.inline import InlineEngine
+from realtime_tts.engine.in_process import InProcessEngine
 from realtime_tts.logs import configure_logging
 from realtime_tts.metrics import Metrics
 from realtime_tts.server.run import serve
@@ -46,7 +46,7 @@ configure_logging("json")
 metrics = Metrics()
 code = serve(
     ServerConfig(port=0, drain_seconds=float(sys.argv[1])),
-    lambda: InlineEngine(load, SchedulerConfig(slots=64), observer=metrics),
+    lambda: InProcessEngine(load, SchedulerConfig(slots=64), observer=metrics),
     lambda: Qwen2Tokenizer({c: i for i, c in enumerate(ALPHABET)}, []),
     metrics,
     on_ready=lambda port: print(port, gc.get_freeze_count(), flush=True),

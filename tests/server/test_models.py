@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from realtime_tts.config import ServerConfig
 from realtime_tts.engine.fake import VOICES, FakeEngine, FakeEngineConfig
-from realtime_tts.engine.inline import InlineEngine
+from realtime_tts.engine.in_process import InProcessEngine
 from realtime_tts.engine.interface import EngineInfo, UtteranceSpec
 from realtime_tts.engine.models import Models
 from realtime_tts.errors import RequestError
@@ -94,7 +94,7 @@ async def both(tmp_path: Path) -> AsyncIterator[Both]:
 
         engine.append = spy  # type: ignore[method-assign, assignment]
     links = {
-        name: InlineEngine(giving(engine), SchedulerConfig(slots=4))
+        name: InProcessEngine(giving(engine), SchedulerConfig(slots=4))
         for name, engine in engines.items()
     }
     models = Models(links, lambda voice: "fake" if library.registry.has(voice) else None)

@@ -17,7 +17,7 @@ import numpy as np
 
 from realtime_tts.client import RealtimeTTS
 from realtime_tts.config import LimitsConfig, ServerConfig
-from realtime_tts.engine.inline import InlineEngine
+from realtime_tts.engine.in_process import InProcessEngine
 from realtime_tts.engine.load import engine_loader, load_tokenizer
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.server.run import running
@@ -124,7 +124,7 @@ async def _speak_all(
                 spoken[number] = await _speak(tts, request)
                 progress(len(spoken), len(requests))
 
-    link = InlineEngine(engine_loader(engine), engine.scheduler, guards=engine.guards)
+    link = InProcessEngine(engine_loader(engine), engine.scheduler, guards=engine.guards)
     async with running(settings.server(), link, partial(load_tokenizer, engine)) as server:
         async with asyncio.TaskGroup() as group:
             for _ in range(min(settings.sessions, len(requests))):

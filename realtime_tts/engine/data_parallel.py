@@ -25,7 +25,7 @@ from realtime_tts.engine.link import (
 )
 
 
-class Fleet:
+class DataParallelEngines:
     """An `EngineLink` over several links to engines with the same checkpoint.
 
     It is ready when all of them have been, and from then on as long as one of them is.

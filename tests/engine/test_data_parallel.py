@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
+from realtime_tts.engine.data_parallel import DataParallelEngines
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
-from realtime_tts.engine.fleet import Fleet
-from realtime_tts.engine.inline import InlineEngine
+from realtime_tts.engine.in_process import InProcessEngine
 from realtime_tts.engine.interface import EngineInfo, Execution, UtteranceSpec
 from realtime_tts.engine.link import (
     Append,
@@ -25,7 +25,7 @@ from realtime_tts.engine.link import (
     Refused,
     Started,
 )
-from realtime_tts.engine.process import ProcessEngine, Supervision
+from realtime_tts.engine.multiprocess import MultiprocessEngine, Supervision
 from tests.engine.faulty import Faulty, until
 from tts_scheduler import SchedulerConfig
 
@@ -64,15 +64,15 @@ class Scripted:
         return [command.id for command in self.given if isinstance(command, Open)]
 
 
-def fleet(*links: Scripted) -> tuple[Fleet, list[Event]]:
-    made, events = Fleet(links), list[Event]()
+def engines(*links: Scripted) -> tuple[DataParallelEngines, list[Event]]:
+    made, events = DataParallelEngines(links), list[Event]()
     made.start(events.extend)
     return made, events
 
 
 def test_a_turn_goes_where_most_is_free_and_stays_there() -> None:
     small, large = Scripted(2), Scripted(4)
-    link, events = fleet(small, large)
+    link, events = engines(small, large)
     for number in range(6):
         link.submit(Open(f"t{number}", UtteranceSpec()), Append(f"t{number}", [number]))
     assert (len(small.opened()), len(large.opened())) == (2, 4)
@@ -94,23 +94,23 @@ def test_slots_and_what_computes_are_those_of_all() -> None:
             gpu = Execution(f"cuda:{self.state.capacity}", "bfloat16")
             return replace(super().info, executions=(gpu,))
 
-    made, _ = fleet(OnGpu(0), OnGpu(1))
+    made, _ = engines(OnGpu(0), OnGpu(1))
     assert [one.device for one in made.info.executions] == ["cuda:0", "cuda:1"]
     assert made.info.slots == 8
 
 
 def test_what_comes_for_an_utterance_that_ended_goes_nowhere() -> None:
     one = Scripted(2)
-    link, _ = fleet(one)
+    link, _ = engines(one)
     link.submit(Open("a", UtteranceSpec()))
     one.deliver([Failed("a", "engine_error", "", True)])
     link.submit(Append("a", [1]), Cancel("a"), Cancel("a"))
     assert len(one.given) == 1
 
 
-def test_a_fleet_is_ready_when_all_have_been_and_while_one_is() -> None:
+def test_they_are_ready_when_all_have_been_and_while_one_is() -> None:
     first, second = Scripted(2), Scripted(4, ready=False)
-    link, _ = fleet(first, second)
+    link, _ = engines(first, second)
     assert not link.status().ready
     second.state = EngineStatus(True, 2, 1, 1, 4, 0.1)
     assert link.status() == EngineStatus(True, 3, 1, 1, 6, 0.1)
@@ -125,20 +125,20 @@ def test_a_fleet_is_ready_when_all_have_been_and_while_one_is() -> None:
     assert link.info.slots == 8
 
 
-def test_an_engine_that_never_loads_fails_the_fleet() -> None:
-    link, _ = fleet(Scripted(2), Scripted(4, ready=False, failure="no such device"))
+def test_an_engine_that_never_loads_fails_them_all() -> None:
+    link, _ = engines(Scripted(2), Scripted(4, ready=False, failure="no such device"))
     assert link.status().failure == "no such device"
 
 
-def speak(link: Fleet, id: str, tokens: int) -> None:
+def speak(link: DataParallelEngines, id: str, tokens: int) -> None:
     link.submit(Open(id, UtteranceSpec()), Append(id, list(range(tokens))), Finish(id))
 
 
 async def test_two_processes_share_the_load_and_one_speaks_on_when_the_other_dies() -> None:
     config = SchedulerConfig(slots=3, max_queue=0, max_start_wait=0.01, utilisation=1_000)
     supervision = Supervision(first_delay=0.05, tick_seconds=0.05)
-    links = [ProcessEngine(Faulty(), config, supervision=supervision) for _ in range(2)]
-    link, events = Fleet(links), []  # type: ignore[var-annotated]
+    links = [MultiprocessEngine(Faulty(), config, supervision=supervision) for _ in range(2)]
+    link, events = DataParallelEngines(links), []  # type: ignore[var-annotated]
     link.start(events.extend)
     try:
         await until(lambda: link.status().ready)
@@ -168,9 +168,9 @@ def ids(numbers: range) -> set[str]:
     return {f"turn-{number}" for number in numbers}
 
 
-async def test_threads_make_a_fleet_as_well() -> None:
-    links = [InlineEngine(Faulty(), SchedulerConfig(slots=4)) for _ in range(2)]
-    link, events = Fleet(links), []  # type: ignore[var-annotated]
+async def test_threads_are_data_parallel_as_well() -> None:
+    links = [InProcessEngine(Faulty(), SchedulerConfig(slots=4)) for _ in range(2)]
+    link, events = DataParallelEngines(links), []  # type: ignore[var-annotated]
     link.start(events.extend)
     await until(lambda: link.status().ready)
     for number in range(4):

@@ -32,7 +32,7 @@ def _no_progress(what: str, done: int, total: int) -> None:
     """Do nothing: nobody watches the progress."""
 
 
-class InlineEngine:
+class InProcessEngine:
     """An `EngineLink` whose loop runs in a daemon thread.
 
     `load` builds the engine inside that thread, so the server answers `/livez` meanwhile;

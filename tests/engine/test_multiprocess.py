@@ -22,7 +22,7 @@ import zmq
 from realtime_tts.engine.check import check_spec
 from realtime_tts.engine.child import HEARTBEAT_SECONDS, Age
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
-from realtime_tts.engine.inline import InlineEngine
+from realtime_tts.engine.in_process import InProcessEngine
 from realtime_tts.engine.interface import UtteranceSpec
 from realtime_tts.engine.link import (
     Append,
@@ -37,7 +37,7 @@ from realtime_tts.engine.link import (
     Refused,
     Started,
 )
-from realtime_tts.engine.process import ProcessEngine, Supervision
+from realtime_tts.engine.multiprocess import MultiprocessEngine, Supervision
 from realtime_tts.errors import RequestError
 from realtime_tts.metrics import Metrics
 from tests.engine.faulty import Faulty, files, until
@@ -93,9 +93,9 @@ async def started(link: EngineLink) -> AsyncIterator[Listener]:
         await link.stop()
 
 
-def process(load: Faulty | None = None, **options: object) -> ProcessEngine:
+def process(load: Faulty | None = None, **options: object) -> MultiprocessEngine:
     settings: dict[str, object] = {"supervision": QUICK} | options
-    return ProcessEngine(load or Faulty(), SLOTS, **settings)  # type: ignore[arg-type]
+    return MultiprocessEngine(load or Faulty(), SLOTS, **settings)  # type: ignore[arg-type]
 
 
 async def scenario(link: EngineLink) -> dict[str, list[object]]:
@@ -118,7 +118,7 @@ async def scenario(link: EngineLink) -> dict[str, list[object]]:
 
 
 async def test_the_events_are_those_of_the_inline_engine() -> None:
-    inline = await scenario(InlineEngine(Faulty(), SLOTS))
+    inline = await scenario(InProcessEngine(Faulty(), SLOTS))
     assert await scenario(process()) == inline
     assert inline["plain"][0] and inline["numerics"][-1]["code"] == "numerics"  # type: ignore[index]
 
@@ -386,13 +386,13 @@ async def test_metrics_count_the_steps_of_the_other_process() -> None:
 
 FRONT = """
 import asyncio, sys, time
-from realtime_tts.engine.process import ProcessEngine
+from realtime_tts.engine.multiprocess import MultiprocessEngine
 from realtime_tts.engine.load import engine_loader
 from realtime_tts.engine.settings import EngineConfig
 
 async def main():
     config = EngineConfig(kind="fake")
-    link = ProcessEngine(engine_loader(config), config.scheduler)
+    link = MultiprocessEngine(engine_loader(config), config.scheduler)
     link.start(lambda events: None)
     while not link.status().ready:
         await asyncio.sleep(0.01)
@@ -451,4 +451,4 @@ def zombie(pid: int) -> bool:
 
 def test_a_loader_that_cannot_travel_is_refused_at_once() -> None:
     with pytest.raises(Exception, match="pickle|local"):
-        ProcessEngine(lambda progress: FakeEngine(FakeEngineConfig()), SLOTS)
+        MultiprocessEngine(lambda progress: FakeEngine(FakeEngineConfig()), SLOTS)

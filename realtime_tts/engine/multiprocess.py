@@ -60,7 +60,7 @@ class Supervision:
     tick_seconds: float = 0.25
 
 
-class ProcessEngine:
+class MultiprocessEngine:
     """An `EngineLink` whose loop runs in a child process. `name` is the engine's in the log.
 
     `load` builds the engine over there: it is pickled, as are its arguments. `registered` tells

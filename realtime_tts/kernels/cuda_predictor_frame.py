@@ -1,4 +1,4 @@
-"""The CUDA twin of `predictor_frame.py`: one launch (cuda/predictor_frame.cu)."""
+"""The CUDA kernel of `predictor_frame.py`: one launch (cuda/predictor_frame.cu)."""
 
 from __future__ import annotations
 

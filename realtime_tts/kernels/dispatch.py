@@ -28,9 +28,9 @@ def _interpreted() -> bool:
 
 
 class Kernel(Generic[P, R]):
-    """A plain function that calls its Triton twin instead where its first argument is on a GPU.
+    """A plain function that calls its Triton kernel instead where its first argument is on a GPU.
 
-    The twin has the same name and signature, in the module that is called like the plain
+    The kernel has the same name and signature, in the module that is called like the plain
     function's with `triton_` before it. That one is imported when first needed, since it needs
     Triton. The first argument must be a tensor, given by position.
     """
@@ -44,7 +44,7 @@ class Kernel(Generic[P, R]):
 
     @property
     def triton(self) -> Callable[P, R]:
-        """The Triton twin. Raises ImportError without Triton."""
+        """The Triton kernel. Raises ImportError without Triton."""
         if self._triton is None:
             module, name = self._twin
             self._triton = getattr(import_module(module), name)

@@ -1,7 +1,7 @@
 """A frame of the code predictor: all its passes, and the draw of a code behind each.
 
 As separate kernels a pass of one row is fifty launches, each of which takes longer than reading its
-weights. The CUDA twin (`cuda_predictor_frame.py`) is one launch for all fifteen passes.
+weights. The CUDA kernel (`cuda_predictor_frame.py`) is one launch for all fifteen passes.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def plain_frame(
 def plain_pass(x: Tensor, model: FrameModel, pages: Tensor, position: int, count: int) -> Tensor:
     """x [count * B, h] at `count` positions from `position` on, through all layers and the norm.
 
-    Every result is rounded to x's type: where separate kernels round, and the CUDA twin.
+    Every result is rounded to x's type: where separate kernels round, and the CUDA kernel.
     """
     rows = len(x) // count
     slots = torch.arange(rows, device=x.device)

@@ -7,7 +7,7 @@ from torch import Tensor
 from realtime_tts.kernels.dispatch import Kernel
 
 MOST_CODES = 4096
-"""The largest vocabulary of the Triton twin: a program holds a row."""
+"""The largest vocabulary of the Triton kernel: a program holds a row."""
 
 
 @Kernel

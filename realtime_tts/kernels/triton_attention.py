@@ -1,4 +1,4 @@
-"""The Triton twins of `attention.py`: flash attention over pages.
+"""The Triton kernels of `attention.py`: flash attention over pages.
 
 Dao et al.: "FlashAttention", 2022; split over the sequence as in "Flash-Decoding", 2023. Softmax
 runs in powers of two, so scores are scaled by log2(e) as well.

@@ -1,4 +1,4 @@
-"""The Triton twins of `codec_output.py`."""
+"""The Triton kernels of `codec_output.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Triton twins of `codec_rows.py`, one program for a row or a step."""
+"""The Triton kernels of `codec_rows.py`, one program for a row or a step."""
 
 from __future__ import annotations
 

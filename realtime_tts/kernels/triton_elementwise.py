@@ -1,4 +1,4 @@
-"""The Triton twins of `elementwise.py`: a program per row, or per piece of a row for SwiGLU."""
+"""The Triton kernels of `elementwise.py`: a program per row, or per piece of a row for SwiGLU."""
 
 from __future__ import annotations
 

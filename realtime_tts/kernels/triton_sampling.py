@@ -1,4 +1,4 @@
-"""The Triton twin of `sampling.py`: a program per row, which it holds in registers."""
+"""The Triton kernel of `sampling.py`: a program per row, which it holds in registers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Triton twins of `snake_conv.py`: convolutions without a left matrix in memory.
+"""The Triton kernels of `snake_conv.py`: convolutions without a left matrix in memory.
 
 A tile of outputs is a sum of small products over taps and channels; what follows it (bias,
 residual, the next layer's SnakeBeta, the pointwise convolution of a residual unit) happens before

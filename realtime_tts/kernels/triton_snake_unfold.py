@@ -1,4 +1,4 @@
-"""The Triton twin of `snake_unfold.py`: one pass over the input, whatever the taps."""
+"""The Triton kernel of `snake_unfold.py`: one pass over the input, whatever the taps."""
 
 from __future__ import annotations
 

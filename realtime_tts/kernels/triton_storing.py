@@ -1,4 +1,4 @@
-"""The Triton twins of `storing.py`."""
+"""The Triton kernels of `storing.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Triton twin of `window_attention.py`: one program for a row, a head and a frame."""
+"""The Triton kernel of `window_attention.py`: one program for a row, a head and a frame."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """What a GPU runs of the talker and the predictor, pages and fused operations, by their plain
-twins on a CPU: the best codes are those of the plain modules, whatever happens beside."""
+references on a CPU: the best codes are those of the plain modules, whatever happens beside."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Triton decides when it is imported, so a process does one or the other: `-m gpu` compiles, all
 else interprets. The interpreter's switch is on for these tests only; elsewhere in the process
-the kernels' plain twins run on the CPU.
+the kernels' reference implementations run on the CPU.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ def make_frame(random: Random, model: FrameModel, launch: Launch, rows: int) -> 
 
 
 def assert_right(model: FrameModel, made: Made) -> None:
-    """Logits are those of the plain twin that is given the same codes, up to roundings of bfloat16
+    """Logits are those of the reference that is given the same codes, up to roundings of bfloat16
     many layers deep; and the codes are those that are drawn from these logits."""
     wanted, pages = forced(model, made)
     for found, right in zip(made.logits, wanted, strict=True):
@@ -105,9 +105,9 @@ def assert_right(model: FrameModel, made: Made) -> None:
 
 
 def forced(model: FrameModel, made: Made) -> tuple[Tensor, Tensor]:
-    """Logits and pages of the plain twin when it is told the codes."""
+    """Logits and pages of the reference implementation when it is told the codes."""
     rows, pages, x, logits = len(made.codes), made.before.clone(), made.x, list[Tensor]()
-    pages[:, :rows] = 0  # the plain twin multiplies what it does not see by zero
+    pages[:, :rows] = 0  # the reference multiplies what it does not see by zero
     for index, head in enumerate(model.heads):
         if index:
             x = model.inputs[index - 1][made.codes[:, index - 1]]

@@ -1,4 +1,4 @@
-"""Attention to pages: each kernel against its plain twin, and that against attention as such."""
+"""Attention to pages: each kernel against its reference, and that against attention as such."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The codec's kernels, each against its plain twin, with the state they leave behind."""
+"""The codec's kernels, each against its reference, with the state they leave behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Norms and activations: each kernel against its plain twin."""
+"""Norms and activations: each kernel against its reference implementation."""
 
 from __future__ import annotations
 

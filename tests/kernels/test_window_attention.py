@@ -1,4 +1,4 @@
-"""The codec's attention over a ring: against its plain twin, and written out."""
+"""The codec's attention over a ring: against its reference implementation, and written out."""
 
 from __future__ import annotations
 

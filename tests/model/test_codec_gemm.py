@@ -1,6 +1,6 @@
 """The codec for GPUs gives the samples of the one for CPUs, whoever shares its calls.
 
-On the CPU the kernels' plain twins run; `pytest -m gpu` runs the same with the kernels.
+On the CPU the reference implementations run; `pytest -m gpu` runs the same with the kernels.
 """
 
 from __future__ import annotations

@@ -23,6 +23,7 @@ from tts_scheduler import (
     KVCacheSize,
     Layout,
     Load,
+    Playback,
     Queued,
     Scheduler,
     SchedulerConfig,
@@ -30,6 +31,7 @@ from tts_scheduler import (
     StepPlan,
     StepResult,
 )
+from tts_scheduler.admission import peak_pages
 from tts_scheduler.policy import POLICIES
 from tts_scheduler.utterance import Utterance
 
@@ -338,6 +340,18 @@ class World(RuleBasedStateMachine):
             return
         admission, first = self.scheduler._admission, self.scheduler._requests.queue[0]
         assert admission._memory_is_full or not admission.has_memory(first)
+
+    @invariant()
+    def what_turns_hold_at_most_is_no_less_than_their_peak(self) -> None:
+        if not hasattr(self, "scheduler") or self.memory is None:
+            return
+        admission, requests = self.scheduler._admission, self.scheduler._requests
+        assert requests.kv is not None
+        new = Utterance("new", 0, 20, Layout.STREAMING, 0.0, 3.0, 2, None, Playback())
+        rows = (new, *requests.waiting.values(), *requests.speaking.values())
+        usual = min(admission._frames.mean, requests.kv.size.max_frames)
+        peak = peak_pages(rows, usual, requests.kv.size)
+        assert admission.pages_at_most(new, usual) >= peak
 
     @invariant()
     def every_page_is_free_or_known_to_be_somebodys(self) -> None:

@@ -13,7 +13,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from math import inf
 
 from realtime_tts.engine.link import Event
@@ -24,14 +24,11 @@ from realtime_tts.server.deadline import Alarm
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.reporter import SessionReporter
 from realtime_tts.server.text_input import TextInput
-from realtime_tts.server.track import Delivery, Done, Segment, Sound, Track
+from realtime_tts.server.track import STALL_SECONDS, Delivery, Done, Segment, Sound, Track
 from realtime_tts.server.utterances import Made, Utterances
 from realtime_tts.text.speech_times import SpokenSpan
 
 __all__ = ["STALL_SECONDS", "Delivery", "Done", "Segment", "Sound", "Speech", "SpokenSpan"]
-
-STALL_SECONDS = 2.5
-"""After so long without sound some silence is sent: clients give up after three seconds."""
 
 
 class Speech:
@@ -320,6 +317,9 @@ class Speech:
         self.segments.clear()
         self.open = None
         self._changed.set()
+        self._contained = nullcontext  # and no way back to here, for the garbage collector to find
+        for part in (self._alarm, self._input, self.utterances):
+            part.release()
 
     def _stop(self) -> None:
         self.utterances.cancel()

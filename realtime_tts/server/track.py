@@ -18,6 +18,8 @@ from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
 from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.server.utterances import Made, Mark, Utterances
 
+STALL_SECONDS = 2.5
+"""After so long without sound some silence is sent: clients give up after three seconds."""
 _SILENCE = bytes(SAMPLE_RATE // 10 * BYTES_PER_SAMPLE)  # a tenth of a second
 _MOST_SILENCES = 10  # until an encoder gives something: the slowest, MP3 at 8 kHz, takes four
 

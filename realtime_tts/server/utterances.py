@@ -273,6 +273,10 @@ class Utterances:
         """The engine stops at once, and no more of its events come. Idempotent."""
         self._engine.cancel(self.utterance_id)
 
+    def release(self) -> None:
+        """No event comes any more: whoever would be told is forgotten."""
+        self._on_event = _nothing
+
     # What the listener has heard.
 
     def played(self, samples: int, now: float) -> None:
@@ -329,3 +333,7 @@ class Utterances:
             underruns=self._playback.underruns,
             held_ms=round(self._held_seconds * 1000, 1),
         )
+
+
+def _nothing(_: Event) -> None:
+    """Whoever would be told is gone."""

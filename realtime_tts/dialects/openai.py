@@ -20,7 +20,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from realtime_tts.dialects.catalogue import model_names, our_model
+from realtime_tts.dialects.catalogue import model_for, model_names
+from realtime_tts.dialects.fields import WrongField
 from realtime_tts.dialects.http import (
     EVENTS,
     BodyTooLarge,
@@ -124,10 +125,11 @@ class OpenAISpeech(SpeechEndpoint):
         return parse_request(body, limits)
 
     def _settings(self, asked: SpeechRequest) -> SessionSettings:
+        voice = our_voice(asked.voice_name, self.front.voice_names())
         settings = self.settings(
             audio=format_of(asked),
-            model=our_model(asked.model, self.front.info),
-            voice=our_voice(asked.voice_name, self.front.voice_names()),
+            model=model_for(asked.task_type, asked.model, voice, self.front.info),
+            voice=voice,
             language=asked.language,
             instructions=asked.instructions or None,
             seed=asked.seed,
@@ -204,7 +206,9 @@ def from_problem(problem: RequestError | ProtocolError) -> ApiError:
     if isinstance(problem, BadRequest):
         status, param, code = problem.status, problem.param, problem.reason
         return ApiError(status, str(problem), param=param, code=code)
-    return ApiError(400, str(problem))
+    return ApiError(
+        400, str(problem), param=problem.field if isinstance(problem, WrongField) else None
+    )
 
 
 def from_failure(failure: TurnFailure) -> ApiError:

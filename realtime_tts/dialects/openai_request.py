@@ -74,8 +74,8 @@ class VoiceId(msgspec.Struct, frozen=True):
 
 
 class SpeechRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The body of `POST /v1/audio/speech`. `speaker` and `task_type` are vLLM-Omni's, the last three
-    are ours; other keys are ignored."""
+    """The body of `POST /v1/audio/speech`; other keys are ignored. `speaker` and `task_type` are
+    vLLM-Omni's, the last three are ours."""
 
     input: str
     model: str | None = None

@@ -10,11 +10,13 @@ from importlib import resources
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
+from realtime_tts.config import ServerConfig
 from realtime_tts.dialects import cartesia, dashscope, deepgram, elevenlabs, openai, vllm_omni
 from realtime_tts.dialects.cartesia_answer import deny as deny_cartesia
 from realtime_tts.metrics import CONTENT_TYPE, Metrics
@@ -68,7 +70,7 @@ def create_app(front: Front) -> Starlette:
             deepgram.FLUX_PATH: PathRule(deepgram.deny),
         },
     )
-    app = Starlette(routes=routes, middleware=[gate], lifespan=_lifespan)
+    app = Starlette(routes=routes, middleware=[*_cors(config), gate], lifespan=_lifespan)
     app.state.front = front
     return app
 
@@ -95,6 +97,16 @@ async def _probe_lag(metrics: Metrics) -> None:
         due = time.monotonic() + _LAG_PROBE_SECONDS
         await asyncio.sleep(_LAG_PROBE_SECONDS)
         metrics.loop_lag.observe(max(0.0, time.monotonic() - due))
+
+
+def _cors(config: ServerConfig) -> list[Middleware]:
+    """What lets pages of the allowed origins read answers: in front of the gate, because preflights
+    carry no key, and because a page is to read why it was refused, too."""
+    if not config.allowed_origins:
+        return []
+    origins = [origin.lower() for origin in config.allowed_origins]
+    options = {"allow_methods": ["GET", "POST", "DELETE"], "allow_headers": ["*"]}
+    return [Middleware(CORSMiddleware, allow_origins=origins, expose_headers=["*"], **options)]
 
 
 def _page_routes() -> list[Route]:

@@ -243,6 +243,38 @@ async def test_the_loaded_model_is_listed(speech: Any) -> None:
             await api.models.retrieve("Other/tts-1")
 
 
+def voices_of_open_webui(data: Any) -> dict[str, str]:
+    """As its `get_available_voices` reads them."""
+    return {voice["id"]: voice["name"] for voice in data.get("voices", [])}
+
+
+def voices_of_openreader(data: Any) -> list[str]:
+    """As its `extractVoiceNames` reads them: what it asks for speech with."""
+    return [item if isinstance(item, str) else item["name"] for item in data["voices"]]
+
+
+async def test_open_webui_and_openreader_find_voices_and_models(speech: Any) -> None:
+    async with speech() as server, client(server) as api:
+        voices = await api.get("/audio/voices", cast_to=object)
+        assert voices_of_open_webui(voices) == {name: name for name in VOICES}
+        for name in voices_of_openreader(voices):
+            assert (await speech_of(server, "Hi.", voice=name, response_format="pcm")).content
+        models: Any = await api.get("/audio/models", cast_to=object)
+        assert models.get("models", []) == [{"id": "fake"}]
+
+
+@pytest.mark.parametrize("base", ["", "/v1/v1"])
+async def test_a_base_url_without_v1_or_with_two_is_told_the_right_path(
+    speech: Any, base: str
+) -> None:
+    async with speech() as server, client(server) as api:
+        api.base_url = f"{server.running.url}{base}"
+        with pytest.raises(openai.NotFoundError, match="; /v1/audio/speech is there"):
+            await api.audio.speech.create(model="tts-1", voice="alto", input="Hi.")
+        with pytest.raises(openai.NotFoundError, match="nothing at .*/audio/nothing$"):
+            await api.get("/audio/nothing", cast_to=object)
+
+
 async def test_the_key_is_the_server_s_key(speech: Any) -> None:
     async with speech(ServerConfig(port=0, api_keys=(KEY,))) as server:
         async with client(server, api_key=KEY) as api:

@@ -121,7 +121,7 @@ class OpenAISpeech(SpeechEndpoint):
 
     async def order(self, request: Request, request_id: str) -> Order:
         asked = await self._read(request.receive)
-        order = Order(asked.input, self._settings(asked))
+        order = Order(asked.input, self._settings(asked), other_speed=asked.speed != 1)
         if asked.stream_format != "sse":
             return order
         return dataclasses.replace(order, media_type=EVENTS, pieces=self._events)

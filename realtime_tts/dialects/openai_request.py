@@ -134,12 +134,6 @@ def _check(request: SpeechRequest, limits: Limits) -> None:
         most = limits.max_instructions_chars
         message = f"`instructions` must have at most {most} characters, they have {chars}"
         raise BadRequest(message, "instructions", "string_above_max_length")
-    if request.speed != 1.0:
-        message = (
-            f"`speed` must be 1.0, or left out: this server speaks at the voice's own pace "
-            f"and cannot make it {request.speed:g} times that"
-        )
-        raise BadRequest(message, "speed", "unsupported_value")
 
 
 def format_of(request: SpeechRequest) -> AudioFormat:

@@ -17,6 +17,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from realtime_tts.audio.packets import FramedPackets
+from realtime_tts.dialects.fields import SPEED_IS_ONE
 from realtime_tts.dialects.http import (
     ClientGone,
     Reply,
@@ -50,6 +51,8 @@ class Order:
     """What the answer is made of."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """Of the answer, beside those that every answer has."""
+    other_speed: bool = False
+    """Another speed than 1 was asked for: the answer's header warns of it."""
 
 
 class SpeechEndpoint(abc.ABC):
@@ -135,7 +138,8 @@ class SpeechEndpoint(abc.ABC):
             with self.front.registered(_Answer(speech)):
                 speech.feed(order.text)
                 speech.end()
-                reply.headers = order.headers
+                warned = {"warning": f'299 - "{SPEED_IS_ONE}"'} if order.other_speed else {}
+                reply.headers = {**order.headers, **warned}
                 media_type = order.media_type or order.settings.audio.media_type
                 await reply.send_all(media_type, order.pieces(speech))
 

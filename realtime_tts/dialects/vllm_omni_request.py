@@ -69,11 +69,6 @@ def parse_config(fields: dict[str, Any]) -> Config:
     """The configuration in a message. Raises RequestError that names the field at fault."""
     refuse_cloning(fields)
     config = read_fields(fields, Config, _FORMS)
-    if config.speed != 1.0:
-        raise RequestError(
-            f"`speed` must be 1, or left out: this server speaks at the voice's own pace and "
-            f"cannot make it {config.speed:g} times that"
-        )
     if config.word_timestamps and not (config.stream_audio and config.response_format == "pcm"):
         raise RequestError(
             "`word_timestamps` come with streamed PCM only: set `stream_audio` to true and "

@@ -256,7 +256,6 @@ async def test_what_other_servers_have_is_accepted(speech: Any) -> None:
     [
         ({"voice": "nobody"}, "alto"),
         ({"voice": 7}, "voice"),
-        ({"speed": 1.5}, "speed"),
         ({"response_format": "avi"}, "avi"),
         ({"response_format": ["\ud800"]}, "response_format"),
         ({"word_timestamps": True}, "stream_audio"),

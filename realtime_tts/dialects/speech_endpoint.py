@@ -101,11 +101,8 @@ class SpeechEndpoint(abc.ABC):
         return self.front.limits
 
     def settings(self, **chosen: Any) -> SessionSettings:
-        """The checkpoint's defaults and the longest lead, but for what is chosen and not None.
-
-        Most clients play a file when it is complete; the lead is as far as speech may be faster
-        than its listener.
-        """
+        """The checkpoint's defaults and the longest lead, but for what is chosen and not None:
+        most clients play a file when it is complete."""
         return self.front.settings(longest_lead=True, **chosen)
 
     # The endpoint.
@@ -131,7 +128,8 @@ class SpeechEndpoint(abc.ABC):
             return
         self.front.admit()  # before anything asks the engine, which may be loading
         order = await self.order(request, request_id)
-        delivery = Delivery(FramedPackets, fills=True)
+        saved = order.settings.lead_ms == self.limits.max_lead_ms  # a smaller one was asked for
+        delivery = Delivery(FramedPackets, fills=True, saved=saved)
         client = address_of(request.scope)
         speech = self.front.open_speech(request_id, order.settings, client, delivery)
         async with answering(speech, request.receive):

@@ -15,7 +15,7 @@ import pytest
 from openai import OpenAI
 
 from realtime_tts.audio import codecs
-from realtime_tts.config import ServerConfig
+from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import VOICES, Faults
 from realtime_tts.engine.link import Open
 from realtime_tts.errors import RequestError
@@ -119,6 +119,38 @@ async def test_speech_comes_faster_than_it_plays(speech: Any) -> None:
     async with speech() as server, asyncio.timeout(8):
         answer = await speech_of(server, LONG, response_format="pcm")
         assert len(answer.content) == 10 * round(SECONDS * 24_000) * 2
+
+
+async def test_a_file_is_made_as_fast_as_the_machine_can_however_long_it_is(speech: Any) -> None:
+    """Two texts with a pause between them, so that a second utterance goes on as fast."""
+    config = ServerConfig(port=0, limits=LimitsConfig(max_lead_seconds=3.0))
+    async with speech(config) as server:
+        began = time.monotonic()
+        text = f'{LONG}<break time="500ms"/>{LONG}'
+        answer = await speech_of(server, text, response_format="pcm")
+        assert len(answer.content) >= 2 * 10 * SECONDS * 48_000
+        assert time.monotonic() - began < 10, f"{20 * SECONDS:.0f} s of sound, most of it held back"
+
+
+async def test_a_client_that_reads_slowly_is_not_run_away_from(speech: Any, peer: Any) -> None:
+    """It takes sound twice as fast as it plays: what is made ahead of that is bounded."""
+    config = ServerConfig(port=0, limits=LimitsConfig(max_lead_seconds=3.0))
+    body = json.dumps({"voice": "alto", "input": LONG * 2, "response_format": "pcm"})
+    async with speech(config) as server:
+        slow = await peer(server.port, receive_buffer=8_192)
+        head = f"POST /v1/audio/speech HTTP/1.1\r\nHost: a\r\nContent-Length: {len(body)}\r\n\r\n"
+        await slow.send((head + body).encode())
+        await slow.head()
+        (row,) = server.engine._rows.values()
+        taken, began, most = 0, time.monotonic(), 0.0
+        while taken < 10 * 48_000:
+            taken += len(await asyncio.get_running_loop().sock_recv(slow.sock, 4_800))
+            most = max(most, row.frames * 0.08 - taken / 48_000)
+            await asyncio.sleep(max(0.0, began + taken / 96_000 - time.monotonic()))
+        in_buffers = (
+            config.socket.send_buffer * 2 + config.socket.write_high_water + 65_536
+        ) / 48_000
+        assert 3.0 < most < 3.0 + 1.0 + in_buffers
 
 
 async def test_a_shorter_lead_can_be_asked_for(speech: Any) -> None:

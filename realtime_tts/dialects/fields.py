@@ -15,6 +15,9 @@ S = TypeVar("S", bound=msgspec.Struct)
 _AT = re.compile(r" - at `\$\.(?P<path>[\w.]+)")  # how msgspec ends its complaint
 
 
+SPEED_IS_ONE = "the speed is 1: this server speaks at the voice's own pace"
+"""What a client that asks for another speed is told, beside the speech."""
+
 _MAX_DIGITS = 20  # beyond 4,300 Python refuses to count
 
 

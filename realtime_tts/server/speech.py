@@ -149,7 +149,12 @@ class Speech:
         number = self.count - len(self.segments)
         name = f"{self.name}-{number}" if number else self.name
         self.utterances = Utterances(
-            name, self.settings, self._engine, self._on_event, listener_free_at
+            name,
+            self.settings,
+            self._engine,
+            self._on_event,
+            listener_free_at,
+            saved=self.track.delivery.saved,
         )
         self._input = TextInput(
             self.utterances, self._engine.time_slices, self._contained, self._end_text

@@ -34,6 +34,9 @@ class Delivery:
     """One encoder for all segments; else each is a file of its own."""
     fills: bool = False
     """Silence stands in for sound that is late or missing: some clients take that for a failure."""
+    saved: bool = False
+    """Made as fast as it is taken, where nobody who listens needs the engine: `lead_ms` counts from
+    what was taken, not from what would be heard by now."""
 
 
 @dataclass(slots=True, eq=False)
@@ -98,7 +101,7 @@ class Track:
     def __init__(self, delivery: Delivery, audio: AudioFormat) -> None:
         self.waiting_bytes = 0
         """Of PCM that nobody has taken."""
-        self._delivery, self._audio = delivery, audio
+        self.delivery, self._audio = delivery, audio
         self._packets: Packets | None = delivery.packets_in(audio)
         self._made: deque[tuple[Segment, bytes | Mark]] = deque()
         self._ready: deque[Sound | Done] = deque()
@@ -183,7 +186,7 @@ class Track:
 
     def _encoder(self) -> Packets:
         if self._packets is None:
-            self._packets = self._delivery.packets_in(self._audio)
+            self._packets = self.delivery.packets_in(self._audio)
         return self._packets
 
     def _encode(self, segment: Segment, pcm: bytes) -> None:
@@ -198,9 +201,9 @@ class Track:
             self._ready.append(Sound(segment, data, samples))
 
     def _end(self, segment: Segment) -> None:
-        if self._delivery.fills and segment.wants_sound and not segment.sounds:
+        if self.delivery.fills and segment.wants_sound and not segment.sounds:
             self.fill(segment)
-        if not self._delivery.continuous:
+        if not self.delivery.continuous:
             self.finish()
         elif self._packets is not None:
             self._send(segment, self._packets.cut())

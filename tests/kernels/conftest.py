@@ -46,7 +46,7 @@ def _mend_interpreter() -> None:
     It makes the bounds of a loop by int() of arrays [1], which numpy 2.4 refuses; and it keeps
     bfloat16 as uint16, which a matrix product then takes for integers. It looks through all of
     Triton's language for what it has to replace at every call of a function in a kernel, although
-    the launch has replaced it; and for the numpy type of every value it writes a table of all types.
+    the launch has replaced it; and it makes a table of all numpy types to look one up.
     """
     import triton.language as tl
     from triton.runtime import interpreter

@@ -75,16 +75,14 @@ async def run_feeds(
             counter.one()
             return feed_result(feed, ours, theirs)
 
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(measure(feed)) for feed in feeds]
+    results = await asyncio.gather(*map(measure, feeds))
     shown = {
         "options": settings.options,
         "timing": asdict(settings.timing),
         "seed": settings.seed,
         "at_once": at_once,
     }
-    results = tuple(task.result() for task in tasks)
-    return FeedsResult(began, command, describe_machine(), server, shown, results)
+    return FeedsResult(began, command, describe_machine(), server, shown, tuple(results))
 
 
 _Speak = Callable[[Schedule], Awaitable[Observation]]

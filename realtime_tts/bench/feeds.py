@@ -77,7 +77,7 @@ def fed(reply: str, feed: Feed, settings: BenchSettings) -> FedReply | None:
 
 def stall_place(reply: str, where: str) -> int | None:
     """Behind the first sentence; or in the last: between words at its middle, or in its longest
-    word."""
+    word, the last of them."""
     ends = [match.end() for match in _SENTENCE_END.finditer(reply)]
     if where == "sentence":
         return ends[0] if ends else None
@@ -86,5 +86,5 @@ def stall_place(reply: str, where: str) -> int | None:
         middle = (begin + len(reply)) / 2
         places = [match.start() for match in _OPEN_END.finditer(reply, begin)]
         return min(places, key=lambda place: abs(place - middle), default=None)
-    longest = max(_WORD.finditer(reply, begin), key=lambda match: len(match.group()))
+    longest = max(_WORD.finditer(reply, begin), key=lambda match: (len(match[0]), match.start()))
     return (longest.start() + longest.end()) // 2

@@ -36,6 +36,7 @@ def test_a_feed_brings_the_whole_reply_and_waits_once_where_it_stalls(
         (TWO, "clause", "It is open. Breakfast"),
         (TWO, "word", "It is open. Brea"),
         ("Yes, of course I can.", "clause", "Yes, of"),
+        ("Sure, let me look that up.", "word", "Sure, let me look th"),
         ("Call 555-1234 tomorrow.", "word", "Call 555-1234 tomo"),
     ],
 )

@@ -7,7 +7,6 @@ message into calls of `SpeechContext`, and gives the messages that go back.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import time
 from typing import Any, ClassVar
@@ -46,7 +45,6 @@ class SpeechSocket(JsonSocket, ContextSocket):
         super().__init__(front, websocket)
         self.contexts: dict[str, SpeechContext] = {}
         self._opened = 0  # contexts ever
-        self._tasks: set[asyncio.Task[None]] = set()
         self._draining = False
         self._last_close: tuple[int, str] | None = None  # how to close when all is said
         self._alarm = Alarm(time.monotonic, self._on_time)
@@ -167,10 +165,7 @@ class SpeechSocket(JsonSocket, ContextSocket):
                 raise TurnFailure(BAD_REQUEST, str(error)) from None
             with front.registered(one):
                 await websocket.accept(echoed_subprotocol(websocket.scope))
-                try:
-                    await one.run()
-                finally:
-                    await asyncio.gather(*one._tasks, return_exceptions=True)
+                await one.run()
         except TurnFailure as failure:
             with contextlib.suppress(WebSocketDisconnect, OSError):
                 body = cls.denial(status_of(failure), failure)
@@ -233,10 +228,8 @@ class SpeechSocket(JsonSocket, ContextSocket):
     # The end, and what goes wrong.
 
     def _gone(self, context: SpeechContext) -> None:
-        """Keep hold of the task until it has ended."""
-        task = asyncio.ensure_future(context.gone())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        for other in list(self.contexts.values()):
+            other.gone(context)
 
     def _leave_if_done(self) -> None:
         if self.closing:

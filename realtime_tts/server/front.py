@@ -274,9 +274,7 @@ class Front:
         """
         self.check_speech(settings)
         reporter = SessionReporter(name, client, self.metrics)
-        return Speech(
-            name, settings, self.engine, delivery, self.max_outbox(), reporter=reporter, **options
-        )
+        return Speech(name, settings, self.engine, delivery, self.max_outbox(), reporter, **options)
 
     # The end.
 

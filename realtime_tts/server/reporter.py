@@ -31,7 +31,7 @@ class SessionReporter:
     """One session's log lines and counts."""
 
     def __init__(self, session_id: str, client: str, metrics: Metrics) -> None:
-        self._session_id = session_id
+        self.session_id = session_id
         self._metrics = metrics
         self._client = client
         self._turns = 0
@@ -82,7 +82,7 @@ class SessionReporter:
 
     def bug(self) -> None:
         """Something of ours failed; call it while the exception is being handled."""
-        log.exception("session.bug", extra={"fields": {"session": self._session_id}})
+        log.exception("session.bug", extra={"fields": {"session": self.session_id}})
 
     def closed(self, code: int | None, reason: str | None) -> None:
         """The socket is gone."""
@@ -121,4 +121,4 @@ class SessionReporter:
         self._log(level, "session.error", code=error.code, turn=error.turn_id, fatal=error.fatal)
 
     def _log(self, level: int, name: str, **fields: object) -> None:
-        event(log, level, name, session=self._session_id, **fields)
+        event(log, level, name, session=self.session_id, **fields)

@@ -196,7 +196,8 @@ class Track:
             self._ready.append(Sound(segment, data, samples))
 
     def _end(self, segment: Segment) -> None:
-        if self._delivery.fills and segment.wants_sound and not segment.sounds:
+        lost = segment.utterances is not None and segment.utterances.failure is not None
+        if self._delivery.fills and segment.wants_sound and not (segment.sounds or lost):
             self.fill(segment)
         if not self._delivery.continuous:
             self.finish()

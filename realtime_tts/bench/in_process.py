@@ -29,9 +29,8 @@ from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.reporter import SessionReporter
-from realtime_tts.server.session_settings import session_defaults
+from realtime_tts.server.session_settings import session_defaults, utterance_spec
 from realtime_tts.server.speech import Delivery, Sound, Speech
-from realtime_tts.server.turn_settings import utterance_spec
 from realtime_tts.version import __version__
 from tts_scheduler.report import Trace
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from realtime_tts.dialects.timing import spans_of
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
-from realtime_tts.server.deadline import Alarm
+from realtime_tts.server.alarm import Alarm
 from realtime_tts.server.front import going_away
 from realtime_tts.server.socket import (
     SLOW_READER,
@@ -102,7 +102,7 @@ class SpeechContext:
         self._over = False
         self._blank = False  # white space came that began no segment
         self._active_at = time.monotonic()
-        self._alarm = Alarm(time.monotonic, self._on_time)
+        self._alarm = Alarm(self._on_time)
         self._frames = self._run()
         speech.on_change = self._changed
         self._on_time()

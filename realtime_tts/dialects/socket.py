@@ -22,8 +22,8 @@ from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.messages import CloseCode
 from realtime_tts.protocol.settings import SessionSettings
+from realtime_tts.server.alarm import Alarm
 from realtime_tts.server.auth import echoed_subprotocol
-from realtime_tts.server.deadline import Alarm
 from realtime_tts.server.front import GOING_AWAY, Front
 from realtime_tts.server.socket import Messages
 from realtime_tts.server.speech import Delivery
@@ -47,7 +47,7 @@ class SpeechSocket(JsonSocket, ContextSocket):
         self._opened = 0  # contexts ever
         self._draining = False
         self._last_close: tuple[int, str] | None = None  # how to close when all is said
-        self._alarm = Alarm(time.monotonic, self._on_time)
+        self._alarm = Alarm(self._on_time)
 
     # What a dialect fills in; the hooks of `JsonSocket` and `ContextSocket` as well.
 

@@ -34,7 +34,7 @@ from realtime_tts.protocol.effects import (
 from realtime_tts.protocol.messages import CloseCode, TurnWords, Word
 from realtime_tts.protocol.parsing import encode
 from realtime_tts.protocol.session import Session
-from realtime_tts.server.deadline import Alarm
+from realtime_tts.server.alarm import Alarm
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.reporter import SessionReporter
 from realtime_tts.server.socket import SLOW_READER, Frame, ServedSocket
@@ -66,7 +66,7 @@ class Connection(ServedSocket):
         self._turn: _Turn | None = None
         self._past: deque[_Turn] = deque(maxlen=_REMEMBERED_TURNS)
         self._turns = 0
-        self._alarm = Alarm(time.monotonic, self._on_time)
+        self._alarm = Alarm(self._on_time)
 
     @property
     def open_turns(self) -> int:

@@ -20,7 +20,7 @@ from realtime_tts.engine.link import Event
 from realtime_tts.protocol.effects import HeardReport, TurnFailure
 from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.protocol.settings import SessionSettings
-from realtime_tts.server.deadline import Alarm
+from realtime_tts.server.alarm import Alarm
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.reporter import SessionReporter
 from realtime_tts.server.text_input import TextInput
@@ -85,7 +85,7 @@ class Speech:
         self.track = Track(delivery, settings.audio)
         self._active_at = time.monotonic()
         self._fill_at = inf  # then silence is due
-        self._alarm = Alarm(time.monotonic, self._on_time)
+        self._alarm = Alarm(self._on_time)
         self._given: Sound | Done | None = None  # last
         self._changed = asyncio.Event()
         self.on_change: Callable[[], None] = self._changed.set

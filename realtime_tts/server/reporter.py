@@ -52,20 +52,21 @@ class SessionReporter:
         if isinstance(message, TurnDone):
             self._turn_done(message)
         elif isinstance(message, ErrorMessage):
-            self._error(message)
+            self.failed(message, message.turn_id, fatal=message.fatal)
 
     def failed(
-        self, failure: TurnFailure, turn_id: str | None = None, *, fatal: bool = False
+        self,
+        failure: TurnFailure | ErrorMessage,
+        turn_id: str | None = None,
+        *,
+        fatal: bool = False,
     ) -> None:
-        """A failure of which no message of the native protocol tells."""
-        error = ErrorMessage(
-            code=failure.code,
-            message=failure.message,
-            fatal=fatal,
-            retryable=failure.retryable,
-            turn_id=turn_id,
-        )
-        self._error(error)
+        """Something was refused, or went wrong."""
+        if failure.code in _REFUSALS:
+            self._metrics.refused.labels(failure.code).inc()
+        # The message may quote the client, the code never does.
+        level = logging.WARNING if fatal else logging.INFO
+        self._log(level, "session.error", code=failure.code, turn=turn_id, fatal=fatal)
 
     def done(self, turn_id: str, reason: str, stats: TurnStats, text_chars: int) -> None:
         """A turn is over of which no message of the native protocol tells."""
@@ -112,13 +113,6 @@ class SessionReporter:
             held_ms=done.held_ms,
             text_chars=done.text_chars,
         )
-
-    def _error(self, error: ErrorMessage) -> None:
-        if error.code in _REFUSALS:
-            self._metrics.refused.labels(error.code).inc()
-        # The message may quote the client, the code never does.
-        level = logging.WARNING if error.fatal else logging.INFO
-        self._log(level, "session.error", code=error.code, turn=error.turn_id, fatal=error.fatal)
 
     def _log(self, level: int, name: str, **fields: object) -> None:
         event(log, level, name, session=self.session_id, **fields)

@@ -17,6 +17,7 @@ from contextlib import AbstractContextManager, contextmanager
 from math import inf
 
 from realtime_tts.engine.link import Event
+from realtime_tts.garbage import weakly
 from realtime_tts.protocol.effects import HeardReport, TurnFailure
 from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.protocol.settings import SessionSettings
@@ -70,7 +71,7 @@ class Speech:
         self._engine = engine
         self._max_waiting_bytes = max_waiting_bytes
         self._reporter = reporter
-        self._contained = self._own_faults if contained is None else contained
+        self._contained = contained or weakly(self._own_faults)
         self._on_output = on_output
         self._starts = starts
         self._closed = False
@@ -83,7 +84,7 @@ class Speech:
         self.count = 0
         """Of all segments there ever were."""
         self._active_at = time.monotonic()
-        self._alarm = Alarm(time.monotonic, self._on_time)
+        self._alarm = Alarm(time.monotonic, weakly(self._on_time))
         self.track = Track(delivery, settings.audio)
         """For owners that take from it when `on_output` says that there is something."""
         self._given: Sound | Done | None = None  # by `next`, last
@@ -152,10 +153,10 @@ class Speech:
         number = self.count - len(self.segments)
         name = f"{self.name}-{number}" if number else self.name
         self.utterances = Utterances(
-            name, self.settings, self._engine, self._on_event, listener_free_at
+            name, self.settings, self._engine, weakly(self._on_event), listener_free_at
         )
         self._input = TextInput(
-            self.utterances, self._engine.time_slices, self._contained, self._end_text
+            self.utterances, self._engine.time_slices, self._contained, weakly(self._end_text)
         )
 
     def _begin(self) -> None:

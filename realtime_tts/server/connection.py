@@ -43,6 +43,7 @@ from realtime_tts.server.reporter import SessionReporter
 from realtime_tts.server.socket import ServedSocket
 from realtime_tts.server.speech import Delivery, Done, Sound, Speech
 from realtime_tts.server.writer import Messages
+from tts_scheduler import FeedPace
 
 _REMEMBERED_TURNS = 4
 
@@ -70,6 +71,7 @@ class Connection(ServedSocket):
         self._turn: _Turn | None = None
         self._past: deque[_Turn] = deque(maxlen=_REMEMBERED_TURNS)
         self._turns = 0
+        self._feed_pace = FeedPace()
         self._alarm = Alarm(time.monotonic, self._on_time)
 
     @property
@@ -100,7 +102,9 @@ class Connection(ServedSocket):
         if turn is not None:
             turn.speech.silence()
             utterances = turn.speech.utterances
-            self.reporter.done(turn.id, "closed", utterances.stats(), utterances.text_chars)
+            self.reporter.done(
+                turn.id, "closed", utterances.stats(), utterances.listener.text_chars
+            )
         with self.contained():
             self._carry_out(self.session.closed())
         if turn is not None:
@@ -186,7 +190,8 @@ class Connection(ServedSocket):
             self._max_outbox_bytes,
             contained=self.contained,
             on_output=self._on_output,
-            listener_free_at=self._past[-1].speech.utterances.heard_at() if self._past else None,
+            listener_free_at=self._past[-1].speech.heard_at if self._past else None,
+            feed_pace=self._feed_pace,
         )
         self._turn = _Turn(effect.turn_id, speech, settings.word_times == "on")
 

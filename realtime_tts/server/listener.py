@@ -30,7 +30,6 @@ class Listener:
         self.unread = ""
         """Text that came and was not taken in."""
         self.playback = Playback(listener_free_at=free_at)
-        self._free_at = free_at
         self._text = text
         self._spoken = SpokenText(text, language, pace)
         self._silenced = False
@@ -57,19 +56,12 @@ class Listener:
         return self._spoken.measured()
 
     def dry_at(self, now: float) -> float:
-        """When all that was made will have been heard, but for what fills no packet."""
-        runs_out_at, rate = self.playback.deadline(), self.playback.sample_rate
-        unsent = self.made - self.playback.sent_samples - self.playback.packet_samples
-        if runs_out_at is None:
-            return now + max(0, self.made) / rate
-        return runs_out_at if unsent <= 0 else max(runs_out_at, now) + unsent / rate
-
-    def free_at(self, now: float) -> float | None:
-        """When all that was made will have been heard; None: nobody listens to anything yet."""
-        if not self.made:
-            return self._free_at
+        """When all that was made will have been heard, if what is unsent leaves now."""
         unsent = self.made - self.playback.sent_samples
-        return max(now, self.playback.deadline() or now) + unsent / self.playback.sample_rate
+        runs_out_at = self.playback.deadline()
+        if not unsent and runs_out_at is not None:
+            return runs_out_at
+        return max(now, runs_out_at or now) + unsent / self.playback.sample_rate
 
     # What was sent.
 

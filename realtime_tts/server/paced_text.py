@@ -13,6 +13,8 @@ from realtime_tts.text.unspoken import End, end_of
 from tts_scheduler import Pacing, Reaction
 
 _SAMPLE = 64  # characters whose tokens are counted, to know how many there are in more of them
+_WORD = 12  # characters, at most
+_WORD_TOKENS = 1.25  # of one, or of a part of one: a few words say little of the pace of all
 _LONG = 0.6  # of the safe length: from here on the next end of a sentence is a good place to close
 
 
@@ -31,6 +33,8 @@ class PacedText:
     ) -> None:
         self.due: float | None = None
         """When to `advance` again if nothing happens until then."""
+        self.stands = False
+        """The utterance on the air has made all the sound it can, and is not closed."""
         self.held_inside_word = 0
         """Times that the listener heard all there was, and then more of the same utterance."""
         self._text = text
@@ -40,6 +44,7 @@ class PacedText:
         self._most_tokens = most_tokens
         self._whole = whole
         self._characters = self._tokens = 0.0  # that came
+        self._begun = False  # a clause: what was given ends in the middle of it
         self._given = 0  # tokens of the utterance on the air
         self._asked_at: float | None = None  # text for a row that stood still
 
@@ -49,7 +54,8 @@ class PacedText:
         tokens = len(self._tokenizer.encode(sample)) * len(text) / len(sample) if sample else 0.0
         self._characters += len(text)
         self._tokens += tokens
-        self._pacing.came(tokens, now)
+        part_of_word = len(text) <= _WORD and " " not in text.strip()
+        self._pacing.came(min(tokens, _WORD_TOKENS) if part_of_word else tokens, now)
 
     def sounded(self, now: float) -> None:
         """Sound came of the utterance on the air."""
@@ -63,12 +69,14 @@ class PacedText:
         `frames` were made of it; `dry_at`: when its listener has heard them all.
         """
         segment, given = self._text.segments[-1], self._given
-        self.due = None
+        self.due, self.stands = None, False
         if segment.closed:
             return
         stands = 0 < given <= frames
         count, closes = self._next(dry_at, now)
-        self._given += len(self._text.release(count)) if count else 0
+        if count:
+            self._begun = end_of(self._text.unspoken.text[max(0, count - 16) : count]) == End.WORD
+            self._given += len(self._text.release(count))
         if stands and self._given == given and segment.has_speech and not segment.closed:
             if now >= self._pacing.closes_at(dry_at):
                 self._text.release(self._tail())
@@ -76,9 +84,10 @@ class PacedText:
         if closes and not segment.closed:
             self.commit()
         if segment.closed:
-            self._given = 0
+            self._given, self._begun = 0, False
         else:
-            self.due = self._wake(dry_at, now, 0 < self._given <= frames)
+            self.stands = 0 < self._given <= frames
+            self.due = self._wake(dry_at, now)
         if stands and (segment.closed or self._given > given):
             self._asked_at = now
             self.held_inside_word += now > dry_at
@@ -86,7 +95,7 @@ class PacedText:
     def commit(self) -> None:
         """Close the utterance on the air behind what was given of it."""
         self._text.commit()
-        self._given = 0
+        self._given, self._begun = 0, False
 
     def _next(self, dry_at: float, now: float) -> tuple[int, bool]:
         """How many characters are to be given on, and whether that is all of the utterance."""
@@ -117,7 +126,7 @@ class PacedText:
         if now >= self._pacing.end_at() and (tail := self._tail()):
             return tail
         waiting = unspoken.last(End.WORD) * density
-        units = self._pacing.units(unspoken.words, waiting, dry_at, now)
+        units = self._pacing.units(unspoken.words, waiting, self._begun, dry_at, now)
         return next((found for unit in units if (found := unspoken.last(End(unit)))), 0)
 
     def _tail(self) -> int:
@@ -126,10 +135,10 @@ class PacedText:
         end = end_of(text) if text and not text[-1].isspace() else None
         return len(text) if end is not None and end >= End.CLAUSE else 0
 
-    def _wake(self, dry_at: float, now: float, stands: bool) -> float | None:
+    def _wake(self, dry_at: float, now: float) -> float | None:
         times = [self._pacing.end_at()] if self._tail() else []
         if self._text.unspoken.words:
             times.append(self._pacing.overdue_at(dry_at))
-        if stands and self._text.segments[-1].has_speech:
+        if self.stands and self._text.segments[-1].has_speech:
             times.append(self._pacing.closes_at(dry_at))
         return min((at for at in times if at > now), default=None)

@@ -205,11 +205,10 @@ class Utterances:
         if self._waits_since is not None:
             self._held_before += now - self._waits_since
             self._held_seconds, self._waits_since = self._held_before, None
-        free_at = self.listener.free_at(now)
         command = Open(
             self.utterance_id,
             msgspec.structs.replace(self._spec, seed=(self._spec.seed + self._at) % 2**63),
-            listener_free_after=0.0 if free_at is None else max(0.0, free_at - now),
+            listener_free_after=max(0.0, self.listener.dry_at(now) - now),
             lead_cap=self._settings.lead_ms / 1000,
             continues=self.listener.made > 0,
         )
@@ -236,7 +235,8 @@ class Utterances:
         if not self._finished:
             self._paced.sounded(now)
             self._give(now)
-        return [*silence, event.pcm]
+        # Of speech that stands still the listener gets all there is.
+        return [*silence, event.pcm, *([Mark.CUT] if self._paced.stands else [])]
 
     def _silence(self) -> Made:
         """The pause that is due, cut off: the speech behind it begins like a turn."""

@@ -12,9 +12,8 @@ from realtime_tts.text.characters import NO_SPACES, PAUSES, SENTENCE_ENDS, write
 from realtime_tts.text.spans import Piece
 
 _BREAK = "\x1e"  # stands for a break: white space, which no text that was filtered contains
-_ENDS = re.compile(
-    rf"\S\s|[{NO_SPACES}](?=\w)|[{''.join(SENTENCE_ENDS | PAUSES)}](?=[{NO_SPACES}])"
-)
+_MARKS = "".join(SENTENCE_ENDS | PAUSES)
+_ENDS = re.compile(rf"\S\s|{_BREAK}|[{NO_SPACES}](?=\w)|[{_MARKS}](?=[{NO_SPACES}])")
 _CLOSERS = "\"'”’»)]}*_」』）"
 _INITIAL = re.compile(r"(?:^|[\s.(])\w\.$")
 

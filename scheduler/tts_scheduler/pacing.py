@@ -32,6 +32,7 @@ STALL = 1.0
 """Seconds without text that say nothing of its pace: the writer does something else."""
 END_WAIT = 0.15
 """Seconds after which text that ends in a mark is taken to have no more of it (`..` of `...`)."""
+_SLACK = 0.02
 _FADE = 0.97  # how much an arrival counts when the next has come
 _LONGEST = {Unit.CLAUSE: 20.0, Unit.SENTENCE: 60.0}
 """Tokens of a unit that are waited for; of a longer one the words are given on."""
@@ -61,12 +62,12 @@ class FeedPace:
 class Reaction:
     """How long the engine takes from text for a row that stood still to its sound."""
 
-    def __init__(self, seconds: float = 0.1) -> None:
+    def __init__(self, seconds: float = 0.05) -> None:
         self.seconds = seconds
 
     def note(self, seconds: float) -> None:
         """A longer time counts at once, a shorter one little by little."""
-        self.seconds = max(min(seconds, 1.0), 0.9 * self.seconds + 0.1 * seconds)
+        self.seconds = max(min(seconds, 1.0), 0.8 * self.seconds + 0.2 * seconds)
 
 
 class Pacing:
@@ -98,13 +99,16 @@ class Pacing:
         flows = words > 1 if self._feed.flows is None else self._feed.flows
         return Unit.WORD if flows else Unit.CLAUSE
 
-    def units(self, words: int, tokens: float, dry_at: float, now: float) -> tuple[Unit, ...]:
+    def units(
+        self, words: int, tokens: float, begun: bool, dry_at: float, now: float
+    ) -> tuple[Unit, ...]:
         """Ends to give text on to: the first of them that there is.
 
-        `words`, `tokens`: those that wait.
+        `words`, `tokens`: those that wait. `begun`: behind a part of their clause, which cannot
+        stop there; so to hold them would only make it stop sooner.
         """
         unit = self.unit(words)
-        if now >= self.overdue_at(dry_at):
+        if begun or now >= self.overdue_at(dry_at):
             return (Unit.WORD,)
         if tokens > _LONGEST.get(unit, inf):
             return tuple(Unit(each) for each in range(unit, -1, -1))
@@ -121,4 +125,4 @@ class Pacing:
 
     def closes_at(self, dry_at: float) -> float:
         """When a row without text has to be closed for its sound to go on without a gap."""
-        return dry_at - self._reaction.seconds - 0.05
+        return dry_at - 1.5 * self._reaction.seconds - _SLACK

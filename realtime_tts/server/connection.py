@@ -190,7 +190,7 @@ class Connection(ServedSocket):
             self._max_outbox_bytes,
             contained=self.contained,
             on_output=self._on_output,
-            listener_free_at=self._past[-1].speech.heard_at if self._past else None,
+            listener_free_at=self._past[-1].heard_at() if self._past else None,
             feed_pace=self._feed_pace,
         )
         self._turn = _Turn(effect.turn_id, speech, settings.word_times == "on")
@@ -293,6 +293,10 @@ class _Turn:
     speech: Speech
     tells_words: bool
     announced: bool = False  # turn.started was sent
+
+    def heard_at(self) -> float | None:
+        """When the listener will have heard all of it; None if that is no matter."""
+        return self.speech.utterances.listener.heard_at()
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from realtime_tts.engine.link import (
     Event,
     Failed,
     Finish,
+    Lead,
     Open,
     Played,
     Refused,
@@ -35,10 +36,12 @@ from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.engine_host import EngineHost, EventHandler
 from realtime_tts.server.listener import Listener
 from realtime_tts.server.paced_text import PacedText
-from realtime_tts.server.turn_settings import number_language, utterance_spec, voice_of
+from realtime_tts.server.session_settings import number_language, utterance_spec, voice_of
 from realtime_tts.text.lexicon import lexicon_for
 from realtime_tts.text.pipeline import TextPipeline, TextSegment
 from tts_scheduler import FeedPace, Pacing
+
+_LEAD_EVERY = 1.0  # seconds of sound
 
 
 class Mark(Enum):
@@ -58,7 +61,7 @@ class Utterances:
     """`name` is unique among all of this server, and the first utterance's; later ones add to it.
 
     `listener_free_at`: when the listener will have heard what was sent before. `feed_pace`: of the
-    texts of this session.
+    texts of this session. `saved`: see `Delivery`.
     """
 
     def __init__(
@@ -69,6 +72,8 @@ class Utterances:
         on_event: EventHandler,
         listener_free_at: float | None,
         feed_pace: FeedPace,
+        *,
+        saved: bool = False,
     ) -> None:
         self.name = name
         self.utterance_id = name
@@ -91,6 +96,8 @@ class Utterances:
         self._pause = 0.0  # seconds of silence before the next sound
         self._opened = False  # the utterance on the air is known to the engine
         self._finished = False  # the engine knows the end of its text
+        self._saved = saved
+        self._lead_after = 0.0  # seconds sent, from which on the engine is told the lead cap anew
         info = engine.info_for(settings.model, settings.voice)
         self._frame_samples = info.samples_per_frame
         tokenizer = engine.tokenizer_for(settings.model, settings.voice)
@@ -209,10 +216,15 @@ class Utterances:
             self.utterance_id,
             msgspec.structs.replace(self._spec, seed=(self._spec.seed + self._at) % 2**63),
             listener_free_after=max(0.0, self.listener.dry_at(now) - now),
-            lead_cap=self._settings.lead_ms / 1000,
+            lead_cap=self._lead_cap(now),
             continues=self.listener.made > 0,
         )
         self._engine.open(command, self._on_event)
+
+    def _lead_cap(self, now: float) -> float:
+        """In seconds. What is saved may be so far ahead of what was taken, not of what is heard."""
+        seconds = self._settings.lead_ms / 1000
+        return seconds + self.listener.playback.lead(now) if self._saved else seconds
 
     # Sound.
 
@@ -283,11 +295,20 @@ class Utterances:
 
     def sent(self, samples: int, now: float) -> float:
         """The socket has so many more; returns by how many seconds they were late."""
-        return self.listener.playback.sent(samples, now)
+        playback = self.listener.playback
+        late = playback.sent(samples, now)
+        if self._saved and not self.over and playback.sent_seconds >= self._lead_after:
+            self._lead_after = playback.sent_seconds + _LEAD_EVERY
+            self._engine.submit(Lead(self.utterance_id, self._lead_cap(now)))
+        return late
 
     def cancel(self) -> None:
         """The engine stops at once, and no more of its events come. Idempotent."""
         self._engine.cancel(self.utterance_id)
+
+    def release(self) -> None:
+        """No event comes any more: whoever would be told is forgotten."""
+        self._on_event = _nothing
 
     def played(self, samples: int, now: float) -> None:
         """The listener reports a position."""
@@ -308,3 +329,7 @@ class Utterances:
             held_ms=round(self._held_seconds * 1000, 1),
             held_inside_word=self._paced.held_inside_word,
         )
+
+
+def _nothing(_: Event) -> None:
+    """Whoever would be told is gone."""

@@ -96,14 +96,9 @@ class Feeding:
         self.reaction, self.paces = Reaction(), SpeechRates()
         self._tokenizer = tokenizer
         chosen = SessionSettings(text_normalization="on", language="english", **settings)
-        self.turn = Utterances(
-            "t",
-            chosen,
-            self,
-            lambda event: None,
-            None,
-            pace or FeedPace(),  # type: ignore[arg-type]
-        )
+        host: Any = self
+        pace = pace or FeedPace()
+        self.turn = Utterances("t", chosen, host, lambda event: None, None, pace)
 
     # The host.
 

@@ -181,7 +181,7 @@ class Connection(ServedSocket):
             self.reporter,
             reports_turns=False,
             contained=self.contained,
-            listener_free_at=self._past[-1].speech.heard_at if self._past else None,
+            listener_free_at=self._past[-1].heard_at() if self._past else None,
             feed_pace=self._feed_pace,
         )
         self._turn = _Turn(effect.turn_id, speech, self)
@@ -247,6 +247,10 @@ class _Turn:
         self._tells_words = speech.settings.word_times == "on"
         self._frames = self._run()
         speech.on_change = partial(connection.changed, self)
+
+    def heard_at(self) -> float | None:
+        """When the listener will have heard all of it; None if that is no matter."""
+        return self.speech.utterances.listener.heard_at()
 
     def next_frame(self) -> Frame | None:
         return next(self._frames, None)

@@ -293,7 +293,7 @@ class Speech:
             self.open = None
         self._input.drop()
         if self.segments or not self.ended:
-            self._prepare(self.heard_at)
+            self._prepare(self.utterances.listener.heard_at())
             self._begin()
 
     # What came of it.
@@ -307,12 +307,6 @@ class Speech:
         words = self.utterances.listener.take_words()
         shift = self.segments[0].shift / SAMPLE_RATE if self.segments else 0.0
         return [word.later(shift) for word in words] if shift else words
-
-    @property
-    def heard_at(self) -> float | None:
-        """When the listener will have heard all of the segment on the air; None if that is no
-        matter."""
-        return self.utterances.listener.heard_at()
 
     # The end.
 

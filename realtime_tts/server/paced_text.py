@@ -19,7 +19,8 @@ _LONG = 0.6  # of the safe length: from here on the next end of a sentence is a 
 
 
 class PacedText:
-    """`most_tokens`: the safe length of an utterance. `whole`: each waits for all its text."""
+    """`most_tokens`: the safe length of an utterance. `whole`: each waits for all its text.
+    `closed`: each is closed at once, since it is not spoken before; so it is sentences."""
 
     def __init__(
         self,
@@ -29,7 +30,8 @@ class PacedText:
         reaction: Reaction,
         most_tokens: float,
         *,
-        whole: bool,
+        whole: bool = False,
+        closed: bool = False,
     ) -> None:
         self.due: float | None = None
         """When to `advance` again if nothing happens until then."""
@@ -43,6 +45,7 @@ class PacedText:
         self._reaction = reaction
         self._most_tokens = most_tokens
         self._whole = whole
+        self._closed = closed
         self._characters = self._tokens = 0.0  # that came
         self._begun = False  # a clause: what was given ends in the middle of it
         self._given = 0  # tokens of the utterance on the air
@@ -115,7 +118,7 @@ class PacedText:
                 and self._given + sentence * density > _LONG * self._most_tokens
             ):
                 return sentence, True
-            return wanted, False
+            return wanted, self._closed and wanted > whole
         for end in (End.SENTENCE, End.CLAUSE, End.WORD):
             if found := unspoken.last(end, within=int(room / density)):
                 return found, True
@@ -123,21 +126,22 @@ class PacedText:
 
     def _wanted(self, density: float, dry_at: float, now: float) -> int:
         unspoken = self._text.unspoken
-        if now >= self._pacing.end_at() and (tail := self._tail()):
+        if now >= self._pacing.end_at() and (tail := self._tail(self._pacing.unit(unspoken.words))):
             return tail
         waiting = unspoken.last(End.WORD) * density
         units = self._pacing.units(unspoken.words, waiting, self._begun, dry_at, now)
         return next((found for unit in units if (found := unspoken.last(End(unit)))), 0)
 
-    def _tail(self) -> int:
-        """All that waits, if it ends in a mark; else 0."""
+    def _tail(self, unit: int = End.CLAUSE) -> int:
+        """All that waits, if it ends in the mark of such a unit; else 0."""
         text = self._text.unspoken.text
         end = end_of(text) if text and not text[-1].isspace() else None
-        return len(text) if end is not None and end >= End.CLAUSE else 0
+        return len(text) if end is not None and end >= max(unit, End.CLAUSE) else 0
 
     def _wake(self, dry_at: float, now: float) -> float | None:
-        times = [self._pacing.end_at()] if self._tail() else []
-        if self._text.unspoken.words:
+        words = self._text.unspoken.words
+        times = [self._pacing.end_at()] if self._tail(self._pacing.unit(words)) else []
+        if words:
             times.append(self._pacing.overdue_at(dry_at))
         if self.stands and self._text.segments[-1].has_speech:
             times.append(self._pacing.closes_at(dry_at))

@@ -17,8 +17,7 @@ from starlette.websockets import WebSocket
 
 from realtime_tts.dialects import cartesia_answer as answer
 from realtime_tts.dialects.cartesia_http import http_routes
-from realtime_tts.dialects.cartesia_request import Generation, our_voice, parse
-from realtime_tts.dialects.catalogue import our_language, our_model
+from realtime_tts.dialects.cartesia_request import Generation, parse, settings_of
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
 from realtime_tts.dialects.fields import check_length
 from realtime_tts.dialects.socket import SpeechSocket
@@ -92,16 +91,9 @@ class CartesiaSocket(SpeechSocket):
             context.end()
 
     def _begin(self, context_id: str, request: Generation) -> SpeechContext:
-        info = self.front.info
-        settings = self.settings(
-            audio=request.output_format.audio,
-            model=our_model(request.model_id, info),
-            voice=our_voice(request, self.front.voice_names()),
-            language=our_language(request.language, info),
-        )
         return self.open_context(
             context_id,
-            settings,
+            settings_of(request, self.front),
             hold_seconds=request.hold_seconds,
             tag=_State(request.add_timestamps),
         )

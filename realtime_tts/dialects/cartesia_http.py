@@ -14,8 +14,8 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
 from realtime_tts.dialects import cartesia_answer as answer
-from realtime_tts.dialects.cartesia_request import Generation, our_voice, parse
-from realtime_tts.dialects.catalogue import our_language, our_model, own_voice
+from realtime_tts.dialects.cartesia_request import Generation, parse, settings_of
+from realtime_tts.dialects.catalogue import own_voice
 from realtime_tts.dialects.http import EVENTS, check_text, read_object, timed_sounds
 from realtime_tts.dialects.refusals import not_ready
 from realtime_tts.dialects.speech_endpoint import Order, Pieces, SpeechEndpoint
@@ -53,14 +53,7 @@ class CartesiaSpeech(SpeechEndpoint):
     async def order(self, request: Request, request_id: str) -> Order:
         asked = parse(await read_object(request.receive, self.limits))
         check_text("transcript", asked.transcript, self.limits)
-        info = self.front.info
-        settings = self.settings(
-            audio=asked.output_format.audio,
-            model=our_model(asked.model_id, info),
-            voice=our_voice(asked, self.front.voice_names()),
-            language=our_language(asked.language, info),
-        )
-        order = Order(asked.transcript, settings)
+        order = Order(asked.transcript, settings_of(asked, self.front, longest_lead=True))
         if not self._events:
             return order
         return replace(order, media_type=EVENTS, pieces=partial(_events, asked))

@@ -246,8 +246,7 @@ class SpeechContext:
 
     def _run(self) -> Iterator[Frame | None]:
         socket, speech = self._socket, self.speech
-        while not speech.done:
-            given = speech.take(fill=True)
+        while (given := speech.take(fill=True)) is not None or not speech.done:
             if given is None:
                 yield None
                 continue

@@ -15,7 +15,7 @@ from starlette.types import Receive
 from realtime_tts.dialects import deepgram_answer as answer
 from realtime_tts.dialects.deepgram_answer import deny
 from realtime_tts.dialects.deepgram_flux import FluxSocket
-from realtime_tts.dialects.deepgram_request import http_wanted
+from realtime_tts.dialects.deepgram_request import http_wanted, text_of
 from realtime_tts.dialects.deepgram_socket import SpeakSocket
 from realtime_tts.dialects.http import BodyTooLarge, read_object
 from realtime_tts.dialects.speech_endpoint import Order, SpeechEndpoint
@@ -56,11 +56,8 @@ class DeepgramSpeech(SpeechEndpoint):
             body = await read_object(receive, self.limits)
         except BodyTooLarge as error:
             raise TooLarge(str(error)) from None
-        text, most = body.get("text"), self.limits.max_text_chars
-        if not isinstance(text, str) or not text:
+        if not (text := text_of(body, self.limits)):
             raise RequestError("`text`, the text to speak, must be a string that is not empty")
-        if len(text) > most:
-            raise TooLarge(f"`text` must have at most {most} characters, it has {len(text)}")
         return text
 
     def wrong_method(self, method: str, request_id: str) -> Response:

@@ -53,7 +53,8 @@ class CartesiaSpeech(SpeechEndpoint):
     async def order(self, request: Request, request_id: str) -> Order:
         asked = parse(await read_object(request.receive, self.limits))
         check_text("transcript", asked.transcript, self.limits)
-        order = Order(asked.transcript, settings_of(asked, self.front, longest_lead=True))
+        settings = settings_of(asked, self.front, longest_lead=True)
+        order = Order(asked.transcript, settings, other_speed=asked.other_speed)
         if not self._events:
             return order
         return replace(order, media_type=EVENTS, pieces=partial(_events, asked))

@@ -67,8 +67,8 @@ class Voice(msgspec.Struct, frozen=True):
 class GenerationConfig(msgspec.Struct, frozen=True):
     """Neither can be changed; both are looked at, to say so."""
 
-    speed: float | str | None = None
-    volume: float | None = None
+    speed: float | str = 1.0
+    volume: float = 1.0
 
 
 class Generation(msgspec.Struct, frozen=True, kw_only=True, rename={"continue_": "continue"}):
@@ -86,7 +86,14 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True, rename={"continue_":
     add_timestamps: bool = False
     max_buffer_delay_ms: int = DEFAULT_BUFFER_DELAY_MS
     generation_config: GenerationConfig = GenerationConfig()
-    speed: float | str | None = None
+    speed: float | str = 1.0
+
+    @property
+    def other_speed(self) -> bool:
+        """Whether it asks for another speed than the voice's own."""
+        return any(
+            speed not in (1, "normal") for speed in (self.speed, self.generation_config.speed)
+        )
 
     @property
     def voice_id(self) -> str | None:
@@ -110,7 +117,12 @@ def parse(fields: dict[str, Any]) -> Generation:
         raise RequestError(f"`context_id` must be {_FORMS['context_id']}")
     if not 0 <= request.max_buffer_delay_ms <= 5_000:
         raise RequestError(f"`max_buffer_delay_ms` must be {_FORMS['max_buffer_delay_ms']}")
-    _check_voice_settings(request)
+    volume = request.generation_config.volume
+    if volume != 1:
+        raise RequestError(
+            "`generation_config.volume` must be 1, or left out: this server speaks as the voice "
+            f"does, and cannot change that to {volume!r:.40}"
+        )
     return request
 
 
@@ -123,20 +135,6 @@ def settings_of(request: Generation, front: Front, **more: Any) -> SessionSettin
         language=our_language(request.language, front.info),
         **more,
     )
-
-
-def _check_voice_settings(request: Generation) -> None:
-    config = request.generation_config
-    for name, value, plain in (
-        ("speed", request.speed, (1, "normal")),
-        ("generation_config.speed", config.speed, (1, "normal")),
-        ("generation_config.volume", config.volume, (1,)),
-    ):
-        if value is not None and value not in plain:
-            raise RequestError(
-                f"`{name}` must be 1, or left out: this server speaks as the voice does, "
-                f"and cannot change that to {value!r:.40}"
-            )
 
 
 def our_voice(request: Generation, voices: Sequence[str]) -> str | None:

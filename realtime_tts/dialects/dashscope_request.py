@@ -77,7 +77,7 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
 def parse_wishes(fields: dict[str, Any]) -> Wishes:
     """All that a session's updates have asked for so far. Raises RequestError that names a key."""
     wishes = read_fields(fields, Wishes, _FORMS, within="session")
-    for name, usual in (("speech_rate", 1), ("pitch_rate", 1), ("volume", 50)):
+    for name, usual in (("pitch_rate", 1), ("volume", 50)):
         value = getattr(wishes, name)
         if value != usual:
             raise RequestError(

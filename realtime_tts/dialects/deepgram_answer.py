@@ -11,6 +11,7 @@ from starlette.responses import JSONResponse
 from starlette.types import Scope, Send
 
 from realtime_tts.dialects.deepgram_request import Wanted
+from realtime_tts.dialects.fields import SPEED_IS_ONE
 from realtime_tts.dialects.refusals import retry_after, send_instead
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.messages import CloseCode
@@ -102,6 +103,11 @@ def warning(code: str, description: str) -> str:
     return message(
         "Warning", code=code, description=description, warn_code=code, warn_msg=description
     )
+
+
+def speed_warning() -> str:
+    """For an address that asks for another speed than 1."""
+    return warning("SPEED_NOT_SUPPORTED", SPEED_IS_ONE)
 
 
 def error(failure: TurnFailure) -> str:

@@ -19,6 +19,7 @@ from realtime_tts.dialects import deepgram_answer as answer
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
 from realtime_tts.dialects.deepgram_request import text_of
 from realtime_tts.dialects.deepgram_socket import ONLY, Command, DeepgramSocket
+from realtime_tts.dialects.fields import SPEED_IS_ONE
 from realtime_tts.dialects.timing import words_of
 from realtime_tts.errors import RequestError
 from realtime_tts.server.front import Front
@@ -74,8 +75,8 @@ class FluxSocket(DeepgramSocket):
         self._position = 0.0  # of the last interrupt that had one
         self._sounded = False
 
-    def greet(self) -> None:
-        self.say(answer.connected(self.request_id, self.wanted, self.version))
+    def greeting(self) -> str:
+        return answer.connected(self.request_id, self.wanted, self.version)
 
     def commands(self) -> Mapping[str, Command]:
         return {
@@ -121,8 +122,7 @@ class FluxSocket(DeepgramSocket):
         if speed == 1:
             self.say(answer.message("ConfigureSuccess", applied={"speed": 1.0}))
         elif lowest <= speed <= highest:
-            text = "this server speaks at the voice's own pace: speed must be 1.0"
-            self.say(answer.not_configured("SPEED_NOT_SUPPORTED", text))
+            self.say(answer.not_configured("SPEED_NOT_SUPPORTED", SPEED_IS_ONE))
         else:
             text = f"speed must be between {lowest} and {highest}"
             self.say(answer.not_configured("SPEED_OUT_OF_RANGE", text, speed))

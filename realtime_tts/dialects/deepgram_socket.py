@@ -6,6 +6,7 @@ ends the socket, as in the original: an `Error`, then a close with the code of t
 
 from __future__ import annotations
 
+import abc
 import secrets
 import uuid
 from collections.abc import Callable, Mapping
@@ -43,6 +44,15 @@ class DeepgramSocket(SpeechSocket):
         front.check_speech(self.wanted.settings)
         self._leaving = False
         self._failed = False
+
+    def greet(self) -> None:
+        self.say(self.greeting())
+        if self.wanted.other_speed:
+            self.say(answer.speed_warning())
+
+    @abc.abstractmethod
+    def greeting(self) -> str:
+        """The first message."""
 
     def commands(self) -> Mapping[str, Command]:
         """What the client may send, by its `type`, besides `Close`."""
@@ -122,8 +132,8 @@ class SpeakSocket(DeepgramSocket):
         self._flushed = 0
         self._cleared = 0
 
-    def greet(self) -> None:
-        self.say(answer.metadata(self.request_id, self.wanted, self.version))
+    def greeting(self) -> str:
+        return answer.metadata(self.request_id, self.wanted, self.version)
 
     def commands(self) -> Mapping[str, Command]:
         return {"Speak": self._speak, "Flush": self._flush, "Clear": self._clear}

@@ -45,9 +45,9 @@ class Unfit(RequestError):
 
 
 class VoiceSettings(msgspec.Struct, frozen=True):
-    """Of these only the speed is looked at."""
+    """Of these only the speed is looked at, to say what it is."""
 
-    speed: float | None = None
+    speed: float = 1.0
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
@@ -166,11 +166,4 @@ def our_voice(name: str, voices: Sequence[str]) -> str | None:
 
 def _converted(fields: Mapping[str, Any], kind: type[S]) -> S:
     given = without_nulls({_SPELLINGS.get(name, name): value for name, value in fields.items()})
-    found = read_fields(given, kind, _FORMS)
-    speed = found.voice_settings.speed  # type: ignore[attr-defined]
-    if speed is not None and speed != 1:
-        raise RequestError(
-            "`voice_settings.speed` must be 1, or left out: this server speaks at the voice's own "
-            f"pace, and cannot make it {speed:g} times that"
-        )
-    return found
+    return read_fields(given, kind, _FORMS)

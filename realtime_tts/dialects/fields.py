@@ -20,6 +20,9 @@ _FORMS = {
     "object": "an object",
 }  # fmt: skip
 
+SPEED_IS_ONE = "the speed is 1: this server speaks at the voice's own pace"
+"""What a client that asks for another speed is told, beside the speech."""
+
 _MAX_DIGITS = 20  # beyond 4,300 Python refuses to count
 
 

@@ -38,6 +38,15 @@ class Alarm:
             self._timer.cancel()
             self._timer = None
 
+    def release(self) -> None:
+        """Ring no more: whoever would hear it is forgotten."""
+        self.stop()
+        self._ring = _nothing
+
     def _fire(self) -> None:
         self._timer = None
         self._ring()
+
+
+def _nothing() -> None:
+    """Whoever would hear it is gone."""

@@ -13,7 +13,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from math import inf
 
 from realtime_tts.engine.link import Event
@@ -24,14 +24,11 @@ from realtime_tts.server.alarm import Alarm
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.reporter import SessionReporter
 from realtime_tts.server.text_input import TextInput
-from realtime_tts.server.track import Delivery, Done, Segment, Sound, Track
+from realtime_tts.server.track import STALL_SECONDS, Delivery, Done, Segment, Sound, Track
 from realtime_tts.server.utterances import Made, Utterances
 from realtime_tts.text.speech_times import SpokenSpan
 
 __all__ = ["STALL_SECONDS", "Delivery", "Done", "Segment", "Sound", "Speech", "SpokenSpan"]
-
-STALL_SECONDS = 2.5
-"""After so long without sound some silence is sent: clients give up after three seconds."""
 
 
 class Speech:
@@ -154,7 +151,12 @@ class Speech:
         number = self.count - len(self.segments)
         name = f"{self.name}-{number}" if number else self.name
         self.utterances = Utterances(
-            name, self.settings, self._engine, self._on_event, listener_free_at
+            name,
+            self.settings,
+            self._engine,
+            self._on_event,
+            listener_free_at,
+            saved=self.track.delivery.saved,
         )
         self._input = TextInput(
             self.utterances, self._engine.time_slices, self._contained, self._end_text
@@ -331,6 +333,10 @@ class Speech:
         self.segments.clear()
         self.open = None
         self.on_change()
+        # And no way back to here, for the garbage collector to find.
+        self.on_change, self._contained = self._changed.set, nullcontext
+        for part in (self._alarm, self._input, self.utterances):
+            part.release()
 
     def _stop(self) -> None:
         self.utterances.cancel()

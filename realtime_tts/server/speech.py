@@ -150,13 +150,9 @@ class Speech:
         """Utterances for the segment that is on the air next."""
         number = self.count - len(self.segments)
         name = f"{self.name}-{number}" if number else self.name
+        saved = self.track.delivery.saved
         self.utterances = Utterances(
-            name,
-            self.settings,
-            self._engine,
-            self._on_event,
-            listener_free_at,
-            saved=self.track.delivery.saved,
+            name, self.settings, self._engine, self._on_event, listener_free_at, saved=saved
         )
         self._input = TextInput(
             self.utterances, self._engine.time_slices, self._contained, self._end_text
@@ -192,8 +188,7 @@ class Speech:
 
     def _set_alarm(self) -> None:
         if not self._closed and self.failure is None:
-            due = min(*self._due(), self._fill_at)
-            self._alarm.set(None if due == inf else due)
+            self._alarm.set(min(*self._due(), self._fill_at))
 
     def _on_time(self) -> None:
         now = time.monotonic()
@@ -225,9 +220,8 @@ class Speech:
             return
         self._fill_at = inf
         self.track.add(self.segments[0], made)
-        waiting = self.track.waiting_bytes
-        if waiting > self._max_waiting_bytes:
-            message = f"{waiting} bytes of audio wait for the client to read"
+        if self.track.waiting_bytes > self._max_waiting_bytes:
+            message = f"{self.track.waiting_bytes} bytes of audio wait for the client to read"
             self.fail(TurnFailure("slow_reader", message, retryable=False))
         self.on_change()
 
@@ -237,8 +231,7 @@ class Speech:
         return self._closed or (self.ended and not self.segments)
 
     def take(self, *, fill: bool = False) -> Sound | Done | None:
-        """What comes next, if it is there. With `fill`, silence is made if there is nothing for
-        long.
+        """What comes next, if it is there. With `fill`, silence is made if nothing comes for long.
 
         Asking for it says that the one before has been handed over. Raises TurnFailure if the
         speech failed, when all that was made before is given.
@@ -276,16 +269,11 @@ class Speech:
         if late is not None:
             self._reporter.packet(late)
         given, self._given = self._given, None
-        if isinstance(given, Done) and not self._closed:
-            self._go_on(given.segment)
-
-    def _go_on(self, done: Segment) -> None:
-        """On to the segment behind it. One that ended by itself, at its limit, takes no more text:
-        what follows is a new one."""
-        self._report(done.reason)
-        self.segments.popleft()
-        if self.open is done:
-            self.open = None
+        if self._closed or not isinstance(given, Done):
+            return
+        self._report(given.segment.reason)
+        if self.segments.popleft() is self.open:
+            self.open = None  # it ended by itself, at its limit: what follows is a new one
         self._input.drop()
         if self.segments or not self.ended:
             self._prepare(self.utterances.heard_at())
@@ -295,10 +283,7 @@ class Speech:
 
     def take_words(self) -> list[SpokenSpan]:
         """The next words that became spoken with the sound taken so far, in seconds of all sound;
-        none when all were given.
-
-        An estimate, like `text_spoken`: text/speech_times.py says how it is made.
-        """
+        none when all were given. An estimate: text/speech_times.py says how it is made."""
         words = self.utterances.take_words()
         shift = self.segments[0].shift / SAMPLE_RATE if self.segments else 0.0
         return [word.later(shift) for word in words] if shift else words
@@ -320,9 +305,7 @@ class Speech:
 
     def close(self, reason: str = "closed") -> None:
         """The owner is done with the speech, or gone: nothing is spoken any more. Idempotent.
-
-        `reason`: what is reported if there was more to come; `interrupted` by the listener, say.
-        """
+        `reason`: what is reported if there was more to come; `interrupted` by the listener, say."""
         if self._closed:
             return
         self._closed = True
@@ -346,10 +329,9 @@ class Speech:
 
     def _report(self, reason: str) -> None:
         """Of the segment on the air, if there is text of it, as of a turn."""
-        if not self._reports_turns or not self.segments:
-            return
-        utterances, chars = self.segments[0].utterances, self.segments[0].text_chars
-        if utterances is None or not chars:
+        segment = self.segments[0] if self.segments else Segment(0)
+        utterances, chars = segment.utterances, segment.text_chars
+        if utterances is None or not chars or not self._reports_turns:
             return
         if self.failure is not None:
             reason = "error"

@@ -13,9 +13,7 @@ from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.messages import CloseCode
 from realtime_tts.server.auth import echoed_subprotocol
 from realtime_tts.server.front import Front
-
-BAD_REQUEST = "bad_request"
-"""The address asks for something that there is not."""
+from realtime_tts.server.socket import BAD_REQUEST
 
 OVERLOADS = frozenset({"overloaded", "too_many_sessions"})
 """Others are in the way."""

@@ -7,23 +7,18 @@ message into calls of `SpeechContext`, and gives the messages that go back.
 
 from __future__ import annotations
 
-import contextlib
 import time
 from typing import Any, ClassVar
 
-from starlette.routing import WebSocketRoute
-from starlette.websockets import WebSocket, WebSocketDisconnect
+from starlette.websockets import WebSocket
 
 from realtime_tts.audio.packets import FramedPackets
 from realtime_tts.dialects.context import ContextSocket, SpeechContext
 from realtime_tts.dialects.json_socket import JsonSocket
-from realtime_tts.dialects.refusals import BAD_REQUEST, refuse_socket, status_of
-from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.messages import CloseCode
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.alarm import Alarm
-from realtime_tts.server.auth import echoed_subprotocol
 from realtime_tts.server.front import GOING_AWAY, Front
 from realtime_tts.server.socket import Messages
 from realtime_tts.server.speech import Delivery
@@ -142,36 +137,6 @@ class SpeechSocket(JsonSocket, ContextSocket):
         for context in self.contexts.values():
             context.end()
         self._leave_if_done()
-
-    # The endpoint.
-
-    @classmethod
-    def route(cls, front: Front, path: str) -> WebSocketRoute:
-        """The route of such sockets."""
-
-        async def endpoint(websocket: WebSocket) -> None:
-            await cls.serve(front, websocket)
-
-        return WebSocketRoute(path, endpoint)
-
-    @classmethod
-    async def serve(cls, front: Front, websocket: WebSocket) -> None:
-        """Returns when the socket is gone. RequestError from the constructor is a 400."""
-        try:
-            front.admit()  # before anything asks the engine, which may be loading
-            try:
-                one = cls(front, websocket)
-            except RequestError as error:
-                raise TurnFailure(BAD_REQUEST, str(error)) from None
-            with front.registered(one):
-                await websocket.accept(echoed_subprotocol(websocket.scope))
-                await one.run()
-        except TurnFailure as failure:
-            with contextlib.suppress(WebSocketDisconnect, OSError):
-                body = cls.denial(status_of(failure), failure)
-                await refuse_socket(websocket, failure, body, cls.denial_headers(failure))
-        except (WebSocketDisconnect, OSError):
-            return  # gone before the handshake was answered
 
     # ServedSocket.
 

@@ -18,7 +18,7 @@ from realtime_tts.dialects.context import Messages, Segment, SpeechContext
 from realtime_tts.dialects.dashscope_answer import Response, deny, error, event, refusal_body
 from realtime_tts.dialects.dashscope_request import Wishes, our_voice, parse_wishes
 from realtime_tts.dialects.fields import check_length, type_of
-from realtime_tts.dialects.single_voice import SingleVoiceSocket
+from realtime_tts.dialects.socket import SingleVoiceSocket
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.settings import SessionSettings

@@ -17,7 +17,7 @@ from starlette.websockets import WebSocket
 from realtime_tts.dialects.catalogue import model_for, our_language
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
 from realtime_tts.dialects.fields import check_length, type_of
-from realtime_tts.dialects.single_voice import SingleVoiceSocket
+from realtime_tts.dialects.socket import SingleVoiceSocket
 from realtime_tts.dialects.vllm_omni_answer import Sentence
 from realtime_tts.dialects.vllm_omni_request import Config, our_voice, parse_config
 from realtime_tts.errors import RequestError

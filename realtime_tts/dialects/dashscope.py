@@ -96,7 +96,7 @@ class DashScopeSocket(SingleVoiceSocket):
 
     def _voice_settings(self, wishes: Wishes) -> SessionSettings:
         info = self.front.info
-        return self.settings(
+        return self.front.settings(
             audio=wishes.audio,
             model=our_model(self._model, info),
             voice=our_voice(wishes.voice, self.front.voice_names()),

@@ -39,7 +39,7 @@ class DeepgramSocket(SpeechSocket):
         self.request_id = str(uuid.UUID(self.name + secrets.token_hex(10)))
         self.version = front.info.model
         self.wanted = socket_wanted(
-            websocket.query_params, self.settings(), front.info, front.voice_names()
+            websocket.query_params, self.front.settings(), front.info, front.voice_names()
         )
         front.check_speech(self.wanted.settings)
         self._leaving = False

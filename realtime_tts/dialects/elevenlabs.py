@@ -94,7 +94,8 @@ class ElevenLabsSpeech(SpeechEndpoint):
         check_text("text", body.text, self.limits)
         output_format = request.query_params.get("output_format") or DEFAULT_FORMAT
         info = self.front.info
-        settings = self.settings(
+        settings = self.front.settings(
+            longest_lead=True,
             audio=audio_of(output_format),
             model=our_model(body.model_id, info),
             voice=our_voice(request.path_params["voice"], self.front.voice_names()),

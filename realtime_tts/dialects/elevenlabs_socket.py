@@ -78,7 +78,7 @@ class ElevenLabsSocket(SpeechSocket):
         socket, info = self.websocket, self.front.info
         voice, voices = socket.path_params["voice"], self.front.voice_names()
         try:
-            self.wanted = wanted_of(socket.query_params, voice, self.settings(), info, voices)
+            self.wanted = wanted_of(socket.query_params, voice, self.front.settings(), info, voices)
             self.front.check_speech(self.wanted.settings)
         except RequestError as error:
             failure = TurnFailure(answer.reason_of(error), str(error), False)

@@ -55,10 +55,6 @@ class SpeechSocket(JsonSocket, ContextSocket):
 
     # What a dialect calls.
 
-    def settings(self, **chosen: Any) -> SessionSettings:
-        """The checkpoint's defaults and the server's lead, but for what is chosen and not None."""
-        return self.front.settings(**chosen)
-
     def open_context(
         self,
         context_id: str,

@@ -12,7 +12,7 @@ import contextlib
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -95,11 +95,6 @@ class SpeechEndpoint(abc.ABC):
     def limits(self) -> Limits:
         """What a request may have; once the engine is ready."""
         return self.front.limits
-
-    def settings(self, **chosen: Any) -> SessionSettings:
-        """The checkpoint's defaults and the longest lead, but for what is chosen and not None:
-        most clients play a file when it is complete."""
-        return self.front.settings(longest_lead=True, **chosen)
 
     # The endpoint.
 

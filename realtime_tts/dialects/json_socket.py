@@ -10,9 +10,10 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from starlette.responses import JSONResponse
 from starlette.websockets import WebSocket
 
-from realtime_tts.dialects.refusals import refuse_socket, status_of
+from realtime_tts.dialects.refusals import close_reason, retry_after, status_of
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.intake import Intake
@@ -69,8 +70,16 @@ class JsonSocket(ServedSocket):
 
     @classmethod
     async def refuse(cls, websocket: WebSocket, failure: TurnFailure) -> None:
-        body = cls.denial(status_of(failure), failure)
-        await refuse_socket(websocket, failure, body, cls.denial_headers(failure))
+        status = status_of(failure)
+        if "origin" in websocket.headers:
+            await websocket.accept(cls.subprotocol(websocket.scope))
+            code = CloseCode.POLICY if status == 400 else CloseCode.TRY_AGAIN
+            told = close_reason(failure.message) if status == 400 else failure.code
+            await websocket.close(code, told)
+            return
+        headers = {**retry_after(failure), **cls.denial_headers(failure)}
+        response = JSONResponse(cls.denial(status, failure), status, headers)
+        await websocket.send_denial_response(response)
 
     # What it calls.
 

@@ -46,6 +46,7 @@ from realtime_tts.server.auth import send_denial
 from realtime_tts.server.front import GOING_AWAY, SERVER_NAME, Front
 from realtime_tts.server.socket import SLOW_READER, Frame, ServedSocket
 from realtime_tts.server.speech import Delivery, Done, Speech
+from tts_scheduler import FeedPace
 
 _REMEMBERED_TURNS = 4
 
@@ -66,6 +67,7 @@ class Connection(ServedSocket):
         self._turn: _Turn | None = None
         self._past: deque[_Turn] = deque(maxlen=_REMEMBERED_TURNS)
         self._turns = 0
+        self._feed_pace = FeedPace()
         self._alarm = Alarm(self._on_time)
 
     @classmethod
@@ -120,7 +122,9 @@ class Connection(ServedSocket):
         if turn is not None:
             turn.speech.silence()
             utterances = turn.speech.utterances
-            self.reporter.done(turn.id, "closed", utterances.stats(), utterances.text_chars)
+            self.reporter.done(
+                turn.id, "closed", utterances.stats(), utterances.listener.text_chars
+            )
         with self.contained():
             self._carry_out(self.session.closed())
         if turn is not None:
@@ -192,6 +196,7 @@ class Connection(ServedSocket):
     def _open(self, effect: OpenTurn) -> None:
         assert self._turn is None, "the session opens one turn at a time"
         self._turns += 1
+        before = self._past[-1].speech.utterances.listener if self._past else None
         speech = Speech(
             f"{self.name}-{self._turns}",
             effect.settings,
@@ -201,7 +206,8 @@ class Connection(ServedSocket):
             self.reporter,
             reports_turns=False,
             contained=self.contained,
-            listener_free_at=self._past[-1].speech.utterances.heard_at() if self._past else None,
+            listener_free_at=None if before is None else before.heard_at(),
+            feed_pace=self._feed_pace,
         )
         self._turn = _Turn(effect.turn_id, speech, self)
 

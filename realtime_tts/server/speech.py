@@ -27,6 +27,7 @@ from realtime_tts.server.text_input import TextInput
 from realtime_tts.server.track import STALL_SECONDS, Delivery, Done, Segment, Sound, Track
 from realtime_tts.server.utterances import Made, Utterances
 from realtime_tts.text.speech_times import SpokenSpan
+from tts_scheduler import FeedPace
 
 __all__ = ["STALL_SECONDS", "Delivery", "Done", "Segment", "Sound", "Speech", "SpokenSpan"]
 
@@ -38,8 +39,9 @@ class Speech:
 
     `reports_turns`: each segment is reported as a turn; else the owner does that. `contained`: what
     a fault in a callback ends; None: this speech alone. `hold_seconds`: text that pauses for so
-    long is spoken to its end. `starts`: False to speak no sooner than `start` is called. An owner
-    so slow that more than `max_waiting_bytes` of PCM wait has lost the speech.
+    long ends its segment. `feed_pace`: of the texts of its session. `starts`: False to speak no
+    sooner than `start` is called. An owner so slow that more than `max_waiting_bytes` of PCM wait
+    has lost the speech.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class Speech:
         contained: Callable[[], AbstractContextManager[None]] | None = None,
         hold_seconds: float = inf,
         listener_free_at: float | None = None,
+        feed_pace: FeedPace | None = None,
         starts: bool = True,
     ) -> None:
         self.name = name
@@ -69,6 +72,7 @@ class Speech:
         self._reporter = reporter
         self._reports_turns = reports_turns
         self._contained = self._own_faults if contained is None else contained
+        self._feed_pace = feed_pace or FeedPace()
         self._starts = starts
         self._closed = False
         self.segments: deque[Segment] = deque()
@@ -105,15 +109,13 @@ class Speech:
         return segment
 
     def flush(self) -> None:
-        """Speak what there is now; text that follows goes on in the same segment."""
+        """Speak all text so far to its end; what follows goes on in the same segment."""
         self._input.flush()
         self._set_alarm()
 
     def cut(self, *, wants_sound: bool = False) -> Segment:
-        """Speak all text so far to its end; text that follows begins a new segment.
-
-        `wants_sound`: where silence fills, there is some for it even if it has no text.
-        """
+        """Speak all text so far to its end; text that follows begins a new segment. `wants_sound`:
+        where silence fills, there is some for it even if it has no text."""
         segment, self.open = self._segment(), None
         segment.ended = True
         segment.wants_sound = segment.wants_sound or wants_sound
@@ -146,13 +148,13 @@ class Speech:
             self._begin()
         return self.open
 
-    def _prepare(self, listener_free_at: float | None) -> None:
+    def _prepare(self, free_at: float | None) -> None:
         """Utterances for the segment that is on the air next."""
         number = self.count - len(self.segments)
         name = f"{self.name}-{number}" if number else self.name
         saved = self.track.delivery.saved
         self.utterances = Utterances(
-            name, self.settings, self._engine, self._on_event, listener_free_at, saved=saved
+            name, self.settings, self._engine, self._on_event, free_at, self._feed_pace, saved=saved
         )
         self._input = TextInput(
             self.utterances, self._engine.time_slices, self._contained, self._end_text
@@ -212,8 +214,7 @@ class Speech:
             made = self.utterances.take(event, time.monotonic())
             self.failure = self.utterances.failure
             self._put(made)
-            if self.open is not None:  # else all of its text is taken in, or will be
-                self._set_alarm()
+            self._set_alarm()
 
     def _put(self, made: Made) -> None:
         if not made:
@@ -276,7 +277,7 @@ class Speech:
             self.open = None  # it ended by itself, at its limit: what follows is a new one
         self._input.drop()
         if self.segments or not self.ended:
-            self._prepare(self.utterances.heard_at())
+            self._prepare(self.utterances.listener.heard_at())
             self._begin()
 
     # What came of it.
@@ -284,7 +285,7 @@ class Speech:
     def take_words(self) -> list[SpokenSpan]:
         """The next words that became spoken with the sound taken so far, in seconds of all sound;
         none when all were given. An estimate: text/speech_times.py says how it is made."""
-        words = self.utterances.take_words()
+        words = self.utterances.listener.take_words()
         shift = self.segments[0].shift / SAMPLE_RATE if self.segments else 0.0
         return [word.later(shift) for word in words] if shift else words
 
@@ -294,7 +295,7 @@ class Speech:
         """Nothing more is spoken, or sent of what was not taken; gives what was heard of the
         segment on the air. Idempotent, also after `close`."""
         self._stop()
-        return self.utterances.heard(played_samples, time.monotonic())
+        return self.utterances.listener.heard(played_samples, time.monotonic())
 
     def fail(self, failure: TurnFailure) -> None:
         """End the speech now; its owner hears why from `take`."""

@@ -61,6 +61,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     if config.getoption("-m") != "gpu":
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    if hasattr(config, "workerinput"):  # of pytest-xdist: the cores are taken by other tests
+        os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.pop("SSL_CERT_FILE", None)
     os.environ["SSL_CERT_DIR"] = str(Path(__file__).parent / "data")
 

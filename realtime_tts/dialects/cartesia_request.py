@@ -21,27 +21,16 @@ _SETTLE_SECONDS = 0.3
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _ENCODINGS = ("pcm_s16le", "pcm_f32le", "pcm_mulaw", "pcm_alaw")
 _FORMS = {
-    "transcript": "a string",
     "voice": 'an object {"mode": "id", "id": "…"}, or the id as a string',
-    "voice.id": "a string",
-    "voice.mode": "a string",
-    "model_id": "a string",
     "output_format": 'an object {"container", "encoding", "sample_rate"}',
     "output_format.container": '"raw", "wav" or "mp3"',
     "output_format.encoding": '"pcm_s16le", "pcm_f32le", "pcm_mulaw" or "pcm_alaw"',
     "output_format.sample_rate": "a whole number of Hz",
     "output_format.bit_rate": "a whole number of bits a second",
     "context_id": "a string of 1 to 512 characters",
-    "continue": "true or false",
-    "flush": "true or false",
-    "cancel": "true or false",
-    "add_timestamps": "true or false",
     "max_buffer_delay_ms": "a whole number from 0 to 5000",
-    "language": "a string",
     "speed": "a number",
-    "generation_config": "an object",
     "generation_config.speed": "a number",
-    "generation_config.volume": "a number",
 }
 
 

@@ -119,7 +119,7 @@ class FluxSocket(DeepgramSocket):
             raise RequestError("`speed` must be a number from 0.5 to 1.5")
         lowest, highest = _SPEEDS
         if speed == 1:
-            self.say(answer.configured(1.0))
+            self.say(answer.message("ConfigureSuccess", applied={"speed": 1.0}))
         elif lowest <= speed <= highest:
             self.say(answer.not_configured("SPEED_NOT_SUPPORTED", SPEED_IS_ONE))
         else:
@@ -190,7 +190,7 @@ class FluxSocket(DeepgramSocket):
 
     def _start(self, turn: _Turn) -> None:
         turn.base = self._clock
-        self.say(answer.of_turn("SpeechStarted", turn.speech_id))
+        self.say(answer.message("SpeechStarted", speech_id=turn.speech_id))
 
     def _end_turn(self) -> None:
         """At once and not behind the sound, which has been sent: no interrupt can come between."""
@@ -203,8 +203,9 @@ class FluxSocket(DeepgramSocket):
             text = "The turn had no text that can be spoken."
             self.say(answer.warning("NO_SYNTHESIZABLE_TEXT", text))
         if turn.flushed:
-            self.say(answer.of_turn("Flushed", turn.speech_id))
-        self.say(answer.speech_metadata(answer.account(turn.speech_id, turn.seconds, turn.chars)))
+            self.say(answer.message("Flushed", speech_id=turn.speech_id))
+        account = answer.account(turn.speech_id, turn.seconds, turn.chars)
+        self.say(answer.message("SpeechMetadata", **account))
         if self._turns:
             self._start(self._turns[0])
 

@@ -154,13 +154,13 @@ class SpeakSocket(DeepgramSocket):
         self.voice().flush()
 
     def _clear(self, message: dict[str, Any]) -> None:
-        self.say(answer.numbered("Cleared", self._cleared))
+        self.say(answer.message("Cleared", sequence_id=self._cleared))
         self._cleared += 1
         self.silence()  # takes back what waits before the answer, too
 
     def segment_done(self, context: SpeechContext, segment: Segment) -> Messages:
         super().segment_done(context, segment)
         if segment.flushed:
-            self.say(answer.numbered("Flushed", self._flushed))
+            self.say(answer.message("Flushed", sequence_id=self._flushed))
             self._flushed += 1
         return ()

@@ -29,15 +29,7 @@ _FOREIGN_VOICE = re.compile(r"[A-Za-z0-9]{20}")
 _SEED_LIMIT = 2**63
 _ID_CHARS = 512
 _FORMS = {
-    "text": "a string",
     "context_id": f"a string of 1 to {_ID_CHARS} characters",
-    "flush": "true or false",
-    "close_context": "true or false",
-    "close_socket": "true or false",
-    "voice_settings": "an object",
-    "voice_settings.speed": "a number",
-    "model_id": "a string",
-    "language_code": "a string",
     "seed": f"a whole number from 0 to {_SEED_LIMIT - 1}",
 }
 _SPELLINGS = {"contextId": "context_id", "xi-api-key": "xi_api_key"}

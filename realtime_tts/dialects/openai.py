@@ -40,7 +40,7 @@ from realtime_tts.dialects.openai_request import (
     parse_request,
     usage,
 )
-from realtime_tts.dialects.refusals import not_ready, retry_after, send_instead
+from realtime_tts.dialects.refusals import OVERLOADS, not_ready, retry_after, send_instead
 from realtime_tts.dialects.speech_endpoint import Order, Pieces, SpeechEndpoint
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
@@ -53,8 +53,6 @@ __all__ = ["AUDIO_PATHS", "MODELS_PATH", "deny", "routes"]
 
 AUDIO_PATHS = "/v1/audio/"
 MODELS_PATH = "/v1/models"
-
-_TOO_MANY = frozenset({"overloaded", "too_many_sessions"})
 
 
 def routes(front: Front) -> list[Route]:
@@ -225,10 +223,8 @@ def from_problem(problem: RequestError | ProtocolError) -> ApiError:
 
 def from_failure(failure: TurnFailure) -> ApiError:
     """429 where others are in the way, 503 where another try may help, else 500."""
-    if failure.code in _TOO_MANY:
-        status = 429
-    else:
-        status = 503 if failure.retryable else 500
+    busy = failure.code in OVERLOADS
+    status = 429 if busy else 503 if failure.retryable else 500
     return ApiError(status, failure.message, code=failure.code, headers=retry_after(failure))
 
 

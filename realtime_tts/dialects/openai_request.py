@@ -40,14 +40,8 @@ VOICES: dict[str, tuple[str, ...]] = {
 checkpoint with other voices, those in their order, the first for the first name and so on."""
 
 _FORMS = {
-    "input": "a string",
-    "model": "a string",
     "voice": 'a string, or an object {"id": "…"}',
-    "speaker": "a string",
     "task_type": TASK_FORM,
-    "instructions": "a string",
-    "response_format": "a string",
-    "speed": "a number",
     "stream_format": '"audio" or "sse"',
     "language": "a string of 1 to 128 characters",
     "seed": "a whole number from 0 to 9223372036854775807",
@@ -117,9 +111,8 @@ def parse_request(body: bytes, limits: Limits) -> SpeechRequest:
 
 def _explained(error: WrongField) -> BadRequest:
     name = error.field.partition(".")[0]  # OpenAI names the outermost
-    if name not in _FORMS:
-        return BadRequest(str(error), name or None)
-    return BadRequest(f"`{name}` must be {_FORMS[name]}", name)
+    form = _FORMS.get(name)
+    return BadRequest(f"`{name}` must be {form}" if form else str(error), name or None)
 
 
 def _check(request: SpeechRequest, limits: Limits) -> None:

@@ -21,16 +21,8 @@ from realtime_tts.errors import RequestError
 from realtime_tts.protocol.settings import Seed
 
 _FORMS = {
-    "voice": "a string",
-    "speaker": "a string",
-    "model": "a string",
     "task_type": TASK_FORM,
     "language": 'a string, such as "Auto" or "English"',
-    "instructions": "a string",
-    "response_format": "a string",
-    "speed": "a number",
-    "stream_audio": "true or false",
-    "word_timestamps": "true or false",
     "seed": "a whole number from 0 to 9223372036854775807",
 }
 

@@ -201,7 +201,8 @@ class Track:
             self._ready.append(Sound(segment, data, samples))
 
     def _end(self, segment: Segment) -> None:
-        if self.delivery.fills and segment.wants_sound and not segment.sounds:
+        lost = segment.utterances is not None and segment.utterances.failure is not None
+        if self.delivery.fills and segment.wants_sound and not (segment.sounds or lost):
             self.fill(segment)
         if not self.delivery.continuous:
             self.finish()

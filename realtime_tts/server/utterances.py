@@ -32,7 +32,7 @@ from realtime_tts.engine.link import (
 from realtime_tts.protocol.effects import HeardReport, TurnFailure, TurnStats
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.engine_host import EngineHost, EventHandler
-from realtime_tts.server.turn_settings import number_language, utterance_spec, voice_of
+from realtime_tts.server.session_settings import number_language, utterance_spec, voice_of
 from realtime_tts.text.lexicon import lexicon_for
 from realtime_tts.text.pipeline import TextPipeline, TextSegment
 from realtime_tts.text.speech_times import SpokenSpan

@@ -2,8 +2,8 @@
 
 A token is a claim and its HMAC-SHA256 (RFC 2104), both in base64url: who has it may speak for some
 minutes. The HMAC's secret comes from the key that asked for the token: all servers with that key
-take it, and it ends with the key. scrypt (RFC 7914) makes the secret, so that each key that somebody
-tries on a token costs 50 ms and 16 MB.
+take it, and it ends with the key. scrypt (RFC 7914) makes the secret, so that each key that
+somebody tries on a token costs 50 ms and 16 MB.
 """
 
 from __future__ import annotations

@@ -12,7 +12,6 @@ import pytest
 import websockets
 
 from realtime_tts.config import ServerConfig
-from realtime_tts.server import tokens
 from realtime_tts.server.tokens import Tokens
 
 KEY, OTHER = "correct-horse-battery", "another-key-that-counts"
@@ -57,9 +56,9 @@ def test_a_token_holds_for_its_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     one, now = Tokens([A]), time.time()
     token = one.mint(A, 60).encode()
     assert one.takes(token, []) and one.takes(token, [PAGE])
-    monkeypatch.setattr(tokens.time, "time", lambda: now + 59)
+    monkeypatch.setattr(time, "time", lambda: now + 59)
     assert one.takes(token, [])
-    monkeypatch.setattr(tokens.time, "time", lambda: now + 61)
+    monkeypatch.setattr(time, "time", lambda: now + 61)
     assert not one.takes(token, [])
 
 
@@ -87,7 +86,7 @@ def test_a_token_for_one_use_is_used_up_and_forgotten_when_it_expires(
     assert one.takes(first, []) and one.takes(second, [])
     assert not one.takes(first, []) and not one.takes(second, [])
     assert len(one._used) == len(one._forget) == 2
-    monkeypatch.setattr(tokens.time, "time", lambda: now + 61)
+    monkeypatch.setattr(time, "time", lambda: now + 61)
     assert not one.takes(first, [])
     assert one.takes(one.mint(A, 60, once=True).encode(), [])
     assert len(one._used) == len(one._forget) == 1

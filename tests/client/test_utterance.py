@@ -277,6 +277,7 @@ async def test_whoever_stops_the_turn_first_says_what_was_heard(stand_in: Any) -
         utterance.stop()
         stopped.set()
         assert [packet async for packet in packets] == []
+        await asyncio.sleep(0.05)
         report = await utterance.interrupt()
     assert report is not None
     assert report.text_remaining == "One."

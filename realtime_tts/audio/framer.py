@@ -12,7 +12,7 @@ from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
 
 
 class PcmFramer:
-    """Cuts one turn's PCM into packets of at most `packet_bytes`. Feed with `push`, then `finish`.
+    """Cuts one turn's PCM into packets of at most `packet_bytes`. Feed with `push`, then `cut`.
 
     `sample_bytes`: of one sample, which is never cut.
 
@@ -34,17 +34,18 @@ class PcmFramer:
         self._pending += pcm
         packets = []
         while len(self._pending) >= self._packet_bytes:
-            packets.append(self._cut())
+            packets.append(self._packet())
         if not self._started and not packets and self._pending:
-            packets.append(self._cut())
+            packets.append(self._packet())
         self._started = self._started or bool(packets)
         return packets
 
-    def finish(self) -> list[bytes]:
-        """The last packet, if anything is left."""
-        return [self._cut()] if self._pending else []
+    def cut(self) -> list[bytes]:
+        """The last packet, if anything is left; what is pushed after it begins like a turn."""
+        self._started = False
+        return [self._packet()] if self._pending else []
 
-    def _cut(self) -> bytes:
+    def _packet(self) -> bytes:
         packet = bytes(self._pending[: self._packet_bytes])
         del self._pending[: self._packet_bytes]
         return packet

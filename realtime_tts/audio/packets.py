@@ -1,10 +1,9 @@
 """Packets of one turn in the format its session asked for, each with the speech it holds.
 
 A packet is its bytes and the number of the engine's samples (24 kHz) in it: positions, leads and
-interrupts count in those, whatever the format. Three ways to cut, chosen by `packets_in`:
+interrupts count in those, whatever the format. Two ways to cut, chosen by `packets_in`:
 
-- the engine's own format, as the framer cuts it, without an encoder;
-- raw samples of other formats, by duration: 20 ms of µ-law are 160 bytes;
+- raw samples by duration: 20 ms of µ-law are 160 bytes;
 - formats with a container: what the encoder gives at a time is a packet.
 
 Other APIs (`FramedPackets`) get raw samples like those with a container.
@@ -15,9 +14,8 @@ from __future__ import annotations
 from typing import Protocol
 
 from realtime_tts.audio.encoders import Encoder
-from realtime_tts.audio.formats import ENGINE_FORMAT, ENGINE_RATE, AudioFormat
+from realtime_tts.audio.formats import ENGINE_RATE, AudioFormat
 from realtime_tts.audio.framer import PcmFramer
-from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
 
 Packet = tuple[bytes, int]
 """Bytes to send, and how many of the engine's samples they hold."""
@@ -48,42 +46,17 @@ class Packets(Protocol):
 
 def packets_in(audio_format: AudioFormat) -> Packets:
     """One turn's packets. RequestError if this installation lacks what the format needs."""
-    if audio_format == ENGINE_FORMAT:
-        return PcmPackets()
-    if audio_format.packet_bytes is not None:
-        return RawPackets(audio_format)
-    return EncodedPackets(audio_format)
-
-
-class PcmPackets:
-    """The engine's own format: no encoder, nothing to convert."""
-
-    def __init__(self) -> None:
-        self._framer = PcmFramer()
-
-    def push(self, pcm: bytes) -> list[Packet]:
-        return [(data, len(data) // BYTES_PER_SAMPLE) for data in self._framer.push(pcm)]
-
-    def cut(self) -> list[Packet]:
-        packets = self.finish()
-        self._framer = PcmFramer()
-        return packets
-
-    def finish(self) -> list[Packet]:
-        return [(data, len(data) // BYTES_PER_SAMPLE) for data in self._framer.finish()]
-
-    def drop(self) -> None:
-        pass
+    raw = audio_format.packet_bytes is not None
+    return RawPackets(audio_format) if raw else EncodedPackets(audio_format)
 
 
 class RawPackets:
-    """Raw samples of another kind or rate, all packets of one duration but the first and last."""
+    """Raw samples, all packets of one duration but the first and last."""
 
     def __init__(self, audio_format: AudioFormat) -> None:
         assert audio_format.packet_bytes is not None and audio_format.sample_bytes is not None
         self._encoder = Encoder(audio_format)
-        self._sizes = audio_format.packet_bytes, audio_format.sample_bytes
-        self._framer = PcmFramer(*self._sizes)
+        self._framer = PcmFramer(audio_format.packet_bytes, audio_format.sample_bytes)
         self._bytes_per_second = audio_format.sample_rate * audio_format.sample_bytes
         self._given_bytes = 0
         self._given = 0  # the engine's samples
@@ -92,13 +65,10 @@ class RawPackets:
         return self._counted(self._framer.push(self._encoder.encode(pcm)))
 
     def cut(self) -> list[Packet]:
-        packets = self._counted(self._framer.finish())  # what resampling holds comes with the rest
-        self._framer = PcmFramer(*self._sizes)
-        return packets
+        return self._counted(self._framer.cut())  # what resampling holds comes with the rest
 
     def finish(self) -> list[Packet]:
-        rest = self._framer.push(self._encoder.finish()) + self._framer.finish()
-        packets = self._counted(rest)
+        packets = self._counted(self._framer.push(self._encoder.finish()) + self._framer.cut())
         if packets:  # rounding ends here
             data, samples = packets[-1]
             missing = self._encoder.given_samples - self._given
@@ -169,8 +139,7 @@ class FramedPackets(EncodedPackets):
         return self._each(self._framer.push(pcm))
 
     def cut(self) -> list[Packet]:
-        pieces, self._framer = self._framer.finish(), PcmFramer()
-        return self._each(pieces)
+        return self._each(self._framer.cut())
 
     def finish(self) -> list[Packet]:
         return [*self.cut(), *super().finish()]

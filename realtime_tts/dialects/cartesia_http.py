@@ -60,7 +60,7 @@ class CartesiaSpeech(SpeechEndpoint):
             voice=our_voice(asked, self.front.voice_names()),
             language=our_language(asked.language, info),
         )
-        order = Order(asked.transcript, settings)
+        order = Order(asked.transcript, settings, other_speed=asked.other_speed)
         if not self._events:
             return order
         return replace(order, media_type=EVENTS, pieces=partial(_events, asked))

@@ -213,6 +213,8 @@ class DashScopeSocket(SingleVoiceSocket):
             "mode": wishes.mode, "language_type": wishes.language_type,
             "response_format": wishes.response_format, "sample_rate": wishes.hertz,
         }  # fmt: skip
+        if wishes.speech_rate != 1:
+            session["speech_rate"] = 1.0
         if wishes.bit_rate is not None:
             session["bit_rate"] = wishes.bit_rate
         if wishes.instructions:

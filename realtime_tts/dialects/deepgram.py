@@ -49,7 +49,7 @@ class DeepgramSpeech(SpeechEndpoint):
         info, voices = self.front.info, self.front.voice_names()
         wanted = http_wanted(request.query_params, self.settings(), info, voices)
         headers = answer.speech_headers(request_id, wanted, len(text))
-        return Order(text, wanted.settings, headers=headers)
+        return Order(text, wanted.settings, headers=headers, other_speed=wanted.other_speed)
 
     async def _read(self, receive: Receive) -> str:
         try:

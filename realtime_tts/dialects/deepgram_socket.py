@@ -6,6 +6,7 @@ ends the socket, as in the original: an `Error`, then a close with the code of t
 
 from __future__ import annotations
 
+import abc
 import secrets
 import uuid
 from collections.abc import Callable, Mapping
@@ -43,6 +44,15 @@ class DeepgramSocket(SpeechSocket):
         front.check_speech(self.wanted.settings)
         self._leaving = False
         self._failed = False
+
+    def greet(self) -> None:
+        self.say(self.greeting())
+        if self.wanted.other_speed:
+            self.say(answer.speed_warning())
+
+    @abc.abstractmethod
+    def greeting(self) -> str:
+        """The first message."""
 
     def commands(self) -> Mapping[str, Command]:
         """What the client may send, by its `type`, besides `Close`."""
@@ -131,8 +141,8 @@ class SpeakSocket(DeepgramSocket):
         self._flushed = 0
         self._cleared = 0
 
-    def greet(self) -> None:
-        self.say(answer.metadata(self.request_id, self.wanted, self.version))
+    def greeting(self) -> str:
+        return answer.metadata(self.request_id, self.wanted, self.version)
 
     def commands(self) -> Mapping[str, Command]:
         return {"Speak": self._speak, "Flush": self._flush, "Clear": self._clear}
@@ -144,13 +154,13 @@ class SpeakSocket(DeepgramSocket):
         self.voice().flush()
 
     def _clear(self, message: dict[str, Any]) -> None:
-        self.say(answer.numbered("Cleared", self._cleared))
+        self.say(answer.message("Cleared", sequence_id=self._cleared))
         self._cleared += 1
         self.silence()  # takes back what waits before the answer, too
 
     def segment_done(self, context: SpeechContext, segment: Segment) -> Messages:
         super().segment_done(context, segment)
         if segment.flushed:
-            self.say(answer.numbered("Flushed", self._flushed))
+            self.say(answer.message("Flushed", sequence_id=self._flushed))
             self._flushed += 1
         return ()

@@ -67,7 +67,7 @@ class ElevenLabsSpeech(SpeechEndpoint):
             language=our_language(body.language_code, info),
             seed=body.seed,
         )
-        order = Order(body.text, settings)
+        order = Order(body.text, settings, other_speed=body.voice_settings.speed != 1)
         if not self._times:
             return order
         pieces = _whole if self._whole else _lines

@@ -17,7 +17,8 @@ from realtime_tts.server.front import Front
 BAD_REQUEST = "bad_request"
 """The address asks for something that there is not."""
 
-_OVERLOADS = frozenset({"overloaded", "too_many_sessions"})
+OVERLOADS = frozenset({"overloaded", "too_many_sessions"})
+"""Others are in the way."""
 _REASON_BYTES = 123  # of a close frame
 
 
@@ -52,7 +53,7 @@ def status_of(failure: TurnFailure) -> int:
     """429 where others are in the way, 503 where another try may help, 400 where none does."""
     if failure.code == BAD_REQUEST:
         return 400
-    return 429 if failure.code in _OVERLOADS else 503
+    return 429 if failure.code in OVERLOADS else 503
 
 
 async def refuse_socket(

@@ -7,7 +7,6 @@ message into calls of `SpeechContext`, and gives the messages that go back.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import time
 from typing import Any, ClassVar
@@ -23,8 +22,8 @@ from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.messages import CloseCode
 from realtime_tts.protocol.settings import SessionSettings
+from realtime_tts.server.alarm import Alarm
 from realtime_tts.server.auth import echoed_subprotocol
-from realtime_tts.server.deadline import Alarm
 from realtime_tts.server.front import GOING_AWAY, Front
 from realtime_tts.server.socket import Messages
 from realtime_tts.server.speech import Delivery
@@ -46,10 +45,9 @@ class SpeechSocket(JsonSocket, ContextSocket):
         super().__init__(front, websocket)
         self.contexts: dict[str, SpeechContext] = {}
         self._opened = 0  # contexts ever
-        self._tasks: set[asyncio.Task[None]] = set()
         self._draining = False
         self._last_close: tuple[int, str] | None = None  # how to close when all is said
-        self._alarm = Alarm(time.monotonic, self._on_time)
+        self._alarm = Alarm(self._on_time)
 
     # What a dialect fills in; the hooks of `JsonSocket` and `ContextSocket` as well.
 
@@ -167,10 +165,7 @@ class SpeechSocket(JsonSocket, ContextSocket):
                 raise TurnFailure(BAD_REQUEST, str(error)) from None
             with front.registered(one):
                 await websocket.accept(echoed_subprotocol(websocket.scope))
-                try:
-                    await one.run()
-                finally:
-                    await asyncio.gather(*one._tasks, return_exceptions=True)
+                await one.run()
         except TurnFailure as failure:
             with contextlib.suppress(WebSocketDisconnect, OSError):
                 body = cls.denial(status_of(failure), failure)
@@ -233,10 +228,8 @@ class SpeechSocket(JsonSocket, ContextSocket):
     # The end, and what goes wrong.
 
     def _gone(self, context: SpeechContext) -> None:
-        """Keep hold of the task until it has ended."""
-        task = asyncio.ensure_future(context.gone())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        for other in list(self.contexts.values()):
+            other.gone(context)
 
     def _leave_if_done(self) -> None:
         if self.closing:

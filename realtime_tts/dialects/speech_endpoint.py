@@ -17,6 +17,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from realtime_tts.audio.packets import FramedPackets
+from realtime_tts.dialects.fields import SPEED_IS_ONE
 from realtime_tts.dialects.http import (
     ClientGone,
     Reply,
@@ -50,6 +51,8 @@ class Order:
     """What the answer is made of."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """Of the answer, beside those that every answer has."""
+    other_speed: bool = False
+    """Another speed than 1 was asked for: the answer's header warns of it."""
 
 
 class SpeechEndpoint(abc.ABC):
@@ -98,11 +101,8 @@ class SpeechEndpoint(abc.ABC):
         return self.front.limits
 
     def settings(self, **chosen: Any) -> SessionSettings:
-        """The checkpoint's defaults and the longest lead, but for what is chosen and not None.
-
-        Most clients play a file when it is complete; the lead is as far as speech may be faster
-        than its listener.
-        """
+        """The checkpoint's defaults and the longest lead, but for what is chosen and not None:
+        most clients play a file when it is complete."""
         return self.front.settings(longest_lead=True, **chosen)
 
     # The endpoint.
@@ -128,14 +128,16 @@ class SpeechEndpoint(abc.ABC):
             return
         self.front.admit()  # before anything asks the engine, which may be loading
         order = await self.order(request, request_id)
-        delivery = Delivery(FramedPackets, fills=True)
+        saved = order.settings.lead_ms == self.limits.max_lead_ms  # a smaller one was asked for
+        delivery = Delivery(FramedPackets, fills=True, saved=saved)
         client = address_of(request.scope)
         speech = self.front.open_speech(request_id, order.settings, client, delivery)
         async with answering(speech, request.receive):
             with self.front.registered(_Answer(speech)):
                 speech.feed(order.text)
                 speech.end()
-                reply.headers = order.headers
+                warned = {"warning": f'299 - "{SPEED_IS_ONE}"'} if order.other_speed else {}
+                reply.headers = {**order.headers, **warned}
                 media_type = order.media_type or order.settings.audio.media_type
                 await reply.send_all(media_type, order.pieces(speech))
 

@@ -14,7 +14,7 @@ from typing import Any
 from starlette.routing import BaseRoute
 from starlette.websockets import WebSocket
 
-from realtime_tts.dialects.catalogue import our_language, our_model
+from realtime_tts.dialects.catalogue import model_for, our_language
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
 from realtime_tts.dialects.fields import check_length, type_of
 from realtime_tts.dialects.single_voice import SingleVoiceSocket
@@ -42,6 +42,7 @@ class VllmOmniSocket(SingleVoiceSocket):
     def __init__(self, front: Front, websocket: WebSocket) -> None:
         super().__init__(front, websocket)
         self._config = Config()
+        self._refused = False  # the last `session.config`: it is not known how to speak
         self._open = False  # an utterance takes text
         self._ended = False  # by `session.close`
         self._buffer: list[str] = []  # its text, without `stream_audio`
@@ -70,18 +71,20 @@ class VllmOmniSocket(SingleVoiceSocket):
             raise RequestError(
                 "`session.config` cannot change an utterance that has begun; send `input.done`"
             )
+        self._refused = True
         config = parse_config(message)
         chosen = self._voice_settings(config)
         self.check(chosen)
-        self._config = config
+        self._config, self._refused = config, False
         self.speak_as(chosen)
 
     def _voice_settings(self, config: Config) -> SessionSettings:
         info = self.front.info
+        voice = our_voice(config.voice_name, self.front.voice_names())
         return self.settings(
             audio=config.audio,
-            model=our_model(config.model, info),
-            voice=our_voice(config.voice_name, self.front.voice_names()),
+            model=model_for(config.task_type, config.model, voice, info),
+            voice=voice,
             language=our_language(config.language, info),
             instructions=config.instructions or None,
             seed=config.seed,
@@ -92,6 +95,11 @@ class VllmOmniSocket(SingleVoiceSocket):
         if not isinstance(text, str):
             raise RequestError("`text`, the text to speak, must be a string")
         check_length("text", text, self.limits.max_text_chars)
+        if self._refused:
+            raise RequestError(
+                "the last `session.config` was refused, and its text is not spoken in another "
+                "voice or format; send one that can be taken first"
+            )
         if self._config.stream_audio:
             self._speak(text)
         else:

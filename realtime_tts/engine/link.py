@@ -52,7 +52,14 @@ class Played(msgspec.Struct, frozen=True, tag=True):
     seconds: float
 
 
-Command = Open | Append | Finish | Flush | Cancel | Played
+class Lead(msgspec.Struct, frozen=True, tag=True):
+    """`lead_cap` of this utterance is so many seconds from now on."""
+
+    id: str
+    lead_cap: float
+
+
+Command = Open | Append | Finish | Flush | Cancel | Played | Lead
 
 
 # Events: engine -> front --------------------------------------------------------------------

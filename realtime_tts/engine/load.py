@@ -53,7 +53,7 @@ def _load_model(config: EngineConfig, progress: Progress) -> Engine:
         threads=config.threads,
         frames=config.max_frames or RANDOM_FRAMES,
         fit_slots=config.fit_slots,
-        kv_memory=config.memory,
+        gpu_memory=config.memory,
         eager=config.eager,
         progress=progress,
     )

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from realtime_tts import demo_voice
 from realtime_tts.engine.interface import Progress
 from realtime_tts.engine.make import make_engine
-from realtime_tts.engine.memory import KVMemory
+from realtime_tts.engine.memory import MemoryBudget
 from realtime_tts.engine.model_engine import ModelEngine
 from realtime_tts.engine.torch_setup import chosen_dtype, prepare_torch
 from realtime_tts.errors import ConfigError
@@ -43,7 +43,7 @@ def load_random(
     frames: int,
     progress: Progress,
     fit_slots: bool = False,
-    kv_memory: KVMemory | None = None,
+    gpu_memory: MemoryBudget | None = None,
     eager: bool = False,
     dimensions: Dimensions = DIMENSIONS,
 ) -> ModelEngine:
@@ -71,6 +71,6 @@ def load_random(
         name=name,
         slots=slots,
         fit_slots=fit_slots,
-        kv_memory=kv_memory,
+        gpu_memory=gpu_memory,
         eager=eager,
     )

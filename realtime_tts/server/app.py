@@ -10,14 +10,18 @@ from importlib import resources
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route, WebSocketRoute
+from starlette.routing import Match, Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
+from realtime_tts.config import ServerConfig
 from realtime_tts.dialects import cartesia, dashscope, deepgram, elevenlabs, openai, vllm_omni
 from realtime_tts.dialects.cartesia_answer import deny as deny_cartesia
 from realtime_tts.metrics import CONTENT_TYPE, Metrics
+from realtime_tts.protocol.messages import ErrorMessage
+from realtime_tts.protocol.parsing import encode
 from realtime_tts.server.auth import OPEN_PATHS, Gate, PathRule, is_loopback, send_denial
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.front import Front
@@ -43,6 +47,7 @@ def create_app(front: Front) -> Starlette:
         *deepgram.routes(front),
         Route("/livez", _livez),
         Route("/readyz", _readyz),
+        Route("/health", _readyz),
         Route("/metrics", _metrics),
         WebSocketRoute("/{path:path}", _no_such_socket),
     ]
@@ -55,7 +60,7 @@ def create_app(front: Front) -> Starlette:
         open_paths=OPEN_PATHS | {route.path for route in page},
         metrics=front.metrics,
         rules={
-            openai.SPEECH_PATH: PathRule(openai.deny),
+            openai.AUDIO_PATHS: PathRule(openai.deny),
             openai.MODELS_PATH: PathRule(elevenlabs.deny_or(openai.deny)),
             elevenlabs.SPEECH_PATH: PathRule(elevenlabs.deny, elevenlabs.QUERY_KEYS, late_key=True),
             elevenlabs.DIALOGUE_PATH: PathRule(elevenlabs.deny),
@@ -68,7 +73,12 @@ def create_app(front: Front) -> Starlette:
             deepgram.FLUX_PATH: PathRule(deepgram.deny),
         },
     )
-    app = Starlette(routes=routes, middleware=[gate], lifespan=_lifespan)
+    app = Starlette(
+        routes=routes,
+        middleware=[*_cors(config), gate],
+        exception_handlers={404: _no_such_path},
+        lifespan=_lifespan,
+    )
     app.state.front = front
     return app
 
@@ -97,6 +107,23 @@ async def _probe_lag(metrics: Metrics) -> None:
         metrics.loop_lag.observe(max(0.0, time.monotonic() - due))
 
 
+def _cors(config: ServerConfig) -> list[Middleware]:
+    """What lets pages of the allowed origins read answers: in front of the gate, because preflights
+    carry no key, and because a page is to read why it was refused, too."""
+    if not config.allowed_origins:
+        return []
+    origins = [origin.lower() for origin in config.allowed_origins]
+    return [
+        Middleware(
+            CORSMiddleware,
+            allow_origins=origins,
+            allow_methods=["GET", "POST", "DELETE"],
+            allow_headers=["*"],
+            expose_headers=["*"],
+        )
+    ]
+
+
 def _page_routes() -> list[Route]:
     """The demo page at `/`, the files it is made of, and the client, which other pages may use."""
     page = resources.files("realtime_tts.server").joinpath("page")
@@ -115,6 +142,19 @@ async def _upgrade_required(request: Request) -> Response:
 async def _no_such_socket(websocket: WebSocket) -> None:
     message = "there is no WebSocket at this path; speech is at /v1/tts"
     await send_denial(websocket.scope, websocket.send, 404, "not_found", message)
+
+
+async def _no_such_path(request: Request, problem: Exception) -> Response:
+    """404. Clients whose base URL lacks `/v1`, or has it twice, are told where to go."""
+    path = request.scope["path"]
+    message = f"there is nothing at {path[:200]}"
+    for meant in (f"/v1{path}", path.removeprefix("/v1")):
+        asked = {**request.scope, "path": meant}
+        if any(route.matches(asked)[0] is not Match.NONE for route in request.app.routes):
+            message += f"; {meant[:200]} is there: look where the base URL has /v1"
+            break
+    error = ErrorMessage(code="not_found", message=message, fatal=True, retryable=False)
+    return Response(encode(error), 404, media_type="application/json")
 
 
 async def _livez(request: Request) -> Response:

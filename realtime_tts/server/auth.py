@@ -1,8 +1,8 @@
 """Who may talk to the server: API keys and origins, checked before any route sees the request.
 
-Pure ASGI on purpose: Starlette's `BaseHTTPMiddleware` never sees a WebSocket. `/livez` and
-`/readyz` are exempt, because probes carry no key and learn nothing but a word from them; so are the
-files of the demo page, which are no secret and have the field to put a key into.
+Pure ASGI on purpose: Starlette's `BaseHTTPMiddleware` never sees a WebSocket. `OPEN_PATHS` are
+exempt, because probes carry no key and learn nothing but a word from them; so are the files of the
+demo page, which are no secret and have the field to put a key into.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from realtime_tts.protocol.messages import KEY_SUBPROTOCOL_PREFIX
 
 log = logging.getLogger(__name__)
 
-OPEN_PATHS = frozenset({"/livez", "/readyz"})
+OPEN_PATHS = frozenset({"/livez", "/readyz", "/health"})
 
 Denial = Callable[[Scope, Send, int, str, str], Awaitable[None]]
 """Answers with a status, a code and a message, as the clients of some route expect it."""

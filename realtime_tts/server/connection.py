@@ -6,8 +6,7 @@ event loop, so nobody sees a step half done:
 - the reader gives each message to the `Session`, and the effects it answers with are carried out in
   their order, one after another: what comes of one (an interrupted turn lets the next one begin) is
   behind all that was there before;
-- what a `Speech` gives out are effects like those, and reach the writer in the same order;
-- the writer tells when a packet, and when the last one of a turn, was handed to the socket.
+- the writer asks the turn on the air for its next frame when the socket has taken the one before.
 """
 
 from __future__ import annotations
@@ -15,12 +14,10 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 
 from starlette.websockets import WebSocket
 
-from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
 from realtime_tts.protocol.effects import (
     Close,
     Effect,
@@ -37,12 +34,11 @@ from realtime_tts.protocol.effects import (
 from realtime_tts.protocol.messages import CloseCode, TurnWords, Word
 from realtime_tts.protocol.parsing import encode
 from realtime_tts.protocol.session import Session
-from realtime_tts.server.deadline import Alarm
+from realtime_tts.server.alarm import Alarm
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.reporter import SessionReporter
-from realtime_tts.server.socket import ServedSocket
-from realtime_tts.server.speech import Delivery, Done, Sound, Speech
-from realtime_tts.server.writer import Messages
+from realtime_tts.server.socket import SLOW_READER, Frame, ServedSocket
+from realtime_tts.server.speech import Delivery, Done, Speech
 
 _REMEMBERED_TURNS = 4
 
@@ -65,12 +61,12 @@ class Connection(ServedSocket):
         self.session = session
         self._engine = engine
         self._max_outbox_bytes = max_outbox_bytes
-        self._effects: deque[Effect | _Output] = deque()
+        self._effects: deque[Effect] = deque()
         self._carrying_out = False
         self._turn: _Turn | None = None
         self._past: deque[_Turn] = deque(maxlen=_REMEMBERED_TURNS)
         self._turns = 0
-        self._alarm = Alarm(time.monotonic, self._on_time)
+        self._alarm = Alarm(self._on_time)
 
     @property
     def open_turns(self) -> int:
@@ -123,9 +119,6 @@ class Connection(ServedSocket):
             self._turn.speech.silence()
         super().lost(reason)
 
-    def settled(self) -> None:
-        self._alarm.set(self.session.next_deadline())
-
     def _on_time(self) -> None:
         with self.contained():
             self._carry_out(self.session.poll(time.monotonic()))
@@ -144,15 +137,13 @@ class Connection(ServedSocket):
         finally:
             self._carrying_out = False
             self._effects.clear()
+        self._alarm.set(self.session.next_deadline())
 
-    def _do(self, effect: Effect | _Output) -> None:
+    def _do(self, effect: Effect) -> None:
         match effect:
             case Send(message):
                 self.reporter.message(message)
                 self.writer.put(encode(message))
-            case _Output(turn, output):
-                if turn is self._turn:  # else it was interrupted meanwhile
-                    self._put(turn, output)
             case FeedText(turn_id, text):
                 self._on_air(turn_id).speech.feed(text)
             case FlushText(turn_id):
@@ -177,18 +168,18 @@ class Connection(ServedSocket):
     def _open(self, effect: OpenTurn) -> None:
         assert self._turn is None, "the session opens one turn at a time"
         self._turns += 1
-        settings = effect.settings
         speech = Speech(
             f"{self.name}-{self._turns}",
-            settings,
+            effect.settings,
             self._engine,
             Delivery(),
             self._max_outbox_bytes,
+            self.reporter,
+            reports_turns=False,
             contained=self.contained,
-            on_output=self._on_output,
             listener_free_at=self._past[-1].speech.utterances.heard_at() if self._past else None,
         )
-        self._turn = _Turn(effect.turn_id, speech, settings.word_times == "on")
+        self._turn = _Turn(effect.turn_id, speech, self)
 
     def _interrupt(self, turn: _Turn, played_samples: int | None) -> None:
         """Silence first: the engine stops, unsent packets go, and only then comes the answer."""
@@ -200,74 +191,34 @@ class Connection(ServedSocket):
 
     # Speech → writer.
 
-    def _on_output(self) -> None:
-        turn = self._on_air()
-        while (output := turn.speech.track.take()) is not None:
-            if not turn.announced and isinstance(output, Sound):
+    def changed(self, turn: _Turn) -> None:
+        """The turn's speech has something to give, or has ended."""
+        speech = turn.speech
+        if speech.failure is not None and speech.failure.code == SLOW_READER:
+            self.lost(SLOW_READER)
+        elif turn is self._turn:
+            if not turn.announced and speech.track.waiting_bytes:
                 turn.announced = True
-                layout = turn.speech.utterances.layout
-                self._carry_out(self.session.turn_started(turn.id, layout))
-            if self._carrying_out:
-                self._effects.append(_Output(turn, output))
-            else:
-                self._put(turn, output)
+                self._carry_out(self.session.turn_started(turn.id, speech.utterances.layout))
+            self.writer.wake(turn)
 
-    def _put(self, turn: _Turn, output: Sound | Done) -> None:
-        if isinstance(output, Sound):
-            self.writer.put(
-                output.data,
-                turn,
-                size=output.samples * BYTES_PER_SAMPLE,
-                taken=partial(turn.speech.track.taken, output),
-                sent=partial(self._sent, turn),
-            )
-        elif turn.speech.utterances.has_speech:
-            self.writer.put(None, turn, sent=partial(self._last_sent, turn))
-        else:
+    def turn_over(self, turn: _Turn, failure: TurnFailure | None = None) -> None:
+        """Everything of the turn has been handed to the socket."""
+        utterances = turn.speech.utterances
+        if failure is None and not utterances.has_speech:
             message = "the turn's text has nothing to speak"
             self._carry_out(self.session.warn("no_speakable_text", message, turn.id))
-            self._turn_over(turn)
-
-    def _sent(self, turn: _Turn) -> Messages:
-        self.reporter.packet(turn.speech.track.sent() or 0.0)
-        return self._words(turn) if turn.tells_words else ()
-
-    def _last_sent(self, turn: _Turn) -> Iterator[str]:
-        yield from self._words(turn)  # there are those that waited to learn where it ends
-        with self.contained():
-            if turn is self._turn:  # else it was interrupted while its last words were sent
-                self._turn_over(turn)
-
-    def _words(self, turn: _Turn) -> Iterator[str]:
-        """What was spoken with the packets sent, until all of it was told."""
-        while (words := self._words_due(turn)) is not None:
-            yield encode(words)
-
-    def _words_due(self, turn: _Turn) -> TurnWords | None:
-        """The next of them, to a tenth of a millisecond."""
-        words: tuple[Word, ...] = ()
-        with self.contained():
-            if turn.tells_words:
-                words = tuple(
-                    Word(text=text, start_ms=round(start * 1000, 1), end_ms=round(end * 1000, 1))
-                    for text, start, end in turn.speech.take_words()
-                )
-        return TurnWords(turn_id=turn.id, words=words) if words else None
-
-    # Turns.
-
-    def _turn_over(self, turn: _Turn) -> None:
-        """Everything of the turn has been handed to the socket."""
         self._retire(turn)
-        utterances = turn.speech.utterances
-        if utterances.failure is not None:
-            effects = self.session.turn_failed(turn.id, utterances.failure, utterances.stats())
+        if failure is not None:
+            effects = self.session.turn_failed(turn.id, failure, utterances.stats())
         else:
             effects = self.session.turn_finished(turn.id, utterances.reason, utterances.stats())
         self._carry_out(effects)
 
-    def _on_air(self, turn_id: str | None = None) -> _Turn:
-        assert self._turn is not None and turn_id in (None, self._turn.id), "not on the air"
+    # Turns.
+
+    def _on_air(self, turn_id: str) -> _Turn:
+        assert self._turn is not None and turn_id == self._turn.id, "not on the air"
         return self._turn
 
     def _find(self, turn_id: str) -> _Turn | None:
@@ -275,24 +226,44 @@ class Connection(ServedSocket):
         return next((turn for turn in known if turn and turn.id == turn_id), None)
 
     def _retire(self, turn: _Turn) -> None:
-        turn.speech.close()
         self._turn = None
         self._past.append(turn)
+        turn.speech.close()
 
 
-@dataclass(slots=True, eq=False)
 class _Turn:
-    """A turn on the air, or heard of late."""
+    """A turn on the air, or heard of late: a source of the writer's."""
 
-    id: str
-    speech: Speech
-    tells_words: bool
-    announced: bool = False  # turn.started was sent
+    def __init__(self, turn_id: str, speech: Speech, connection: Connection) -> None:
+        self.id = turn_id
+        self.speech = speech
+        self.announced = False  # turn.started was sent
+        self._connection = connection
+        self._tells_words = speech.settings.word_times == "on"
+        self._frames = self._run()
+        speech.on_change = partial(connection.changed, self)
 
+    def next_frame(self) -> Frame | None:
+        return next(self._frames, None)
 
-@dataclass(frozen=True, slots=True)
-class _Output:
-    """What a turn's speech gave."""
+    def _run(self) -> Iterator[Frame | None]:
+        failure = None
+        try:
+            while not isinstance(given := self.speech.take(), Done):
+                yield None if given is None else given.data
+                if given is not None and self._tells_words:
+                    yield from self._words()
+            if self._tells_words:  # there are those that waited to learn where the turn ends
+                yield from self._words()
+        except TurnFailure as error:
+            failure = error
+        self._connection.turn_over(self, failure)
 
-    turn: _Turn
-    output: Sound | Done
+    def _words(self) -> Iterator[str]:
+        """What was spoken with the packets sent and not told yet, to a tenth of a millisecond."""
+        while spoken := self.speech.take_words():
+            words = tuple(
+                Word(text=text, start_ms=round(start * 1000, 1), end_ms=round(end * 1000, 1))
+                for text, start, end in spoken
+            )
+            yield encode(TurnWords(turn_id=self.id, words=words))

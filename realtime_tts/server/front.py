@@ -11,6 +11,7 @@ import secrets
 from collections.abc import Iterator
 from typing import Any, Protocol
 
+from msgspec import structs
 from starlette.types import Scope
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
@@ -34,10 +35,9 @@ from realtime_tts.server.auth import send_denial
 from realtime_tts.server.connection import Connection
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.reporter import SessionReporter
-from realtime_tts.server.session_settings import chosen_settings, session_defaults, wire_limits
+from realtime_tts.server.session_settings import session_defaults, utterance_spec, wire_limits
 from realtime_tts.server.socket import address_of
 from realtime_tts.server.speech import Delivery, Speech
-from realtime_tts.server.turn_settings import utterance_spec
 from realtime_tts.version import __version__
 from realtime_tts.voices.library import VoiceLibrary
 
@@ -118,7 +118,8 @@ class Front:
         play a file when it is complete; but for what is chosen and not None."""
         limits = self.config.limits
         lead_seconds = limits.max_lead_seconds if longest_lead else self.config.lead_seconds
-        return chosen_settings(self.engine.info, lead_seconds, **chosen)
+        given = {name: value for name, value in chosen.items() if value is not None}
+        return structs.replace(session_defaults(self.engine.info, lead_seconds), **given)
 
     @property
     def max_sessions(self) -> int:
@@ -274,9 +275,7 @@ class Front:
         """
         self.check_speech(settings)
         reporter = SessionReporter(name, client, self.metrics)
-        return Speech(
-            name, settings, self.engine, delivery, self.max_outbox(), reporter=reporter, **options
-        )
+        return Speech(name, settings, self.engine, delivery, self.max_outbox(), reporter, **options)
 
     # The end.
 

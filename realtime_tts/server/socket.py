@@ -19,10 +19,11 @@ from starlette.websockets import WebSocket
 
 from realtime_tts.server.reporter import SessionReporter
 from realtime_tts.server.websocket import ABORT_EXTENSION, READING_SECONDS, SLOW_READER
-from realtime_tts.server.writer import Messages, Writer, WriterFull
+from realtime_tts.server.writer import Frame, Messages, Writer, WriterFull
 
 __all__ = [
     "SLOW_READER",
+    "Frame",
     "Messages",
     "ServedSocket",
     "SessionReporter",
@@ -56,9 +57,6 @@ class ServedSocket(abc.ABC):
     def faulted(self) -> None:
         """A fault of ours is in the log: end the socket, as properly as may be."""
 
-    def settled(self) -> None:  # noqa: B027  (not everybody has something to do)
-        """Something was done without a fault."""
-
     @abc.abstractmethod
     def gone(self) -> None:
         """The socket was closed, by whomever: leave nothing running."""
@@ -71,7 +69,7 @@ class ServedSocket(abc.ABC):
     async def run(self) -> None:
         """Serve the socket until it is gone."""
         self.reporter.opened()
-        writer = asyncio.create_task(self.writer.run(), name=f"writer-{self.name}")
+        writer = asyncio.create_task(self._write(), name=f"writer-{self.name}")
         try:
             with self.contained():
                 self.opened()
@@ -97,6 +95,13 @@ class ServedSocket(abc.ABC):
                 await asyncio.sleep(0)  # a burst of one client must not delay the others
                 turn_at = time.monotonic()
 
+    async def _write(self) -> None:
+        over = False
+        while not over:
+            with self.contained():
+                await self.writer.run()
+                over = True
+
     @contextmanager
     def contained(self) -> Iterator[None]:
         """Every way in goes through here: errors end this socket, no other."""
@@ -107,8 +112,6 @@ class ServedSocket(abc.ABC):
         except Exception:
             self.reporter.bug()
             self.faulted()
-        else:
-            self.settled()
 
 
 def address_of(scope: Scope) -> str:

@@ -13,36 +13,33 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from math import inf
 
 from realtime_tts.engine.link import Event
 from realtime_tts.protocol.effects import HeardReport, TurnFailure
 from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.protocol.settings import SessionSettings
-from realtime_tts.server.deadline import Alarm
+from realtime_tts.server.alarm import Alarm
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.reporter import SessionReporter
 from realtime_tts.server.text_input import TextInput
-from realtime_tts.server.track import Delivery, Done, Segment, Sound, Track
+from realtime_tts.server.track import STALL_SECONDS, Delivery, Done, Segment, Sound, Track
 from realtime_tts.server.utterances import Made, Utterances
 from realtime_tts.text.speech_times import SpokenSpan
 
 __all__ = ["STALL_SECONDS", "Delivery", "Done", "Segment", "Sound", "Speech", "SpokenSpan"]
 
-STALL_SECONDS = 2.5
-"""After so long without sound some silence is sent: clients give up after three seconds."""
-
 
 class Speech:
-    """Feed it text, and take what comes of it with `next` until that gives None; or from its
-    `track`, where `on_output` says that there is something, and then it is over with its first
-    segment. Whoever opened it calls `close` in any case, or the engine speaks on for nobody.
+    """Feed it text, and `take` what comes of it, whenever `on_change` says that there may be
+    something, until it is `done`; or wait for it with `next`. Whoever opened it calls `close` in
+    any case, or the engine speaks on for nobody.
 
-    `reporter`: where each segment is reported as a turn; None if the owner does that. `contained`:
-    what a fault in a callback ends; None: this speech alone. `hold_seconds`: text that pauses for
-    so long is spoken to its end. `starts`: False to speak no sooner than `start` is called. An
-    owner so slow that more than `max_waiting_bytes` of PCM wait has lost the speech.
+    `reports_turns`: each segment is reported as a turn; else the owner does that. `contained`: what
+    a fault in a callback ends; None: this speech alone. `hold_seconds`: text that pauses for so
+    long is spoken to its end. `starts`: False to speak no sooner than `start` is called. An owner
+    so slow that more than `max_waiting_bytes` of PCM wait has lost the speech.
     """
 
     def __init__(
@@ -52,10 +49,10 @@ class Speech:
         engine: EngineHost,
         delivery: Delivery,
         max_waiting_bytes: int,
+        reporter: SessionReporter,
         *,
-        reporter: SessionReporter | None = None,
+        reports_turns: bool = True,
         contained: Callable[[], AbstractContextManager[None]] | None = None,
-        on_output: Callable[[], None] | None = None,
         hold_seconds: float = inf,
         listener_free_at: float | None = None,
         starts: bool = True,
@@ -70,8 +67,8 @@ class Speech:
         self._engine = engine
         self._max_waiting_bytes = max_waiting_bytes
         self._reporter = reporter
+        self._reports_turns = reports_turns
         self._contained = self._own_faults if contained is None else contained
-        self._on_output = on_output
         self._starts = starts
         self._closed = False
         self.segments: deque[Segment] = deque()
@@ -82,12 +79,14 @@ class Speech:
         """The one on the air, or that was."""
         self.count = 0
         """Of all segments there ever were."""
-        self._active_at = time.monotonic()
-        self._alarm = Alarm(time.monotonic, self._on_time)
         self.track = Track(delivery, settings.audio)
-        """For owners that take from it when `on_output` says that there is something."""
-        self._given: Sound | Done | None = None  # by `next`, last
+        self._active_at = time.monotonic()
+        self._fill_at = inf  # then silence is due
+        self._alarm = Alarm(self._on_time)
+        self._given: Sound | Done | None = None  # last
         self._changed = asyncio.Event()
+        self.on_change: Callable[[], None] = self._changed.set
+        """Called when there may be something to take; an owner that takes sets its own."""
         self._prepare(listener_free_at)
 
     # Text.
@@ -127,7 +126,7 @@ class Speech:
         self.ended = True
         if self.open is not None:
             self.cut()
-        self._changed.set()
+        self.on_change()
 
     def touch(self) -> None:
         """Text that pauses is held from now on."""
@@ -152,7 +151,12 @@ class Speech:
         number = self.count - len(self.segments)
         name = f"{self.name}-{number}" if number else self.name
         self.utterances = Utterances(
-            name, self.settings, self._engine, self._on_event, listener_free_at
+            name,
+            self.settings,
+            self._engine,
+            self._on_event,
+            listener_free_at,
+            saved=self.track.delivery.saved,
         )
         self._input = TextInput(
             self.utterances, self._engine.time_slices, self._contained, self._end_text
@@ -179,7 +183,7 @@ class Speech:
     def _due(self) -> tuple[float, float]:
         """When text that is held back goes on, and when text that pauses is cut. Text that is
         taken in is not held back; text that waits behind other speech can as well wait for more."""
-        if self._closed or self.failure is not None or self._input.busy:
+        if self._input.busy:
             return inf, inf
         deadline = self.utterances.text_deadline()
         on_air = self.open is not None and self.open.utterances is not None
@@ -187,8 +191,9 @@ class Speech:
         return inf if deadline is None else deadline, pause
 
     def _set_alarm(self) -> None:
-        due = min(self._due())
-        self._alarm.set(None if due == inf else due)
+        if not self._closed and self.failure is None:
+            due = min(*self._due(), self._fill_at)
+            self._alarm.set(None if due == inf else due)
 
     def _on_time(self) -> None:
         now = time.monotonic()
@@ -198,6 +203,10 @@ class Speech:
                 self.utterances.poll(now)
             if pause <= now:
                 self.cut()
+            if self._fill_at <= now:
+                self._fill_at = inf
+                self.track.fill(self.segments[0])
+                self.on_change()
             self._set_alarm()
 
     # Sound.
@@ -208,59 +217,63 @@ class Speech:
             made = self.utterances.take(event, time.monotonic())
             self.failure = self.utterances.failure
             self._put(made)
-            self._set_alarm()
+            if self.open is not None:  # else all of its text is taken in, or will be
+                self._set_alarm()
 
     def _put(self, made: Made) -> None:
         if not made:
             return
+        self._fill_at = inf
         self.track.add(self.segments[0], made)
         waiting = self.track.waiting_bytes
         if waiting > self._max_waiting_bytes:
             message = f"{waiting} bytes of audio wait for the client to read"
             self.fail(TurnFailure("slow_reader", message, retryable=False))
-        self._changed.set()
-        if self._on_output is not None:
-            self._on_output()
+        self.on_change()
 
-    async def next(self, *, fill: bool = False) -> Sound | Done | None:
-        """What comes next, or None when all was given. With `fill`, silence if it stalls.
+    @property
+    def done(self) -> bool:
+        """Nothing more comes."""
+        return self._closed or (self.ended and not self.segments)
+
+    def take(self, *, fill: bool = False) -> Sound | Done | None:
+        """What comes next, if it is there. With `fill`, silence is made if there is nothing for
+        long.
 
         Asking for it says that the one before has been handed over. Raises TurnFailure if the
-        speech failed, as soon as it did.
+        speech failed, when all that was made before is given.
         """
         self.handed_over()
-        if self.track:  # who sends one after another leaves room for others in between
-            await asyncio.sleep(0)
-        while True:
-            if self._closed:
-                return None
-            if self.failure is not None:
-                raise self.failure
-            given = self._given = self._next_given()
-            if given is not None or (self.ended and not self.segments):
-                return given
-            self._changed.clear()
-            stalls = fill and bool(self.segments) and self.segments[0].utterances is not None
-            try:
-                async with asyncio.timeout(STALL_SECONDS if stalls else None):
-                    await self._changed.wait()
-            except TimeoutError:
-                self.track.fill(self.segments[0])
-
-    def _next_given(self) -> Sound | Done | None:
+        if self._closed:
+            return None
         given = self.track.take()
-        if given is None and self.ended and not self.segments:
+        if given is None and self.done:
             self.track.finish()
             given = self.track.take()
+        if self.failure is not None and not isinstance(given, Sound):
+            raise self.failure
+        self._given = given
         if given is not None:
             self.track.taken(given)
+        elif fill and self.segments and self.segments[0].utterances is not None:
+            self._fill_at = time.monotonic() + STALL_SECONDS
+            self._set_alarm()
+        return given
+
+    async def next(self, *, fill: bool = False) -> Sound | Done | None:
+        """The same, once it is there; None when all was given."""
+        if self.track:  # who sends one after another leaves room for others in between
+            await asyncio.sleep(0)
+        while (given := self.take(fill=fill)) is None and not self.done:
+            self._changed.clear()
+            await self._changed.wait()
         return given
 
     def handed_over(self) -> None:
-        """What `next` gave last was sent; after the end of a segment, the one behind it is on the
-        air. `next` does this, too."""
+        """What was taken last was sent; after the end of a segment, the one behind it is on the
+        air. `take` does this, too."""
         late = self.track.sent()
-        if late is not None and self._reporter is not None:
+        if late is not None:
             self._reporter.packet(late)
         given, self._given = self._given, None
         if isinstance(given, Done) and not self._closed:
@@ -299,11 +312,11 @@ class Speech:
         return self.utterances.heard(played_samples, time.monotonic())
 
     def fail(self, failure: TurnFailure) -> None:
-        """End the speech now; its owner hears why from `next`."""
+        """End the speech now; its owner hears why from `take`."""
         if not self._closed and self.failure is None:
             self.failure = failure
             self._stop()
-            self._changed.set()
+            self.on_change()
 
     def close(self, reason: str = "closed") -> None:
         """The owner is done with the speech, or gone: nothing is spoken any more. Idempotent.
@@ -319,7 +332,11 @@ class Speech:
         self._report(self.utterances.reason if at_end else reason)
         self.segments.clear()
         self.open = None
-        self._changed.set()
+        self.on_change()
+        # And no way back to here, for the garbage collector to find.
+        self.on_change, self._contained = self._changed.set, nullcontext
+        for part in (self._alarm, self._input, self.utterances):
+            part.release()
 
     def _stop(self) -> None:
         self.utterances.cancel()
@@ -329,7 +346,7 @@ class Speech:
 
     def _report(self, reason: str) -> None:
         """Of the segment on the air, if there is text of it, as of a turn."""
-        if self._reporter is None or not self.segments:
+        if not self._reports_turns or not self.segments:
             return
         utterances, chars = self.segments[0].utterances, self.segments[0].text_chars
         if utterances is None or not chars:
@@ -345,6 +362,5 @@ class Speech:
         try:
             yield
         except Exception:
-            if self._reporter is not None:
-                self._reporter.bug()
+            self._reporter.bug()
             self.fail(TurnFailure("internal", "a fault of the server", retryable=True))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from enum import Enum, auto
 
 from realtime_tts.server.time_slices import TimeSlices
@@ -84,6 +84,10 @@ class TextInput:
         self._utterances.leave_unread(unread)
         self._waiting.clear()
 
+    def release(self) -> None:
+        """Nothing is taken in any more: its owner is forgotten."""
+        self._contained, self._end_text = nullcontext, _nothing
+
     def _add(self, *items: str | _Mark) -> None:
         self._waiting.extend(items)
         if not self._going:
@@ -110,3 +114,7 @@ class TextInput:
             self._utterances.flush(now, withhold=self._ending)
         else:
             self._end_text()
+
+
+def _nothing() -> None:
+    """Whoever would be told is gone."""

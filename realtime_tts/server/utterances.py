@@ -23,6 +23,7 @@ from realtime_tts.engine.link import (
     Failed,
     Finish,
     Flush,
+    Lead,
     Open,
     Played,
     Refused,
@@ -31,12 +32,14 @@ from realtime_tts.engine.link import (
 from realtime_tts.protocol.effects import HeardReport, TurnFailure, TurnStats
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.engine_host import EngineHost, EventHandler
-from realtime_tts.server.turn_settings import number_language, utterance_spec, voice_of
+from realtime_tts.server.session_settings import number_language, utterance_spec, voice_of
 from realtime_tts.text.lexicon import lexicon_for
 from realtime_tts.text.pipeline import TextPipeline, TextSegment
 from realtime_tts.text.speech_times import SpokenSpan
 from realtime_tts.text.spoken_text import SpokenText
 from tts_scheduler import Playback
+
+_LEAD_EVERY = 1.0  # seconds of sound
 
 
 class Mark(Enum):
@@ -55,7 +58,8 @@ Made = list[bytes | Mark]
 class Utterances:
     """`name` is unique among all of this server, and the first utterance's; later ones add to it.
 
-    `listener_free_at`: when the listener will have heard what was sent before.
+    `listener_free_at`: when the listener will have heard what was sent before. `saved`: see
+    `Delivery`.
     """
 
     def __init__(
@@ -65,6 +69,8 @@ class Utterances:
         engine: EngineHost,
         on_event: EventHandler,
         listener_free_at: float | None,
+        *,
+        saved: bool = False,
     ) -> None:
         self.name = name
         self.utterance_id = name
@@ -92,6 +98,8 @@ class Utterances:
         self._finished = False  # the engine knows the end of its text
         self._silenced = False
         self._listener_free_at = listener_free_at
+        self._saved = saved
+        self._lead_after = 0.0  # seconds sent, from which on the engine is told the lead cap anew
         tokenizer = engine.tokenizer_for(settings.model, settings.voice)
         self._text = TextPipeline(
             tokenizer,
@@ -195,8 +203,13 @@ class Utterances:
             self.utterance_id,
             utterance_spec(self._settings),
             listener_free_after=0.0 if free_at is None else max(0.0, free_at - now),
-            lead_cap=self._settings.lead_ms / 1000,
+            lead_cap=self._lead_cap(now),
         )
+
+    def _lead_cap(self, now: float) -> float:
+        """In seconds. What is saved may be so far ahead of what was taken, not of what is heard."""
+        seconds = self._settings.lead_ms / 1000
+        return seconds + self._playback.lead(now) if self._saved else seconds
 
     # Sound.
 
@@ -267,11 +280,19 @@ class Utterances:
 
     def sent(self, samples: int, now: float) -> float:
         """The socket has so many more; returns by how many seconds they were late."""
-        return self._playback.sent(samples, now)
+        late = self._playback.sent(samples, now)
+        if self._saved and not self.over and self._playback.sent_seconds >= self._lead_after:
+            self._lead_after = self._playback.sent_seconds + _LEAD_EVERY
+            self._engine.submit(Lead(self.utterance_id, self._lead_cap(now)))
+        return late
 
     def cancel(self) -> None:
         """The engine stops at once, and no more of its events come. Idempotent."""
         self._engine.cancel(self.utterance_id)
+
+    def release(self) -> None:
+        """No event comes any more: whoever would be told is forgotten."""
+        self._on_event = _nothing
 
     # What the listener has heard.
 
@@ -329,3 +350,7 @@ class Utterances:
             underruns=self._playback.underruns,
             held_ms=round(self._held_seconds * 1000, 1),
         )
+
+
+def _nothing(_: Event) -> None:
+    """Whoever would be told is gone."""

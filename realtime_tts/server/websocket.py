@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+from functools import partial
 from typing import Any, ClassVar, cast
 
 from uvicorn._types import ASGISendEvent
@@ -26,7 +27,7 @@ from websockets.protocol import State
 from realtime_tts.config import SocketConfig
 from realtime_tts.logs import event
 from realtime_tts.metrics import Metrics
-from realtime_tts.server.deadline import Deadline
+from realtime_tts.server.alarm import Alarm
 
 log = logging.getLogger(__name__)
 
@@ -63,10 +64,9 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
         self._pings = 0
         self._ahead = 0  # bytes of messages that wait to be taken
         self._ping_window_ends = 0.0
-        settings = self.settings
-        self._handshake = Deadline(self.loop, settings.handshake_timeout, self._no_handshake)
-        self._stall = Deadline(self.loop, settings.write_stall, self._stalled)
-        self._linger = Deadline(self.loop, settings.close_timeout + 1.0, self._lingered)
+        self._handshake = Alarm(self._no_handshake)
+        self._stall = Alarm(partial(self.abort, SLOW_READER))
+        self._linger = Alarm(self._lingered)
 
     # A socket's life.
 
@@ -76,24 +76,26 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
         raw: socket.socket | None = transport.get_extra_info("socket")
         if raw is not None:
             raw.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self.settings.send_buffer)
-        self._handshake.arm()
+        self._handshake.within(self.settings.handshake_timeout)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        for deadline in (self._handshake, self._stall, self._linger):
-            deadline.disarm()
+        for alarm in (self._handshake, self._stall, self._linger):
+            alarm.stop()
         super().connection_lost(exc)
 
     def eof_received(self) -> None:
-        self._linger.arm()  # asyncio closes now, and waits for what the peer may never read
+        self._linger.within(
+            self.settings.close_timeout + 1.0
+        )  # asyncio closes now, and waits for what the peer may never read
 
     def on_task_complete(self, task: asyncio.Task[None]) -> None:
         super().on_task_complete(task)
         if not self.disconnected:
-            self._linger.arm()
+            self._linger.within(self.settings.close_timeout + 1.0)
 
     def shutdown(self) -> None:
         super().shutdown()
-        self._linger.arm()
+        self._linger.within(self.settings.close_timeout + 1.0)
 
     async def run_asgi(self) -> None:
         extensions = cast("dict[str, object]", self.scope["extensions"])
@@ -115,7 +117,7 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
         self.handshake_initiated = self.handshake_complete = self.close_sent = True
         self.transport.write(answer)
         self.transport.close()
-        self._linger.arm()
+        self._linger.within(self.settings.close_timeout + 1.0)
 
     def handle_ping(self) -> None:
         if self._aborted:
@@ -175,11 +177,11 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._stall.arm()
+        self._stall.within(self.settings.write_stall)
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        self._stall.disarm()
+        self._stall.stop()
 
     def keepalive_timeout(self) -> None:
         super().keepalive_timeout()  # says 1011, in case the peer still listens
@@ -202,9 +204,6 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
     def _no_handshake(self) -> None:
         if not self.handshake_complete:
             self.abort("handshake_timeout")
-
-    def _stalled(self) -> None:
-        self.abort(SLOW_READER)
 
     def _lingered(self) -> None:
         if not self.disconnected:

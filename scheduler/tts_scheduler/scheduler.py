@@ -146,6 +146,18 @@ class Scheduler:
             row.playback.played(seconds, now)
             row.parked = row.phase is Phase.SPEAKING and is_ahead(row, now, self.config)
 
+    def set_lead_cap(self, id: str, seconds: float, now: float) -> None:
+        """So much unplayed audio is enough for this listener from now on.
+
+        A client that saves a file takes audio faster than it would be played. A cap that grows with
+        what it took lets it have all that the machine can make, and its playback deadlines, which
+        are far away, keep it behind everybody who listens.
+        """
+        row = self._requests.utterances.get(id)
+        if row is not None:
+            row.lead_cap = max(self.config.reserve, seconds)
+            row.parked = row.phase is Phase.SPEAKING and is_ahead(row, now, self.config)
+
     def expire(self, now: float) -> tuple[str, ...]:
         """End those that have queued for too long; the caller tells them."""
         expired = []

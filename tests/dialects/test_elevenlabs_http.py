@@ -91,7 +91,6 @@ async def test_characters_come_with_the_sound(
         ({"json": {"text": None}}, "text"),
         ({"json": {"text": 5}}, "text"),
         ({"json": {"text": "a" * 20_000}}, "16384"),
-        ({"json": {"text": "a", "voice_settings": {"speed": 0.8}}}, "speed"),
         ({"json": {"text": "a", "seed": -1}}, "seed"),
         ({"params": {"output_format": "pcm_7"}}, "pcm_7"),
         ({"content": b"\xff", "json": None}, "UTF-8"),

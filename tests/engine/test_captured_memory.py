@@ -44,12 +44,22 @@ def loaded(device: str) -> SpeechModel:
     return found
 
 
-@pytest.fixture(params=["paged", "dense"])
-def model(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> SpeechModel:
+@pytest.fixture(scope="module", params=["paged", "dense"])
+def model(request: pytest.FixtureRequest) -> Iterator[SpeechModel]:
     """On a CPU, with what a GPU uses, pages, and with what a CPU uses."""
-    if request.param == "paged":
-        monkeypatch.setattr(captured_engine, "new_store", paged)
-    return loaded("cpu")
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "paged":
+            patch.setattr(captured_engine, "new_store", paged)
+        yield loaded("cpu")
+
+
+@pytest.fixture(scope="module")
+def plenty(model: SpeechModel) -> list[Utterance]:
+    """The crowd, and what it says where there is memory for all."""
+    told = crowd()
+    plans = speak_scheduled(engine(model, 800), told)
+    assert not any(plan.swaps for plan in plans)
+    return told
 
 
 def engine(model: SpeechModel, positions: int) -> CapturedEngine:
@@ -72,11 +82,11 @@ def crowd() -> list[Utterance]:
     ]
 
 
-def test_with_too_little_memory_nobody_is_lost_and_all_say_the_same(model: SpeechModel) -> None:
+def test_with_too_little_memory_nobody_is_lost_and_all_say_the_same(
+    model: SpeechModel, plenty: list[Utterance]
+) -> None:
     """Room for not quite two turns of six."""
-    plenty, little = crowd(), crowd()
-    plans = speak_scheduled(engine(model, 800), plenty)
-    assert not any(plan.swaps for plan in plans)
+    little = crowd()
     tight = engine(model, 112)
     plans = speak_scheduled(tight, little)
     assert sum(len(plan.swap_outs) for plan in plans) >= 2
@@ -105,7 +115,9 @@ def test_rows_that_wait_for_text_give_way_to_those_who_speak(model: SpeechModel)
     same_speech(plenty, little)
 
 
-def test_who_leaves_while_swapped_out_leaves_nothing_behind(model: SpeechModel) -> None:
+def test_who_leaves_while_swapped_out_leaves_nothing_behind(
+    model: SpeechModel, plenty: list[Utterance]
+) -> None:
     each = engine(model, 112)
     rows = crowd()
     leaving = [
@@ -117,9 +129,7 @@ def test_who_leaves_while_swapped_out_leaves_nothing_behind(model: SpeechModel) 
     plans = speak_scheduled(each, [*leaving, *rows])
     assert any(plan.swap_outs for plan in plans)
     assert not each.swapped and each.store.positions == 112
-    alone = crowd()
-    speak_scheduled(engine(model, 800), alone)
-    same_speech(alone, rows)
+    same_speech(plenty, rows)
 
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])

@@ -41,10 +41,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _mend_interpreter() -> None:
-    """Two things the interpreter of Triton 3.6 does wrong.
+    """Two things the interpreter of Triton 3.6 does wrong, and two that it does again and again.
 
     It makes the bounds of a loop by int() of arrays [1], which numpy 2.4 refuses; and it keeps
-    bfloat16 as uint16, which a matrix product then takes for integers.
+    bfloat16 as uint16, which a matrix product then takes for integers. It looks through all of
+    Triton's language for what it has to replace at every call of a function in a kernel, although
+    the launch has replaced it; and it makes a table of all numpy types to look one up.
     """
     import triton.language as tl
     from triton.runtime import interpreter
@@ -65,7 +67,25 @@ def _mend_interpreter() -> None:
     def mended_product(self: Any, a: Any, b: Any, *rest: Any) -> Any:
         return product(self, widened(a), widened(b), *rest)
 
+    replace_language, find_dtype = interpreter._patch_lang, interpreter._get_np_dtype
+    by_name: dict[str, np.dtype[Any]] = {}
+
+    def replaced_once(function: Any) -> Any:
+        seen = function.__globals__.values()
+        languages = [module for module in seen if module is tl or module is tl.core]
+        if any(tl.core.is_builtin(language.load) for language in languages):
+            return replace_language(function)
+        return interpreter._LangPatchScope()
+
+    def remembered_dtype(of: Any) -> np.dtype[Any]:
+        scalar = of.element_ty if of.is_block() else of
+        if scalar.name not in by_name:
+            by_name[scalar.name] = find_dtype(scalar)
+        return by_name[scalar.name]
+
     interpreter._patch_lang_tensor = mended_patch
+    interpreter._patch_lang = replaced_once
+    interpreter._get_np_dtype = remembered_dtype
     builder.create_dot = mended_product
 
 

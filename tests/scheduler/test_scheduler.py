@@ -220,6 +220,22 @@ def test_a_played_report_can_wake_a_parked_row(make_rig: MakeRig) -> None:
     assert rig.plan() is not None
 
 
+def test_a_cap_that_grows_wakes_a_parked_row_and_lets_it_go_on(make_rig: MakeRig) -> None:
+    rig = make_rig(lead_cap=1.0)
+    rig.open("a", 200, finish=True)
+    while rig.step() is not None:
+        pass
+    for cap in (2.0, 5.0):
+        rig.scheduler.set_lead_cap("a", cap, rig.now)
+        while rig.step() is not None:
+            pass
+        lead = rig.scheduler._requests.speaking["a"].playback.lead(rig.now)
+        assert cap - 0.32 < lead <= cap + 0.32
+    rig.scheduler.set_lead_cap("a", 1.0, rig.now)
+    assert rig.plan() is None
+    rig.scheduler.set_lead_cap("nobody", 1.0, rig.now)
+
+
 def test_a_cap_below_the_reserve_counts_as_the_reserve(make_rig: MakeRig) -> None:
     rig = make_rig(step_seconds=0.02)
     rig.open("a", 100, finish=True, lead_cap=0.0, frames=100)

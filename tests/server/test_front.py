@@ -49,6 +49,7 @@ async def test_the_routes_answer(speech: Any) -> None:
         assert b"tts_sessions 0.0" in body
         assert (await get(server, "/livez"))[0] == 200
         assert (await get(server, "/readyz"))[0] == 200
+        assert (await get(server, "/health"))[0] == 200
         assert (await get(server, "/v1/tts"))[0] == 426
         assert (await get(server, "/nothing"))[0] == 404
 
@@ -65,6 +66,7 @@ async def test_it_is_alive_while_it_loads_but_not_ready(speech: Any, eventually:
         assert (await get(server, "/livez"))[0] == 200
         status, _, body = await get(server, "/readyz")
         assert (status, body) == (503, b"the engine is loading\n")
+        assert (await get(server, "/health"))[0] == 503
         assert (await get(server, "/v1/voices"))[0] == 503
         with pytest.raises(websockets.InvalidStatus) as refused:
             await websockets.connect(server.running.websocket_url)

@@ -17,6 +17,7 @@ from realtime_tts.text.tokenizer import Qwen2Tokenizer
 
 RATE = 24_000
 ON = "?word_times=on"
+AT_ONCE = "&lead_ms=30000"  # sound is sent as it is made, for what is no matter of time
 TEXTS = [
     "The tide is coming in. Good morning to you, and to all who are with you!",
     "One **bold** word 🙂 and [a link](https://an.example/of/some/length) in between.",
@@ -55,7 +56,7 @@ def assert_in_time(messages: list[Any]) -> None:
 @pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("size", [1, 7, 1000])
 async def test_words_joined_are_the_text_however_it_came(speech: Any, text: str, size: int) -> None:
-    async with speech() as server, server.talk(ON) as talker:
+    async with speech() as server, server.talk(ON + AT_ONCE) as talker:
         for start in range(0, len(text), size):
             await talker.send("text", turn_id="a", text=text[start : start + size])
         await talker.send("turn.end", turn_id="a")
@@ -67,7 +68,7 @@ async def test_words_joined_are_the_text_however_it_came(speech: Any, text: str,
 
 
 async def test_without_being_asked_for_there_are_none(speech: Any) -> None:
-    async with speech() as server, server.talk() as talker:
+    async with speech() as server, server.talk("?lead_ms=30000") as talker:
         await talker.send("text", text=TEXTS[0], end=True)
         messages = await talker.until("turn.done")
     assert not only(messages, "turn.words")
@@ -125,7 +126,7 @@ async def test_an_interrupt_ends_them_and_agrees_with_them(speech: Any) -> None:
 
 @pytest.mark.parametrize("query", ["&encoding=pcm_mulaw", "&sample_rate=48000", "&encoding=mp3"])
 async def test_times_are_those_of_the_audio_whatever_its_format(speech: Any, query: str) -> None:
-    async with speech() as server, server.talk(ON + query) as talker:
+    async with speech() as server, server.talk(ON + AT_ONCE + query) as talker:
         await talker.send("text", text=TEXTS[0], end=True)
         messages = await talker.until("turn.done")
     words = words_in(messages)
@@ -146,7 +147,7 @@ async def test_a_guard_that_ends_the_silence_behind_a_text_leaves_no_word_untold
     speech: Any, rest: str
 ) -> None:
     faults = Faults()
-    async with speech(faults=faults) as server, server.talk(ON + "&lead_ms=30000") as talker:
+    async with speech(faults=faults) as server, server.talk(ON + AT_ONCE) as talker:
         await talker.send("text", text="The tide is coming in. Good")
         first = await talker.until("turn.started")
         faults.runaway.update(server.engine._rows)
@@ -216,7 +217,11 @@ async def test_a_fault_in_the_estimate_ends_its_session_and_no_other(
     def fault(*_: object) -> None:
         raise RuntimeError("no such time")
 
-    async with speech() as server, server.talk(ON) as talker, server.talk() as other:
+    async with (
+        speech() as server,
+        server.talk(ON + AT_ONCE) as talker,
+        server.talk("?lead_ms=30000") as other,
+    ):
         monkeypatch.setattr(SpokenText, "take", fault)
         await talker.send("text", text=TEXTS[0], end=True)
         messages = await talker.rest()
@@ -238,7 +243,7 @@ async def test_many_words_that_wait_for_the_end_come_a_few_at_a_time(
     text = TEXTS[0] * 5
     async with (
         speech(load_tokenizer=quick_tokens) as server,
-        server.talk(ON + "&lead_ms=30000") as talker,
+        server.talk(ON + AT_ONCE) as talker,
     ):
         await talker.send("text", text=text, end=True)
         messages = await talker.until("turn.done")
@@ -270,7 +275,7 @@ async def test_an_interrupt_between_a_turns_last_words_ends_that_turn_alone(
     monkeypatch.setattr(Connection, "_words_due", interrupting)
     async with (
         speech(load_tokenizer=quick_tokens) as server,
-        server.talk(ON + "&lead_ms=30000") as talker,
+        server.talk(ON + AT_ONCE) as talker,
     ):
         await talker.send("text", turn_id="a", text=TEXTS[0] * 5, end=True)
         await talker.send("text", turn_id="b", text="Good night.", end=True)

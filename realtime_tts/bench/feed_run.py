@@ -42,7 +42,7 @@ class FeedsResult:
     @property
     def failed(self) -> int:
         """Replies that nothing or not all was heard of."""
-        return sum(feed.failed for feed in self.feeds)
+        return sum(feed.failed + feed.cut_short for feed in self.feeds)
 
     def as_dict(self) -> dict[str, Any]:
         """Give the result in plain types, for JSON."""
@@ -155,7 +155,9 @@ def headline(result: FeedsResult) -> str:
 
 
 def _cells(feed: FeedResult) -> tuple[str, ...]:
-    replies = f"{feed.turns}, {feed.failed} failed" if feed.failed else str(feed.turns)
+    replies = str(feed.turns)
+    replies += f", {feed.failed} failed" if feed.failed else ""
+    replies += f", {feed.cut_short} cut short" if feed.cut_short else ""
     in_words = str(feed.gaps_in_words)
     if feed.held_inside_word is not None:
         in_words += f" (server: {feed.held_inside_word})"

@@ -12,6 +12,7 @@ from realtime_tts.bench.observation import Observation
 from realtime_tts.bench.result import Spread, spread
 
 DEFINITIONS = {
+    "cut_short": "replies that were not spoken to their end, by the server's words",
     "gaps": "times at which a listener without any buffer had played all that had come, before the "
     "turn's sound was over",
     "gaps_in_words": "those with speech on both sides, in 40 ms before and behind, by the turn's "
@@ -35,7 +36,8 @@ DEFINITIONS = {
 @dataclass(frozen=True, slots=True)
 class Heard:
     """What a listener heard of one reply; times in seconds. `gaps`: triples of where in the sound,
-    how long, and whether speech was cut."""
+    how long, and whether speech was cut. `unspoken`: the end of the text, where the server says
+    that it was not spoken."""
 
     reply: str
     error: str | None
@@ -48,6 +50,7 @@ class Heard:
     known_late: float | None = None
     held_ms: float | None = None
     held_inside_word: int | None = None
+    unspoken: str = ""
 
     @property
     def cuts(self) -> int:
@@ -86,6 +89,7 @@ def judge(reply: str, text: FedReply, seen: Observation) -> Heard:
         though_written,
         late if text.known else None,
         result.held_ms if result else None,
+        unspoken=reply[sum(len(word.text) for word in seen.words) :] if seen.words else "",
     )
 
 
@@ -96,6 +100,7 @@ class FeedResult:
     feed: str
     turns: int
     failed: int
+    cut_short: int
     gaps: int
     gaps_in_words: int
     held_inside_word: int | None
@@ -121,6 +126,7 @@ def feed_result(feed: Feed, ours: Sequence[Heard], theirs: Sequence[Heard]) -> F
         feed.name,
         len(ours),
         len(ours) - len(whole),
+        sum(bool(heard.unspoken.strip()) for heard in whole),
         sum(len(heard.gaps) for heard in whole),
         sum(heard.cuts for heard in whole),
         sum(held) if held else None,

@@ -94,6 +94,8 @@ export interface SessionOptions {
   /** Words, and what to say for them: `{ SQL: "sequel" }`. Replaced as a whole. */
   lexicon?: Record<string, string> | null | undefined;
   layout?: "auto" | "streaming" | "full_text" | null | undefined;
+  /** How much text is spoken as one where it comes slowly; auto: as its pace wants it (auto). */
+  pacing?: "auto" | "token" | "clause" | "sentence" | null | undefined;
   /** How much audio may be sent ahead of the listener (3000). */
   leadMs?: number | null | undefined;
   /** Say when which word is spoken, by estimate: `Turn.words` (off). */
@@ -215,6 +217,8 @@ export interface TurnResult {
   underruns: number;
   /** How long speech waited for text. */
   heldMs: number;
+  /** How often the listener may have heard it wait in the middle of a word. */
+  heldInsideWord: number;
   textChars: number;
 }
 

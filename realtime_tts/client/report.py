@@ -14,7 +14,8 @@ class TurnResult:
     `reason`: complete, interrupted, error, idle, closed, max_length, or a guard's. `samples` at
     24 kHz were sent. `ttfa_ms` counts from the first text at the server to the first packet, None
     if there was none. `underruns`: packets sent too late for gapless playback. `held_ms`: time
-    the speech waited for text.
+    the speech waited for text; `held_inside_word`: how often the listener may have heard it wait in
+    the middle of a word.
     """
 
     turn_id: str
@@ -23,6 +24,7 @@ class TurnResult:
     ttfa_ms: float | None
     underruns: int
     held_ms: float
+    held_inside_word: int
     text_chars: int
 
     @property
@@ -40,6 +42,7 @@ class TurnResult:
             ttfa_ms=message.ttfa_ms,
             underruns=message.underruns,
             held_ms=message.held_ms,
+            held_inside_word=message.held_inside_word,
             text_chars=message.text_chars,
         )
 

@@ -161,6 +161,8 @@ class CapturedSteps:
         self._ready_frame(rows, wide, late=True)
         numbers = [*slots, *[self._slots] * (rows - count)]
         talkers = self._frame_rows.fit(talking) if talking else 0
+        if talking:
+            self._ready_talk(talkers, late=True)
         padding = talkers - talking
         numbers += [*slots[count - talking :], *[self._slots] * padding, *text, *[0] * padding]
         self._staging.send(numbers, step.inputs(rows, talkers))
@@ -201,11 +203,11 @@ class CapturedSteps:
 
     # Programs, captured once, while their inputs name no utterance.
 
-    def _ready_talk(self, rows: int) -> None:
+    def _ready_talk(self, rows: int, late: bool = False) -> None:
         key, step = ("talk", rows), self.frame_step
         if not self.graphs.has(key):
             step.idle(rows)
-            self.graphs.capture(key, partial(step.talk, rows))
+            self.graphs.capture(key, partial(step.talk, rows), late)
 
     def _ready_frame(self, rows: int, wide: bool, late: bool = False) -> None:
         key, step = ("frame", rows, wide), self.frame_step

@@ -195,6 +195,7 @@ class EngineLoop:
                 listener_free_at=now + command.listener_free_after,
                 lead_cap=command.lead_cap,
                 text_needed=self.engine.text_needed(spec),
+                continues=command.continues,
             )
         except (RequestError, DoesNotFit) as error:
             self.engine.close(command.id)

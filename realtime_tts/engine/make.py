@@ -107,7 +107,8 @@ def _left(device: torch.device, budget: MemoryBudget | None) -> tuple[int, int]:
     limit = budget.bytes_of(total)
     for_torch = max(0, limit - CONTEXT_BYTES)
     torch.cuda.empty_cache()  # of what loading needed
-    torch.cuda.set_per_process_memory_fraction(for_torch / total, device)
+    with torch.cuda.device(device):  # which may be "cuda", without a number
+        torch.cuda.set_per_process_memory_fraction(for_torch / total)
     return min(free, for_torch - torch.cuda.memory_reserved(device)), limit
 
 

@@ -39,6 +39,7 @@ from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.reporter import SessionReporter
 from realtime_tts.server.socket import SLOW_READER, Frame, ServedSocket
 from realtime_tts.server.speech import Delivery, Done, Speech
+from tts_scheduler import FeedPace
 
 _REMEMBERED_TURNS = 4
 
@@ -66,6 +67,7 @@ class Connection(ServedSocket):
         self._turn: _Turn | None = None
         self._past: deque[_Turn] = deque(maxlen=_REMEMBERED_TURNS)
         self._turns = 0
+        self._feed_pace = FeedPace()
         self._alarm = Alarm(self._on_time)
 
     @property
@@ -96,7 +98,9 @@ class Connection(ServedSocket):
         if turn is not None:
             turn.speech.silence()
             utterances = turn.speech.utterances
-            self.reporter.done(turn.id, "closed", utterances.stats(), utterances.text_chars)
+            self.reporter.done(
+                turn.id, "closed", utterances.stats(), utterances.listener.text_chars
+            )
         with self.contained():
             self._carry_out(self.session.closed())
         if turn is not None:
@@ -177,7 +181,8 @@ class Connection(ServedSocket):
             self.reporter,
             reports_turns=False,
             contained=self.contained,
-            listener_free_at=self._past[-1].speech.utterances.heard_at() if self._past else None,
+            listener_free_at=self._past[-1].speech.heard_at if self._past else None,
+            feed_pace=self._feed_pace,
         )
         self._turn = _Turn(effect.turn_id, speech, self)
 

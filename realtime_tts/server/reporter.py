@@ -77,6 +77,7 @@ class SessionReporter:
             ttfa_ms=stats.ttfa_ms,
             underruns=stats.underruns,
             held_ms=stats.held_ms,
+            held_inside_word=stats.held_inside_word,
             text_chars=text_chars,
         )
         self._turn_done(done)
@@ -96,6 +97,7 @@ class SessionReporter:
         self._turns += 1
         metrics.turns.labels(done.reason).inc()
         metrics.underruns.inc(done.underruns)
+        metrics.held_inside_word.inc(done.held_inside_word)
         metrics.audio_seconds.inc(done.samples / SAMPLE_RATE)
         metrics.text_chars.inc(done.text_chars)
         if done.ttfa_ms is not None:
@@ -111,6 +113,7 @@ class SessionReporter:
             ttfa_ms=done.ttfa_ms,
             underruns=done.underruns,
             held_ms=done.held_ms,
+            held_inside_word=done.held_inside_word,
             text_chars=done.text_chars,
         )
 

@@ -27,6 +27,7 @@ from realtime_tts.server.text_input import TextInput
 from realtime_tts.server.track import STALL_SECONDS, Delivery, Done, Segment, Sound, Track
 from realtime_tts.server.utterances import Made, Utterances
 from realtime_tts.text.speech_times import SpokenSpan
+from tts_scheduler import FeedPace
 
 __all__ = ["STALL_SECONDS", "Delivery", "Done", "Segment", "Sound", "Speech", "SpokenSpan"]
 
@@ -38,8 +39,9 @@ class Speech:
 
     `reports_turns`: each segment is reported as a turn; else the owner does that. `contained`: what
     a fault in a callback ends; None: this speech alone. `hold_seconds`: text that pauses for so
-    long is spoken to its end. `starts`: False to speak no sooner than `start` is called. An owner
-    so slow that more than `max_waiting_bytes` of PCM wait has lost the speech.
+    long ends its segment. `feed_pace`: of the texts of its session. `starts`: False to speak no
+    sooner than `start` is called. An owner so slow that more than `max_waiting_bytes` of PCM wait
+    has lost the speech.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class Speech:
         contained: Callable[[], AbstractContextManager[None]] | None = None,
         hold_seconds: float = inf,
         listener_free_at: float | None = None,
+        feed_pace: FeedPace | None = None,
         starts: bool = True,
     ) -> None:
         self.name = name
@@ -69,6 +72,7 @@ class Speech:
         self._reporter = reporter
         self._reports_turns = reports_turns
         self._contained = self._own_faults if contained is None else contained
+        self._feed_pace = feed_pace or FeedPace()
         self._starts = starts
         self._closed = False
         self.segments: deque[Segment] = deque()
@@ -105,7 +109,7 @@ class Speech:
         return segment
 
     def flush(self) -> None:
-        """Speak what there is now; text that follows goes on in the same segment."""
+        """Speak all text so far to its end; what follows goes on in the same segment."""
         self._input.flush()
         self._set_alarm()
 
@@ -156,6 +160,7 @@ class Speech:
             self._engine,
             self._on_event,
             listener_free_at,
+            self._feed_pace,
             saved=self.track.delivery.saved,
         )
         self._input = TextInput(
@@ -288,7 +293,7 @@ class Speech:
             self.open = None
         self._input.drop()
         if self.segments or not self.ended:
-            self._prepare(self.utterances.heard_at())
+            self._prepare(self.heard_at)
             self._begin()
 
     # What came of it.
@@ -299,9 +304,15 @@ class Speech:
 
         An estimate, like `text_spoken`: text/speech_times.py says how it is made.
         """
-        words = self.utterances.take_words()
+        words = self.utterances.listener.take_words()
         shift = self.segments[0].shift / SAMPLE_RATE if self.segments else 0.0
         return [word.later(shift) for word in words] if shift else words
+
+    @property
+    def heard_at(self) -> float | None:
+        """When the listener will have heard all of the segment on the air; None if that is no
+        matter."""
+        return self.utterances.listener.heard_at()
 
     # The end.
 
@@ -309,7 +320,7 @@ class Speech:
         """Nothing more is spoken, or sent of what was not taken; gives what was heard of the
         segment on the air. Idempotent, also after `close`."""
         self._stop()
-        return self.utterances.heard(played_samples, time.monotonic())
+        return self.utterances.listener.heard(played_samples, time.monotonic())
 
     def fail(self, failure: TurnFailure) -> None:
         """End the speech now; its owner hears why from `take`."""

@@ -81,7 +81,7 @@ class TextInput:
     def drop(self) -> None:
         """The speech is over: what waits is not taken in any more. Idempotent."""
         unread = "".join(item for item in self._waiting if isinstance(item, str))
-        self._utterances.leave_unread(unread)
+        self._utterances.listener.unread += unread
         self._waiting.clear()
 
     def release(self) -> None:

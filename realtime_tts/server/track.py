@@ -144,7 +144,7 @@ class Track:
         if isinstance(given, Sound):
             self._taken += given.samples
             up_to = self._taken - given.segment.shift
-        self._handing = utterances, utterances.taken(up_to)
+        self._handing = utterances, utterances.listener.take(up_to)
 
     def sent(self) -> float | None:
         """The socket has what was taken last. Gives by how many seconds it was late; None if there

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
@@ -183,8 +184,9 @@ def test_an_engine_keeps_to_its_budget_of_the_gpu(
     monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
     monkeypatch.setattr(torch.cuda, "memory_reserved", lambda device: 4 * 2**30)
     monkeypatch.setattr(
-        torch.cuda, "set_per_process_memory_fraction", lambda share, device: limits.append(share)
+        torch.cuda, "set_per_process_memory_fraction", lambda share: limits.append(share)
     )
+    monkeypatch.setattr(torch.cuda, "device", lambda device: contextlib.nullcontext())
     few = on_gpu(134, fit_slots=True, gpu_memory=MemoryBudget.parse("8GiB")).settings
     assert limits == [(8 * 2**30 - CONTEXT_BYTES) / (140 * 2**30)]
     assert few["slots"] == 16

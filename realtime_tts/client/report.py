@@ -24,8 +24,8 @@ class TurnResult:
     ttfa_ms: float | None
     underruns: int
     held_ms: float
-    held_inside_word: int
     text_chars: int
+    held_inside_word: int = 0
 
     @property
     def seconds(self) -> float:
@@ -42,8 +42,8 @@ class TurnResult:
             ttfa_ms=message.ttfa_ms,
             underruns=message.underruns,
             held_ms=message.held_ms,
-            held_inside_word=message.held_inside_word,
             text_chars=message.text_chars,
+            held_inside_word=message.held_inside_word,
         )
 
 

@@ -254,7 +254,7 @@ class Turn:
     def _finish_here(self, reason: str) -> None:
         """The turn is over without the server having heard of it."""
         if not self.over:
-            self._inbox.done(TurnResult(self.turn_id, reason, 0, None, 0, 0.0, 0, 0))
+            self._inbox.done(TurnResult(self.turn_id, reason, 0, None, 0, 0.0, 0))
 
     def _heard_all(self, played_ms: float | None) -> Interrupted:
         """The report about a turn so old that the server has forgotten it, or one without text."""

@@ -99,4 +99,11 @@ def test_the_same_replies_of_both_clients_are_compared() -> None:
     assert (result.turns, result.failed) == (3, 1)
     assert result.behind_sentences_ms is not None
     assert (result.behind_sentences_ms.p50, result.behind_sentences_ms.max) == (-250.0, 500.0)
-    assert result.held_inside_word is None
+    assert result.held_inside_word == 0
+
+
+def test_what_the_server_counts_is_added_up() -> None:
+    turn = seen((0.1, tone(3.0)))
+    turn.result = TurnResult("t", "complete", 3 * RATE, 90.0, 0, 40.0, len(REPLY), 2)
+    heard = judge(REPLY, WHOLE, turn)
+    assert feed_result(Feed(10.0), [heard, heard], []).held_inside_word == 4

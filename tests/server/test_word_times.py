@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from realtime_tts.engine.fake import FakeEngineConfig, Faults
-from realtime_tts.server.connection import Connection
+from realtime_tts.server.connection import _Turn
+from realtime_tts.server.speech import Speech
 from realtime_tts.text import speech_times
 from realtime_tts.text.spoken_text import SpokenText
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
@@ -255,21 +256,25 @@ async def test_an_interrupt_between_a_turns_last_words_ends_that_turn_alone(
     speech: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(speech_times, "_LOOK", 20)
-    words_due, asked = Connection._words_due, 0
+    take_words, next_frame, told = Speech.take_words, _Turn.next_frame, 0
 
-    def interrupting(connection: Connection, turn: Any) -> Any:
-        nonlocal asked
-        if turn.id == "a" and (connection.writer._items or not turn.speech.utterances.over):
-            return None  # all wait for the end
-        words = words_due(connection, turn)
-        if turn.id == "a":
-            asked += 1
-            if asked == 3:
-                raw = '{"type": "interrupt", "turn_id": "a", "played_ms": 0}'
-                connection._carry_out(connection.session.receive(raw, time.monotonic()))
-        return words
+    def at_the_end(one: Any) -> Any:
+        waits = one.name.endswith("-1") and (one.track or not one.utterances.over)
+        return [] if waits else take_words(one)
 
-    monkeypatch.setattr(Connection, "_words_due", interrupting)
+    def interrupting(turn: Any) -> Any:
+        nonlocal told
+        if turn.id == "a" and told == 3:
+            connection, told = turn._connection, 4
+            raw = '{"type": "interrupt", "turn_id": "a", "played_ms": 0}'
+            connection._carry_out(connection.session.receive(raw, time.monotonic()))
+            return None
+        frame = next_frame(turn)
+        told += turn.id == "a" and isinstance(frame, str)
+        return frame
+
+    monkeypatch.setattr(Speech, "take_words", at_the_end)
+    monkeypatch.setattr(_Turn, "next_frame", interrupting)
     async with (
         speech(load_tokenizer=quick_tokens) as server,
         server.talk(ON + AT_ONCE) as talker,
@@ -280,6 +285,6 @@ async def test_an_interrupt_between_a_turns_last_words_ends_that_turn_alone(
         second = await talker.until("turn.done")
         await server.settled_engine()
     assert only(first, "turn.interrupted")[0]["text_spoken"] == ""
-    assert len(only(first, "turn.words")) == asked == 3
+    assert len(only(first, "turn.words")) == 3 and told == 4
     assert [m["reason"] for m in (first[-1], second[-1])] == ["interrupted", "complete"]
     assert joined(second) == "Good night."

@@ -15,6 +15,7 @@ from tts_scheduler import Pacing, Reaction
 _SAMPLE = 64  # characters whose tokens are counted, to know how many there are in more of them
 _WORD = 12  # characters, at most
 _WORD_TOKENS = 1.25  # of one, or of a part of one: a few words say little of the pace of all
+_PRESSING = 0.5  # seconds left to hear
 _LONG = 0.6  # of the safe length: from here on the next end of a sentence is a good place to close
 
 
@@ -92,7 +93,8 @@ class PacedText:
             self.stands = 0 < self._given <= frames
             self.due = self._wake(dry_at, now)
         if stands and (segment.closed or self._given > given):
-            self._asked_at = now
+            if dry_at < now + _PRESSING:  # else the engine may well do something else first
+                self._asked_at = now
             self.held_inside_word += now > dry_at
 
     def commit(self) -> None:
@@ -102,10 +104,8 @@ class PacedText:
 
     def _next(self, dry_at: float, now: float) -> tuple[int, bool]:
         """How many characters are to be given on, and whether that is all of the utterance."""
-        unspoken, density = (
-            self._text.unspoken,
-            max(0.01, self._tokens / max(self._characters, 1.0)),
-        )
+        unspoken = self._text.unspoken
+        density = max(0.01, self._tokens / max(self._characters, 1.0))
         length, room = len(unspoken.text), max(0.0, self._most_tokens - self._given)
         whole = unspoken.first(End.BREAK) or (length if self._text.ended else 0)
         wanted = whole or self._wanted(density, dry_at, now)
@@ -113,10 +113,8 @@ class PacedText:
             wanted = length if length * density > room else 0
         if wanted * density <= room:
             sentence = 0 if whole else unspoken.first(End.SENTENCE)
-            if (
-                0 < sentence <= wanted
-                and self._given + sentence * density > _LONG * self._most_tokens
-            ):
+            is_long = self._given + sentence * density > _LONG * self._most_tokens
+            if is_long and 0 < sentence <= wanted:
                 return sentence, True
             return wanted, self._closed and wanted > whole
         for end in (End.SENTENCE, End.CLAUSE, End.WORD):

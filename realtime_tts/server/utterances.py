@@ -246,8 +246,8 @@ class Utterances:
         self._held_seconds = self._held_before + event.held_seconds
         silence = self._silence()
         self.listener.add_speech(len(event.pcm) // BYTES_PER_SAMPLE)
+        self._paced.sounded(now)
         if not self._finished:
-            self._paced.sounded(now)
             self._give(now)
         # Of speech that stands still the listener gets all there is.
         return [*silence, event.pcm, *([Mark.CUT] if self._paced.stands else [])]

@@ -24,8 +24,8 @@ class TurnResult:
     ttfa_ms: float | None
     underruns: int
     held_ms: float
-    held_inside_word: int
     text_chars: int
+    held_inside_word: int = 0
 
     @property
     def seconds(self) -> float:

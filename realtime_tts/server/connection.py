@@ -273,6 +273,10 @@ class _Turn:
         self._frames = self._run()
         speech.on_change = partial(connection.changed, self)
 
+    def heard_at(self) -> float | None:
+        """When the listener will have heard all of it; None if that is no matter."""
+        return self.speech.utterances.listener.heard_at()
+
     def next_frame(self) -> Frame | None:
         return next(self._frames, None)
 

@@ -94,6 +94,9 @@ class Metrics:
         self.underruns = self._counter(
             "tts_underruns_total", "Times a listener ran out of audio in the middle of a turn."
         )
+        self.held_inside_word = self._counter(
+            "tts_held_inside_word_total", "Times speech waited for text, perhaps inside a word."
+        )
         self.underrun_seconds = self._histogram(
             "tts_underrun_seconds", "Length of those gaps.", _UNDERRUN_BUCKETS
         )

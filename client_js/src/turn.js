@@ -14,7 +14,7 @@ import {
 /** @import * as wire from "../types/messages.js" */
 /** @import { Connection } from "./connection.js" */
 
-const NOTHING_SENT = { samples: 0, ttfaMs: null, underruns: 0, heldMs: 0, textChars: 0 };
+const NOTHING_SENT = { samples: 0, ttfaMs: null, underruns: 0, heldMs: 0, heldInsideWord: 0, textChars: 0 };
 
 /** @implements {api.Turn} */
 export class Turn {
@@ -247,10 +247,11 @@ export class Turn {
   finished(message) {
     const { turn_id: turnId, reason, samples, underruns } = message;
     const { ttfa_ms: ttfaMs, held_ms: heldMs, text_chars: textChars } = message;
+    const heldInsideWord = message.held_inside_word ?? 0;
     if (reason === "closed" || reason === "error" || (this.#refused && reason !== "interrupted")) {
       const why = `${reason}: the server ended the turn before it was spoken`;
       this.fail(this.#refused ?? new TurnError(why, { code: reason, retryable: true }));
     }
-    this.#finish({ turnId, reason, samples, ttfaMs, underruns, heldMs, textChars });
+    this.#finish({ turnId, reason, samples, ttfaMs, underruns, heldMs, heldInsideWord, textChars });
   }
 }

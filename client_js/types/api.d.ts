@@ -94,13 +94,16 @@ export interface SessionOptions {
   /** Words, and what to say for them: `{ SQL: "sequel" }`. Replaced as a whole. */
   lexicon?: Record<string, string> | null | undefined;
   layout?: "auto" | "streaming" | "full_text" | null | undefined;
+  /** How much text is spoken as one where it comes slowly; auto: as its pace wants it (auto). */
+  pacing?: "auto" | "token" | "clause" | "sentence" | null | undefined;
   /** How much audio may be sent ahead of the listener (3000). */
   leadMs?: number | null | undefined;
   /** Say when which word is spoken, by estimate: `Turn.words` (off). */
   wordTimes?: "on" | "off" | null | undefined;
 }
 export interface ConnectOptions {
-  apiKey?: string | undefined;
+  /** Or a short-lived token; a function gives one for each connection that is opened. */
+  apiKey?: string | (() => string | Promise<string>) | undefined;
   /** By default the global one, which Node has since version 22; before, that of the package `ws`. */
   WebSocket?: (new (url: string, protocols: string[]) => Socket) | undefined;
   /** Until the server is ready (10,000). */
@@ -215,6 +218,8 @@ export interface TurnResult {
   underruns: number;
   /** How long speech waited for text. */
   heldMs: number;
+  /** How often the listener may have heard it wait in the middle of a word. */
+  heldInsideWord: number;
   textChars: number;
 }
 

@@ -24,6 +24,7 @@ export interface SessionStart {
   text_normalization?: "auto" | "on" | "off" | null;
   lexicon?: Record<string, string> | null;
   layout?: "auto" | "streaming" | "full_text" | null;
+  pacing?: "auto" | "token" | "clause" | "sentence" | null;
   word_times?: "on" | "off" | null;
   lead_ms?: number | null;
 }
@@ -103,6 +104,7 @@ export interface TurnDone {
   ttfa_ms: number | null;
   underruns: number;
   held_ms: number;
+  held_inside_word?: number;
   text_chars: number;
 }
 export interface Warning {

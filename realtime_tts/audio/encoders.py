@@ -7,15 +7,16 @@ depend on the pieces in which the sound went in.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
+import soxr
 from numpy.typing import NDArray
 
 from realtime_tts.audio import codecs, g711
 from realtime_tts.audio.formats import ENCODINGS, ENGINE_RATE, AudioFormat, audio_format
 from realtime_tts.audio.pcm import BYTES_PER_SAMPLE, from_s16le, to_s16le
-from realtime_tts.audio.resampling import Resampler
 from realtime_tts.audio.wav import wav_header
 from realtime_tts.errors import RequestError
 
@@ -35,10 +36,6 @@ class Encoder:
         self._resampler = None if rate == ENGINE_RATE else Resampler(ENGINE_RATE, rate)
         self._taken = 0
         self._finished = False
-
-    @property
-    def media_type(self) -> str:
-        return self.format.media_type
 
     @property
     def given_samples(self) -> int:
@@ -74,6 +71,33 @@ class Encoder:
         return self._body.encode(to_s16le(samples))
 
 
+class Resampler:
+    """Changes the sample rate of one stream. Feed with `push`, then `finish` once.
+
+    soxr's polyphase filter ("HQ", 20 bits) carries its state from piece to piece, so that pieces
+    give exactly what the whole gives. It needs some sound to come before it can tell a sample: of
+    the first 80 ms, 61 to 69 leave at once, and the rest follows with later pieces. What comes out
+    is aligned with what went in: nothing is delayed, only held. Of n samples in,
+    round(n * to_rate / from_rate) come out.
+    """
+
+    def __init__(self, from_rate: int, to_rate: int) -> None:
+        # Floats: for integers soxr dithers with a seed of its own, and no two runs are alike.
+        self._stream = soxr.ResampleStream(from_rate, to_rate, 1, dtype="float32", quality="HQ")
+
+    def push(self, samples: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Take `samples` [n]; give what can now be told of the sound at the new rate."""
+        out: NDArray[np.float32] = self._stream.resample_chunk(samples)
+        return out
+
+    def finish(self) -> NDArray[np.float32]:
+        """Give the rest of the sound at the new rate."""
+        out: NDArray[np.float32] = self._stream.resample_chunk(
+            np.zeros(0, dtype=np.float32), last=True
+        )
+        return out
+
+
 def available() -> tuple[str, ...]:
     """The encodings that this installation can make."""
     formats = (audio_format(encoding) for encoding in ENCODINGS)
@@ -106,11 +130,12 @@ class _SampleBody:
 
     def __init__(self, audio_format: AudioFormat) -> None:
         self._header = wav_header(audio_format) if audio_format.container == "wav" else b""
+        self._convert = _CONVERSIONS[audio_format.encoding]
         self.position = 0
 
     def encode(self, pcm: bytes) -> bytes:
         self.position += len(pcm) // BYTES_PER_SAMPLE
-        return self._headed(self._converted(pcm))
+        return self._headed(self._convert(pcm))
 
     def finish(self) -> bytes:
         return self._headed(b"")
@@ -118,46 +143,28 @@ class _SampleBody:
     def close(self) -> None:
         pass
 
-    def _converted(self, pcm: bytes) -> bytes:
-        return pcm
-
     def _headed(self, data: bytes) -> bytes:
-        if not self._header:
-            return data
         header, self._header = self._header, b""
-        return header + data
-
-
-class _MulawBody(_SampleBody):
-    def _converted(self, pcm: bytes) -> bytes:
-        return g711.mulaw(pcm)
-
-
-class _AlawBody(_SampleBody):
-    def _converted(self, pcm: bytes) -> bytes:
-        return g711.alaw(pcm)
+        return header + data if header else data
 
 
 class _FloatBody(_SampleBody):
     """Floats in [-1, 1]. Resampled sound gets here without being rounded to 16 bits first."""
-
-    def _converted(self, pcm: bytes) -> bytes:
-        return from_s16le(pcm).astype("<f4").tobytes()
 
     def encode_floats(self, samples: NDArray[np.float32]) -> bytes:
         self.position += len(samples)
         return self._headed(np.clip(samples, -1.0, 1.0).astype("<f4").tobytes())
 
 
-_SAMPLE_BODIES: dict[str, type[_SampleBody]] = {
-    "pcm_s16le": _SampleBody,
-    "pcm_f32le": _FloatBody,
-    "pcm_mulaw": _MulawBody,
-    "pcm_alaw": _AlawBody,
+_CONVERSIONS: dict[str, Callable[[bytes], bytes]] = {
+    "pcm_s16le": lambda pcm: pcm,
+    "pcm_f32le": lambda pcm: from_s16le(pcm).astype("<f4").tobytes(),
+    "pcm_mulaw": g711.mulaw,
+    "pcm_alaw": g711.alaw,
 }
 
 
 def _body(audio_format: AudioFormat) -> _Body:
     if audio_format.needs_codec:
         return codecs.CodecBody(audio_format)
-    return _SAMPLE_BODIES[audio_format.encoding](audio_format)
+    return (_FloatBody if audio_format.encoding == "pcm_f32le" else _SampleBody)(audio_format)

@@ -1,10 +1,9 @@
 """Packets of one turn in the format its session asked for, each with the speech it holds.
 
 A packet is its bytes and the number of the engine's samples (24 kHz) in it: positions, leads and
-interrupts count in those, whatever the format. Three ways to cut, chosen by `packets_in`:
+interrupts count in those, whatever the format. Two ways to cut, chosen by `packets_in`:
 
-- the engine's own format, as the framer cuts it, without an encoder;
-- raw samples of other formats, by duration: 20 ms of µ-law are 160 bytes;
+- raw samples by duration: 20 ms of µ-law are 160 bytes;
 - formats with a container: what the encoder gives at a time is a packet.
 
 Other APIs (`FramedPackets`) get raw samples like those with a container.
@@ -15,8 +14,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from realtime_tts.audio.encoders import Encoder
-from realtime_tts.audio.formats import ENGINE_FORMAT, ENGINE_RATE, AudioFormat
-from realtime_tts.audio.framer import PcmFramer
+from realtime_tts.audio.formats import ENGINE_RATE, PACKET_BYTES, AudioFormat
 from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
 
 Packet = tuple[bytes, int]
@@ -48,42 +46,60 @@ class Packets(Protocol):
 
 def packets_in(audio_format: AudioFormat) -> Packets:
     """One turn's packets. RequestError if this installation lacks what the format needs."""
-    if audio_format == ENGINE_FORMAT:
-        return PcmPackets()
-    if audio_format.packet_bytes is not None:
-        return RawPackets(audio_format)
-    return EncodedPackets(audio_format)
+    raw = audio_format.packet_bytes is not None
+    return RawPackets(audio_format) if raw else EncodedPackets(audio_format)
 
 
-class PcmPackets:
-    """The engine's own format: no encoder, nothing to convert."""
+class PcmFramer:
+    """Cuts one turn's PCM into packets of at most `packet_bytes`. Feed with `push`, then `cut`.
 
-    def __init__(self) -> None:
-        self._framer = PcmFramer()
+    The packet rule: the first packet leaves at once with whatever there is, every other one is
+    exactly full, the last one holds the rest. So a listener hears the start a few milliseconds
+    earlier, and afterwards the number of messages depends on the seconds of speech alone.
 
-    def push(self, pcm: bytes) -> list[Packet]:
-        return [(data, len(data) // BYTES_PER_SAMPLE) for data in self._framer.push(pcm)]
+    `sample_bytes`: of one sample, which is never cut. A turn that is interrupted needs no call:
+    drop the framer, and what it holds is never sent.
+    """
 
-    def cut(self) -> list[Packet]:
-        packets = self.finish()
-        self._framer = PcmFramer()
+    def __init__(
+        self, packet_bytes: int = PACKET_BYTES, sample_bytes: int = BYTES_PER_SAMPLE
+    ) -> None:
+        assert packet_bytes > 0 and packet_bytes % sample_bytes == 0, packet_bytes
+        self._packet_bytes = packet_bytes
+        self._sample_bytes = sample_bytes
+        self._pending = bytearray()
+        self._started = False
+
+    def push(self, pcm: bytes) -> list[bytes]:
+        """Take whole samples; give the packets that are due."""
+        assert len(pcm) % self._sample_bytes == 0, f"half a sample: {len(pcm)} bytes"
+        self._pending += pcm
+        packets = []
+        while len(self._pending) >= self._packet_bytes:
+            packets.append(self._packet())
+        if not self._started and not packets and self._pending:
+            packets.append(self._packet())
+        self._started = self._started or bool(packets)
         return packets
 
-    def finish(self) -> list[Packet]:
-        return [(data, len(data) // BYTES_PER_SAMPLE) for data in self._framer.finish()]
+    def cut(self) -> list[bytes]:
+        """The last packet, if anything is left; what is pushed after it begins like a turn."""
+        self._started = False
+        return [self._packet()] if self._pending else []
 
-    def drop(self) -> None:
-        pass
+    def _packet(self) -> bytes:
+        packet = bytes(self._pending[: self._packet_bytes])
+        del self._pending[: self._packet_bytes]
+        return packet
 
 
 class RawPackets:
-    """Raw samples of another kind or rate, all packets of one duration but the first and last."""
+    """Raw samples, all packets of one duration but the first and last."""
 
     def __init__(self, audio_format: AudioFormat) -> None:
         assert audio_format.packet_bytes is not None and audio_format.sample_bytes is not None
         self._encoder = Encoder(audio_format)
-        self._sizes = audio_format.packet_bytes, audio_format.sample_bytes
-        self._framer = PcmFramer(*self._sizes)
+        self._framer = PcmFramer(audio_format.packet_bytes, audio_format.sample_bytes)
         self._bytes_per_second = audio_format.sample_rate * audio_format.sample_bytes
         self._given_bytes = 0
         self._given = 0  # the engine's samples
@@ -92,13 +108,10 @@ class RawPackets:
         return self._counted(self._framer.push(self._encoder.encode(pcm)))
 
     def cut(self) -> list[Packet]:
-        packets = self._counted(self._framer.finish())  # what resampling holds comes with the rest
-        self._framer = PcmFramer(*self._sizes)
-        return packets
+        return self._counted(self._framer.cut())  # what resampling holds comes with the rest
 
     def finish(self) -> list[Packet]:
-        rest = self._framer.push(self._encoder.finish()) + self._framer.finish()
-        packets = self._counted(rest)
+        packets = self._counted(self._framer.push(self._encoder.finish()) + self._framer.cut())
         if packets:  # rounding ends here
             data, samples = packets[-1]
             missing = self._encoder.given_samples - self._given
@@ -169,8 +182,7 @@ class FramedPackets(EncodedPackets):
         return self._each(self._framer.push(pcm))
 
     def cut(self) -> list[Packet]:
-        pieces, self._framer = self._framer.finish(), PcmFramer()
-        return self._each(pieces)
+        return self._each(self._framer.cut())
 
     def finish(self) -> list[Packet]:
         return [*self.cut(), *super().finish()]

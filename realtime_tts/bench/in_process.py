@@ -25,11 +25,12 @@ from realtime_tts.engine.load import engine_loader, load_tokenizer
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.errors import EngineError
 from realtime_tts.metrics import Metrics
+from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.engine_host import EngineHost
-from realtime_tts.server.session_settings import session_defaults
+from realtime_tts.server.reporter import SessionReporter
+from realtime_tts.server.session_settings import session_defaults, utterance_spec
 from realtime_tts.server.speech import Delivery, Sound, Speech
-from realtime_tts.server.turn_settings import utterance_spec
 from realtime_tts.version import __version__
 from tts_scheduler.report import Trace
 
@@ -62,7 +63,9 @@ class EngineTarget:
     @contextlib.asynccontextmanager
     async def session(self, *, paced: bool = True) -> AsyncIterator[EngineSession]:
         fast = msgspec.structs.replace(self._settings, lead_ms=_UNPACED_LEAD_MS)
-        yield EngineSession(self._host, self._settings if paced else fast, self._ids)
+        settings = self._settings if paced else fast
+        name = f"bench-{next(self._ids)}"
+        yield EngineSession(self._host, settings, SessionReporter(name, name, self._metrics))
 
     async def metrics(self) -> str:
         return self._metrics.render().decode()
@@ -97,27 +100,27 @@ class EngineSession:
     """The `Session` of one listener, who hears an engine in this process."""
 
     def __init__(
-        self, host: EngineHost, settings: SessionSettings, ids: itertools.count[int]
+        self, host: EngineHost, settings: SessionSettings, reporter: SessionReporter
     ) -> None:
-        self._host, self._settings, self._ids = host, settings, ids
+        self._host, self._settings, self._reporter = host, settings, reporter
+        self._ids = itertools.count()
 
     async def speak(self, turn: TurnPlan) -> Observation:
-        return await _Listening(turn, self._host, self._settings, f"bench-{next(self._ids)}").run()
+        speech = Speech(
+            f"{self._reporter.session_id}-{next(self._ids)}", self._settings, self._host,
+            Delivery(), _WAITING_BYTES, self._reporter, reports_turns=False,
+        )  # fmt: skip
+        return await _Listening(turn, speech).run()
 
 
 class _Listening:
     """One turn under way. Packets are stamped in the callback that brings them."""
 
-    def __init__(
-        self, plan: TurnPlan, host: EngineHost, settings: SessionSettings, id: str
-    ) -> None:
-        self._plan, self._host = plan, host
+    def __init__(self, plan: TurnPlan, speech: Speech) -> None:
+        self._plan, self._speech = plan, speech
         self._seen = Observation(len(plan.text), Trace(asked_at=clock()))
-        self._speech = Speech(
-            id, settings, host, Delivery(),
-            _WAITING_BYTES, on_output=self._output,
-        )  # fmt: skip
         self._first, self._over = asyncio.Event(), asyncio.Event()
+        speech.on_change = self._output
 
     async def run(self) -> Observation:
         tasks = [asyncio.create_task(self._feed())]
@@ -155,11 +158,19 @@ class _Listening:
             self._finish("interrupted")
 
     def _output(self) -> None:
-        while (given := self._speech.track.take()) is not None:
+        while not self._over.is_set():
+            try:
+                given = self._speech.take()
+            except TurnFailure as failure:
+                self._seen.error = failure.code
+                self._seen.retry_after = (failure.retry_after_ms or 0) / 1000
+                self._over.set()
+                return
+            if given is None:
+                return
             if isinstance(given, Sound):
                 self._seen.packet(given.data, clock())
-                self._speech.track.taken(given)
-                self._speech.track.sent()
+                self._speech.handed_over()
                 self._first.set()
             else:
                 self._finish(given.segment.reason)
@@ -167,18 +178,15 @@ class _Listening:
     def _finish(self, reason: str) -> None:
         utterances = self._speech.utterances
         self._seen.layout = utterances.layout
-        stats, failure = utterances.stats(), utterances.failure
-        if failure is not None:
-            self._seen.error = failure.code
-            self._seen.retry_after = (failure.retry_after_ms or 0) / 1000
-        else:
-            self._seen.result = TurnResult(
-                self._speech.name,
-                reason,
-                stats.samples,
-                stats.ttfa_ms,
-                stats.underruns,
-                stats.held_ms,
-                self._seen.text_chars,
-            )
+        stats = utterances.stats()
+        self._seen.result = TurnResult(
+            self._speech.name,
+            reason,
+            stats.samples,
+            stats.ttfa_ms,
+            stats.underruns,
+            stats.held_ms,
+            self._seen.text_chars,
+            stats.held_inside_word,
+        )
         self._over.set()

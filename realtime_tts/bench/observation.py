@@ -6,7 +6,7 @@ import sys
 from array import array
 from dataclasses import dataclass, field
 
-from realtime_tts.client import TurnResult
+from realtime_tts.client import TurnResult, Word
 from tts_scheduler.playback import Playback
 from tts_scheduler.report import Trace, TurnReport, measure
 
@@ -52,6 +52,7 @@ class Observation:
     not a byte of the turn comes. `last_byte_seconds`: from the interrupt to the turn's last byte, 0
     if none came after it; None if the turn was not interrupted while it was on the air.
     `start_lag`: by how much the load generator itself began the turn too late, where it was due.
+    `sound`: all that came, if it is to be kept; `words`: the server's, if the session has them.
     """
 
     text_chars: int
@@ -64,6 +65,8 @@ class Observation:
     interrupt_seconds: float | None = None
     last_byte_seconds: float | None = None
     start_lag: float | None = None
+    sound: bytearray | None = None
+    words: tuple[Word, ...] = ()
 
     @classmethod
     def failed(cls, text_chars: int, code: str) -> Observation:
@@ -74,6 +77,8 @@ class Observation:
         """Note a packet that arrived at time `at`."""
         self.trace.packet(at, len(data) // 2)
         self.onset.feed(data)
+        if self.sound is not None:
+            self.sound += data
 
     @property
     def complete(self) -> bool:

@@ -137,23 +137,23 @@ def level_result(
         rate=level.rate,
         changes=dict(level.changes),
         sustained=summary.underruns == 0 and len(heard) == len(turns) > 0,
-        ttfa_raw_ms=_spread([turn.report.ttfa for turn in heard], 1000),
-        ttfa_audible_ms=_spread([turn.audible_ttfa for turn in heard], 1000),
-        ttfa_server_ms=_spread([result.ttfa_ms for result in results]),
+        ttfa_raw_ms=spread([turn.report.ttfa for turn in heard], 1000),
+        ttfa_audible_ms=spread([turn.audible_ttfa for turn in heard], 1000),
+        ttfa_server_ms=spread([result.ttfa_ms for result in results]),
         viability=summary.viability,
         viable_turns=summary.viable_turns,
         kept_turns=_kept([turn.report for turn in heard]),
         underruns=summary.underruns,
         underruns_server=sum(result.underruns for result in results),
         worst_gap_ms=_rounded(max((turn.worst_gap for turn in heard), default=0.0) * 1000),
-        held_ms=_spread([turn.report.held_seconds for turn in heard], 1000),
+        held_ms=spread([turn.report.held_seconds for turn in heard], 1000),
         audio_seconds=_rounded(summary.audio_seconds),
         seconds=_rounded(paced.seconds),
         audio_per_second=_rate(summary.audio_seconds, paced.seconds),
         client_processes=paced.processes,
         client_cpu=_rounded(paced.cpu, 4),
-        client_lag_ms=_spread(paced.late, 1000),
-        start_lag_ms=_spread([turn.start_lag for turn in turns], 1000),
+        client_lag_ms=spread(paced.late, 1000),
+        start_lag_ms=spread([turn.start_lag for turn in turns], 1000),
         step_ms=mean_ms(steps),
         steps=steps,
         unpaced_steps=unpaced_steps,
@@ -186,10 +186,10 @@ def _interrupts(turns: Sequence[Observation], step_ms: float | None) -> dict[str
     last = [turn.last_byte_seconds for turn in cut if turn.last_byte_seconds is not None]
     steps = [seconds * 1000 / step_ms for seconds in last] if step_ms else []
     return {
-        "interrupt_ms": _spread([turn.interrupt_seconds for turn in cut], 1000),
+        "interrupt_ms": spread([turn.interrupt_seconds for turn in cut], 1000),
         "interrupts_on_air": len(last),
-        "last_byte_ms": _spread(last, 1000),
-        "last_byte_steps": _spread(steps),
+        "last_byte_ms": spread(last, 1000),
+        "last_byte_steps": spread(steps),
     }
 
 
@@ -198,7 +198,7 @@ def _speed(unpaced: Observed | None) -> dict[str, Any]:
     fast = [turn for turn in unpaced.turns if turn.complete] if unpaced else []
     rate = unpaced.busy_audio_rate if unpaced else None
     return {
-        "rtf": _spread([turn.speed for turn in fast], digits=4),
+        "rtf": spread([turn.speed for turn in fast], digits=4),
         "capacity": None if rate is None else _rounded(rate),
         "unpaced_failed": sum(turn.error is not None for turn in unpaced.turns) if unpaced else 0,
     }
@@ -213,7 +213,8 @@ def _rate(amount: float, seconds: float) -> float:
     return _rounded(amount / seconds) if seconds else 0.0
 
 
-def _spread(values: Sequence[float | None], scale: float = 1.0, digits: int = 2) -> Spread | None:
+def spread(values: Sequence[float | None], scale: float = 1.0, digits: int = 2) -> Spread | None:
+    """The percentiles of the values that are known, times `scale`; None without any."""
     known = [value * scale for value in values if value is not None]
     found = percentiles(known)
     if found is None:

@@ -33,7 +33,7 @@ class SocketTarget:
         return is_loopback(http_url(self._settings.server, "/"))
 
     async def describe(self) -> dict[str, Any]:
-        async with self._client() as tts:
+        async with self.client() as tts:
             ready, url = tts.ready, tts.url
         info = await self._get("/v1/voices")
         return {
@@ -47,7 +47,7 @@ class SocketTarget:
 
     @contextlib.asynccontextmanager
     async def session(self, *, paced: bool = True) -> AsyncIterator[SocketSession]:
-        async with self._client() as tts:
+        async with self.client() as tts:
             if not paced:
                 # As far ahead as anybody may be; see `speak` for what is longer.
                 await tts.configure(lead_ms=tts.ready.limits.max_lead_ms)
@@ -56,7 +56,8 @@ class SocketTarget:
     async def metrics(self) -> str:
         return await self._get("/metrics")
 
-    def _client(self) -> RealtimeTTS:
+    def client(self) -> RealtimeTTS:
+        """A client with the settings' options, not yet connected."""
         settings, patience = self._settings, Backoff(give_up_after=_RECONNECT_SECONDS)
         return RealtimeTTS(
             settings.server,

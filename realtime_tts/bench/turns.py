@@ -25,6 +25,7 @@ async def speak(
     cut_after: float | None = None,
     *,
     paced: bool = True,
+    keep_sound: bool = False,
 ) -> Observation:
     """Send the deltas in their time and collect the packets.
 
@@ -33,6 +34,7 @@ async def speak(
     do not come out of here: they are part of what was observed.
     """
     seen = Observation(sum(len(delta) for _, delta in schedule), Trace(asked_at=clock()))
+    seen.sound = bytearray() if keep_sound else None
     tasks: list[asyncio.Task[None]] = []
     heard = 0
     try:
@@ -48,7 +50,7 @@ async def speak(
         if not paced:  # or the session's next turn would count this one's audio as still unheard
             await turn.played(turn.samples_received / SAMPLE_RATE * 1000)
         seen.result = turn.result
-        seen.layout = turn.layout
+        seen.layout, seen.words = turn.layout, turn.words
         if len(tasks) > 1:
             await tasks[1]
     except RealtimeTTSError as error:

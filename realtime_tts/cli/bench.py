@@ -8,12 +8,15 @@ import contextlib
 import json
 import logging
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from realtime_tts.bench import feed_run
+from realtime_tts.bench.feed_run import FeedsResult, run_feeds
+from realtime_tts.bench.feeds import FEEDS
 from realtime_tts.bench.local_server import local_server
 from realtime_tts.bench.run import BenchResult
 from realtime_tts.bench.run import run as run_bench
@@ -22,7 +25,12 @@ from realtime_tts.bench.suite import figures
 from realtime_tts.bench.tables import headline, markdown_table, terminal_table
 from realtime_tts.bench.target import Progress as Report
 from realtime_tts.bench.target import Target
-from realtime_tts.cli.bench_arguments import add_arguments, bench_settings, levels_of
+from realtime_tts.cli.bench_arguments import (
+    add_arguments,
+    bench_settings,
+    feeds_at_once,
+    levels_of,
+)
 from realtime_tts.cli.failures import ExitStatus, check_folders
 from realtime_tts.cli.session_arguments import shown_command
 from realtime_tts.client import SessionOptions
@@ -30,12 +38,15 @@ from realtime_tts.errors import ConfigError
 
 __all__ = ["add_arguments", "run"]
 
-_TITLE_WIDTH, _LEVEL_WIDTH = 25, 12
+_TITLE_WIDTH, _LEVEL_WIDTH, _FEEDS_WIDTH = 25, 12, 140
+_TOO_WIDE = "The table is too wide for this terminal: --markdown FILE writes it."
 
 
 def run(arguments: argparse.Namespace) -> int:
-    levels = levels_of(arguments)
     check_folders(arguments.json, arguments.markdown, arguments.png)
+    if arguments.feeds is not None:
+        return _feeds(arguments)
+    levels = levels_of(arguments)
     if arguments.png is not None:
         import matplotlib  # noqa: F401 - missing: say so now, not after the run
     if arguments.compare is not None:
@@ -46,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     if console.width >= _TITLE_WIDTH + _LEVEL_WIDTH * len(result.levels):
         console.print(terminal_table(result))
     else:
-        console.print("The table is too wide for this terminal: --markdown FILE writes it.")
+        console.print(_TOO_WIDE)
     for figure in figures(result.levels):
         console.print(f"{figure.name}: [bold]{figure.value}[/] ({figure.seen})")
     for note in result.notes:
@@ -81,6 +92,31 @@ def _compare(arguments: argparse.Namespace) -> int:
     return ExitStatus.OK
 
 
+def _feeds(arguments: argparse.Namespace) -> int:
+    at_once = feeds_at_once(arguments)
+    result = asyncio.run(_run_feeds(arguments, at_once))
+    console = Console(highlight=False)
+    if console.width >= _FEEDS_WIDTH:
+        console.print(feed_run.terminal_table(result))
+    else:
+        console.print(_TOO_WIDE)
+    console.print(feed_run.headline(result), style="dim")
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps(result.as_dict(), indent=2) + "\n", encoding="utf-8")
+    if arguments.markdown is not None:
+        arguments.markdown.write_text(feed_run.markdown_table(result), encoding="utf-8")
+    return ExitStatus.FAILED if result.failed else ExitStatus.OK
+
+
+async def _run_feeds(arguments: argparse.Namespace, at_once: int) -> FeedsResult:
+    console = Console(stderr=True)
+    async with _server(arguments, console) as url:
+        settings, command = bench_settings(arguments, url), shown_command(arguments.words)
+        feeds, replies = FEEDS[arguments.feeds]
+        with _progress(console) as report:
+            return await run_feeds(settings, feeds, replies, at_once, report, command)
+
+
 async def _run(arguments: argparse.Namespace, levels: list[Level]) -> BenchResult:
     console = Console(stderr=True)
     async with contextlib.AsyncExitStack() as stack:
@@ -90,13 +126,24 @@ async def _run(arguments: argparse.Namespace, levels: list[Level]) -> BenchResul
             flags = _server_flags(arguments.in_process, arguments)
             with console.status("loading the engine"):
                 target = await stack.enter_async_context(_engine(flags, options))
-        elif arguments.start is not None or arguments.random_weights is not None:
-            flags = _server_flags(arguments.start or "", arguments)
-            with console.status("starting a server"):
-                url = await stack.enter_async_context(local_server(flags))
+        else:
+            url = await stack.enter_async_context(_server(arguments, console))
         settings, command = bench_settings(arguments, url), shown_command(arguments.words)
         with _progress(console) as report:
             return await run_bench(settings, levels, report, target=target, command=command)
+
+
+@contextlib.asynccontextmanager
+async def _server(arguments: argparse.Namespace, console: Console) -> AsyncIterator[str]:
+    """The address of the server that is measured: one for this run alone if that was asked for."""
+    if arguments.start is None and arguments.random_weights is None:
+        yield arguments.url
+        return
+    async with contextlib.AsyncExitStack() as stack:
+        flags = _server_flags(arguments.start or "", arguments)
+        with console.status("starting a server"):
+            url = await stack.enter_async_context(local_server(flags))
+        yield url
 
 
 def _server_flags(given: str, arguments: argparse.Namespace) -> list[str]:

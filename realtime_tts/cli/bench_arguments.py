@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from realtime_tts.bench.deltas import DeltaKind, DeltaTiming
+from realtime_tts.bench.feeds import FEEDS
 from realtime_tts.bench.prompts import PROMPTS
 from realtime_tts.bench.settings import AgentSettings, BenchSettings, Level, Mode
 from realtime_tts.bench.suite import suite_levels
@@ -29,6 +30,7 @@ examples:
   realtime-tts bench --mode burst --sessions 64 --turns 15 --interrupts 1   64 turns at once
   realtime-tts bench --sessions 64,128,256 --stop-at-underrun    how many it can carry
   realtime-tts bench --suite --markdown table.md         the table of docs/performance.md
+  realtime-tts bench --feeds --json feeds.json           replies that are written slowly, or stall
   realtime-tts bench --compare a.json b.json --png growth.png    a picture of earlier results
   realtime-tts bench --in-process --sessions 1,4         the engine alone, without sockets
   realtime-tts bench --start "--engine fake" --json fake.json --png fake.png
@@ -95,6 +97,14 @@ def _add_level_arguments(group: argparse._ArgumentGroup) -> None:
         help="every figure of docs/performance.md in one run: starts alone and together, the open "
         "loop (--rate, default: 20), conversations, and a ramp of streams (--sessions, default: "
         "64,128,256,512) that ends at the first underrun",
+    )
+    group.add_argument(
+        "--feeds",
+        nargs="?",
+        const="all",
+        choices=FEEDS,
+        help="what is heard of replies that are written slowly, or with a stall in them, as many "
+        "feeds at once as --sessions says (default: 4); quick: two replies, few feeds",
     )
     group.add_argument(
         "--sessions", help="closed, burst, agents: sessions at once (default: 1,2,4,8)"
@@ -192,6 +202,19 @@ def levels_of(arguments: argparse.Namespace) -> list[Level]:
     climbs = arguments.stop_at_underrun
     sessions = _numbers(arguments.sessions or "1,2,4,8", int)
     return [Level(mode, sessions=number, climbs=climbs) for number in sessions]
+
+
+def feeds_at_once(arguments: argparse.Namespace) -> int:
+    """How many feeds `--feeds` measures at once. Raises ConfigError for what it cannot be with."""
+    others = {"--suite": arguments.suite, "--mode": arguments.mode, "--rate": arguments.rate}
+    others |= {"--in-process": arguments.in_process is not None, "--png": arguments.png}
+    for flag, given in others.items():
+        if given:
+            raise ConfigError(f"--feeds has feeds of its own, and a table: leave {flag} out")
+    numbers = _numbers(arguments.sessions or "4", int)
+    if len(numbers) != 1 or numbers[0] < 1:
+        raise ConfigError(f"--feeds takes one number of --sessions, got {arguments.sessions!r}")
+    return numbers[0]
 
 
 def _numbers(text: str, kind: type[_Number]) -> list[_Number]:

@@ -97,10 +97,10 @@ def _add_engine_arguments(group: argparse._ArgumentGroup) -> None:
         f"512 at most; on a CPU {_SCHEDULER.slots})",
     )
     group.add_argument(
-        "--kv-memory",
+        "--gpu-memory",
         metavar="SIZE",
-        help="what keys and values get of a CUDA device: 40GiB, or a share of what is free like "
-        "80%% (default: nearly all)",
+        help="what the engine may take of its GPU: 8GiB, or a share like 50%% (default: nearly all "
+        "that is free)",
     )
     group.add_argument(
         "--step-seconds", type=float, default=0.002, help="the fake engine's step (default: 0.002)"

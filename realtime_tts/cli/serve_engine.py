@@ -74,7 +74,7 @@ def _engine_config(
         dtype=arguments.dtype,
         threads=arguments.threads,
         max_frames=arguments.max_frames,
-        kv_memory=arguments.kv_memory,
+        gpu_memory=arguments.gpu_memory,
         guards=GuardConfig(enabled=not arguments.no_guards and arguments.random_weights is None),
         step_seconds=arguments.step_seconds,
         voices_dir=_voices_dir(arguments),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from realtime_tts.protocol.messages import SAMPLE_RATE, TurnDone, TurnInterrupted
 
@@ -14,7 +14,8 @@ class TurnResult:
     `reason`: complete, interrupted, error, idle, closed, max_length, or a guard's. `samples` at
     24 kHz were sent. `ttfa_ms` counts from the first text at the server to the first packet, None
     if there was none. `underruns`: packets sent too late for gapless playback. `held_ms`: time
-    the speech waited for text.
+    the speech waited for text; `held_inside_word`: how often the listener may have heard it wait in
+    the middle of a word.
     """
 
     turn_id: str
@@ -24,6 +25,7 @@ class TurnResult:
     underruns: int
     held_ms: float
     text_chars: int
+    held_inside_word: int = 0
 
     @property
     def seconds(self) -> float:
@@ -33,15 +35,7 @@ class TurnResult:
     @classmethod
     def of(cls, message: TurnDone) -> TurnResult:
         """The result in a `turn.done`."""
-        return cls(
-            turn_id=message.turn_id,
-            reason=message.reason,
-            samples=message.samples,
-            ttfa_ms=message.ttfa_ms,
-            underruns=message.underruns,
-            held_ms=message.held_ms,
-            text_chars=message.text_chars,
-        )
+        return cls(**{one.name: getattr(message, one.name) for one in fields(cls)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +55,4 @@ class Interrupted:
     @classmethod
     def of(cls, message: TurnInterrupted) -> Interrupted:
         """The report in a `turn.interrupted`."""
-        return cls(
-            turn_id=message.turn_id,
-            samples_sent=message.samples_sent,
-            played_ms=message.played_ms,
-            text_spoken=message.text_spoken,
-            text_remaining=message.text_remaining,
-        )
+        return cls(**{one.name: getattr(message, one.name) for one in fields(cls)})

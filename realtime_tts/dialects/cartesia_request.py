@@ -9,10 +9,12 @@ from typing import Any
 import msgspec
 
 from realtime_tts.audio.formats import AudioFormat
-from realtime_tts.dialects.catalogue import no_voice, our_format, own_voice
+from realtime_tts.dialects.catalogue import no_voice, our_format, our_language, our_model, own_voice
 from realtime_tts.dialects.fields import read_fields, without_nulls
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.messages import SAMPLE_RATE
+from realtime_tts.protocol.settings import SessionSettings
+from realtime_tts.server.front import Front
 
 DEFAULT_BUFFER_DELAY_MS = 3_000
 _SETTLE_SECONDS = 0.3
@@ -21,27 +23,16 @@ _SETTLE_SECONDS = 0.3
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _ENCODINGS = ("pcm_s16le", "pcm_f32le", "pcm_mulaw", "pcm_alaw")
 _FORMS = {
-    "transcript": "a string",
     "voice": 'an object {"mode": "id", "id": "…"}, or the id as a string',
-    "voice.id": "a string",
-    "voice.mode": "a string",
-    "model_id": "a string",
     "output_format": 'an object {"container", "encoding", "sample_rate"}',
     "output_format.container": '"raw", "wav" or "mp3"',
     "output_format.encoding": '"pcm_s16le", "pcm_f32le", "pcm_mulaw" or "pcm_alaw"',
     "output_format.sample_rate": "a whole number of Hz",
     "output_format.bit_rate": "a whole number of bits a second",
     "context_id": "a string of 1 to 512 characters",
-    "continue": "true or false",
-    "flush": "true or false",
-    "cancel": "true or false",
-    "add_timestamps": "true or false",
     "max_buffer_delay_ms": "a whole number from 0 to 5000",
-    "language": "a string",
     "speed": "a number",
-    "generation_config": "an object",
     "generation_config.speed": "a number",
-    "generation_config.volume": "a number",
 }
 
 
@@ -76,8 +67,8 @@ class Voice(msgspec.Struct, frozen=True):
 class GenerationConfig(msgspec.Struct, frozen=True):
     """Neither can be changed; both are looked at, to say so."""
 
-    speed: float | str | None = None
-    volume: float | None = None
+    speed: float | str = 1.0
+    volume: float = 1.0
 
 
 class Generation(msgspec.Struct, frozen=True, kw_only=True, rename={"continue_": "continue"}):
@@ -95,7 +86,14 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True, rename={"continue_":
     add_timestamps: bool = False
     max_buffer_delay_ms: int = DEFAULT_BUFFER_DELAY_MS
     generation_config: GenerationConfig = GenerationConfig()
-    speed: float | str | None = None
+    speed: float | str = 1.0
+
+    @property
+    def other_speed(self) -> bool:
+        """Whether it asks for another speed than the voice's own."""
+        return any(
+            speed not in (1, "normal") for speed in (self.speed, self.generation_config.speed)
+        )
 
     @property
     def voice_id(self) -> str | None:
@@ -119,22 +117,24 @@ def parse(fields: dict[str, Any]) -> Generation:
         raise RequestError(f"`context_id` must be {_FORMS['context_id']}")
     if not 0 <= request.max_buffer_delay_ms <= 5_000:
         raise RequestError(f"`max_buffer_delay_ms` must be {_FORMS['max_buffer_delay_ms']}")
-    _check_voice_settings(request)
+    volume = request.generation_config.volume
+    if volume != 1:
+        raise RequestError(
+            "`generation_config.volume` must be 1, or left out: this server speaks as the voice "
+            f"does, and cannot change that to {volume!r:.40}"
+        )
     return request
 
 
-def _check_voice_settings(request: Generation) -> None:
-    config = request.generation_config
-    for name, value, plain in (
-        ("speed", request.speed, (1, "normal")),
-        ("generation_config.speed", config.speed, (1, "normal")),
-        ("generation_config.volume", config.volume, (1,)),
-    ):
-        if value is not None and value not in plain:
-            raise RequestError(
-                f"`{name}` must be 1, or left out: this server speaks as the voice does, "
-                f"and cannot change that to {value!r:.40}"
-            )
+def settings_of(request: Generation, front: Front, **more: Any) -> SessionSettings:
+    """What it is spoken with; `more` is for `Front.settings`. Raises RequestError."""
+    return front.settings(
+        audio=request.output_format.audio,
+        model=our_model(request.model_id, front.info),
+        voice=our_voice(request, front.voice_names()),
+        language=our_language(request.language, front.info),
+        **more,
+    )
 
 
 def our_voice(request: Generation, voices: Sequence[str]) -> str | None:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import Literal
 
 from realtime_tts.audio.encoders import require
 from realtime_tts.audio.formats import AudioFormat, audio_format, parse_format
-from realtime_tts.engine.interface import EngineInfo
+from realtime_tts.dialects.fields import WrongField
+from realtime_tts.engine.interface import CLONING_VARIANTS, EngineInfo
+
+Task = Literal["CustomVoice", "VoiceDesign", "Base"]
+"""`task_type` of vLLM-Omni: a named speaker, a voice that is described, a registered voice."""
+TASK_FORM = '"CustomVoice", "VoiceDesign" or "Base"'
+
+_CLONING = ("ref_audio", "ref_text", "speaker_embedding", "references")
 
 _LANGUAGES = {
     "ar": "arabic", "de": "german", "en": "english", "es": "spanish", "fr": "french",
@@ -24,6 +32,42 @@ def model_names(info: EngineInfo) -> list[str]:
 def our_model(name: str | None, info: EngineInfo) -> str | None:
     """The loaded checkpoint of this name, if there is one: other APIs' models have other names."""
     return name if name in model_names(info) else None
+
+
+def refuse_cloning(fields: Collection[str]) -> None:
+    """Raise WrongField if a request in vLLM-Omni's words brings a voice of its own."""
+    for name in _CLONING:
+        if name in fields:
+            message = (
+                f"`{name}` is not taken here: register the voice with `POST /v1/voices`, "
+                "then give its id as `voice`"
+            )
+            raise WrongField(message, name)
+
+
+def model_for(
+    task: Task | None, name: str | None, voice: str | None, info: EngineInfo
+) -> str | None:
+    """`our_model` for a task of vLLM-Omni: of the loaded checkpoints one that is made for it.
+
+    Raises WrongField if there is none, or if `name` is another.
+    """
+    named = our_model(name, info)
+    if task is None:
+        return named
+    fitting = [one for one in info.models or (info,) if _is_for(task, one)]
+    if named is not None:
+        fitting = [one for one in fitting if one.model == named]
+    if not fitting:
+        asked = named or ", ".join(model_names(info))
+        raise WrongField(f"`task_type` cannot be {task!r}: {asked} is not made for it", "task_type")
+    return next((one.model for one in fitting if voice in one.voices), fitting[0].model)
+
+
+def _is_for(task: Task, info: EngineInfo) -> bool:
+    if task == "Base":
+        return info.variant in CLONING_VARIANTS
+    return bool(info.voices) if task == "CustomVoice" else info.variant == "voice_design"
 
 
 def our_language(code: str | None, info: EngineInfo) -> str | None:

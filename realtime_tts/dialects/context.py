@@ -1,23 +1,24 @@
 """SpeechContext: one voice of several that speak over one socket, from its first text to its end.
 
-Its text is cut into segments, by flushes and by pauses. What its `Speech` gives the
-dialect puts into messages, and they are sent: one message at a time, so contexts take turns, and a
+Its text is cut into segments, by flushes and by pauses. What its `Speech` gives the dialect puts
+into messages, and the socket's writer asks for them one at a time: so contexts take turns, and a
 client that does not read stops them all.
 """
 
 from __future__ import annotations
 
-import asyncio
 import time
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 from realtime_tts.dialects.timing import spans_of
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
-from realtime_tts.server.deadline import Alarm
+from realtime_tts.server.alarm import Alarm
 from realtime_tts.server.front import going_away
 from realtime_tts.server.socket import (
     SLOW_READER,
+    Frame,
     Messages,
     SessionReporter,
     Writer,
@@ -98,11 +99,13 @@ class SpeechContext:
         self._max_chars = max_chars
         self._after = after
         self._draining = False
+        self._over = False
         self._blank = False  # white space came that began no segment
         self._active_at = time.monotonic()
-        self._alarm = Alarm(time.monotonic, self._on_time)
+        self._alarm = Alarm(self._on_time)
+        self._frames = self._run()
+        speech.on_change = self._changed
         self._on_time()
-        self._pump = asyncio.create_task(self._run(), name=f"context-{context_id[:64]}")
 
     # Text.
 
@@ -212,89 +215,81 @@ class SpeechContext:
 
     # Sound.
 
-    async def _run(self) -> None:
-        try:
-            if self._after is not None:
-                await asyncio.wait([self._after._pump])  # which a cancel of this one leaves alone
-                self._after = None
+    def gone(self, other: SpeechContext) -> None:
+        """The other one is over: if this one was to speak after it, it does."""
+        if self._after is other:
+            self._after = other._after
+            if self._after is None:
                 self.speech.start()
-            while (given := await self.speech.next(fill=True)) is not None:
-                segment = given.segment
-                if isinstance(given, Sound):
-                    await self._sound(segment, given.data)
-                await self._words(segment)
-                if not isinstance(given, Sound):
-                    await self._send(self._socket.segment_done(self, segment))
-                    self.speech.handed_over()
-                    self._was_active()
-                    self._socket.segment_over()
-            await self._send(self._socket.done(self))
+
+    def _changed(self) -> None:
+        failure = self.speech.failure
+        if failure is not None and failure.code == SLOW_READER:
+            self._socket.lost(SLOW_READER)
+        elif not self._over:
+            self._socket.writer.wake(self)
+
+    def next_frame(self) -> Frame | None:
+        """For the writer: the next message, if there is one."""
+        try:
+            return next(self._frames, None)
         except TurnFailure as failure:
-            self._fail(failure)
+            self.fail(failure)
         except RequestError as error:
-            self._fail(TurnFailure(error.code, str(error)))
+            self.fail(TurnFailure(error.code, str(error)))
         except WriterFull:
             self._socket.lost(SLOW_READER)
         except Exception:
             self._socket.reporter.bug()
-            self._fail(TurnFailure("internal", "a fault of the server", True))
-        else:
-            self._clean()
-            self._socket.context_over(self)
+            self.fail(TurnFailure("internal", "a fault of the server", True))
+        return None
 
-    async def _sound(self, segment: Segment, data: bytes) -> None:
-        if not segment.told:
-            segment.told = True
-            await self._send(self._socket.segment_started(self, segment))
-        await self._send(self._socket.sound(self, segment, data))
-
-    async def _words(self, segment: Segment) -> None:
-        for span in spans_of(self.speech):
-            await self._send(self._socket.spoken(self, segment, span))
-
-    async def _send(self, messages: Messages) -> None:
-        for message in messages:
-            await self._socket.writer.send(message, self)
+    def _run(self) -> Iterator[Frame | None]:
+        socket, speech = self._socket, self.speech
+        while (given := speech.take(fill=True)) is not None or not speech.done:
+            if given is None:
+                yield None
+                continue
+            segment = given.segment
+            if isinstance(given, Sound):
+                if not segment.told:
+                    segment.told = True
+                    yield from socket.segment_started(self, segment)
+                yield from socket.sound(self, segment, given.data)
+            for span in spans_of(speech):
+                yield from socket.spoken(self, segment, span)
+            if not isinstance(given, Sound):
+                yield from socket.segment_done(self, segment)
+                speech.handed_over()
+                self._was_active()
+                socket.segment_over()
+        if not self._over:
+            yield from socket.done(self)
+            self.cancel("closed")
+            socket.context_over(self)
 
     # The end.
 
     def cancel(self, reason: str = "interrupted") -> None:
-        """Silence at once: nothing of it is sent any more. Idempotent. Not from what a
-        dialect says of a context.
-
-        `reason` is for the log and the metrics.
-        """
-        self.speech.ended = True
-        self._pump.cancel()
+        """Silence at once: nothing of it is sent any more. Idempotent. Not from what a dialect says
+        of a context. `reason` is for the log and the metrics."""
+        self._over = self.speech.ended = True
         self._socket.writer.drop(self)
-        self._clean(reason)
-
-    async def gone(self) -> None:
-        """Wait until its task has ended; after `cancel`."""
-        await asyncio.gather(self._pump, return_exceptions=True)
+        self._alarm.stop()
+        self.speech.close(reason)
 
     def fail(self, failure: TurnFailure) -> None:
         """Silence at once, and say why."""
-        if not self._pump.done():
-            self._pump.cancel()
-            self._fail(failure)
-
-    def _fail(self, failure: TurnFailure) -> None:
-        self.speech.ended = True
-        if failure.code == SLOW_READER:
+        if self._over:
+            return
+        self._over = self.speech.ended = True
+        self._socket.writer.drop(self)
+        try:
+            for message in self._socket.failed(self, failure):
+                self._socket.writer.put(message)
+        except WriterFull:
             self._socket.lost(SLOW_READER)
-        else:
-            self._socket.writer.drop(self)
-            try:
-                for message in self._socket.failed(self, failure):
-                    self._socket.writer.put(message)
-            except WriterFull:
-                self._socket.lost(SLOW_READER)
-            except Exception:
-                self._socket.reporter.bug()
-        self._clean()
+        except Exception:
+            self._socket.reporter.bug()
+        self.cancel("closed")
         self._socket.context_over(self)
-
-    def _clean(self, reason: str = "closed") -> None:
-        self._alarm.stop()
-        self.speech.close(reason)

@@ -18,7 +18,7 @@ from realtime_tts.dialects.context import Messages, Segment, SpeechContext
 from realtime_tts.dialects.dashscope_answer import Response, deny, error, event, refusal_body
 from realtime_tts.dialects.dashscope_request import Wishes, our_voice, parse_wishes
 from realtime_tts.dialects.fields import check_length, type_of
-from realtime_tts.dialects.single_voice import SingleVoiceSocket
+from realtime_tts.dialects.socket import SingleVoiceSocket
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.settings import SessionSettings
@@ -96,7 +96,7 @@ class DashScopeSocket(SingleVoiceSocket):
 
     def _voice_settings(self, wishes: Wishes) -> SessionSettings:
         info = self.front.info
-        return self.settings(
+        return self.front.settings(
             audio=wishes.audio,
             model=our_model(self._model, info),
             voice=our_voice(wishes.voice, self.front.voice_names()),
@@ -213,6 +213,8 @@ class DashScopeSocket(SingleVoiceSocket):
             "mode": wishes.mode, "language_type": wishes.language_type,
             "response_format": wishes.response_format, "sample_rate": wishes.hertz,
         }  # fmt: skip
+        if wishes.speech_rate != 1:
+            session["speech_rate"] = 1.0
         if wishes.bit_rate is not None:
             session["bit_rate"] = wishes.bit_rate
         if wishes.instructions:

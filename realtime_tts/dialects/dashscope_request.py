@@ -36,16 +36,11 @@ VOICES: dict[str, tuple[str, ...]] = {
 """DashScope's system voices, and which of ours may speak for each: the first that there is."""
 
 _FORMS = {
-    "voice": "a string",
     "mode": '"server_commit" or "commit"',
     "response_format": '"pcm", "wav", "mp3" or "opus"',
     "sample_rate": "a whole number of Hz",
     "bit_rate": "a whole number of kbit/s",
     "language_type": 'a string, such as "Auto" or "English"',
-    "instructions": "a string",
-    "speech_rate": "a number",
-    "pitch_rate": "a number",
-    "volume": "a number",
     "seed": "a whole number from 0 to 9223372036854775807",
 }
 
@@ -82,7 +77,7 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
 def parse_wishes(fields: dict[str, Any]) -> Wishes:
     """All that a session's updates have asked for so far. Raises RequestError that names a key."""
     wishes = read_fields(fields, Wishes, _FORMS, within="session")
-    for name, usual in (("speech_rate", 1), ("pitch_rate", 1), ("volume", 50)):
+    for name, usual in (("pitch_rate", 1), ("volume", 50)):
         value = getattr(wishes, name)
         if value != usual:
             raise RequestError(

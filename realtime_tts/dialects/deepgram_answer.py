@@ -11,6 +11,7 @@ from starlette.responses import JSONResponse
 from starlette.types import Scope, Send
 
 from realtime_tts.dialects.deepgram_request import Wanted
+from realtime_tts.dialects.fields import SPEED_IS_ONE
 from realtime_tts.dialects.refusals import retry_after, send_instead
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.messages import CloseCode
@@ -42,6 +43,11 @@ _DENIALS = {401: "INVALID_AUTH", 403: "INSUFFICIENT_PERMISSIONS"}
 NO_CONTROLS = {"pronunciations_applied": 0, "breaks_applied": 0, "pronunciation_warnings": 0}
 
 
+def message(kind: str, **fields: Any) -> str:
+    """One message of this type."""
+    return json.dumps({"type": kind, **fields})
+
+
 def model_uuid(name: str) -> str:
     """The same for the same name, always."""
     return str(uuid.uuid5(uuid.NAMESPACE_URL, f"model:{name}"))
@@ -49,7 +55,7 @@ def model_uuid(name: str) -> str:
 
 def metadata(request_id: str, wanted: Wanted, version: str) -> str:
     """The greeting of `/v1/speak`. `version` is the loaded checkpoint."""
-    return _message(
+    return message(
         "Metadata", request_id=request_id, model_name=wanted.model, model_version=version,
         model_uuid=model_uuid(wanted.model),
     )  # fmt: skip
@@ -57,20 +63,10 @@ def metadata(request_id: str, wanted: Wanted, version: str) -> str:
 
 def connected(request_id: str, wanted: Wanted, version: str) -> str:
     """The greeting of `/v2/speak`."""
-    return _message(
+    return message(
         "Connected", request_id=request_id, model_name=wanted.model, model_version=version,
         model_uuids=[model_uuid(wanted.model)],
     )  # fmt: skip
-
-
-def numbered(kind: str, sequence_id: int) -> str:
-    """`Flushed` and `Cleared` of `/v1/speak`."""
-    return _message(kind, sequence_id=sequence_id)
-
-
-def of_turn(kind: str, speech_id: str) -> str:
-    """`SpeechStarted` and `Flushed` of `/v2/speak`."""
-    return _message(kind, speech_id=speech_id)
 
 
 def account(speech_id: str, seconds: float, chars: int) -> dict[str, Any]:
@@ -82,47 +78,42 @@ def account(speech_id: str, seconds: float, chars: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def speech_metadata(found: Mapping[str, Any]) -> str:
-    """The end of a turn of `/v2/speak`; `found` is its `account`."""
-    return _message("SpeechMetadata", **found)
-
-
 def interrupted(played_ms: int, split: tuple[str, str] | None, found: Mapping[str, Any]) -> str:
     """`split`: the text that was heard and the text that was not, if the client said how far."""
     texts = {} if split is None else {"text_spoken": split[0], "text_remaining": split[1]}
-    return _message("SpeechInterrupted", audio_played_ms=played_ms, **texts, metadata=found)
+    return message("SpeechInterrupted", audio_played_ms=played_ms, **texts, metadata=found)
 
 
 def session_metadata(seconds: float, chars: int) -> str:
     """What a session of `/v2/speak` came to; its last message."""
-    return _message(
+    return message(
         "SessionMetadata", total_audio_duration_ms=round(seconds * 1000),
         total_input_character_count=chars, total_billable_character_count=chars,
     )  # fmt: skip
 
 
-def configured(speed: float) -> str:
-    """The answer to a `Configure` that was taken."""
-    return _message("ConfigureSuccess", applied={"speed": speed})
-
-
 def not_configured(code: str, description: str, value: float | None = None) -> str:
     """The answer to one that was not; `value` is the speed it asked for."""
     found = {} if value is None else {"value": value}
-    return _message("ConfigureFailure", code=code, field="speed", **found, description=description)
+    return message("ConfigureFailure", code=code, field="speed", **found, description=description)
 
 
 def warning(code: str, description: str) -> str:
     """LiveKit reads `warn_msg`, which older versions of the API had."""
-    return _message(
+    return message(
         "Warning", code=code, description=description, warn_code=code, warn_msg=description
     )
+
+
+def speed_warning() -> str:
+    """For an address that asks for another speed than 1."""
+    return warning("SPEED_NOT_SUPPORTED", SPEED_IS_ONE)
 
 
 def error(failure: TurnFailure) -> str:
     """`reason` is our own code."""
     code, _ = fatal(failure)
-    return _message("Error", code=code, description=failure.message, reason=failure.code)
+    return message("Error", code=code, description=failure.message, reason=failure.code)
 
 
 def fatal(failure: TurnFailure) -> tuple[str, int]:
@@ -169,10 +160,6 @@ async def deny(scope: Scope, send: Send, status: int, code: str, message: str) -
     body = _body(_DENIALS.get(status, code), message, request_id)
     response = JSONResponse(body, status, error_headers(message, request_id))
     await send_instead(response, scope, send)
-
-
-def _message(kind: str, **fields: Any) -> str:
-    return json.dumps({"type": kind, **fields})
 
 
 def _body(code: str, message: str, request_id: str) -> dict[str, Any]:

@@ -17,7 +17,9 @@ from starlette.websockets import WebSocket
 
 from realtime_tts.dialects import deepgram_answer as answer
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
+from realtime_tts.dialects.deepgram_request import text_of
 from realtime_tts.dialects.deepgram_socket import ONLY, Command, DeepgramSocket
+from realtime_tts.dialects.fields import SPEED_IS_ONE
 from realtime_tts.dialects.timing import words_of
 from realtime_tts.errors import RequestError
 from realtime_tts.server.front import Front
@@ -73,8 +75,8 @@ class FluxSocket(DeepgramSocket):
         self._position = 0.0  # of the last interrupt that had one
         self._sounded = False
 
-    def greet(self) -> None:
-        self.say(answer.connected(self.request_id, self.wanted, self.version))
+    def greeting(self) -> str:
+        return answer.connected(self.request_id, self.wanted, self.version)
 
     def commands(self) -> Mapping[str, Command]:
         return {
@@ -85,7 +87,7 @@ class FluxSocket(DeepgramSocket):
     # Text.
 
     def _speak(self, message: dict[str, Any]) -> None:
-        text = self.text_of(message)
+        text = text_of(message, self.limits)
         if not text:
             return
         voice = self.voice()
@@ -118,10 +120,9 @@ class FluxSocket(DeepgramSocket):
             raise RequestError("`speed` must be a number from 0.5 to 1.5")
         lowest, highest = _SPEEDS
         if speed == 1:
-            self.say(answer.configured(1.0))
+            self.say(answer.message("ConfigureSuccess", applied={"speed": 1.0}))
         elif lowest <= speed <= highest:
-            text = "this server speaks at the voice's own pace: speed must be 1.0"
-            self.say(answer.not_configured("SPEED_NOT_SUPPORTED", text))
+            self.say(answer.not_configured("SPEED_NOT_SUPPORTED", SPEED_IS_ONE))
         else:
             text = f"speed must be between {lowest} and {highest}"
             self.say(answer.not_configured("SPEED_OUT_OF_RANGE", text, speed))
@@ -190,7 +191,7 @@ class FluxSocket(DeepgramSocket):
 
     def _start(self, turn: _Turn) -> None:
         turn.base = self._clock
-        self.say(answer.of_turn("SpeechStarted", turn.speech_id))
+        self.say(answer.message("SpeechStarted", speech_id=turn.speech_id))
 
     def _end_turn(self) -> None:
         """At once and not behind the sound, which has been sent: no interrupt can come between."""
@@ -203,8 +204,9 @@ class FluxSocket(DeepgramSocket):
             text = "The turn had no text that can be spoken."
             self.say(answer.warning("NO_SYNTHESIZABLE_TEXT", text))
         if turn.flushed:
-            self.say(answer.of_turn("Flushed", turn.speech_id))
-        self.say(answer.speech_metadata(answer.account(turn.speech_id, turn.seconds, turn.chars)))
+            self.say(answer.message("Flushed", speech_id=turn.speech_id))
+        account = answer.account(turn.speech_id, turn.seconds, turn.chars)
+        self.say(answer.message("SpeechMetadata", **account))
         if self._turns:
             self._start(self._turns[0])
 

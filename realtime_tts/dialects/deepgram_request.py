@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -14,7 +15,8 @@ from realtime_tts.dialects.catalogue import our_language, our_model, own_voice
 from realtime_tts.dialects.fields import number_in
 from realtime_tts.engine.interface import EngineInfo
 from realtime_tts.errors import RequestError
-from realtime_tts.protocol.settings import SessionSettings
+from realtime_tts.protocol.parsing import TooLarge
+from realtime_tts.protocol.settings import Limits, SessionSettings
 
 STREAMED = {"linear16": "pcm_s16le", "mulaw": "pcm_mulaw", "alaw": "pcm_alaw"}
 """Encodings that have no container, as ours."""
@@ -42,6 +44,8 @@ class Wanted:
 
     model: str
     settings: SessionSettings
+    other_speed: bool
+    """Another speed than 1 was asked for."""
 
 
 def socket_wanted(
@@ -76,6 +80,16 @@ def http_wanted(
     return _wanted(query, WHOLE[encoding], container, bit_rate, defaults, info, voices)
 
 
+def text_of(message: Mapping[str, Any], limits: Limits) -> str:
+    """The text to speak. Raises RequestError, and TooLarge, which has a code of its own."""
+    text, most = message.get("text"), limits.max_text_chars
+    if not isinstance(text, str):
+        raise RequestError("`text`, the text to speak, must be a string")
+    if len(text) > most:
+        raise TooLarge(f"`text` must have at most {most} characters, it has {len(text)}")
+    return text
+
+
 def our_voice(name: str, voices: Sequence[str], info: EngineInfo) -> tuple[str | None, str | None]:
     """The voice of this server that a model of Deepgram's means, and its language, in our words.
 
@@ -101,7 +115,6 @@ def _wanted(
     query: Mapping[str, str], encoding: str, container: str | None, bit_rate: int | None,
     defaults: SessionSettings, info: EngineInfo, voices: Sequence[str],
 ) -> Wanted:  # fmt: skip
-    _check_speed(query)
     sample_rate = _number(query, "sample_rate")
     audio = audio_format(encoding, sample_rate, container, bit_rate)
     require(audio)
@@ -114,20 +127,15 @@ def _wanted(
         language=language or defaults.language,
     )  # fmt: skip
     named = model or voice or defaults.voice or info.model
-    return Wanted(named, settings)
+    return Wanted(named, settings, _speed(query) != 1)
 
 
-def _check_speed(query: Mapping[str, str]) -> None:
-    asked = query.get("speed")
+def _speed(query: Mapping[str, str]) -> float:
+    asked = query.get("speed") or "1"
     try:
-        plain = not asked or float(asked) == 1
+        return float(asked)
     except ValueError:
-        plain = False
-    if not plain:
-        raise RequestError(
-            f"`speed` must be 1, or left out: this server speaks at the voice's own pace, "
-            f"found {str(asked)[:40]!r}"
-        )
+        raise _unknown("speed", asked, "it is a number") from None
 
 
 def _number(query: Mapping[str, str], name: str) -> int | None:

@@ -6,6 +6,7 @@ ends the socket, as in the original: an `Error`, then a close with the code of t
 
 from __future__ import annotations
 
+import abc
 import secrets
 import uuid
 from collections.abc import Callable, Mapping
@@ -15,11 +16,11 @@ from starlette.websockets import WebSocket
 
 from realtime_tts.dialects import deepgram_answer as answer
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
-from realtime_tts.dialects.deepgram_request import socket_wanted
+from realtime_tts.dialects.deepgram_request import socket_wanted, text_of
 from realtime_tts.dialects.socket import SpeechSocket
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
-from realtime_tts.protocol.parsing import ProtocolError, TooLarge, UnknownType
+from realtime_tts.protocol.parsing import ProtocolError, UnknownType
 from realtime_tts.server.front import Front
 
 Command = Callable[[dict[str, Any]], None]
@@ -38,11 +39,20 @@ class DeepgramSocket(SpeechSocket):
         self.request_id = str(uuid.UUID(self.name + secrets.token_hex(10)))
         self.version = front.info.model
         self.wanted = socket_wanted(
-            websocket.query_params, self.settings(), front.info, front.voice_names()
+            websocket.query_params, self.front.settings(), front.info, front.voice_names()
         )
         front.check_speech(self.wanted.settings)
         self._leaving = False
         self._failed = False
+
+    def greet(self) -> None:
+        self.say(self.greeting())
+        if self.wanted.other_speed:
+            self.say(answer.speed_warning())
+
+    @abc.abstractmethod
+    def greeting(self) -> str:
+        """The first message."""
 
     def commands(self) -> Mapping[str, Command]:
         """What the client may send, by its `type`, besides `Close`."""
@@ -67,15 +77,6 @@ class DeepgramSocket(SpeechSocket):
             command(message)
         except TurnFailure as failure:
             self.fail(failure, answer.fatal(failure)[1])
-
-    def text_of(self, message: dict[str, Any]) -> str:
-        """The text of a `Speak`. Raises RequestError and TooLarge."""
-        text, most = message.get("text"), self.limits.max_text_chars
-        if not isinstance(text, str):
-            raise RequestError("`text` of `Speak`, the text to speak, must be a string")
-        if len(text) > most:
-            raise TooLarge(f"`text` must have at most {most} characters, it has {len(text)}")
-        return text
 
     def voice(self) -> SpeechContext:
         """The context that speaks. Raises TurnFailure if there is no room for it now."""
@@ -131,26 +132,26 @@ class SpeakSocket(DeepgramSocket):
         self._flushed = 0
         self._cleared = 0
 
-    def greet(self) -> None:
-        self.say(answer.metadata(self.request_id, self.wanted, self.version))
+    def greeting(self) -> str:
+        return answer.metadata(self.request_id, self.wanted, self.version)
 
     def commands(self) -> Mapping[str, Command]:
         return {"Speak": self._speak, "Flush": self._flush, "Clear": self._clear}
 
     def _speak(self, message: dict[str, Any]) -> None:
-        self.voice().feed(self.text_of(message))
+        self.voice().feed(text_of(message, self.limits))
 
     def _flush(self, message: dict[str, Any]) -> None:
         self.voice().flush()
 
     def _clear(self, message: dict[str, Any]) -> None:
-        self.say(answer.numbered("Cleared", self._cleared))
+        self.say(answer.message("Cleared", sequence_id=self._cleared))
         self._cleared += 1
         self.silence()  # takes back what waits before the answer, too
 
     def segment_done(self, context: SpeechContext, segment: Segment) -> Messages:
         super().segment_done(context, segment)
         if segment.flushed:
-            self.say(answer.numbered("Flushed", self._flushed))
+            self.say(answer.message("Flushed", sequence_id=self._flushed))
             self._flushed += 1
         return ()

@@ -9,6 +9,7 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import Scope, Send
 
+from realtime_tts.dialects import refusals
 from realtime_tts.dialects.elevenlabs_request import Unfit
 from realtime_tts.dialects.refusals import retry_after, send_instead
 from realtime_tts.dialects.timing import Timed, characters_of
@@ -26,7 +27,6 @@ _BUSY = {
     "too_many_contexts": "max_active_conversations",
     "rate_limited": "rate_limit_exceeded",
 }
-_REASON_BYTES = 123  # of a close frame
 _FAULTS = frozenset({"internal", "numerics"})
 
 
@@ -75,8 +75,7 @@ def close_code(failure: TurnFailure) -> CloseCode:
 
 def close_reason(failure: TurnFailure) -> str:
     """A client that was sending when the socket ended may see nothing but this."""
-    told = f"{name_of(failure)}: {failure.message}".encode(errors="replace")
-    return told[:_REASON_BYTES].decode(errors="ignore")
+    return refusals.close_reason(f"{name_of(failure)}: {failure.message}")
 
 
 # Over HTTP.

@@ -29,15 +29,7 @@ _FOREIGN_VOICE = re.compile(r"[A-Za-z0-9]{20}")
 _SEED_LIMIT = 2**63
 _ID_CHARS = 512
 _FORMS = {
-    "text": "a string",
     "context_id": f"a string of 1 to {_ID_CHARS} characters",
-    "flush": "true or false",
-    "close_context": "true or false",
-    "close_socket": "true or false",
-    "voice_settings": "an object",
-    "voice_settings.speed": "a number",
-    "model_id": "a string",
-    "language_code": "a string",
     "seed": f"a whole number from 0 to {_SEED_LIMIT - 1}",
 }
 _SPELLINGS = {"contextId": "context_id", "xi-api-key": "xi_api_key"}
@@ -53,9 +45,9 @@ class Unfit(RequestError):
 
 
 class VoiceSettings(msgspec.Struct, frozen=True):
-    """Of these only the speed is looked at."""
+    """Of these only the speed is looked at, to say what it is."""
 
-    speed: float | None = None
+    speed: float = 1.0
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
@@ -174,11 +166,4 @@ def our_voice(name: str, voices: Sequence[str]) -> str | None:
 
 def _converted(fields: Mapping[str, Any], kind: type[S]) -> S:
     given = without_nulls({_SPELLINGS.get(name, name): value for name, value in fields.items()})
-    found = read_fields(given, kind, _FORMS)
-    speed = found.voice_settings.speed  # type: ignore[attr-defined]
-    if speed is not None and speed != 1:
-        raise RequestError(
-            "`voice_settings.speed` must be 1, or left out: this server speaks at the voice's own "
-            f"pace, and cannot make it {speed:g} times that"
-        )
-    return found
+    return read_fields(given, kind, _FORMS)

@@ -12,8 +12,16 @@ from realtime_tts.errors import RequestError
 
 S = TypeVar("S", bound=msgspec.Struct)
 
-_AT = re.compile(r" - at `\$\.(?P<path>[\w.]+)")  # how msgspec ends its complaint
+# How msgspec complains: of the types that can be, and where.
+_EXPECTED = re.compile(r"Expected `(?P<type>\w+)(?: \| null)?`")
+_AT = re.compile(r" - at `\$\.(?P<path>[\w.]+)")
+_FORMS = {
+    "str": "a string", "bool": "true or false", "int": "a whole number", "float": "a number",
+    "object": "an object",
+}  # fmt: skip
 
+SPEED_IS_ONE = "the speed is 1: this server speaks at the voice's own pace"
+"""What a client that asks for another speed is told, beside the speech."""
 
 _MAX_DIGITS = 20  # beyond 4,300 Python refuses to count
 
@@ -31,15 +39,17 @@ def read_fields(
 ) -> S:
     """The struct that `fields` make. Raises WrongField.
 
-    `forms`: what a field must be, by its path; `within`: the object's own name, if it has one.
+    `forms`: what a field must be, by its path, where its type does not say it; `within`: the
+    object's own name, if it has one.
     """
     try:
         return msgspec.convert(fields, kind)
     except msgspec.ValidationError as error:
-        found = _AT.search(str(error))
+        found, expected = _AT.search(str(error)), _EXPECTED.match(str(error))
         name = found["path"] if found else ""
-        prefix, form = f"{within}." if within else "", forms.get(name)
-        problem = str(error) if form is None else f"`{prefix}{name}` must be {form}"
+        form = forms.get(name) or _FORMS.get(expected["type"] if expected else "")
+        prefix = f"{within}." if within else ""
+        problem = f"`{prefix}{name}` must be {form}" if name and form else str(error)
         raise WrongField(problem, name) from None
     except UnicodeEncodeError:  # msgspec cannot quote half a character when it complains of one
         where = f" of `{within}`" if within else ""

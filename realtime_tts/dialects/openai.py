@@ -1,4 +1,4 @@
-"""OpenAI's speech API: `POST /v1/audio/speech` and `GET /v1/models`, for clients that speak it.
+"""OpenAI's speech API: `POST /v1/audio/speech` and lists, for clients that speak it.
 
 docs/dialects.md says what is taken and what is not. The answer begins with the first sound, so that
 until then every refusal has its own status; what fails later cuts the connection, or is an `error`
@@ -11,7 +11,9 @@ import base64
 import dataclasses
 import json
 import time
+from collections.abc import Callable
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 
 from msgspec import structs
@@ -20,7 +22,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from realtime_tts.dialects.catalogue import model_names, our_model
+from realtime_tts.dialects.catalogue import model_for, model_names
+from realtime_tts.dialects.fields import WrongField
 from realtime_tts.dialects.http import (
     EVENTS,
     BodyTooLarge,
@@ -37,7 +40,7 @@ from realtime_tts.dialects.openai_request import (
     parse_request,
     usage,
 )
-from realtime_tts.dialects.refusals import not_ready, retry_after, send_instead
+from realtime_tts.dialects.refusals import OVERLOADS, not_ready, retry_after, send_instead
 from realtime_tts.dialects.speech_endpoint import Order, Pieces, SpeechEndpoint
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
@@ -46,58 +49,66 @@ from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.front import Front
 from realtime_tts.server.speech import Speech
 
-__all__ = ["MODELS_PATH", "SPEECH_PATH", "deny", "routes"]
+__all__ = ["AUDIO_PATHS", "MODELS_PATH", "deny", "routes"]
 
-SPEECH_PATH = "/v1/audio/speech"
+AUDIO_PATHS = "/v1/audio/"
 MODELS_PATH = "/v1/models"
-
-_TOO_MANY = frozenset({"overloaded", "too_many_sessions"})
 
 
 def routes(front: Front) -> list[Route]:
     """The routes of this API."""
+    models = partial(_models, int(time.time()))
     return [
-        Route(SPEECH_PATH, OpenAISpeech(front)),
-        Route(MODELS_PATH, ModelsEndpoint(front)),
-        Route(MODELS_PATH + "/{model:path}", ModelsEndpoint(front)),
+        Route(AUDIO_PATHS + "speech", OpenAISpeech(front)),
+        Route(AUDIO_PATHS + "voices", ListEndpoint(front, _audio_voices)),
+        Route(AUDIO_PATHS + "models", ListEndpoint(front, _audio_models)),
+        Route(MODELS_PATH, ListEndpoint(front, models)),
+        Route(MODELS_PATH + "/{model:path}", ListEndpoint(front, models)),
     ]
 
 
-class ModelsEndpoint:
-    """`GET /v1/models` and `/v1/models/{id}`: what is loaded."""
+class ListEndpoint:
+    """A `GET` of what is loaded. `answer` has the front and the address's `model`, if it names
+    one."""
 
-    def __init__(self, front: Front) -> None:
+    def __init__(self, front: Front, answer: Callable[[Front, str | None], dict[str, Any]]) -> None:
         self._front = front
-        self._created = int(time.time())
+        self._answer = answer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request_id = new_request_id()
         try:
             if scope["method"] not in ("GET", "HEAD"):
                 raise wrong_method(scope["method"], "GET", "HEAD")
-            body = self._answer(Request(scope).path_params.get("model"))
+            failure = not_ready(self._front)
+            if failure is not None:
+                raise from_failure(failure)
+            body = self._answer(self._front, Request(scope).path_params.get("model"))
             response: Response = JSONResponse(body, headers={"x-request-id": request_id})
         except ApiError as error:
             response = error.response(request_id)
         await response(scope, receive, send)
 
-    def _answer(self, asked: str | None) -> dict[str, Any]:
-        failure = not_ready(self._front)
-        if failure is not None:
-            raise from_failure(failure)
-        names = model_names(self._front.info)
-        if asked is None:
-            return {"object": "list", "data": [self._model(name) for name in names]}
-        if asked not in names:
-            known = ", ".join(map(repr, names))
-            message = f"the model {asked[:80]!r} does not exist; this server has {known}"
-            raise ApiError(404, message, param="model", code="model_not_found")
-        return self._model(asked)
 
-    def _model(self, name: str) -> dict[str, Any]:
-        return {
-            "id": name, "object": "model", "created": self._created, "owned_by": "realtime-tts",
-        }  # fmt: skip
+def _models(created: int, front: Front, asked: str | None) -> dict[str, Any]:
+    names = model_names(front.info)
+    shared = {"object": "model", "created": created, "owned_by": "realtime-tts"}
+    if asked is None:
+        return {"object": "list", "data": [{"id": name, **shared} for name in names]}
+    if asked not in names:
+        known = ", ".join(map(repr, names))
+        message = f"the model {asked[:80]!r} does not exist; this server has {known}"
+        raise ApiError(404, message, param="model", code="model_not_found")
+    return {"id": asked, **shared}
+
+
+def _audio_voices(front: Front, _: str | None) -> dict[str, Any]:
+    """Open WebUI needs both fields; OpenReader asks for speech with the name."""
+    return {"voices": [{"id": name, "name": name} for name in front.voice_names()]}
+
+
+def _audio_models(front: Front, _: str | None) -> dict[str, Any]:
+    return {"models": [{"id": name} for name in model_names(front.info)]}
 
 
 class OpenAISpeech(SpeechEndpoint):
@@ -108,7 +119,7 @@ class OpenAISpeech(SpeechEndpoint):
 
     async def order(self, request: Request, request_id: str) -> Order:
         asked = await self._read(request.receive)
-        order = Order(asked.input, self._settings(asked))
+        order = Order(asked.input, self._settings(asked), other_speed=asked.speed != 1)
         if asked.stream_format != "sse":
             return order
         return dataclasses.replace(order, media_type=EVENTS, pieces=self._events)
@@ -124,10 +135,12 @@ class OpenAISpeech(SpeechEndpoint):
         return parse_request(body, limits)
 
     def _settings(self, asked: SpeechRequest) -> SessionSettings:
-        settings = self.settings(
+        voice = our_voice(asked.voice_name, self.front.voice_names())
+        settings = self.front.settings(
+            longest_lead=True,
             audio=format_of(asked),
-            model=our_model(asked.model, self.front.info),
-            voice=our_voice(asked.voice_name, self.front.voice_names()),
+            model=model_for(asked.task_type, asked.model, voice, self.front.info),
+            voice=voice,
             language=asked.language,
             instructions=asked.instructions or None,
             seed=asked.seed,
@@ -204,15 +217,15 @@ def from_problem(problem: RequestError | ProtocolError) -> ApiError:
     if isinstance(problem, BadRequest):
         status, param, code = problem.status, problem.param, problem.reason
         return ApiError(status, str(problem), param=param, code=code)
-    return ApiError(400, str(problem))
+    return ApiError(
+        400, str(problem), param=problem.field if isinstance(problem, WrongField) else None
+    )
 
 
 def from_failure(failure: TurnFailure) -> ApiError:
     """429 where others are in the way, 503 where another try may help, else 500."""
-    if failure.code in _TOO_MANY:
-        status = 429
-    else:
-        status = 503 if failure.retryable else 500
+    busy = failure.code in OVERLOADS
+    status = 429 if busy else 503 if failure.retryable else 500
     return ApiError(status, failure.message, code=failure.code, headers=retry_after(failure))
 
 

@@ -8,7 +8,14 @@ from typing import Any, Literal
 import msgspec
 
 from realtime_tts.audio.formats import AudioFormat
-from realtime_tts.dialects.catalogue import no_voice, our_format, own_voice
+from realtime_tts.dialects.catalogue import (
+    TASK_FORM,
+    Task,
+    no_voice,
+    our_format,
+    own_voice,
+    refuse_cloning,
+)
 from realtime_tts.dialects.fields import WrongField, read_fields
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.parsing import ProtocolError, load_object
@@ -33,12 +40,8 @@ VOICES: dict[str, tuple[str, ...]] = {
 checkpoint with other voices, those in their order, the first for the first name and so on."""
 
 _FORMS = {
-    "input": "a string",
-    "model": "a string",
     "voice": 'a string, or an object {"id": "…"}',
-    "instructions": "a string",
-    "response_format": "a string",
-    "speed": "a number",
+    "task_type": TASK_FORM,
     "stream_format": '"audio" or "sse"',
     "language": "a string of 1 to 128 characters",
     "seed": "a whole number from 0 to 9223372036854775807",
@@ -65,11 +68,14 @@ class VoiceId(msgspec.Struct, frozen=True):
 
 
 class SpeechRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The body of `POST /v1/audio/speech`. The last three are ours; other keys are ignored."""
+    """The body of `POST /v1/audio/speech`; other keys are ignored. `speaker` and `task_type` are
+    vLLM-Omni's, the last three are ours."""
 
     input: str
     model: str | None = None
     voice: str | VoiceId | None = None
+    speaker: str | None = None
+    task_type: Task | None = None
     instructions: str | None = None
     response_format: str = "mp3"
     speed: float = 1.0
@@ -80,7 +86,9 @@ class SpeechRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def voice_name(self) -> str | None:
-        return self.voice.id if isinstance(self.voice, VoiceId) else self.voice
+        if isinstance(self.voice, VoiceId):
+            return self.voice.id
+        return self.speaker if self.voice is None else self.voice
 
 
 def parse_request(body: bytes, limits: Limits) -> SpeechRequest:
@@ -93,6 +101,7 @@ def parse_request(body: bytes, limits: Limits) -> SpeechRequest:
     if "input" not in given:
         raise BadRequest("`input`, the text to speak, is missing", "input")
     try:
+        refuse_cloning(given)
         request = read_fields(given, SpeechRequest, _FORMS)
     except WrongField as error:
         raise _explained(error) from None
@@ -102,9 +111,8 @@ def parse_request(body: bytes, limits: Limits) -> SpeechRequest:
 
 def _explained(error: WrongField) -> BadRequest:
     name = error.field.partition(".")[0]  # OpenAI names the outermost
-    if name not in _FORMS:
-        return BadRequest(str(error))
-    return BadRequest(f"`{name}` must be {_FORMS[name]}", name)
+    form = _FORMS.get(name)
+    return BadRequest(f"`{name}` must be {form}" if form else str(error), name or None)
 
 
 def _check(request: SpeechRequest, limits: Limits) -> None:
@@ -119,12 +127,6 @@ def _check(request: SpeechRequest, limits: Limits) -> None:
         most = limits.max_instructions_chars
         message = f"`instructions` must have at most {most} characters, they have {chars}"
         raise BadRequest(message, "instructions", "string_above_max_length")
-    if request.speed != 1.0:
-        message = (
-            f"`speed` must be 1.0, or left out: this server speaks at the voice's own pace "
-            f"and cannot make it {request.speed:g} times that"
-        )
-        raise BadRequest(message, "speed", "unsupported_value")
 
 
 def format_of(request: SpeechRequest) -> AudioFormat:

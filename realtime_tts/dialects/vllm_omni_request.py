@@ -8,24 +8,23 @@ from typing import Any
 import msgspec
 
 from realtime_tts.audio.formats import AudioFormat, parse_format
-from realtime_tts.dialects.catalogue import no_voice, our_format, own_voice
+from realtime_tts.dialects.catalogue import (
+    TASK_FORM,
+    Task,
+    no_voice,
+    our_format,
+    own_voice,
+    refuse_cloning,
+)
 from realtime_tts.dialects.fields import read_fields
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.settings import Seed
 
 _FORMS = {
-    "voice": "a string",
-    "speaker": "a string",
-    "model": "a string",
+    "task_type": TASK_FORM,
     "language": 'a string, such as "Auto" or "English"',
-    "instructions": "a string",
-    "response_format": "a string",
-    "speed": "a number",
-    "stream_audio": "true or false",
-    "word_timestamps": "true or false",
     "seed": "a whole number from 0 to 9223372036854775807",
 }
-_CLONING = ("ref_audio", "ref_text", "speaker_embedding")
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,6 +33,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None = None
     voice: str | None = None
     speaker: str | None = None
+    task_type: Task | None = None
     language: str | None = None
     instructions: str | None = None
     response_format: str = "wav"
@@ -59,18 +59,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
 
 def parse_config(fields: dict[str, Any]) -> Config:
     """The configuration in a message. Raises RequestError that names the field at fault."""
-    cloning = [name for name in _CLONING if name in fields]
-    if cloning:
-        raise RequestError(
-            f"`{cloning[0]}` is not taken here: register the voice with `POST /v1/voices`, "
-            "then give its id as `voice`"
-        )
+    refuse_cloning(fields)
     config = read_fields(fields, Config, _FORMS)
-    if config.speed != 1.0:
-        raise RequestError(
-            f"`speed` must be 1, or left out: this server speaks at the voice's own pace and "
-            f"cannot make it {config.speed:g} times that"
-        )
     if config.word_timestamps and not (config.stream_audio and config.response_format == "pcm"):
         raise RequestError(
             "`word_timestamps` come with streamed PCM only: set `stream_audio` to true and "

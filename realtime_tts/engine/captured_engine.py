@@ -1,12 +1,11 @@
 """CapturedEngine: carries out plans with captured programs; what a GPU gets.
 
-An utterance begins as an ordinary row: its prompt, but for the last position, is put into the KV
-cache (its prefix from a cache of prompt prefixes, a full text by a prefill program), and its first
-frame is made together with everybody else's. Which slot has which pages, and who is swapped out to
-host memory and in again, the plan says. A step is queued as a whole (`_launch`) and then read
-(`_read`); the codec runs are queued before anybody knows which rows ended, and what they made of a
-frame that is none is cut off. A step is read at its end, before the next one is launched; why,
-ARCHITECTURE.md says. The two halves share nothing but a `_Flight`.
+An utterance begins with its prompt in the KV cache: its prefix from a cache of prompt prefixes, a
+full text by a prefill program. Its first frame is drawn together with everybody else's. Which slot
+has which pages, and who is swapped out to host memory and in again, the plan says. A step is queued
+as a whole (`_launch`) and then read (`_read`); the codec runs are queued before anybody knows which
+rows ended, and what they made of a frame that is none is cut off. A step is read at its end, before
+the next one is launched; why, ARCHITECTURE.md says. The two halves share nothing but a `_Flight`.
 """
 
 from __future__ import annotations
@@ -155,14 +154,16 @@ class CapturedEngine(ModelEngine):
         flight = _Flight(StepOutput(), StepSound(self._steps, self._rows))
         self._move_pages(plan)
         openings = [o for prefill in plan.prefills if (o := self._opening(prefill, flight.output))]
+        openings.sort(key=lambda opening: opening.talks)
         self._open_all(openings)
         flight.ids = [opening.id for opening in openings] + [decode.id for decode in plan.decodes]
         if flight.ids:
+            talking = sum(opening.talks for opening in openings) + len(plan.decodes)
             rows = [self._rows[id] for id in flight.ids]
             assert all(row.pending < RING for row in rows), "too many frames wait for the codec"
             capacity = self.store.capacity
             assert all(row.positions < capacity(row.slot) for row in rows), "a row without a page"
-            text = [self._next_text_id(row) for row in rows]
+            text = [self._next_text_id(row) for row in rows[len(rows) - talking :]]
             wide = not self._wide.isdisjoint(flight.ids)
             self._steps.make_frames([row.slot for row in rows], text, wide)
         self._launch_codec(plan.codec, flight)
@@ -207,7 +208,7 @@ class CapturedEngine(ModelEngine):
         self.store.clear(0)
 
     def _open_all(self, openings: Sequence[Opening]) -> None:
-        """Prompts into the KV cache, all but their last positions."""
+        """Prompts into the KV cache; where they are whole, the talker has heard them."""
         if not openings:
             return
         by_prefix: dict[PromptSpec, list[int]] = {}

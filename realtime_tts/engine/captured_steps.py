@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import accumulate
+from itertools import chain
 from typing import TypeVar
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from realtime_tts.engine.graphs import Buckets, Graphs, Landing, Staging
@@ -21,15 +23,21 @@ from realtime_tts.engine.interface import Pcm, Progress
 from realtime_tts.logs import event
 from realtime_tts.model import PromptBuilder, SpeechModel
 from realtime_tts.model.codec_step import CodecStep
-from realtime_tts.model.frame_step import MOST_PROMPT_ROWS, FrameStep, PromptStep, Start
+from realtime_tts.model.frame_step import (
+    MOST_PROMPT_ROWS,
+    START_NUMBERS,
+    FrameStep,
+    PromptStep,
+    Start,
+)
 from realtime_tts.model.slot_store import SlotStore
 
 log = logging.getLogger(__name__)
 
 _Item = TypeVar("_Item")
 
-PROMPT_POSITIONS = Buckets((32, 64, 128, 256, 512, 1024, 2048))
-"""Text positions of all full-text prompts that are filled together."""
+PROMPT_POSITIONS = Buckets((32, 64, 128, *range(256, 2561, 256)))
+"""Text positions of all full-text prompts that are filled together; 64 of a usual length fit."""
 
 MOST_PROMPT = 256
 """Text positions of one of them; longer ones are not captured."""
@@ -80,14 +88,16 @@ class CapturedSteps:
         device, self._slots = model.talker.device, slots
         samples = model.config.codec.samples_per_frame
         self.frame_step = FrameStep(model, slots, store, prompts.bos)
-        most = PROMPT_POSITIONS.sizes[-1]
-        self.prompt_step = PromptStep(model, slots, store, prompts.pad, most, MOST_PROMPT)
+        self.prompt_step = PromptStep(
+            self.frame_step, prompts.pad, prompts.bos, PROMPT_POSITIONS.sizes[-1], MOST_PROMPT
+        )
         self.codec_step = CodecStep(
             model.slot_codec, slots, self.frame_step.codes, samples, CODEC_MOST
         )
         self.graphs = Graphs(device, capture=capture)
         longest = model.config.talker.transformer.max_positions
-        self._staging = Staging(max(2 * slots, len(self.prompt_step.inputs), longest), device)
+        most = (3 + START_NUMBERS) * slots + len(self.prompt_step.inputs)
+        self._staging = Staging(max(most, longest), device)
         self._landing = Landing(slots, 2 * slots * samples, device)
         self._frame_rows = Buckets.of_rows(slots)
         self._codec_rows = {
@@ -103,7 +113,8 @@ class CapturedSteps:
     def capture(self, progress: Progress) -> None:
         """All programs but the wide frames, largest first: smaller ones fit into their memory."""
         work: list[Callable[[], None]] = []
-        work += [partial(self._ready_frame, n, False) for n in reversed(self._frame_rows.sizes)]
+        for n in reversed(self._frame_rows.sizes):
+            work += [partial(self._ready_talk, n), partial(self._ready_frame, n, False)]
         for frames, rows in self._codec_rows.items():
             work += [partial(self._ready_codec, n, frames) for n in reversed(rows.sizes)]
         work += [partial(self._ready_prompt, n) for n in reversed(PROMPT_POSITIONS.sizes)]
@@ -125,36 +136,39 @@ class CapturedSteps:
 
     def fill(self, fillings: Sequence[Filling]) -> None:
         """Text of full-text prompts, as many together as a program takes."""
-        part: list[Filling] = []
-        count = 0
+        usual = [filling for filling in fillings if len(filling.ids) <= MOST_PROMPT]
+        for part in _packed(usual, PROMPT_POSITIONS.sizes[-1]):
+            self._fill(part)
         for filling in fillings:
             if len(filling.ids) > MOST_PROMPT:
                 self._fill_long(filling)
-                continue
-            full = count + len(filling.ids) > PROMPT_POSITIONS.sizes[-1]
-            if part and (full or len(part) == MOST_PROMPT_ROWS):
-                self._fill(part)
-                part, count = [], 0
-            part.append(filling)
-            count += len(filling.ids)
-        if part:
-            self._fill(part)
 
     def fill_vectors(self, vectors: Tensor, slot: int, start: int) -> None:
-        """Inputs [L, H] that are not text alone to positions `start` and following of a slot."""
+        """A prompt [L, H] that is not text alone to positions `start` and following of a slot."""
         self.prompt_step.fill_vectors(vectors, slot, start)
 
     def begin(self, starts: Sequence[Start]) -> None:
         """New utterances, ready for their first frame."""
-        self.codec_step.begin(self.frame_step.begin(starts))
+        step, count = self.frame_step, len(starts)
+        self._staging.send(step.numbers(starts), step.starts(count))
+        self.codec_step.begin(step.begin(count))
 
     def make_frames(self, slots: Sequence[int], text: Sequence[int], wide: bool) -> None:
-        """A frame of each slot, which eats its text id; results to `outputs`."""
+        """A frame of each slot; the last ones talk first and eat a text id each. Results to
+        `outputs`."""
         step, count = self.frame_step, len(slots)
-        rows = self._frame_rows.fit(count)
+        rows, talking = self._frame_rows.fit(count), len(text)
         self._ready_frame(rows, wide, late=True)
-        padding = [0] * (rows - count)
-        self._staging.send([*slots, *(self._slots for _ in padding), *text, *padding], step.inputs)
+        numbers = [*slots, *[self._slots] * (rows - count)]
+        talkers = 0
+        if talking:
+            talkers = self._frame_rows.fit(talking)
+            self._ready_talk(talkers, late=True)
+        padding = talkers - talking
+        numbers += [*slots[count - talking :], *[self._slots] * padding, *text, *[0] * padding]
+        self._staging.send(numbers, step.inputs(rows, talkers))
+        if talking:
+            self.graphs.run(("talk", talkers), partial(step.talk, talkers))
         self.graphs.run(("frame", rows, wide), partial(step, rows, wide))
         self._landing.outputs(step.outputs[:count])
 
@@ -190,23 +204,31 @@ class CapturedSteps:
 
     # Programs, captured once, while their inputs name no utterance.
 
+    def _ready_talk(self, rows: int, late: bool = False) -> None:
+        step = self.frame_step
+        self._ready(("talk", rows), partial(step.idle, rows), partial(step.talk, rows), late)
+
     def _ready_frame(self, rows: int, wide: bool, late: bool = False) -> None:
-        key, step = ("frame", rows, wide), self.frame_step
-        if not self.graphs.has(key):
-            _put(step.inputs, step.idle(rows))
-            self.graphs.capture(key, partial(step, rows, wide), late)
+        step = self.frame_step
+        key = ("frame", rows, wide)
+        self._ready(key, partial(step.idle, rows), partial(step, rows, wide), late)
 
     def _ready_codec(self, rows: int, frames: int, late: bool = False) -> None:
-        key, step = ("codec", rows, frames), self.codec_step
-        if not self.graphs.has(key):
-            _put(step.inputs, step.idle(rows))
-            self.graphs.capture(key, partial(step, rows, frames), late)
+        step = self.codec_step
+        key = ("codec", rows, frames)
+        self._ready(key, partial(step.idle, rows), partial(step, rows, frames), late)
 
     def _ready_prompt(self, positions: int, late: bool = False) -> None:
-        key, step = ("prompt", positions), self.prompt_step
+        step = self.prompt_step
+        idle, program = partial(step.idle, positions), partial(step, positions)
+        self._ready(("prompt", positions), idle, program, late)
+
+    def _ready(
+        self, key: Hashable, idle: Callable[[], None], program: Callable[[], None], late: bool
+    ) -> None:
         if not self.graphs.has(key):
-            _put(step.inputs, step.idle(positions))
-            self.graphs.capture(key, partial(step, positions), late)
+            idle()
+            self.graphs.capture(key, program, late)
 
     # Details.
 
@@ -224,23 +246,20 @@ class CapturedSteps:
         self._staging.send(filling.ids, ids)
         self.prompt_step.fill_text(ids, filling.slot, filling.start)
 
-    def _prompt_numbers(self, fillings: Sequence[Filling], positions: int) -> list[int]:
+    def _prompt_numbers(self, fillings: Sequence[Filling], positions: int) -> NDArray[np.int64]:
         """As `PromptStep.inputs` wants them."""
         rows = self.prompt_step.rows(positions)
-        unused = rows - len(fillings)
-        lengths = [len(filling.ids) for filling in fillings] + [0] * unused
-        begins = [0, *accumulate(lengths)]
-        padding = positions - begins[-1]
-        numbers = [filling.slot for filling in fillings] + [self._slots] * unused
-        numbers += [filling.start for filling in fillings] + [0] * unused + begins
-        numbers += [filling.slot for filling in fillings for _ in filling.ids]
-        numbers += [self._slots] * padding
-        for filling in fillings:
-            numbers += range(filling.start, filling.start + len(filling.ids))
-        numbers += [0] * padding
-        for filling in fillings:
-            numbers += filling.ids
-        return numbers + [0] * padding
+        given = [(each.slot, each.start, len(each.ids)) for each in fillings]
+        slots, starts, lengths = np.array(
+            given + [(self._slots, 0, 0)] * (rows - len(given)), dtype=np.int64
+        ).T
+        ends = np.cumsum(lengths)
+        padding = positions - ends[-1]
+        owners = np.pad(np.repeat(slots, lengths), (0, padding), constant_values=self._slots)
+        places = np.arange(ends[-1]) + np.repeat(starts - ends + lengths, lengths)
+        ids = np.fromiter(chain.from_iterable(each.ids for each in fillings), np.int64, ends[-1])
+        behind = (np.pad(part, (0, padding)) for part in (places, ids))
+        return np.concatenate((slots, starts, [0], ends, owners, *behind))
 
     def _run_codec(self, slots: Sequence[int], first: Sequence[int], frames: int) -> int:
         """`frames` frames of each slot, from its `first` on; where their samples will end."""
@@ -257,8 +276,22 @@ class CapturedSteps:
         return end
 
 
-def _put(target: Tensor, values: Tensor) -> None:
-    target[: len(values)].copy_(values)
+def _packed(fillings: Sequence[Filling], most: int) -> Iterator[list[Filling]]:
+    """Parts of at most `most` positions and `MOST_PROMPT_ROWS` prompts: as few as there can be,
+    of about the same size."""
+    total = sum(len(filling.ids) for filling in fillings)
+    usual = -(-total // max(1, -(-total // most)))
+    part: list[Filling] = []
+    count = 0
+    for filling in fillings:
+        full = count >= usual or count + len(filling.ids) > most
+        if part and (full or len(part) == MOST_PROMPT_ROWS):
+            yield part
+            part, count = [], 0
+        part.append(filling)
+        count += len(filling.ids)
+    if part:
+        yield part
 
 
 def _parts(items: Sequence[_Item], most: int) -> Iterator[Sequence[_Item]]:

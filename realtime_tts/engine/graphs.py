@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from realtime_tts.engine.interface import Pcm
@@ -107,7 +108,7 @@ class Staging:
         """The device has read everything: its step is done."""
         self._used = 0
 
-    def send(self, values: Sequence[int], target: Tensor) -> None:
+    def send(self, values: Sequence[int] | NDArray[np.int64], target: Tensor) -> None:
         """Copy `values`, int64, to the beginning of `target`."""
         start, end = self._used, self._used + len(values)
         if end > len(self._numbers):  # seldom: an unusual number of codec runs

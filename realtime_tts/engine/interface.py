@@ -94,6 +94,9 @@ class EngineInfo(msgspec.Struct, frozen=True):
 
     text_normalization: bool = False
     """It misreads numbers and abbreviations: they are to be words before it gets them."""
+    safe_tokens: int = 0
+    """Text tokens that an utterance may have and be spoken well to its end; 0: as many as there
+    are. A longer text is spoken in several."""
     voice_family: str = ""
     """`model` of the registered voices that it can speak with; empty: it does not say."""
 

@@ -16,12 +16,14 @@ from realtime_tts.engine.interface import EngineInfo, UtteranceSpec
 
 
 class Open(msgspec.Struct, frozen=True, tag=True):
-    """`listener_free_after`: seconds until the listener has heard the session's earlier turns."""
+    """`listener_free_after`: seconds until the listener has heard the session's earlier turns.
+    `continues`: a turn that was spoken in part, and is not refused for lack of room."""
 
     id: str
     spec: UtteranceSpec
     listener_free_after: float = 0.0
     lead_cap: float | None = None
+    continues: bool = False
 
 
 class Append(msgspec.Struct, frozen=True, tag=True):
@@ -52,7 +54,14 @@ class Played(msgspec.Struct, frozen=True, tag=True):
     seconds: float
 
 
-Command = Open | Append | Finish | Flush | Cancel | Played
+class Lead(msgspec.Struct, frozen=True, tag=True):
+    """`lead_cap` of this utterance is so many seconds from now on."""
+
+    id: str
+    lead_cap: float
+
+
+Command = Open | Append | Finish | Flush | Cancel | Played | Lead
 
 
 # Events: engine -> front --------------------------------------------------------------------

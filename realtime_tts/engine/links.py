@@ -63,10 +63,10 @@ def _named(progress: Progress, name: str) -> Progress:
 
 
 def _share_memory(models: tuple[EngineConfig, ...]) -> tuple[EngineConfig, ...]:
-    """Each takes its part of what it finds free, whoever loads first; together nine tenths."""
+    """Each may take its part of the GPU, together nine tenths."""
     share = f"{90 // len(models)}%"
     return tuple(
-        replace(one, kv_memory=share) if one.on_cuda and one.kv_memory is None else one
+        replace(one, gpu_memory=share) if one.on_cuda and one.gpu_memory is None else one
         for one in models
     )
 

@@ -25,6 +25,7 @@ from realtime_tts.engine.link import (
     Failed,
     Finish,
     Flush,
+    Lead,
     Open,
     Played,
     Refused,
@@ -174,6 +175,8 @@ class EngineLoop:
                 self.scheduler.flush(id, now)
             case Played(id, seconds):
                 self.scheduler.played(id, seconds, now)
+            case Lead(id, seconds):
+                self.scheduler.set_lead_cap(id, seconds, now)
             case Cancel(id):
                 self.scheduler.cancel(id, now)
                 self._forget(id)
@@ -192,6 +195,7 @@ class EngineLoop:
                 listener_free_at=now + command.listener_free_after,
                 lead_cap=command.lead_cap,
                 text_needed=self.engine.text_needed(spec),
+                continues=command.continues,
             )
         except (RequestError, DoesNotFit) as error:
             self.engine.close(command.id)

@@ -9,7 +9,7 @@ import torch
 
 from realtime_tts.engine.captured_engine import LONGEST_PROMPT, CapturedEngine
 from realtime_tts.engine.interface import Progress
-from realtime_tts.engine.memory import Footprint, KVMemory, room_for
+from realtime_tts.engine.memory import CONTEXT_BYTES, Footprint, MemoryBudget, room_for
 from realtime_tts.engine.model_engine import ModelEngine
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.engine.spoken_as import no_voices
@@ -49,7 +49,7 @@ def load_engine(config: EngineConfig, progress: Progress) -> ModelEngine:
         slots=config.scheduler.slots,
         fit_slots=config.fit_slots,
         max_frames=config.max_frames,
-        kv_memory=config.memory,
+        gpu_memory=config.memory,
         voices=voices,
         eager=config.eager,
     )
@@ -63,7 +63,7 @@ def make_engine(
     slots: int,
     fit_slots: bool = False,
     max_frames: int | None = None,
-    kv_memory: KVMemory | None = None,
+    gpu_memory: MemoryBudget | None = None,
     voices: VoiceLookup = no_voices,
     eager: bool = False,
 ) -> ModelEngine:
@@ -74,9 +74,9 @@ def make_engine(
         return TorchEngine(
             model, tokenizer, name=name, slots=slots, max_frames=max_frames, voices=voices
         )
-    free, total = torch.cuda.mem_get_info(device)
+    free, total = _left(device, gpu_memory)
     needs = footprint(model.config, dtype, max_frames or model.max_frames)
-    room = room_for(needs, kv_memory or KVMemory(), free, total, slots, fit=fit_slots)
+    room = room_for(needs, free, total, slots, fit=fit_slots)
     # More than every slot can fill is of no use.
     most = room.slots * model.config.talker.transformer.max_positions
     positions = min(most, room.kv_bytes // needs.position)
@@ -96,6 +96,20 @@ def make_engine(
         voices=voices,
         max_frames=max_frames,
     )
+
+
+def _left(device: torch.device, budget: MemoryBudget | None) -> tuple[int, int]:
+    """What of the GPU, or of the engine's budget, is free, and all of it, in bytes. torch takes no
+    more than the budget from now on. Raises ConfigError."""
+    free, total = torch.cuda.mem_get_info(device)
+    if budget is None:
+        return free, total
+    limit = budget.bytes_of(total)
+    for_torch = max(0, limit - CONTEXT_BYTES)
+    torch.cuda.empty_cache()  # of what loading needed
+    with torch.cuda.device(device):  # which may be "cuda", without a number
+        torch.cuda.set_per_process_memory_fraction(for_torch / total)
+    return min(free, for_torch - torch.cuda.memory_reserved(device)), limit
 
 
 def footprint(config: ModelConfig, dtype: torch.dtype, max_frames: int) -> Footprint:

@@ -1,4 +1,4 @@
-"""How much of a GPU's memory keys and values get, and how many slots fit into it."""
+"""How a GPU's memory is shared out: to engines, to slots, to keys and values."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from realtime_tts.errors import ConfigError
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 _MARGIN_SHARE = 0.1
+CONTEXT_BYTES = 640 * 2**20
+"""What CUDA and the loaded kernels take of a GPU beside what torch allocates."""
 _PROGRAM_BYTES, _PROGRAM_BYTES_A_SLOT, _PROGRAM_SLOTS = 2**30, 48 * 2**20, 64
 """Captured programs take more memory the more rows they have, up to so many slots: from there on
 the codec's, which are by far the largest, grow no more. 4 GiB then."""
@@ -25,24 +27,19 @@ _SLOTS = (512, 384, 256, 192, 128, 96, 64, 48, 32, 24, 16, 12, 8, 6, 4, 3, 2, 1)
 
 
 @dataclass(frozen=True, slots=True)
-class KVMemory:
-    """How much of a device's memory keys and values get.
+class MemoryBudget:
+    """How much of a GPU an engine may take, all in all: `size` in bytes, or `share` of the GPU."""
 
-    `size` is in bytes; `share` is of what is free once the weights are loaded. Without either it is
-    all that is free but for a margin for captured programs and the codec: a tenth of the device,
-    and at least what the programs of so many slots take, 4 GiB from 64 slots on.
-    """
-
-    size: int | None = None
-    share: float | None = None
+    size: int = 0
+    share: float = 1.0
 
     @classmethod
-    def parse(cls, text: str) -> KVMemory:
-        """Read "40GiB", "40000000000", "80%" or "0.8". Raises ConfigError."""
+    def parse(cls, text: str) -> MemoryBudget:
+        """Read "8GiB", "40000000000", "80%" or "0.8". Raises ConfigError."""
         found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(%|[A-Za-z]*)\s*", text)
         unit = found.group(2).upper() if found else "?"
         if found is None or unit not in (*_UNITS, "%"):
-            raise ConfigError(f"memory is given like 40GiB, 80% or 0.8; got {text!r}")
+            raise ConfigError(f"memory is given like 8GiB, 80% or 0.8; got {text!r}")
         number = float(found.group(1))
         if unit == "%" or (unit == "" and number <= 1):
             share = number / 100 if unit == "%" else number
@@ -51,21 +48,14 @@ class KVMemory:
             return cls(share=share)
         return cls(size=int(number * _UNITS[unit]))
 
-    def bytes_of(self, free: int, total: int, slots: int) -> int:
-        """The bytes on a device with so many bytes `free` of `total`. Raises ConfigError."""
-        if self.size is not None:
-            size = self.size
-        elif self.share is not None:
-            size = int(self.share * free)
-        else:
-            programs = _PROGRAM_BYTES + _PROGRAM_BYTES_A_SLOT * min(slots, _PROGRAM_SLOTS)
-            size = free - max(int(_MARGIN_SHARE * total), programs)
-        if not 0 < size <= free:
+    def bytes_of(self, total: int) -> int:
+        """The bytes on a GPU of so many. Raises ConfigError if it has less."""
+        if self.size > total:
             raise ConfigError(
-                f"{max(size, 0) / 2**30:.1f} GiB for keys and values do not fit into the "
-                f"{free / 2**30:.1f} GiB that the device has free: give --kv-memory another value"
+                f"the GPU has {total / 2**30:.1f} GiB, which is less than the "
+                f"{self.size / 2**30:.1f} GiB of --gpu-memory"
             )
-        return size
+        return self.size or int(self.share * total)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,21 +79,24 @@ class Room:
     kv_bytes: int
 
 
-def room_for(
-    footprint: Footprint, memory: KVMemory, free: int, total: int, slots: int, *, fit: bool
-) -> Room:
-    """Share out a GPU that has `free` of its `total` bytes left, with the weights on it.
+def room_for(footprint: Footprint, free: int, total: int, slots: int, *, fit: bool) -> Room:
+    """Share out a GPU, or a budget of it, that has `free` of its `total` bytes left, with the
+    weights on it.
 
+    Keys and values get what is free but for a margin for captured programs and the codec: a tenth
+    of the total, and at least what the programs of so many slots take, 4 GiB from 64 slots on.
     `fit`: no more slots than find their usual number of positions, one at least. Raises
     ConfigError.
     """
-    for count in [slots, *(less for less in _SLOTS if less < slots)] if fit else []:
-        left = free - count * footprint.slot
-        try:
-            kv_bytes = memory.bytes_of(left, total, count)
-        except ConfigError:
-            continue
-        if kv_bytes >= footprint.position * max(count * USUAL_POSITIONS, footprint.longest):
+    smaller = [less for less in _SLOTS if less < slots] if fit else []
+    for count in (slots, *smaller):
+        programs = _PROGRAM_BYTES + _PROGRAM_BYTES_A_SLOT * min(count, _PROGRAM_SLOTS)
+        kv_bytes = free - count * footprint.slot - max(int(_MARGIN_SHARE * total), programs)
+        usual = footprint.position * max(count * USUAL_POSITIONS, footprint.longest)
+        if kv_bytes > 0 and (kv_bytes >= usual or count == 1 or not fit):
             return Room(count, kv_bytes)
-    count = 1 if fit else slots
-    return Room(count, memory.bytes_of(free - count * footprint.slot, total, count))
+    raise ConfigError(
+        f"nothing is left for keys and values of {count} slots: weights and other programs leave "
+        f"{free / 2**30:.1f} GiB of {total / 2**30:.1f}, of which captured programs need "
+        f"{programs / 2**30:.1f}. Give a larger --gpu-memory, fewer --slots, or a smaller model"
+    )

@@ -22,6 +22,9 @@ from realtime_tts.model import PromptBuilder, PromptSpec, SpeechModel, VoiceLook
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tts_scheduler import KVCacheSize, StepPlan
 
+_POSITIONS_PER_TOKEN = 4.6
+"""Of an utterance: a token's own in the full-text layout, and the frames of the slowest voices."""
+
 
 @dataclass(slots=True)
 class Row:
@@ -95,6 +98,7 @@ class ModelEngine(ABC):
             row_buckets=self._row_buckets,
             voice_family=config.family,
             text_normalization=config.text_normalization,
+            safe_tokens=int(config.safe_positions / _POSITIONS_PER_TOKEN),
             executions=(self.execution,),
         )
 

@@ -1,8 +1,8 @@
 """What an utterance of `CapturedEngine` begins with: the positions before its first frame.
 
-All but the last of them go into the store; the last one is made like that of any frame, from an
-embedding sum (codec bos, or the last frame of a reference in context) and a text id. So a row
-whose opening is stored eats its text like every other, and its first frame is nothing special.
+A prompt that is known as a whole is computed as a whole: its first frame is drawn from what the
+talker says at its end. In the streaming layout all but the last position is the prefix, which is
+kept; that position is made like that of any frame, from an embedding sum (codec bos) and a text id.
 """
 
 from __future__ import annotations
@@ -23,18 +23,16 @@ from tts_scheduler import Layout
 
 @dataclass(slots=True)
 class Opening:
-    """A row that begins. Behind the prefix's positions `stored` more go into the store: text `ids`
-    or, once it has its pages, `vectors` [stored, H]; `last` [H]: the embedding sum it begins with,
-    if that is not codec bos."""
+    """A row that begins. Behind the prefix come `length` more positions: of text `ids` or, once it
+    has its pages, `vectors` [length, H]; with neither, the one of frame 0 alone."""
 
     id: str
     row: Row
     layout: Layout
     prefix_length: int
-    stored: int
+    length: int
     ids: Sequence[int] = ()
     vectors: Tensor | None = None
-    last: Tensor | None = None
 
     @classmethod
     def of(cls, id: str, row: Row, layout: Layout, prompts: PromptBuilder) -> Opening:
@@ -45,12 +43,12 @@ class Opening:
         full = layout is Layout.FULL_TEXT
         length, codes = prompts.prefix_length(row.prompt_spec), _codes(row.prompt_spec)
         if codes is None:
-            ids = [*row.ids, prompts.end_of_text] if full else []
-            return cls(id, row, layout, length, len(ids), ids)
-        stored = len(codes)
+            ids = [*row.ids, *prompts.behind_text] if full else []
+            return cls(id, row, layout, length, max(1, len(ids)), ids)
+        shown = len(codes) + 1
         if full:
-            stored += len(_transcript(row.prompt_spec)) + len(row.ids) + 1
-        return cls(id, row, layout, length, stored)
+            shown += len(_transcript(row.prompt_spec)) + len(row.ids) + 1
+        return cls(id, row, layout, length, shown)
 
     @property
     def prefix(self) -> PromptSpec:
@@ -59,22 +57,27 @@ class Opening:
     @property
     def positions(self) -> int:
         """The positions of the whole prompt, that of frame 0 included."""
-        return self.prefix_length + self.stored + 1
+        return self.prefix_length + self.length
+
+    @property
+    def talks(self) -> bool:
+        """Its last position is a row of the step's `talk`; otherwise the prompt is whole."""
+        return not self.ids and self.vectors is None
 
     @property
     def start(self) -> Start:
         row = self.row
-        return Start(row.slot, row.prompt, row.spec.sampling, row.spec.seed, self.last)
+        return Start(row.slot, row.prompt, row.spec.sampling, row.spec.seed)
 
     def begin(self, slot: int, prompts: PromptBuilder) -> None:
         """The row has pages and a slot: it goes on behind what will be stored."""
         row = self.row
         if _codes(self.prefix) is not None:
             prompt = prompts.prompt(self.prefix, row.ids, self.layout.value, finished=row.finished)
-            self.vectors, self.last = prompt.inputs[self.prefix_length : -1], prompt.last
-            assert len(self.vectors) == self.stored, "a prompt of another length than was said"
+            self.vectors = prompt.inputs[self.prefix_length :]
+            assert len(self.vectors) == self.length, "a prompt of another length than was said"
             row.ids[:0] = _transcript(self.prefix)
-            row.fed, row.eos_fed = min(self.stored, len(row.ids)), self.stored > len(row.ids)
+            row.fed, row.eos_fed = min(self.length, len(row.ids)), self.length > len(row.ids)
         elif self.layout is Layout.FULL_TEXT:
             row.fed, row.eos_fed = len(row.ids), True
         row.slot, row.prompt = slot, self.positions - 1

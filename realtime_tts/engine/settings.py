@@ -7,7 +7,7 @@ from typing import Literal
 
 from realtime_tts import demo_voice
 from realtime_tts.engine.guards import GuardConfig
-from realtime_tts.engine.memory import KVMemory
+from realtime_tts.engine.memory import MemoryBudget
 from realtime_tts.errors import ConfigError
 from tts_scheduler import SchedulerConfig
 
@@ -33,8 +33,8 @@ class EngineConfig:
     `threads`: CPU threads of the model (None: all cores but one, eight at most).
     `max_frames`: frames of 80 ms after which a turn ends with `max_length` (None: the
     checkpoint's own limit).
-    `kv_memory`: what keys and values get of a CUDA device, as "40GiB", "80%" or "0.8" of what is
-    free (None: nearly all); on a CPU they take what the speech really made needs.
+    `gpu_memory`: what the engine may take of a GPU, as "8GiB", "80%" or "0.8" (None: nearly all
+    that is free).
     `step_seconds` and `row_seconds` are the fake engine's speed. `random_weights` takes the place
     of `model`: the dimensions of a release ("1.7B", "0.6B") or of the demo voice ("demo") with
     weights nobody trained; every turn then has `max_frames` frames, and no guard ends it.
@@ -51,7 +51,7 @@ class EngineConfig:
     eager: bool = False
     threads: int | None = None
     max_frames: int | None = None
-    kv_memory: str | None = None
+    gpu_memory: str | None = None
     guards: GuardConfig = GuardConfig()
     step_seconds: float = 0.002
     row_seconds: float = 0.0
@@ -68,7 +68,7 @@ class EngineConfig:
         if self.random_weights is not None:
             self._check_random(self.random_weights)
         if self.memory is not None and not self.on_cuda:
-            raise ConfigError("kv_memory is a share of a CUDA device; a CPU takes what it needs")
+            raise ConfigError("gpu_memory is for a CUDA device; a CPU takes what it needs")
         for name in ("threads", "max_frames"):
             value = getattr(self, name)
             if value is not None and not value > 0:
@@ -91,9 +91,9 @@ class EngineConfig:
         return all(name.startswith("cuda") for name in self.devices or (self.device,))
 
     @property
-    def memory(self) -> KVMemory | None:
-        """`kv_memory`, read. Raises ConfigError."""
-        return None if self.kv_memory is None else KVMemory.parse(self.kv_memory)
+    def memory(self) -> MemoryBudget | None:
+        """`gpu_memory`, read. Raises ConfigError."""
+        return None if self.gpu_memory is None else MemoryBudget.parse(self.gpu_memory)
 
     @property
     def checkpoint(self) -> str:

@@ -27,7 +27,7 @@ from realtime_tts.kernels.dispatch import Kernel, triton_available
 from realtime_tts.kernels.elementwise import add_rms_norm, rms_norm, swiglu
 from realtime_tts.kernels.predictor_frame import FrameDraws, FrameLayer, FrameModel
 from realtime_tts.kernels.sampling import sample
-from realtime_tts.kernels.storing import rope_and_store
+from realtime_tts.kernels.storing import rope_and_store, store_prefix
 
 __all__ = [
     "MOST_FRAME_ROWS",
@@ -43,6 +43,7 @@ __all__ = [
     "rms_norm",
     "rope_and_store",
     "sample",
+    "store_prefix",
     "swiglu",
     "triton_available",
 ]

@@ -1,4 +1,4 @@
-"""Keys and values into pages, on the way from the fused product to attention."""
+"""Keys and values into pages: from the fused product on the way to attention, or as kept."""
 
 from __future__ import annotations
 
@@ -41,6 +41,19 @@ def rope_and_store(
     numbers, offsets = _places(pages, tables, slots, places)
     pages[numbers, :, :, offsets] = keys_values.unflatten(1, (2, kv_heads)).to(pages.dtype)
     return turned[:, :heads]
+
+
+@Kernel
+def store_prefix(keys_values: Tensor, pages: Tensor, tables: Tensor, slots: Tensor) -> None:
+    """Keys and values that were kept become the first n positions of each slot.
+
+    keys_values [layers, 2, kv_heads, n, D]; pages [layers, pages, 2, kv_heads, page_size, D], those
+    of all layers; every slot has pages for n positions.
+    """
+    places = torch.arange(keys_values.shape[3], device=slots.device)
+    for kept, into in zip(keys_values, pages, strict=True):
+        numbers, offsets = _places(into, tables, slots.unsqueeze(1), places)
+        into[numbers, :, :, offsets] = kept.permute(2, 0, 1, 3)
 
 
 def _places(

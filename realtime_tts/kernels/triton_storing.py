@@ -7,6 +7,7 @@ import triton.language as tl
 from torch import Tensor
 
 _HEADS = 8  # of a program: enough work for four warps, and enough programs for one row
+_POSITIONS = 16
 
 
 def rope_and_store(
@@ -35,6 +36,39 @@ def rope_and_store(
             BLOCK=triton.next_power_of_2(dim // 2), HEADS=_HEADS, num_warps=4,
         )  # fmt: skip
     return query
+
+
+def store_prefix(keys_values: Tensor, pages: Tensor, tables: Tensor, slots: Tensor) -> None:
+    layers, _, kv_heads, count, dim = keys_values.shape
+    assert keys_values.is_contiguous() and pages[0].is_contiguous() and slots.is_contiguous()
+    assert keys_values.dtype == pages.dtype
+    if count and len(slots):
+        _store_prefix[(layers * 2 * kv_heads, triton.cdiv(count, _POSITIONS), len(slots))](
+            keys_values, pages, tables, slots, count, pages.stride(0), pages.stride(1),
+            tables.stride(0), pages.shape[4],
+            PLANES=2 * kv_heads, DIM=dim, BLOCK=triton.next_power_of_2(dim),
+            POSITIONS=_POSITIONS, num_warps=4,
+        )  # fmt: skip
+
+
+@triton.jit(do_not_specialize=["count"])  # no length is compiled in the middle of a turn
+def _store_prefix(
+    source, pages, tables, slots, count, layer_stride, page_stride, table_stride, page_size,
+    PLANES: tl.constexpr, DIM: tl.constexpr, BLOCK: tl.constexpr, POSITIONS: tl.constexpr,
+):  # fmt: skip
+    """A program for POSITIONS positions of one slot, of the keys or the values of one head."""
+    plane = tl.program_id(0).to(tl.int64)
+    position = tl.program_id(1) * POSITIONS + tl.arange(0, POSITIONS)
+    exists = position < count
+    slot = tl.load(slots + tl.program_id(2)).to(tl.int64)
+    at = tl.arange(0, BLOCK)[None, :]
+    mask = exists[:, None] & (at < DIM)
+    kept = tl.load(source + ((plane * count + position) * DIM)[:, None] + at, mask=mask)
+    table = tables + slot * table_stride
+    page = tl.load(table + position // page_size, mask=exists, other=0).to(tl.int64)
+    place = (plane % PLANES) * page_size + position % page_size
+    target = plane // PLANES * layer_stride + page * page_stride + place * DIM
+    tl.store(pages + target[:, None] + at, kept, mask=mask)
 
 
 @triton.jit

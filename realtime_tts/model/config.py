@@ -113,6 +113,10 @@ class GenerationDefaults:
     min_frames: int = 2
 
 
+SAFE_POSITIONS = 1_000
+"""What is assumed of released checkpoints, which do not say: some 75 s of speech."""
+
+
 @dataclass(frozen=True, slots=True)
 class ModelConfig:
     """The whole configuration of a checkpoint."""
@@ -126,6 +130,8 @@ class ModelConfig:
     generation: GenerationDefaults
     text_normalization: bool = False
     """Whether it misreads digits and abbreviations, so that a server is to spell them out."""
+    safe_positions: int = SAFE_POSITIONS
+    """Positions, of text and frames together, in which an utterance is spoken well."""
 
     @property
     def family(self) -> str:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from realtime_tts.errors import CheckpointError, RequestError
 from realtime_tts.model.config import (
+    SAFE_POSITIONS,
     SAMPLE_RATE,
     CodecConfig,
     GenerationDefaults,
@@ -51,6 +52,7 @@ def read_config(folder: Path) -> ModelConfig:
         text=_text_ids(root),
         generation=_generation(folder / "generation_config.json"),
         text_normalization=root.get("text_normalization", bool, False),
+        safe_positions=root.get("safe_positions", int, SAFE_POSITIONS),
     )
     _check_agreement(config, folder)
     return config

@@ -4,9 +4,11 @@ All that a row carries from frame to frame lies on the device at a fixed address
 of its last frame's embeddings, its next position, its sampling state, and a ring of codes that the
 codec has not read yet. Slot number `slots` is for the rows that pad a batch.
 
-Every utterance begins as a row that has made a frame already: its prompt but for the last position
-is in the store, and the codec vector of that position is in place of the embedding sum. So its
-first frame is an ordinary row of an ordinary batch, in both text layouts and behind a reference.
+A frame is two programs: `talk` moves the talker on by a position, `FrameStep.__call__` draws the
+frame of what it said. A prompt that is computed as a whole leaves what the talker says behind it
+(`PromptStep`), and the first frame needs no `talk`. In the streaming layout all of the prompt but
+for the last position comes from a cache, and that position is an ordinary row of a `talk`: codec
+bos is in place of the embedding sum.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from torch import Tensor
 from realtime_tts.model.fused import FusedPredictor
 from realtime_tts.model.paged_cache import PagedKVCache
 from realtime_tts.model.prompt_rows import PromptRows
-from realtime_tts.model.slot_sampling import DrawnRows, SlotSampling
+from realtime_tts.model.slot_sampling import SETTINGS, DrawnRows, SlotSampling
 from realtime_tts.model.slot_store import SlotStore
 from realtime_tts.model.speech_model import Frame, SpeechModel
 from realtime_tts.sampling import Sampling
@@ -33,37 +35,41 @@ _ENDED, _FAILED = 1 << 24, 1 << 25
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """An utterance about to begin in `slot`, whose first `position` positions are stored.
-    `embedding` [H]: what it begins with, if not with what all begin with."""
+    """An utterance about to begin in `slot`, whose first frame is made from place `position`."""
 
     slot: int
     position: int
     sampling: Sampling
     seed: int
-    embedding: Tensor | None = None
+
+
+START_NUMBERS = 2 + SETTINGS
+"""What a `Start` is on the device."""
 
 
 class FrameStep:
     """State of `slots` slots, and the step that moves a batch of them on by one frame.
 
-    `inputs` [2 * slots] int64 is what a step of B rows reads: B slots, then B text ids; `outputs`
-    [slots] int32 is what it leaves (`decoded`).
+    `outputs` [slots] int32 is what a frame leaves (`decoded`); `inputs` what it reads.
     """
 
-    def __init__(self, model: SpeechModel, slots: int, store: SlotStore, embedding: Tensor) -> None:
-        """`embedding` [1, H]: what a new utterance begins with."""
+    def __init__(self, model: SpeechModel, slots: int, store: SlotStore, bos: Tensor) -> None:
+        """`bos` [1, H]: the codec vector that a new utterance begins with."""
         talker, device = model.talker, model.talker.device
         assert talker.config.vocab < _ENDED, "codes and flags share a number"
         self.model, self.slots, self.store = model, slots, store
         self.sampling = SlotSampling(model.config, slots, device)
-        self.embeddings = embedding.repeat(slots + 1, 1)
+        self.embeddings = bos.repeat(slots + 1, 1)
+        self.hidden = torch.zeros_like(self.embeddings)
+        """The talker's last outputs, by slot."""
         self.positions = torch.zeros(slots + 1, dtype=torch.long, device=device)
         groups = talker.config.code_groups
         self.codes = torch.zeros(slots + 1, RING, groups, dtype=torch.long, device=device)
         """Frame number f of a slot is in place f % RING."""
-        self.inputs = torch.zeros(2 * slots, dtype=torch.long, device=device)
+        self._inputs = torch.zeros(3 * slots, dtype=torch.long, device=device)
+        self._starts = torch.zeros(slots * START_NUMBERS, dtype=torch.long, device=device)
         self.outputs = torch.zeros(slots, dtype=torch.int32, device=device)
-        self._first, self._last_code = embedding, model.config.predictor.vocab - 1
+        self._bos, self._last_code = bos, model.config.predictor.vocab - 1
         self.persistent = False
         """Whether the code predictor has a kernel that makes the whole frame of few rows."""
         if isinstance(store, PagedKVCache):
@@ -72,47 +78,57 @@ class FrameStep:
         else:
             self._predict = model.predictor.codes
 
-    def begin(self, starts: Sequence[Start]) -> Tensor:
-        """New utterances; what their slots held before is forgotten. Returns the slots [n]."""
-        given = torch.tensor([[start.slot, start.position] for start in starts])
+    def numbers(self, starts: Sequence[Start]) -> list[int]:
+        """What `begin` reads of these starts."""
         settings = self.sampling.settings([(start.sampling, start.seed) for start in starts])
-        packed = torch.cat((given, settings), 1).to(self.positions.device, non_blocking=True)
-        slots = packed[:, 0]
-        self.positions.index_copy_(0, slots, packed[:, 1])
-        first = self._first.expand(len(starts), -1)
-        if any(start.embedding is not None for start in starts):
-            rows = zip(starts, first, strict=True)
-            first = torch.stack([row if s.embedding is None else s.embedding for s, row in rows])
-        self.embeddings.index_copy_(0, slots, first)
-        self.sampling.begin(slots, packed[:, 2:])
+        given = zip(starts, settings, strict=True)
+        return [n for start, each in given for n in (start.slot, start.position, *each)]
+
+    def starts(self, count: int) -> Tensor:
+        """Where the `numbers` of so many starts go."""
+        return self._starts[: count * START_NUMBERS]
+
+    def begin(self, count: int) -> Tensor:
+        """`count` new utterances, from `starts`; what their slots held before is forgotten.
+        Returns the slots [n]."""
+        given = self.starts(count).view(count, START_NUMBERS)
+        slots = given[:, 0].contiguous()
+        self.positions.index_copy_(0, slots, given[:, 1])
+        self.embeddings.index_copy_(0, slots, self._bos.expand(count, -1))
+        self.sampling.begin(slots, given[:, 2:])
         return slots
 
-    def idle(self, rows: int) -> Tensor:
-        """Inputs [2 * rows] on the host that touch no utterance: `rows` rows of padding."""
-        given = torch.zeros(2 * rows, dtype=torch.long)
-        given[:rows] = self.slots
-        return given
+    def inputs(self, rows: int, talking: int) -> Tensor:
+        """Where a frame of `rows` rows finds its slots [rows] and, right behind them, the `talk`
+        of `talking` rows its slots and its text ids."""
+        return self._inputs[self.slots - rows : self.slots + 2 * talking]
 
-    def __call__(self, rows: int, wide: bool) -> None:
-        """Make a frame of the `rows` rows in `inputs`; `wide` as in `slot_sampling.py`."""
-        slots = self.inputs[:rows]
-        hidden = self.talk(rows)
-        drawn = self.sampling.rows(slots, wide)
-        frame = self.model.draw_frame(
-            hidden, drawn.first_codes, drawn.other_codes, self._predict, drawn.other_draws
-        )
-        self._keep(slots, drawn, frame)
-        flags = frame.ended * _ENDED + frame.failed * _FAILED
-        self.outputs[:rows].copy_(frame.codes[:, 0] + flags)
+    def idle(self, rows: int) -> None:
+        """Inputs that touch no utterance: `rows` rows of padding that talk and draw."""
+        slots, text = self.inputs(rows, rows).split(2 * rows)
+        slots.fill_(self.slots)
+        text.zero_()
 
-    def talk(self, rows: int) -> Tensor:
-        """The talker's next outputs [B, H] for the `rows` rows in `inputs`. Their state stays as it
-        is, so that doing it again gives the same."""
-        slots, text = self.inputs[: 2 * rows].view(2, rows).unbind(0)
+    def talk(self, rows: int) -> None:
+        """What the talker says next in `rows` rows, into `hidden`. The rest of their state stays
+        as it is, so that doing it again gives the same."""
+        slots, text = self.inputs(0, rows).view(2, rows).unbind(0)
         talker = self.model.talker
         inputs = self.embeddings.index_select(0, slots) + talker.text_rows(text)
         positions = self.positions.index_select(0, slots)
-        return talker.decode_at(inputs, slots, positions, self.store)
+        self.hidden.index_copy_(0, slots, talker.decode_at(inputs, slots, positions, self.store))
+
+    def __call__(self, rows: int, wide: bool) -> None:
+        """Make the frame of what `rows` rows said last; `wide` as in `slot_sampling.py`."""
+        slots = self.inputs(rows, 0)
+        drawn = self.sampling.rows(slots, wide)
+        frame = self.model.draw_frame(
+            self.hidden.index_select(0, slots),
+            drawn.first_codes, drawn.other_codes, self._predict, drawn.other_draws,
+        )  # fmt: skip
+        self._keep(slots, drawn, frame)
+        flags = frame.ended * _ENDED + frame.failed * _FAILED
+        self.outputs[:rows].copy_(frame.codes[:, 0] + flags)
 
     def _keep(self, slots: Tensor, drawn: DrawnRows, frame: Frame) -> None:
         self.embeddings.index_copy_(0, slots, frame.embedding)
@@ -134,40 +150,34 @@ MOST_PROMPT_ROWS = 64
 
 
 class PromptStep:
-    """Fills prompts' text into the store, for the full-text layout, one prompt behind the other.
+    """Prompts behind their prefixes, one prompt behind the other: they go into the store, and what
+    the talker says at the end of each into the `hidden` of `frame_step`.
 
     `inputs` int64 is what a step of N positions reads: with B = `rows(N)`, B slots, B first
     places, B + 1 beginnings (`PromptRows`), then N slots, N places and N text ids.
     """
 
     def __init__(
-        self,
-        model: SpeechModel,
-        slots: int,
-        store: SlotStore,
-        codec: Tensor,
-        positions: int,
-        most: int,
+        self, frame_step: FrameStep, pad: Tensor, bos: Tensor, positions: int, most: int
     ) -> None:
-        """`codec` [1, H] is added to every text vector. At most `positions` at once, and `most` of
-        one prompt."""
-        self.model, self.slots, self.store, self._codec, self._most = (
-            model, slots, store, codec, most,
-        )  # fmt: skip
+        """`pad` [1, H] is added to the text vectors of a prompt, `bos` [1, H] to its last one. At
+        most `positions` at once, and `most` of one prompt."""
+        self._talker, self._store = frame_step.model.talker, frame_step.store
+        self.slots, self._hidden = frame_step.slots, frame_step.hidden
+        self._pad, self._bos, self._most = pad, bos, most
         size = 3 * positions + 3 * MOST_PROMPT_ROWS + 1
-        self.inputs = torch.zeros(size, dtype=torch.long, device=model.talker.device)
+        self.inputs = torch.zeros(size, dtype=torch.long, device=self._talker.device)
 
     @staticmethod
     def rows(positions: int) -> int:
         """Prompts that a step of so many positions can take."""
         return max(1, min(MOST_PROMPT_ROWS, positions // 4))
 
-    def idle(self, positions: int) -> Tensor:
-        """Inputs on the host that touch no utterance."""
+    def idle(self, positions: int) -> None:
+        """Inputs that touch no utterance."""
         rows = self.rows(positions)
-        given = torch.zeros(3 * positions + 3 * rows + 1, dtype=torch.long)
-        given[:rows] = given[3 * rows + 1 :][:positions] = self.slots
-        return given
+        self.inputs.zero_()
+        self.inputs[:rows] = self.inputs[3 * rows + 1 :][:positions] = self.slots
 
     def __call__(self, positions: int) -> None:
         rows = self.rows(positions)
@@ -175,23 +185,27 @@ class PromptStep:
         parts = self.inputs[: sum(counts)].split(counts)
         slots, starts, begins, owners, places, ids = parts
         most = min(positions, self._most)
-        self._fill(self._text(ids), PromptRows(slots, starts, begins, owners, places, most))
+        self._fill_text(ids, PromptRows(slots, starts, begins, owners, places, most))
 
     def fill_text(self, ids: Tensor, slot: int, start: int) -> None:
         """Text ids [L], of any number, to places `start` and following of a slot."""
-        self.fill_vectors(self._text(ids), slot, start)
+        self._fill_text(ids, PromptRows.of([slot], [start], [len(ids)], ids.device))
 
     def fill_prefix(self, prefix: Tensor, slot: int) -> Tensor:
         """Run a prompt's prefix [L, H] into an empty slot; its keys and values, to be kept."""
         self.fill_vectors(prefix, slot, 0)
-        return self.store.read(slot, len(prefix))
+        return self._store.read(slot, len(prefix))
 
     def fill_vectors(self, vectors: Tensor, slot: int, start: int) -> None:
         """The talker's inputs [L, H] of places `start` and following of a slot."""
         self._fill(vectors, PromptRows.of([slot], [start], [len(vectors)], vectors.device))
 
-    def _text(self, ids: Tensor) -> Tensor:
-        return self.model.talker.text_rows(ids) + self._codec
+    def _fill_text(self, ids: Tensor, rows: PromptRows) -> None:
+        text, last = self._talker.text_rows(ids), rows.last
+        vectors = text + self._pad
+        vectors.index_copy_(0, last, text.index_select(0, last) + self._bos)
+        self._fill(vectors, rows)
 
     def _fill(self, vectors: Tensor, rows: PromptRows) -> None:
-        self.model.talker.fill_at(vectors, rows, self.store)
+        said = self._talker.fill_at(vectors, rows, self._store)
+        self._hidden.index_copy_(0, rows.slots, said.index_select(0, rows.last))

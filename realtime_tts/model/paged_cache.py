@@ -21,7 +21,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from realtime_tts.kernels import decode_attention, prompt_attention, rope_and_store
+from realtime_tts.kernels import decode_attention, prompt_attention, rope_and_store, store_prefix
 from realtime_tts.model.config import TransformerConfig
 from realtime_tts.model.prompt_rows import PromptRows
 
@@ -112,18 +112,10 @@ class PagedKVCache:
 
         keys_values [layers, 2, kv_heads, n, D], on any device; the slots have pages for them.
         """
-        count, size = keys_values.shape[3], self._page_size
-        whole, rest = divmod(count, size)
+        count = keys_values.shape[3]
         assert all(count <= self.capacity(slot) for slot in slots), "too few pages for a prefix"
-        numbers = self.tables[self._to_device(slots), : -(-count // size)].long()  # [slots, pages]
         keys_values = keys_values.to(self.device, non_blocking=True)
-        if whole:
-            by_page = keys_values[:, :, :, : whole * size].unflatten(3, (whole, size))
-            filled = by_page.permute(0, 3, 1, 2, 4, 5).unsqueeze(1)
-            self.pages[:, numbers[:, :whole]] = filled.expand(-1, len(slots), -1, -1, -1, -1, -1)
-        if rest:
-            last = keys_values[:, :, :, whole * size :].unsqueeze(1)
-            self.pages[:, :, :, :, :rest][:, numbers[:, whole]] = last
+        store_prefix(keys_values, self.pages, self.tables, self._to_device(slots))
 
     @torch.inference_mode()
     def read(self, slot: int, count: int) -> Tensor:

@@ -51,13 +51,11 @@ class PromptSpec:
 class Prompt:
     """`inputs` [L, H] for the talker. `text_used` of the text ids are in it; `eos_used`: so is
     end-of-text, and every later frame gets `tts_pad`. `carried`: ids of a transcript longer than
-    its recording, which the next frames get before the text's. `last` [H]: the codec vector of the
-    last position, without its text vector."""
+    its recording, which the next frames get before the text's."""
 
     inputs: Tensor
     text_used: int
     eos_used: bool
-    last: Tensor
     carried: tuple[int, ...] = ()
 
 
@@ -103,9 +101,9 @@ class PromptBuilder:
         self._shown: Recent[Reference, _Shown] = Recent(_REFERENCES)
 
     @property
-    def end_of_text(self) -> int:
-        """Text id of `tts_eos`."""
-        return self._config.text.tts_eos
+    def behind_text(self) -> tuple[int, int]:
+        """Text ids of the full-text layout's last two positions, behind the text."""
+        return self._config.text.tts_eos, self._config.text.tts_pad
 
     @cached_property
     def sample_ids(self) -> tuple[int, ...]:
@@ -186,9 +184,9 @@ class PromptBuilder:
         if spec.reference is not None and spec.reference.codes is not None:
             return self._in_context(prefix, spec.reference, ids, layout, finished)
         if layout == STREAMING:
-            return Prompt(torch.cat((prefix, self.text(ids[:1]) + self.bos)), 1, False, self.bos[0])
+            return Prompt(torch.cat((prefix, self.text(ids[:1]) + self.bos)), 1, False)
         tail = torch.cat((self._text_and_end(ids) + self.pad, self.tts_pad + self.bos))
-        return Prompt(torch.cat((prefix, tail)), len(ids), True, self.bos[0])
+        return Prompt(torch.cat((prefix, tail)), len(ids), True)
 
     @torch.inference_mode()
     def prefix(self, spec: PromptSpec) -> Tensor:
@@ -219,7 +217,7 @@ class PromptBuilder:
         text = torch.cat((shown.text, self._text_and_end(ids)))
         if layout == FULL_TEXT:
             tail = torch.cat((text + self.pad, shown.spoken + self.tts_pad))
-            return Prompt(torch.cat((prefix, tail)), len(ids), True, shown.spoken[-1])
+            return Prompt(torch.cat((prefix, tail)), len(ids), True)
         length, known = len(shown.spoken), len(text) - 1
         assert finished or known >= length, "too little text for this reference"
         padding = self.tts_pad.expand(max(0, length - len(text)), -1)
@@ -227,7 +225,6 @@ class PromptBuilder:
             inputs=torch.cat((prefix, torch.cat((text[:length], padding)) + shown.spoken)),
             text_used=min(len(ids), max(0, reference.text_ahead)),
             eos_used=known < length,
-            last=shown.spoken[-1],
             carried=reference.text_ids[length:],
         )
 

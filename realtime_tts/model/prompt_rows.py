@@ -34,6 +34,11 @@ class PromptRows:
     most: int
     """No row has more positions."""
 
+    @property
+    def last(self) -> Tensor:
+        """[B]: the number of each row's last position, if it has any."""
+        return (self.begins[1:] - 1).clamp(min=0)
+
     @classmethod
     def of(
         cls,

@@ -57,17 +57,17 @@ class SlotSampling:
         # A server's turns have few different settings, and most have the checkpoint's own.
         self._numbers = lru_cache(maxsize=256)(self._make_numbers)
         self._true = torch.ones((), dtype=torch.bool, device=device)
-        self._settings = self.settings([(Sampling(), 0)] * (slots + 1)).to(device)
+        unused = self.settings([(Sampling(), 0)])
+        self._settings = torch.tensor(unused * (slots + 1), device=device)
         self._seen = torch.zeros(slots + 1, talker.vocab, dtype=torch.bool, device=device)
         self.drawn = torch.zeros(slots + 1, dtype=torch.long, device=device)
         """First codes drawn so far, by slot: the number of the frame to come."""
         self.fused = device.type == "cuda" and talker.vocab <= MOST_CODES
         """Whether narrow draws are one kernel each; on a CPU, bit for bit, `sampling.draw`."""
 
-    def settings(self, rows: Sequence[tuple[Sampling, int]]) -> Tensor:
-        """[n, SETTINGS] int64 on the host, of (sampling, seed) per row; float32 as their bits."""
-        given = [(seed_key(seed), *self._numbers(sampling)) for sampling, seed in rows]
-        return torch.tensor(given)
+    def settings(self, rows: Sequence[tuple[Sampling, int]]) -> list[tuple[int, ...]]:
+        """SETTINGS int64 of each (sampling, seed), for `begin`; float32 as their bits."""
+        return [(seed_key(seed), *self._numbers(sampling)) for sampling, seed in rows]
 
     def _make_numbers(self, sampling: Sampling) -> tuple[int, ...]:
         """All of a row's settings but the key."""

@@ -125,27 +125,26 @@ class Talker:
         return fused_layers(self.layers, self.norm, inputs, attend)
 
     @torch.inference_mode()
-    def fill_at(self, inputs: Tensor, rows: PromptRows, store: SlotStore) -> None:
-        """Keys and values of several prompts' positions: inputs [N, H] go where `rows` says."""
+    def fill_at(self, inputs: Tensor, rows: PromptRows, store: SlotStore) -> Tensor:
+        """Several prompts' positions: inputs [N, H], whose keys and values go where `rows` says, ->
+        outputs [N, H]."""
         if isinstance(store, PagedKVCache):
-            self._fill_fused(inputs, rows, store)
-            return
+            return self._fill_fused(inputs, rows, store)
         assert isinstance(store, DenseSlotStore), f"no way to attend to {type(store).__name__}"
         cos, sin = self._turns(rows.places)
         x = inputs
         for index, layer in enumerate(self.layers):
             query, keys_values = layer.project(x, cos, sin)
-            attended = store.attend_prompt(index, query, keys_values, rows)
-            if index + 1 < len(self.layers):  # of the last one, only keys and values are wanted
-                x = layer.output(x, attended)
+            x = layer.output(x, store.attend_prompt(index, query, keys_values, rows))
+        return self.norm(x)
 
-    def _fill_fused(self, inputs: Tensor, rows: PromptRows, cache: PagedKVCache) -> None:
+    def _fill_fused(self, inputs: Tensor, rows: PromptRows, cache: PagedKVCache) -> Tensor:
         cos, sin = self._rope.cos, self._rope.sin
 
         def attend(index: int, qkv: Tensor, norm: Tensor) -> Tensor:
             return cache.attend_prompt(index, qkv, rows, norm, cos, sin)
 
-        fused_layers(self.layers, self.norm, inputs, attend)
+        return fused_layers(self.layers, self.norm, inputs, attend)
 
     def _turns(self, positions: Tensor) -> tuple[Tensor, Tensor]:
         """Rotation tables [n, 1, D] of positions [n]."""

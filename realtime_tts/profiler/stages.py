@@ -17,12 +17,10 @@ from realtime_tts.engine.interface import UtteranceSpec
 from realtime_tts.engine.model_engine import ModelEngine
 from realtime_tts.engine.warm_up import ScriptedPages
 from realtime_tts.model import SpeechModel
-from realtime_tts.model.frame_step import FrameStep
 from realtime_tts.profiler.machine import synchronise
 from tts_scheduler import CodecRun, Decode, Layout, Prefill, StepPlan
 
 TALKER, PREDICTOR, CODEC, HOST = "talker", "predictor", "codec", "host"
-_AGAIN = "again"
 _WARM_UP = 3
 
 
@@ -126,37 +124,22 @@ def _clock(engine: ModelEngine) -> contextlib.AbstractContextManager[dict[str, f
 
 @contextlib.contextmanager
 def _program_clock(engine: CapturedEngine) -> Iterator[dict[str, float]]:
-    """Time the stages of an engine whose talker and predictor are one program, for a block.
+    """Time the programs of an engine, for a block; what this yields is added up to. The head of the
+    first codes and all draws are the predictor's program."""
+    seconds = dict.fromkeys((TALKER, PREDICTOR, CODEC), 0.0)
+    graphs, device = engine.steps.graphs, engine.model.talker.device
+    run, stages = graphs.run, {"talk": TALKER, "frame": PREDICTOR, "codec": CODEC}
 
-    The talker's part of it is a program of its own here, run once more after each frame; what the
-    frame took beyond that is the predictor's. `_AGAIN` is the time for that.
-    """
-    seconds = dict.fromkeys((TALKER, PREDICTOR, CODEC, _AGAIN), 0.0)
-    graphs, step, device = engine.steps.graphs, engine.steps.frame_step, engine.model.talker.device
-    run = graphs.run
-
-    def counted(key: tuple[str, int, object], program: Callable[[], None]) -> None:
+    def counted(key: tuple[str, ...], program: Callable[[], None]) -> None:
         took = _timed(partial(run, key, program), device)
-        if key[0] == "codec":
-            seconds[CODEC] += took
-        elif key[0] == "frame":
-            started = time.perf_counter()
-            talk = ("talk", key[1], None), partial(_talk, step, key[1])
-            graphs.capture(*talk)
-            talker = _timed(partial(run, *talk), device)
-            seconds[TALKER] += talker
-            seconds[PREDICTOR] += took - talker
-            seconds[_AGAIN] += time.perf_counter() - started
+        if key[0] in stages:
+            seconds[stages[key[0]]] += took
 
     graphs.run = counted  # type: ignore[method-assign, assignment]
     try:
         yield seconds
     finally:
         del graphs.run  # the class's own is behind it
-
-
-def _talk(step: FrameStep, rows: int) -> None:
-    step.model.talker.logits(step.talk(rows))
 
 
 @contextlib.contextmanager

@@ -117,6 +117,7 @@ class TurnStats:
     ttfa_ms: float | None = None
     underruns: int = 0
     held_ms: float = 0.0
+    held_inside_word: int = 0
 
 
 @dataclass(frozen=True, slots=True)

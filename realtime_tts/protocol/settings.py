@@ -42,6 +42,7 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
     text_normalization: Literal["auto", "on", "off"] = "auto"
     lexicon: dict[str, str] = {}
     layout: Literal["auto", "streaming", "full_text"] = "auto"
+    pacing: Literal["auto", "token", "clause", "sentence"] = "auto"
     word_times: Literal["on", "off"] = "off"
     lead_ms: LeadMs = 3_000
     audio: AudioFormat = AudioFormat()

@@ -233,6 +233,7 @@ class Turns:
             ttfa_ms=None if stats.ttfa_ms is None else round(stats.ttfa_ms, 1),
             underruns=stats.underruns,
             held_ms=round(stats.held_ms, 1),
+            held_inside_word=stats.held_inside_word,
             text_chars=turn.chars,
         )
         return [Send(done)]

@@ -10,21 +10,37 @@ from importlib import resources
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route, WebSocketRoute
+from starlette.routing import Match, Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from realtime_tts.dialects import cartesia, dashscope, deepgram, elevenlabs, openai, vllm_omni
+from realtime_tts.config import ServerConfig
+from realtime_tts.dialects import (
+    cartesia,
+    dashscope,
+    deepgram,
+    elevenlabs,
+    openai,
+    tokens,
+    vllm_omni,
+)
 from realtime_tts.dialects.cartesia_answer import deny as deny_cartesia
 from realtime_tts.metrics import CONTENT_TYPE, Metrics
+from realtime_tts.protocol.messages import ErrorMessage
+from realtime_tts.protocol.parsing import encode
 from realtime_tts.server.auth import OPEN_PATHS, Gate, PathRule, is_loopback, send_denial
+from realtime_tts.server.connection import Connection
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.front import Front
 from realtime_tts.server.static import client_files, file_route, static_routes
+from realtime_tts.server.tokens import TOKEN_PATH, token_route
 from realtime_tts.server.voices import voice_routes
 
 _LAG_PROBE_SECONDS = 0.1
+_READING, _NONE = frozenset({"GET", "HEAD"}), frozenset[str]()
+"""What tokens are good for besides speech: pages list voices, and make neither those nor tokens."""
 
 
 def create_app(front: Front) -> Starlette:
@@ -32,7 +48,7 @@ def create_app(front: Front) -> Starlette:
     page = _page_routes()
     routes = [
         *page,
-        WebSocketRoute("/v1/tts", front.serve),
+        Connection.route(front, "/v1/tts"),
         Route("/v1/tts", _upgrade_required),
         *elevenlabs.routes(front),
         *voice_routes(),
@@ -41,8 +57,11 @@ def create_app(front: Front) -> Starlette:
         *dashscope.routes(front),
         *vllm_omni.routes(front),
         *deepgram.routes(front),
+        *tokens.routes(),
+        token_route(),
         Route("/livez", _livez),
         Route("/readyz", _readyz),
+        Route("/health", _readyz),
         Route("/metrics", _metrics),
         WebSocketRoute("/{path:path}", _no_such_socket),
     ]
@@ -55,20 +74,30 @@ def create_app(front: Front) -> Starlette:
         open_paths=OPEN_PATHS | {route.path for route in page},
         metrics=front.metrics,
         rules={
-            openai.SPEECH_PATH: PathRule(openai.deny),
+            openai.AUDIO_PATHS: PathRule(openai.deny),
             openai.MODELS_PATH: PathRule(elevenlabs.deny_or(openai.deny)),
             elevenlabs.SPEECH_PATH: PathRule(elevenlabs.deny, elevenlabs.QUERY_KEYS, late_key=True),
             elevenlabs.DIALOGUE_PATH: PathRule(elevenlabs.deny),
             elevenlabs.VOICES_2_PATH: PathRule(elevenlabs.deny),
-            "/v1/voices": PathRule(elevenlabs.deny_or(send_denial)),
+            "/v1/voices": PathRule(elevenlabs.deny_or(send_denial), token_methods=_READING),
             "/tts/": PathRule(deny_cartesia, cartesia.QUERY_KEYS),
             "/voices": PathRule(deny_cartesia, cartesia.QUERY_KEYS),
             dashscope.SOCKET_PATH: PathRule(dashscope.deny),
             deepgram.SPEAK_PATH: PathRule(deepgram.deny),
             deepgram.FLUX_PATH: PathRule(deepgram.deny),
+            tokens.ELEVENLABS_PATH: PathRule(elevenlabs.deny, token_methods=_NONE),
+            tokens.DEEPGRAM_PATH: PathRule(deepgram.deny, token_methods=_NONE),
+            tokens.CARTESIA_PATH: PathRule(deny_cartesia, token_methods=_NONE),
+            TOKEN_PATH: PathRule(send_denial, token_methods=_NONE),
+            "/metrics": PathRule(send_denial, token_methods=_NONE),
         },
     )
-    app = Starlette(routes=routes, middleware=[gate], lifespan=_lifespan)
+    app = Starlette(
+        routes=routes,
+        middleware=[*_cors(config), gate],
+        exception_handlers={404: _no_such_path},
+        lifespan=_lifespan,
+    )
     app.state.front = front
     return app
 
@@ -97,6 +126,23 @@ async def _probe_lag(metrics: Metrics) -> None:
         metrics.loop_lag.observe(max(0.0, time.monotonic() - due))
 
 
+def _cors(config: ServerConfig) -> list[Middleware]:
+    """What lets pages of the allowed origins read answers: in front of the gate, because preflights
+    carry no key, and because a page is to read why it was refused, too."""
+    if not config.allowed_origins:
+        return []
+    origins = [origin.lower() for origin in config.allowed_origins]
+    return [
+        Middleware(
+            CORSMiddleware,
+            allow_origins=origins,
+            allow_methods=["GET", "POST", "DELETE"],
+            allow_headers=["*"],
+            expose_headers=["*"],
+        )
+    ]
+
+
 def _page_routes() -> list[Route]:
     """The demo page at `/`, the files it is made of, and the client, which other pages may use."""
     page = resources.files("realtime_tts.server").joinpath("page")
@@ -115,6 +161,19 @@ async def _upgrade_required(request: Request) -> Response:
 async def _no_such_socket(websocket: WebSocket) -> None:
     message = "there is no WebSocket at this path; speech is at /v1/tts"
     await send_denial(websocket.scope, websocket.send, 404, "not_found", message)
+
+
+async def _no_such_path(request: Request, problem: Exception) -> Response:
+    """404. Clients whose base URL lacks `/v1`, or has it twice, are told where to go."""
+    path = request.scope["path"]
+    message = f"there is nothing at {path[:200]}"
+    for meant in (f"/v1{path}", path.removeprefix("/v1")):
+        asked = {**request.scope, "path": meant}
+        if any(route.matches(asked)[0] is not Match.NONE for route in request.app.routes):
+            message += f"; {meant[:200]} is there: look where the base URL has /v1"
+            break
+    error = ErrorMessage(code="not_found", message=message, fatal=True, retryable=False)
+    return Response(encode(error), 404, media_type="application/json")
 
 
 async def _livez(request: Request) -> Response:

@@ -6,8 +6,7 @@ event loop, so nobody sees a step half done:
 - the reader gives each message to the `Session`, and the effects it answers with are carried out in
   their order, one after another: what comes of one (an interrupted turn lets the next one begin) is
   behind all that was there before;
-- what a `Speech` gives out are effects like those, and reach the writer in the same order;
-- the writer tells when a packet, and when the last one of a turn, was handed to the socket.
+- the writer asks the turn on the air for its next frame when the socket has taken the one before.
 """
 
 from __future__ import annotations
@@ -15,12 +14,11 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 
+from starlette.types import Scope
 from starlette.websockets import WebSocket
 
-from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
 from realtime_tts.protocol.effects import (
     Close,
     Effect,
@@ -34,43 +32,67 @@ from realtime_tts.protocol.effects import (
     Send,
     TurnFailure,
 )
-from realtime_tts.protocol.messages import CloseCode, TurnWords, Word
+from realtime_tts.protocol.messages import (
+    SUBPROTOCOL,
+    CloseCode,
+    ErrorMessage,
+    TurnWords,
+    Word,
+)
 from realtime_tts.protocol.parsing import encode
-from realtime_tts.protocol.session import Session
-from realtime_tts.server.deadline import Alarm
-from realtime_tts.server.engine_host import EngineHost
-from realtime_tts.server.reporter import SessionReporter
-from realtime_tts.server.socket import ServedSocket
-from realtime_tts.server.speech import Delivery, Done, Sound, Speech
-from realtime_tts.server.writer import Messages
+from realtime_tts.protocol.session import ServerInfo, Session
+from realtime_tts.server.alarm import Alarm
+from realtime_tts.server.auth import send_denial
+from realtime_tts.server.front import GOING_AWAY, SERVER_NAME, Front
+from realtime_tts.server.socket import SLOW_READER, Frame, ServedSocket
+from realtime_tts.server.speech import Delivery, Done, Speech
+from tts_scheduler import FeedPace
 
 _REMEMBERED_TURNS = 4
 
 
 class Connection(ServedSocket):
-    """One accepted WebSocket. `run` returns when the socket is gone."""
+    """One accepted WebSocket."""
 
     sessions = 1
 
-    def __init__(
-        self,
-        websocket: WebSocket,
-        session_id: str,
-        session: Session,
-        engine: EngineHost,
-        reporter: SessionReporter,
-        max_outbox_bytes: int,
-    ) -> None:
-        super().__init__(websocket, session_id, reporter, max_outbox_bytes)
-        self.session = session
-        self._engine = engine
-        self._max_outbox_bytes = max_outbox_bytes
-        self._effects: deque[Effect | _Output] = deque()
+    def __init__(self, front: Front, websocket: WebSocket) -> None:
+        super().__init__(front, websocket)
+        info = front.info
+        models = tuple(model.model for model in info.models)
+        told = (self.name, SERVER_NAME, info.model, front.voice_names(), info.languages, models)
+        self.session = Session(ServerInfo(*told), front.settings(), front.limits, front.check)
+        self._effects: deque[Effect] = deque()
         self._carrying_out = False
         self._turn: _Turn | None = None
         self._past: deque[_Turn] = deque(maxlen=_REMEMBERED_TURNS)
         self._turns = 0
-        self._alarm = Alarm(time.monotonic, self._on_time)
+        self._feed_pace = FeedPace()
+        self._alarm = Alarm(self._on_time)
+
+    @classmethod
+    def subprotocol(cls, scope: Scope) -> str | None:
+        return SUBPROTOCOL if SUBPROTOCOL in scope.get("subprotocols", ()) else None
+
+    @classmethod
+    async def refuse(cls, websocket: WebSocket, failure: TurnFailure) -> None:
+        if "origin" not in websocket.headers:
+            await send_denial(
+                websocket.scope, websocket.send, 503, failure.code, failure.message,
+                (failure.retry_after_ms or 0) // 1000,
+            )  # fmt: skip
+            return
+        await websocket.accept(cls.subprotocol(websocket.scope))
+        error = ErrorMessage(
+            code=failure.code,
+            message=failure.message,
+            fatal=True,
+            retryable=True,
+            retry_after_ms=failure.retry_after_ms,
+        )
+        await websocket.send_text(encode(error))
+        going = failure.code == GOING_AWAY
+        await websocket.close(CloseCode.GOING_AWAY if going else CloseCode.TRY_AGAIN, failure.code)
 
     @property
     def open_turns(self) -> int:
@@ -100,7 +122,9 @@ class Connection(ServedSocket):
         if turn is not None:
             turn.speech.silence()
             utterances = turn.speech.utterances
-            self.reporter.done(turn.id, "closed", utterances.stats(), utterances.text_chars)
+            self.reporter.done(
+                turn.id, "closed", utterances.stats(), utterances.listener.text_chars
+            )
         with self.contained():
             self._carry_out(self.session.closed())
         if turn is not None:
@@ -123,9 +147,6 @@ class Connection(ServedSocket):
             self._turn.speech.silence()
         super().lost(reason)
 
-    def settled(self) -> None:
-        self._alarm.set(self.session.next_deadline())
-
     def _on_time(self) -> None:
         with self.contained():
             self._carry_out(self.session.poll(time.monotonic()))
@@ -144,15 +165,13 @@ class Connection(ServedSocket):
         finally:
             self._carrying_out = False
             self._effects.clear()
+        self._alarm.set(self.session.next_deadline())
 
-    def _do(self, effect: Effect | _Output) -> None:
+    def _do(self, effect: Effect) -> None:
         match effect:
             case Send(message):
                 self.reporter.message(message)
                 self.writer.put(encode(message))
-            case _Output(turn, output):
-                if turn is self._turn:  # else it was interrupted meanwhile
-                    self._put(turn, output)
             case FeedText(turn_id, text):
                 self._on_air(turn_id).speech.feed(text)
             case FlushText(turn_id):
@@ -177,18 +196,20 @@ class Connection(ServedSocket):
     def _open(self, effect: OpenTurn) -> None:
         assert self._turn is None, "the session opens one turn at a time"
         self._turns += 1
-        settings = effect.settings
+        before = self._past[-1].speech.utterances.listener if self._past else None
         speech = Speech(
             f"{self.name}-{self._turns}",
-            settings,
-            self._engine,
+            effect.settings,
+            self.front.engine,
             Delivery(),
-            self._max_outbox_bytes,
+            self.front.max_outbox(),
+            self.reporter,
+            reports_turns=False,
             contained=self.contained,
-            on_output=self._on_output,
-            listener_free_at=self._past[-1].speech.utterances.heard_at() if self._past else None,
+            listener_free_at=None if before is None else before.heard_at(),
+            feed_pace=self._feed_pace,
         )
-        self._turn = _Turn(effect.turn_id, speech, settings.word_times == "on")
+        self._turn = _Turn(effect.turn_id, speech, self)
 
     def _interrupt(self, turn: _Turn, played_samples: int | None) -> None:
         """Silence first: the engine stops, unsent packets go, and only then comes the answer."""
@@ -200,74 +221,34 @@ class Connection(ServedSocket):
 
     # Speech → writer.
 
-    def _on_output(self) -> None:
-        turn = self._on_air()
-        while (output := turn.speech.track.take()) is not None:
-            if not turn.announced and isinstance(output, Sound):
+    def changed(self, turn: _Turn) -> None:
+        """The turn's speech has something to give, or has ended."""
+        speech = turn.speech
+        if speech.failure is not None and speech.failure.code == SLOW_READER:
+            self.lost(SLOW_READER)
+        elif turn is self._turn:
+            if not turn.announced and speech.track.waiting_bytes:
                 turn.announced = True
-                layout = turn.speech.utterances.layout
-                self._carry_out(self.session.turn_started(turn.id, layout))
-            if self._carrying_out:
-                self._effects.append(_Output(turn, output))
-            else:
-                self._put(turn, output)
+                self._carry_out(self.session.turn_started(turn.id, speech.utterances.layout))
+            self.writer.wake(turn)
 
-    def _put(self, turn: _Turn, output: Sound | Done) -> None:
-        if isinstance(output, Sound):
-            self.writer.put(
-                output.data,
-                turn,
-                size=output.samples * BYTES_PER_SAMPLE,
-                taken=partial(turn.speech.track.taken, output),
-                sent=partial(self._sent, turn),
-            )
-        elif turn.speech.utterances.has_speech:
-            self.writer.put(None, turn, sent=partial(self._last_sent, turn))
-        else:
+    def turn_over(self, turn: _Turn, failure: TurnFailure | None = None) -> None:
+        """Everything of the turn has been handed to the socket."""
+        utterances = turn.speech.utterances
+        if failure is None and not utterances.has_speech:
             message = "the turn's text has nothing to speak"
             self._carry_out(self.session.warn("no_speakable_text", message, turn.id))
-            self._turn_over(turn)
-
-    def _sent(self, turn: _Turn) -> Messages:
-        self.reporter.packet(turn.speech.track.sent() or 0.0)
-        return self._words(turn) if turn.tells_words else ()
-
-    def _last_sent(self, turn: _Turn) -> Iterator[str]:
-        yield from self._words(turn)  # there are those that waited to learn where it ends
-        with self.contained():
-            if turn is self._turn:  # else it was interrupted while its last words were sent
-                self._turn_over(turn)
-
-    def _words(self, turn: _Turn) -> Iterator[str]:
-        """What was spoken with the packets sent, until all of it was told."""
-        while (words := self._words_due(turn)) is not None:
-            yield encode(words)
-
-    def _words_due(self, turn: _Turn) -> TurnWords | None:
-        """The next of them, to a tenth of a millisecond."""
-        words: tuple[Word, ...] = ()
-        with self.contained():
-            if turn.tells_words:
-                words = tuple(
-                    Word(text=text, start_ms=round(start * 1000, 1), end_ms=round(end * 1000, 1))
-                    for text, start, end in turn.speech.take_words()
-                )
-        return TurnWords(turn_id=turn.id, words=words) if words else None
-
-    # Turns.
-
-    def _turn_over(self, turn: _Turn) -> None:
-        """Everything of the turn has been handed to the socket."""
         self._retire(turn)
-        utterances = turn.speech.utterances
-        if utterances.failure is not None:
-            effects = self.session.turn_failed(turn.id, utterances.failure, utterances.stats())
+        if failure is not None:
+            effects = self.session.turn_failed(turn.id, failure, utterances.stats())
         else:
             effects = self.session.turn_finished(turn.id, utterances.reason, utterances.stats())
         self._carry_out(effects)
 
-    def _on_air(self, turn_id: str | None = None) -> _Turn:
-        assert self._turn is not None and turn_id in (None, self._turn.id), "not on the air"
+    # Turns.
+
+    def _on_air(self, turn_id: str) -> _Turn:
+        assert self._turn is not None and turn_id == self._turn.id, "not on the air"
         return self._turn
 
     def _find(self, turn_id: str) -> _Turn | None:
@@ -275,24 +256,48 @@ class Connection(ServedSocket):
         return next((turn for turn in known if turn and turn.id == turn_id), None)
 
     def _retire(self, turn: _Turn) -> None:
-        turn.speech.close()
         self._turn = None
         self._past.append(turn)
+        turn.speech.close()
 
 
-@dataclass(slots=True, eq=False)
 class _Turn:
-    """A turn on the air, or heard of late."""
+    """A turn on the air, or heard of late: a source of the writer's."""
 
-    id: str
-    speech: Speech
-    tells_words: bool
-    announced: bool = False  # turn.started was sent
+    def __init__(self, turn_id: str, speech: Speech, connection: Connection) -> None:
+        self.id = turn_id
+        self.speech = speech
+        self.announced = False  # turn.started was sent
+        self._connection = connection
+        self._tells_words = speech.settings.word_times == "on"
+        self._frames = self._run()
+        speech.on_change = partial(connection.changed, self)
 
+    def heard_at(self) -> float | None:
+        """When the listener will have heard all of it; None if that is no matter."""
+        return self.speech.utterances.listener.heard_at()
 
-@dataclass(frozen=True, slots=True)
-class _Output:
-    """What a turn's speech gave."""
+    def next_frame(self) -> Frame | None:
+        return next(self._frames, None)
 
-    turn: _Turn
-    output: Sound | Done
+    def _run(self) -> Iterator[Frame | None]:
+        failure = None
+        try:
+            while not isinstance(given := self.speech.take(), Done):
+                yield None if given is None else given.data
+                if given is not None and self._tells_words:
+                    yield from self._words()
+            if self._tells_words:  # there are those that waited to learn where the turn ends
+                yield from self._words()
+        except TurnFailure as error:
+            failure = error
+        self._connection.turn_over(self, failure)
+
+    def _words(self) -> Iterator[str]:
+        """What was spoken with the packets sent and not told yet, to a tenth of a millisecond."""
+        while spoken := self.speech.take_words():
+            words = tuple(
+                Word(text=text, start_ms=round(start * 1000, 1), end_ms=round(end * 1000, 1))
+                for text, start, end in spoken
+            )
+            yield encode(TurnWords(turn_id=self.id, words=words))

@@ -19,6 +19,7 @@ from realtime_tts.metrics import Metrics
 from realtime_tts.server.time_slices import TimeSlices
 from realtime_tts.text.speech_rate import SpeechRates
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
+from tts_scheduler import Reaction
 
 log = logging.getLogger(__name__)
 
@@ -50,6 +51,7 @@ class EngineHost:
         self._metrics = metrics
         self._stall_seconds = stall_seconds
         self.paces = SpeechRates()
+        self.reaction = Reaction()
         self._tokenizers: dict[str, Qwen2Tokenizer] = {}
         self._handlers: dict[str, EventHandler] = {}
         self._outgoing: list[Command] = []

@@ -9,18 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
-from typing import Any, ClassVar, cast
+from functools import partial
+from typing import Any, cast
 
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from realtime_tts.config import SocketConfig
 from realtime_tts.logs import event
-from realtime_tts.metrics import Metrics
-from realtime_tts.server.deadline import Deadline
-from realtime_tts.server.websocket import ABORT_EXTENSION
+from realtime_tts.server.alarm import Alarm
+from realtime_tts.server.websocket import ABORT_EXTENSION, Guarded
 
 log = logging.getLogger(__name__)
 
@@ -28,11 +26,8 @@ _TOO_LARGE = "431 Request Header Fields Too Large"
 _TOO_SLOW = "408 Request Timeout"
 
 
-class GuardedHttp(HttpToolsProtocol):
-    """One socket until it is upgraded or closed. Made by `http_protocol`."""
-
-    settings: ClassVar[SocketConfig]
-    metrics: ClassVar[Metrics]
+class GuardedHttp(Guarded, HttpToolsProtocol):
+    """One socket until it is upgraded or closed."""
 
     def __init__(
         self,
@@ -45,25 +40,16 @@ class GuardedHttp(HttpToolsProtocol):
         self._in_header = True
         self._waiting_bytes = 0  # of a header that is not complete
         self._too_large = False
-        settings = self.settings
-        self._header_deadline = Deadline(self.loop, settings.handshake_timeout, self._too_slow)
-        self._body_deadline = Deadline(self.loop, settings.body_timeout, self._too_slow)
-        self._stall = Deadline(self.loop, settings.write_stall, self._stalled)
+        self._header_alarm = Alarm(self._too_slow)
+        self._body_alarm = Alarm(self._too_slow)
+        self.stall = Alarm(partial(self._abort, "slow_http_reader"))
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
         super().connection_made(transport)
-        # Small, so that a reader who plays speech as it comes shows progress within the deadline:
-        # the kernel calls a socket writable when a third of its buffer is free, and left alone that
-        # buffer grows to megabytes.
-        self.transport.set_write_buffer_limits(high=self.settings.write_high_water)
-        raw: socket.socket | None = transport.get_extra_info("socket")
-        if raw is not None:
-            raw.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self.settings.send_buffer)
-        self._header_deadline.arm()
+        self._header_alarm.within(self.settings.handshake_timeout)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._disarm()
+        self._stop_alarms()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -73,7 +59,7 @@ class GuardedHttp(HttpToolsProtocol):
             # Counted before parsing: an endless header line reaches no callback. The deadline is
             # armed here, because blank lines before a request reach none either.
             self._waiting_bytes += len(data)
-            self._header_deadline.arm()
+            self._header_alarm.within(self.settings.handshake_timeout)
         super().data_received(data)
         if self._in_header and self._waiting_bytes > self.settings.max_header_bytes:
             self._too_large = True
@@ -86,16 +72,16 @@ class GuardedHttp(HttpToolsProtocol):
         super().on_message_begin()
         scope = cast("dict[str, object]", self.scope)
         scope["extensions"] = {ABORT_EXTENSION: self._abort}
-        self._header_deadline.arm()
+        self._header_alarm.within(self.settings.handshake_timeout)
 
     def on_headers_complete(self) -> None:
-        self._header_deadline.disarm()
+        self._header_alarm.stop()
         size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
         if size > self.settings.max_header_bytes:
             self._too_large = True  # answered by data_received, never dispatched
             return
         self._in_header, self._waiting_bytes = False, 0
-        self._body_deadline.arm()
+        self._body_alarm.within(self.settings.body_timeout)
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
@@ -103,25 +89,15 @@ class GuardedHttp(HttpToolsProtocol):
             super().on_body(body)
 
     def on_message_complete(self) -> None:
-        self._body_deadline.disarm()
+        self._body_alarm.stop()
         if not self._too_large:
             self._in_header = True
             super().on_message_complete()
 
     def handle_websocket_upgrade(self) -> None:
-        self._disarm()
+        self._stop_alarms()
         if not self._too_large:
             super().handle_websocket_upgrade()
-
-    # What goes out.
-
-    def pause_writing(self) -> None:
-        super().pause_writing()
-        self._stall.arm()
-
-    def resume_writing(self) -> None:
-        super().resume_writing()
-        self._stall.disarm()
 
     # Giving up.
 
@@ -142,19 +118,11 @@ class GuardedHttp(HttpToolsProtocol):
         self.transport.close()
         self.loop.call_later(self.settings.close_timeout, self.transport.abort)
 
-    def _stalled(self) -> None:
-        self._abort("slow_http_reader")
-
     def _abort(self, reason: str) -> None:
         self.metrics.socket_aborts.labels(reason).inc()
         event(log, logging.WARNING, "socket.abort", reason=reason, client=self.client)
         self.transport.abort()
 
-    def _disarm(self) -> None:
-        for deadline in (self._header_deadline, self._body_deadline, self._stall):
-            deadline.disarm()
-
-
-def http_protocol(settings: SocketConfig, metrics: Metrics) -> type[GuardedHttp]:
-    """The class to pass to uvicorn as `http`."""
-    return type("GuardedHttp", (GuardedHttp,), {"settings": settings, "metrics": metrics})
+    def _stop_alarms(self) -> None:
+        for alarm in (self._header_alarm, self._body_alarm, self.stall):
+            alarm.stop()

@@ -31,7 +31,7 @@ class SessionReporter:
     """One session's log lines and counts."""
 
     def __init__(self, session_id: str, client: str, metrics: Metrics) -> None:
-        self._session_id = session_id
+        self.session_id = session_id
         self._metrics = metrics
         self._client = client
         self._turns = 0
@@ -52,20 +52,21 @@ class SessionReporter:
         if isinstance(message, TurnDone):
             self._turn_done(message)
         elif isinstance(message, ErrorMessage):
-            self._error(message)
+            self.failed(message, message.turn_id, fatal=message.fatal)
 
     def failed(
-        self, failure: TurnFailure, turn_id: str | None = None, *, fatal: bool = False
+        self,
+        failure: TurnFailure | ErrorMessage,
+        turn_id: str | None = None,
+        *,
+        fatal: bool = False,
     ) -> None:
-        """A failure of which no message of the native protocol tells."""
-        error = ErrorMessage(
-            code=failure.code,
-            message=failure.message,
-            fatal=fatal,
-            retryable=failure.retryable,
-            turn_id=turn_id,
-        )
-        self._error(error)
+        """Something was refused, or went wrong."""
+        if failure.code in _REFUSALS:
+            self._metrics.refused.labels(failure.code).inc()
+        # The message may quote the client, the code never does.
+        level = logging.WARNING if fatal else logging.INFO
+        self._log(level, "session.error", code=failure.code, turn=turn_id, fatal=fatal)
 
     def done(self, turn_id: str, reason: str, stats: TurnStats, text_chars: int) -> None:
         """A turn is over of which no message of the native protocol tells."""
@@ -76,13 +77,14 @@ class SessionReporter:
             ttfa_ms=stats.ttfa_ms,
             underruns=stats.underruns,
             held_ms=stats.held_ms,
+            held_inside_word=stats.held_inside_word,
             text_chars=text_chars,
         )
         self._turn_done(done)
 
     def bug(self) -> None:
         """Something of ours failed; call it while the exception is being handled."""
-        log.exception("session.bug", extra={"fields": {"session": self._session_id}})
+        log.exception("session.bug", extra={"fields": {"session": self.session_id}})
 
     def closed(self, code: int | None, reason: str | None) -> None:
         """The socket is gone."""
@@ -95,6 +97,7 @@ class SessionReporter:
         self._turns += 1
         metrics.turns.labels(done.reason).inc()
         metrics.underruns.inc(done.underruns)
+        metrics.held_inside_word.inc(done.held_inside_word)
         metrics.audio_seconds.inc(done.samples / SAMPLE_RATE)
         metrics.text_chars.inc(done.text_chars)
         if done.ttfa_ms is not None:
@@ -110,15 +113,9 @@ class SessionReporter:
             ttfa_ms=done.ttfa_ms,
             underruns=done.underruns,
             held_ms=done.held_ms,
+            held_inside_word=done.held_inside_word,
             text_chars=done.text_chars,
         )
 
-    def _error(self, error: ErrorMessage) -> None:
-        if error.code in _REFUSALS:
-            self._metrics.refused.labels(error.code).inc()
-        # The message may quote the client, the code never does.
-        level = logging.WARNING if error.fatal else logging.INFO
-        self._log(level, "session.error", code=error.code, turn=error.turn_id, fatal=error.fatal)
-
     def _log(self, level: int, name: str, **fields: object) -> None:
-        event(log, level, name, session=self._session_id, **fields)
+        event(log, level, name, session=self.session_id, **fields)

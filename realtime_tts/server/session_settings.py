@@ -1,14 +1,16 @@
-"""What a session may ask for, and what it has that asks for nothing."""
+"""What a session may ask for, what it has that asks for nothing, and what its settings mean for a
+turn, to the engine and to the text."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from msgspec.structs import replace
+import secrets
+from collections.abc import Hashable
 
 from realtime_tts.config import ServerConfig
-from realtime_tts.engine.interface import EngineInfo
+from realtime_tts.engine.interface import EngineInfo, UtteranceSpec
 from realtime_tts.protocol.settings import Limits, SessionSettings
+from realtime_tts.server.engine_host import EngineHost
+from realtime_tts.text.languages import Language, language_for
 
 
 def wire_limits(config: ServerConfig, info: EngineInfo) -> Limits:
@@ -37,7 +39,37 @@ def session_defaults(info: EngineInfo, lead_seconds: float) -> SessionSettings:
     )
 
 
-def chosen_settings(info: EngineInfo, lead_seconds: float, **chosen: Any) -> SessionSettings:
-    """The defaults, but for what is chosen and not None."""
-    given = {name: value for name, value in chosen.items() if value is not None}
-    return replace(session_defaults(info, lead_seconds), **given)
+def number_language(settings: SessionSettings, engine: EngineHost) -> Language | None:
+    """The language to say numbers in; None leaves them to the checkpoint.
+
+    Where a checkpoint speaks one language only, a session need not name it.
+    """
+    if settings.text_normalization == "off":
+        return None
+    info = engine.info_for(settings.model, settings.voice)
+    if settings.text_normalization == "auto" and not info.text_normalization:
+        return None
+    names = [name for name in info.languages if name != "auto"]
+    named = (settings.language or "auto").lower() != "auto"
+    return language_for(settings.language if named or len(names) != 1 else names[0])
+
+
+def utterance_spec(settings: SessionSettings) -> UtteranceSpec:
+    """What the engine is told about a turn with these settings; without a seed, a fresh one."""
+    given = {name: getattr(settings, name) for name in UtteranceSpec.__struct_fields__}
+    if settings.seed is None:
+        given["seed"] = secrets.randbits(63)
+    if settings.instructions is not None:
+        given["instructions"] = _unicode(settings.instructions)
+    return UtteranceSpec(**given)
+
+
+def voice_of(settings: SessionSettings) -> Hashable:
+    """What makes the pace of speech: turns that have it in common speak alike."""
+    return settings.model, settings.voice, settings.language, settings.instructions
+
+
+def _unicode(text: str) -> str:
+    """With surrogate pairs joined and lone surrogates replaced, which no encoding can carry: on
+    the way to an engine's process they would cost the commands of everybody they travel with."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

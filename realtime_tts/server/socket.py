@@ -9,20 +9,29 @@ from __future__ import annotations
 
 import abc
 import asyncio
+import contextlib
+import secrets
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import cast
 
+from starlette.routing import WebSocketRoute
 from starlette.types import Scope
-from starlette.websockets import WebSocket
+from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from realtime_tts.errors import RequestError
+from realtime_tts.protocol.effects import TurnFailure
+from realtime_tts.server.auth import echoed_subprotocol
+from realtime_tts.server.front import Front, Registered
 from realtime_tts.server.reporter import SessionReporter
 from realtime_tts.server.websocket import ABORT_EXTENSION, READING_SECONDS, SLOW_READER
-from realtime_tts.server.writer import Messages, Writer, WriterFull
+from realtime_tts.server.writer import Frame, Messages, Writer, WriterFull
 
 __all__ = [
     "SLOW_READER",
+    "Frame",
     "Messages",
     "ServedSocket",
     "SessionReporter",
@@ -33,16 +42,56 @@ __all__ = [
 ]
 
 
-class ServedSocket(abc.ABC):
-    """Subclasses say what is done with a message, and after a fault. `name` is unique."""
+BAD_REQUEST = "bad_request"
+"""The address asks for something that there is not."""
 
-    def __init__(
-        self, websocket: WebSocket, name: str, reporter: SessionReporter, max_outbox_bytes: int
-    ) -> None:
+
+class ServedSocket(Registered, abc.ABC):
+    """`serve` is the endpoint; it counts with the front. Subclasses say what is done with a
+    message, and after a fault."""
+
+    def __init__(self, front: Front, websocket: WebSocket) -> None:
+        self.front = front
         self.websocket = websocket
-        self.name = name
-        self.reporter = reporter
-        self.writer = Writer(websocket, max_outbox_bytes)
+        self.name = secrets.token_hex(6)
+        """No other socket has it."""
+        self.client = address_of(websocket.scope)
+        self.reporter = SessionReporter(self.name, self.client, front.metrics)
+        self.writer = Writer(websocket, front.max_outbox())
+
+    @classmethod
+    def route(cls, front: Front, path: str) -> WebSocketRoute:
+        """The route of such sockets."""
+        return WebSocketRoute(path, partial(cls.serve, front))
+
+    @classmethod
+    async def serve(cls, front: Front, websocket: WebSocket) -> None:
+        """Returns when the socket is gone. RequestError from the constructor is a refusal, too."""
+        try:
+            front.admit()  # before anything asks the engine, which may be loading
+            try:
+                one = cls(front, websocket)
+            except RequestError as error:
+                raise TurnFailure(BAD_REQUEST, str(error)) from None
+            with front.registered(one):
+                await websocket.accept(cls.subprotocol(websocket.scope))
+                await one.run()
+        except TurnFailure as failure:
+            with contextlib.suppress(WebSocketDisconnect, OSError):
+                await cls.refuse(websocket, failure)
+        except (WebSocketDisconnect, OSError):
+            return  # gone before the handshake was answered
+
+    @classmethod
+    def subprotocol(cls, scope: Scope) -> str | None:
+        """The one to accept: the first that was offered and is no key."""
+        return echoed_subprotocol(scope)
+
+    @classmethod
+    @abc.abstractmethod
+    async def refuse(cls, websocket: WebSocket, failure: TurnFailure) -> None:
+        """Answer with a status before the upgrade; a browser, which cannot see that, is told after
+        the upgrade."""
 
     @abc.abstractmethod
     def opened(self) -> None:
@@ -56,9 +105,6 @@ class ServedSocket(abc.ABC):
     def faulted(self) -> None:
         """A fault of ours is in the log: end the socket, as properly as may be."""
 
-    def settled(self) -> None:  # noqa: B027  (not everybody has something to do)
-        """Something was done without a fault."""
-
     @abc.abstractmethod
     def gone(self) -> None:
         """The socket was closed, by whomever: leave nothing running."""
@@ -71,7 +117,7 @@ class ServedSocket(abc.ABC):
     async def run(self) -> None:
         """Serve the socket until it is gone."""
         self.reporter.opened()
-        writer = asyncio.create_task(self.writer.run(), name=f"writer-{self.name}")
+        writer = asyncio.create_task(self._write(), name=f"writer-{self.name}")
         try:
             with self.contained():
                 self.opened()
@@ -97,6 +143,13 @@ class ServedSocket(abc.ABC):
                 await asyncio.sleep(0)  # a burst of one client must not delay the others
                 turn_at = time.monotonic()
 
+    async def _write(self) -> None:
+        over = False
+        while not over:
+            with self.contained():
+                await self.writer.run()
+                over = True
+
     @contextmanager
     def contained(self) -> Iterator[None]:
         """Every way in goes through here: errors end this socket, no other."""
@@ -107,8 +160,6 @@ class ServedSocket(abc.ABC):
         except Exception:
             self.reporter.bug()
             self.faulted()
-        else:
-            self.settled()
 
 
 def address_of(scope: Scope) -> str:

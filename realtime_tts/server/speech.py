@@ -13,36 +13,35 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from math import inf
 
 from realtime_tts.engine.link import Event
 from realtime_tts.protocol.effects import HeardReport, TurnFailure
 from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.protocol.settings import SessionSettings
-from realtime_tts.server.deadline import Alarm
+from realtime_tts.server.alarm import Alarm
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.reporter import SessionReporter
 from realtime_tts.server.text_input import TextInput
-from realtime_tts.server.track import Delivery, Done, Segment, Sound, Track
+from realtime_tts.server.track import STALL_SECONDS, Delivery, Done, Segment, Sound, Track
 from realtime_tts.server.utterances import Made, Utterances
 from realtime_tts.text.speech_times import SpokenSpan
+from tts_scheduler import FeedPace
 
 __all__ = ["STALL_SECONDS", "Delivery", "Done", "Segment", "Sound", "Speech", "SpokenSpan"]
 
-STALL_SECONDS = 2.5
-"""After so long without sound some silence is sent: clients give up after three seconds."""
-
 
 class Speech:
-    """Feed it text, and take what comes of it with `next` until that gives None; or from its
-    `track`, where `on_output` says that there is something, and then it is over with its first
-    segment. Whoever opened it calls `close` in any case, or the engine speaks on for nobody.
+    """Feed it text, and `take` what comes of it, whenever `on_change` says that there may be
+    something, until it is `done`; or wait for it with `next`. Whoever opened it calls `close` in
+    any case, or the engine speaks on for nobody.
 
-    `reporter`: where each segment is reported as a turn; None if the owner does that. `contained`:
-    what a fault in a callback ends; None: this speech alone. `hold_seconds`: text that pauses for
-    so long is spoken to its end. `starts`: False to speak no sooner than `start` is called. An
-    owner so slow that more than `max_waiting_bytes` of PCM wait has lost the speech.
+    `reports_turns`: each segment is reported as a turn; else the owner does that. `contained`: what
+    a fault in a callback ends; None: this speech alone. `hold_seconds`: text that pauses for so
+    long ends its segment. `feed_pace`: of the texts of its session. `starts`: False to speak no
+    sooner than `start` is called. An owner so slow that more than `max_waiting_bytes` of PCM wait
+    has lost the speech.
     """
 
     def __init__(
@@ -52,12 +51,13 @@ class Speech:
         engine: EngineHost,
         delivery: Delivery,
         max_waiting_bytes: int,
+        reporter: SessionReporter,
         *,
-        reporter: SessionReporter | None = None,
+        reports_turns: bool = True,
         contained: Callable[[], AbstractContextManager[None]] | None = None,
-        on_output: Callable[[], None] | None = None,
         hold_seconds: float = inf,
         listener_free_at: float | None = None,
+        feed_pace: FeedPace | None = None,
         starts: bool = True,
     ) -> None:
         self.name = name
@@ -70,8 +70,9 @@ class Speech:
         self._engine = engine
         self._max_waiting_bytes = max_waiting_bytes
         self._reporter = reporter
+        self._reports_turns = reports_turns
         self._contained = self._own_faults if contained is None else contained
-        self._on_output = on_output
+        self._feed_pace = feed_pace or FeedPace()
         self._starts = starts
         self._closed = False
         self.segments: deque[Segment] = deque()
@@ -82,12 +83,14 @@ class Speech:
         """The one on the air, or that was."""
         self.count = 0
         """Of all segments there ever were."""
-        self._active_at = time.monotonic()
-        self._alarm = Alarm(time.monotonic, self._on_time)
         self.track = Track(delivery, settings.audio)
-        """For owners that take from it when `on_output` says that there is something."""
-        self._given: Sound | Done | None = None  # by `next`, last
+        self._active_at = time.monotonic()
+        self._fill_at = inf  # then silence is due
+        self._alarm = Alarm(self._on_time)
+        self._given: Sound | Done | None = None  # last
         self._changed = asyncio.Event()
+        self.on_change: Callable[[], None] = self._changed.set
+        """Called when there may be something to take; an owner that takes sets its own."""
         self._prepare(listener_free_at)
 
     # Text.
@@ -106,15 +109,13 @@ class Speech:
         return segment
 
     def flush(self) -> None:
-        """Speak what there is now; text that follows goes on in the same segment."""
+        """Speak all text so far to its end; what follows goes on in the same segment."""
         self._input.flush()
         self._set_alarm()
 
     def cut(self, *, wants_sound: bool = False) -> Segment:
-        """Speak all text so far to its end; text that follows begins a new segment.
-
-        `wants_sound`: where silence fills, there is some for it even if it has no text.
-        """
+        """Speak all text so far to its end; text that follows begins a new segment. `wants_sound`:
+        where silence fills, there is some for it even if it has no text."""
         segment, self.open = self._segment(), None
         segment.ended = True
         segment.wants_sound = segment.wants_sound or wants_sound
@@ -127,7 +128,7 @@ class Speech:
         self.ended = True
         if self.open is not None:
             self.cut()
-        self._changed.set()
+        self.on_change()
 
     def touch(self) -> None:
         """Text that pauses is held from now on."""
@@ -147,12 +148,13 @@ class Speech:
             self._begin()
         return self.open
 
-    def _prepare(self, listener_free_at: float | None) -> None:
+    def _prepare(self, free_at: float | None) -> None:
         """Utterances for the segment that is on the air next."""
         number = self.count - len(self.segments)
         name = f"{self.name}-{number}" if number else self.name
+        saved = self.track.delivery.saved
         self.utterances = Utterances(
-            name, self.settings, self._engine, self._on_event, listener_free_at
+            name, self.settings, self._engine, self._on_event, free_at, self._feed_pace, saved=saved
         )
         self._input = TextInput(
             self.utterances, self._engine.time_slices, self._contained, self._end_text
@@ -179,7 +181,7 @@ class Speech:
     def _due(self) -> tuple[float, float]:
         """When text that is held back goes on, and when text that pauses is cut. Text that is
         taken in is not held back; text that waits behind other speech can as well wait for more."""
-        if self._closed or self.failure is not None or self._input.busy:
+        if self._input.busy:
             return inf, inf
         deadline = self.utterances.text_deadline()
         on_air = self.open is not None and self.open.utterances is not None
@@ -187,8 +189,8 @@ class Speech:
         return inf if deadline is None else deadline, pause
 
     def _set_alarm(self) -> None:
-        due = min(self._due())
-        self._alarm.set(None if due == inf else due)
+        if not self._closed and self.failure is None:
+            self._alarm.set(min(*self._due(), self._fill_at))
 
     def _on_time(self) -> None:
         now = time.monotonic()
@@ -198,6 +200,10 @@ class Speech:
                 self.utterances.poll(now)
             if pause <= now:
                 self.cut()
+            if self._fill_at <= now:
+                self._fill_at = inf
+                self.track.fill(self.segments[0])
+                self.on_change()
             self._set_alarm()
 
     # Sound.
@@ -213,80 +219,73 @@ class Speech:
     def _put(self, made: Made) -> None:
         if not made:
             return
+        self._fill_at = inf
         self.track.add(self.segments[0], made)
-        waiting = self.track.waiting_bytes
-        if waiting > self._max_waiting_bytes:
-            message = f"{waiting} bytes of audio wait for the client to read"
+        if self.track.waiting_bytes > self._max_waiting_bytes:
+            message = f"{self.track.waiting_bytes} bytes of audio wait for the client to read"
             self.fail(TurnFailure("slow_reader", message, retryable=False))
-        self._changed.set()
-        if self._on_output is not None:
-            self._on_output()
+        self.on_change()
 
-    async def next(self, *, fill: bool = False) -> Sound | Done | None:
-        """What comes next, or None when all was given. With `fill`, silence if it stalls.
+    @property
+    def done(self) -> bool:
+        """Nothing more comes."""
+        return self._closed or (self.ended and not self.segments)
+
+    def take(self, *, fill: bool = False) -> Sound | Done | None:
+        """What comes next, if it is there. With `fill`, silence is made if nothing comes for long.
 
         Asking for it says that the one before has been handed over. Raises TurnFailure if the
-        speech failed, as soon as it did.
+        speech failed, when all that was made before is given.
         """
         self.handed_over()
-        if self.track:  # who sends one after another leaves room for others in between
-            await asyncio.sleep(0)
-        while True:
-            if self._closed:
-                return None
-            if self.failure is not None:
-                raise self.failure
-            given = self._given = self._next_given()
-            if given is not None or (self.ended and not self.segments):
-                return given
-            self._changed.clear()
-            stalls = fill and bool(self.segments) and self.segments[0].utterances is not None
-            try:
-                async with asyncio.timeout(STALL_SECONDS if stalls else None):
-                    await self._changed.wait()
-            except TimeoutError:
-                self.track.fill(self.segments[0])
-
-    def _next_given(self) -> Sound | Done | None:
+        if self._closed:
+            return None
         given = self.track.take()
-        if given is None and self.ended and not self.segments:
+        if given is None and self.done:
             self.track.finish()
             given = self.track.take()
+        if self.failure is not None and not isinstance(given, Sound):
+            raise self.failure
+        self._given = given
         if given is not None:
             self.track.taken(given)
+        elif fill and self.segments and self.segments[0].utterances is not None:
+            self._fill_at = time.monotonic() + STALL_SECONDS
+            self._set_alarm()
+        return given
+
+    async def next(self, *, fill: bool = False) -> Sound | Done | None:
+        """The same, once it is there; None when all was given."""
+        if self.track:  # who sends one after another leaves room for others in between
+            await asyncio.sleep(0)
+        while (given := self.take(fill=fill)) is None and not self.done:
+            self._changed.clear()
+            await self._changed.wait()
         return given
 
     def handed_over(self) -> None:
-        """What `next` gave last was sent; after the end of a segment, the one behind it is on the
-        air. `next` does this, too."""
+        """What was taken last was sent; after the end of a segment, the one behind it is on the
+        air. `take` does this, too."""
         late = self.track.sent()
-        if late is not None and self._reporter is not None:
+        if late is not None:
             self._reporter.packet(late)
         given, self._given = self._given, None
-        if isinstance(given, Done) and not self._closed:
-            self._go_on(given.segment)
-
-    def _go_on(self, done: Segment) -> None:
-        """On to the segment behind it. One that ended by itself, at its limit, takes no more text:
-        what follows is a new one."""
-        self._report(done.reason)
-        self.segments.popleft()
-        if self.open is done:
-            self.open = None
+        if self._closed or not isinstance(given, Done):
+            return
+        self._report(given.segment.reason)
+        if self.segments.popleft() is self.open:
+            self.open = None  # it ended by itself, at its limit: what follows is a new one
         self._input.drop()
         if self.segments or not self.ended:
-            self._prepare(self.utterances.heard_at())
+            self._prepare(self.utterances.listener.heard_at())
             self._begin()
 
     # What came of it.
 
     def take_words(self) -> list[SpokenSpan]:
         """The next words that became spoken with the sound taken so far, in seconds of all sound;
-        none when all were given.
-
-        An estimate, like `text_spoken`: text/speech_times.py says how it is made.
-        """
-        words = self.utterances.take_words()
+        none when all were given. An estimate: text/speech_times.py says how it is made."""
+        words = self.utterances.listener.take_words()
         shift = self.segments[0].shift / SAMPLE_RATE if self.segments else 0.0
         return [word.later(shift) for word in words] if shift else words
 
@@ -296,20 +295,18 @@ class Speech:
         """Nothing more is spoken, or sent of what was not taken; gives what was heard of the
         segment on the air. Idempotent, also after `close`."""
         self._stop()
-        return self.utterances.heard(played_samples, time.monotonic())
+        return self.utterances.listener.heard(played_samples, time.monotonic())
 
     def fail(self, failure: TurnFailure) -> None:
-        """End the speech now; its owner hears why from `next`."""
+        """End the speech now; its owner hears why from `take`."""
         if not self._closed and self.failure is None:
             self.failure = failure
             self._stop()
-            self._changed.set()
+            self.on_change()
 
     def close(self, reason: str = "closed") -> None:
         """The owner is done with the speech, or gone: nothing is spoken any more. Idempotent.
-
-        `reason`: what is reported if there was more to come; `interrupted` by the listener, say.
-        """
+        `reason`: what is reported if there was more to come; `interrupted` by the listener, say."""
         if self._closed:
             return
         self._closed = True
@@ -319,7 +316,11 @@ class Speech:
         self._report(self.utterances.reason if at_end else reason)
         self.segments.clear()
         self.open = None
-        self._changed.set()
+        self.on_change()
+        # And no way back to here, for the garbage collector to find.
+        self.on_change, self._contained = self._changed.set, nullcontext
+        for part in (self._alarm, self._input, self.utterances):
+            part.release()
 
     def _stop(self) -> None:
         self.utterances.cancel()
@@ -329,10 +330,9 @@ class Speech:
 
     def _report(self, reason: str) -> None:
         """Of the segment on the air, if there is text of it, as of a turn."""
-        if self._reporter is None or not self.segments:
-            return
-        utterances, chars = self.segments[0].utterances, self.segments[0].text_chars
-        if utterances is None or not chars:
+        segment = self.segments[0] if self.segments else Segment(0)
+        utterances, chars = segment.utterances, segment.text_chars
+        if utterances is None or not chars or not self._reports_turns:
             return
         if self.failure is not None:
             reason = "error"
@@ -345,6 +345,5 @@ class Speech:
         try:
             yield
         except Exception:
-            if self._reporter is not None:
-                self._reporter.bug()
+            self._reporter.bug()
             self.fail(TurnFailure("internal", "a fault of the server", retryable=True))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from enum import Enum, auto
 
 from realtime_tts.server.time_slices import TimeSlices
@@ -81,8 +81,12 @@ class TextInput:
     def drop(self) -> None:
         """The speech is over: what waits is not taken in any more. Idempotent."""
         unread = "".join(item for item in self._waiting if isinstance(item, str))
-        self._utterances.leave_unread(unread)
+        self._utterances.listener.unread += unread
         self._waiting.clear()
+
+    def release(self) -> None:
+        """Nothing is taken in any more: its owner is forgotten."""
+        self._contained, self._end_text = nullcontext, _nothing
 
     def _add(self, *items: str | _Mark) -> None:
         self._waiting.extend(items)
@@ -110,3 +114,7 @@ class TextInput:
             self._utterances.flush(now, withhold=self._ending)
         else:
             self._end_text()
+
+
+def _nothing() -> None:
+    """Whoever would be told is gone."""

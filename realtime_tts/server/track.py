@@ -18,6 +18,8 @@ from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
 from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.server.utterances import Made, Mark, Utterances
 
+STALL_SECONDS = 2.5
+"""After so long without sound some silence is sent: clients give up after three seconds."""
 _SILENCE = bytes(SAMPLE_RATE // 10 * BYTES_PER_SAMPLE)  # a tenth of a second
 _MOST_SILENCES = 10  # until an encoder gives something: the slowest, MP3 at 8 kHz, takes four
 
@@ -32,6 +34,9 @@ class Delivery:
     """One encoder for all segments; else each is a file of its own."""
     fills: bool = False
     """Silence stands in for sound that is late or missing: some clients take that for a failure."""
+    saved: bool = False
+    """Made as fast as it is taken, where nobody who listens needs the engine: `lead_ms` counts from
+    what was taken, not from what would be heard by now."""
 
 
 @dataclass(slots=True, eq=False)
@@ -96,7 +101,7 @@ class Track:
     def __init__(self, delivery: Delivery, audio: AudioFormat) -> None:
         self.waiting_bytes = 0
         """Of PCM that nobody has taken."""
-        self._delivery, self._audio = delivery, audio
+        self.delivery, self._audio = delivery, audio
         self._packets: Packets | None = delivery.packets_in(audio)
         self._made: deque[tuple[Segment, bytes | Mark]] = deque()
         self._ready: deque[Sound | Done] = deque()
@@ -139,7 +144,7 @@ class Track:
         if isinstance(given, Sound):
             self._taken += given.samples
             up_to = self._taken - given.segment.shift
-        self._handing = utterances, utterances.taken(up_to)
+        self._handing = utterances, utterances.listener.take(up_to)
 
     def sent(self) -> float | None:
         """The socket has what was taken last. Gives by how many seconds it was late; None if there
@@ -181,7 +186,7 @@ class Track:
 
     def _encoder(self) -> Packets:
         if self._packets is None:
-            self._packets = self._delivery.packets_in(self._audio)
+            self._packets = self.delivery.packets_in(self._audio)
         return self._packets
 
     def _encode(self, segment: Segment, pcm: bytes) -> None:
@@ -196,9 +201,10 @@ class Track:
             self._ready.append(Sound(segment, data, samples))
 
     def _end(self, segment: Segment) -> None:
-        if self._delivery.fills and segment.wants_sound and not segment.sounds:
+        lost = segment.utterances is not None and segment.utterances.failure is not None
+        if self.delivery.fills and segment.wants_sound and not (segment.sounds or lost):
             self.fill(segment)
-        if not self._delivery.continuous:
+        if not self.delivery.continuous:
             self.finish()
         elif self._packets is not None:
             self._send(segment, self._packets.cut())

@@ -14,7 +14,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from typing import Any, ClassVar, cast
+from functools import partial
+from typing import Any, ClassVar, TypeVar, cast
 
 from uvicorn._types import ASGISendEvent
 from uvicorn.config import Config
@@ -26,7 +27,7 @@ from websockets.protocol import State
 from realtime_tts.config import SocketConfig
 from realtime_tts.logs import event
 from realtime_tts.metrics import Metrics
-from realtime_tts.server.deadline import Deadline
+from realtime_tts.server.alarm import Alarm
 
 log = logging.getLogger(__name__)
 
@@ -43,11 +44,44 @@ _quiet = logging.getLogger(__name__ + ".frames")
 _quiet.setLevel(logging.WARNING)  # below that the library logs every frame, text included
 
 
-class GuardedWebSocket(WebSocketsSansIOProtocol):
-    """One socket from the upgrade on. Made by `websocket_protocol`, which sets the two fields."""
+class Guarded(asyncio.Protocol):
+    """What is the same for every socket, before an upgrade and after. `guarded` sets the fields."""
 
     settings: ClassVar[SocketConfig]
     metrics: ClassVar[Metrics]
+    stall: Alarm
+    """Rings when the peer has read nothing for too long."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        super().connection_made(transport)
+        # Small, so that a reader who plays speech as it comes shows progress within the deadline:
+        # the kernel calls a socket writable when a third of its buffer is free, and left alone that
+        # buffer grows to megabytes.
+        transport.set_write_buffer_limits(high=self.settings.write_high_water)
+        raw: socket.socket | None = transport.get_extra_info("socket")
+        if raw is not None:
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self.settings.send_buffer)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self.stall.within(self.settings.write_stall)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self.stall.stop()
+
+
+G = TypeVar("G", bound=Guarded)
+
+
+def guarded(kind: type[G], settings: SocketConfig, metrics: Metrics) -> type[G]:
+    """The class to pass to uvicorn as `http` or `ws`."""
+    return type(kind.__name__, (kind,), {"settings": settings, "metrics": metrics})
+
+
+class GuardedWebSocket(Guarded, WebSocketsSansIOProtocol):
+    """One socket from the upgrade on."""
 
     def __init__(
         self,
@@ -63,37 +97,34 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
         self._pings = 0
         self._ahead = 0  # bytes of messages that wait to be taken
         self._ping_window_ends = 0.0
-        settings = self.settings
-        self._handshake = Deadline(self.loop, settings.handshake_timeout, self._no_handshake)
-        self._stall = Deadline(self.loop, settings.write_stall, self._stalled)
-        self._linger = Deadline(self.loop, settings.close_timeout + 1.0, self._lingered)
+        self._handshake = Alarm(self._no_handshake)
+        self.stall = Alarm(partial(self.abort, SLOW_READER))
+        self._linger = Alarm(self._lingered)
 
     # A socket's life.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        self.transport.set_write_buffer_limits(high=self.settings.write_high_water)
-        raw: socket.socket | None = transport.get_extra_info("socket")
-        if raw is not None:
-            raw.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self.settings.send_buffer)
-        self._handshake.arm()
+        self._handshake.within(self.settings.handshake_timeout)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        for deadline in (self._handshake, self._stall, self._linger):
-            deadline.disarm()
+        for alarm in (self._handshake, self.stall, self._linger):
+            alarm.stop()
         super().connection_lost(exc)
 
     def eof_received(self) -> None:
-        self._linger.arm()  # asyncio closes now, and waits for what the peer may never read
+        self._linger.within(
+            self.settings.close_timeout + 1.0
+        )  # asyncio closes now, and waits for what the peer may never read
 
     def on_task_complete(self, task: asyncio.Task[None]) -> None:
         super().on_task_complete(task)
         if not self.disconnected:
-            self._linger.arm()
+            self._linger.within(self.settings.close_timeout + 1.0)
 
     def shutdown(self) -> None:
         super().shutdown()
-        self._linger.arm()
+        self._linger.within(self.settings.close_timeout + 1.0)
 
     async def run_asgi(self) -> None:
         extensions = cast("dict[str, object]", self.scope["extensions"])
@@ -115,7 +146,7 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
         self.handshake_initiated = self.handshake_complete = self.close_sent = True
         self.transport.write(answer)
         self.transport.close()
-        self._linger.arm()
+        self._linger.within(self.settings.close_timeout + 1.0)
 
     def handle_ping(self) -> None:
         if self._aborted:
@@ -173,14 +204,6 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
             # A refusal answers the handshake too; uvicorn would log each one as our error.
             self.handshake_complete = True
 
-    def pause_writing(self) -> None:
-        super().pause_writing()
-        self._stall.arm()
-
-    def resume_writing(self) -> None:
-        super().resume_writing()
-        self._stall.disarm()
-
     def keepalive_timeout(self) -> None:
         super().keepalive_timeout()  # says 1011, in case the peer still listens
         self.abort("ping_timeout")
@@ -203,18 +226,9 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
         if not self.handshake_complete:
             self.abort("handshake_timeout")
 
-    def _stalled(self) -> None:
-        self.abort(SLOW_READER)
-
     def _lingered(self) -> None:
         if not self.disconnected:
             self.abort("close_timeout")
-
-
-def websocket_protocol(settings: SocketConfig, metrics: Metrics) -> type[GuardedWebSocket]:
-    """The class to pass to uvicorn as `ws`."""
-    fields = {"settings": settings, "metrics": metrics}
-    return type("GuardedWebSocket", (GuardedWebSocket,), fields)
 
 
 def _is_utf8(frames: list[bytes]) -> bool:

@@ -1,32 +1,43 @@
-"""Writer: the only one that sends on a socket, and what waits for it, in order.
+"""Writer: the only one that sends on a socket.
 
-It is bounded: a reader so slow that more than `max_bytes` wait is not worth waiting for. What is of
-an owner, a speech or a context, can be taken out again before it is sent.
+Messages wait here, in order; their number is bounded, since a reader so slow that more than
+`max_bytes` wait is not worth waiting for. Speech does not wait here: each speech is a source, which
+is asked for its next frame when the socket has taken the one before.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
-from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple, Protocol
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-Messages = Iterable[str | bytes]
-"""Text frames and binary ones, in order."""
+Frame = str | bytes
+"""A text frame or a binary one."""
+Messages = Iterable[Frame]
+"""Frames in order."""
+
+_WRITING_SECONDS = 0.001
+"""After so long with the frames of one socket everything else has its turn."""
 
 
 class WriterFull(Exception):
     """The client reads so slowly that more than the limit waits."""
 
 
+class Source(Protocol):
+    """What has frames to send; it is asked again after each, and after a `wake`."""
+
+    def next_frame(self) -> Frame | None:
+        """The frame to send now; None: none yet. The one before it has been sent."""
+
+
 class _Item(NamedTuple):
-    data: str | bytes | None
-    owner: object
-    size: int
-    taken: Callable[[], None] | None
-    sent: Callable[[], Messages] | None
+    data: Frame
+    source: Source | None
 
 
 class _Close(NamedTuple):
@@ -35,97 +46,100 @@ class _Close(NamedTuple):
 
 
 class Writer:
-    """A queue in front of one socket. `run` it in a task; it returns after `close`."""
+    """The way out of one socket. `run` it in a task; it returns after `close`."""
 
     def __init__(self, socket: WebSocket, max_bytes: int) -> None:
         self._socket = socket
         self._max_bytes = max_bytes
         self._items: deque[_Item | _Close] = deque()
         self._bytes = 0
+        self._sources: deque[Source] = deque()
         self._filled = asyncio.Event()
         self._shut = False
 
-    def put(
-        self,
-        data: str | bytes | None,
-        owner: object = None,
-        *,
-        size: int | None = None,
-        taken: Callable[[], None] | None = None,
-        sent: Callable[[], Messages] | None = None,
-    ) -> None:
-        """Send a frame behind everything that waits; None stands for a moment between frames.
+    def put(self, data: Frame) -> None:
+        """Send a frame behind all messages that wait, and before what sources have not given.
 
-        `size`: the bytes it counts for, if not its own. `taken` is called right before it is sent,
-        `sent` when the socket has it; what that gives goes out at once, a few frames in each pass
-        of the event loop. Neither may raise. Raises WriterFull, and then has not added it.
+        Raises WriterFull, and then has not added it.
         """
         if self._shut:
             return
-        size = len(data or "") if size is None else size
-        if self._bytes + size > self._max_bytes:
+        if self._bytes + len(data) > self._max_bytes:
             raise WriterFull(
                 f"{self._bytes} bytes wait for the client, {self._max_bytes} are allowed"
             )
-        self._items.append(_Item(data, owner, size, taken, sent))
-        self._bytes += size
-        self._filled.set()
+        self._add(_Item(data, None))
 
-    async def send(self, data: str | bytes, owner: object) -> None:
-        """Send it, and wait until the socket has it; for good if the socket is shut, or the owner's
-        frames are dropped. Who sends so has one frame here at most, so owners take turns."""
-        handed = asyncio.get_running_loop().create_future()
+    def wake(self, source: Source) -> None:
+        """The source has something to send: ask it, in turns with the others."""
+        if not self._shut and source not in self._sources:
+            self._sources.append(source)
+            self._filled.set()
 
-        def sent() -> Messages:
-            if not handed.done():
-                handed.set_result(None)
-            return ()
-
-        self.put(data, owner, sent=sent)
-        await handed
-
-    def drop(self, owner: object) -> None:
-        """Take out everything of `owner` that has not been sent."""
-        kept = [item for item in self._items if isinstance(item, _Close) or item.owner is not owner]
-        self._items = deque(kept)
-        self._bytes = sum(item.size for item in kept if isinstance(item, _Item))
+    def drop(self, source: Source) -> None:
+        """Ask the source no more, and send nothing that it gave and that has not been sent."""
+        if source in self._sources:
+            self._sources.remove(source)
+        for item in [item for item in self._items if isinstance(item, _Item)]:
+            if item.source is source:
+                self._items.remove(item)
+                self._bytes -= len(item.data)
 
     def close(self, code: int, reason: str) -> None:
-        """Close the socket when everything before this was sent; nothing follows."""
+        """Close the socket when every message before this was sent; nothing follows."""
         if not self._shut:
+            self._shut = True
             self._items.append(_Close(code, reason))
             self._filled.set()
-            self._shut = True
 
     def shut(self) -> None:
         """The socket is lost: forget what waits, take nothing more."""
         self._shut = True
         self._items.clear()
+        self._sources.clear()
         self._bytes = 0
 
     async def run(self) -> None:
-        """Send until the socket is gone or was closed."""
+        """Send until the socket is gone or was closed. Raises what a source raises; then it can be
+        called again."""
         try:
             while True:
-                while not self._items:
+                if not self._items and not self._sources:
                     self._filled.clear()
                     await self._filled.wait()
-                item = self._items.popleft()
-                if isinstance(item, _Close):
-                    await self._socket.close(item.code, item.reason)
-                    return
-                self._bytes -= item.size
-                if item.taken is not None:
-                    item.taken()
-                if item.data is not None:
-                    await self._socket.send(_frame(item.data))
-                if item.sent is not None:
-                    for data in item.sent():
-                        await self._socket.send(_frame(data))
-                        await asyncio.sleep(0)
+                began = time.monotonic()
+                while time.monotonic() - began < _WRITING_SECONDS:
+                    if self._items:
+                        item = self._items.popleft()
+                        if isinstance(item, _Close):
+                            await self._socket.close(item.code, item.reason)
+                            return
+                        self._bytes -= len(item.data)
+                        await self._send(item.data)
+                    elif self._sources:
+                        await self._ask(self._sources.popleft())
+                    else:
+                        break
+                else:
+                    await asyncio.sleep(0)
         except (WebSocketDisconnect, OSError):
             self.shut()  # the reader hears it too and cleans up
 
+    async def _ask(self, source: Source) -> None:
+        data = source.next_frame()
+        if data is None:
+            return
+        self.wake(source)
+        if self._items:  # messages that were put while it gave this
+            self._add(_Item(data, source))
+        else:
+            await self._send(data)
 
-def _frame(data: str | bytes) -> dict[str, Any]:
-    return {"type": "websocket.send", "text" if isinstance(data, str) else "bytes": data}
+    def _add(self, item: _Item) -> None:
+        self._items.append(item)
+        self._bytes += len(item.data)
+        self._filled.set()
+
+    async def _send(self, data: Frame) -> None:
+        kind = "text" if isinstance(data, str) else "bytes"
+        await self._socket.send({"type": "websocket.send", kind: data})

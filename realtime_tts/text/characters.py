@@ -52,6 +52,10 @@ The joiners U+200C and U+200D are not in it: some scripts need them.
 
 ZERO_WIDTH_JOINER = "\u200d"
 
+SENTENCE_ENDS = frozenset(".!?…。！？।؟\n")
+PAUSES = frozenset(",;:、，；：،—–")
+"""Marks behind which a speaker pauses for a moment."""
+
 NO_SPACES = _character_class(
     (0x0E00, 0x0EFF),  # Thai, Lao
     (0x1000, 0x109F),  # Burmese

@@ -79,6 +79,13 @@ class IncrementalTokenizer:
         """The ids that are left, as if the text ended here. Later text starts afresh."""
         return self._close(self._pretokens.feed(self._nfc.flush()) + self._pretokens.flush())
 
+    def cut(self) -> list[int]:
+        """The same, without the white space that the text ends in."""
+        ids = self._close(self._pretokens.feed(self._nfc.flush()))
+        white = self._pretokens.is_white
+        rest = self._pretokens.flush()
+        return ids if white else ids + self._close(rest)
+
     def _close(self, pretokens: list[str]) -> list[int]:
         ids: list[int] = []
         for pretoken in pretokens:

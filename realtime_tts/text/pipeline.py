@@ -17,14 +17,15 @@ from realtime_tts.text.normalizer import SpeechNormalizer
 from realtime_tts.text.sanitizer import Sanitizer
 from realtime_tts.text.spans import Piece, PieceMap
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
+from realtime_tts.text.unspoken import UnspokenText
 
 
 @dataclass(slots=True)
 class TextSegment:
-    """The text between two pauses. A turn without pauses has one."""
+    """Text that is spoken as one utterance: between two pauses, or two commits."""
 
     pause: float
-    """Seconds of silence before it."""
+    """Seconds of silence before it; 0 behind a commit."""
     start: int
     """The index in `TextPipeline.spoken` at which it begins."""
     ids: list[int] = field(default_factory=list)
@@ -42,7 +43,9 @@ class TextPipeline:
     `SpeechTextFilter`, `SpeechNormalizer`) or `flush` cut the text. The same ids are in `segments`,
     parted by the pauses that `<break/>` asks for; each of them begins afresh.
 
-    `language` is the one to say numbers in; None leaves them as they are.
+    `paced`: text waits in `unspoken` until `release`; and a `flush` is a commit, which parts the
+    text like a pause of no time. `language` is the one to say numbers in; None leaves them as they
+    are.
     """
 
     def __init__(
@@ -50,6 +53,7 @@ class TextPipeline:
         tokenizer: Qwen2Tokenizer,
         *,
         filtered: bool = True,
+        paced: bool = False,
         language: Language | None = None,
         lexicon: Lexicon | None = None,
     ) -> None:
@@ -57,6 +61,9 @@ class TextPipeline:
         self._filter = SpeechTextFilter() if filtered else None
         self._normalizer = SpeechNormalizer(language, lexicon)
         self._tokenizer = IncrementalTokenizer(tokenizer)
+        self._paced = paced
+        self._ended = False  # no more text comes
+        self.unspoken = UnspokenText()
         self.segments = [TextSegment(0.0, 0)]
         self._deltas: list[str] = []
         self._spoken: list[str] = []
@@ -65,6 +72,7 @@ class TextPipeline:
         self.has_speech = False
         """Whether a letter or digit was spoken; if not at the end, there is nothing to say."""
         self.finished = False
+        """No more ids come."""
 
     @property
     def source(self) -> str:
@@ -85,7 +93,7 @@ class TextPipeline:
 
     def feed(self, delta: str, now: float) -> list[int]:
         """Add text. Not after `finish`."""
-        assert not self.finished, "text after the end of the turn"
+        assert not self._ended, "text after the end of the turn"
         self._deltas.append(delta)
         since = self._filter_since()
         pieces = self._filtered(self._sanitizer.feed(delta), now)
@@ -106,17 +114,41 @@ class TextPipeline:
 
     def flush(self, now: float) -> list[int]:
         """End a segment: everything held is released. Text that follows starts a new one."""
-        pieces = self._filtered(self._sanitizer.flush(), now)
-        if self._filter:
-            pieces += self._filter.flush()
-        said = self._normalizer.feed(pieces, now) + self._normalizer.flush()
+        said = self._rest(now)
+        if self._paced:
+            begun = self.unspoken.text or self._map.length > self.segments[-1].start
+            return self._speak([*said, Break(0.0)] if said or begun else [])
         return self._speak(said) + self._commit(self._tokenizer.flush())
 
     def finish(self, now: float) -> list[int]:
         """End the turn. Idempotent."""
-        ids = [] if self.finished else self.flush(now)
-        self.finished = self.segments[-1].closed = True
+        ids = [] if self._ended else self._speak(self._rest(now))
+        self._ended = True
+        return ids + self.release(0)
+
+    @property
+    def ended(self) -> bool:
+        """No more text comes."""
+        return self._ended
+
+    def release(self, characters: int) -> list[int]:
+        """Speak so much of `unspoken`; where that is the end of the turn, its last ids come."""
+        ids = self._say(self.unspoken.take(characters)) if characters else []
+        if self._ended and not self.unspoken.text and not self.finished:
+            ids += self._commit(self._tokenizer.flush())
+            self.finished = self.segments[-1].closed = True
         return ids
+
+    def commit(self) -> list[int]:
+        """End the segment behind what was released; what comes next begins another."""
+        return self._say([Break(0.0)])
+
+    def _rest(self, now: float) -> list[Piece | Break]:
+        """What the stages before the tokenizer hold."""
+        pieces = self._filtered(self._sanitizer.flush(), now)
+        if self._filter:
+            pieces += self._filter.flush()
+        return self._normalizer.feed(pieces, now) + self._normalizer.flush()
 
     def source_offset(self, spoken_characters: int) -> int:
         """The offset in `source` just after the first `spoken_characters` of `spoken`."""
@@ -125,6 +157,8 @@ class TextPipeline:
     def source_start(self, index: int) -> int:
         """The offset in `source` of character `index` of `spoken`; its end if there is none."""
         start = self._map.source_start(index)
+        if start is None and self.unspoken.text:
+            start = self.unspoken.start
         return len(self.source) if start is None else self._sanitizer.offsets.before(start)
 
     def _filtered(self, text: str, now: float) -> list[Piece]:
@@ -140,11 +174,18 @@ class TextPipeline:
         return None if due is None else due - MAX_HOLD_SECONDS
 
     def _speak(self, said: list[Piece | Break]) -> list[int]:
+        if not self._paced:
+            return self._say(said)
+        self.unspoken.add(said)
+        return []
+
+    def _say(self, said: list[Piece | Break]) -> list[int]:
         ids: list[int] = []
         texts: list[str] = []
         for piece in said:
             if isinstance(piece, Break):
-                ids += self._feed(texts) + self._commit(self._tokenizer.flush())
+                end = self._tokenizer.flush if piece.seconds else self._tokenizer.cut
+                ids += self._feed(texts) + self._commit(end())
                 self._begin_segment(piece.seconds)
                 continue
             segment = self.segments[-1]

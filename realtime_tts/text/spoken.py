@@ -22,7 +22,12 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate, takewhile
 from typing import NamedTuple
 
-from realtime_tts.text.characters import ZERO_WIDTH_JOINER, writes_without_spaces
+from realtime_tts.text.characters import (
+    PAUSES,
+    SENTENCE_ENDS,
+    ZERO_WIDTH_JOINER,
+    writes_without_spaces,
+)
 from realtime_tts.text.pipeline import TextPipeline
 
 # Seconds per letter by script, from usual speaking rates: about 15 letters and spaces per second in
@@ -49,8 +54,6 @@ _SPACE_SECONDS = 0.05
 _SENTENCE_END_SECONDS = 0.35
 _PAUSE_SECONDS = 0.15
 _LETTERS_THAT_COMBINE = frozenset("\u0e33\u0eb3\uff9e\uff9f")  # Thai and Lao am; (han)dakuten
-_SENTENCE_ENDS = frozenset(".!?…。！？।؟\n")
-_PAUSES = frozenset(",;:、，；：،—–")
 
 
 class SpokenSplit(NamedTuple):
@@ -164,9 +167,9 @@ def _has_kana(text: str) -> bool:
 
 def _duration(char: str, japanese: bool) -> float:
     """Expected seconds of one character, pauses included."""
-    if char in _SENTENCE_ENDS:
+    if char in SENTENCE_ENDS:
         return _SENTENCE_END_SECONDS
-    if char in _PAUSES:
+    if char in PAUSES:
         return _PAUSE_SECONDS
     if char.isspace():
         return _SPACE_SECONDS

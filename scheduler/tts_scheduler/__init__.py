@@ -7,6 +7,7 @@ from tts_scheduler.admission import Admission, Admitted, Queued, Refused
 from tts_scheduler.config import SchedulerConfig
 from tts_scheduler.cost import CostModel, Load, StepCosts
 from tts_scheduler.kv_cache import DoesNotFit, KVCacheManager, KVCacheSize
+from tts_scheduler.pacing import FeedPace, Pacing, Reaction
 from tts_scheduler.plan import (
     CodecRun,
     Decode,
@@ -29,14 +30,17 @@ __all__ = [
     "CostModel",
     "Decode",
     "DoesNotFit",
+    "FeedPace",
     "KVCacheManager",
     "KVCacheSize",
     "Layout",
     "Load",
+    "Pacing",
     "Phase",
     "Playback",
     "Prefill",
     "Queued",
+    "Reaction",
     "Refused",
     "Reservation",
     "Scheduler",

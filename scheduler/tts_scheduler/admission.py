@@ -103,8 +103,12 @@ class AdmissionControl:
     def decide(self, row: Utterance, capacity: int) -> Admission:
         """About a new turn, where `capacity` turns may be live. Nothing is kept of it."""
         requests = self._requests
-        live, queued = requests.active, len(requests.queue)
-        return admit(live, queued, capacity, self._turnover, self._config, self.has_memory(row))
+        live, queued, has_memory = requests.active, len(requests.queue), self.has_memory(row)
+        if row.continues:
+            queued = sum(other.continues for other in requests.queue)
+            if queued or live >= capacity or not has_memory:
+                return Queued(self._turnover.wait(queued, live))
+        return admit(live, queued, capacity, self._turnover, self._config, has_memory)
 
     def next(self, capacity: int) -> Utterance | None:
         """The first of the queue, if it may come in now."""

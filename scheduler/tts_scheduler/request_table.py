@@ -41,7 +41,13 @@ class RequestTable:
     def enqueue(self, row: Utterance) -> None:
         """A new utterance waits for capacity."""
         self.utterances[row.id] = row
-        self.queue.append(row)
+        before = sum(other.continues for other in self.queue) if row.continues else len(self.queue)
+        self.queue.insert(before, row)
+
+    @property
+    def first_new(self) -> Utterance | None:
+        """The first of the queue that does not continue a turn."""
+        return next((row for row in self.queue if not row.continues), None)
 
     def admit(self, row: Utterance, now: float) -> None:
         """A new utterance, or the first of the queue, waits for its first step."""

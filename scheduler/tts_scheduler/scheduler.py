@@ -60,6 +60,7 @@ class Scheduler:
         lead_cap: float | None = None,
         min_start_tokens: int | None = None,
         text_needed: int = 1,
+        continues: bool = False,
     ) -> Admission:
         """A new utterance. Refused means that nothing is kept of it.
 
@@ -67,8 +68,10 @@ class Scheduler:
         listener still hears the previous turn. `lead_cap` and `min_start_tokens` replace the
         config's for this utterance; a cap below the reserve counts as the reserve. `text_needed`:
         text tokens that the prompt takes with frame 0, if there are so many; 0 and less: so many
-        further frames need no text of the caller's. Raises ValueError for an id in use, DoesNotFit
-        for a prompt that the engine's memory could not hold if there were nobody else.
+        further frames need no text of the caller's. `continues`: of a turn that was spoken in part;
+        it goes before all that are new, and waits as long as it takes. Raises ValueError for an id
+        in use, DoesNotFit for a prompt that the engine's memory could not hold if there were nobody
+        else.
         """
         if id in self._requests.utterances:
             raise ValueError(f"utterance {id!r} is open already: an id names one utterance")
@@ -88,6 +91,7 @@ class Scheduler:
             listener_free_at=listener_free_at,
             playback=Playback(config.sample_rate, config.packet_samples, listener_free_at),
             text_needed=text_needed,
+            continues=continues,
         )
         admission = self._admission.decide(row, self.capacity)
         if isinstance(admission, Queued):
@@ -146,12 +150,24 @@ class Scheduler:
             row.playback.played(seconds, now)
             row.parked = row.phase is Phase.SPEAKING and is_ahead(row, now, self.config)
 
+    def set_lead_cap(self, id: str, seconds: float, now: float) -> None:
+        """So much unplayed audio is enough for this listener from now on.
+
+        A client that saves a file takes audio faster than it would be played. A cap that grows with
+        what it took lets it have all that the machine can make, and its playback deadlines, which
+        are far away, keep it behind everybody who listens.
+        """
+        row = self._requests.utterances.get(id)
+        if row is not None:
+            row.lead_cap = max(self.config.reserve, seconds)
+            row.parked = row.phase is Phase.SPEAKING and is_ahead(row, now, self.config)
+
     def expire(self, now: float) -> tuple[str, ...]:
         """End those that have queued for too long; the caller tells them."""
         expired = []
-        while self._requests.queue and self._queue_ends_at() <= now:
-            expired.append(self._requests.queue[0].id)
-            self._end(self._requests.queue[0], now)
+        while (row := self._requests.first_new) is not None and self._ends_at(row) <= now:
+            expired.append(row.id)
+            self._end(row, now)
         return tuple(expired)
 
     # The step -------------------------------------------------------------------------------
@@ -192,8 +208,8 @@ class Scheduler:
             if row.can_go_on:
                 times += back_at(row, self.config)
         wake = min((at for at in times if at > now), default=inf)
-        if self._requests.queue:
-            wake = min(wake, max(now, self._queue_ends_at()))
+        if (queued := self._requests.first_new) is not None:
+            wake = min(wake, max(now, self._ends_at(queued)))
         return None if wake == inf else wake
 
     # What there is to know ------------------------------------------------------------------
@@ -239,8 +255,8 @@ class Scheduler:
 
     # Moves ----------------------------------------------------------------------------------
 
-    def _queue_ends_at(self) -> float:
-        return self._requests.queue[0].opened_at + self.config.queue_timeout
+    def _ends_at(self, queued: Utterance) -> float:
+        return queued.opened_at + self.config.queue_timeout
 
     def _promote(self, now: float) -> None:
         """Admit from the queue, oldest first, while there is capacity."""

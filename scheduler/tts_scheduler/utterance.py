@@ -57,8 +57,8 @@ class Stats:
 class Utterance:
     """State of one utterance. `order` counts openings; `lead_cap` is its own, already checked.
 
-    `text_needed` as in `Scheduler.open`. `text_tokens` counts frames that have their text: what was
-    `received`, less what goes into the prompt beyond the token of frame 0.
+    `text_needed` and `continues` as in `Scheduler.open`. `text_tokens` counts frames that have
+    their text: what was `received`, less what goes into the prompt beyond the token of frame 0.
     """
 
     id: str
@@ -71,6 +71,7 @@ class Utterance:
     listener_free_at: float | None
     playback: Playback
     text_needed: int = 1
+    continues: bool = False
     phase: Phase = Phase.QUEUED
     admitted_at: float = 0.0
     # text

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from realtime_tts.audio.formats import PACKET_BYTES
-from realtime_tts.audio.framer import PcmFramer
+from realtime_tts.audio.packets import PcmFramer
 
 FRAME = 3_840  # bytes of one codec frame
 
@@ -14,21 +14,21 @@ pieces = st.lists(st.integers(0, 6_000).map(lambda samples: bytes(2 * samples)),
 def packets_of(chunks: list[bytes], packet_bytes: int = PACKET_BYTES) -> list[bytes]:
     framer = PcmFramer(packet_bytes)
     packets = [packet for chunk in chunks for packet in framer.push(chunk)]
-    return packets + framer.finish()
+    return packets + framer.cut()
 
 
 def test_the_first_packet_leaves_at_once_with_what_there_is() -> None:
     framer = PcmFramer()
     assert [len(packet) for packet in framer.push(bytes(FRAME))] == [FRAME]
     assert framer.push(bytes(FRAME)) == []
-    assert [len(packet) for packet in framer.finish()] == [FRAME]
+    assert [len(packet) for packet in framer.cut()] == [FRAME]
 
 
 def test_a_large_first_piece_is_cut_into_full_packets() -> None:
     framer = PcmFramer()
     sizes = [len(packet) for packet in framer.push(bytes(2 * PACKET_BYTES + 100))]
     assert sizes == [PACKET_BYTES, PACKET_BYTES]
-    assert [len(packet) for packet in framer.finish()] == [100]
+    assert [len(packet) for packet in framer.cut()] == [100]
 
 
 def test_a_packet_leaves_as_soon_as_it_is_full() -> None:
@@ -36,7 +36,7 @@ def test_a_packet_leaves_as_soon_as_it_is_full() -> None:
     framer.push(bytes(FRAME))
     assert framer.push(bytes(PACKET_BYTES - 2)) == []
     assert [len(packet) for packet in framer.push(bytes(2))] == [PACKET_BYTES]
-    assert framer.finish() == []
+    assert framer.cut() == []
 
 
 def test_nothing_in_is_nothing_out() -> None:

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from realtime_tts.audio.encoders import Encoder
 from realtime_tts.audio.formats import ENGINE_FORMAT, AudioFormat, audio_format, parse_format
-from realtime_tts.audio.framer import PcmFramer
-from realtime_tts.audio.packets import PcmPackets, packets_in
+from realtime_tts.audio.packets import PcmFramer, packets_in
 from tests.properties import examples
 
 FRAME = 3_840  # bytes: 80 ms
@@ -29,12 +28,11 @@ def packets_of(asked: AudioFormat, pcm: bytes, piece: int = FRAME) -> list[tuple
     return [*made, *packets.finish()]
 
 
-def test_the_engines_own_format_is_cut_by_the_framer_alone() -> None:
-    assert isinstance(packets_in(ENGINE_FORMAT), PcmPackets)
+def test_the_engines_own_format_is_cut_by_the_framer_and_not_changed() -> None:
     framer, pcm = PcmFramer(), noise(24_001)
     expected = [each for at in range(0, len(pcm), FRAME) for each in framer.push(pcm[at:][:FRAME])]
     made = packets_of(ENGINE_FORMAT, pcm)
-    assert [data for data, _ in made] == [*expected, *framer.finish()]
+    assert [data for data, _ in made] == [*expected, *framer.cut()]
     assert all(samples == len(data) // 2 for data, samples in made)
 
 

@@ -55,8 +55,8 @@ def test_keys_come_from_the_flags_or_else_from_the_environment(
         ["--utilisation", "-1"],
         ["--engine", "fake", "--model", "somewhere"],
         ["--engine", "inline", "--devices", "cpu,cpu"],
-        ["--kv-memory", "40GiB"],
-        ["--kv-memory", "lots", "--device", "cuda"],
+        ["--gpu-memory", "40GiB"],
+        ["--gpu-memory", "lots", "--device", "cuda"],
     ],
     ids=" ".join,
 )

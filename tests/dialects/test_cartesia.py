@@ -199,7 +199,6 @@ async def refused(client: Any) -> dict[str, Any]:
         ({"output_format": {**RAW, "encoding": "pcm_s64be"}}, "pcm_s64be"),
         ({"output_format": {**RAW, "container": "avi"}}, "avi"),
         ({"output_format": "raw"}, "output_format"),
-        ({"generation_config": {"speed": 1.4}}, "generation_config.speed"),
         ({"generation_config": {"volume": 0.5}}, "generation_config.volume"),
         ({"transcript": 5}, "transcript"),
         ({"transcript": "a" * 20_000}, "16384"),

@@ -424,7 +424,6 @@ async def test_a_rate_in_the_format_s_name_counts(
         ({"sample_rate": 7}, "7"),
         ({"sample_rate": "high"}, "session.sample_rate"),
         ({"response_format": "mp3", "bit_rate": 63}, "63"),
-        ({"speech_rate": 1.5}, "session.speech_rate"),
         ({"pitch_rate": 0.5}, "session.pitch_rate"),
         ({"volume": 80}, "session.volume"),
         ({"instructions": "a" * 3_000}, "instructions"),

@@ -110,7 +110,7 @@ async def test_clear_takes_back_turns_that_wait(speech: Any) -> None:
         seen = await client.until("Cleared")
         for _ in range(29):
             seen += await client.until("Cleared")
-        assert [one["sequence_id"] for one in seen if "sequence_id" in one][-1] == 29
+        assert [one["sequence_id"] for one in seen if isinstance(one, dict)][-1] == 29
         assert len(sound_of(await client.until("Flushed"))) == len("Last.") * FRAME
         await server.settled_engine()
 
@@ -198,7 +198,6 @@ async def test_formats_last_as_long_as_they_should(
         ("sample_rate=7", "7"),
         ("sample_rate=fast", "whole number"),
         ("sample_rate=" + "9" * 400, "whole number"),
-        ("speed=1.4", "speed"),
         ("speed=quick", "speed"),
         ("model=nobody", "alto"),
         ("model=nova-3%0d%0aX-Evil:%20yes", "alto"),

@@ -232,7 +232,6 @@ async def test_contexts_that_nobody_ends_end(speech: Any) -> None:
         ({"text": "a" * 20_000}, "16384"),
         ({"flush": "yes"}, "flush"),
         ({"close_context": 1}, "close_context"),
-        ({"voice_settings": {"speed": 1.2}}, "speed"),
         ({"context_id": ""}, "context_id"),
         ({"context_id": "x" * 600}, "context_id"),
         ({"context_id": ["\ud800"]}, "context_id"),

@@ -11,8 +11,8 @@ import pytest
 import websockets
 
 from realtime_tts.config import LimitsConfig, ServerConfig
-from realtime_tts.dialects.elevenlabs_contexts import DEFAULT_ID, ContextsSocket
 from realtime_tts.dialects.elevenlabs_request import DEFAULT_FORMAT, HOLD_SECONDS, SETTLE_SECONDS
+from realtime_tts.dialects.elevenlabs_socket import DEFAULT_ID, ContextsSocket
 from realtime_tts.engine.fake import Faults
 from realtime_tts.server.speech import STALL_SECONDS
 from tests.dialects.asking import SLOW
@@ -142,8 +142,8 @@ async def test_text_after_the_end_is_refused_and_the_speech_goes_on(speech: Any)
         ({"text": 5}, "text"),
         ({"text": "a" * 20_000}, "16384"),
         ({"text": "Hi", "flush": "yes"}, "flush"),
-        ({"text": " ", "voice_settings": {"speed": 1.2}}, "speed"),
         ({"text": " ", "voice_settings": []}, "voice_settings"),
+        ({"text": " ", "voice_settings": {"speed": "fast"}}, "voice_settings.speed"),
     ],
 )
 async def test_what_is_wrong_is_said(speech: Any, fields: dict[str, Any], names: str) -> None:

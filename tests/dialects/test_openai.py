@@ -15,7 +15,7 @@ import pytest
 from openai import OpenAI
 
 from realtime_tts.audio import codecs
-from realtime_tts.config import ServerConfig
+from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import VOICES, Faults
 from realtime_tts.engine.link import Open
 from realtime_tts.errors import RequestError
@@ -119,6 +119,38 @@ async def test_speech_comes_faster_than_it_plays(speech: Any) -> None:
     async with speech() as server, asyncio.timeout(8):
         answer = await speech_of(server, LONG, response_format="pcm")
         assert len(answer.content) == 10 * round(SECONDS * 24_000) * 2
+
+
+async def test_a_file_is_made_as_fast_as_the_machine_can_however_long_it_is(speech: Any) -> None:
+    """Two texts with a pause between them, so that a second utterance goes on as fast."""
+    config = ServerConfig(port=0, limits=LimitsConfig(max_lead_seconds=3.0))
+    async with speech(config) as server:
+        began = time.monotonic()
+        text = f'{LONG}<break time="500ms"/>{LONG}'
+        answer = await speech_of(server, text, response_format="pcm")
+        assert len(answer.content) >= 2 * 10 * SECONDS * 48_000
+        assert time.monotonic() - began < 10, f"{20 * SECONDS:.0f} s of sound, most of it held back"
+
+
+async def test_a_client_that_reads_slowly_is_not_run_away_from(speech: Any, peer: Any) -> None:
+    """It takes sound twice as fast as it plays: what is made ahead of that is bounded."""
+    config = ServerConfig(port=0, limits=LimitsConfig(max_lead_seconds=3.0))
+    body = json.dumps({"voice": "alto", "input": LONG * 2, "response_format": "pcm"})
+    async with speech(config) as server:
+        slow = await peer(server.port, receive_buffer=8_192)
+        head = f"POST /v1/audio/speech HTTP/1.1\r\nHost: a\r\nContent-Length: {len(body)}\r\n\r\n"
+        await slow.send((head + body).encode())
+        await slow.head()
+        (row,) = server.engine._rows.values()
+        taken, began, most = 0, time.monotonic(), 0.0
+        while taken < 10 * 48_000:
+            taken += len(await asyncio.get_running_loop().sock_recv(slow.sock, 4_800))
+            most = max(most, row.frames * 0.08 - taken / 48_000)
+            await asyncio.sleep(max(0.0, began + taken / 96_000 - time.monotonic()))
+        in_buffers = (
+            config.socket.send_buffer * 2 + config.socket.write_high_water + 65_536
+        ) / 48_000
+        assert 3.0 < most < 3.0 + 1.0 + in_buffers
 
 
 async def test_a_shorter_lead_can_be_asked_for(speech: Any) -> None:
@@ -241,6 +273,38 @@ async def test_the_loaded_model_is_listed(speech: Any) -> None:
         assert (await api.models.retrieve("fake")).owned_by == "realtime-tts"
         with pytest.raises(openai.NotFoundError, match="'Other/tts-1' does not exist.*'fake'"):
             await api.models.retrieve("Other/tts-1")
+
+
+def voices_of_open_webui(data: Any) -> dict[str, str]:
+    """As its `get_available_voices` reads them."""
+    return {voice["id"]: voice["name"] for voice in data.get("voices", [])}
+
+
+def voices_of_openreader(data: Any) -> list[str]:
+    """As its `extractVoiceNames` reads them: what it asks for speech with."""
+    return [item if isinstance(item, str) else item["name"] for item in data["voices"]]
+
+
+async def test_open_webui_and_openreader_find_voices_and_models(speech: Any) -> None:
+    async with speech() as server, client(server) as api:
+        voices = await api.get("/audio/voices", cast_to=object)
+        assert voices_of_open_webui(voices) == {name: name for name in VOICES}
+        for name in voices_of_openreader(voices):
+            assert (await speech_of(server, "Hi.", voice=name, response_format="pcm")).content
+        models: Any = await api.get("/audio/models", cast_to=object)
+        assert models.get("models", []) == [{"id": "fake"}]
+
+
+@pytest.mark.parametrize("base", ["", "/v1/v1"])
+async def test_a_base_url_without_v1_or_with_two_is_told_the_right_path(
+    speech: Any, base: str
+) -> None:
+    async with speech() as server, client(server) as api:
+        api.base_url = f"{server.running.url}{base}"
+        with pytest.raises(openai.NotFoundError, match="; /v1/audio/speech is there"):
+            await api.audio.speech.create(model="tts-1", voice="alto", input="Hi.")
+        with pytest.raises(openai.NotFoundError, match="nothing at .*/audio/nothing$"):
+            await api.get("/audio/nothing", cast_to=object)
 
 
 async def test_the_key_is_the_server_s_key(speech: Any) -> None:

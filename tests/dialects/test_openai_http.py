@@ -53,10 +53,16 @@ async def test_the_least_that_can_be_asked(speech: Any) -> None:
         ({"input": "x" * 16_385}, "input"),
         ({**GOOD, "voice": 5}, "voice"),
         ({**GOOD, "voice": "\ud83d"}, "voice"),
-        ({**GOOD, "speed": 2}, "speed"),
         ({**GOOD, "response_format": "vorbis"}, "response_format"),
         ({**GOOD, "stream_format": "websocket"}, "stream_format"),
         ({**GOOD, "lead_ms": 40_000}, None),
+        ({**GOOD, "ref_audio": "https://example.com/a.wav"}, "ref_audio"),
+        ({**GOOD, "ref_text": "Hello."}, "ref_text"),
+        ({**GOOD, "references": [{"audio_path": "a.wav"}]}, "references"),
+        ({**GOOD, "speaker_embedding": [0.1]}, "speaker_embedding"),
+        ({**GOOD, "task_type": "VoiceDesign"}, "task_type"),
+        ({**GOOD, "task_type": "voice_design"}, "task_type"),
+        ({**GOOD, "voice": None, "speaker": "nobody"}, "voice"),
     ],
 )
 async def test_a_bad_request_is_told_what_is_wrong(speech: Any, body: Any, param: Any) -> None:

@@ -90,13 +90,6 @@ def test_instructions_have_a_limit() -> None:
     )
 
 
-@pytest.mark.parametrize("speed", [0.25, 1.5, 4, 0])
-def test_another_speed_is_refused_and_one_is_not(speed: float) -> None:
-    assert parse(input="Hi.", speed=1).speed == 1.0
-    error = refusal(json.dumps({"input": "Hi.", "speed": speed}).encode())
-    assert (error.param, error.reason) == ("speed", "unsupported_value")
-
-
 def test_half_of_an_emoji_is_refused_where_it_names_something() -> None:
     assert "wrong value" in str(refusal(b'{"input": "Hi.", "stream_format": "\\ud800"}'))
 

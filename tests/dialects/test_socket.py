@@ -453,7 +453,7 @@ async def test_a_key_may_come_with_the_first_message(
         "realtime_tts.server.app.PathRule",
         lambda *_, **__: PathRule(send_denial, frozenset({"api_key"}), late_key=True),
     )
-    monkeypatch.setattr("realtime_tts.server.app.openai.SPEECH_PATH", PATH)
+    monkeypatch.setattr("realtime_tts.server.app.openai.AUDIO_PATHS", PATH)
     async with speech(ServerConfig(port=0, api_keys=("sesame-open-12345",))) as server:
         async with plain(server) as client:
             await client.send(key="sesame-open-12345")

@@ -17,8 +17,7 @@ import pytest
 import websockets
 
 from realtime_tts.config import LimitsConfig, ServerConfig
-from realtime_tts.dialects.vllm_omni import VllmOmniSocket
-from realtime_tts.dialects.vllm_omni_answer import MAX_FRAME_BYTES
+from realtime_tts.dialects.vllm_omni import MAX_FRAME_BYTES, VllmOmniSocket
 from realtime_tts.engine.fake import Faults
 from realtime_tts.server.speech import STALL_SECONDS
 from tests.dialects.asking import SLOW
@@ -239,7 +238,7 @@ async def test_formats(speech: Any, format: str, magic: bytes) -> None:
 async def test_what_other_servers_have_is_accepted(speech: Any) -> None:
     async with speech() as server, omni(server) as client:
         await client.config(
-            model="Qwen/Qwen3-TTS-12Hz-1.7B-CustomVoice", voice=None, task_type="VoiceDesign",
+            model="Qwen/Qwen3-TTS-12Hz-1.7B-CustomVoice", voice=None, task_type="Base",
             language="Klingon", instructions="Calmly.", max_new_tokens=512, seed=7,
             initial_codec_chunk_frames=1, non_streaming_mode=True, x_vector_only_mode=False,
             split_granularity="sentence", ref_audio=None, unheard_of={"a": None}, **STREAM,
@@ -256,7 +255,6 @@ async def test_what_other_servers_have_is_accepted(speech: Any) -> None:
     [
         ({"voice": "nobody"}, "alto"),
         ({"voice": 7}, "voice"),
-        ({"speed": 1.5}, "speed"),
         ({"response_format": "avi"}, "avi"),
         ({"response_format": ["\ud800"]}, "response_format"),
         ({"word_timestamps": True}, "stream_audio"),
@@ -265,15 +263,29 @@ async def test_what_other_servers_have_is_accepted(speech: Any) -> None:
         ({"speaker_embedding": [0.1]}, "POST /v1/voices"),
         ({"instructions": "a" * 3_000}, "instructions"),
         ({"seed": -1}, "seed"),
+        ({"task_type": "VoiceDesign"}, "`task_type` cannot be 'VoiceDesign'"),
+        ({"task_type": "voice_design"}, "task_type"),
     ],
 )
-async def test_a_bad_configuration_changes_nothing(
-    speech: Any, config: dict[str, Any], names: str
+@pytest.mark.parametrize("before", [[], [STREAM]])
+async def test_nothing_is_spoken_after_a_bad_configuration_until_a_good_one(
+    speech: Any, before: list[dict[str, Any]], config: dict[str, Any], names: str
 ) -> None:
+    """Neither in the defaults nor as before: that is not how the client wants its text spoken."""
     async with speech() as server, omni(server) as client:
-        await client.config(**STREAM)
+        commands = server.spy_on_commands()
+        for good in before:
+            await client.config(**good)
         await client.config(**config)
         assert names in await client.refused()
+        await client.text("In which voice?")
+        assert "the last `session.config` was refused" in await client.refused()
+        await client.done()
+        assert await client.next() == {
+            "type": "session.done", "utterance_index": 0, "total_sentences": 0,
+        }  # fmt: skip
+        assert not commands
+        await client.config(**STREAM)
         await client.text("Fine.")
         await client.done()
         assert len(sound_of(await client.until("session.done"))) == len("Fine.") * FRAME

@@ -240,7 +240,8 @@ def test_prompts_that_begin_together_are_packed_and_none_hears_another(
 
     monkeypatch.setattr(engine.steps, "_fill", noted)
     speak(engine, together, steps=6)
-    assert filled == [[4, 12], [10, 3], [2]]  # with the end of text; 15 are too many
+    # With the two positions behind the text; 13 and 16 are too many for a program.
+    assert filled == [[5, 11], [4, 3]]
     same_speech(together, alone)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
@@ -19,7 +20,7 @@ from realtime_tts.engine.devices import Choice
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.engine.interface import EngineInfo, Execution
 from realtime_tts.engine.make import make_engine
-from realtime_tts.engine.memory import USUAL_POSITIONS, KVMemory
+from realtime_tts.engine.memory import CONTEXT_BYTES, USUAL_POSITIONS, MemoryBudget
 from realtime_tts.engine.model_engine import ModelEngine
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.engine.torch_engine import TorchEngine
@@ -174,8 +175,24 @@ def test_a_gpu_gets_captured_programs_for_what_fits(
     positions = part["kv_positions"]
     assert isinstance(positions, int) and positions >= 128 * USUAL_POSITIONS
     assert on_gpu(24).settings["slots"] == 512, "asked for"
-    few = on_gpu(134, fit_slots=True, kv_memory=KVMemory.parse("2GiB")).settings
-    assert (few["slots"], few["kv_positions"]) == (32, 2 * 2**30 // (2 * 28 * 8 * 128 * 2))
+
+
+def test_an_engine_keeps_to_its_budget_of_the_gpu(
+    on_gpu: Callable[..., OnGpu], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits: list[float] = []
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda device: 4 * 2**30)
+    monkeypatch.setattr(
+        torch.cuda, "set_per_process_memory_fraction", lambda share: limits.append(share)
+    )
+    monkeypatch.setattr(torch.cuda, "device", lambda device: contextlib.nullcontext())
+    few = on_gpu(134, fit_slots=True, gpu_memory=MemoryBudget.parse("8GiB")).settings
+    assert limits == [(8 * 2**30 - CONTEXT_BYTES) / (140 * 2**30)]
+    assert few["slots"] == 16
+    assert (
+        on_gpu(134, fit_slots=True, gpu_memory=MemoryBudget.parse("95%")).settings["slots"] == 512
+    )
 
 
 def test_the_scheduler_has_the_slots_that_fit() -> None:

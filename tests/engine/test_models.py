@@ -162,9 +162,9 @@ def test_checkpoints_on_one_gpu_share_its_memory(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(links, "make_link", lambda config, *rest: made.append(config))
     for memory in (None, "20GiB"):
         configs = [
-            EngineConfig(model=name, kind="process", device="cuda", kv_memory=memory)
+            EngineConfig(model=name, kind="process", device="cuda", gpu_memory=memory)
             for name in ("demo", "elsewhere")
         ]
         make_links(configs, Metrics(), lambda what, done, total: None)
     make_links([EngineConfig(), EngineConfig(model="b")], Metrics(), lambda *progress: None)
-    assert [one.kv_memory for one in made] == ["45%", "45%", "20GiB", "20GiB", None, None]
+    assert [one.gpu_memory for one in made] == ["45%", "45%", "20GiB", "20GiB", None, None]

@@ -67,21 +67,26 @@ def asked(program: Any) -> set[str]:
 @pytest.mark.parametrize("wide", [False, True])
 def test_a_frame_asks_nothing(engine: CapturedEngine, wide: bool) -> None:
     step = engine.steps.frame_step
-    step.inputs[:8] = step.idle(4)
+    step.idle(4)
     assert not asked(lambda: step(4, wide))
+
+
+def test_the_talker_asks_nothing(engine: CapturedEngine) -> None:
+    step = engine.steps.frame_step
+    step.idle(4)
+    assert not asked(lambda: step.talk(4))
 
 
 def test_a_prompt_asks_nothing(engine: CapturedEngine) -> None:
     step = engine.steps.prompt_step
-    idle = step.idle(16)
-    step.inputs[: len(idle)] = idle
+    step.idle(16)
     assert not asked(lambda: step(16))
 
 
 @pytest.mark.parametrize("frames", [1, 2, 4, 8])
 def test_a_codec_run_asks_nothing(engine: CapturedEngine, frames: int) -> None:
     step = engine.steps.codec_step
-    step.inputs[:4] = step.idle(2)
+    step.idle(2)
     assert not asked(lambda: step(2, frames))
 
 

@@ -10,7 +10,7 @@ from realtime_tts.engine.memory import (
     MOST_SLOTS,
     USUAL_POSITIONS,
     Footprint,
-    KVMemory,
+    MemoryBudget,
     Room,
     room_for,
 )
@@ -35,15 +35,12 @@ def released(size: str) -> ModelConfig:
     return released_config(size, read_config(PARITY / "tiny-custom_voice").text)
 
 
-def room(
-    card: int, size: str = "1.7B", memory: str | None = None, slots: int | None = None
-) -> Room:
-    """On a card of so many GiB with the weights of a release on it."""
+def room(card: int, size: str = "1.7B", slots: int | None = None) -> Room:
+    """On a card, or within a budget, of so many GiB with the weights of a release on it."""
     model = released(size)
     free = card * GIB - CONTEXT - 2 * PARAMETERS[size] - 6 * CODEC
     return room_for(
         footprint(model, BF16, model.generation.max_new_tokens - 1),
-        KVMemory() if memory is None else KVMemory.parse(memory),
         free,
         card * GIB,
         slots or MOST_SLOTS,
@@ -96,19 +93,44 @@ def test_slots_that_were_asked_for_stay_on_whatever_card() -> None:
     assert room(140, slots=900).slots == 900
 
 
-def test_memory_that_was_asked_for_stays_and_sets_the_slots() -> None:
-    found = room(140, memory="2GiB")
-    assert found == Room(32, 2 * GIB)
-    assert room(140, memory="50%").slots == 512
-    assert room(24, memory="45%").slots == 128
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("40GiB", 40 * GIB),
+        ("1.5 gib", int(1.5 * GIB)),
+        ("2000000", 2_000_000),
+        ("3MB", 3_000_000),
+        ("80%", 80 * GIB),
+        ("0.5", 50 * GIB),
+        ("1", 100 * GIB),
+    ],
+)
+def test_a_budget_is_a_size_or_a_share_of_the_gpu(text: str, size: int) -> None:
+    assert MemoryBudget.parse(text).bytes_of(100 * GIB) == size
+
+
+@pytest.mark.parametrize("text", ["", "much", "-3GiB", "40 parsecs", "0", "120%", "3 GiB or so"])
+def test_what_is_no_budget_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError):
+        MemoryBudget.parse(text)
+
+
+def test_a_budget_larger_than_the_gpu_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"has 24.0 GiB, .* less than the 40.0 GiB of --gpu"):
+        MemoryBudget.parse("40GiB").bytes_of(24 * GIB)
+
+
+def test_slots_that_cannot_fit_are_refused_with_a_hint() -> None:
+    with pytest.raises(ConfigError, match="keys and values of 512 slots: .* fewer --slots"):
+        room(8, slots=512)
 
 
 def test_a_card_on_which_nothing_fits_is_refused() -> None:
-    with pytest.raises(ConfigError, match="do not fit"):
+    with pytest.raises(ConfigError, match="nothing is left for keys and values of 1 slots"):
         room(5)
 
 
 def test_a_card_too_small_for_the_longest_turn_is_left_to_the_engine_to_refuse() -> None:
     """It knows what to say of frames and memory; one slot is the least there is."""
     needs = Footprint(position=GIB // 100, slot=1, longest=10_000)
-    assert room_for(needs, KVMemory(), 10 * GIB, 16 * GIB, 64, fit=True).slots == 1
+    assert room_for(needs, 10 * GIB, 16 * GIB, 64, fit=True).slots == 1

@@ -74,5 +74,5 @@ def test_every_kernel_compiles(architecture: int, compiling: dict[str, str]) -> 
     launched = set(done.stdout.split())
     assert launched == {
         "_add_rms_norm", "_combine", "_decode", "_prompt", "_rms_norm", "_rope_and_store",
-        "_sample", "_swiglu",
+        "_sample", "_store_prefix", "_swiglu",
     }  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from realtime_tts.kernels import rope_and_store
+from realtime_tts.kernels import rope_and_store, store_prefix
 from realtime_tts.model.config import TransformerConfig
 from realtime_tts.model.layers import RMSNorm, Rope, rotate
 
@@ -86,3 +86,20 @@ def test_a_padding_row_writes_to_the_scratch_page_only(
     assert torch.equal(layer.pages[1:], before[1:])
     assert not torch.equal(layer.pages[0], before[0])
     assert query.isfinite().all()
+
+
+@pytest.mark.parametrize("kernel", [store_prefix, store_prefix.plain])
+@pytest.mark.parametrize("count", [3, 4, 9])
+def test_a_kept_prefix_is_stored_in_every_slot_and_nowhere_else(
+    kernel: Callable[..., None], count: int, random: Random, make_layer: Make
+) -> None:
+    layer = make_layer([12, 9, 20], kv_heads=3, dim=24)
+    pages = torch.stack((layer.pages, layer.pages + 1))
+    before, kept = pages.clone(), random(2, 2, 3, count, 24)
+    kernel(kept, pages, layer.tables, layer.ints(2, 0))
+    for slot in (2, 0):
+        for position in range(count):
+            page, place = layer.tables[slot, position // 4], position % 4
+            assert torch.equal(pages[:, page, :, :, place], kept[:, :, :, position])
+            before[:, page, :, :, place] = kept[:, :, :, position]
+    assert torch.equal(pages, before)

@@ -39,7 +39,8 @@ def test_codes_are_those_of_the_plain_state(model: SpeechModel, settings: list[S
     seeds = [7, -3, 1 << 70, 0, 5, 6, 7, 8][: len(slots)]
     for slot, (sampling, seed) in enumerate(zip(settings, seeds, strict=True)):
         plain.begin(slot, sampling, seed)
-    device.begin(torch.tensor(slots), device.settings(list(zip(settings, seeds, strict=True))))
+    given = device.settings(list(zip(settings, seeds, strict=True)))
+    device.begin(torch.tensor(slots), torch.tensor(given))
     generator = torch.Generator().manual_seed(0)
     for step in range(30):
         order = torch.randperm(len(slots), generator=generator)[: 1 + step % len(slots)]
@@ -58,7 +59,7 @@ def test_codes_are_those_of_the_plain_state(model: SpeechModel, settings: list[S
 def test_a_new_utterance_begins_afresh(model: SpeechModel) -> None:
     """It penalises nothing that the last one said, and its frames count from 0."""
     state, slot = SlotSampling(model.config, 2, CPU), torch.tensor([1])
-    settings = state.settings([(Sampling(temperature=0, repetition_penalty=1.5), 3)])
+    settings = torch.tensor(state.settings([(Sampling(temperature=0, repetition_penalty=1.5), 3)]))
     logits = torch.zeros(1, model.config.talker.vocab)
     logits[0, 5], logits[0, 6], logits[0, model.config.talker.eos_id] = 1.4, 1.0, 9.0
     for _ in range(2):

@@ -90,10 +90,14 @@ def test_no_more_prefills_in_a_step_than_allowed(make_rig: MakeRig) -> None:
     assert [p.id for p in rig.step().prefills] == ["3", "4", "5"]
 
 
-@pytest.mark.parametrize(("slots", "together"), [(8, 4), (16, 4), (64, 16)])
-def test_more_slots_start_more_at_once(make_rig: MakeRig, slots: int, together: int) -> None:
-    rig = make_rig(slots=slots)
-    for i in range(slots):
+@pytest.mark.parametrize("slots", [64, 256])
+@pytest.mark.parametrize(("prefill", "together"), [(0.0001, 64), (0.01, 8), (1.0, 1)])
+def test_as_many_start_at_once_as_their_cost_allows_whatever_the_slots(
+    make_rig: MakeRig, slots: int, prefill: float, together: int
+) -> None:
+    costs = StepCosts(0.010, 0.0, 0.0, 0.001, prefill, 0.0)
+    rig = make_rig(costs=costs, slots=slots, start_seconds=0.1)
+    for i in range(64):
         rig.open(str(i), 5)
     assert len(rig.step().prefills) == together
 
@@ -218,6 +222,22 @@ def test_a_played_report_can_wake_a_parked_row(make_rig: MakeRig) -> None:
         pass
     rig.scheduler.played("a", 0.9, rig.now)
     assert rig.plan() is not None
+
+
+def test_a_cap_that_grows_wakes_a_parked_row_and_lets_it_go_on(make_rig: MakeRig) -> None:
+    rig = make_rig(lead_cap=1.0)
+    rig.open("a", 200, finish=True)
+    while rig.step() is not None:
+        pass
+    for cap in (2.0, 5.0):
+        rig.scheduler.set_lead_cap("a", cap, rig.now)
+        while rig.step() is not None:
+            pass
+        lead = rig.scheduler._requests.speaking["a"].playback.lead(rig.now)
+        assert cap - 0.32 < lead <= cap + 0.32
+    rig.scheduler.set_lead_cap("a", 1.0, rig.now)
+    assert rig.plan() is None
+    rig.scheduler.set_lead_cap("nobody", 1.0, rig.now)
 
 
 def test_a_cap_below_the_reserve_counts_as_the_reserve(make_rig: MakeRig) -> None:

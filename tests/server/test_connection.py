@@ -12,7 +12,7 @@ import websockets
 
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import FakeEngineConfig, Faults
-from realtime_tts.engine.link import Append, Finish, Flush, Open, Played
+from realtime_tts.engine.link import Append, Finish, Open, Played
 from realtime_tts.server.connection import Connection
 from realtime_tts.text.stable_bpe import ALPHABET, to_alphabet
 from tts_scheduler import SchedulerConfig
@@ -175,7 +175,7 @@ async def test_what_the_client_says_reaches_the_engine(speech: Any) -> None:
         assert (opened.lead_cap, opened.spec.voice, opened.spec.seed) == (2.0, "alto", 5)
         id = opened.id
         assert commands[1:] == [
-            Append(id, byte_ids("a")), Flush(id), Played(id, 0.02), Finish(id)
+            Append(id, byte_ids("a")), Finish(id), Played(id, 0.02)
         ]  # fmt: skip
 
 

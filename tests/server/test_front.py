@@ -13,6 +13,7 @@ from starlette.websockets import WebSocket
 
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig, Faults
+from realtime_tts.server.connection import Connection
 
 ORIGIN = "http://127.0.0.1"
 
@@ -49,6 +50,7 @@ async def test_the_routes_answer(speech: Any) -> None:
         assert b"tts_sessions 0.0" in body
         assert (await get(server, "/livez"))[0] == 200
         assert (await get(server, "/readyz"))[0] == 200
+        assert (await get(server, "/health"))[0] == 200
         assert (await get(server, "/v1/tts"))[0] == 426
         assert (await get(server, "/nothing"))[0] == 404
 
@@ -65,6 +67,7 @@ async def test_it_is_alive_while_it_loads_but_not_ready(speech: Any, eventually:
         assert (await get(server, "/livez"))[0] == 200
         status, _, body = await get(server, "/readyz")
         assert (status, body) == (503, b"the engine is loading\n")
+        assert (await get(server, "/health"))[0] == 503
         assert (await get(server, "/v1/voices"))[0] == 503
         with pytest.raises(websockets.InvalidStatus) as refused:
             await websockets.connect(server.running.websocket_url)
@@ -192,7 +195,7 @@ async def test_a_client_gone_before_the_answer_leaves_nothing(speech: Any) -> No
     async with speech() as server:
         scope = {"type": "websocket", "path": "/v1/tts", "headers": [], "query_string": b""}
         websocket = WebSocket(scope, connect, gone)
-        await server.running.front.serve(websocket)
+        await Connection.serve(server.running.front, websocket)
         assert server.running.front.sessions == 0
         assert server.value("tts_closed_total", code="1006") == 0
 

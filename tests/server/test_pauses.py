@@ -14,8 +14,8 @@ from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.engine.link import Append, Cancel, Finish, Open
 from realtime_tts.model.config_files import read_config
 from realtime_tts.protocol.settings import SessionSettings
+from realtime_tts.server.session_settings import number_language
 from realtime_tts.server.speech import Delivery, Sound
-from realtime_tts.server.turn_settings import number_language
 
 RATE = 24_000
 FRAME = 1_920

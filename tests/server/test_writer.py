@@ -1,8 +1,9 @@
-"""The writer: in order, bounded, one sender; what is of an owner can be taken out again."""
+"""The writer: messages in order and bounded, one sender; sources are asked in turns."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from realtime_tts.server.writer import Writer, WriterFull
 
 
 class Socket:
-    """Takes frames; while `blocked`, it waits with the next."""
+    """Takes frames; while not `free`, it waits with the next."""
 
     def __init__(self) -> None:
         self.frames: list[Any] = []
@@ -26,6 +27,19 @@ class Socket:
         self.frames.append((code, reason))
 
 
+class Source:
+    """Gives these frames, and notes what the socket had before each."""
+
+    def __init__(self, socket: Socket, frames: Iterable[Any]) -> None:
+        self.seen: list[list[Any]] = []
+        self._socket = socket
+        self._frames = iter(frames)
+
+    def next_frame(self) -> Any:
+        self.seen.append(list(self._socket.frames))
+        return next(self._frames, None)
+
+
 def writer(max_bytes: int = 1_000) -> tuple[Writer, Socket]:
     socket: Any = Socket()
     return Writer(socket, max_bytes), socket
@@ -37,10 +51,18 @@ async def sent_by(one: Writer) -> None:
     await one.run()
 
 
+async def running(one: Writer) -> asyncio.Task[None]:
+    """Its task, after it has sent what there was."""
+    task = asyncio.create_task(one.run())
+    for _ in range(5):
+        await asyncio.sleep(0)
+    return task
+
+
 async def test_frames_leave_in_order_and_nothing_follows_the_close() -> None:
     one, socket = writer()
     one.put("a")
-    one.put(b"12", "owner")
+    one.put(b"12")
     one.close(1001, "bye")
     one.put("late")
     one.close(1000, "again")
@@ -50,22 +72,11 @@ async def test_frames_leave_in_order_and_nothing_follows_the_close() -> None:
 
 async def test_it_waits_for_frames() -> None:
     one, socket = writer()
-    running = asyncio.create_task(one.run())
-    await asyncio.sleep(0)
+    task = await running(one)
     one.put("late")
     await asyncio.sleep(0)
     assert socket.frames == ["late"]
-    running.cancel()
-
-
-async def test_dropping_an_owner_leaves_the_rest() -> None:
-    one, socket = writer(10)
-    for data, owner in (("before", None), (b"aa", "a"), (b"bb", "b")):
-        one.put(data, owner)
-    one.drop("a")
-    one.put("22", "b")  # there is room for it again
-    await sent_by(one)
-    assert socket.frames == ["before", b"bb", "22", (1000, "done")]
+    task.cancel()
 
 
 async def test_more_than_the_limit_is_refused_and_not_added() -> None:
@@ -78,41 +89,83 @@ async def test_more_than_the_limit_is_refused_and_not_added() -> None:
     assert [len(frame) for frame in socket.frames] == [6, 4, 2]
 
 
-async def test_a_frame_may_count_for_more_than_it_has() -> None:
-    """Audio of any format counts as what it would be in the engine's own."""
-    one, _ = writer(960)
-    one.put(b"x" * 160, "a", size=960)  # 20 ms of mu-law
-    with pytest.raises(WriterFull):
-        one.put(b"x", "a", size=2)
-
-
-async def test_who_put_a_frame_hears_when_it_is_taken_and_sent_and_may_add_to_it() -> None:
+async def test_a_source_is_asked_when_the_socket_has_its_frame_and_again_when_it_is_woken() -> None:
     one, socket = writer()
-    seen: list[Any] = []
+    source = Source(socket, ["a", "b", None, "c"])
+    one.wake(source)
+    task = await running(one)
+    assert source.seen == [[], ["a"], ["a", "b"]]
+    one.wake(source)
+    await asyncio.sleep(0)
+    assert socket.frames == ["a", "b", "c"]
+    task.cancel()
 
-    def sent() -> list[str]:
-        seen.append(list(socket.frames))
-        return ["words", "more words"]
 
-    one.put("sound", taken=lambda: seen.append(list(socket.frames)), sent=sent)
-    one.put(None, sent=lambda: ["marker"])
-    one.put("next")
+async def test_sources_take_turns_and_messages_go_before_them() -> None:
+    one, socket = writer()
+    one.wake(Source(socket, ["a0", "a1", "a2"]))
+    one.wake(Source(socket, ["b0", "b1"]))
+    one.put("message")
+    task = await running(one)
+    assert socket.frames == ["message", "a0", "b0", "a1", "b1", "a2"]
+    task.cancel()
+
+
+async def test_what_a_source_says_while_it_gives_a_frame_goes_before_the_frame() -> None:
+    one, socket = writer()
+
+    class Saying(Source):
+        def next_frame(self) -> Any:
+            frame = super().next_frame()
+            if frame is not None:
+                one.put(f"about {frame}")
+            return frame
+
+    one.wake(Saying(socket, ["a", "b"]))
+    task = await running(one)
+    assert socket.frames == ["about a", "a", "about b", "b"]
+    task.cancel()
+
+
+async def test_nothing_of_a_dropped_source_follows() -> None:
+    one, socket = writer()
+    lost, kept = Source(socket, ["lost"] * 5), Source(socket, ["kept"] * 2)
+    socket.free.clear()
+    one.wake(lost)
+    one.wake(kept)
+    task = await running(one)  # with the first frame in hand
+    one.drop(lost)
+    socket.free.set()
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert socket.frames == ["lost", "kept", "kept"]
+    task.cancel()
+
+
+async def test_what_a_source_raises_ends_the_run_which_can_go_on() -> None:
+    one, socket = writer()
+
+    class Faulty(Source):
+        def next_frame(self) -> Any:
+            raise ValueError("a fault")
+
+    one.wake(Faulty(socket, []))
+    with pytest.raises(ValueError, match="a fault"):
+        await one.run()
+    one.put("after")
     await sent_by(one)
-    assert seen == [[], ["sound"]]
-    assert socket.frames == ["sound", "words", "more words", "marker", "next", (1000, "done")]
+    assert socket.frames == ["after", (1000, "done")]
 
 
-async def test_owners_who_wait_for_each_frame_take_turns() -> None:
+async def test_a_source_with_much_to_say_lets_others_run_in_between() -> None:
     one, socket = writer()
-
-    async def owner(name: str, frames: int) -> None:
-        for number in range(frames):
-            await one.send(f"{name}{number}", name)
-
-    running = asyncio.create_task(one.run())
-    await asyncio.gather(owner("a", 3), owner("b", 3))
-    assert socket.frames == ["a0", "b0", "a1", "b1", "a2", "b2"]
-    running.cancel()
+    source = Source(socket, [b"frame"] * 20_000)
+    one.wake(source)
+    task = asyncio.create_task(one.run())
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert 0 < len(socket.frames) < 20_000
+    task.cancel()
 
 
 async def test_once_shut_nothing_goes_in_and_nothing_comes_out() -> None:
@@ -120,7 +173,7 @@ async def test_once_shut_nothing_goes_in_and_nothing_comes_out() -> None:
     one.put("a")
     one.shut()
     one.put("b" * 100)
-    running = asyncio.create_task(one.run())
-    await asyncio.sleep(0)
-    assert socket.frames == [] and not running.done()
-    running.cancel()
+    one.wake(Source(socket, ["c"]))
+    task = await running(one)
+    assert socket.frames == [] and not task.done()
+    task.cancel()

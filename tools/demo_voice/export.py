@@ -137,6 +137,7 @@ def _config(assistant: int) -> dict[str, object]:
         "tts_model_size": "0b6",
         "tts_model_type": "custom_voice",
         "text_normalization": True,
+        "safe_positions": 600,
         "assistant_token_id": assistant,
         "im_start_token_id": ids.IM_START,
         "im_end_token_id": ids.IM_END,

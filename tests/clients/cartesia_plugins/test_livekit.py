@@ -38,7 +38,7 @@ async def test_the_key_is_checked_over_http(make: Make, keyed_server: Server) ->
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"), [({"voice": "nobody"}, "ava"), ({"speed": 1.2}, "speed")]
+    ("wrong", "told"), [({"voice": "nobody"}, "ava"), ({"volume": 1.2}, "volume")]
 )
 async def test_what_cannot_be_had_is_an_error(make: Make, wrong: dict[str, Any], told: str) -> None:
     with pytest.raises(APIError, match=told):

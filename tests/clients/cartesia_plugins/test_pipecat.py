@@ -19,7 +19,7 @@ from tests.clients.serving import Server
 
 WRONG = [
     ({"voice": "nobody"}, "ava"),
-    ({"generation_config": GenerationConfig(speed=1.2)}, "speed"),
+    ({"generation_config": GenerationConfig(volume=1.2)}, "volume"),
 ]
 
 

@@ -43,8 +43,7 @@ PLUGINS = [
 plugin, make = fixtures(PLUGINS)
 
 
-@pytest.mark.parametrize("wrong", [{"model": "nobody"}, {"speed": 1.2}])
-async def test_what_cannot_be_had_is_an_error(make: Make, wrong: dict[str, Any]) -> None:
-    assert (await refusal(say(make(**wrong)))).status_code == 400
+async def test_what_cannot_be_had_is_an_error(make: Make) -> None:
+    assert (await refusal(say(make(model="nobody")))).status_code == 400
     with pytest.raises(APIError):
-        await read(make(**wrong), TEXT)
+        await read(make(model="nobody"), TEXT)

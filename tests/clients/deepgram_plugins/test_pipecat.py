@@ -41,13 +41,10 @@ SERVICES = [
 
 
 @pytest.mark.parametrize("service", [aura, flux])
-@pytest.mark.parametrize("wrong", [{"voice": "nobody"}, {"speed": 1.2}])
-async def test_what_cannot_be_had_is_told(
-    server: Server, service: Any, wrong: dict[str, Any]
-) -> None:
-    async with pipeline(service(server, **wrong)) as rig:
+async def test_what_cannot_be_had_is_told(server: Server, service: Any) -> None:
+    async with pipeline(service(server, voice="nobody")) as rig:
         told = await rig.first_error()
-        assert "HTTP 400" in told and ("ava" in told or "speed" in told)
+        assert "HTTP 400" in told and "ava" in told
 
 
 async def test_a_speed_that_is_set_later_is_told_and_speech_goes_on(server: Server) -> None:

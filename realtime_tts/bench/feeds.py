@@ -1,0 +1,90 @@
+"""Replies that are written slowly, or with a stall in them. Pure: nothing waits here."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from random import Random
+
+from realtime_tts.bench.deltas import schedule
+from realtime_tts.bench.settings import BenchSettings
+
+REPLIES = (
+    "Sure, let me look that up for you.",
+    "Let me check that for you. I found three flights that leave before noon.",
+    "The library closes at six today, but the reading room stays open until eight.",
+    "Your appointment is on Tuesday, November 17, at 9:30. Please bring your insurance card and "
+    "come ten minutes early.",
+    "That card was declined. It ends in 4242, and it expired in June. Would you like to try "
+    "another one, or pay when you pick it up?",
+)
+_SENTENCE_END = re.compile(r"[.!?](?=\s)")
+_WORD = re.compile(r"[^\W\d_]+")
+_OPEN_END = re.compile(r"(?<=\w)(?= \w)")  # between two words of a clause
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """`stall`: none, or after a `sentence`, between two words of a `clause`, or in a `word`."""
+
+    tokens_per_second: float = 60.0
+    stall: str = ""
+    seconds: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """How tables name it."""
+        place = {"sentence": "after a sentence", "clause": "mid-clause", "word": "mid-word"}
+        if self.stall:
+            return f"{self.seconds:g} s {place[self.stall]}"
+        return f"{self.tokens_per_second:g} tokens/s"
+
+
+PACES = tuple(Feed(pace) for pace in (60.0, 30.0, 15.0, 10.0, 5.0, 3.0))
+STALLS = tuple(
+    Feed(60.0, where, seconds)
+    for where in ("sentence", "clause", "word")
+    for seconds in (1.0, 4.0, 15.0)
+)
+FEEDS = {
+    "all": ((*PACES, *STALLS), REPLIES),
+    "quick": ((PACES[0], PACES[3], PACES[5], *STALLS[1::3]), (REPLIES[1], REPLIES[3])),
+}
+"""What `--feeds` takes: feeds, and the replies that each of them speaks."""
+
+
+@dataclass(frozen=True, slots=True)
+class FedReply:
+    """`deltas`: pairs of (seconds to wait, text). `known`: the text before the stall."""
+
+    deltas: list[tuple[float, str]]
+    known: str
+
+
+def fed(reply: str, feed: Feed, settings: BenchSettings) -> FedReply | None:
+    """The reply as the feed brings it; None if it has no place for the stall."""
+    random = Random(f"{settings.seed}:{feed.name}:{reply}")
+    timing = replace(settings.timing, tokens_per_second=feed.tokens_per_second)
+    if not feed.stall:
+        return FedReply(schedule(reply, timing, random), "")
+    cut = stall_place(reply, feed.stall)
+    if cut is None:
+        return None
+    (_, first), *others = schedule(reply[cut:], timing, random)
+    known = schedule(reply[:cut], timing, random)
+    return FedReply([*known, (feed.seconds, first), *others], reply[:cut])
+
+
+def stall_place(reply: str, where: str) -> int | None:
+    """Behind the first sentence; or in the last: between words at its middle, or in its longest
+    word, the last of them."""
+    ends = [match.end() for match in _SENTENCE_END.finditer(reply)]
+    if where == "sentence":
+        return ends[0] if ends else None
+    begin = ends[-1] if ends else 0
+    if where == "clause":
+        middle = (begin + len(reply)) / 2
+        places = [match.start() for match in _OPEN_END.finditer(reply, begin)]
+        return min(places, key=lambda place: abs(place - middle), default=None)
+    longest = max(_WORD.finditer(reply, begin), key=lambda match: (len(match[0]), match.start()))
+    return (longest.start() + longest.end()) // 2

@@ -1,0 +1,110 @@
+"""Listener: what one who hears a segment of a speech was sent of it and has heard, and what text
+that was."""
+
+from __future__ import annotations
+
+from realtime_tts.protocol.effects import HeardReport
+from realtime_tts.text.pipeline import TextPipeline, TextSegment
+from realtime_tts.text.speech_times import SpokenSpan
+from realtime_tts.text.spoken_text import SpokenText
+from tts_scheduler import Playback
+
+
+class Listener:
+    """`free_at`: when all that was sent before will have been heard. Counts are samples of the
+    segment's sound, at the engine's rate."""
+
+    def __init__(
+        self, text: TextPipeline, language: str | None, pace: float, free_at: float | None
+    ) -> None:
+        self.made = 0
+        """That came from the engine, and pauses."""
+        self.part_begins = 0
+        """Of them before the speech of the part on the air."""
+        self.taken = 0
+        """Of them handed to the writer."""
+        self.complete = False
+        """They are all the speech of all the text."""
+        self.ended = False
+        """No more speech comes, though perhaps not all was spoken."""
+        self.unread = ""
+        """Text that came and was not taken in."""
+        self.playback = Playback(listener_free_at=free_at)
+        self._text = text
+        self._spoken = SpokenText(text, language, pace)
+        self._silenced = False
+
+    # What was made.
+
+    def begin(self, part: TextSegment) -> None:
+        """The speech so far is complete; what follows is this part's, after its pause."""
+        self._spoken.begin(part)
+        self.part_begins = self.made
+
+    def add_speech(self, samples: int) -> None:
+        """So much speech was made."""
+        self.made += samples
+        self._spoken.made(samples / self.playback.sample_rate)
+
+    def add_silence(self, samples: int) -> None:
+        """So long is the pause before the speech of the part on the air."""
+        self.made += samples
+        self.part_begins = self.made
+
+    def measured(self) -> tuple[float, float]:
+        """Expected and true seconds of the last part, when all its speech was made."""
+        return self._spoken.measured()
+
+    def dry_at(self, now: float) -> float:
+        """When all that was made will have been heard, if what is unsent leaves now."""
+        unsent = self.made - self.playback.sent_samples
+        runs_out_at = self.playback.deadline()
+        if not unsent and runs_out_at is not None:
+            return runs_out_at
+        return max(now, runs_out_at or now) + unsent / self.playback.sample_rate
+
+    # What was sent.
+
+    def take(self, samples: int | None = None) -> int:
+        """The writer has taken the speech up to here (None: all), which an interrupt cannot stop
+        any more. Gives by how many samples that is more than before."""
+        taken = self.made if samples is None else min(samples, self.made)
+        more = max(0, taken - self.taken)
+        self.taken += more
+        return more
+
+    # What was heard.
+
+    def heard(self, played_samples: int | None, now: float) -> HeardReport:
+        """The listener stops here: what was heard, and what text that was.
+
+        Without a position from the client: what has played by now if playback began with the first
+        packet and never paused.
+        """
+        self._silenced = True
+        rate = self.playback.sample_rate
+        sent = self.taken / rate
+        if played_samples is None:
+            played = max(0.0, sent - self.playback.lead(now))
+        else:
+            played = min(played_samples / rate, sent)
+        text = self._spoken.split(played, self.made / rate, self.complete)
+        return HeardReport(self.taken, played * 1000, text.spoken, text.remaining + self.unread)
+
+    def heard_at(self) -> float | None:
+        """When the listener will have heard all of it; None if that is no matter."""
+        return None if self._silenced else self.playback.deadline()
+
+    def take_words(self) -> list[SpokenSpan]:
+        """The next words that became spoken with the sound taken so far, by estimate, in seconds
+        of this speech; none when all were given."""
+        if not self.taken:
+            return []  # also of a text with nothing to speak
+        rate = self.playback.sample_rate
+        in_all = self.made / rate if self.complete else None
+        return self._spoken.take(self.taken / rate, in_all, ended=self.ended)
+
+    @property
+    def text_chars(self) -> int:
+        """Characters of text that came so far."""
+        return len(self._text.source) + len(self.unread)

@@ -1,0 +1,144 @@
+"""PacedText: the text of a speech on its way to the engine, given on when `Pacing` says so.
+
+What is given to the engine ends with a complete word, so that an utterance can be closed there at
+any time. It is closed when its listener is about to hear the last of it, and before it is longer
+than the checkpoint can speak.
+"""
+
+from __future__ import annotations
+
+from realtime_tts.text.pipeline import TextPipeline
+from realtime_tts.text.tokenizer import Qwen2Tokenizer
+from realtime_tts.text.unspoken import End, end_of
+from tts_scheduler import Pacing, Reaction
+
+_SAMPLE = 64  # characters whose tokens are counted, to know how many there are in more of them
+_WORD = 12  # characters, at most
+_WORD_TOKENS = 1.25  # of one, or of a part of one: a few words say little of the pace of all
+_LONG = 0.6  # of the safe length: from here on the next end of a sentence is a good place to close
+
+
+class PacedText:
+    """`most_tokens`: the safe length of an utterance. `whole`: each waits for all its text."""
+
+    def __init__(
+        self,
+        text: TextPipeline,
+        tokenizer: Qwen2Tokenizer,
+        pacing: Pacing,
+        reaction: Reaction,
+        most_tokens: float,
+        *,
+        whole: bool,
+    ) -> None:
+        self.due: float | None = None
+        """When to `advance` again if nothing happens until then."""
+        self.stands = False
+        """The utterance on the air has made all the sound it can, and is not closed."""
+        self.held_inside_word = 0
+        """Times that the listener heard all there was, and then more of the same utterance."""
+        self._text = text
+        self._tokenizer = tokenizer
+        self._pacing = pacing
+        self._reaction = reaction
+        self._most_tokens = most_tokens
+        self._whole = whole
+        self._characters = self._tokens = 0.0  # that came
+        self._begun = False  # a clause: what was given ends in the middle of it
+        self._given = 0  # tokens of the utterance on the air
+        self._asked_at: float | None = None  # text for a row that stood still
+
+    def came(self, text: str, now: float) -> None:
+        """The caller's text came."""
+        sample = text[:_SAMPLE]
+        tokens = len(self._tokenizer.encode(sample)) * len(text) / len(sample) if sample else 0.0
+        self._characters += len(text)
+        self._tokens += tokens
+        part_of_word = len(text) <= _WORD and " " not in text.strip()
+        self._pacing.came(min(tokens, _WORD_TOKENS) if part_of_word else tokens, now)
+
+    def sounded(self, now: float) -> None:
+        """Sound came of the utterance on the air."""
+        if self._asked_at is not None:
+            self._reaction.note(now - self._asked_at)
+            self._asked_at = None
+
+    def advance(self, frames: int, dry_at: float, now: float) -> None:
+        """Give text to the last segment, and close it if it is time.
+
+        `frames` were made of it; `dry_at`: when its listener has heard them all.
+        """
+        segment, given = self._text.segments[-1], self._given
+        self.due, self.stands = None, False
+        if segment.closed:
+            return
+        stands = 0 < given <= frames
+        count, closes = self._next(dry_at, now)
+        if count:
+            self._begun = end_of(self._text.unspoken.text[max(0, count - 16) : count]) == End.WORD
+            self._given += len(self._text.release(count))
+        if stands and self._given == given and segment.has_speech and not segment.closed:
+            if now >= self._pacing.closes_at(dry_at):
+                self._text.release(self._tail())
+                closes = True
+        if closes and not segment.closed:
+            self.commit()
+        if segment.closed:
+            self._given, self._begun = 0, False
+        else:
+            self.stands = 0 < self._given <= frames
+            self.due = self._wake(dry_at, now)
+        if stands and (segment.closed or self._given > given):
+            self._asked_at = now
+            self.held_inside_word += now > dry_at
+
+    def commit(self) -> None:
+        """Close the utterance on the air behind what was given of it."""
+        self._text.commit()
+        self._given, self._begun = 0, False
+
+    def _next(self, dry_at: float, now: float) -> tuple[int, bool]:
+        """How many characters are to be given on, and whether that is all of the utterance."""
+        unspoken, density = (
+            self._text.unspoken,
+            max(0.01, self._tokens / max(self._characters, 1.0)),
+        )
+        length, room = len(unspoken.text), max(0.0, self._most_tokens - self._given)
+        whole = unspoken.first(End.BREAK) or (length if self._text.ended else 0)
+        wanted = whole or self._wanted(density, dry_at, now)
+        if self._whole and not whole:
+            wanted = length if length * density > room else 0
+        if wanted * density <= room:
+            sentence = 0 if whole else unspoken.first(End.SENTENCE)
+            if (
+                0 < sentence <= wanted
+                and self._given + sentence * density > _LONG * self._most_tokens
+            ):
+                return sentence, True
+            return wanted, False
+        for end in (End.SENTENCE, End.CLAUSE, End.WORD):
+            if found := unspoken.last(end, within=int(room / density)):
+                return found, True
+        return (0, True) if self._given else (int(room / density), False)
+
+    def _wanted(self, density: float, dry_at: float, now: float) -> int:
+        unspoken = self._text.unspoken
+        if now >= self._pacing.end_at() and (tail := self._tail()):
+            return tail
+        waiting = unspoken.last(End.WORD) * density
+        units = self._pacing.units(unspoken.words, waiting, self._begun, dry_at, now)
+        return next((found for unit in units if (found := unspoken.last(End(unit)))), 0)
+
+    def _tail(self) -> int:
+        """All that waits, if it ends in a mark; else 0."""
+        text = self._text.unspoken.text
+        end = end_of(text) if text and not text[-1].isspace() else None
+        return len(text) if end is not None and end >= End.CLAUSE else 0
+
+    def _wake(self, dry_at: float, now: float) -> float | None:
+        times = [self._pacing.end_at()] if self._tail() else []
+        if self._text.unspoken.words:
+            times.append(self._pacing.overdue_at(dry_at))
+        if self.stands and self._text.segments[-1].has_speech:
+            times.append(self._pacing.closes_at(dry_at))
+        return min((at for at in times if at > now), default=None)

@@ -1,0 +1,121 @@
+"""UnspokenText: text that was made ready to be spoken and waits, and where it may be cut."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterable
+from enum import IntEnum
+
+from realtime_tts.text.breaks import Break
+from realtime_tts.text.characters import NO_SPACES, PAUSES, SENTENCE_ENDS, writes_without_spaces
+from realtime_tts.text.spans import Piece
+
+_BREAK = "\x1e"  # stands for a break: white space, which no text that was filtered contains
+_MARKS = "".join(SENTENCE_ENDS | PAUSES)
+_ENDS = re.compile(rf"\S\s|{_BREAK}|[{NO_SPACES}](?=\w)|[{_MARKS}](?=[{NO_SPACES}])")
+_CLOSERS = "\"'”’»)]}*_」』）"
+_INITIAL = re.compile(r"(?:^|[\s.(])\w\.$")
+
+
+class End(IntEnum):
+    """What ends where text may be cut; a later one is also all earlier ones."""
+
+    WORD = 0
+    CLAUSE = 1
+    SENTENCE = 2
+    BREAK = 3
+
+
+def end_of(text: str) -> End | None:
+    """What `text` ends with, white space aside; None: perhaps in the middle of a word."""
+    bare = text.rstrip()
+    said = bare.rstrip(_CLOSERS)
+    if _BREAK in text[len(bare) :]:
+        return End.BREAK
+    if not said or "\n" in text[len(bare) :]:
+        return End.SENTENCE
+    if said[-1] in SENTENCE_ENDS:
+        return End.WORD if _INITIAL.search(said) else End.SENTENCE
+    if said[-1] in PAUSES:
+        return End.CLAUSE
+    return End.WORD if len(bare) < len(text) or writes_without_spaces(bare[-1]) else None
+
+
+class UnspokenText:
+    """`add` what is ready, `take` what is to be spoken. Counts are characters from its start.
+
+    A cut never falls inside a word or a number: the white space behind a word shows that it is
+    complete. Where a script writes no spaces, any two letters may be parted.
+    """
+
+    def __init__(self) -> None:
+        self.text = ""
+        """A break in it is one character of white space."""
+        self._items: deque[Piece | Break] = deque()
+        self._ends: deque[tuple[int, End]] = deque()
+        self._scanned = 0
+        self.words = 0
+        """Words that are complete."""
+
+    def add(self, items: Iterable[Piece | Break]) -> None:
+        """More text, behind what waits."""
+        whole: list[tuple[int, int]] = []  # what stands for something else, such as a number
+        parts = [self.text]
+        length = len(self.text)
+        for item in items:
+            text = _BREAK if isinstance(item, Break) else item.text
+            if isinstance(item, Piece) and len(text) != item.end - item.start:
+                whole.append((length, length + len(text)))
+            if text:
+                parts.append(text)
+                self._items.append(item)
+                length += len(text)
+        self.text = "".join(parts)
+        for found in _ENDS.finditer(self.text, self._scanned):
+            at = self._scanned = found.end()
+            end = end_of(self.text[max(0, at - 16) : at])
+            if end is not None and not any(first < at < last for first, last in whole):
+                self._ends.append((at, end))
+                self.words += 1
+        self._scanned = max(self._scanned, length - 1)
+
+    def last(self, end: End, within: int | None = None) -> int:
+        """Characters up to the last such end, in the first `within`; 0 if there is none."""
+        for at, found in reversed(self._ends):
+            if found >= end and (within is None or at <= within):
+                return at
+        return 0
+
+    def first(self, end: End) -> int:
+        """Characters up to the first such end; 0 if there is none."""
+        return next((at for at, found in self._ends if found >= end), 0)
+
+    @property
+    def start(self) -> int:
+        """Where it begins in the text that it was made of; it is not empty."""
+        return next((item.start for item in self._items if isinstance(item, Piece)), 0)
+
+    def take(self, count: int) -> list[Piece | Break]:
+        """Remove the first `count` characters."""
+        taken: list[Piece | Break] = []
+        self.text = self.text[count:]
+        self._scanned = max(0, self._scanned - count)
+        ends = [(at - count, end) for at, end in self._ends if at > count]
+        self._ends, self.words = deque(ends), len(ends)
+        while count:
+            item = self._items.popleft()
+            length = 1 if isinstance(item, Break) else len(item.text)
+            if isinstance(item, Piece) and length > count:
+                item, rest = _cut(item, count)
+                self._items.appendleft(rest)
+            taken.append(item)
+            count -= min(count, length)
+        return taken
+
+
+def _cut(piece: Piece, at: int) -> tuple[Piece, Piece]:
+    """In two. Where the characters stand for something else, all of it counts as the first's."""
+    text, start, end = piece.text, piece.start, piece.end
+    middle = start + at if len(text) == end - start else end
+    return Piece(text[:at], start, middle), Piece(text[at:], middle, end)

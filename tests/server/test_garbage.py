@@ -1,0 +1,57 @@
+"""What a turn leaves behind goes at once: garbage that only a full collection finds would stop the
+front, and so all its listeners, while it is looked through."""
+
+from __future__ import annotations
+
+import gc
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+OF_A_TURN = (
+    "realtime_tts.text",
+    "realtime_tts.audio",
+    "realtime_tts.server.speech",
+    "realtime_tts.server.utterances",
+    "realtime_tts.server.track",
+    "realtime_tts.server.connection",
+)
+"""Modules of what a turn is made of; a socket and a server have cycles, but not for each turn."""
+
+
+@pytest.fixture
+def garbage() -> Iterator[Any]:
+    """Counts what of this package only a collection finds, by type, since it was last asked."""
+
+    def found() -> Counter[str]:
+        gc.collect()
+        types = [type(thing) for thing in gc.garbage]
+        gc.garbage.clear()
+        return Counter(kind.__qualname__ for kind in types if kind.__module__.startswith(OF_A_TURN))
+
+    gc.collect()
+    gc.disable()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    yield found
+    gc.set_debug(0)
+    gc.enable()
+    gc.garbage.clear()
+
+
+@pytest.mark.parametrize("interrupted", [False, True], ids=["spoken", "interrupted"])
+async def test_a_turn_leaves_no_cycles_behind(speech: Any, garbage: Any, interrupted: bool) -> None:
+    async with speech() as server, server.talk() as talker:
+        for turn in range(8):
+            if turn == 5:  # the session remembers four turns that are over
+                garbage()
+            turn_id = f"turn-{turn}"
+            await talker.send("text", text="Hello there.", turn_id=turn_id, end=True)
+            if interrupted:
+                await talker.until("turn.started")
+                await talker.send("interrupt", turn_id=turn_id)
+                await talker.until("turn.done")
+            else:
+                await talker.until("turn.done")
+        assert not garbage()

@@ -16,6 +16,7 @@ from collections.abc import AsyncGenerator
 from typing import Any, ClassVar
 
 from realtime_tts.adapters.link import Link
+from realtime_tts.adapters.playback import Playback
 from realtime_tts.adapters.utterance import Utterance
 from realtime_tts.client import DEFAULT_SERVER, Backoff, RealtimeTTS
 from realtime_tts.errors import ClientError
@@ -24,8 +25,6 @@ from realtime_tts.protocol.messages import SAMPLE_RATE
 try:
     from loguru import logger
     from pipecat.frames.frames import (
-        BotStartedSpeakingFrame,
-        BotStoppedSpeakingFrame,
         EndFrame,
         Frame,
         InterruptionFrame,
@@ -65,7 +64,21 @@ _ANSWER_SECONDS = 1.0
 
 
 class RealtimeTTSService(ContextService):
-    """Text-to-speech by a realtime-tts server.
+    """Text-to-speech by a realtime-tts server, which it is connected to when its pipeline starts.
+
+    Args:
+        server: ws(s) or http(s) URL, or host:port.
+        api_key: one of the server's, where it has any.
+        sample_rate: Hz of the audio frames; by default the pipeline's. The server's is 24000,
+            anything else is resampled from it.
+        text_aggregation_mode: TOKEN sends text as it comes, SENTENCE by the sentence.
+        word_times: TTSTextFrames by the word, in time with the sound; else by the sentence, as
+            soon as its text is at the server.
+        backoff: waits between attempts to connect, and how long to go on.
+        settings: `RealtimeTTSService.Settings(voice=..., ...)`; the server's where not given.
+        **kwargs: for TTSService.
+
+    Raises ConfigError for an address or a setting that cannot be used.
 
     Event handlers, besides those of every TTSService:
         on_speech_interrupted: an interruption was answered by the server: the service, and an
@@ -89,38 +102,18 @@ class RealtimeTTSService(ContextService):
         settings: RealtimeTTSSettings | None = None,
         **kwargs: Any,
     ) -> None:
-        """A service that connects when its pipeline starts.
-
-        Args:
-            server: ws(s) or http(s) URL, or host:port.
-            api_key: one of the server's, where it has any.
-            sample_rate: Hz of the audio frames; by default the pipeline's. The server's is 24000,
-                anything else is resampled from it.
-            text_aggregation_mode: TOKEN sends text as it comes, SENTENCE by the sentence.
-            word_times: TTSTextFrames by the word, in time with the sound; else by the sentence, as
-                soon as its text is at the server.
-            backoff: waits between attempts to connect, and how long to go on.
-            settings: `RealtimeTTSService.Settings(voice=..., ...)`; the server's where not given.
-            **kwargs: for TTSService.
-
-        Raises ConfigError for an address or a setting that cannot be used.
-        """
         initial = RealtimeTTSSettings.unset()
         if settings is not None:
             initial.apply_update(settings)
         kwargs.setdefault("stop_frame_timeout_s", _CONTEXT_SECONDS)
-
-        def client(options: dict[str, Any]) -> RealtimeTTS:
-            return RealtimeTTS(
-                server,
-                api_key=api_key,
-                backoff=backoff,
-                word_times="on" if word_times else "off",
-                **options,
-            )
-
+        fixed: dict[str, Any] = {"api_key": api_key, "backoff": backoff}
+        fixed["word_times"] = "on" if word_times else "off"
         super().__init__(
-            Link(client, session_options(initial), backoff.give_up_after),
+            Link(
+                lambda options: RealtimeTTS(server, **fixed, **options),
+                session_options(initial),
+                backoff.give_up_after,
+            ),
             push_start_frame=True,
             push_text_frames=not word_times,
             append_trailing_space=True,  # between sentences; tokens bring their own
@@ -132,7 +125,6 @@ class RealtimeTTSService(ContextService):
         self._last: tuple[str, Utterance] | None = None
         self._room = asyncio.Semaphore(_TURNS_AT_THE_SERVER)
         self._interrupts: set[asyncio.Task[None]] = set()
-        self._bot_speaking = False
         self._register_event_handler("on_speech_interrupted")
 
     def can_generate_metrics(self) -> bool:
@@ -160,12 +152,8 @@ class RealtimeTTSService(ContextService):
         await self._disconnect()
 
     async def process_frame(self, frame: Frame, direction: FrameDirection) -> None:
-        """What every TTSService does; and notes whether the bot is heard."""
-        if isinstance(frame, BotStartedSpeakingFrame):
-            self._bot_speaking = True
-        elif isinstance(frame, BotStoppedSpeakingFrame):
-            self._bot_speaking = False
-        elif isinstance(frame, InterruptionFrame):
+        """What every TTSService does."""
+        if isinstance(frame, InterruptionFrame):
             self._cut_the_last()
         await super().process_frame(frame, direction)
 
@@ -181,7 +169,7 @@ class RealtimeTTSService(ContextService):
         """Hand the text over; its audio goes to the context by itself."""
         utterance = self._utterances.get(context_id)
         if utterance is None:
-            utterance = self._utterances[context_id] = Utterance()
+            utterance = self._utterances[context_id] = Utterance(Playback(self._listener))
             if self._closed:
                 logger.warning(f"{self}: not spoken, the pipeline has ended: {text!r}")
                 utterance.stop()
@@ -216,9 +204,10 @@ class RealtimeTTSService(ContextService):
                 await asyncio.wait([after])
             async with self._room:
                 async for packet in utterance.packets(self._link.client):
+                    self._give(utterance, packet)
                     await self._append(context_id, resampler.push(packet))
-                    await self._append_words(context_id, utterance.take_words())
-            await self._append_words(context_id, utterance.take_words())
+                    await self._append_words(context_id, utterance)
+            await self._append_words(context_id, utterance)
             if utterance.complete:
                 if self._is_interruptible(context_id):
                     self._last = context_id, utterance
@@ -269,6 +258,7 @@ class RealtimeTTSService(ContextService):
 
     def _interrupt(self, context_id: str, utterance: Utterance) -> None:
         utterance.stop()
+        self._drop(utterance)
         task = self._spawn(self._tell_of_interrupt(utterance), f"interrupt {context_id}")
         self._interrupts.add(task)
         task.add_done_callback(self._interrupts.discard)

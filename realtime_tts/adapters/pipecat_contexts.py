@@ -1,21 +1,38 @@
-"""What a Pipecat TTS service puts into the framework's audio contexts: sound, words, ends."""
+"""What a Pipecat TTS service puts into the framework's audio contexts: sound, words, ends; and how
+much of it the listener has heard."""
 
 from __future__ import annotations
 
 import re
+import time
 import unicodedata
 from typing import Any
 
 import numpy as np
 import soxr
-from pipecat.frames.frames import Frame, TTSAudioRawFrame, TTSStoppedFrame, TTSTextFrame
+from loguru import logger
+from pipecat.frames.frames import (
+    BotStartedSpeakingFrame,
+    BotStoppedSpeakingFrame,
+    Frame,
+    TTSAudioRawFrame,
+    TTSStoppedFrame,
+    TTSTextFrame,
+)
 from pipecat.processors.frame_processor import FrameDirection
 
 from realtime_tts.adapters.pipecat_connection import ConnectedService
-from realtime_tts.client import Word
+from realtime_tts.adapters.playback import Listener
+from realtime_tts.adapters.utterance import Utterance
+from realtime_tts.errors import ClientError
+from realtime_tts.protocol.messages import SAMPLE_RATE
 
 _PAUSE = re.compile(r"<break\s[^>]*>")
 """Pipecat matches words with its text, and takes markup for what nobody reports."""
+
+_BEGINNING_SECONDS = 0.5
+"""The transport says that it begins to play, but not what. An utterance of which more has been
+heard goes on after a gap, and does not begin."""
 
 _UNSPACED = ("CJK ", "HIRAGANA ", "KATAKANA ", "THAI ", "LAO ", "KHMER ", "MYANMAR ")
 
@@ -26,12 +43,21 @@ class ContextService(ConnectedService):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._texts: dict[str, _ContextText] = {}  # of the contexts whose words are told
+        self._listener, self._bot_speaking = Listener(), False
+        self._given: list[Utterance] = []  # to the transport, and perhaps not yet heard
 
     def _note_text(self, context_id: str, text: str) -> None:
         """Note text that goes to the server for the context; its words will come back."""
         if not self._is_streaming_tokens and is_unspaced(text[::-1]):
             text = text.rstrip()  # a space that Pipecat puts between sentences
         self._texts.setdefault(context_id, _ContextText()).add(text)
+
+    async def process_frame(self, frame: Frame, direction: FrameDirection) -> None:
+        """What every TTSService does; and notes whether the bot is heard."""
+        if isinstance(frame, BotStartedSpeakingFrame | BotStoppedSpeakingFrame):
+            self._bot_speaking = isinstance(frame, BotStartedSpeakingFrame)
+            self._note_playback(begins=self._bot_speaking)
+        await super().process_frame(frame, direction)
 
     async def push_frame(
         self, frame: Frame, direction: FrameDirection = FrameDirection.DOWNSTREAM
@@ -56,13 +82,15 @@ class ContextService(ConnectedService):
             frame = TTSAudioRawFrame(audio, self.sample_rate, 1, context_id=context_id)
             await self.append_to_audio_context(context_id, frame)
 
-    async def _append_words(self, context_id: str, words: list[Word]) -> None:
-        """Pipecat passes each on when it is heard. What is no word, such as an emoji, goes along
-        with the next or the last one: by itself it would be told twice."""
-        for word in words:
+    async def _append_words(self, context_id: str, utterance: Utterance) -> None:
+        """Pipecat passes each on when it is heard, by the clock: later than its place in the sound
+        where there were gaps. What is no word, such as an emoji, goes along with the next or the
+        last one: by itself it would be told twice."""
+        for word in utterance.take_words():
             text = _PAUSE.sub("", word.text).strip()
             if any(map(str.isalnum, text)):
-                await self.add_word_timestamps([(text, word.start_ms / 1000)], context_id)
+                heard_at = word.start_ms / 1000 + utterance.playback.gaps
+                await self.add_word_timestamps([(text, heard_at)], context_id)
 
     async def _append_unspoken(self, context_id: str) -> None:
         """The text had nothing to speak. It is told all the same, before the reply is closed."""
@@ -72,6 +100,36 @@ class ContextService(ConnectedService):
     async def _close_context(self, context_id: str) -> None:
         await self.append_to_audio_context(context_id, TTSStoppedFrame(context_id=context_id))
         await self.remove_audio_context(context_id)
+
+    # What the listener hears
+
+    def _give(self, utterance: Utterance, packet: bytes) -> None:
+        """Note a packet that goes to the transport, which plays it behind what it has."""
+        if not utterance.playback.seconds:
+            self._given.append(utterance)
+        utterance.playback.give(len(packet) / 2 / SAMPLE_RATE, time.monotonic())
+
+    def _drop(self, utterance: Utterance) -> None:
+        """Note that the transport throws the rest of it away."""
+        self._listener.drop()
+        self._given = [each for each in self._given if each is not utterance]
+
+    def _note_playback(self, *, begins: bool) -> None:
+        """The transport begins to play, or has played all: tell the server how far that is."""
+        now = time.monotonic()
+        while len(self._given) > 1 and self._given[0].playback.over(now):
+            del self._given[0]
+        if self._given:
+            utterance = self._given[0]
+            if begins and utterance.playback.heard(now) < _BEGINNING_SECONDS:
+                utterance.playback.begins(now)
+            self._spawn(self._tell_played(utterance), "played")
+
+    async def _tell_played(self, utterance: Utterance) -> None:
+        try:
+            await utterance.tell_played()
+        except ClientError as error:  # whoever speaks the utterance reports it
+            logger.debug(f"{self}: the server cannot be told what was heard: {error}")
 
 
 class _ContextText:

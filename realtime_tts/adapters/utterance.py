@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncGenerator
 
+from realtime_tts.adapters.playback import Listener, Playback
 from realtime_tts.client import Interrupted, RealtimeTTS, Speech, TurnResult, Word
 from realtime_tts.errors import ConnectionLost, OverloadedError, RealtimeTTSError, TurnError
 
@@ -24,9 +26,13 @@ waits for a connection, comes on top."""
 
 
 class Utterance:
-    """One stretch of speech. `add` and `end` never wait; `packets` is to be read once."""
+    """One stretch of speech. `add` and `end` never wait; `packets` is to be read once.
 
-    def __init__(self) -> None:
+    `playback`: how far its listener is, for whom tells it what goes to the listener, and when.
+    """
+
+    def __init__(self, playback: Playback | None = None) -> None:
+        self.playback = playback or Playback(Listener())
         self._text = ""
         self._ended = False
         self._taken = 0  # characters that earlier turns have dealt with
@@ -34,6 +40,7 @@ class Utterance:
         self._words: list[Word] = []  # that nobody has taken yet
         self._counted = 0  # words of the speech that are or were in there
         self._before_ms = 0.0  # of audio before the speech
+        self._cut_ms: float | None = None  # heard of the turn when it was stopped
         self._changed = asyncio.Event()
         self._begun = asyncio.Event()
         self.stopped = False
@@ -80,6 +87,7 @@ class Utterance:
                 try:
                     async for packet in speech:
                         if self.stopped:
+                            self._abandon(speech)
                             return
                         heard = True
                         yield packet
@@ -113,6 +121,8 @@ class Utterance:
 
     def stop(self) -> None:
         """Give not one packet more from this call on, without telling the server yet."""
+        if not self.stopped:
+            self._cut_ms = self._played_ms()
         self.stopped = True
         self._changed.set()
         self._begun.set()
@@ -126,10 +136,29 @@ class Utterance:
         self.stop()
         if self._speech is None:
             return None
-        report = await self._speech.interrupt()
+        report = await self._speech.interrupt(self._cut_ms)
         return report if report.turn_id else None
 
+    async def tell_played(self) -> None:
+        """Tell the server how much has been heard. Raises ConnectionLost."""
+        played_ms = self._played_ms()
+        turn = self._speech.turn if self._speech is not None else None
+        if turn is not None and played_ms is not None and not self.stopped:
+            await turn.played(played_ms)
+
     # Steps
+
+    def _abandon(self, speech: Speech) -> None:
+        """Stop the turn before the speech does, who does not know what was heard."""
+        if speech.turn is not None:
+            speech.turn.abandon(played_ms=self._cut_ms)
+
+    def _played_ms(self) -> float | None:
+        """How much of the turn's sound has been heard; None if its playback is not known."""
+        if not self.playback.seconds:
+            return None
+        heard_ms = self.playback.heard(time.monotonic()) * 1000
+        return max(0.0, heard_ms - self._before_ms)
 
     def _note_words(self) -> None:
         turn = self._speech.turn if self._speech is not None else None

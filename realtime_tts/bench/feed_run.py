@@ -42,7 +42,7 @@ class FeedsResult:
     @property
     def failed(self) -> int:
         """Replies that nothing or not all was heard of."""
-        return sum(feed.failed for feed in self.feeds)
+        return sum(feed.failed + feed.cut_short for feed in self.feeds)
 
     def as_dict(self) -> dict[str, Any]:
         """Give the result in plain types, for JSON."""
@@ -116,7 +116,7 @@ _HEAD = (
     "feed",
     "replies",
     "gaps",
-    "gaps in words",
+    "gaps in words (server's count)",
     "silence in clauses, s",
     "… though written, s",
     "first sound p50 / p95, ms",
@@ -155,16 +155,15 @@ def headline(result: FeedsResult) -> str:
 
 
 def _cells(feed: FeedResult) -> tuple[str, ...]:
-    replies = f"{feed.turns}, {feed.failed} failed" if feed.failed else str(feed.turns)
-    in_words = str(feed.gaps_in_words)
-    if feed.held_inside_word is not None:
-        in_words += f" (server: {feed.held_inside_word})"
+    replies = str(feed.turns)
+    replies += f", {feed.failed} failed" if feed.failed else ""
+    replies += f", {feed.cut_short} cut short" if feed.cut_short else ""
     of_sentences = str(feed.sentence_gaps_in_words) if feed.heard_of_sentences else "–"
     return (
         feed.feed,
         replies,
         str(feed.gaps),
-        in_words,
+        f"{feed.gaps_in_words} ({feed.held_inside_word})",
         f"{feed.silence_in_clauses_s:.1f}",
         f"{feed.silence_though_written_s:.1f}",
         _two(feed.first_sound_ms, "p95"),

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 from array import array
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -108,8 +108,10 @@ class SpokenWords:
         return number
 
     def written_at(self, number: int, deltas: Sequence[tuple[float, str]]) -> float:
-        """When word `number` was whole, by `deltas`: pairs of (when sent, text)."""
-        if number >= len(self._chars):
-            return deltas[-1][0]
-        sizes = list(accumulate(len(delta) for _, delta in deltas))
-        return deltas[min(bisect_left(sizes, self._chars[number]), len(deltas) - 1)][0]
+        """When word `number` was known to be whole, by `deltas`: pairs of (when sent, text)."""
+        text = ""
+        for at, delta in deltas:
+            text += delta
+            if self.known(text) > number:
+                return at
+        return deltas[-1][0]

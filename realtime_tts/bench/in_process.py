@@ -186,7 +186,7 @@ class _Listening:
             stats.ttfa_ms,
             stats.underruns,
             stats.held_ms,
-            stats.held_inside_word,
             self._seen.text_chars,
+            stats.held_inside_word,
         )
         self._over.set()

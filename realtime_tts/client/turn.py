@@ -203,19 +203,20 @@ class Turn:
         await self._answer(self._inbox.wait_over())
         return report or self._heard_all(played_ms)
 
-    def abandon(self, error: BaseException | None = None) -> None:
+    def abandon(self, error: BaseException | None = None, played_ms: float | None = None) -> None:
         """Stop speaking without waiting for an answer; callable where nothing can be awaited.
 
-        With `error`, reading from the turn raises it.
+        With `error`, reading from the turn raises it. `played_ms`: as in `interrupt`. Does nothing
+        more where the turn was stopped before.
         """
-        self._stopped = True
+        told, self._stopped = self._stopped, True
         self._inbox.silence()
         if error is not None:
             self._inbox.fail(error)
         if self._connection is None:
             self._finish_here("interrupted")
-        elif self._inbox.result is None:
-            self._connection.send_later(Interrupt(turn_id=self.turn_id))
+        elif self._inbox.result is None and not told:
+            self._connection.send_later(Interrupt(turn_id=self.turn_id, played_ms=played_ms))
 
     # Steps
 
@@ -253,7 +254,7 @@ class Turn:
     def _finish_here(self, reason: str) -> None:
         """The turn is over without the server having heard of it."""
         if not self.over:
-            self._inbox.done(TurnResult(self.turn_id, reason, 0, None, 0, 0.0, 0, 0))
+            self._inbox.done(TurnResult(self.turn_id, reason, 0, None, 0, 0.0, 0))
 
     def _heard_all(self, played_ms: float | None) -> Interrupted:
         """The report about a turn so old that the server has forgotten it, or one without text."""

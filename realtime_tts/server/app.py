@@ -31,6 +31,7 @@ from realtime_tts.metrics import CONTENT_TYPE, Metrics
 from realtime_tts.protocol.messages import ErrorMessage
 from realtime_tts.protocol.parsing import encode
 from realtime_tts.server.auth import OPEN_PATHS, Gate, PathRule, is_loopback, send_denial
+from realtime_tts.server.connection import Connection
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.front import Front
 from realtime_tts.server.static import client_files, file_route, static_routes
@@ -47,7 +48,7 @@ def create_app(front: Front) -> Starlette:
     page = _page_routes()
     routes = [
         *page,
-        WebSocketRoute("/v1/tts", front.serve),
+        Connection.route(front, "/v1/tts"),
         Route("/v1/tts", _upgrade_required),
         *elevenlabs.routes(front),
         *voice_routes(),

@@ -110,6 +110,6 @@ def test_a_word_is_known_when_something_follows_it_or_a_mark_ends_it(text: str, 
     assert WORDS.known(text) == known
 
 
-def test_a_word_is_written_with_the_delta_that_holds_its_end() -> None:
-    deltas = [(1.0, "One d"), (2.0, "ay,"), (3.0, ' "later." Then')]
-    assert [WORDS.written_at(number, deltas) for number in range(5)] == [1.0, 2.0, 3.0, 3.0, 3.0]
+def test_a_word_is_written_with_the_delta_that_makes_it_whole() -> None:
+    deltas = [(1.0, "One"), (2.0, " day,"), (3.0, ' "later." Then')]
+    assert [WORDS.written_at(number, deltas) for number in range(5)] == [2.0, 2.0, 3.0, 3.0, 3.0]

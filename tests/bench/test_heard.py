@@ -75,6 +75,16 @@ def test_silence_in_a_clause_is_told_apart_by_whether_its_text_was_there() -> No
     assert heard.known_late == 0.0
 
 
+def test_a_reply_that_ends_before_its_text_is_cut_short() -> None:
+    turn = seen((0.1, tone(2.0)))
+    turn.words = turn.words[:4]
+    heard = judge(REPLY, WHOLE, turn)
+    assert heard.unspoken == " in now."
+    assert feed_result(Feed(10.0), [heard], []).cut_short == 1
+    turn.words += seen().words[4:]
+    assert judge(REPLY, WHOLE, turn).unspoken == ""
+
+
 def test_a_turn_that_failed_is_heard_of_by_its_error_alone() -> None:
     turn = seen((0.1, tone(0.5)))
     turn.error = "engine_restarted"
@@ -89,4 +99,11 @@ def test_the_same_replies_of_both_clients_are_compared() -> None:
     assert (result.turns, result.failed) == (3, 1)
     assert result.behind_sentences_ms is not None
     assert (result.behind_sentences_ms.p50, result.behind_sentences_ms.max) == (-250.0, 500.0)
-    assert result.held_inside_word is None
+    assert result.held_inside_word == 0
+
+
+def test_what_the_server_counts_is_added_up() -> None:
+    turn = seen((0.1, tone(3.0)))
+    turn.result = TurnResult("t", "complete", 3 * RATE, 90.0, 0, 40.0, len(REPLY), 2)
+    heard = judge(REPLY, WHOLE, turn)
+    assert feed_result(Feed(10.0), [heard, heard], []).held_inside_word == 4

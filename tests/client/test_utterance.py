@@ -1,6 +1,7 @@
 """Text pushed in, packets out, over more than one turn where one is not enough."""
 
 import asyncio
+import time
 from typing import Any
 
 import pytest
@@ -8,7 +9,16 @@ import pytest
 from realtime_tts import RealtimeTTS
 from realtime_tts.adapters.utterance import Utterance
 from realtime_tts.errors import TurnError
-from realtime_tts.protocol.messages import ErrorMessage, Text, TurnDone, TurnEnd, TurnWords, Word
+from realtime_tts.protocol.messages import (
+    ErrorMessage,
+    Interrupt,
+    Played,
+    Text,
+    TurnDone,
+    TurnEnd,
+    TurnWords,
+    Word,
+)
 from realtime_tts.protocol.parsing import decode_client_message
 
 
@@ -172,3 +182,102 @@ async def test_words_count_from_the_first_sound_of_all_its_turns(stand_in: Any) 
         (" Two.", 110.0, 190.0),
     ]
     assert utterance.take_words() == []
+
+
+async def test_the_server_is_told_how_far_its_listener_is(stand_in: Any) -> None:
+    """Who plays the sound gave it late, so less was heard than the server would think."""
+    utterance, told = Utterance(), asyncio.Event()
+
+    async def script(peer: Any) -> None:
+        await peer.ready()
+        assert (await peer.receive(Text)).text == "One."
+        await peer.started("turn-1")
+        await peer.audio(24_000)
+        reported = await peer.receive(Played)
+        assert reported.turn_id == "turn-1"
+        assert reported.played_ms == pytest.approx(400, abs=80)
+        told.set()
+        cut = await peer.receive(Interrupt)
+        assert cut.played_ms == pytest.approx(400, abs=80)
+        await peer.interrupted("turn-1", text_spoken="", text_remaining="One.")
+        await peer.done("turn-1", "interrupted")
+        await peer.until_closed()
+
+    async with RealtimeTTS(await stand_in.start(script)) as tts:
+        await utterance.tell_played()  # nothing to tell yet
+        utterance.add("One.")
+        packets = utterance.packets(tts)
+        await anext(packets)
+        await utterance.tell_played()  # and nobody plays it
+        utterance.playback.give(1.0, time.monotonic() - 0.4)
+        await utterance.tell_played()
+        await told.wait()
+        report = await utterance.interrupt()
+        await packets.aclose()
+    assert report is not None
+    assert report.text_remaining == "One."
+
+
+async def test_a_position_counts_from_the_turn_that_is_told_it(stand_in: Any) -> None:
+    utterance = Utterance()
+
+    async def script(peer: Any) -> None:
+        await peer.ready()
+        await peer.receive(Text)
+        await peer.started("turn-1")
+        await peer.audio(24_000)
+        done = TurnDone(
+            turn_id="turn-1", reason="idle", samples=24_000, ttfa_ms=1.0, underruns=0,
+            held_ms=0.0, text_chars=4,
+        )  # fmt: skip
+        await peer.send(done)
+        utterance.add(" Two.")
+        assert (await text_of(peer, "turn-2")).text == " Two."
+        await peer.started("turn-2")
+        await peer.audio(24_000)
+        reported = await peer.receive(Played)
+        assert reported.turn_id == "turn-2"
+        assert reported.played_ms == pytest.approx(500, abs=80)
+        await peer.until_closed()
+
+    utterance.add("One.")
+    async with RealtimeTTS(await stand_in.start(script)) as tts:
+        packets = utterance.packets(tts)
+        for _ in range(2):
+            await anext(packets)
+        utterance.playback.give(2.0, time.monotonic() - 1.5)
+        await utterance.tell_played()
+        await packets.aclose()
+
+
+async def test_whoever_stops_the_turn_first_says_what_was_heard(stand_in: Any) -> None:
+    """A packet that comes behind the stop ends the loop, before the interrupt is sent."""
+    utterance, stopped = Utterance(), asyncio.Event()
+
+    async def script(peer: Any) -> None:
+        await peer.ready()
+        await peer.receive(Text)
+        await peer.started("turn-1")
+        await peer.audio(24_000)
+        await stopped.wait()
+        await peer.audio(2_400)
+        await peer.receive(TurnEnd)
+        cut = await peer.receive(Interrupt)
+        assert cut.played_ms == pytest.approx(400, abs=80)
+        await peer.interrupted("turn-1", text_spoken="", text_remaining="One.")
+        await peer.done("turn-1", "interrupted")
+        later = await peer.until_closed()
+        assert [message for message in later if message != cut] == []
+
+    utterance.add("One.")
+    async with RealtimeTTS(await stand_in.start(script)) as tts:
+        packets = utterance.packets(tts)
+        await anext(packets)
+        utterance.playback.give(1.0, time.monotonic() - 0.4)
+        utterance.stop()
+        stopped.set()
+        assert [packet async for packet in packets] == []
+        await asyncio.sleep(0.05)
+        report = await utterance.interrupt()
+    assert report is not None
+    assert report.text_remaining == "One."

@@ -26,7 +26,9 @@ from pipecat.transports.base_transport import TransportParams
 from pipecat.utils.string import TextPartForConcatenation, concatenate_aggregated_text
 
 from realtime_tts.adapters.pipecat_contexts import is_unspaced
-from tests.clients.pipecat.our_service import service
+from realtime_tts.client import Interrupted
+from tests.clients.pipecat.our_service import Settings, service
+from tests.clients.pipecat.wire import wire_to
 from tests.clients.pipecat_rig import PATIENCE, Rig, pipeline, response
 from tests.clients.serving import Server
 
@@ -170,6 +172,33 @@ async def test_after_an_interruption_the_context_holds_what_was_heard(fake: Serv
     (message,) = context.messages
     assert TEXT.startswith(message["content"])
     assert 2 <= len(message["content"].split()) < len(TEXT.split())
+
+
+async def test_late_sound_makes_words_late_and_the_server_knows(fake: Server) -> None:
+    """What the context holds, what the server says was heard, and what was played: one thing."""
+    context = LLMContext()
+    assistant = LLMContextAggregatorPair(context).assistant()
+    loudspeaker, reports = Loudspeaker(), asyncio.Queue[Interrupted]()
+    async with wire_to(fake.url) as wire:
+        tts = service(wire.url, settings=Settings(layout="streaming", lead_ms=500))
+        tts.add_event_handler("on_speech_interrupted", lambda _, report: reports.put_nowait(report))
+        async with pipeline(Pipeline([tts, loudspeaker, assistant])) as rig:
+            await rig.send(*response(*TOKENS))
+            await rig.until(lambda: loudspeaker.played > 0.3)
+            wire.open.clear()
+            await asyncio.sleep(2.0)
+            wire.open.set()
+            async with asyncio.timeout(PATIENCE):
+                await loudspeaker.reached.wait()
+            await rig.send(InterruptionFrame())
+            report = await asyncio.wait_for(reports.get(), PATIENCE)
+            played = loudspeaker.played
+            await rig.until(lambda: context.messages)
+    assert report.played_ms / 1000 == pytest.approx(played, abs=0.4)
+    (message,) = context.messages
+    heard = message["content"].split()
+    assert heard == TEXT.split()[: len(heard)]
+    assert abs(len(heard) - len(report.text_spoken.split())) <= 1
 
 
 @pytest.mark.parametrize("mode", list(TextAggregationMode))

@@ -1,4 +1,4 @@
-"""A wire to the server that can be cut."""
+"""A wire to the server that can be cut, and can hold back what the server says."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from collections.abc import AsyncIterator
 
 
 class Wire:
-    """A TCP relay to a server. `cut` breaks what goes through it; `connections` counts."""
+    """A TCP relay to a server. `cut` breaks what goes through it; `connections` counts; while
+    `open` is not set, nothing comes from the server."""
 
     def __init__(self, port: int) -> None:
         self._target = port
         self._writers: set[asyncio.StreamWriter] = set()
         self.connections = 0
+        self.open = asyncio.Event()
+        self.open.set()
         self.refusing = 0
         """How many of the next connections are closed at once."""
         self.url = ""
@@ -30,13 +33,19 @@ class Wire:
             return
         there = await asyncio.open_connection("127.0.0.1", self._target)
         self._writers |= {writer, there[1]}
-        await asyncio.gather(_pour(reader, there[1]), _pour(there[0], writer))
+        await asyncio.gather(_pour(reader, there[1]), _pour(there[0], writer, self.open))
         self._writers -= {writer, there[1]}
 
 
-async def _pour(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _pour(
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    may_pass: asyncio.Event | None = None,
+) -> None:
     with contextlib.suppress(ConnectionError):
         while data := await reader.read(65536):
+            if may_pass is not None:
+                await may_pass.wait()
             writer.write(data)
             await writer.drain()
     writer.close()

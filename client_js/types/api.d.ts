@@ -174,7 +174,7 @@ export declare class Turn {
    */
   send(delta: string, options?: SendOptions): void;
 
-  /** Speak what was sent so far without waiting for more, and stay in the turn. */
+  /** Speak what was sent so far to its end, and stay in the turn. */
   flush(): void;
 
   /** No more text. A turn without any is over at once. Idempotent. */

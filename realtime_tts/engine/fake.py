@@ -63,6 +63,7 @@ class FakeEngineConfig:
     samples_per_frame: int = 1_920
     kv_pages: int | None = None
     kv_page_size: int = 16
+    safe_tokens: int = 0
 
 
 @dataclass(slots=True)
@@ -104,6 +105,7 @@ class FakeEngine:
             sample_rate=self.config.sample_rate,
             samples_per_frame=self.config.samples_per_frame,
             voice_family="fake",
+            safe_tokens=self.config.safe_tokens,
         )
 
     @property

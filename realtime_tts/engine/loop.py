@@ -24,7 +24,6 @@ from realtime_tts.engine.link import (
     Event,
     Failed,
     Finish,
-    Flush,
     Lead,
     Open,
     Played,
@@ -171,8 +170,6 @@ class EngineLoop:
                 if not self.scheduler.finish(id, now):
                     self._events.append(Ended(id, "complete", 0, 0.0))
                     self._forget(id)
-            case Flush(id):
-                self.scheduler.flush(id, now)
             case Played(id, seconds):
                 self.scheduler.played(id, seconds, now)
             case Lead(id, seconds):

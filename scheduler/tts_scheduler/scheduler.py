@@ -128,12 +128,6 @@ class Scheduler:
             return False
         return True
 
-    def flush(self, id: str, now: float) -> None:
-        """Start speaking with the text there is, whatever the start policy says."""
-        row = self._requests.utterances.get(id)
-        if row is not None:
-            row.flushed = True
-
     def cancel(self, id: str, now: float) -> bool:
         """End it now; its slot is free at the next plan. False if it was over already."""
         row = self._requests.utterances.get(id)

@@ -11,12 +11,14 @@ msgspec, safetensors, tokenizers, pytest and Hypothesis; what the other tests ne
 from __future__ import annotations
 
 import asyncio
+import gzip
 import os
 import re
 import sys
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -51,9 +53,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Without `-m gpu` a server that a test starts finds no GPU, whatever the machine has."""
+    """Without `-m gpu` a server that a test starts finds no GPU, whatever the machine has.
+
+    No test asks a public server: an HTTP client need not read a hundred certificates when it is
+    made, which takes more time than most tests. It looks in a folder, at what it needs, where none
+    is.
+    """
     if config.getoption("-m") != "gpu":
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    if hasattr(config, "workerinput"):  # of pytest-xdist: the cores are taken by other tests
+        os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.environ.pop("SSL_CERT_FILE", None)
+    os.environ["SSL_CERT_DIR"] = str(Path(__file__).parent / "data")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -83,11 +94,16 @@ class _QuickAsyncio(ModuleType):
 
 def pytest_collection_finish() -> None:
     """uvicorn looks ten times a second whether it is to stop, and sleeps once more before it does.
-    The tests start a thousand servers in their own process: these look a hundred times a second.
+    The tests start a thousand servers in their own process: these look a hundred times a second,
+    and the page's files are compressed once for all of them.
     """
-    server = sys.modules.get("uvicorn.server")
+    server, static = (
+        sys.modules.get(name) for name in ("uvicorn.server", "realtime_tts.server.static")
+    )
     if server is not None:
         server.__dict__["asyncio"] = _QuickAsyncio("asyncio")
+    if static is not None:
+        static.__dict__["gzip"] = SimpleNamespace(compress=cache(gzip.compress))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

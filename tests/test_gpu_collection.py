@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 ABSENT = (
-    "av", "httptools", "matplotlib", "openai", "prometheus_client", "psutil", "pytest_asyncio",
-    "pytest_timeout", "rich", "soundfile", "soxr", "starlette", "uvicorn", "websockets", "xdist",
-    "zmq",
+    "aiohttp", "av", "cartesia", "coverage", "dashscope", "deepgram", "elevenlabs", "grimp",
+    "httptools", "importlinter", "librosa", "livekit", "loguru", "matplotlib", "openai", "PIL",
+    "pipecat", "pocketsphinx", "prometheus_client", "psutil", "pytest_asyncio", "pytest_benchmark",
+    "pytest_cov", "pytest_timeout", "qwen_tts", "rich", "scipy", "soundfile", "soxr", "starlette",
+    "transformers", "uvicorn", "websockets", "wordfreq", "xdist", "zmq",
 )  # fmt: skip
 
 COLLECT = f"""

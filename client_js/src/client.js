@@ -45,10 +45,10 @@ export class RealtimeTTS {
     if (!Socket) throw new ClientError('no WebSocket here: pass one, `import WebSocket from "ws"`');
     const start = sessionStart(given); // before anything is opened
     const url = websocketUrl(server);
-    const protocols = subprotocols(apiKey);
     const kept = { replyTimeoutMs, giveUpAfterMs, onWarning, onConnected };
     /** @type {Opener} */
     const open = async (settings) => {
+      const protocols = subprotocols(typeof apiKey === "function" ? await apiKey() : apiKey);
       const connection = new Connection(new Socket(url, protocols), url, kept);
       try {
         await connection.nextReady(connectTimeoutMs);
@@ -171,12 +171,12 @@ export function websocketUrl(server) {
   throw new ClientError(`cannot use ${JSON.stringify(text)} as the server's address; ${expected}`);
 }
 
-/** @param {string | undefined} apiKey */
+/** @param {string} [apiKey] */
 function subprotocols(apiKey) {
   if (apiKey === undefined) return [SUBPROTOCOL];
   // Without the key, for logs.
   if (!/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(apiKey)) {
-    throw new ClientError("an API key here consists of letters, digits and !#$%&'*+-.^_`|~");
+    throw new ClientError("an API key consists of letters, digits and !#$%&'*+-.^_`|~");
   }
   return [SUBPROTOCOL, KEY_SUBPROTOCOL_PREFIX + apiKey];
 }

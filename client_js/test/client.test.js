@@ -29,6 +29,12 @@ test("an API key travels as a second subprotocol", async (t) => {
   assert.deepEqual(socket.protocols, ["realtime-tts.v1", "realtime-tts.key.abc-123.XYZ"]);
 });
 
+test("a function gives the key, later than at once", async (t) => {
+  const { socket } = await connect(t, { apiKey: async () => "abc" });
+  assert.deepEqual(socket.protocols, ["realtime-tts.v1", "realtime-tts.key.abc"]);
+  await assert.rejects(connecting({ apiKey: () => Promise.reject(new Error("none")) }), /none/);
+});
+
 for (const apiKey of ["", "a b", "a/b", "a=", "schlüssel"]) {
   test(`the key ${JSON.stringify(apiKey)} cannot travel and is not repeated`, async () => {
     await assert.rejects(connecting({ apiKey }), (error) => {

@@ -6,7 +6,7 @@ import * as everything from "../src/index.js";
 import { FakeSocket, READY, done, interrupted, started } from "./fake-socket.js";
 
 const README = readFileSync(new URL("../README.md", import.meta.url), "utf8");
-const [browser, node, turns, bargeIn, captions, again] = [...README.matchAll(/^```js\n(.*?)^```/gms)].map(
+const [browser, node, turns, bargeIn, captions, again, tokens] = [...README.matchAll(/^```js\n(.*?)^```/gms)].map(
   (m) => m[1],
 );
 
@@ -129,4 +129,12 @@ test("every method and error that the tables name exists", () => {
   }
   const errors = Object.keys(rest).filter((name) => /Error$|Lost$|Refused$/.test(name));
   for (const name of errors) assert.match(README, new RegExp(`\`${name}`), name);
+});
+
+test("the example of tokens connects with one", async () => {
+  const asked = [];
+  const fetch = async (path) => (asked.push(path), { json: async () => ({ token: "a-token" }) });
+  await run(tokens, { RealtimeTTS, fetch });
+  assert.deepEqual(asked, ["/speech-token"]);
+  assert.equal(FakeSocket.last.protocols[1], "realtime-tts.key.a-token");
 });

@@ -62,6 +62,17 @@ test("between turns it connects again, with the settings that were in force", as
   assert.equal((await collect(turn)).length, 1);
 });
 
+test("each connection has a token of its own", async (t) => {
+  let tokens = 0;
+  const { tts, socket } = await make(t, { apiKey: () => `token-${++tokens}` });
+  socket.drop();
+  const next = await nextSocket(t, 300);
+  assert.equal(socket.protocols[1], "realtime-tts.key.token-1");
+  assert.equal(next.protocols[1], "realtime-tts.key.token-2");
+  await accept(next);
+  assert.equal(tts.connected, true);
+});
+
 test("a turn made meanwhile waits, and goes out once, whole", async (t) => {
   const { tts, socket } = await make(t);
   socket.drop();

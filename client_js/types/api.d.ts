@@ -102,7 +102,8 @@ export interface SessionOptions {
   wordTimes?: "on" | "off" | null | undefined;
 }
 export interface ConnectOptions {
-  apiKey?: string | undefined;
+  /** Or a short-lived token; a function gives one for each connection that is opened. */
+  apiKey?: string | (() => string | Promise<string>) | undefined;
   /** By default the global one, which Node has since version 22; before, that of the package `ws`. */
   WebSocket?: (new (url: string, protocols: string[]) => Socket) | undefined;
   /** Until the server is ready (10,000). */

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from realtime_tts.protocol.messages import SAMPLE_RATE, TurnDone, TurnInterrupted
 
@@ -35,16 +35,7 @@ class TurnResult:
     @classmethod
     def of(cls, message: TurnDone) -> TurnResult:
         """The result in a `turn.done`."""
-        return cls(
-            turn_id=message.turn_id,
-            reason=message.reason,
-            samples=message.samples,
-            ttfa_ms=message.ttfa_ms,
-            underruns=message.underruns,
-            held_ms=message.held_ms,
-            text_chars=message.text_chars,
-            held_inside_word=message.held_inside_word,
-        )
+        return cls(**{one.name: getattr(message, one.name) for one in fields(cls)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +55,4 @@ class Interrupted:
     @classmethod
     def of(cls, message: TurnInterrupted) -> Interrupted:
         """The report in a `turn.interrupted`."""
-        return cls(
-            turn_id=message.turn_id,
-            samples_sent=message.samples_sent,
-            played_ms=message.played_ms,
-            text_spoken=message.text_spoken,
-            text_remaining=message.text_remaining,
-        )
+        return cls(**{one.name: getattr(message, one.name) for one in fields(cls)})

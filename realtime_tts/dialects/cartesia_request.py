@@ -9,10 +9,12 @@ from typing import Any
 import msgspec
 
 from realtime_tts.audio.formats import AudioFormat
-from realtime_tts.dialects.catalogue import no_voice, our_format, own_voice
+from realtime_tts.dialects.catalogue import no_voice, our_format, our_language, our_model, own_voice
 from realtime_tts.dialects.fields import read_fields, without_nulls
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.messages import SAMPLE_RATE
+from realtime_tts.protocol.settings import SessionSettings
+from realtime_tts.server.front import Front
 
 DEFAULT_BUFFER_DELAY_MS = 3_000
 _SETTLE_SECONDS = 0.3
@@ -122,6 +124,17 @@ def parse(fields: dict[str, Any]) -> Generation:
             f"does, and cannot change that to {volume!r:.40}"
         )
     return request
+
+
+def settings_of(request: Generation, front: Front, **more: Any) -> SessionSettings:
+    """What it is spoken with; `more` is for `Front.settings`. Raises RequestError."""
+    return front.settings(
+        audio=request.output_format.audio,
+        model=our_model(request.model_id, front.info),
+        voice=our_voice(request, front.voice_names()),
+        language=our_language(request.language, front.info),
+        **more,
+    )
 
 
 def our_voice(request: Generation, voices: Sequence[str]) -> str | None:

@@ -234,20 +234,19 @@ class SpeechContext:
         try:
             return next(self._frames, None)
         except TurnFailure as failure:
-            self._fail(failure)
+            self.fail(failure)
         except RequestError as error:
-            self._fail(TurnFailure(error.code, str(error)))
+            self.fail(TurnFailure(error.code, str(error)))
         except WriterFull:
             self._socket.lost(SLOW_READER)
         except Exception:
             self._socket.reporter.bug()
-            self._fail(TurnFailure("internal", "a fault of the server", True))
+            self.fail(TurnFailure("internal", "a fault of the server", True))
         return None
 
     def _run(self) -> Iterator[Frame | None]:
         socket, speech = self._socket, self.speech
-        while not speech.done:
-            given = speech.take(fill=True)
+        while (given := speech.take(fill=True)) is not None or not speech.done:
             if given is None:
                 yield None
                 continue
@@ -266,25 +265,23 @@ class SpeechContext:
                 socket.segment_over()
         if not self._over:
             yield from socket.done(self)
-            self._clean()
+            self.cancel("closed")
             socket.context_over(self)
 
     # The end.
 
     def cancel(self, reason: str = "interrupted") -> None:
-        """Silence at once: nothing of it is sent any more. Idempotent. Not from what a
-        dialect says of a context.
-
-        `reason` is for the log and the metrics.
-        """
-        self._clean(reason)
+        """Silence at once: nothing of it is sent any more. Idempotent. Not from what a dialect says
+        of a context. `reason` is for the log and the metrics."""
+        self._over = self.speech.ended = True
+        self._socket.writer.drop(self)
+        self._alarm.stop()
+        self.speech.close(reason)
 
     def fail(self, failure: TurnFailure) -> None:
         """Silence at once, and say why."""
-        if not self._over:
-            self._fail(failure)
-
-    def _fail(self, failure: TurnFailure) -> None:
+        if self._over:
+            return
         self._over = self.speech.ended = True
         self._socket.writer.drop(self)
         try:
@@ -294,11 +291,5 @@ class SpeechContext:
             self._socket.lost(SLOW_READER)
         except Exception:
             self._socket.reporter.bug()
-        self._clean()
+        self.cancel("closed")
         self._socket.context_over(self)
-
-    def _clean(self, reason: str = "closed") -> None:
-        self._over = self.speech.ended = True
-        self._socket.writer.drop(self)
-        self._alarm.stop()
-        self.speech.close(reason)

@@ -18,7 +18,7 @@ from realtime_tts.dialects.context import Messages, Segment, SpeechContext
 from realtime_tts.dialects.dashscope_answer import Response, deny, error, event, refusal_body
 from realtime_tts.dialects.dashscope_request import Wishes, our_voice, parse_wishes
 from realtime_tts.dialects.fields import check_length, type_of
-from realtime_tts.dialects.single_voice import SingleVoiceSocket
+from realtime_tts.dialects.socket import SingleVoiceSocket
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.settings import SessionSettings
@@ -96,7 +96,7 @@ class DashScopeSocket(SingleVoiceSocket):
 
     def _voice_settings(self, wishes: Wishes) -> SessionSettings:
         info = self.front.info
-        return self.settings(
+        return self.front.settings(
             audio=wishes.audio,
             model=our_model(self._model, info),
             voice=our_voice(wishes.voice, self.front.voice_names()),

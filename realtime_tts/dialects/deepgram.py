@@ -15,7 +15,7 @@ from starlette.types import Receive
 from realtime_tts.dialects import deepgram_answer as answer
 from realtime_tts.dialects.deepgram_answer import deny
 from realtime_tts.dialects.deepgram_flux import FluxSocket
-from realtime_tts.dialects.deepgram_request import http_wanted
+from realtime_tts.dialects.deepgram_request import http_wanted, text_of
 from realtime_tts.dialects.deepgram_socket import SpeakSocket
 from realtime_tts.dialects.http import BodyTooLarge, read_object
 from realtime_tts.dialects.speech_endpoint import Order, SpeechEndpoint
@@ -47,7 +47,9 @@ class DeepgramSpeech(SpeechEndpoint):
     async def order(self, request: Request, request_id: str) -> Order:
         text = await self._read(request.receive)
         info, voices = self.front.info, self.front.voice_names()
-        wanted = http_wanted(request.query_params, self.settings(), info, voices)
+        wanted = http_wanted(
+            request.query_params, self.front.settings(longest_lead=True), info, voices
+        )
         headers = answer.speech_headers(request_id, wanted, len(text))
         return Order(text, wanted.settings, headers=headers, other_speed=wanted.other_speed)
 
@@ -56,11 +58,8 @@ class DeepgramSpeech(SpeechEndpoint):
             body = await read_object(receive, self.limits)
         except BodyTooLarge as error:
             raise TooLarge(str(error)) from None
-        text, most = body.get("text"), self.limits.max_text_chars
-        if not isinstance(text, str) or not text:
+        if not (text := text_of(body, self.limits)):
             raise RequestError("`text`, the text to speak, must be a string that is not empty")
-        if len(text) > most:
-            raise TooLarge(f"`text` must have at most {most} characters, it has {len(text)}")
         return text
 
     def wrong_method(self, method: str, request_id: str) -> Response:

@@ -17,6 +17,7 @@ from starlette.websockets import WebSocket
 
 from realtime_tts.dialects import deepgram_answer as answer
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
+from realtime_tts.dialects.deepgram_request import text_of
 from realtime_tts.dialects.deepgram_socket import ONLY, Command, DeepgramSocket
 from realtime_tts.dialects.fields import SPEED_IS_ONE
 from realtime_tts.dialects.timing import words_of
@@ -86,7 +87,7 @@ class FluxSocket(DeepgramSocket):
     # Text.
 
     def _speak(self, message: dict[str, Any]) -> None:
-        text = self.text_of(message)
+        text = text_of(message, self.limits)
         if not text:
             return
         voice = self.voice()

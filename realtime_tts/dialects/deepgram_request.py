@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -14,7 +15,8 @@ from realtime_tts.dialects.catalogue import our_language, our_model, own_voice
 from realtime_tts.dialects.fields import number_in
 from realtime_tts.engine.interface import EngineInfo
 from realtime_tts.errors import RequestError
-from realtime_tts.protocol.settings import SessionSettings
+from realtime_tts.protocol.parsing import TooLarge
+from realtime_tts.protocol.settings import Limits, SessionSettings
 
 STREAMED = {"linear16": "pcm_s16le", "mulaw": "pcm_mulaw", "alaw": "pcm_alaw"}
 """Encodings that have no container, as ours."""
@@ -76,6 +78,16 @@ def http_wanted(
         container = {"": "wav", "none": "raw"}.get(asked, asked)
     bit_rate = _number(query, "bit_rate") if encoding in ("mp3", "opus", "aac") else None
     return _wanted(query, WHOLE[encoding], container, bit_rate, defaults, info, voices)
+
+
+def text_of(message: Mapping[str, Any], limits: Limits) -> str:
+    """The text to speak. Raises RequestError, and TooLarge, which has a code of its own."""
+    text, most = message.get("text"), limits.max_text_chars
+    if not isinstance(text, str):
+        raise RequestError("`text`, the text to speak, must be a string")
+    if len(text) > most:
+        raise TooLarge(f"`text` must have at most {most} characters, it has {len(text)}")
+    return text
 
 
 def our_voice(name: str, voices: Sequence[str], info: EngineInfo) -> tuple[str | None, str | None]:

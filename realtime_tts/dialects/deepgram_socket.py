@@ -16,11 +16,11 @@ from starlette.websockets import WebSocket
 
 from realtime_tts.dialects import deepgram_answer as answer
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
-from realtime_tts.dialects.deepgram_request import socket_wanted
+from realtime_tts.dialects.deepgram_request import socket_wanted, text_of
 from realtime_tts.dialects.socket import SpeechSocket
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
-from realtime_tts.protocol.parsing import ProtocolError, TooLarge, UnknownType
+from realtime_tts.protocol.parsing import ProtocolError, UnknownType
 from realtime_tts.server.front import Front
 
 Command = Callable[[dict[str, Any]], None]
@@ -39,7 +39,7 @@ class DeepgramSocket(SpeechSocket):
         self.request_id = str(uuid.UUID(self.name + secrets.token_hex(10)))
         self.version = front.info.model
         self.wanted = socket_wanted(
-            websocket.query_params, self.settings(), front.info, front.voice_names()
+            websocket.query_params, self.front.settings(), front.info, front.voice_names()
         )
         front.check_speech(self.wanted.settings)
         self._leaving = False
@@ -77,15 +77,6 @@ class DeepgramSocket(SpeechSocket):
             command(message)
         except TurnFailure as failure:
             self.fail(failure, answer.fatal(failure)[1])
-
-    def text_of(self, message: dict[str, Any]) -> str:
-        """The text of a `Speak`. Raises RequestError and TooLarge."""
-        text, most = message.get("text"), self.limits.max_text_chars
-        if not isinstance(text, str):
-            raise RequestError("`text` of `Speak`, the text to speak, must be a string")
-        if len(text) > most:
-            raise TooLarge(f"`text` must have at most {most} characters, it has {len(text)}")
-        return text
 
     def voice(self) -> SpeechContext:
         """The context that speaks. Raises TurnFailure if there is no room for it now."""
@@ -148,7 +139,7 @@ class SpeakSocket(DeepgramSocket):
         return {"Speak": self._speak, "Flush": self._flush, "Clear": self._clear}
 
     def _speak(self, message: dict[str, Any]) -> None:
-        self.voice().feed(self.text_of(message))
+        self.voice().feed(text_of(message, self.limits))
 
     def _flush(self, message: dict[str, Any]) -> None:
         self.voice().flush()

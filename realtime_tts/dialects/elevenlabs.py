@@ -1,12 +1,17 @@
-"""ElevenLabs' API: the routes, and the socket of one text, `…/stream-input`.
+"""ElevenLabs' API: the routes, and those over HTTP, `POST /v1/text-to-speech/{voice}` and below it.
 
-docs/dialects.md says what is taken and what is not. `elevenlabs_contexts.py` has the socket of many
-texts, `elevenlabs_http.py` the routes over HTTP, `elevenlabs_lists.py` voices and models.
+docs/dialects.md says what is taken and what is not. `elevenlabs_socket.py` has the sockets,
+`elevenlabs_lists.py` voices and models.
 """
 
 from __future__ import annotations
 
+import asyncio
+import base64
+import json
 from collections.abc import Sequence
+from contextlib import aclosing
+from dataclasses import replace
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -14,32 +19,35 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from realtime_tts.dialects import elevenlabs_answer as answer
-from realtime_tts.dialects.context import Messages, SpeechContext
+from realtime_tts.dialects.catalogue import our_language, our_model
 from realtime_tts.dialects.elevenlabs_answer import deny, deny_or
-from realtime_tts.dialects.elevenlabs_contexts import ContextsSocket
-from realtime_tts.dialects.elevenlabs_http import http_routes
 from realtime_tts.dialects.elevenlabs_lists import list_routes
-from realtime_tts.dialects.elevenlabs_request import Message
-from realtime_tts.dialects.elevenlabs_socket import ElevenLabsSocket, encoded
+from realtime_tts.dialects.elevenlabs_request import (
+    DEFAULT_FORMAT,
+    audio_of,
+    our_voice,
+    parse_body,
+)
+from realtime_tts.dialects.elevenlabs_socket import ContextsSocket, StreamSocket
+from realtime_tts.dialects.http import check_text, read_object, timed_sounds
+from realtime_tts.dialects.speech_endpoint import Order, Pieces, SpeechEndpoint
+from realtime_tts.dialects.timing import Timed, characters_of
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.parsing import ProtocolError
 from realtime_tts.server.front import Front
+from realtime_tts.server.speech import Speech
 
-__all__ = [
-    "DIALOGUE_PATH",
-    "QUERY_KEYS",
-    "SPEECH_PATH",
-    "VOICES_2_PATH",
-    "deny",
-    "deny_or",
-    "routes",
-]
+__all__ = ["DIALOGUE_PATH", "QUERY_KEYS", "SPEECH_PATH", "deny", "deny_or", "routes"]
 
 SPEECH_PATH = "/v1/text-to-speech/"
 DIALOGUE_PATH = "/v1/text-to-dialogue"
 VOICES_2_PATH = "/v2/voices"
 QUERY_KEYS = frozenset({"xi-api-key", "xi_api_key", "single_use_token"})
+
+_NO_SOUND = b'"audio_base64": ""'
+_SOUND_BYTES = 3 * 65_536
+"""Of sound in one piece of a long answer; in base64 three bytes end a group."""
 
 _NO_DIALOGUE = (
     "this server has no text-to-dialogue, where clients go for the models eleven_v3 and eleven_v4; "
@@ -53,7 +61,10 @@ def routes(front: Front) -> Sequence[BaseRoute]:
     return [
         StreamSocket.route(front, voice + "/stream-input"),
         ContextsSocket.route(front, voice + "/multi-stream-input"),
-        *http_routes(front, SPEECH_PATH),
+        Route(voice, ElevenLabsSpeech(front)),
+        Route(voice + "/stream", ElevenLabsSpeech(front)),
+        Route(voice + "/with-timestamps", ElevenLabsSpeech(front, times=True, whole=True)),
+        Route(voice + "/stream/with-timestamps", ElevenLabsSpeech(front, times=True)),
         *list_routes(front, VOICES_2_PATH),
         Route(DIALOGUE_PATH + "{rest:path}", _no_dialogue, methods=["GET", "POST"]),
         WebSocketRoute(DIALOGUE_PATH + "{rest:path}", _no_dialogue_socket),
@@ -68,59 +79,74 @@ async def _no_dialogue_socket(websocket: WebSocket) -> None:
     await deny(websocket.scope, websocket.send, 404, "model_not_supported", _NO_DIALOGUE)
 
 
-class StreamSocket(ElevenLabsSocket):
-    """One text, spoken as it comes; then the socket ends."""
+class ElevenLabsSpeech(SpeechEndpoint):
+    """Speech for a text that comes whole. `times`: JSON, with its characters; `whole`: in one."""
 
-    max_contexts = 1
+    api = "elevenlabs"
 
-    def __init__(self, front: Front, websocket: WebSocket) -> None:
-        super().__init__(front, websocket)
-        self._failure: TurnFailure | None = None
-        self._ended = False
+    def __init__(self, front: Front, *, times: bool = False, whole: bool = False) -> None:
+        super().__init__(front)
+        self._times = times
+        self._whole = whole
 
-    def take(self, message: Message) -> None:
-        if self._ended:
-            if message.text and not message.text.isspace():
-                raise RequestError("the text was ended by an empty `text`; nothing follows it")
-            return
-        if message.text == "":
-            self._end()
-            return
-        context = self.contexts.get("")
-        if context is None:
-            try:
-                context = self.begin("")
-            except TurnFailure as failure:
-                self.fail(failure, answer.close_code(failure))
-                return
-        self.feed(context, message)
+    async def order(self, request: Request, request_id: str) -> Order:
+        body = parse_body(await read_object(request.receive, self.limits))
+        check_text("text", body.text, self.limits)
+        output_format = request.query_params.get("output_format") or DEFAULT_FORMAT
+        info = self.front.info
+        settings = self.front.settings(
+            longest_lead=True,
+            audio=audio_of(output_format),
+            model=our_model(body.model_id, info),
+            voice=our_voice(request.path_params["voice"], self.front.voice_names()),
+            language=our_language(body.language_code, info),
+            seed=body.seed,
+        )
+        order = Order(body.text, settings, other_speed=body.voice_settings.speed != 1)
+        if not self._times:
+            return order
+        pieces = _whole if self._whole else _lines
+        return replace(order, media_type="application/json", pieces=pieces)
 
-    def _end(self) -> None:
-        self._ended = True
-        self.finish()
+    def wrong_method(self, method: str, request_id: str) -> Response:
+        return answer.wrong_method(method, "POST")
 
-    def received_invalid(self, problem: RequestError | ProtocolError) -> None:
-        """What is wrong ends this socket, as it does the original's, but for speech on its way."""
-        failure = TurnFailure(answer.reason_of(problem), str(problem), False)
-        if self._ended:
-            self.say(*self.refusal(failure))
-        else:
-            self.fail(failure, answer.close_code(failure))
+    def unfit(self, problem: RequestError | ProtocolError, request_id: str) -> Response:
+        return answer.bad_request(problem, request_id)
 
-    def finished(self) -> Messages:
-        return () if self._failure else [encoded(answer.final())]
+    def failed(self, failure: TurnFailure, request_id: str) -> Response:
+        return answer.http_error(failure, request_id)
 
-    def done(self, context: SpeechContext) -> Messages:
-        """Also when it ended by itself, for want of text."""
-        self._end()
-        return ()
 
-    def failed(self, context: SpeechContext, failure: TurnFailure) -> Messages:
-        self._failure = failure
-        return [encoded(answer.error(failure))]
+async def _lines(speech: Speech) -> Pieces:
+    """A JSON object a line: sound, or the characters that it brought."""
+    async with aclosing(timed_sounds(speech)) as pieces:
+        async for piece, span in pieces:
+            if piece or span is not None:
+                yield _object(piece, [] if span is None else characters_of(span)) + b"\n"
 
-    def context_over(self, context: SpeechContext) -> None:
-        if self._failure is not None:
-            self.contexts.pop(context.id, None)
-            self.close(answer.close_code(self._failure), answer.close_reason(self._failure))
-        super().context_over(context)
+
+async def _whole(speech: Speech) -> Pieces:
+    """One JSON object, when all is spoken."""
+    sound, characters = bytearray(), list[Timed]()
+    async with aclosing(timed_sounds(speech)) as pieces:
+        async for piece, span in pieces:
+            sound += piece
+            characters += [] if span is None else characters_of(span)
+    head, tail = _object(b"", characters).split(_NO_SOUND, 1)
+    yield head + _NO_SOUND[:-1]
+    for at in range(0, len(sound), _SOUND_BYTES):  # minutes of it at once would hold others up
+        yield base64.b64encode(sound[at : at + _SOUND_BYTES])
+        await asyncio.sleep(0)
+    yield _NO_SOUND[-1:] + tail
+
+
+def _object(sound: bytes, characters: list[Timed]) -> bytes:
+    alignment = answer.seconds(characters) if characters else None
+    return json.dumps(
+        {
+            "audio_base64": base64.b64encode(sound).decode(),
+            "alignment": alignment,
+            "normalized_alignment": alignment,
+        }
+    ).encode()

@@ -1,9 +1,11 @@
-"""What both of ElevenLabs' sockets share: their address, keys in messages, sound and its text."""
+"""ElevenLabs' sockets, of one text and of many, and what both share: their address, keys in
+messages, sound and its text."""
 
 from __future__ import annotations
 
 import abc
 import json
+from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,8 +24,14 @@ from realtime_tts.dialects.fields import check_length
 from realtime_tts.dialects.socket import SpeechSocket
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
+from realtime_tts.protocol.parsing import ProtocolError
 from realtime_tts.server.front import Front
 from realtime_tts.server.speech import SpokenSpan
+
+DEFAULT_ID = "default"
+"""The context of messages that name none."""
+
+_REMEMBERED = 256
 
 
 @dataclass(slots=True)
@@ -70,7 +78,7 @@ class ElevenLabsSocket(SpeechSocket):
         socket, info = self.websocket, self.front.info
         voice, voices = socket.path_params["voice"], self.front.voice_names()
         try:
-            self.wanted = wanted_of(socket.query_params, voice, self.settings(), info, voices)
+            self.wanted = wanted_of(socket.query_params, voice, self.front.settings(), info, voices)
             self.front.check_speech(self.wanted.settings)
         except RequestError as error:
             failure = TurnFailure(answer.reason_of(error), str(error), False)
@@ -129,6 +137,168 @@ class ElevenLabsSocket(SpeechSocket):
     @classmethod
     def denial(cls, status: int, failure: TurnFailure) -> Any:
         return answer.detail(answer.name_of(failure), failure.message)
+
+
+class StreamSocket(ElevenLabsSocket):
+    """`…/stream-input`: one text, spoken as it comes; then the socket ends."""
+
+    max_contexts = 1
+
+    def __init__(self, front: Front, websocket: WebSocket) -> None:
+        super().__init__(front, websocket)
+        self._failure: TurnFailure | None = None
+        self._ended = False
+
+    def take(self, message: Message) -> None:
+        if self._ended:
+            if message.text and not message.text.isspace():
+                raise RequestError("the text was ended by an empty `text`; nothing follows it")
+            return
+        if message.text == "":
+            self._end()
+            return
+        context = self.contexts.get("")
+        if context is None:
+            try:
+                context = self.begin("")
+            except TurnFailure as failure:
+                self.fail(failure, answer.close_code(failure))
+                return
+        self.feed(context, message)
+
+    def _end(self) -> None:
+        self._ended = True
+        self.finish()
+
+    def received_invalid(self, problem: RequestError | ProtocolError) -> None:
+        """What is wrong ends this socket, as it does the original's, but for speech on its way."""
+        failure = TurnFailure(answer.reason_of(problem), str(problem), False)
+        if self._ended:
+            self.say(*self.refusal(failure))
+        else:
+            self.fail(failure, answer.close_code(failure))
+
+    def finished(self) -> Messages:
+        return () if self._failure else [encoded(answer.final())]
+
+    def done(self, context: SpeechContext) -> Messages:
+        """Also when it ended by itself, for want of text."""
+        self._end()
+        return ()
+
+    def failed(self, context: SpeechContext, failure: TurnFailure) -> Messages:
+        self._failure = failure
+        return [encoded(answer.error(failure))]
+
+    def context_over(self, context: SpeechContext) -> None:
+        if self._failure is not None:
+            self.contexts.pop(context.id, None)
+            self.close(answer.close_code(self._failure), answer.close_reason(self._failure))
+        super().context_over(context)
+
+
+class ContextsSocket(ElevenLabsSocket):
+    """`…/multi-stream-input`: contexts that speak at the same time.
+
+    Its only word to stop a context is `close_context`, with which clients also end one that was
+    heard to its end. What they mean is told apart by what came before: see `_close_context`.
+    """
+
+    def __init__(self, front: Front, websocket: WebSocket) -> None:
+        super().__init__(front, websocket)
+        self._last_id = ""  # errors are of the context that the last message was for
+        self._over: deque[str] = deque(maxlen=_REMEMBERED)
+        """Contexts that failed: what still comes for them is the rest of a lost text."""
+
+    # From the client.
+
+    def received(self, message: dict[str, Any]) -> None:
+        named = message.get("context_id", message.get("contextId"))
+        self._last_id = named if isinstance(named, str) else ""
+        super().received(message)
+
+    def take(self, message: Message) -> None:
+        context_id = message.context_id or DEFAULT_ID
+        if message.close_socket:
+            self._leave()
+        elif message.close_context:
+            self._close_context(context_id)
+        elif not self.finishing:
+            self._speak(context_id, message)
+
+    def _speak(self, context_id: str, message: Message) -> None:
+        text = message.text or ""
+        if context_id in self._over:
+            if not text.isspace():
+                return
+            self._over.remove(context_id)  # it begins anew
+        context = self.contexts.get(context_id)
+        if context is None:
+            if not text:
+                return  # keeps the socket alive, or flushes what is not there
+            try:
+                context = self.begin(context_id)
+            except (TurnFailure, RequestError):
+                self._over.append(context_id)
+                self._last_id = context_id
+                raise
+        if context.ended:
+            raise RequestError(
+                f"the context {context_id[:40]!r} was closed; wait for its `isFinal`, or take "
+                "another id"
+            )
+        self.feed(context, message)
+
+    def _close_context(self, context_id: str) -> None:
+        """After a flush without text, the end of a text, which is spoken; else a barge-in.
+
+        So do the frameworks: both close at the end of a turn, right behind such a flush, and they
+        close a context at once when its listener speaks. A second close is always a barge-in.
+        """
+        if context_id in self._over:
+            self._over.remove(context_id)
+        context = self.contexts.get(context_id)
+        if context is None:
+            return
+        if self._is_to_be_heard(context):
+            context.end()
+        else:
+            self._silence(context_id)
+
+    def _is_to_be_heard(self, context: SpeechContext) -> bool:
+        state: State = context.tag
+        closing = self.wanted.closing
+        drains = state.flushed if closing == "auto" else closing == "drain"
+        return drains and not context.ended
+
+    def _silence(self, context_id: str) -> None:
+        if self.cancel(context_id):
+            self.say(encoded(answer.final(), context_id))
+
+    def _leave(self) -> None:
+        """`close_socket`: what was closed or flushed is spoken to its end."""
+        for context_id, context in list(self.contexts.items()):
+            cut_off = context.tag.unflushed and self.wanted.closing != "drain"
+            if cut_off and not context.ended:
+                self._silence(context_id)
+        self.finish()
+
+    # To the client.
+
+    def done(self, context: SpeechContext) -> Messages:
+        return [encoded(answer.final(), context.id)]
+
+    def failed(self, context: SpeechContext, failure: TurnFailure) -> Messages:
+        """Final as well: for some clients an error alone does not end a context."""
+        self._over.append(context.id)
+        return [encoded(answer.error(failure) | {"isFinal": True}, context.id)]
+
+    def received_invalid(self, problem: RequestError | ProtocolError) -> None:
+        self.say(*self.refusal(TurnFailure(answer.reason_of(problem), str(problem), False)))
+
+    def refusal(self, failure: TurnFailure) -> Messages:
+        final = {"isFinal": True} if self._last_id in self._over else {}
+        return [encoded(answer.error(failure) | final, self._last_id)]
 
 
 def encoded(message: dict[str, Any], context_id: str = "") -> str:

@@ -1,26 +1,22 @@
 """Speech as the answer to an HTTP request: what every API that has one needs.
 
-`read_body` and `read_object` take the request in, `answering` speaks for as long as the client
-listens, `sounds` gives the pieces of the answer, `Reply` sends them. None of it
-knows an API; `speech_endpoint.py` puts them together.
+`read_body` and `read_object` take the request in, `sounds` and `timed_sounds` give the pieces of
+the answer. None of it knows an API; `speech_endpoint.py` puts them together.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import secrets
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator
 from typing import Any
 
-from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import Receive
 
 from realtime_tts.dialects.timing import spans_of
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.parsing import load_object
 from realtime_tts.protocol.settings import Limits
-from realtime_tts.server.socket import abort
 from realtime_tts.server.speech import Sound, Speech, SpokenSpan
 
 EVENTS = "text/event-stream"
@@ -89,27 +85,6 @@ def new_request_id() -> str:
     return f"req_{secrets.token_hex(12)}"
 
 
-@contextlib.asynccontextmanager
-async def answering(speech: Speech, receive: Receive) -> AsyncIterator[None]:
-    """The speech is closed at the end of the block, or as soon as the client hangs up.
-
-    Then it gives nothing more, and what is still sent reaches nobody.
-    """
-
-    async def watch() -> None:
-        while (await receive())["type"] != "http.disconnect":
-            pass
-        speech.close()
-
-    watcher = asyncio.create_task(watch(), name=f"hang-up-{speech.name}")
-    try:
-        yield
-    finally:
-        watcher.cancel()
-        speech.close()
-        await asyncio.gather(watcher, return_exceptions=True)
-
-
 async def timed_sounds(speech: Speech) -> AsyncGenerator[tuple[bytes, SpokenSpan | None], None]:
     """The speech's sound in its format, each piece with the text that became spoken with it, in
     seconds of the answer. What there is more of the one or the other comes alone.
@@ -134,58 +109,3 @@ async def sounds(speech: Speech) -> AsyncGenerator[bytes, None]:
         if isinstance(given, Sound):
             yield given.data
         given = await speech.next(fill=True)
-
-
-class Reply:
-    """One response: it begins with the first piece, so that until then a refusal has a status."""
-
-    def __init__(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> None:
-        self.request_id = request_id
-        self.headers: Mapping[str, str] = {}
-        """Sent with the first piece, besides those that every reply has."""
-        self.media_type: str | None = None
-        """Of the answer; None until it has begun."""
-        self._scope, self._receive, self._send = scope, receive, send
-
-    async def send_all(self, media_type: str, pieces: AsyncGenerator[bytes, None]) -> None:
-        """200 with the first piece, then all as they come; empty ones are not sent."""
-        async with contextlib.aclosing(pieces):
-            async for piece in pieces:
-                if self.media_type is None:
-                    await self._start(media_type)
-                if piece:
-                    await self.send(piece)
-        await self.send(b"", more=False)
-
-    async def send(self, body: bytes, *, more: bool = True) -> None:
-        """A piece of the answer, once it has begun; the last has no `more`."""
-        await self._send({"type": "http.response.body", "body": body, "more_body": more})
-
-    async def refuse(self, response: Response, event: bytes = b"", *, cut: bool = False) -> None:
-        """This instead of speech. If that has begun: `event` and the end, where the answer is of
-        events, or a `cut` behind it; else the connection is cut."""
-        if self.media_type is None:
-            await response(self._scope, self._receive, self._send)
-        elif self.media_type == EVENTS and event:
-            await self.send(event)
-            if cut:
-                await self._cut()
-            else:
-                await self.send(b"", more=False)
-        else:
-            await self._cut()
-
-    async def _start(self, media_type: str) -> None:
-        self.media_type = media_type
-        headers = [
-            (b"content-type", media_type.encode()),
-            (b"cache-control", b"no-cache"),
-            (b"x-request-id", self.request_id.encode()),
-            *((name.encode(), value.encode("latin-1")) for name, value in self.headers.items()),
-        ]
-        await self._send({"type": "http.response.start", "status": 200, "headers": headers})
-
-    async def _cut(self) -> None:
-        """An answer that has begun has no other way to say that it failed."""
-        abort(self._scope, "speech_failed")
-        await asyncio.sleep(0)  # the loss is noticed before the application returns

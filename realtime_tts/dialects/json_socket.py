@@ -6,13 +6,14 @@ It knows nothing of speech: `socket.py` builds on it.
 from __future__ import annotations
 
 import abc
-import secrets
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from starlette.responses import JSONResponse
 from starlette.websockets import WebSocket
 
+from realtime_tts.dialects.refusals import close_reason, retry_after, status_of
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.intake import Intake
@@ -20,17 +21,14 @@ from realtime_tts.protocol.messages import CloseCode
 from realtime_tts.protocol.parsing import ProtocolError, load_object
 from realtime_tts.server.auth import LATE_KEY
 from realtime_tts.server.front import Front
-from realtime_tts.server.socket import Messages, ServedSocket, SessionReporter, address_of
+from realtime_tts.server.socket import Messages, ServedSocket
 
 
 class JsonSocket(ServedSocket):
     """One accepted socket. Subclasses fill in the hooks; they are plain calls."""
 
     def __init__(self, front: Front, websocket: WebSocket) -> None:
-        name, self.client = secrets.token_hex(6), address_of(websocket.scope)
-        reporter = SessionReporter(name, self.client, front.metrics)
-        super().__init__(websocket, name, reporter, front.max_outbox())
-        self.front = front
+        super().__init__(front, websocket)
         self.limits = front.limits
         self.closing = False
         """The socket is about to be closed: nothing is heard any more."""
@@ -69,6 +67,19 @@ class JsonSocket(ServedSocket):
     def denial_headers(cls, failure: TurnFailure) -> Mapping[str, str]:
         """Headers of a refusal before the upgrade."""
         return {}
+
+    @classmethod
+    async def refuse(cls, websocket: WebSocket, failure: TurnFailure) -> None:
+        status = status_of(failure)
+        if "origin" in websocket.headers:
+            await websocket.accept(cls.subprotocol(websocket.scope))
+            code = CloseCode.POLICY if status == 400 else CloseCode.TRY_AGAIN
+            told = close_reason(failure.message) if status == 400 else failure.code
+            await websocket.close(code, told)
+            return
+        headers = {**retry_after(failure), **cls.denial_headers(failure)}
+        response = JSONResponse(cls.denial(status, failure), status, headers)
+        await websocket.send_denial_response(response)
 
     # What it calls.
 

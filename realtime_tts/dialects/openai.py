@@ -136,7 +136,8 @@ class OpenAISpeech(SpeechEndpoint):
 
     def _settings(self, asked: SpeechRequest) -> SessionSettings:
         voice = our_voice(asked.voice_name, self.front.voice_names())
-        settings = self.settings(
+        settings = self.front.settings(
+            longest_lead=True,
             audio=format_of(asked),
             model=model_for(asked.task_type, asked.model, voice, self.front.info),
             voice=voice,

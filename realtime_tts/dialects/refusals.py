@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.types import Scope, Send
-from starlette.websockets import WebSocket
 
 from realtime_tts.protocol.effects import TurnFailure
-from realtime_tts.protocol.messages import CloseCode
-from realtime_tts.server.auth import echoed_subprotocol
 from realtime_tts.server.front import Front
-
-BAD_REQUEST = "bad_request"
-"""The address asks for something that there is not."""
+from realtime_tts.server.socket import BAD_REQUEST
 
 OVERLOADS = frozenset({"overloaded", "too_many_sessions"})
 """Others are in the way."""
@@ -54,19 +48,3 @@ def status_of(failure: TurnFailure) -> int:
     if failure.code == BAD_REQUEST:
         return 400
     return 429 if failure.code in OVERLOADS else 503
-
-
-async def refuse_socket(
-    websocket: WebSocket, failure: TurnFailure, body: Any, headers: Mapping[str, str]
-) -> None:
-    """A status before the upgrade; a browser cannot see that, and is told by the close."""
-    status = status_of(failure)
-    if "origin" in websocket.headers:
-        await websocket.accept(echoed_subprotocol(websocket.scope))
-        if status == 400:
-            await websocket.close(CloseCode.POLICY, close_reason(failure.message))
-        else:
-            await websocket.close(CloseCode.TRY_AGAIN, failure.code)
-        return
-    response = JSONResponse(body, status, {**retry_after(failure), **headers})
-    await websocket.send_denial_response(response)

@@ -7,23 +7,18 @@ message into calls of `SpeechContext`, and gives the messages that go back.
 
 from __future__ import annotations
 
-import contextlib
 import time
 from typing import Any, ClassVar
 
-from starlette.routing import WebSocketRoute
-from starlette.websockets import WebSocket, WebSocketDisconnect
+from starlette.websockets import WebSocket
 
 from realtime_tts.audio.packets import FramedPackets
 from realtime_tts.dialects.context import ContextSocket, SpeechContext
 from realtime_tts.dialects.json_socket import JsonSocket
-from realtime_tts.dialects.refusals import BAD_REQUEST, refuse_socket, status_of
-from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.messages import CloseCode
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.alarm import Alarm
-from realtime_tts.server.auth import echoed_subprotocol
 from realtime_tts.server.front import GOING_AWAY, Front
 from realtime_tts.server.socket import Messages
 from realtime_tts.server.speech import Delivery
@@ -59,10 +54,6 @@ class SpeechSocket(JsonSocket, ContextSocket):
         return ()
 
     # What a dialect calls.
-
-    def settings(self, **chosen: Any) -> SessionSettings:
-        """The checkpoint's defaults and the server's lead, but for what is chosen and not None."""
-        return self.front.settings(**chosen)
 
     def open_context(
         self,
@@ -142,36 +133,6 @@ class SpeechSocket(JsonSocket, ContextSocket):
         for context in self.contexts.values():
             context.end()
         self._leave_if_done()
-
-    # The endpoint.
-
-    @classmethod
-    def route(cls, front: Front, path: str) -> WebSocketRoute:
-        """The route of such sockets."""
-
-        async def endpoint(websocket: WebSocket) -> None:
-            await cls.serve(front, websocket)
-
-        return WebSocketRoute(path, endpoint)
-
-    @classmethod
-    async def serve(cls, front: Front, websocket: WebSocket) -> None:
-        """Returns when the socket is gone. RequestError from the constructor is a 400."""
-        try:
-            front.admit()  # before anything asks the engine, which may be loading
-            try:
-                one = cls(front, websocket)
-            except RequestError as error:
-                raise TurnFailure(BAD_REQUEST, str(error)) from None
-            with front.registered(one):
-                await websocket.accept(echoed_subprotocol(websocket.scope))
-                await one.run()
-        except TurnFailure as failure:
-            with contextlib.suppress(WebSocketDisconnect, OSError):
-                body = cls.denial(status_of(failure), failure)
-                await refuse_socket(websocket, failure, body, cls.denial_headers(failure))
-        except (WebSocketDisconnect, OSError):
-            return  # gone before the handshake was answered
 
     # ServedSocket.
 
@@ -255,3 +216,50 @@ class SpeechSocket(JsonSocket, ContextSocket):
             self.close(CloseCode.DONE, "idle")
         else:
             self._alarm.set(due)
+
+
+class SingleVoiceSocket(SpeechSocket):
+    """For APIs without ids, where a socket is one voice, saying one thing at a time.
+
+    The voice and the format may be changed at any time, for the text that follows: what was said
+    before is spoken to its end in the old ones, and then the new ones take over. So its contexts
+    follow one another, each with its settings. Every segment is a file of its own.
+    """
+
+    def __init__(self, front: Front, websocket: WebSocket) -> None:
+        super().__init__(front, websocket)
+        self._chosen: SessionSettings | None = None
+        self._voice: SpeechContext | None = None
+
+    def check(self, chosen: SessionSettings) -> None:
+        """Raise RequestError if this server cannot speak so."""
+        self.front.check_speech(chosen)
+
+    def speak_as(self, chosen: SessionSettings) -> None:
+        """Text that follows is spoken so."""
+        self._chosen = chosen
+        current, self._voice = self._voice, None
+        if current is not None and current.id in self.contexts:
+            if current.speaking:
+                current.end()
+            else:
+                self.cancel(current.id)
+
+    @property
+    def voice(self) -> SpeechContext:
+        """Takes the text. Raises TurnFailure and RequestError, as `open_context` does."""
+        if self._voice is None or self._voice.ended:
+            assert self._chosen is not None, "`speak_as` comes first"
+            self._voice = self.open_context(
+                str(self._opened), self._chosen,
+                lasting=True, continuous=False, after=self._last_context(),
+            )  # fmt: skip
+        return self._voice
+
+    def silence(self) -> None:
+        """Silence at once: of all the text so far nothing is sent after this."""
+        for context_id in list(self.contexts):
+            self.cancel(context_id)
+
+    def _last_context(self) -> SpeechContext | None:
+        return next(reversed(self.contexts.values()), None)

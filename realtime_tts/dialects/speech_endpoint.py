@@ -7,10 +7,12 @@ subclasses it and says how a request is read (`order`), and what is said instead
 from __future__ import annotations
 
 import abc
+import asyncio
+import contextlib
 import logging
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -18,20 +20,14 @@ from starlette.types import Receive, Scope, Send
 
 from realtime_tts.audio.packets import FramedPackets
 from realtime_tts.dialects.fields import SPEED_IS_ONE
-from realtime_tts.dialects.http import (
-    ClientGone,
-    Reply,
-    answering,
-    new_request_id,
-    sounds,
-)
+from realtime_tts.dialects.http import EVENTS, ClientGone, new_request_id, sounds
 from realtime_tts.errors import RequestError
 from realtime_tts.logs import event
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.parsing import ProtocolError
 from realtime_tts.protocol.settings import Limits, SessionSettings
 from realtime_tts.server.front import Front
-from realtime_tts.server.socket import address_of
+from realtime_tts.server.socket import abort, address_of
 from realtime_tts.server.speech import Delivery, Speech
 
 log = logging.getLogger(__name__)
@@ -100,68 +96,124 @@ class SpeechEndpoint(abc.ABC):
         """What a request may have; once the engine is ready."""
         return self.front.limits
 
-    def settings(self, **chosen: Any) -> SessionSettings:
-        """The checkpoint's defaults and the longest lead, but for what is chosen and not None:
-        most clients play a file when it is complete."""
-        return self.front.settings(longest_lead=True, **chosen)
-
     # The endpoint.
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        reply = Reply(scope, receive, send, self.new_request_id())
+        answer = _Answer(scope, receive, send, self.new_request_id())
         try:
-            await self._answer(Request(scope, receive), reply)
+            await self._answer(Request(scope, receive), answer)
         except ClientGone:
             return
         except (RequestError, ProtocolError) as error:
-            await self._refuse(reply, self.unfit(error, reply.request_id))
+            await self._refuse(answer, self.unfit(error, answer.request_id))
         except TurnFailure as failure:
-            await self._fail(reply, failure)
+            await self._fail(answer, failure)
         except Exception:
-            log.exception(f"{self.api}.bug", extra={"fields": {"request": reply.request_id}})
-            await self._fail(reply, TurnFailure("internal", "a fault of the server"))
+            log.exception(f"{self.api}.bug", extra={"fields": {"request": answer.request_id}})
+            await self._fail(answer, TurnFailure("internal", "a fault of the server"))
 
-    async def _answer(self, request: Request, reply: Reply) -> None:
-        request_id = reply.request_id
+    async def _answer(self, request: Request, answer: _Answer) -> None:
+        request_id = answer.request_id
         if request.method != "POST":
-            await self._refuse(reply, self.wrong_method(request.method, request_id))
+            await self._refuse(answer, self.wrong_method(request.method, request_id))
             return
         self.front.admit()  # before anything asks the engine, which may be loading
         order = await self.order(request, request_id)
         saved = order.settings.lead_ms == self.limits.max_lead_ms  # a smaller one was asked for
         delivery = Delivery(FramedPackets, fills=True, saved=saved)
         client = address_of(request.scope)
-        speech = self.front.open_speech(request_id, order.settings, client, delivery)
-        async with answering(speech, request.receive):
-            with self.front.registered(_Answer(speech)):
-                speech.feed(order.text)
-                speech.end()
-                warned = {"warning": f'299 - "{SPEED_IS_ONE}"'} if order.other_speed else {}
-                reply.headers = {**order.headers, **warned}
-                media_type = order.media_type or order.settings.audio.media_type
-                await reply.send_all(media_type, order.pieces(speech))
+        answer.speech = self.front.open_speech(request_id, order.settings, client, delivery)
+        async with answer.heard():
+            with self.front.registered(answer):
+                await answer.send_all(order)
 
-    async def _fail(self, reply: Reply, failure: TurnFailure) -> None:
-        told = self.failed_event(failure, reply.request_id)
-        await self._refuse(reply, self.failed(failure, reply.request_id), told)
+    async def _fail(self, answer: _Answer, failure: TurnFailure) -> None:
+        told = self.failed_event(failure, answer.request_id)
+        await self._refuse(answer, self.failed(failure, answer.request_id), told)
 
-    async def _refuse(self, reply: Reply, response: Response, told: bytes = b"") -> None:
+    async def _refuse(self, answer: _Answer, response: Response, told: bytes = b"") -> None:
         status = response.status_code
-        event(log, logging.INFO, f"{self.api}.error", request=reply.request_id, status=status)
-        await reply.refuse(response, told, cut=self.cuts_events)
+        event(log, logging.INFO, f"{self.api}.error", request=answer.request_id, status=status)
+        await answer.refuse(response, told, cut=self.cuts_events)
 
 
 class _Answer:
-    """One that is being spoken, as the front sees it: it has begun its only turn, and goes on in a
-    drain."""
+    """The answer to one request. It begins with the first piece, so that until then a refusal has a
+    status. The front sees it as one that has begun its only turn, and goes on in a drain."""
 
     sessions = open_turns = 1
+    speech: Speech
+    """Once there is one."""
 
-    def __init__(self, speech: Speech) -> None:
-        self._speech = speech
+    def __init__(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> None:
+        self.request_id = request_id
+        self._media_type: str | None = None  # None until it has begun
+        self._scope, self._receive, self._send = scope, receive, send
 
     def drain(self) -> None:
         pass
 
     def end(self, why: TurnFailure) -> None:
-        self._speech.fail(why)
+        self.speech.fail(why)
+
+    @contextlib.asynccontextmanager
+    async def heard(self) -> AsyncIterator[None]:
+        """The speech is closed at the end of the block, or as soon as the client hangs up.
+
+        Then it gives nothing more, and what is still sent reaches nobody.
+        """
+
+        async def watch() -> None:
+            while (await self._receive())["type"] != "http.disconnect":
+                pass
+            self.speech.close()
+
+        watcher = asyncio.create_task(watch(), name=f"hang-up-{self.request_id}")
+        try:
+            yield
+        finally:
+            watcher.cancel()
+            self.speech.close()
+            await asyncio.gather(watcher, return_exceptions=True)
+
+    async def send_all(self, order: Order) -> None:
+        """Speak the text: 200 with the first piece, then all as they come, but for empty ones."""
+        self.speech.feed(order.text)
+        self.speech.end()
+        async with contextlib.aclosing(order.pieces(self.speech)) as pieces:
+            async for piece in pieces:
+                if self._media_type is None:
+                    await self._start(order)
+                if piece:
+                    await self._body(piece)
+        await self._body(b"", more=False)
+
+    async def refuse(self, response: Response, event: bytes = b"", *, cut: bool = False) -> None:
+        """This instead of speech. If that has begun: `event` and the end, where the answer is of
+        events, or a `cut` behind it; else the connection is cut."""
+        if self._media_type is None:
+            await response(self._scope, self._receive, self._send)
+            return
+        told = bool(event) and self._media_type == EVENTS
+        if told:
+            await self._body(event)
+        if told and not cut:
+            await self._body(b"", more=False)
+        else:  # an answer that has begun has no other way to say that it failed
+            abort(self._scope, "speech_failed")
+            await asyncio.sleep(0)  # the loss is noticed before the application returns
+
+    async def _start(self, order: Order) -> None:
+        self._media_type = order.media_type or order.settings.audio.media_type
+        headers = {
+            "content-type": self._media_type,
+            "cache-control": "no-cache",
+            "x-request-id": self.request_id,
+            **order.headers,
+            **({"warning": f'299 - "{SPEED_IS_ONE}"'} if order.other_speed else {}),
+        }
+        encoded = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
+        await self._send({"type": "http.response.start", "status": 200, "headers": encoded})
+
+    async def _body(self, body: bytes, *, more: bool = True) -> None:
+        await self._send({"type": "http.response.body", "body": body, "more_body": more})

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -160,8 +160,9 @@ class CapturedSteps:
         rows, talking = self._frame_rows.fit(count), len(text)
         self._ready_frame(rows, wide, late=True)
         numbers = [*slots, *[self._slots] * (rows - count)]
-        talkers = self._frame_rows.fit(talking) if talking else 0
+        talkers = 0
         if talking:
+            talkers = self._frame_rows.fit(talking)
             self._ready_talk(talkers, late=True)
         padding = talkers - talking
         numbers += [*slots[count - talking :], *[self._slots] * padding, *text, *[0] * padding]
@@ -204,29 +205,30 @@ class CapturedSteps:
     # Programs, captured once, while their inputs name no utterance.
 
     def _ready_talk(self, rows: int, late: bool = False) -> None:
-        key, step = ("talk", rows), self.frame_step
-        if not self.graphs.has(key):
-            step.idle(rows)
-            self.graphs.capture(key, partial(step.talk, rows), late)
+        step = self.frame_step
+        self._ready(("talk", rows), partial(step.idle, rows), partial(step.talk, rows), late)
 
     def _ready_frame(self, rows: int, wide: bool, late: bool = False) -> None:
-        key, step = ("frame", rows, wide), self.frame_step
-        if not self.graphs.has(key):
-            step.idle(rows)
-            self.graphs.capture(key, partial(step, rows, wide), late)
+        step = self.frame_step
+        key = ("frame", rows, wide)
+        self._ready(key, partial(step.idle, rows), partial(step, rows, wide), late)
 
     def _ready_codec(self, rows: int, frames: int, late: bool = False) -> None:
-        key, step = ("codec", rows, frames), self.codec_step
-        if not self.graphs.has(key):
-            given = step.idle(rows)
-            step.inputs[: len(given)].copy_(given)
-            self.graphs.capture(key, partial(step, rows, frames), late)
+        step = self.codec_step
+        key = ("codec", rows, frames)
+        self._ready(key, partial(step.idle, rows), partial(step, rows, frames), late)
 
     def _ready_prompt(self, positions: int, late: bool = False) -> None:
-        key, step = ("prompt", positions), self.prompt_step
+        step = self.prompt_step
+        idle, program = partial(step.idle, positions), partial(step, positions)
+        self._ready(("prompt", positions), idle, program, late)
+
+    def _ready(
+        self, key: Hashable, idle: Callable[[], None], program: Callable[[], None], late: bool
+    ) -> None:
         if not self.graphs.has(key):
-            step.idle(positions)
-            self.graphs.capture(key, partial(step, positions), late)
+            idle()
+            self.graphs.capture(key, program, late)
 
     # Details.
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from realtime_tts.engine.check import no_voice
+from realtime_tts.engine.check import check_spec, no_voice
 from realtime_tts.engine.interface import (
     EngineInfo,
     MeasuredStep,
@@ -24,7 +24,6 @@ from realtime_tts.engine.interface import (
     StepOutput,
     UtteranceSpec,
 )
-from realtime_tts.errors import RequestError
 from realtime_tts.sampling import Sampling
 from tts_scheduler import CodecRun, Decode, KVCacheSize, Layout, Prefill, StepPlan
 
@@ -127,15 +126,7 @@ class FakeEngine:
         return [MeasuredStep(plan, self._step_seconds(plan)) for plan in plans]
 
     def check(self, spec: UtteranceSpec) -> None:
-        voice = (spec.voice or _DEFAULT_VOICE).lower()
-        if voice not in VOICES and not self._registered(voice):
-            known = ", ".join(sorted(VOICES))
-            raise RequestError(f"unknown voice {spec.voice!r}; this engine has: {known}")
-        language = (spec.language or "auto").lower()
-        if language not in ("auto", "english"):
-            raise RequestError(
-                f"unknown language {spec.language!r}; this engine has: auto, english"
-            )
+        check_spec(self.info, spec, self._registered)
 
     def prompt_tokens(self, spec: UtteranceSpec) -> int:
         return 9

@@ -15,7 +15,7 @@ from realtime_tts.engine.check import no_voice
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.engine.interface import Engine, Progress
 from realtime_tts.engine.models import FamilyOf, no_family
-from realtime_tts.engine.settings import RANDOM_FRAMES, EngineConfig
+from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.engine.voice_maker import load_voice_maker
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from realtime_tts.voices.maker import VoiceMaker, load_fake
@@ -42,21 +42,8 @@ def _load_model(config: EngineConfig, progress: Progress) -> Engine:
     from realtime_tts.engine.make import load_engine
     from realtime_tts.engine.random_voice import load_random
 
-    if config.random_weights is None:
-        return load_engine(config, progress)
-    return load_random(
-        config.random_weights,
-        name=config.name,
-        slots=config.scheduler.slots,
-        device=config.device,
-        dtype=config.dtype,
-        threads=config.threads,
-        frames=config.max_frames or RANDOM_FRAMES,
-        fit_slots=config.fit_slots,
-        gpu_memory=config.memory,
-        eager=config.eager,
-        progress=progress,
-    )
+    load = load_engine if config.random_weights is None else load_random
+    return load(config, progress)
 
 
 def load_tokenizer(config: EngineConfig) -> Qwen2Tokenizer:

@@ -11,10 +11,9 @@ from collections.abc import Callable, Mapping
 from realtime_tts import demo_voice
 from realtime_tts.engine.interface import Progress
 from realtime_tts.engine.make import make_engine
-from realtime_tts.engine.memory import MemoryBudget
 from realtime_tts.engine.model_engine import ModelEngine
+from realtime_tts.engine.settings import RANDOM_FRAMES, EngineConfig
 from realtime_tts.engine.torch_setup import chosen_dtype, prepare_torch
-from realtime_tts.errors import ConfigError
 from realtime_tts.model.config import ModelConfig
 from realtime_tts.model.config_files import read_config
 from realtime_tts.model.random_weights import STORED, random_model
@@ -33,44 +32,29 @@ DIMENSIONS: Dimensions = {size: _released(size) for size in SIZES} | {"demo": la
 
 
 def load_random(
-    size: str,
-    *,
-    name: str,
-    slots: int,
-    device: str,
-    dtype: str,
-    threads: int | None,
-    frames: int,
-    progress: Progress,
-    fit_slots: bool = False,
-    gpu_memory: MemoryBudget | None = None,
-    eager: bool = False,
-    dimensions: Dimensions = DIMENSIONS,
+    config: EngineConfig, progress: Progress, dimensions: Dimensions = DIMENSIONS
 ) -> ModelEngine:
-    """An engine of these dimensions whose turns have `frames` frames each; the settings are those
-    of `EngineConfig`, and "auto" and memory mean what they mean for a released checkpoint.
+    """An engine of the dimensions that `random_weights` names, whose turns have `max_frames` frames
+    each; "auto" and memory mean what they mean for a released checkpoint.
 
-    Raises ConfigError for an unknown size or a device that is not there or too small.
+    Raises ConfigError for a device that is not there or too small.
     """
-    if size not in dimensions:
-        raise ConfigError(f"random weights come as {', '.join(dimensions)}; got {size!r}")
-    prepare_torch(device, threads)
-    config = dimensions[size](read_config(demo_voice.FOLDER))
+    assert config.random_weights is not None, "no random weights were asked for"
+    prepare_torch(config.device, config.threads)
     model = random_model(
-        config,
-        name=name,
-        device=device,
-        dtype=chosen_dtype(dtype, device, lambda: STORED),
-        frames=frames,
+        dimensions[config.random_weights](read_config(demo_voice.FOLDER)),
+        name=config.name,
+        device=config.device,
+        dtype=chosen_dtype(config.dtype, config.device, lambda: STORED),
+        frames=config.max_frames or RANDOM_FRAMES,
         progress=progress,
     )
-    tokenizer = Qwen2Tokenizer.from_folder(demo_voice.FOLDER)
     return make_engine(
         model,
-        tokenizer,
-        name=name,
-        slots=slots,
-        fit_slots=fit_slots,
-        gpu_memory=gpu_memory,
-        eager=eager,
+        Qwen2Tokenizer.from_folder(demo_voice.FOLDER),
+        name=config.name,
+        slots=config.scheduler.slots,
+        fit_slots=config.fit_slots,
+        gpu_memory=config.memory,
+        eager=config.eager,
     )

@@ -24,6 +24,8 @@ from tts_scheduler import (
 
 _ROWS = (1, 2, 4, 8)
 _CODEC_FRAMES = (1, 2, 4)
+_WHOLE_TEXT = 4
+"""So many times the short text is a usual one: what starts with it costs more."""
 
 
 def warm_up(
@@ -33,7 +35,8 @@ def warm_up(
     progress: Progress,
     rows: Sequence[int] = _ROWS,
 ) -> list[MeasuredStep]:
-    """Speak `text` (token ids) in each number of slots of `rows`, twice; returns the second times.
+    """Speak `text` (token ids) in each number of slots of `rows`, twice, and begin as often with a
+    longer one in the full-text layout; returns the second times.
 
     Slots are used from 0 and are free again afterwards.
     """
@@ -41,8 +44,9 @@ def warm_up(
     measured: list[MeasuredStep] = []
     for done, count in enumerate(counts):
         progress("warm-up", done, len(counts))
-        _speak(engine, text, count)
-        measured += _speak(engine, text, count)
+        for layout in (Layout.STREAMING, Layout.FULL_TEXT):
+            _speak(engine, text, count, layout)
+            measured += _speak(engine, text, count, layout)
     progress("warm-up", len(counts), len(counts))
     return measured
 
@@ -95,25 +99,28 @@ class ScriptedPages:
             self._kv.release(slot)
 
 
-def _speak(engine: Engine, text: Sequence[int], count: int) -> list[MeasuredStep]:
-    """A short utterance in each of `count` slots, with every length of codec run."""
+def _speak(engine: Engine, text: Sequence[int], count: int, layout: Layout) -> list[MeasuredStep]:
+    """A short utterance in each of `count` slots, with every length of codec run; in the full-text
+    layout only the start of a longer one."""
+    whole = layout is Layout.FULL_TEXT
+    text = [*text] * _WHOLE_TEXT if whole else text
     rows = [(f"warm-up-{slot}", slot) for slot in range(count)]
     for id, _ in rows:
         engine.open(id, UtteranceSpec())
         engine.append(id, text)
         engine.finish(id)
     pages = ScriptedPages(count, engine.kv_cache)
-    plans = [pages.added_to(plan) for plan in _plans(engine, rows, len(text))]
+    prompt, tokens = engine.prompt_tokens(UtteranceSpec()), len(text) if whole else 1
+    start = StepPlan(tuple(Prefill(id, slot, prompt, tokens, layout) for id, slot in rows))
+    plans = [pages.added_to(plan) for plan in (start, *(() if whole else _frames(rows)))]
     measured = [_timed(engine, plan) for plan in plans]
     for id, _ in rows:
         engine.close(id)
     return measured
 
 
-def _plans(engine: Engine, rows: Sequence[tuple[str, int]], tokens: int) -> list[StepPlan]:
-    prompt = engine.prompt_tokens(UtteranceSpec())
-    prefills = tuple(Prefill(id, slot, prompt, tokens, Layout.STREAMING) for id, slot in rows)
-    plans, frame = [StepPlan(prefills)], 0
+def _frames(rows: Sequence[tuple[str, int]]) -> list[StepPlan]:
+    plans, frame = list[StepPlan](), 0
     for frames in _CODEC_FRAMES:
         for _ in range(frames):
             frame += 1

@@ -67,11 +67,11 @@ class CodecStep:
         """New utterances in these slots [n]."""
         self.state.reset(slots)
 
-    def idle(self, rows: int) -> Tensor:
-        """Make inputs on the host that touch no utterance."""
-        given = torch.zeros(2 * rows, dtype=torch.long)
-        given[:rows] = self.slots
-        return given
+    def idle(self, rows: int) -> None:
+        """Make inputs that touch no utterance."""
+        slots, first = self.inputs[: 2 * rows].view(2, rows)
+        slots.fill_(self.slots)
+        first.zero_()
 
     def __call__(self, rows: int, frames: int) -> None:
         """Decode `frames` frames of each of the `rows` rows in `inputs`."""

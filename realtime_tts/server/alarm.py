@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from math import inf
 
 
 class Alarm:
@@ -20,8 +21,8 @@ class Alarm:
         self._due = 0.0
 
     def set(self, due: float | None) -> None:
-        """Ring at `due`; None asks for nothing."""
-        if due is None or (self._timer is not None and self._due <= due):
+        """Ring at `due`; None and infinity ask for nothing."""
+        if due is None or due == inf or (self._timer is not None and self._due <= due):
             return
         self.stop()
         self._due = due

@@ -17,18 +17,30 @@ from starlette.routing import Match, Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from realtime_tts.config import ServerConfig
-from realtime_tts.dialects import cartesia, dashscope, deepgram, elevenlabs, openai, vllm_omni
+from realtime_tts.dialects import (
+    cartesia,
+    dashscope,
+    deepgram,
+    elevenlabs,
+    openai,
+    tokens,
+    vllm_omni,
+)
 from realtime_tts.dialects.cartesia_answer import deny as deny_cartesia
 from realtime_tts.metrics import CONTENT_TYPE, Metrics
 from realtime_tts.protocol.messages import ErrorMessage
 from realtime_tts.protocol.parsing import encode
 from realtime_tts.server.auth import OPEN_PATHS, Gate, PathRule, is_loopback, send_denial
+from realtime_tts.server.connection import Connection
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.front import Front
 from realtime_tts.server.static import client_files, file_route, static_routes
+from realtime_tts.server.tokens import TOKEN_PATH, token_route
 from realtime_tts.server.voices import voice_routes
 
 _LAG_PROBE_SECONDS = 0.1
+_READING, _NONE = frozenset({"GET", "HEAD"}), frozenset[str]()
+"""What tokens are good for besides speech: pages list voices, and make neither those nor tokens."""
 
 
 def create_app(front: Front) -> Starlette:
@@ -36,7 +48,7 @@ def create_app(front: Front) -> Starlette:
     page = _page_routes()
     routes = [
         *page,
-        WebSocketRoute("/v1/tts", front.serve),
+        Connection.route(front, "/v1/tts"),
         Route("/v1/tts", _upgrade_required),
         *elevenlabs.routes(front),
         *voice_routes(),
@@ -45,6 +57,8 @@ def create_app(front: Front) -> Starlette:
         *dashscope.routes(front),
         *vllm_omni.routes(front),
         *deepgram.routes(front),
+        *tokens.routes(),
+        token_route(),
         Route("/livez", _livez),
         Route("/readyz", _readyz),
         Route("/health", _readyz),
@@ -65,12 +79,17 @@ def create_app(front: Front) -> Starlette:
             elevenlabs.SPEECH_PATH: PathRule(elevenlabs.deny, elevenlabs.QUERY_KEYS, late_key=True),
             elevenlabs.DIALOGUE_PATH: PathRule(elevenlabs.deny),
             elevenlabs.VOICES_2_PATH: PathRule(elevenlabs.deny),
-            "/v1/voices": PathRule(elevenlabs.deny_or(send_denial)),
+            "/v1/voices": PathRule(elevenlabs.deny_or(send_denial), token_methods=_READING),
             "/tts/": PathRule(deny_cartesia, cartesia.QUERY_KEYS),
             "/voices": PathRule(deny_cartesia, cartesia.QUERY_KEYS),
             dashscope.SOCKET_PATH: PathRule(dashscope.deny),
             deepgram.SPEAK_PATH: PathRule(deepgram.deny),
             deepgram.FLUX_PATH: PathRule(deepgram.deny),
+            tokens.ELEVENLABS_PATH: PathRule(elevenlabs.deny, token_methods=_NONE),
+            tokens.DEEPGRAM_PATH: PathRule(deepgram.deny, token_methods=_NONE),
+            tokens.CARTESIA_PATH: PathRule(deny_cartesia, token_methods=_NONE),
+            TOKEN_PATH: PathRule(send_denial, token_methods=_NONE),
+            "/metrics": PathRule(send_denial, token_methods=_NONE),
         },
     )
     app = Starlette(

@@ -14,6 +14,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from urllib.parse import parse_qsl, urlsplit
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -21,6 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from realtime_tts.logs import event
 from realtime_tts.metrics import Metrics
 from realtime_tts.protocol.messages import KEY_SUBPROTOCOL_PREFIX
+from realtime_tts.server.tokens import MINT, Tokens
 
 log = logging.getLogger(__name__)
 
@@ -42,12 +44,14 @@ class PathRule:
     """What is different at the paths that begin so, for the clients that come there.
 
     `query_keys`: parameters that may hold the key. `late_key`: a WebSocket that shows none is let
-    in, and its endpoint must ask for it (`LATE_KEY`).
+    in, and its endpoint must ask for it (`LATE_KEY`). `token_methods`: those that a short-lived
+    token is good for, too; None: all, and WebSockets.
     """
 
     deny: Denial
     query_keys: frozenset[str] = frozenset()
     late_key: bool = False
+    token_methods: frozenset[str] | None = None
 
 
 class Gate:
@@ -57,7 +61,8 @@ class Gate:
     - `rules` are for the paths that begin so, the first that fits; elsewhere a no is the native
       `error`, and a key in the query counts for nothing.
     - No key configured: open. Otherwise one of `Authorization: Bearer|Token KEY`, `X-API-Key: KEY`,
-      `xi-api-key: KEY` or the subprotocols `realtime-tts.key.KEY` or `token, KEY`, else 401.
+      `xi-api-key: KEY` or the subprotocols `realtime-tts.key.KEY` or `token, KEY`, else 401. A
+      short-lived token (tokens.py) is as good as a key, but for what `token_methods` leaves out.
     - An `Origin` header (browsers send it, and nothing else stops one page from using another's
       server) must be this server's own or in the list, else 403. No `Origin` is fine.
     """
@@ -77,6 +82,7 @@ class Gate:
         self._open_paths = frozenset(open_paths)
         self._rules = dict(rules or {})
         self._keys = [_digest(key.encode()) for key in api_keys]
+        self._tokens = Tokens(self._keys)
         self._origins = frozenset(origin.lower() for origin in allowed_origins)
         self._loopback = loopback
         self._metrics = metrics
@@ -99,9 +105,20 @@ class Gate:
             return 403, "origin_not_allowed", message
         rule = self._rule_for(scope["path"])
         offered = list(_keys_offered(scope, rule.query_keys))
-        if self._keys and not self._known(offered):
+
+        def lets_in(offered: Iterable[bytes]) -> bool:
+            key = self._known(offered)
+            if key is not None:
+                scope[MINT] = partial(self._tokens.mint, key)
+                return True
+            allowed = rule.token_methods
+            if allowed is not None and scope.get("method") not in allowed:
+                return False
+            return any(self._tokens.takes(token, origins) for token in offered)
+
+        if not lets_in(offered):
             if not offered and rule.late_key and scope["type"] == "websocket":
-                scope[LATE_KEY] = lambda key: self._known([key.encode(errors="replace")])
+                scope[LATE_KEY] = lambda key: lets_in([key.encode(errors="replace")])
                 return None
             return 401, "unauthorized", "a valid API key is needed (Authorization: Bearer KEY)"
         return None
@@ -114,14 +131,19 @@ class Gate:
         # server that only this machine reaches, the name must be this machine's as well.
         return own and (not self._loopback or is_loopback(urlsplit(origin).hostname or ""))
 
-    def _known(self, offered: Iterable[bytes]) -> bool:
-        """Compares every offer with every key, so that the time taken tells nothing."""
-        matches = 0
-        for key in offered:
-            digest = _digest(key)
-            for known in self._keys:
-                matches += hmac.compare_digest(digest, known)
-        return matches > 0
+    def _known(self, offered: Iterable[bytes]) -> bytes | None:
+        """The digest of the key among them; empty where none is needed. Compares every offer with
+        every key, so that the time taken tells nothing."""
+        if not self._keys:
+            return b""
+        digests = [_digest(key) for key in offered]
+        matches = [
+            known
+            for digest in digests
+            for known in self._keys
+            if hmac.compare_digest(digest, known)
+        ]
+        return matches[0] if matches else None
 
     async def _deny(self, scope: Scope, send: Send, status: int, code: str, message: str) -> None:
         self._metrics.refused.labels(code).inc()

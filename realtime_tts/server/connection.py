@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from functools import partial
 
+from starlette.types import Scope
 from starlette.websockets import WebSocket
 
 from realtime_tts.protocol.effects import (
@@ -31,12 +32,18 @@ from realtime_tts.protocol.effects import (
     Send,
     TurnFailure,
 )
-from realtime_tts.protocol.messages import CloseCode, TurnWords, Word
+from realtime_tts.protocol.messages import (
+    SUBPROTOCOL,
+    CloseCode,
+    ErrorMessage,
+    TurnWords,
+    Word,
+)
 from realtime_tts.protocol.parsing import encode
-from realtime_tts.protocol.session import Session
+from realtime_tts.protocol.session import ServerInfo, Session
 from realtime_tts.server.alarm import Alarm
-from realtime_tts.server.engine_host import EngineHost
-from realtime_tts.server.reporter import SessionReporter
+from realtime_tts.server.auth import send_denial
+from realtime_tts.server.front import GOING_AWAY, SERVER_NAME, Front
 from realtime_tts.server.socket import SLOW_READER, Frame, ServedSocket
 from realtime_tts.server.speech import Delivery, Done, Speech
 from tts_scheduler import FeedPace
@@ -45,23 +52,16 @@ _REMEMBERED_TURNS = 4
 
 
 class Connection(ServedSocket):
-    """One accepted WebSocket. `run` returns when the socket is gone."""
+    """One accepted WebSocket."""
 
     sessions = 1
 
-    def __init__(
-        self,
-        websocket: WebSocket,
-        session_id: str,
-        session: Session,
-        engine: EngineHost,
-        reporter: SessionReporter,
-        max_outbox_bytes: int,
-    ) -> None:
-        super().__init__(websocket, session_id, reporter, max_outbox_bytes)
-        self.session = session
-        self._engine = engine
-        self._max_outbox_bytes = max_outbox_bytes
+    def __init__(self, front: Front, websocket: WebSocket) -> None:
+        super().__init__(front, websocket)
+        info = front.info
+        models = tuple(model.model for model in info.models)
+        told = (self.name, SERVER_NAME, info.model, front.voice_names(), info.languages, models)
+        self.session = Session(ServerInfo(*told), front.settings(), front.limits, front.check)
         self._effects: deque[Effect] = deque()
         self._carrying_out = False
         self._turn: _Turn | None = None
@@ -69,6 +69,30 @@ class Connection(ServedSocket):
         self._turns = 0
         self._feed_pace = FeedPace()
         self._alarm = Alarm(self._on_time)
+
+    @classmethod
+    def subprotocol(cls, scope: Scope) -> str | None:
+        return SUBPROTOCOL if SUBPROTOCOL in scope.get("subprotocols", ()) else None
+
+    @classmethod
+    async def refuse(cls, websocket: WebSocket, failure: TurnFailure) -> None:
+        if "origin" not in websocket.headers:
+            await send_denial(
+                websocket.scope, websocket.send, 503, failure.code, failure.message,
+                (failure.retry_after_ms or 0) // 1000,
+            )  # fmt: skip
+            return
+        await websocket.accept(cls.subprotocol(websocket.scope))
+        error = ErrorMessage(
+            code=failure.code,
+            message=failure.message,
+            fatal=True,
+            retryable=True,
+            retry_after_ms=failure.retry_after_ms,
+        )
+        await websocket.send_text(encode(error))
+        going = failure.code == GOING_AWAY
+        await websocket.close(CloseCode.GOING_AWAY if going else CloseCode.TRY_AGAIN, failure.code)
 
     @property
     def open_turns(self) -> int:
@@ -172,16 +196,17 @@ class Connection(ServedSocket):
     def _open(self, effect: OpenTurn) -> None:
         assert self._turn is None, "the session opens one turn at a time"
         self._turns += 1
+        before = self._past[-1].speech.utterances.listener if self._past else None
         speech = Speech(
             f"{self.name}-{self._turns}",
             effect.settings,
-            self._engine,
+            self.front.engine,
             Delivery(),
-            self._max_outbox_bytes,
+            self.front.max_outbox(),
             self.reporter,
             reports_turns=False,
             contained=self.contained,
-            listener_free_at=self._past[-1].speech.heard_at if self._past else None,
+            listener_free_at=None if before is None else before.heard_at(),
             feed_pace=self._feed_pace,
         )
         self._turn = _Turn(effect.turn_id, speech, self)
@@ -247,6 +272,10 @@ class _Turn:
         self._tells_words = speech.settings.word_times == "on"
         self._frames = self._run()
         speech.on_change = partial(connection.changed, self)
+
+    def heard_at(self) -> float | None:
+        """When the listener will have heard all of it; None if that is no matter."""
+        return self.speech.utterances.listener.heard_at()
 
     def next_frame(self) -> Frame | None:
         return next(self._frames, None)

@@ -1,19 +1,16 @@
 """Front: what all sockets of one server share, and who is let in.
 
-It admits sessions, makes their `Connection`s, and drains them when the server is going.
+It admits sessions, opens speeches for them, and drains them when the server is going.
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
-import secrets
 from collections.abc import Iterator
 from typing import Any, Protocol
 
 from msgspec import structs
-from starlette.types import Scope
-from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from realtime_tts.audio.encoders import require
 from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
@@ -22,21 +19,11 @@ from realtime_tts.engine.interface import EngineInfo
 from realtime_tts.logs import event
 from realtime_tts.metrics import Metrics
 from realtime_tts.protocol.effects import TurnFailure
-from realtime_tts.protocol.messages import (
-    SAMPLE_RATE,
-    SUBPROTOCOL,
-    CloseCode,
-    ErrorMessage,
-)
-from realtime_tts.protocol.parsing import encode
-from realtime_tts.protocol.session import ServerInfo, Session
+from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.protocol.settings import Limits, SessionSettings
-from realtime_tts.server.auth import send_denial
-from realtime_tts.server.connection import Connection
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.reporter import SessionReporter
 from realtime_tts.server.session_settings import session_defaults, utterance_spec, wire_limits
-from realtime_tts.server.socket import address_of
 from realtime_tts.server.speech import Delivery, Speech
 from realtime_tts.version import __version__
 from realtime_tts.voices.library import VoiceLibrary
@@ -132,24 +119,6 @@ class Front:
 
     # Sessions.
 
-    async def serve(self, websocket: WebSocket) -> None:
-        """The endpoint `/v1/tts`; returns when the socket is gone."""
-        try:
-            self.admit()
-        except TurnFailure as refusal:
-            with contextlib.suppress(WebSocketDisconnect, OSError):
-                await self._refuse(websocket, refusal)
-            return
-        connection = self._connect(websocket, secrets.token_hex(6))
-        self._connections.add(connection)  # before the first await: it counts
-        try:
-            await websocket.accept(_subprotocol(websocket.scope))
-            await connection.run()
-        except (WebSocketDisconnect, OSError):
-            return  # gone before the handshake was answered
-        finally:
-            self._connections.discard(connection)
-
     def admit(self, held: int = 0, spared: int = 0) -> None:
         """Raise TurnFailure if another session would not be taken now.
 
@@ -180,51 +149,7 @@ class Front:
             return _full(f"the last {spared} of {most} sessions are for other sockets")
         return None
 
-    async def _refuse(self, websocket: WebSocket, refusal: TurnFailure) -> None:
-        """503 before the upgrade; a browser cannot see that, so it is told after the upgrade."""
-        if "origin" not in websocket.headers:
-            await send_denial(
-                websocket.scope, websocket.send, 503, refusal.code, refusal.message,
-                (refusal.retry_after_ms or 0) // 1000,
-            )  # fmt: skip
-            return
-        await websocket.accept(_subprotocol(websocket.scope))
-        error = ErrorMessage(
-            code=refusal.code,
-            message=refusal.message,
-            fatal=True,
-            retryable=True,
-            retry_after_ms=refusal.retry_after_ms,
-        )
-        await websocket.send_text(encode(error))
-        going = refusal.code == GOING_AWAY
-        await websocket.close(CloseCode.GOING_AWAY if going else CloseCode.TRY_AGAIN, refusal.code)
-
-    def _connect(self, websocket: WebSocket, session_id: str) -> Connection:
-        info = self.engine.info
-        session = Session(
-            ServerInfo(
-                session_id,
-                SERVER_NAME,
-                info.model,
-                self.voice_names(),
-                info.languages,
-                tuple(model.model for model in info.models),
-            ),
-            defaults=session_defaults(info, self.config.lead_seconds),
-            limits=self.limits,
-            check=self._check,
-        )
-        return Connection(
-            websocket,
-            session_id,
-            session,
-            self.engine,
-            SessionReporter(session_id, address_of(websocket.scope), self.metrics),
-            self.max_outbox(),
-        )
-
-    def _check(self, settings: SessionSettings) -> None:
+    def check(self, settings: SessionSettings) -> None:
         """Raise RequestError for settings that this server cannot do."""
         require(settings.audio)
         self.engine.check(utterance_spec(settings))
@@ -242,7 +167,7 @@ class Front:
         bytes_per_second = SAMPLE_RATE * BYTES_PER_SAMPLE
         return round((limits.max_lead_seconds + limits.outbox_seconds) * bytes_per_second)
 
-    # Other APIs.
+    # Connections.
 
     @contextlib.contextmanager
     def registered(self, connection: Registered) -> Iterator[None]:
@@ -263,7 +188,7 @@ class Front:
     def check_speech(self, settings: SessionSettings) -> None:
         """Raise RequestError if the limits or the checkpoint do not allow `settings`."""
         self.limits.check(settings)
-        self._check(settings)
+        self.check(settings)
 
     def open_speech(
         self, name: str, settings: SessionSettings, client: str, delivery: Delivery, **options: Any
@@ -296,8 +221,3 @@ class Front:
 
 def _full(why: str) -> TurnFailure:
     return TurnFailure("too_many_sessions", f"{why}; try again later", True, 5_000)
-
-
-def _subprotocol(scope: Scope) -> str | None:
-    """Ours if it was offered; the one with the key in it is never echoed."""
-    return SUBPROTOCOL if SUBPROTOCOL in scope.get("subprotocols", ()) else None

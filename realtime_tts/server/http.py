@@ -9,19 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
 from functools import partial
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from realtime_tts.config import SocketConfig
 from realtime_tts.logs import event
-from realtime_tts.metrics import Metrics
 from realtime_tts.server.alarm import Alarm
-from realtime_tts.server.websocket import ABORT_EXTENSION
+from realtime_tts.server.websocket import ABORT_EXTENSION, Guarded
 
 log = logging.getLogger(__name__)
 
@@ -29,11 +26,8 @@ _TOO_LARGE = "431 Request Header Fields Too Large"
 _TOO_SLOW = "408 Request Timeout"
 
 
-class GuardedHttp(HttpToolsProtocol):
-    """One socket until it is upgraded or closed. Made by `http_protocol`."""
-
-    settings: ClassVar[SocketConfig]
-    metrics: ClassVar[Metrics]
+class GuardedHttp(Guarded, HttpToolsProtocol):
+    """One socket until it is upgraded or closed."""
 
     def __init__(
         self,
@@ -48,18 +42,10 @@ class GuardedHttp(HttpToolsProtocol):
         self._too_large = False
         self._header_alarm = Alarm(self._too_slow)
         self._body_alarm = Alarm(self._too_slow)
-        self._stall = Alarm(partial(self._abort, "slow_http_reader"))
+        self.stall = Alarm(partial(self._abort, "slow_http_reader"))
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
         super().connection_made(transport)
-        # Small, so that a reader who plays speech as it comes shows progress within the deadline:
-        # the kernel calls a socket writable when a third of its buffer is free, and left alone that
-        # buffer grows to megabytes.
-        self.transport.set_write_buffer_limits(high=self.settings.write_high_water)
-        raw: socket.socket | None = transport.get_extra_info("socket")
-        if raw is not None:
-            raw.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self.settings.send_buffer)
         self._header_alarm.within(self.settings.handshake_timeout)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -113,16 +99,6 @@ class GuardedHttp(HttpToolsProtocol):
         if not self._too_large:
             super().handle_websocket_upgrade()
 
-    # What goes out.
-
-    def pause_writing(self) -> None:
-        super().pause_writing()
-        self._stall.within(self.settings.write_stall)
-
-    def resume_writing(self) -> None:
-        super().resume_writing()
-        self._stall.stop()
-
     # Giving up.
 
     def _too_slow(self) -> None:
@@ -148,10 +124,5 @@ class GuardedHttp(HttpToolsProtocol):
         self.transport.abort()
 
     def _stop_alarms(self) -> None:
-        for alarm in (self._header_alarm, self._body_alarm, self._stall):
+        for alarm in (self._header_alarm, self._body_alarm, self.stall):
             alarm.stop()
-
-
-def http_protocol(settings: SocketConfig, metrics: Metrics) -> type[GuardedHttp]:
-    """The class to pass to uvicorn as `http`."""
-    return type("GuardedHttp", (GuardedHttp,), {"settings": settings, "metrics": metrics})

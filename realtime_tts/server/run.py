@@ -23,10 +23,10 @@ from realtime_tts.protocol.settings import Limits
 from realtime_tts.server.app import create_app
 from realtime_tts.server.engine_host import EngineHost, LoadTokenizer
 from realtime_tts.server.front import Front
-from realtime_tts.server.http import http_protocol
+from realtime_tts.server.http import GuardedHttp
 from realtime_tts.server.lifecycle import DrainingServer
 from realtime_tts.server.tls import server_context
-from realtime_tts.server.websocket import websocket_protocol
+from realtime_tts.server.websocket import GuardedWebSocket, guarded
 from realtime_tts.voices.library import VoiceLibrary
 
 log = logging.getLogger(__name__)
@@ -134,8 +134,8 @@ def uvicorn_config(front: Front) -> uvicorn.Config:
     return uvicorn.Config(
         create_app(front),
         loop="asyncio",
-        http=http_protocol(config.socket, metrics),
-        ws=websocket_protocol(config.socket, metrics),
+        http=guarded(GuardedHttp, config.socket, metrics),
+        ws=guarded(GuardedWebSocket, config.socket, metrics),
         ws_max_size=Limits(max_message_bytes=config.limits.max_message_bytes).max_frame_bytes,
         ws_ping_interval=config.socket.ping_interval,
         ws_ping_timeout=config.socket.ping_timeout,

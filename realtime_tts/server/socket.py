@@ -9,14 +9,22 @@ from __future__ import annotations
 
 import abc
 import asyncio
+import contextlib
+import secrets
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import cast
 
+from starlette.routing import WebSocketRoute
 from starlette.types import Scope
-from starlette.websockets import WebSocket
+from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from realtime_tts.errors import RequestError
+from realtime_tts.protocol.effects import TurnFailure
+from realtime_tts.server.auth import echoed_subprotocol
+from realtime_tts.server.front import Front, Registered
 from realtime_tts.server.reporter import SessionReporter
 from realtime_tts.server.websocket import ABORT_EXTENSION, READING_SECONDS, SLOW_READER
 from realtime_tts.server.writer import Frame, Messages, Writer, WriterFull
@@ -34,16 +42,56 @@ __all__ = [
 ]
 
 
-class ServedSocket(abc.ABC):
-    """Subclasses say what is done with a message, and after a fault. `name` is unique."""
+BAD_REQUEST = "bad_request"
+"""The address asks for something that there is not."""
 
-    def __init__(
-        self, websocket: WebSocket, name: str, reporter: SessionReporter, max_outbox_bytes: int
-    ) -> None:
+
+class ServedSocket(Registered, abc.ABC):
+    """`serve` is the endpoint; it counts with the front. Subclasses say what is done with a
+    message, and after a fault."""
+
+    def __init__(self, front: Front, websocket: WebSocket) -> None:
+        self.front = front
         self.websocket = websocket
-        self.name = name
-        self.reporter = reporter
-        self.writer = Writer(websocket, max_outbox_bytes)
+        self.name = secrets.token_hex(6)
+        """No other socket has it."""
+        self.client = address_of(websocket.scope)
+        self.reporter = SessionReporter(self.name, self.client, front.metrics)
+        self.writer = Writer(websocket, front.max_outbox())
+
+    @classmethod
+    def route(cls, front: Front, path: str) -> WebSocketRoute:
+        """The route of such sockets."""
+        return WebSocketRoute(path, partial(cls.serve, front))
+
+    @classmethod
+    async def serve(cls, front: Front, websocket: WebSocket) -> None:
+        """Returns when the socket is gone. RequestError from the constructor is a refusal, too."""
+        try:
+            front.admit()  # before anything asks the engine, which may be loading
+            try:
+                one = cls(front, websocket)
+            except RequestError as error:
+                raise TurnFailure(BAD_REQUEST, str(error)) from None
+            with front.registered(one):
+                await websocket.accept(cls.subprotocol(websocket.scope))
+                await one.run()
+        except TurnFailure as failure:
+            with contextlib.suppress(WebSocketDisconnect, OSError):
+                await cls.refuse(websocket, failure)
+        except (WebSocketDisconnect, OSError):
+            return  # gone before the handshake was answered
+
+    @classmethod
+    def subprotocol(cls, scope: Scope) -> str | None:
+        """The one to accept: the first that was offered and is no key."""
+        return echoed_subprotocol(scope)
+
+    @classmethod
+    @abc.abstractmethod
+    async def refuse(cls, websocket: WebSocket, failure: TurnFailure) -> None:
+        """Answer with a status before the upgrade; a browser, which cannot see that, is told after
+        the upgrade."""
 
     @abc.abstractmethod
     def opened(self) -> None:

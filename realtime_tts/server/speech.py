@@ -114,10 +114,8 @@ class Speech:
         self._set_alarm()
 
     def cut(self, *, wants_sound: bool = False) -> Segment:
-        """Speak all text so far to its end; text that follows begins a new segment.
-
-        `wants_sound`: where silence fills, there is some for it even if it has no text.
-        """
+        """Speak all text so far to its end; text that follows begins a new segment. `wants_sound`:
+        where silence fills, there is some for it even if it has no text."""
         segment, self.open = self._segment(), None
         segment.ended = True
         segment.wants_sound = segment.wants_sound or wants_sound
@@ -150,18 +148,13 @@ class Speech:
             self._begin()
         return self.open
 
-    def _prepare(self, listener_free_at: float | None) -> None:
+    def _prepare(self, free_at: float | None) -> None:
         """Utterances for the segment that is on the air next."""
         number = self.count - len(self.segments)
         name = f"{self.name}-{number}" if number else self.name
+        saved = self.track.delivery.saved
         self.utterances = Utterances(
-            name,
-            self.settings,
-            self._engine,
-            self._on_event,
-            listener_free_at,
-            self._feed_pace,
-            saved=self.track.delivery.saved,
+            name, self.settings, self._engine, self._on_event, free_at, self._feed_pace, saved=saved
         )
         self._input = TextInput(
             self.utterances, self._engine.time_slices, self._contained, self._end_text
@@ -197,8 +190,7 @@ class Speech:
 
     def _set_alarm(self) -> None:
         if not self._closed and self.failure is None:
-            due = min(*self._due(), self._fill_at)
-            self._alarm.set(None if due == inf else due)
+            self._alarm.set(min(*self._due(), self._fill_at))
 
     def _on_time(self) -> None:
         now = time.monotonic()
@@ -222,17 +214,15 @@ class Speech:
             made = self.utterances.take(event, time.monotonic())
             self.failure = self.utterances.failure
             self._put(made)
-            if self.open is not None:  # else all of its text is taken in, or will be
-                self._set_alarm()
+            self._set_alarm()
 
     def _put(self, made: Made) -> None:
         if not made:
             return
         self._fill_at = inf
         self.track.add(self.segments[0], made)
-        waiting = self.track.waiting_bytes
-        if waiting > self._max_waiting_bytes:
-            message = f"{waiting} bytes of audio wait for the client to read"
+        if self.track.waiting_bytes > self._max_waiting_bytes:
+            message = f"{self.track.waiting_bytes} bytes of audio wait for the client to read"
             self.fail(TurnFailure("slow_reader", message, retryable=False))
         self.on_change()
 
@@ -242,8 +232,7 @@ class Speech:
         return self._closed or (self.ended and not self.segments)
 
     def take(self, *, fill: bool = False) -> Sound | Done | None:
-        """What comes next, if it is there. With `fill`, silence is made if there is nothing for
-        long.
+        """What comes next, if it is there. With `fill`, silence is made if nothing comes for long.
 
         Asking for it says that the one before has been handed over. Raises TurnFailure if the
         speech failed, when all that was made before is given.
@@ -281,38 +270,24 @@ class Speech:
         if late is not None:
             self._reporter.packet(late)
         given, self._given = self._given, None
-        if isinstance(given, Done) and not self._closed:
-            self._go_on(given.segment)
-
-    def _go_on(self, done: Segment) -> None:
-        """On to the segment behind it. One that ended by itself, at its limit, takes no more text:
-        what follows is a new one."""
-        self._report(done.reason)
-        self.segments.popleft()
-        if self.open is done:
-            self.open = None
+        if self._closed or not isinstance(given, Done):
+            return
+        self._report(given.segment.reason)
+        if self.segments.popleft() is self.open:
+            self.open = None  # it ended by itself, at its limit: what follows is a new one
         self._input.drop()
         if self.segments or not self.ended:
-            self._prepare(self.heard_at)
+            self._prepare(self.utterances.listener.heard_at())
             self._begin()
 
     # What came of it.
 
     def take_words(self) -> list[SpokenSpan]:
         """The next words that became spoken with the sound taken so far, in seconds of all sound;
-        none when all were given.
-
-        An estimate, like `text_spoken`: text/speech_times.py says how it is made.
-        """
+        none when all were given. An estimate: text/speech_times.py says how it is made."""
         words = self.utterances.listener.take_words()
         shift = self.segments[0].shift / SAMPLE_RATE if self.segments else 0.0
         return [word.later(shift) for word in words] if shift else words
-
-    @property
-    def heard_at(self) -> float | None:
-        """When the listener will have heard all of the segment on the air; None if that is no
-        matter."""
-        return self.utterances.listener.heard_at()
 
     # The end.
 
@@ -331,9 +306,7 @@ class Speech:
 
     def close(self, reason: str = "closed") -> None:
         """The owner is done with the speech, or gone: nothing is spoken any more. Idempotent.
-
-        `reason`: what is reported if there was more to come; `interrupted` by the listener, say.
-        """
+        `reason`: what is reported if there was more to come; `interrupted` by the listener, say."""
         if self._closed:
             return
         self._closed = True
@@ -357,10 +330,9 @@ class Speech:
 
     def _report(self, reason: str) -> None:
         """Of the segment on the air, if there is text of it, as of a turn."""
-        if not self._reports_turns or not self.segments:
-            return
-        utterances, chars = self.segments[0].utterances, self.segments[0].text_chars
-        if utterances is None or not chars:
+        segment = self.segments[0] if self.segments else Segment(0)
+        utterances, chars = segment.utterances, segment.text_chars
+        if utterances is None or not chars or not self._reports_turns:
             return
         if self.failure is not None:
             reason = "error"

@@ -15,7 +15,7 @@ import asyncio
 import logging
 import socket
 from functools import partial
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 from uvicorn._types import ASGISendEvent
 from uvicorn.config import Config
@@ -44,11 +44,44 @@ _quiet = logging.getLogger(__name__ + ".frames")
 _quiet.setLevel(logging.WARNING)  # below that the library logs every frame, text included
 
 
-class GuardedWebSocket(WebSocketsSansIOProtocol):
-    """One socket from the upgrade on. Made by `websocket_protocol`, which sets the two fields."""
+class Guarded(asyncio.Protocol):
+    """What is the same for every socket, before an upgrade and after. `guarded` sets the fields."""
 
     settings: ClassVar[SocketConfig]
     metrics: ClassVar[Metrics]
+    stall: Alarm
+    """Rings when the peer has read nothing for too long."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        super().connection_made(transport)
+        # Small, so that a reader who plays speech as it comes shows progress within the deadline:
+        # the kernel calls a socket writable when a third of its buffer is free, and left alone that
+        # buffer grows to megabytes.
+        transport.set_write_buffer_limits(high=self.settings.write_high_water)
+        raw: socket.socket | None = transport.get_extra_info("socket")
+        if raw is not None:
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self.settings.send_buffer)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self.stall.within(self.settings.write_stall)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self.stall.stop()
+
+
+G = TypeVar("G", bound=Guarded)
+
+
+def guarded(kind: type[G], settings: SocketConfig, metrics: Metrics) -> type[G]:
+    """The class to pass to uvicorn as `http` or `ws`."""
+    return type(kind.__name__, (kind,), {"settings": settings, "metrics": metrics})
+
+
+class GuardedWebSocket(Guarded, WebSocketsSansIOProtocol):
+    """One socket from the upgrade on."""
 
     def __init__(
         self,
@@ -65,21 +98,17 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
         self._ahead = 0  # bytes of messages that wait to be taken
         self._ping_window_ends = 0.0
         self._handshake = Alarm(self._no_handshake)
-        self._stall = Alarm(partial(self.abort, SLOW_READER))
+        self.stall = Alarm(partial(self.abort, SLOW_READER))
         self._linger = Alarm(self._lingered)
 
     # A socket's life.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        self.transport.set_write_buffer_limits(high=self.settings.write_high_water)
-        raw: socket.socket | None = transport.get_extra_info("socket")
-        if raw is not None:
-            raw.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self.settings.send_buffer)
         self._handshake.within(self.settings.handshake_timeout)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        for alarm in (self._handshake, self._stall, self._linger):
+        for alarm in (self._handshake, self.stall, self._linger):
             alarm.stop()
         super().connection_lost(exc)
 
@@ -175,14 +204,6 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
             # A refusal answers the handshake too; uvicorn would log each one as our error.
             self.handshake_complete = True
 
-    def pause_writing(self) -> None:
-        super().pause_writing()
-        self._stall.within(self.settings.write_stall)
-
-    def resume_writing(self) -> None:
-        super().resume_writing()
-        self._stall.stop()
-
     def keepalive_timeout(self) -> None:
         super().keepalive_timeout()  # says 1011, in case the peer still listens
         self.abort("ping_timeout")
@@ -208,12 +229,6 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
     def _lingered(self) -> None:
         if not self.disconnected:
             self.abort("close_timeout")
-
-
-def websocket_protocol(settings: SocketConfig, metrics: Metrics) -> type[GuardedWebSocket]:
-    """The class to pass to uvicorn as `ws`."""
-    fields = {"settings": settings, "metrics": metrics}
-    return type("GuardedWebSocket", (GuardedWebSocket,), fields)
 
 
 def _is_utf8(frames: list[bytes]) -> bool:

@@ -106,18 +106,5 @@ def speaker_exists(name: str) -> VoiceExists:
 
 
 BY_CODE: dict[str, type[VoiceRequestError]] = {
-    kind.code: kind
-    for kind in (
-        BadVoiceRequest,
-        UnknownVoice,
-        VoiceExists,
-        BuiltInVoice,
-        CannotClone,
-        UploadTooLarge,
-        UnsupportedMedia,
-        BadAudio,
-        EncoderFailed,
-        EncoderBusy,
-        CannotStore,
-    )
+    kind.code: kind for kind in VoiceRequestError.__subclasses__()
 }

@@ -232,12 +232,14 @@ class BatchBuilder:
         """
         config, costs = self._config, self._costs
         entered = []
-        for row, slot in zip(starts, free_slots[: config.prefills_per_step], strict=False):
+        for row, slot in zip(starts, free_slots[: config.max_prefills], strict=False):
             prefill = _prefill(row, slot)
             tokens = row.prompt_tokens + prefill.text_tokens
             seconds = costs.prefill_row + costs.prefill_token * tokens
             seconds += costs.codec_frame
             seconds += 0.0 if self._prefills else costs.prefill
+            if self._prefills and self._seconds + seconds > config.start_seconds:
+                break
             if live and not self._fits(seconds, live + len(self._prefills) + 1, row.lead_cap):
                 break
             if pages is not None and not pages.start(prefill):

@@ -11,7 +11,7 @@ class SchedulerConfig:
 
     Machine
         `slots`: utterances the engine has room for. `max_rows`: rows decoded per step (None: all
-        slots). `max_prefills`: prefills per step (None: a quarter of the slots, at least four).
+        slots). `max_prefills`: prefills per step (None: as many as `start_seconds` allows).
     Audio
         `frame_samples` per codec frame, `packet_samples` per full packet, both at `sample_rate`.
     Policy
@@ -19,7 +19,8 @@ class SchedulerConfig:
         `reserve`: a row with less lead than this is pressing. `yield_lead`: one with more than this
         stays out of steps that somebody without sound waits for. `min_start_tokens`,
         `max_start_wait`: text to wait for before the first frame, and for how long.
-        `codec_chunks`: frames per codec run, first run first; the last value repeats.
+        `start_seconds`: a step with several prefills takes no longer, by what they are known to
+        cost. `codec_chunks`: frames per codec run, first run first; the last value repeats.
     Admission
         `utilisation`: share of a frame's duration that a full step may take before turns have to
         wait; above 1, turns are let in though they cannot all be spoken in real time.
@@ -40,6 +41,7 @@ class SchedulerConfig:
     yield_lead: float = 2.0
     min_start_tokens: int = 2
     max_start_wait: float = 0.15
+    start_seconds: float = 0.05
     codec_chunks: tuple[int, ...] = (1, 1, 2, 4)
     utilisation: float = 0.8
     kv_utilisation: float = 0.9
@@ -55,7 +57,7 @@ class SchedulerConfig:
             _require(rows is None or rows >= 1, f"{name} must be None or at least 1", rows)
         queue = self.max_queue
         _require(queue is None or queue >= 0, "max_queue must be None or at least 0", queue)
-        for name in ("reserve", "yield_lead", "max_start_wait", "queue_timeout"):
+        for name in ("reserve", "yield_lead", "max_start_wait", "start_seconds", "queue_timeout"):
             _require(getattr(self, name) >= 0, f"{name} must not be negative", getattr(self, name))
         _require(
             self.lead_cap >= self.reserve, f"lead_cap below reserve {self.reserve}", self.lead_cap
@@ -78,11 +80,6 @@ class SchedulerConfig:
     def rows_per_step(self) -> int:
         """Rows decoded in one step at most."""
         return self.slots if self.max_rows is None else min(self.max_rows, self.slots)
-
-    @property
-    def prefills_per_step(self) -> int:
-        """Utterances started in one step at most."""
-        return max(4, self.slots // 4) if self.max_prefills is None else self.max_prefills
 
     @property
     def queue_length(self) -> int:

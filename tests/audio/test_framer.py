@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from realtime_tts.audio.formats import PACKET_BYTES
-from realtime_tts.audio.framer import PcmFramer
+from realtime_tts.audio.packets import PcmFramer
 
 FRAME = 3_840  # bytes of one codec frame
 

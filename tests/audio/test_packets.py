@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from realtime_tts.audio.encoders import Encoder
 from realtime_tts.audio.formats import ENGINE_FORMAT, AudioFormat, audio_format, parse_format
-from realtime_tts.audio.framer import PcmFramer
-from realtime_tts.audio.packets import packets_in
+from realtime_tts.audio.packets import PcmFramer, packets_in
 from tests.properties import examples
 
 FRAME = 3_840  # bytes: 80 ms

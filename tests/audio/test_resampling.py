@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from realtime_tts.audio.encoders import Resampler
 from realtime_tts.audio.formats import ENGINE_RATE, RATES
-from realtime_tts.audio.resampling import Resampler
 from tests.properties import examples
 
 OTHERS = [rate for rate in RATES if rate != ENGINE_RATE]

@@ -28,7 +28,9 @@ leaves = (
     | st.sampled_from(["raw", "wav", "mp3", "pcm_s16le", "id", "normal"])
 )
 values = st.recursive(
-    leaves, lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(FIELDS), inner)
+    leaves,
+    lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(FIELDS), inner),
+    max_leaves=15,  # of each field's value: lists of lists of objects, and no hundred of them
 )
 
 

@@ -61,7 +61,7 @@ async def test_mp3_unless_something_else_is_asked_for(speech: Any) -> None:
 async def test_characters_come_with_the_sound(
     speech: Any, monkeypatch: pytest.MonkeyPatch, rest: str
 ) -> None:
-    monkeypatch.setattr("realtime_tts.dialects.elevenlabs_http._SOUND_BYTES", 3 * 1_111)
+    monkeypatch.setattr("realtime_tts.dialects.elevenlabs._SOUND_BYTES", 3 * 1_111)
     async with speech() as server:
         response = await post(server, rest)
         assert response.headers["content-type"] == "application/json"

@@ -32,7 +32,9 @@ FIELDS = [
 text = st.text(alphabet=st.characters(exclude_categories=[]))
 leaves = st.none() | st.booleans() | st.integers() | st.floats() | text
 values = st.recursive(
-    leaves, lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(FIELDS), inner)
+    leaves,
+    lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(FIELDS), inner),
+    max_leaves=15,  # of each field's value: lists of lists of objects, and no hundred of them
 )
 
 

@@ -35,7 +35,10 @@ class PlainSpeech(SpeechEndpoint):
         asked = await read_object(request.receive, self.limits)
         if asked.get("break"):
             raise ZeroDivisionError
-        return Order(asked["text"], self.settings(voice=asked.get("voice"), audio=self.audio()))
+        return Order(
+            asked["text"],
+            self.front.settings(longest_lead=True, voice=asked.get("voice"), audio=self.audio()),
+        )
 
     def audio(self) -> AudioFormat:
         self.opened()

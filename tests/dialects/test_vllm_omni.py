@@ -17,8 +17,7 @@ import pytest
 import websockets
 
 from realtime_tts.config import LimitsConfig, ServerConfig
-from realtime_tts.dialects.vllm_omni import VllmOmniSocket
-from realtime_tts.dialects.vllm_omni_answer import MAX_FRAME_BYTES
+from realtime_tts.dialects.vllm_omni import MAX_FRAME_BYTES, VllmOmniSocket
 from realtime_tts.engine.fake import Faults
 from realtime_tts.server.speech import STALL_SECONDS
 from tests.dialects.asking import SLOW

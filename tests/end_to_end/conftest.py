@@ -24,7 +24,7 @@ Serve = Callable[[EngineConfig], AbstractAsyncContextManager[RunningServer]]
 
 
 @asynccontextmanager
-async def _serving(engine: EngineConfig) -> AsyncIterator[RunningServer]:
+async def serving(engine: EngineConfig) -> AsyncIterator[RunningServer]:
     metrics = Metrics()
     link = make_link(engine, metrics, lambda *progress: None)
     voices = None
@@ -38,8 +38,9 @@ async def _serving(engine: EngineConfig) -> AsyncIterator[RunningServer]:
 
 @pytest.fixture
 def serve() -> Serve:
-    """Starts a server for an engine config."""
-    return _serving
+    """Starts a server for an engine config. Files whose tests can share one, which no test leaves
+    otherwise than it found it, start it once with `serving`."""
+    return serving
 
 
 def pieces(text: str, seed: int, longest: int = 6) -> Sequence[str]:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, Literal
 
 import httpx2
 import numpy as np
 import pytest
+import pytest_asyncio
 
 from realtime_tts import RealtimeTTS
 from realtime_tts.audio.pcm import FULL_SCALE
@@ -23,10 +23,12 @@ from realtime_tts.engine.guards import GuardConfig
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.errors import RequestError
 from realtime_tts.server.run import RunningServer
+from tests.end_to_end.conftest import serving
 from tests.voices import recordings
 from tts_scheduler import SchedulerConfig
 
-Serve = Callable[[EngineConfig], AbstractAsyncContextManager[RunningServer]]
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 Pieces = Callable[..., Sequence[str]]
 
 BASE = Path(__file__).parents[1] / "data" / "parity" / "tiny-base"
@@ -41,9 +43,9 @@ def stored() -> dict[str, Any]:
         return dict(arrays)
 
 
-@pytest.fixture(params=["inline", "process"])
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=["inline", "process"])
 async def server(
-    request: pytest.FixtureRequest, serve: Serve, tmp_path: Path
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[RunningServer]:
     kind: Literal["inline", "process"] = request.param
     config = EngineConfig(
@@ -52,9 +54,9 @@ async def server(
         max_frames=40,
         scheduler=SchedulerConfig(slots=4, utilisation=1_000),  # lets everybody in
         guards=GuardConfig(enabled=False),  # random weights may well repeat themselves
-        voices_dir=str(tmp_path / "voices"),
+        voices_dir=str(tmp_path_factory.mktemp("voices")),
     )
-    async with serve(config) as running:
+    async with serving(config) as running:
         yield running
 
 
@@ -110,20 +112,20 @@ async def test_cloned_voices_differ_and_stay_what_they_are(
 ) -> None:
     """As usual: sampled, silence appended, in company; a deleted voice is unknown at once."""
     wav = recordings.encoded(recordings.voice())
-    await clone(server, "anna", wav)
-    await clone(server, "ben", wav, text=SAID)
+    await clone(server, "cara", wav)
+    await clone(server, "dan", wav, text=SAID)
     text = "She said she would be here by noon, and that we should not wait for her. " * 2
 
     async def say(voice: str, seed: int) -> Any:
         options = {"voice": voice, "seed": 7, "layout": "streaming"}
         return await spoken(server, pieces(text, seed), **options)
 
-    alone = [await say(voice, 1) for voice in ("anna", "ben")]
-    together = await asyncio.gather(*(say(voice, 2) for voice in ("anna", "ben", "anna", "ben")))
+    alone = [await say(voice, 1) for voice in ("cara", "dan")]
+    together = await asyncio.gather(*(say(voice, 2) for voice in ("cara", "dan", "cara", "dan")))
     for number, sound in enumerate(together):
         assert len(sound) and np.array_equal(sound, alone[number % 2])
     assert not np.array_equal(*(one[: min(map(len, alone))] for one in alone))
     async with httpx2.AsyncClient(base_url=server.url, trust_env=False) as http:
-        assert (await http.delete("/v1/voices/ben")).status_code == 204
-    with pytest.raises(RequestError, match="unknown voice 'ben'"):
-        await say("ben", 1)
+        assert (await http.delete("/v1/voices/dan")).status_code == 204
+    with pytest.raises(RequestError, match="unknown voice 'dan'"):
+        await say("dan", 1)

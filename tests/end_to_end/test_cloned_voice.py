@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from realtime_tts import RealtimeTTS
 from realtime_tts.bench.local_server import local_server
@@ -15,14 +16,19 @@ from realtime_tts.client.voices import VoiceClient
 from realtime_tts.errors import RequestError, TurnError
 from tests.voices import recordings
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 TESTS = Path(__file__).parents[1]
 CHECKPOINT = TESTS / "data" / "parity" / "tiny-base"
 
 
-@pytest.fixture(params=["inline", "process"])
-async def url(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[str]:
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=["inline", "process"])
+async def url(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> AsyncIterator[str]:
     """A server with the engine in a thread of it, and with one in a process of its own."""
-    words = ["--model", str(CHECKPOINT), "--voices-dir", str(tmp_path), "--no-guards"]
+    words = ["--model", str(CHECKPOINT), "--no-guards"]
+    words += ["--voices-dir", str(tmp_path_factory.mktemp("voices"))]
     words += ["--engine", request.param]
     async with local_server([*words, "--max-frames", "12", "--slots", "2"]) as address:
         yield address

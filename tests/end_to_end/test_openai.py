@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator
 
 import numpy as np
 import pytest
+import pytest_asyncio
 from openai import AsyncOpenAI
 
 from realtime_tts import RealtimeTTS
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.server.run import RunningServer
+from tests.end_to_end.conftest import serving
 from tts_scheduler import SchedulerConfig
 
-Serve = Callable[[EngineConfig], AbstractAsyncContextManager[RunningServer]]
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 TEXT = "The museum is open until six."
 ENGINE = EngineConfig(
     max_frames=60,
     scheduler=SchedulerConfig(slots=8, max_start_wait=0.05, utilisation=1_000),
 )
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def server() -> AsyncIterator[RunningServer]:
+    async with serving(ENGINE) as running:
+        yield running
 
 
 async def asked(server: RunningServer, response_format: str, voice: str = "nova") -> bytes:
@@ -43,20 +51,18 @@ def loudness(samples: np.ndarray, rate: int) -> np.ndarray:
     return np.sqrt(np.mean(samples[:whole].astype(float).reshape(-1, tenth) ** 2, axis=1))
 
 
-async def test_the_samples_are_those_of_the_native_protocol(serve: Serve) -> None:
-    async with serve(ENGINE) as server:
-        options = {"voice": "ava", "seed": 11, "layout": "full_text"}  # a request is a whole text
-        async with RealtimeTTS(server.websocket_url, **options) as tts:  # type: ignore[arg-type]
-            native = b"".join([packet async for packet in tts.speak([TEXT])])
-        pcm, wav = await asyncio.gather(asked(server, "pcm"), asked(server, "wav", "ava"))
-        assert pcm == native, "nova is ava"
-        assert wav[44:] == native
+async def test_the_samples_are_those_of_the_native_protocol(server: RunningServer) -> None:
+    options = {"voice": "ava", "seed": 11, "layout": "full_text"}  # a request is a whole text
+    async with RealtimeTTS(server.websocket_url, **options) as tts:  # type: ignore[arg-type]
+        native = b"".join([packet async for packet in tts.speak([TEXT])])
+    pcm, wav = await asyncio.gather(asked(server, "pcm"), asked(server, "wav", "ava"))
+    assert pcm == native, "nova is ava"
+    assert wav[44:] == native
 
 
-async def test_mp3_is_that_speech_compressed(serve: Serve) -> None:
+async def test_mp3_is_that_speech_compressed(server: RunningServer) -> None:
     av = pytest.importorskip("av")
-    async with serve(ENGINE) as server:
-        pcm, mp3 = await asyncio.gather(asked(server, "pcm"), asked(server, "mp3"))
+    pcm, mp3 = await asyncio.gather(asked(server, "pcm"), asked(server, "mp3"))
     with av.open(io.BytesIO(mp3)) as container:
         frames = [frame.to_ndarray().ravel() for frame in container.decode(audio=0)]
     heard = np.concatenate(frames)

@@ -7,20 +7,26 @@ end earlier than the stored one; up to there every sample must agree.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import pytest_asyncio
 
 from realtime_tts import RealtimeTTS
 from realtime_tts.audio.pcm import FULL_SCALE
 from realtime_tts.engine.guards import GuardConfig
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.server.run import RunningServer
+from tests.end_to_end.conftest import serving
 from tts_scheduler import SchedulerConfig
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+ServerOf = Callable[[str], Awaitable[RunningServer]]
 
 PARITY = Path(__file__).parents[1] / "data" / "parity"
 GREEDY: Any = {"temperature": 0.0, "predictor": {"temperature": 0.0}}
@@ -56,6 +62,20 @@ async def spoken(tts: RealtimeTTS, deltas: Sequence[str]) -> Any:
     return np.frombuffer(pcm, "<i2"), turn.result
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def server_of() -> AsyncIterator[ServerOf]:
+    """Gives the server of a variant, started when it is asked for first."""
+    started: dict[str, RunningServer] = {}
+
+    async def of(variant: str) -> RunningServer:
+        if variant not in started:
+            started[variant] = await stack.enter_async_context(serving(engine(variant)))
+        return started[variant]
+
+    async with AsyncExitStack() as stack:
+        yield of
+
+
 @pytest.mark.parametrize(
     ("variant", "name"),
     [(variant, name) for variant in ("custom_voice", "voice_design") for name in cases(variant)],
@@ -63,7 +83,7 @@ async def spoken(tts: RealtimeTTS, deltas: Sequence[str]) -> Any:
 async def test_greedy_speech_is_the_official_waveform(
     variant: str,
     name: str,
-    serve: Callable[[EngineConfig], AbstractAsyncContextManager[RunningServer]],
+    server_of: ServerOf,
     pieces: Callable[..., Sequence[str]],
 ) -> None:
     with stored(variant) as data:
@@ -77,10 +97,8 @@ async def test_greedy_speech_is_the_official_waveform(
         "sampling": {**GREEDY, "repetition_penalty": case.get("repetition_penalty", 1.05)},
         "text_filter": "off",
     }
-    async with (
-        serve(engine(variant)) as server,
-        RealtimeTTS(server.websocket_url, **options) as tts,
-    ):
+    server = await server_of(variant)
+    async with RealtimeTTS(server.websocket_url, **options) as tts:
         for seed in range(3):
             pcm, result = await spoken(tts, pieces(case["text"], seed))
             assert len(pcm) % 1_920 == 0 and len(pcm) > 0

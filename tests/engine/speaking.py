@@ -124,7 +124,11 @@ def speak_scheduled(
     to come: it has its first three tokens then, and gets the others as soon as it does not wait.
     """
     config = SchedulerConfig(
-        slots=engine.info.slots, kv_utilisation=1e6, utilisation=1e6, max_start_wait=0.0
+        slots=engine.info.slots,
+        kv_utilisation=1e6,
+        utilisation=1e6,
+        max_start_wait=0.0,
+        start_seconds=60.0,
     )
     scheduler = Scheduler(config, kv_cache=engine.kv_cache)
     told: dict[str, int] = {}

@@ -6,6 +6,8 @@ a machine with a GPU may have.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -39,19 +41,8 @@ def quiet(what: str, done: int, total: int) -> None:
 
 
 def load(config: EngineConfig, *, slots: int | None = None, eager: bool = False) -> ModelEngine:
-    assert config.random_weights is not None
-    return load_random(
-        config.random_weights,
-        name=config.name,
-        slots=slots or config.scheduler.slots,
-        fit_slots=config.fit_slots,
-        device=config.device,
-        dtype=config.dtype,
-        threads=config.threads,
-        frames=4,
-        eager=eager,
-        progress=quiet,
-    )
+    scheduler = replace(config.scheduler, slots=slots or config.scheduler.slots)
+    return load_random(replace(config, scheduler=scheduler, eager=eager, max_frames=4), quiet)
 
 
 @pytest.fixture

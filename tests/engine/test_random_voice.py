@@ -14,7 +14,7 @@ from realtime_tts.engine.torch_engine import TorchEngine
 from realtime_tts.errors import ConfigError
 from realtime_tts.model.config import ModelConfig
 from realtime_tts.model.config_files import read_config
-from tts_scheduler import CodecRun, Decode, Layout, Prefill, StepPlan
+from tts_scheduler import CodecRun, Decode, Layout, Prefill, SchedulerConfig, StepPlan
 
 TINY = Path(__file__).parents[1] / "data" / "parity" / "tiny-custom_voice"
 
@@ -26,18 +26,12 @@ def tiny(demo: ModelConfig) -> ModelConfig:
     return replace(found, text=demo.text, talker=talker)
 
 
-def load(size: str = "tiny", frames: int = 5) -> ModelEngine:
-    return load_random(
-        size,
-        name="random weights (tiny dimensions)",
-        slots=2,
-        device="cpu",
-        dtype="float32",
-        threads=1,
-        frames=frames,
-        progress=lambda what, done, total: None,
-        dimensions={"tiny": tiny},
-    )
+def load(frames: int = 5) -> ModelEngine:
+    config = EngineConfig(
+        random_weights="demo", dtype="float32", threads=1, max_frames=frames,
+        scheduler=SchedulerConfig(slots=2), guards=GuardConfig(enabled=False),
+    )  # fmt: skip
+    return load_random(config, lambda what, done, total: None, {"demo": tiny})
 
 
 def speak(engine: ModelEngine, id: str, slot: int) -> tuple[int, str]:
@@ -67,11 +61,6 @@ def test_the_engine_says_that_its_weights_are_random() -> None:
 
 def test_a_cpu_gets_the_plain_engine() -> None:
     assert isinstance(load(), TorchEngine)
-
-
-def test_an_unknown_size_is_refused() -> None:
-    with pytest.raises(ConfigError, match="tiny"):
-        load("huge")
 
 
 def test_the_settings_know_the_sizes_there_are() -> None:

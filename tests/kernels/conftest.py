@@ -41,12 +41,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _mend_interpreter() -> None:
-    """Two things the interpreter of Triton 3.6 does wrong, and two that it does again and again.
+    """Two things the interpreter of Triton 3.6 does wrong, and three that it does again and again.
 
     It makes the bounds of a loop by int() of arrays [1], which numpy 2.4 refuses; and it keeps
     bfloat16 as uint16, which a matrix product then takes for integers. It looks through all of
     Triton's language for what it has to replace at every call of a function in a kernel, although
-    the launch has replaced it; and it makes a table of all numpy types to look one up.
+    the launch has replaced it; it makes a table of all numpy types to look one up; and it checks,
+    counts and names the shape of every value.
     """
     import triton.language as tl
     from triton.runtime import interpreter
@@ -83,6 +84,17 @@ def _mend_interpreter() -> None:
             by_name[scalar.name] = find_dtype(scalar)
         return by_name[scalar.name]
 
+    block, known = tl.core.block_type, dict[tuple[Any, ...], dict[str, Any]]()
+    make_block = block.__init__
+
+    def remembered_block(self: Any, element: Any, shape: Any) -> None:
+        key = (element.name, *(getattr(size, "value", size) for size in shape))
+        if key not in known:
+            make_block(self, element, shape)
+            known[key] = dict(vars(self))
+        vars(self).update(known[key])
+
+    block.__init__ = remembered_block
     interpreter._patch_lang_tensor = mended_patch
     interpreter._patch_lang = replaced_once
     interpreter._get_np_dtype = remembered_dtype

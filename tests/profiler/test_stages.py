@@ -10,14 +10,17 @@ from realtime_tts import demo_voice
 from realtime_tts.cli import main
 from realtime_tts.cli.profile import rows_of
 from realtime_tts.engine.captured_engine import CapturedEngine
+from realtime_tts.engine.guards import GuardConfig
 from realtime_tts.engine.model_engine import ModelEngine
 from realtime_tts.engine.random_voice import load_random
+from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.errors import ConfigError
 from realtime_tts.profiler.machine import Limits, fastest
 from realtime_tts.profiler.report import Stage, Widths, bucket
 from realtime_tts.profiler.stages import CODEC, PREDICTOR, TALKER, frames_needed, time_stages
 from realtime_tts.profiler.stages import StageTimes as Times
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
+from tts_scheduler import SchedulerConfig
 
 FULL = (torch.float32, torch.float32)
 LIMITS = Limits("test", 1e9, {"float32": 1e9}, cache_bytes=0)
@@ -26,16 +29,11 @@ REPEAT = 2
 
 @pytest.fixture(scope="module")
 def engine() -> ModelEngine:
-    return load_random(
-        "demo",
-        name="noise",
-        slots=2,
-        device="cpu",
-        dtype="float32",
-        threads=1,
-        frames=frames_needed(REPEAT),
-        progress=lambda what, done, total: None,
-    )
+    config = EngineConfig(
+        random_weights="demo", dtype="float32", threads=1, max_frames=frames_needed(REPEAT),
+        scheduler=SchedulerConfig(slots=2), guards=GuardConfig(enabled=False),
+    )  # fmt: skip
+    return load_random(config, lambda what, done, total: None)
 
 
 @pytest.mark.parametrize("rows", [1, 2])

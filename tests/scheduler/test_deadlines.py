@@ -135,6 +135,7 @@ def test_if_any_order_of_service_keeps_every_deadline_ours_does(
         slots=len(rows),
         max_rows=per_step,
         max_prefills=len(rows),
+        start_seconds=60.0,
         codec_chunks=chunks,
         utilisation=1e6,
     )
@@ -145,7 +146,9 @@ def test_round_robin_breaks_what_deadline_order_keeps() -> None:
     """The property above is not empty: a case that another order loses."""
     rows = [Listener(0.20, 1000, 0), Listener(0.20, 1000, 0), Listener(0.03, 1000, 0)]
     state = tuple((row.lead, row.unsent) for row in rows)
-    config = SchedulerConfig(slots=3, max_rows=1, max_prefills=3, utilisation=1e6)
+    config = SchedulerConfig(
+        slots=3, max_rows=1, max_prefills=3, start_seconds=60.0, utilisation=1e6
+    )
     assert some_order_exists(state, 1, 0.025, HORIZON)
     assert serve(rows, config, 0.025, STEPS) == 0
     assert serve(rows, config, 0.025, STEPS, ROUND_ROBIN) > 0

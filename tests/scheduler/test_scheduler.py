@@ -90,10 +90,14 @@ def test_no_more_prefills_in_a_step_than_allowed(make_rig: MakeRig) -> None:
     assert [p.id for p in rig.step().prefills] == ["3", "4", "5"]
 
 
-@pytest.mark.parametrize(("slots", "together"), [(8, 4), (16, 4), (64, 16)])
-def test_more_slots_start_more_at_once(make_rig: MakeRig, slots: int, together: int) -> None:
-    rig = make_rig(slots=slots)
-    for i in range(slots):
+@pytest.mark.parametrize("slots", [64, 256])
+@pytest.mark.parametrize(("prefill", "together"), [(0.0001, 64), (0.01, 8), (1.0, 1)])
+def test_as_many_start_at_once_as_their_cost_allows_whatever_the_slots(
+    make_rig: MakeRig, slots: int, prefill: float, together: int
+) -> None:
+    costs = StepCosts(0.010, 0.0, 0.0, 0.001, prefill, 0.0)
+    rig = make_rig(costs=costs, slots=slots, start_seconds=0.1)
+    for i in range(64):
         rig.open(str(i), 5)
     assert len(rig.step().prefills) == together
 

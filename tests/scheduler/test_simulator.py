@@ -116,7 +116,7 @@ def test_deadline_order_is_never_worse_than_the_others(
     config = SchedulerConfig(slots=slots, max_rows=max_rows, utilisation=1e6, max_queue=50)
     rows = machine.lesson().capacity(config.frame_seconds, slots, max_rows)
     sessions = round(load * rows)
-    workload = Workload(sessions, turns=4, feeds=QUICK, reporting=0.0, barge_in=0.0)
+    workload = Workload(sessions, turns=2, feeds=QUICK, reporting=0.0, barge_in=0.0)
     points = {
         policy: run_point(workload, machine, config, 3, policy).summary for policy in POLICIES
     }

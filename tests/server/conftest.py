@@ -21,10 +21,10 @@ from realtime_tts.engine.check import no_voice
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig, Faults
 from realtime_tts.engine.in_process import InProcessEngine
 from realtime_tts.metrics import Metrics
-from realtime_tts.server.http import http_protocol
+from realtime_tts.server.http import GuardedHttp
 from realtime_tts.server.run import RunningServer, running
 from realtime_tts.server.utterances import Utterances
-from realtime_tts.server.websocket import websocket_protocol
+from realtime_tts.server.websocket import GuardedWebSocket, guarded
 from realtime_tts.text.stable_bpe import ALPHABET
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from realtime_tts.voices.library import VoiceLibrary
@@ -210,8 +210,8 @@ def aim_at() -> Callable[..., AbstractAsyncContextManager[Aimed]]:
         listener = socket.create_server(("127.0.0.1", 0))
         config = uvicorn.Config(
             app,
-            http=http_protocol(settings, metrics),
-            ws=websocket_protocol(settings, metrics),
+            http=guarded(GuardedHttp, settings, metrics),
+            ws=guarded(GuardedWebSocket, settings, metrics),
             ws_per_message_deflate=False,
             ws_ping_interval=settings.ping_interval,
             ws_ping_timeout=settings.ping_timeout,

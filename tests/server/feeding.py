@@ -11,11 +11,13 @@ prints the table of scheduler/README.md: what a feed of so many tokens a second 
 from __future__ import annotations
 
 import heapq
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from math import ceil, inf
 from random import Random
+from statistics import mean
 from typing import Any
 
 import msgspec
@@ -27,6 +29,7 @@ from realtime_tts.engine.link import Append, Audio, Ended, Finish, Open, Started
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.utterances import Utterances
 from realtime_tts.text.speech_rate import SpeechRates
+from realtime_tts.text.stable_bpe import ALPHABET
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from realtime_tts.text.unspoken import End, end_of
 from tts_scheduler import FeedPace, Reaction
@@ -93,14 +96,9 @@ class Feeding:
         self.reaction, self.paces = Reaction(), SpeechRates()
         self._tokenizer = tokenizer
         chosen = SessionSettings(text_normalization="on", language="english", **settings)
-        self.turn = Utterances(
-            "t",
-            chosen,
-            self,
-            lambda event: None,
-            None,
-            pace or FeedPace(),  # type: ignore[arg-type]
-        )
+        host: Any = self
+        pace = pace or FeedPace()
+        self.turn = Utterances("t", chosen, host, lambda event: None, None, pace)
 
     # The host.
 
@@ -196,7 +194,7 @@ class Feeding:
     def text(self, row: Row) -> str:
         """What it was given."""
         letters = {id: token for token, id in self._tokenizer.vocabulary.ids.items()}
-        alphabet = {char: byte for byte, char in enumerate(_alphabet())}
+        alphabet = {char: byte for byte, char in enumerate(ALPHABET)}
         joined = "".join(letters[id] for id in row.ids)
         return bytes(alphabet[char] for char in joined).decode()
 
@@ -212,12 +210,6 @@ class Feeding:
     def silence(self, *after: End | None) -> float:
         """Seconds of it, of gaps after these."""
         return sum(gap.seconds for gap in self.gaps if gap.after in after)
-
-
-def _alphabet() -> Iterable[str]:
-    from realtime_tts.text.stable_bpe import ALPHABET
-
-    return ALPHABET
 
 
 def at_pace(
@@ -256,33 +248,39 @@ TEXTS = (
 )
 
 
+def row_of(rate: float, way: str, tokenizer: Qwen2Tokenizer) -> str:
+    """A line of the table: an even feed, then turns of a session whose feed is not."""
+    runs = []
+    for jitter in (0.0, 0.5):
+        pace = FeedPace() if jitter else None
+        for seed in range(12):
+            deltas = at_pace(TEXTS[seed % 3], rate, Random(seed), jitter)
+            whole = way == "sentences"
+            turn = Feeding(tokenizer, pacing="auto" if whole else way, pace=pace)
+            turn.run(list(by_sentence(deltas)) if whole else deltas)
+            runs.append(turn)
+    figures = (
+        f"{mean(run.first_at for run in runs):.2f}",
+        f"{mean(run.ended_at for run in runs):.1f}",
+        f"{sum(gap.after is None for run in runs for gap in run.gaps)}",
+        f"{mean(run.silence(End.WORD) for run in runs):.2f}",
+        f"{mean(run.silence(End.CLAUSE, End.SENTENCE) for run in runs):.2f}",
+        f"{mean(run.seams(End.WORD) for run in runs):.1f}",
+    )
+    return f"| {rate:.0f} | {way} | {' | '.join(figures)} |"
+
+
 def main() -> None:
     tokenizer = Qwen2Tokenizer.from_folder(demo_voice.FOLDER)
-    print(
-        "| tokens/s | way | first sound, s | heard by, s | in words | in clauses, s | between, s | cuts in clauses |"
-    )
-    print("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |")
+    lines = [
+        "| tokens/s | pacing | first sound, s | heard by, s | gaps in words "
+        "| silence in clauses, s | between clauses, s | cuts in clauses |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
     for rate in (60.0, 30.0, 15.0, 10.0, 5.0, 3.0):
-        for way in ("auto", "token", "clause", "sentence", "whole sentences sent"):
-            runs = []
-            for jitter in (0.0, 0.5):
-                pace = FeedPace()
-                for seed in range(12):
-                    random = Random(seed)
-                    deltas = at_pace(TEXTS[seed % 3], rate, random, jitter)
-                    mode = "auto" if " " in way else way
-                    turn = Feeding(tokenizer, pacing=mode, pace=pace if jitter else None)
-                    turn.run(list(by_sentence(deltas)) if " " in way else deltas)
-                    runs.append(turn)
-            mean = lambda values: sum(values) / len(runs)  # noqa: E731
-            print(
-                f"| {rate:.0f} | {way} | {mean([run.first_at for run in runs]):.2f} "
-                f"| {mean([run.ended_at for run in runs]):.1f} "
-                f"| {sum(len([g for g in run.gaps if g.after is None]) for run in runs)} "
-                f"| {mean([run.silence(End.WORD) for run in runs]):.2f} "
-                f"| {mean([run.silence(End.CLAUSE, End.SENTENCE) for run in runs]):.2f} "
-                f"| {mean([run.seams(End.WORD) for run in runs]):.1f} |"
-            )
+        for way in ("auto", "token", "clause", "sentence", "sentences"):
+            lines.append(row_of(rate, way, tokenizer))
+    sys.stdout.write("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -89,6 +89,8 @@ async def test_every_route_of_the_app_needs_a_key_but_probes_and_page(speech: An
                 if route.path.startswith("/v1/text-to-speech/"):
                     answers[route.path] = 405
                 answers |= dict.fromkeys(("/v1/speak", "/v2/speak"), 405)
+                tokens = ("/v1/token", "/v1/auth/grant", "/access-token")
+                answers |= dict.fromkeys((*tokens, "/v1/single-use-token/{kind}"), 405)
                 missing = "{id}" in route.path or "text-to-dialogue" in route.path
                 found = 404 if missing else 200
                 assert with_key == answers.get(route.path, found), route.path

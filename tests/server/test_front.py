@@ -13,6 +13,7 @@ from starlette.websockets import WebSocket
 
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig, Faults
+from realtime_tts.server.connection import Connection
 
 ORIGIN = "http://127.0.0.1"
 
@@ -194,7 +195,7 @@ async def test_a_client_gone_before_the_answer_leaves_nothing(speech: Any) -> No
     async with speech() as server:
         scope = {"type": "websocket", "path": "/v1/tts", "headers": [], "query_string": b""}
         websocket = WebSocket(scope, connect, gone)
-        await server.running.front.serve(websocket)
+        await Connection.serve(server.running.front, websocket)
         assert server.running.front.sessions == 0
         assert server.value("tts_closed_total", code="1006") == 0
 

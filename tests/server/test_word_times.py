@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from realtime_tts.engine.fake import FakeEngineConfig, Faults
-from realtime_tts.server.connection import Connection
+from realtime_tts.server.connection import _Turn
+from realtime_tts.server.speech import Speech
 from realtime_tts.text import speech_times
 from realtime_tts.text.spoken_text import SpokenText
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
@@ -175,24 +176,21 @@ async def test_of_a_turn_cut_at_its_longest_only_what_sounded_counts(
     assert answer["text_spoken"] + answer["text_remaining"] == TEXTS[0]
 
 
-async def test_a_model_that_ends_by_itself_leaves_untold_what_it_did_not_speak(
-    speech: Any,
-) -> None:
+async def test_behind_a_model_that_ends_by_itself_the_turn_goes_on(speech: Any) -> None:
     text = "Good morning. The tide is coming in. "
     async with speech() as server, server.talk(ON) as talker:
         await talker.send("text", turn_id="a", text=text)
         messages = await talker.until("turn.started")
         for row in server.engine._rows.values():
             row.tokens, row.finished = 20, True
-        messages += await talker.until("turn.done")
+        await server.settled_engine()
         await talker.send("text", turn_id="a", text="It is late.", end=True)
-        late = (await talker.until("warning"))[-1]
+        messages += await talker.until("turn.done")
         await talker.send("interrupt", turn_id="a", played_samples=messages[-1]["samples"])
         answer = (await talker.until("turn.interrupted"))[-1]
-    assert (messages[-1]["reason"], messages[-1]["samples"]) == ("complete", 20 * 1_920)
-    assert messages[-1]["text_chars"] == len(text) and late["code"] == "late_text"
-    assert joined(messages) == answer["text_spoken"] == "Good morning. The"
-    assert answer["text_spoken"] + answer["text_remaining"] == text
+    spoken = 20 + len("It is late.")
+    assert (messages[-1]["reason"], messages[-1]["samples"]) == ("complete", spoken * 1_920)
+    assert joined(messages) == answer["text_spoken"] == text + "It is late."
     assert_in_time(messages)
 
 
@@ -258,21 +256,25 @@ async def test_an_interrupt_between_a_turns_last_words_ends_that_turn_alone(
     speech: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(speech_times, "_LOOK", 20)
-    words_due, asked = Connection._words_due, 0
+    take_words, next_frame, told = Speech.take_words, _Turn.next_frame, 0
 
-    def interrupting(connection: Connection, turn: Any) -> Any:
-        nonlocal asked
-        if turn.id == "a" and (connection.writer._items or not turn.speech.utterances.over):
-            return None  # all wait for the end
-        words = words_due(connection, turn)
-        if turn.id == "a":
-            asked += 1
-            if asked == 3:
-                raw = '{"type": "interrupt", "turn_id": "a", "played_ms": 0}'
-                connection._carry_out(connection.session.receive(raw, time.monotonic()))
-        return words
+    def at_the_end(one: Any) -> Any:
+        waits = one.name.endswith("-1") and (one.track or not one.utterances.over)
+        return [] if waits else take_words(one)
 
-    monkeypatch.setattr(Connection, "_words_due", interrupting)
+    def interrupting(turn: Any) -> Any:
+        nonlocal told
+        if turn.id == "a" and told == 3:
+            connection, told = turn._connection, 4
+            raw = '{"type": "interrupt", "turn_id": "a", "played_ms": 0}'
+            connection._carry_out(connection.session.receive(raw, time.monotonic()))
+            return None
+        frame = next_frame(turn)
+        told += turn.id == "a" and isinstance(frame, str)
+        return frame
+
+    monkeypatch.setattr(Speech, "take_words", at_the_end)
+    monkeypatch.setattr(_Turn, "next_frame", interrupting)
     async with (
         speech(load_tokenizer=quick_tokens) as server,
         server.talk(ON + AT_ONCE) as talker,
@@ -283,6 +285,6 @@ async def test_an_interrupt_between_a_turns_last_words_ends_that_turn_alone(
         second = await talker.until("turn.done")
         await server.settled_engine()
     assert only(first, "turn.interrupted")[0]["text_spoken"] == ""
-    assert len(only(first, "turn.words")) == asked == 3
+    assert len(only(first, "turn.words")) == 3 and told == 4
     assert [m["reason"] for m in (first[-1], second[-1])] == ["interrupted", "complete"]
     assert joined(second) == "Good night."

@@ -7,22 +7,12 @@ from importlib import import_module
 
 from realtime_tts.text.languages.language import Language
 
-_MODULES = {
-    "english": "english",
-    "en": "english",
-    "german": "german",
-    "de": "german",
-    "french": "french",
-    "fr": "french",
-    "spanish": "spanish",
-    "es": "spanish",
-    "chinese": "chinese",
-    "zh": "chinese",
-    "cmn": "chinese",
-}
 __all__ = ["NAMES", "Language", "language_for"]
 
 NAMES = ("english", "german", "french", "spanish", "chinese")
+_CODES = {"en": "english", "de": "german", "fr": "french", "es": "spanish"}
+_CODES |= {"zh": "chinese", "cmn": "chinese"}
+_MODULES = {name: name for name in NAMES} | _CODES
 
 
 def language_for(name: str | None) -> Language | None:

@@ -183,6 +183,18 @@ def test_the_key_is_checked(keyed_server: Server) -> None:
         assert caught.value.response.status_code == 401
 
 
+def test_a_token_that_the_client_asked_for_speaks_and_gives_no_other(keyed_server: Server) -> None:
+    with Cartesia(**options(keyed_server)) as api:
+        token = api.access_token.create(grants={"tts": True}, expires_in=60).token
+    with Cartesia(**options(keyed_server, api_key=None, token=token)) as page:
+        with page.tts.websocket_connect() as socket:
+            context = socket.context(**SETTINGS)
+            context.push(TEXT, continue_=False)
+            assert is_speech(sound(list(context.receive())))
+        with pytest.raises(cartesia.AuthenticationError):
+            page.access_token.create(expires_in=60)
+
+
 def test_a_busy_server_says_so(busy_server: Server) -> None:
     with Cartesia(**options(busy_server)) as api:
         with pytest.raises(cartesia.RateLimitError):

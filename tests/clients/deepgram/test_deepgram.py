@@ -268,6 +268,20 @@ def test_the_key_is_checked(keyed_server: Server) -> None:
     assert caught.value.status_code == 401
 
 
+def test_a_token_that_the_client_asked_for_speaks_and_gives_no_other(keyed_server: Server) -> None:
+    granted = DeepgramClient(**options(keyed_server)).auth.v1.tokens.grant(ttl_seconds=60)
+    assert granted.expires_in == 60
+    environment = options(keyed_server)["environment"]
+    page = DeepgramClient(access_token=granted.access_token, environment=environment)
+    with page.speak.v1.connect(**AURA) as socket:
+        socket.send_text(SpeakV1Text(text=TEXT))
+        socket.send_flush()
+        assert is_speech(sound_of(until(socket, "Flushed")))
+    with pytest.raises(ApiError) as caught:
+        page.auth.v1.tokens.grant()
+    assert caught.value.status_code == 401
+
+
 async def test_the_key_of_the_async_client_is_checked(keyed_server: Server) -> None:
     wrong = AsyncDeepgramClient(**options(keyed_server, "wrong"))
     with pytest.raises(ApiError) as caught:

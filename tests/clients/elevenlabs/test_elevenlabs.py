@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import json
 import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +16,7 @@ import websockets
 from elevenlabs import AsyncElevenLabs, ElevenLabs, VoiceSettings
 from elevenlabs.core import ApiError
 from elevenlabs.core.request_options import RequestOptions
+from websockets.sync.client import connect
 
 from tests.clients.serving import Server
 from tests.clients.speaking import LONG, RATE, TEXT, deltas, is_speech, lasts
@@ -166,6 +168,20 @@ def test_another_speed_costs_no_speech(api: ElevenLabs) -> None:
     with ask("ava", text=TEXT, output_format="pcm_24000", voice_settings=fast) as answer:
         assert is_speech(b"".join(answer.data))
         assert "the speed is 1" in answer.headers["warning"]
+
+
+def test_a_page_speaks_once_with_a_token_that_the_client_asked_for(keyed_server: Server) -> None:
+    token = client(keyed_server).tokens.single_use.create("tts_websocket").token
+    path = f"/v1/text-to-speech/ava/stream-input?output_format=pcm_24000&single_use_token={token}"
+    with connect(keyed_server.websocket_url + path) as socket:
+        for text in (" ", TEXT, ""):
+            socket.send(json.dumps({"text": text}))
+        events = [json.loads(message) for message in socket]
+        sounds = [base64.b64decode(event["audio"]) for event in events if event.get("audio")]
+        assert is_speech(b"".join(sounds))
+    with pytest.raises(websockets.InvalidStatus) as again:
+        connect(keyed_server.websocket_url + path)
+    assert again.value.response.status_code == 401
 
 
 def test_the_key_is_checked(keyed_server: Server) -> None:

@@ -317,7 +317,7 @@ async def test_a_refused_update_says_why_and_changes_nothing(fake: Server) -> No
         assert tts.settings.voice == "alto"
         assert tts.is_usable
     (error,) = rig.errors
-    assert "unknown voice 'nobody'; this engine has: alto, bass, soprano, tenor" in error.error
+    assert "unknown voice 'nobody'; this checkpoint has: alto, bass, soprano, tenor" in error.error
     assert error.category is ErrorCategory.APPLICATION
     assert [tone(rig.audio(context)) for context in rig.contexts()] == ["alto", "alto"]
 

@@ -1,0 +1,130 @@
+"""Short-lived tokens: what a page gets instead of the key, from a server of its own that has one.
+
+A token is a claim and its HMAC-SHA256 (RFC 2104), both in base64url: who has it may speak for some
+minutes. The HMAC's secret comes from the key that asked for the token: all servers with that key
+take it, and it ends with the key. scrypt (RFC 7914) makes the secret, so that each key that
+somebody tries on a token costs 50 ms and 16 MB.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import secrets
+import time
+from collections.abc import Collection
+from heapq import heappop, heappush
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from realtime_tts.errors import RequestError
+from realtime_tts.protocol.messages import ErrorMessage
+from realtime_tts.protocol.parsing import encode
+
+TOKEN_PATH = "/v1/token"
+LONGEST_SECONDS = 3_600
+MINT = "realtime_tts.mint"
+"""Key in the ASGI scope of a request whose key is valid: `Tokens.mint` for that key."""
+
+_SECONDS = 300
+_MAC_BYTES = 32
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """`until`: in seconds since 1970. `origin`: of the page that may use it; None: any that is
+    allowed. `once`: it is worth one request or socket."""
+
+    id: str
+    until: float
+    origin: str | None
+    once: bool
+
+
+class Tokens:
+    """Makes tokens and knows them again. Tokens for one use are kept in mind until they expire.
+
+    `keys`: digests of the server's keys; where there are none, nobody asks what a token is worth.
+    """
+
+    def __init__(self, keys: Collection[bytes]) -> None:
+        self._secrets = {key: _secret_of(key) for key in keys}
+        self._used: set[str] = set()
+        self._forget: list[tuple[float, str]] = []  # when to forget those, the first first
+
+    def mint(
+        self, key: bytes, seconds: int, *, origin: str | None = None, once: bool = False
+    ) -> str:
+        """A token that is as good as the key, for speech, for so long."""
+        claim = Claim(secrets.token_urlsafe(12), time.time() + seconds, origin, once)
+        body = msgspec.json.encode(claim)
+        mac = hmac.digest(self._secrets.get(key, b""), body, "sha256")
+        return base64.urlsafe_b64encode(mac + body).decode().rstrip("=")
+
+    def takes(self, token: bytes, origins: Collection[str]) -> bool:
+        """Whether it is one that still holds, in a request with these `Origin` headers. Uses it up
+        if it is for one use."""
+        claim = self._read(token)
+        now = time.time()
+        if claim is None or claim.until <= now:
+            return False
+        if claim.origin is not None and [one.lower() for one in origins] != [claim.origin]:
+            return False
+        return not claim.once or self._use(claim, now)
+
+    def _read(self, token: bytes) -> Claim | None:
+        try:
+            sealed = base64.b64decode(token + b"=" * (-len(token) % 4), b"-_", validate=True)
+        except (binascii.Error, ValueError):
+            return None
+        mac, body = sealed[:_MAC_BYTES], sealed[_MAC_BYTES:]
+        macs = [hmac.digest(secret, body, "sha256") for secret in self._secrets.values()]
+        signed = [hmac.compare_digest(mac, one) for one in macs]
+        return msgspec.json.decode(body, type=Claim) if any(signed) else None
+
+    def _use(self, claim: Claim, now: float) -> bool:
+        while self._forget and self._forget[0][0] <= now:
+            self._used.discard(heappop(self._forget)[1])
+        if claim.id in self._used:
+            return False
+        self._used.add(claim.id)
+        heappush(self._forget, (claim.until, claim.id))
+        return True
+
+
+def _secret_of(key: bytes) -> bytes:
+    return hashlib.scrypt(key, salt=b"realtime-tts token", n=2**14, r=8, p=1, dklen=_MAC_BYTES)
+
+
+def token_for(request: Request, seconds: object, *, once: bool = False) -> str:
+    """A token of the request's key, for the page of the parameter `origin` if there is one.
+
+    Raises RequestError if it cannot last for so many seconds.
+    """
+    whole = isinstance(seconds, int) and not isinstance(seconds, bool)
+    if not (whole and 1 <= seconds <= LONGEST_SECONDS):  # type: ignore[operator]
+        raise RequestError(f"a token lasts 1 to {LONGEST_SECONDS} seconds, found {seconds!r:.40}")
+    origin = request.query_params.get("origin")
+    token: str = request.scope[MINT](seconds, origin=origin and origin.lower(), once=once)
+    return token
+
+
+def token_route() -> Route:
+    """`POST /v1/token`, with the parameters `seconds` and `origin`."""
+    return Route(TOKEN_PATH, _token, methods=["POST"])
+
+
+async def _token(request: Request) -> Response:
+    asked = request.query_params.get("seconds", str(_SECONDS))
+    try:
+        seconds = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 9 else asked
+        token = token_for(request, seconds)
+    except RequestError as error:
+        refusal = ErrorMessage(code=error.code, message=str(error), fatal=False, retryable=False)
+        return Response(encode(refusal), 400, media_type="application/json")
+    headers = {"cache-control": "no-store"}
+    return JSONResponse({"token": token, "expires_in": seconds}, headers=headers)

@@ -172,7 +172,7 @@ class Speech:
         if segment.ended:
             self._input.end()
         self.touch()
-        self.on_change()  # it is asked for, and silence stands in until there is sound
+        self.on_change()  # from now on its listener waits for sound
 
     def _end_text(self) -> None:
         self._put(self.utterances.end(time.monotonic()))

@@ -269,6 +269,7 @@ class Scheduler:
     def _count(self, plan: StepPlan, result: StepResult) -> None:
         """The frames that were made, and those that the codec has read."""
         speaking, samples = self._requests.speaking, result.samples
+        decoded = samples if result.decoded is None else result.decoded
         for decode in plan.decodes:
             row = speaking.get(decode.id)
             if row is not None and decode.id in result.frames:
@@ -277,10 +278,10 @@ class Scheduler:
                 row.served = self._steps
         for run in plan.codec:
             row = speaking.get(run.id)
-            if row is not None and run.id in samples:
-                ran = -(-samples[run.id] // self.config.frame_samples)
+            if row is not None and run.id in decoded:
+                ran = -(-decoded[run.id] // self.config.frame_samples)
                 row.codec_pending -= min(ran, row.codec_pending)
-                row.codec_runs += 1
+                row.codec_runs += run.id in samples
 
     def _deliver(self, id: str, samples: int, last: bool, seconds: float, now: float) -> None:
         """Samples left the codec: let the mirror hear them."""

@@ -85,6 +85,13 @@ class Audio(msgspec.Struct, frozen=True, tag=True):
     held_seconds: float = 0.0
 
 
+class Waits(msgspec.Struct, frozen=True, tag=True):
+    """The `text_tokens` that came are used up: without more, or the end, nothing more is made."""
+
+    id: str
+    text_tokens: int
+
+
 class Ended(msgspec.Struct, frozen=True, tag=True):
     """Speech is over and all audio was sent. Nothing more follows for this id.
 
@@ -107,7 +114,7 @@ class Failed(msgspec.Struct, frozen=True, tag=True):
     held_seconds: float = 0.0
 
 
-Event = Refused | Started | Audio | Ended | Failed
+Event = Refused | Started | Audio | Waits | Ended | Failed
 
 
 class EngineStatus(msgspec.Struct, frozen=True):

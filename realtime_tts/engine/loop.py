@@ -30,6 +30,7 @@ from realtime_tts.engine.link import (
     Played,
     Refused,
     Started,
+    Waits,
 )
 from realtime_tts.engine.sound import all_sound, pcm_rows, sample_counts
 from realtime_tts.errors import EngineError, NumericsError, RequestError
@@ -272,7 +273,7 @@ class EngineLoop:
             ended=frozenset(ended) | frozenset(output.failed),
         )
         now = self._clock()
-        self.scheduler.commit(plan, result, now)
+        waiting = self.scheduler.commit(plan, result, now)
         if self._observer is not None:
             self._observer.step(seconds, plan)
         # In this order a listener hears of a turn: it starts, it sounds, it is over.
@@ -283,6 +284,8 @@ class EngineLoop:
         for block in heard:
             rows = zip(block.ids, pcm_rows(block), strict=True)
             self._events.extend([Audio(id, pcm, held(id, now)) for id, pcm in rows])
+        guards = self._watch.guards
+        self._events.extend(Waits(id, guards[id].text_tokens) for id in waiting)
         for id, reason in ended.items():
             stats = self._stats(id)
             self._events.append(Ended(id, reason, stats.frames, stats.held_seconds))

@@ -38,6 +38,8 @@ class PacedText:
         """When to `advance` again if nothing happens until then."""
         self.stands = False
         """The utterance on the air has made all the sound it can, and is not closed."""
+        self.used = 0
+        """Tokens of the utterance on the air with which the engine had made all it could."""
         self.held_inside_word = 0
         """Times that the listener heard all there was, and then more of the same utterance."""
         self._text = text
@@ -67,16 +69,16 @@ class PacedText:
             self._reaction.note(now - self._asked_at)
             self._asked_at = None
 
-    def advance(self, frames: int, dry_at: float, now: float) -> None:
+    def advance(self, dry_at: float, now: float) -> None:
         """Give text to the last segment, and close it if it is time.
 
-        `frames` were made of it; `dry_at`: when its listener has heard them all.
+        `dry_at`: when its listener has heard all that was made.
         """
         segment, given = self._text.segments[-1], self._given
         self.due, self.stands = None, False
         if segment.closed:
             return
-        stands = 0 < given <= frames
+        stands = 0 < given == self.used
         count, closes = self._next(dry_at, now)
         if count:
             self._begun = end_of(self._text.unspoken.text[max(0, count - 16) : count]) == End.WORD
@@ -88,9 +90,9 @@ class PacedText:
         if closes and not segment.closed:
             self.commit()
         if segment.closed:
-            self._given, self._begun = 0, False
+            self._given, self.used, self._begun = 0, 0, False
         else:
-            self.stands = 0 < self._given <= frames
+            self.stands = 0 < self._given == self.used
             self.due = self._wake(dry_at, now)
         if stands and (segment.closed or self._given > given):
             if dry_at < now + _PRESSING:  # else the engine may well do something else first
@@ -100,7 +102,7 @@ class PacedText:
     def commit(self) -> None:
         """Close the utterance on the air behind what was given of it."""
         self._text.commit()
-        self._given, self._begun = 0, False
+        self._given, self.used, self._begun = 0, 0, False
 
     def _next(self, dry_at: float, now: float) -> tuple[int, bool]:
         """How many characters are to be given on, and whether that is all of the utterance."""

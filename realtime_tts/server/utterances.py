@@ -29,6 +29,7 @@ from realtime_tts.engine.link import (
     Played,
     Refused,
     Started,
+    Waits,
 )
 from realtime_tts.protocol.effects import TurnFailure, TurnStats
 from realtime_tts.protocol.messages import SAMPLE_RATE
@@ -42,6 +43,10 @@ from realtime_tts.text.pipeline import TextPipeline, TextSegment
 from tts_scheduler import FeedPace, Pacing
 
 _LEAD_EVERY = 1.0  # seconds of sound
+_FIRST_SAMPLES = 2_880
+"""A turn begins with so much sound where its text is not all there: the next word is to come
+before it is over."""
+_FIRST_WAIT = 0.25  # seconds that speech may stand before its first sound
 
 
 class Mark(Enum):
@@ -93,13 +98,14 @@ class Utterances:
         self._at = 0  # the part of the text on the air
         self._held_before = 0.0
         self._waits_since: float | None = None  # for the text of the next part
+        self._first: Made | None = []  # sound that is not enough to begin with
+        self._stands_since = 0.0
         self._pause = 0.0  # seconds of silence before the next sound
         self._opened = False  # the utterance on the air is known to the engine
         self._finished = False  # the engine knows the end of its text
         self._saved = saved
         self._lead_after = 0.0  # seconds sent, from which on the engine is told the lead cap anew
         info = engine.info_for(settings.model, settings.voice)
-        self._frame_samples = info.samples_per_frame
         tokenizer = engine.tokenizer_for(settings.model, settings.voice)
         self._text = TextPipeline(
             tokenizer,
@@ -192,9 +198,10 @@ class Utterances:
     def _advance(self, now: float) -> None:
         """Take more of the text that waits, where it belongs to the utterance on the air."""
         if self._at + 1 == len(self._text.segments):
-            listener = self.listener
-            frames = (listener.made - listener.part_begins) // self._frame_samples
-            self._paced.advance(frames, listener.dry_at(now), now)
+            dry_at = self.listener.dry_at(now)
+            if self._first is not None:
+                dry_at = max(dry_at, self._stands_since + _FIRST_WAIT)
+            self._paced.advance(dry_at, now)
         else:
             self._paced.due = None
 
@@ -238,19 +245,34 @@ class Utterances:
             case Started(layout=layout):
                 self.layout = layout
                 return []
+            case Waits(text_tokens=tokens):
+                return self._waits(tokens, now)
             case Ended() | Failed() | Refused():
                 self._engine.forget(event.id)
-                return self._ended(event, now)
+                first, self._first = self._first or [], None
+                return [*first, *self._ended(event, now)]
 
     def _audio(self, event: Audio, now: float) -> Made:
         self._held_seconds = self._held_before + event.held_seconds
         silence = self._silence()
         self.listener.add_speech(len(event.pcm) // BYTES_PER_SAMPLE)
         self._paced.sounded(now)
-        if not self._finished:
-            self._give(now)
+        return self._begun([*silence, event.pcm])
+
+    def _begun(self, made: Made) -> Made:
+        """The same, once there is enough to begin with."""
+        if self._first is not None:
+            made = self._first = [*self._first, *made]
+            if not self._finished and self.listener.made < _FIRST_SAMPLES:
+                return []
+            self._first = None
+        return made
+
+    def _waits(self, tokens: int, now: float) -> Made:
+        self._paced.used, self._stands_since = tokens, now
+        self._give(now)
         # Of speech that stands still the listener gets all there is.
-        return [*silence, event.pcm, *([Mark.CUT] if self._paced.stands else [])]
+        return self._begun([Mark.CUT]) if self._paced.stands else []
 
     def _silence(self) -> Made:
         """The pause that is due, cut off: the speech behind it begins like a turn."""

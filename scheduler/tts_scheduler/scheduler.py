@@ -172,8 +172,11 @@ class Scheduler:
         speaking, waiting = requests.speaking.values(), requests.waiting.values()
         return self._planner.plan(speaking, waiting, requests.free_slots, now)
 
-    def commit(self, plan: StepPlan, result: StepResult, now: float) -> None:
-        """The step `plan` was done. What was cancelled in the meantime is passed over."""
+    def commit(self, plan: StepPlan, result: StepResult, now: float) -> list[str]:
+        """The step `plan` was done. What was cancelled in the meantime is passed over.
+
+        Gives who has used up its text by that.
+        """
         requests = self._requests
         requests.forget()
         self._steps += 1
@@ -189,9 +192,10 @@ class Scheduler:
             ended = requests.utterances.get(id)
             if ended is not None:
                 self._end(ended, now)
-        self._settle([work.id for work in plan.decodes], now)
-        self._settle([work.id for work in plan.prefills], now)
+        ids = [work.id for work in plan.decodes] + [work.id for work in plan.prefills]
+        held = self._settle(ids, now)
         self._promote(now)
+        return held
 
     def next_wake(self, now: float) -> float | None:
         """When to plan (or expire) again if nothing comes in until then; None for never."""
@@ -296,14 +300,18 @@ class Scheduler:
             # The step under way when the text came, and two frames for a packet.
             row.starved_underruns += row.resumed_at + 3.0 * seconds > deadline
 
-    def _settle(self, ids: Iterable[str], now: float) -> None:
+    def _settle(self, ids: Iterable[str], now: float) -> list[str]:
         """After a step: hold rows whose text is used up, park those that are far ahead."""
         speaking, config = self._requests.speaking, self.config
+        held = []
         for id in ids:
             row = speaking.get(id)
             if row is not None:
                 row.note_text(now)
+                if row.held_since == now:
+                    held.append(id)
                 row.parked = is_ahead(row, now, config)
+        return held
 
     def _end(self, row: Utterance, now: float) -> None:
         self._admission.note_end(row, now)

@@ -25,7 +25,7 @@ import msgspec
 from realtime_tts import demo_voice
 from realtime_tts.bench.deltas import DeltaKind, split
 from realtime_tts.engine.fake import FakeEngine
-from realtime_tts.engine.link import Append, Audio, Ended, Finish, Open, Started
+from realtime_tts.engine.link import Append, Audio, Ended, Finish, Open, Started, Waits
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.utterances import Utterances
 from realtime_tts.text.speech_rate import SpeechRates
@@ -196,6 +196,8 @@ class Feeding:
         self.turn.listener.take()
         self.turn.sent(FRAME, self.now)
         self.first_at = min(self.first_at, self.now)
+        if not row.can_go_on(self.now):
+            self.turn.take(Waits(row.id, len(row.ids)), self.now)
         if row.over:
             self.turn.take(Ended(row.id, "complete", row.frames, 0.0), self.now)
 

@@ -37,14 +37,8 @@ def _alaw_table() -> Table:
     return table
 
 
-def _by_unsigned(table: Table) -> Table:
-    """Reorder a table by the sample's bits read as an unsigned number, so that no sample needs an
-    addition."""
-    return np.roll(table, -32_768)
-
-
-_MULAW = _by_unsigned(_mulaw_table())
-_ALAW = _by_unsigned(_alaw_table())
+# By the sample's bits read as an unsigned number, so that no sample needs an addition.
+_MULAW, _ALAW = (np.roll(table, -32_768) for table in (_mulaw_table(), _alaw_table()))
 
 
 def mulaw(pcm: bytes) -> bytes:

@@ -9,9 +9,10 @@ from typing import Any
 from starlette.responses import JSONResponse
 from starlette.types import Scope, Send
 
-from realtime_tts.dialects.refusals import retry_after, send_instead
+from realtime_tts.dialects.refusals import retry_after
 from realtime_tts.dialects.timing import words_of
 from realtime_tts.protocol.effects import TurnFailure
+from realtime_tts.server.auth import send_instead
 from realtime_tts.server.speech import SpokenSpan
 
 _PARTIAL, _OK = 206, 200

@@ -11,8 +11,8 @@ from typing import Any
 from starlette.responses import JSONResponse
 from starlette.types import Scope, Send
 
-from realtime_tts.dialects.refusals import send_instead
 from realtime_tts.protocol.effects import TurnFailure
+from realtime_tts.server.auth import send_instead
 
 _CODES = {
     401: "InvalidApiKey", 403: "AccessDenied", 429: "Throttling", 503: "ServiceUnavailable",

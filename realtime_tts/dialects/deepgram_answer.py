@@ -12,9 +12,10 @@ from starlette.types import Scope, Send
 
 from realtime_tts.dialects.deepgram_request import Wanted
 from realtime_tts.dialects.fields import SPEED_IS_ONE
-from realtime_tts.dialects.refusals import retry_after, send_instead
+from realtime_tts.dialects.refusals import retry_after
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.messages import CloseCode
+from realtime_tts.server.auth import send_instead
 
 _UNPARSEABLE, _INVALID, _LIMIT, _TOO_BIG = "MESSAGE-0000", "DATA-0000", "DATA-0001", "BIG-0000"
 _INTERNAL = "NET-0000"

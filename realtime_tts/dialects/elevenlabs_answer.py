@@ -11,13 +11,13 @@ from starlette.types import Scope, Send
 
 from realtime_tts.dialects import refusals
 from realtime_tts.dialects.elevenlabs_request import Unfit
-from realtime_tts.dialects.refusals import retry_after, send_instead
+from realtime_tts.dialects.refusals import retry_after
 from realtime_tts.dialects.timing import Timed, characters_of
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.messages import CloseCode
 from realtime_tts.protocol.parsing import ProtocolError
-from realtime_tts.server.auth import Denial
+from realtime_tts.server.auth import Denial, send_instead
 from realtime_tts.server.front import GOING_AWAY
 from realtime_tts.server.speech import SpokenSpan
 

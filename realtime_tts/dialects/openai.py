@@ -40,12 +40,13 @@ from realtime_tts.dialects.openai_request import (
     parse_request,
     usage,
 )
-from realtime_tts.dialects.refusals import OVERLOADS, not_ready, retry_after, send_instead
+from realtime_tts.dialects.refusals import OVERLOADS, not_ready, retry_after
 from realtime_tts.dialects.speech_endpoint import Order, Pieces, SpeechEndpoint
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.parsing import ProtocolError
 from realtime_tts.protocol.settings import SessionSettings
+from realtime_tts.server.auth import send_instead
 from realtime_tts.server.front import Front
 from realtime_tts.server.speech import Speech
 

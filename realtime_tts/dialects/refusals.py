@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from starlette.responses import Response
-from starlette.types import Scope, Send
-
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.server.front import Front
 from realtime_tts.server.socket import BAD_REQUEST
@@ -32,15 +27,6 @@ def retry_after(failure: TurnFailure) -> dict[str, str]:
 def close_reason(text: str) -> str:
     """As much of it as a close frame can carry."""
     return text.encode(errors="replace")[:_REASON_BYTES].decode(errors="ignore")
-
-
-async def send_instead(response: Response, scope: Scope, send: Send) -> None:
-    """Send it to a request that is not read, or to a WebSocket instead of the upgrade."""
-    await response(scope, _nothing_to_receive, send)
-
-
-async def _nothing_to_receive() -> dict[str, Any]:
-    return {"type": "http.disconnect"}
 
 
 def status_of(failure: TurnFailure) -> int:

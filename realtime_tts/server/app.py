@@ -28,9 +28,14 @@ from realtime_tts.dialects import (
 )
 from realtime_tts.dialects.cartesia_answer import deny as deny_cartesia
 from realtime_tts.metrics import CONTENT_TYPE, Metrics
-from realtime_tts.protocol.messages import ErrorMessage
-from realtime_tts.protocol.parsing import encode
-from realtime_tts.server.auth import OPEN_PATHS, Gate, PathRule, is_loopback, send_denial
+from realtime_tts.server.auth import (
+    OPEN_PATHS,
+    Gate,
+    PathRule,
+    error_response,
+    is_loopback,
+    send_denial,
+)
 from realtime_tts.server.connection import Connection
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.front import Front
@@ -172,8 +177,7 @@ async def _no_such_path(request: Request, problem: Exception) -> Response:
         if any(route.matches(asked)[0] is not Match.NONE for route in request.app.routes):
             message += f"; {meant[:200]} is there: look where the base URL has /v1"
             break
-    error = ErrorMessage(code="not_found", message=message, fatal=True, retryable=False)
-    return Response(encode(error), 404, media_type="application/json")
+    return error_response(404, "not_found", message)
 
 
 async def _livez(request: Request) -> Response:

@@ -10,18 +10,20 @@ from __future__ import annotations
 import hashlib
 import hmac
 import ipaddress
-import json
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from realtime_tts.logs import event
 from realtime_tts.metrics import Metrics
-from realtime_tts.protocol.messages import KEY_SUBPROTOCOL_PREFIX
+from realtime_tts.protocol.messages import KEY_SUBPROTOCOL_PREFIX, ErrorMessage
+from realtime_tts.protocol.parsing import encode
 from realtime_tts.server.tokens import MINT, Tokens
 
 log = logging.getLogger(__name__)
@@ -162,28 +164,32 @@ class Gate:
         return next(found, _NATIVE)
 
 
-async def send_denial(
-    scope: Scope, send: Send, status: int, code: str, message: str, retry_after: int | None = None
-) -> None:
-    """Answer with a status and the same JSON `error` that a session would get."""
-    error = {
-        "type": "error",
-        "code": code,
-        "message": message,
-        "fatal": True,
-        "retryable": retry_after is not None,
-    }
-    if retry_after is not None:
-        error["retry_after_ms"] = retry_after * 1000
-    body = json.dumps(error).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
-    if status == 401:
-        headers.append((b"www-authenticate", b"Bearer"))
-    if retry_after is not None:
-        headers.append((b"retry-after", b"%d" % retry_after))
-    kind = "websocket.http.response" if scope["type"] == "websocket" else "http.response"
-    await send({"type": f"{kind}.start", "status": status, "headers": headers})
-    await send({"type": f"{kind}.body", "body": body, "more_body": False})
+def error_response(
+    status: int, code: str, message: str, retry_after: int | None = None
+) -> Response:
+    """The JSON `error` that a session would get, as an answer; `retry_after` in seconds."""
+    retryable = retry_after is not None
+    wait_ms = None if retry_after is None else retry_after * 1000
+    error = ErrorMessage(
+        code=code, message=message, fatal=True, retryable=retryable, retry_after_ms=wait_ms
+    )
+    headers = {"www-authenticate": "Bearer"} if status == 401 else {}
+    headers |= {"retry-after": str(retry_after)} if retryable else {}
+    return Response(encode(error), status, headers, media_type="application/json")
+
+
+async def send_denial(scope: Scope, send: Send, status: int, code: str, message: str) -> None:
+    """Answer with an `error_response`."""
+    await send_instead(error_response(status, code, message), scope, send)
+
+
+async def send_instead(response: Response, scope: Scope, send: Send) -> None:
+    """Send it to a request that is not read, or to a WebSocket instead of the upgrade."""
+
+    async def nothing_to_receive() -> dict[str, Any]:
+        return {"type": "http.disconnect"}
+
+    await response(scope, nothing_to_receive, send)
 
 
 _NATIVE = PathRule(send_denial)

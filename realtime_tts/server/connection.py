@@ -35,14 +35,13 @@ from realtime_tts.protocol.effects import (
 from realtime_tts.protocol.messages import (
     SUBPROTOCOL,
     CloseCode,
-    ErrorMessage,
     TurnWords,
     Word,
 )
 from realtime_tts.protocol.parsing import encode
 from realtime_tts.protocol.session import ServerInfo, Session
 from realtime_tts.server.alarm import Alarm
-from realtime_tts.server.auth import send_denial
+from realtime_tts.server.auth import error_response
 from realtime_tts.server.front import GOING_AWAY, SERVER_NAME, Front
 from realtime_tts.server.socket import SLOW_READER, Frame, ServedSocket
 from realtime_tts.server.speech import Delivery, Done, Speech
@@ -76,21 +75,13 @@ class Connection(ServedSocket):
 
     @classmethod
     async def refuse(cls, websocket: WebSocket, failure: TurnFailure) -> None:
+        wait = (failure.retry_after_ms or 0) // 1000
+        error = error_response(503, failure.code, failure.message, wait)
         if "origin" not in websocket.headers:
-            await send_denial(
-                websocket.scope, websocket.send, 503, failure.code, failure.message,
-                (failure.retry_after_ms or 0) // 1000,
-            )  # fmt: skip
+            await websocket.send_denial_response(error)
             return
         await websocket.accept(cls.subprotocol(websocket.scope))
-        error = ErrorMessage(
-            code=failure.code,
-            message=failure.message,
-            fatal=True,
-            retryable=True,
-            retry_after_ms=failure.retry_after_ms,
-        )
-        await websocket.send_text(encode(error))
+        await websocket.send_text(bytes(error.body).decode())
         going = failure.code == GOING_AWAY
         await websocket.close(CloseCode.GOING_AWAY if going else CloseCode.TRY_AGAIN, failure.code)
 

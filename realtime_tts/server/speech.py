@@ -172,6 +172,7 @@ class Speech:
         if segment.ended:
             self._input.end()
         self.touch()
+        self.on_change()  # from now on its listener waits for sound
 
     def _end_text(self) -> None:
         self._put(self.utterances.end(time.monotonic()))

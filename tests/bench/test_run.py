@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from realtime_tts.bench.deltas import DeltaKind, DeltaTiming
 from realtime_tts.bench.local_server import ServerDidNotStart, http_status, local_server
@@ -102,7 +103,7 @@ def test_the_table_and_the_picture_show_the_levels(report: dict[str, Any]) -> No
     assert report["png"].startswith(b"\x89PNG")
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def server() -> AsyncIterator[str]:
     async with local_server(["--engine", "fake", "--step-seconds", "0.001"]) as url:
         yield url

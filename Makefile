@@ -10,6 +10,10 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 PURE := tests/audio tests/client tests/protocol tests/scheduler tests/text tests/test_config.py \
 	tests/test_imports.py tests/test_logs.py tests/test_metrics.py
 
+# Python keeps what it has compiled, also where the environment says no: each of the processes that
+# the tests start would compile the package again, and each that runs tests the tests.
+export PYTHONDONTWRITEBYTECODE :=
+
 # Lines are counted where Python does it at almost no cost (`sys.monitoring`, 3.12 and later).
 CORE = $(shell $(BIN)/python -c 'import sys; \
 	print("COVERAGE_CORE=sysmon" if sys.version_info >= (3, 12) else "")')
@@ -41,7 +45,7 @@ pure: $(VENV)/.dev
 		$(PURE) $(ARGS)
 
 unit: $(VENV)/.dev
-	$(CORE) $(BIN)/pytest --quiet --numprocesses 3 --dist worksteal -m "not gpu and not alone" \
+	$(CORE) $(BIN)/pytest --quiet --numprocesses 4 --dist worksteal -m "not gpu and not alone" \
 		$(COVER) $(ARGS)
 	$(BIN)/pytest --quiet -m "alone and not gpu" $(ARGS) || [ $$? -eq 5 ]  # 5: ARGS name none of these
 	$(if $(COVER),@echo "realtime_tts and scheduler: the tests run \

@@ -14,7 +14,9 @@ import {
 /** @import * as wire from "../types/messages.js" */
 /** @import { Connection } from "./connection.js" */
 
-const NOTHING_SENT = { samples: 0, ttfaMs: null, underruns: 0, heldMs: 0, heldInsideWord: 0, textChars: 0 };
+const NOTHING_SENT = {
+  samples: 0, ttfaMs: null, underruns: 0, heldMs: 0, heldInsideWord: 0, textChars: 0,
+};
 
 /** @implements {api.Turn} */
 export class Turn {

@@ -41,6 +41,7 @@ test("deltas go out as they are and packets come in as they are", async (t) => {
     ttfaMs: 80,
     underruns: 0,
     heldMs: 0,
+    heldInsideWord: 0,
     textChars: 1,
   });
   assert.equal(turn.samplesReceived, 3968);

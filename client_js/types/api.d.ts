@@ -94,6 +94,8 @@ export interface SessionOptions {
   /** Words, and what to say for them: `{ SQL: "sequel" }`. Replaced as a whole. */
   lexicon?: Record<string, string> | null | undefined;
   layout?: "auto" | "streaming" | "full_text" | null | undefined;
+  /** Leave out the silence that the model begins with (on). */
+  trimSilence?: "on" | "off" | null | undefined;
   /** How much text is spoken as one where it comes slowly; auto: as its pace wants it (auto). */
   pacing?: "auto" | "token" | "clause" | "sentence" | null | undefined;
   /** How much audio may be sent ahead of the listener (3000). */
@@ -174,7 +176,7 @@ export declare class Turn {
    */
   send(delta: string, options?: SendOptions): void;
 
-  /** Speak what was sent so far without waiting for more, and stay in the turn. */
+  /** Speak what was sent so far to its end, and stay in the turn. */
   flush(): void;
 
   /** No more text. A turn without any is over at once. Idempotent. */

@@ -24,6 +24,7 @@ export interface SessionStart {
   text_normalization?: "auto" | "on" | "off" | null;
   lexicon?: Record<string, string> | null;
   layout?: "auto" | "streaming" | "full_text" | null;
+  trim_silence?: "on" | "off" | null;
   pacing?: "auto" | "token" | "clause" | "sentence" | null;
   word_times?: "on" | "off" | null;
   lead_ms?: number | null;

@@ -27,6 +27,8 @@ _SPEECH_SHARE = 0.9
 """The turn's level is what so much of its sound stays below, in pieces as long as an edge."""
 _QUIETER = 10 ** (-35 / 20)
 """An edge holds speech if it is less than 35 dB below that."""
+_ABOUT = 0.3
+"""Seconds by which the time of a word is often wrong."""
 _CLAUSE_ENDS = ".,;:!?…—。，！？；："
 _CLOSING = "\"'”’)]"
 
@@ -85,13 +87,17 @@ class SpokenWords:
         self._chars = list(accumulate(len(text) for text, _ in words))
 
     def before(self, seconds: float, *, cut: bool) -> int:
-        """How many words end before this position. A gap that cuts nothing falls between two, so
-        it is taken to be at the nearest end of a word."""
-        number = bisect_right(self._ends, seconds)
-        if cut or number == len(self._ends):
-            return number
-        earlier = self._ends[number - 1] if number else 0.0
-        return number + (self._ends[number] - seconds < seconds - earlier)
+        """How many words end before this position.
+
+        A gap that cuts nothing falls between two words, and is taken to be at the nearest end of
+        one; if a clause ends about there, at its end: the times are no better than that.
+        """
+        if cut:
+            return bisect_right(self._ends, seconds)
+        away = [abs(seconds - end) for end in (0.0, *self._ends)]
+        near = [number for number, far in enumerate(away) if far <= _ABOUT]
+        clauses = [number for number in near if self.ends_clause(number)]
+        return min(clauses or range(len(away)), key=lambda number: away[number])
 
     def ends_clause(self, number: int) -> bool:
         """Whether a speaker may breathe behind so many words."""

@@ -48,10 +48,12 @@ async def run(
     *,
     target: Target | None = None,
     command: str = "",
+    on_level: Callable[[BenchResult], None] = lambda result: None,
 ) -> BenchResult:
     """Measure every level, one after the other.
 
     `target`: what is measured, by default the server of the settings. `command`: what was typed.
+    `on_level` gets what there is after each level.
     Raises HandshakeRefused, OverloadedError or RequestError if no session can be opened, and
     ClientProcessFailed if fewer than the first level needs; a later level that cannot be measured
     does not undo the ones before it. What happens to single turns is counted, not raised.
@@ -64,6 +66,19 @@ async def run(
     notes: list[str] = []
     missing: list[str] = []
     ramp_ended = False
+
+    def so_far() -> BenchResult:
+        return BenchResult(
+            began,
+            command,
+            describe_machine(),
+            server,
+            _shown(settings),
+            tuple(results),
+            tuple(notes),
+            tuple(missing),
+        )
+
     async with client_pool() as pool:
         for level in levels:
             if level.climbs and ramp_ended:
@@ -82,16 +97,8 @@ async def run(
             if level.climbs and not results[-1].sustained:
                 notes.append(f"{level.title}: {_why_not(results[-1])}; the ramp ended here")
                 ramp_ended = True
-    return BenchResult(
-        began,
-        command,
-        describe_machine(),
-        server,
-        _shown(settings),
-        tuple(results),
-        tuple(notes),
-        tuple(missing),
-    )
+            on_level(so_far())
+    return so_far()
 
 
 CarryOut = Callable[[Level, BenchSettings, Progress, bool], Awaitable[Observed]]

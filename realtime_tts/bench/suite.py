@@ -81,13 +81,13 @@ def _burst(level: LevelResult) -> list[Figure]:
     name = f"TTFA p50 / p95 / p99, {level.sessions} simultaneous starts"
     if level.sessions == 1:
         name = "TTFA p50 / p95 / p99, one session"
-    return [Figure(name, _ms(level.ttfa_raw_ms), _starts(level)), *_interrupts(level)]
+    return [Figure(name, _ttfa(level), _starts(level)), *_interrupts(level)]
 
 
 def _open(level: LevelResult) -> list[Figure]:
     name = f"TTFA p50 / p95 / p99, {level.rate:g} turns a second"
     kept = f"{_starts(level)}; {level.underruns} underruns, {level.failed} failed"
-    return [Figure(name, _ms(level.ttfa_raw_ms), kept)]
+    return [Figure(name, _ttfa(level), kept)]
 
 
 def _interrupts(level: LevelResult) -> list[Figure]:
@@ -135,6 +135,10 @@ def _kept(level: LevelResult) -> str:
 def _starts(level: LevelResult) -> str:
     layouts = ", ".join(f"{count} {layout}" for layout, count in sorted(level.layouts.items()))
     return f"{layouts} starts"
+
+
+def _ttfa(level: LevelResult) -> str:
+    return f"{_ms(level.ttfa_raw_ms)}; audible {_ms(level.ttfa_audible_ms)}"
 
 
 def _ms(spread: Spread | None) -> str:

@@ -8,8 +8,10 @@ import contextlib
 import json
 import logging
 import shlex
+import signal
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -63,13 +65,17 @@ def run(arguments: argparse.Namespace) -> int:
     for note in result.notes:
         console.print(note, style="yellow")
     console.print(headline(result), style="dim")
-    if arguments.json is not None:
-        arguments.json.write_text(json.dumps(result.as_dict(), indent=2) + "\n", encoding="utf-8")
-    if arguments.markdown is not None:
-        arguments.markdown.write_text(markdown_table(result), encoding="utf-8")
+    _write(arguments, result.as_dict(), markdown_table(result))
     if arguments.png is not None:
         _draw(result, arguments.png)
     return ExitStatus.FAILED if result.missing else ExitStatus.OK
+
+
+def _write(arguments: argparse.Namespace, figures: dict[str, Any], markdown: str) -> None:
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    if arguments.markdown is not None:
+        arguments.markdown.write_text(markdown, encoding="utf-8")
 
 
 def _draw(result: BenchResult, path: Path) -> None:
@@ -101,10 +107,7 @@ def _feeds(arguments: argparse.Namespace) -> int:
     else:
         console.print(_TOO_WIDE)
     console.print(feed_run.headline(result), style="dim")
-    if arguments.json is not None:
-        arguments.json.write_text(json.dumps(result.as_dict(), indent=2) + "\n", encoding="utf-8")
-    if arguments.markdown is not None:
-        arguments.markdown.write_text(feed_run.markdown_table(result), encoding="utf-8")
+    _write(arguments, result.as_dict(), feed_run.markdown_table(result))
     return ExitStatus.FAILED if result.failed else ExitStatus.OK
 
 
@@ -119,6 +122,18 @@ async def _run_feeds(arguments: argparse.Namespace, at_once: int) -> FeedsResult
 
 async def _run(arguments: argparse.Namespace, levels: list[Level]) -> BenchResult:
     console = Console(stderr=True)
+
+    def on_level(result: BenchResult) -> None:
+        _write(arguments, result.as_dict(), markdown_table(result))
+        level = result.levels[-1]
+        console.print(
+            f"{level.mode} {level.level}: {level.turns} turns, {level.underruns} underruns"
+        )
+
+    task = asyncio.current_task()
+    assert task is not None
+    # So that a stopped run leaves no server behind; what it measured is written by then.
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     async with contextlib.AsyncExitStack() as stack:
         url, target = arguments.url, None
         options = bench_settings(arguments, url).options
@@ -130,7 +145,9 @@ async def _run(arguments: argparse.Namespace, levels: list[Level]) -> BenchResul
             url = await stack.enter_async_context(_server(arguments, console))
         settings, command = bench_settings(arguments, url), shown_command(arguments.words)
         with _progress(console) as report:
-            return await run_bench(settings, levels, report, target=target, command=command)
+            return await run_bench(
+                settings, levels, report, target=target, command=command, on_level=on_level
+            )
 
 
 @contextlib.asynccontextmanager

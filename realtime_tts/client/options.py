@@ -57,7 +57,8 @@ class SessionOptions(TypedDict, total=False):
     speech repeatable. `instructions` describe the manner, where the checkpoint takes
     any. `text_filter`: whether markdown, emoji and URLs are left unspoken.
     `text_normalization`: whether numbers and abbreviations become words first. `lexicon`: words,
-    and what to say for them. `pacing`: how much text is spoken as one where it comes slowly.
+    and what to say for them. `trim_silence`: whether the silence that the model begins with is
+    left out. `pacing`: how much text is spoken as one where it comes slowly.
     `lead_ms`: how far ahead of the listener the server may send.
     `word_times`: whether the server says when it speaks which word, by estimate (`Turn.words`).
     `audio`: a format other than 24 kHz s16le. Lexicon and format are replaced as a whole.
@@ -73,6 +74,7 @@ class SessionOptions(TypedDict, total=False):
     text_normalization: Literal["auto", "on", "off"] | None
     lexicon: dict[str, str] | None
     layout: Literal["auto", "streaming", "full_text"] | None
+    trim_silence: Literal["on", "off"] | None
     pacing: Literal["auto", "token", "clause", "sentence"] | None
     word_times: Literal["on", "off"] | None
     lead_ms: int | None

@@ -153,7 +153,7 @@ class Turn:
             await self._tell(Text(text=piece, turn_id=self.turn_id, end=last))
 
     async def flush(self) -> None:
-        """Speak what was sent so far without waiting for more, and stay in the turn."""
+        """Speak what was sent so far to its end, and stay in the turn."""
         if self._live:
             await self._tell(Flush(turn_id=self.turn_id))
 

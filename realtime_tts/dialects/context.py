@@ -154,6 +154,11 @@ class SpeechContext:
         self._blank = False
         return speech.feed(text)
 
+    def commit(self) -> None:
+        """Speak all text so far to its end; what follows goes on in the same segment."""
+        self._was_active()
+        self.speech.flush()
+
     def flush(self, tag: Any = None) -> Segment:
         """Speak all text so far to its end; text that follows begins a new segment.
 

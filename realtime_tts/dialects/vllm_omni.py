@@ -62,6 +62,7 @@ class VllmOmniSocket(SingleVoiceSocket):
         actions = {
             "session.config": lambda: self._configure(message),
             "input.text": lambda: self._text(message.get("text", "")),
+            "input.commit": self._commit,
             "input.done": self._done,
             "session.close": self._close,
         }
@@ -92,6 +93,7 @@ class VllmOmniSocket(SingleVoiceSocket):
             language=our_language(config.language, info),
             instructions=config.instructions or None,
             seed=config.seed,
+            pacing=config.pacing,
             lead_ms=None if config.stream_audio else self.limits.max_lead_ms,
         )
 
@@ -117,6 +119,11 @@ class VllmOmniSocket(SingleVoiceSocket):
         segment = self.voice.feed(text)
         if segment is not None:
             self._sentence_of(segment).text.append(text)
+
+    def _commit(self) -> None:
+        """Without `stream_audio`, text waits for the end of its utterance in any case."""
+        if self._config.stream_audio and self._open:
+            self.voice.commit()
 
     def _done(self) -> None:
         if self._buffer:

@@ -41,6 +41,16 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     stream_audio: bool = False
     word_timestamps: bool = False
     seed: Seed | None = None
+    split_granularity: Any = None
+    streaming_mode: Any = None
+
+    @property
+    def pacing(self) -> str | None:
+        """Its way to part text, as ours; None: it names none that we know."""
+        if self.streaming_mode == "sentence_commit":
+            return "sentence"
+        known = self.split_granularity in ("sentence", "clause")
+        return self.split_granularity if known else None
 
     @property
     def voice_name(self) -> str | None:

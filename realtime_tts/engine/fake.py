@@ -51,18 +51,20 @@ class Faults:
 @dataclass(frozen=True, slots=True)
 class FakeEngineConfig:
     """`step_seconds` + `row_seconds` * rows is how long a step takes; speech of one text token
-    lasts `frames_per_token` frames. `kv_pages` of `kv_page_size` positions are its memory for keys
-    and values; None: no limit."""
+    lasts `frames_per_token` frames, and the first `silence` samples are silent. `kv_pages` of
+    `kv_page_size` positions are its memory for keys and values; None: no limit."""
 
     slots: int = 256
     step_seconds: float = 0.002
     row_seconds: float = 0.0
     frames_per_token: int = 3
+    silence: int = 0
     max_frames: int = 2_000
     sample_rate: int = 24_000
     samples_per_frame: int = 1_920
     kv_pages: int | None = None
     kv_page_size: int = 16
+    safe_tokens: int = 0
 
 
 @dataclass(slots=True)
@@ -104,6 +106,7 @@ class FakeEngine:
             sample_rate=self.config.sample_rate,
             samples_per_frame=self.config.samples_per_frame,
             voice_family="fake",
+            safe_tokens=self.config.safe_tokens,
         )
 
     @property
@@ -200,6 +203,7 @@ class FakeEngine:
         spoken = row.finished and row.frames > self.config.frames_per_token * row.tokens
         if spoken and id in self.faults.runaway:
             return np.zeros(count, dtype=np.float32)
+        positions = np.maximum(0, positions - self.config.silence)
         phase = 2 * np.pi * row.frequency / self.config.sample_rate * positions
         return (_AMPLITUDE * np.sin(phase)).astype(np.float32)
 

@@ -29,7 +29,7 @@ class UtteranceSpec(msgspec.Struct, frozen=True):
     `voice`, `language` and `instructions` are as the client gave them; `Engine.check` refuses what
     the checkpoint cannot do. `model` picks one of several checkpoints (`models.py`); an engine
     has one and ignores it. `seed` makes an utterance reproducible. `layout` is one of
-    `tts_scheduler.Layout`.
+    `tts_scheduler.Layout`. `trim_silence`: "on" begins with the first sound.
     """
 
     model: str | None = None
@@ -39,6 +39,7 @@ class UtteranceSpec(msgspec.Struct, frozen=True):
     seed: int = 0
     sampling: Sampling = Sampling()
     layout: str = "auto"
+    trim_silence: str = "off"
 
 
 CLONING_VARIANTS = ("base", "fake")

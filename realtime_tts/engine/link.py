@@ -35,12 +35,6 @@ class Finish(msgspec.Struct, frozen=True, tag=True):
     id: str
 
 
-class Flush(msgspec.Struct, frozen=True, tag=True):
-    """Start speaking now, whatever the start policy says."""
-
-    id: str
-
-
 class Cancel(msgspec.Struct, frozen=True, tag=True):
     """Stop at once. Idempotent; no event answers it, and events under way are to be ignored."""
 
@@ -61,7 +55,7 @@ class Lead(msgspec.Struct, frozen=True, tag=True):
     lead_cap: float
 
 
-Command = Open | Append | Finish | Flush | Cancel | Played | Lead
+Command = Open | Append | Finish | Cancel | Played | Lead
 
 
 # Events: engine -> front --------------------------------------------------------------------

@@ -15,6 +15,7 @@ from typing import Protocol
 
 from realtime_tts.engine.guards import GuardConfig, Watch
 from realtime_tts.engine.interface import Engine, RowError, StepOutput
+from realtime_tts.engine.leading_silence import LeadingSilence
 from realtime_tts.engine.link import (
     Append,
     Audio,
@@ -24,14 +25,13 @@ from realtime_tts.engine.link import (
     Event,
     Failed,
     Finish,
-    Flush,
     Lead,
     Open,
     Played,
     Refused,
     Started,
 )
-from realtime_tts.engine.sound import all_sound, pcm_rows
+from realtime_tts.engine.sound import all_sound, pcm_rows, sample_counts
 from realtime_tts.errors import EngineError, NumericsError, RequestError
 from tts_scheduler import DoesNotFit, Layout, Scheduler, Stats, StepPlan, StepResult
 from tts_scheduler import Refused as RefusedAdmission
@@ -85,6 +85,7 @@ class EngineLoop:
         self._commands: queue.SimpleQueue[tuple[Command, ...]] = queue.SimpleQueue()
         told = None if observer is None else observer.guard
         self._watch = Watch(guards or GuardConfig(), engine.info.sample_rate, told)
+        self._silence = LeadingSilence(engine.info.sample_rate)
         self._events: list[Event] = []
         self._failures = 0
         self._stopping = False
@@ -171,8 +172,6 @@ class EngineLoop:
                 if not self.scheduler.finish(id, now):
                     self._events.append(Ended(id, "complete", 0, 0.0))
                     self._forget(id)
-            case Flush(id):
-                self.scheduler.flush(id, now)
             case Played(id, seconds):
                 self.scheduler.played(id, seconds, now)
             case Lead(id, seconds):
@@ -208,6 +207,8 @@ class EngineLoop:
             )
             return
         self._watch.begin(command.id)
+        if spec.trim_silence == "on":
+            self._silence.begin(command.id)
 
     def _expire(self) -> None:
         for id in self.scheduler.expire(self._clock()):
@@ -262,10 +263,12 @@ class EngineLoop:
     def _commit(self, plan: StepPlan, output: StepOutput, seconds: float) -> None:
         blocks = all_sound(output)
         ended = self._watch.reasons(output, blocks)
+        heard = self._silence.cut_from(blocks, ended, seconds)
         result = StepResult(
             seconds=seconds,
             frames=frozenset(output.frames),
-            samples={id: block.samples.shape[1] for block in blocks for id in block.ids},
+            decoded=sample_counts(blocks),
+            samples=sample_counts(heard),
             ended=frozenset(ended) | frozenset(output.failed),
         )
         now = self._clock()
@@ -277,7 +280,7 @@ class EngineLoop:
             Started(p.id, p.layout.value) for p in plan.prefills if p.id in output.frames
         )
         held = self.scheduler.held_seconds
-        for block in blocks:
+        for block in heard:
             rows = zip(block.ids, pcm_rows(block), strict=True)
             self._events.extend([Audio(id, pcm, held(id, now)) for id, pcm in rows])
         for id, reason in ended.items():
@@ -302,6 +305,7 @@ class EngineLoop:
 
     def _forget(self, id: str) -> None:
         self._watch.end(id)
+        self._silence.end(id)
         self.engine.close(id)
 
     def _forget_all(self, ids: Iterable[str]) -> None:

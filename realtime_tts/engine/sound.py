@@ -6,7 +6,7 @@ A row at a time, 64 rows of four frames cost 0.7 ms to quantise and as much agai
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,11 @@ def all_sound(output: StepOutput) -> list[SoundBlock]:
         rows = len(block.samples)
         assert rows == len(block.ids), f"{rows} rows of sound for {len(block.ids)} utterances"
     return blocks
+
+
+def sample_counts(blocks: Iterable[SoundBlock]) -> dict[str, int]:
+    """Samples by utterance."""
+    return {id: block.samples.shape[1] for block in blocks for id in block.ids}
 
 
 def pcm_rows(block: SoundBlock) -> Iterator[bytes]:

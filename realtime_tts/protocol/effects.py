@@ -41,7 +41,7 @@ class FeedText:
 
 @dataclass(frozen=True, slots=True)
 class FlushText:
-    """Speak what there is now: nothing may be held back in hope of more text."""
+    """Speak all there is now to its end; what follows is spoken behind it."""
 
     turn_id: str
 

@@ -98,7 +98,7 @@ class Text(Message, frozen=True, kw_only=True, tag="text"):
 
 
 class Flush(Message, frozen=True, kw_only=True, tag="flush"):
-    """Speak what there is now, and stay in the turn."""
+    """Speak all there is now to its end, and stay in the turn."""
 
     turn_id: TurnId | None = None
 

@@ -28,8 +28,9 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
     `seed` None draws another seed for every turn. `voice` and `language` None leave the choice to
     the checkpoint; `model` None leaves that one to the voice. `lead_ms` is how far ahead of
     the listener audio may be sent. `text_normalization` auto leaves numbers and abbreviations to
-    the checkpoint if it reads them well. `lexicon`: words, and what to say for them. With
-    `word_times` the client is told when which word is spoken.
+    the checkpoint if it reads them well. `lexicon`: words, and what to say for them.
+    `trim_silence` leaves out the silence that speech begins with. With `word_times` the client is
+    told when which word is spoken.
     """
 
     model: Name | None = None
@@ -42,6 +43,7 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
     text_normalization: Literal["auto", "on", "off"] = "auto"
     lexicon: dict[str, str] = {}
     layout: Literal["auto", "streaming", "full_text"] = "auto"
+    trim_silence: Literal["on", "off"] = "on"
     pacing: Literal["auto", "token", "clause", "sentence"] = "auto"
     word_times: Literal["on", "off"] = "off"
     lead_ms: LeadMs = 3_000

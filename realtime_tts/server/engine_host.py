@@ -52,6 +52,8 @@ class EngineHost:
         self._stall_seconds = stall_seconds
         self.paces = SpeechRates()
         self.reaction = Reaction()
+        self.in_context: Callable[[str], bool] = lambda voice: False
+        """Whether an utterance of this voice waits for much of its text, or for its end."""
         self._tokenizers: dict[str, Qwen2Tokenizer] = {}
         self._handlers: dict[str, EventHandler] = {}
         self._outgoing: list[Command] = []

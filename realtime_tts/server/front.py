@@ -80,6 +80,8 @@ class Front:
         self.engine = engine
         self.metrics = metrics
         self.voices = voices
+        if voices is not None:
+            engine.in_context = voices.registry.in_context
         self.draining = False
         self._connections: set[Registered] = set()
         metrics.sessions.set_function(lambda: self.sessions)

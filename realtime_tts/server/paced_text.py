@@ -15,11 +15,13 @@ from tts_scheduler import Pacing, Reaction
 _SAMPLE = 64  # characters whose tokens are counted, to know how many there are in more of them
 _WORD = 12  # characters, at most
 _WORD_TOKENS = 1.25  # of one, or of a part of one: a few words say little of the pace of all
+_PRESSING = 0.5  # seconds left to hear
 _LONG = 0.6  # of the safe length: from here on the next end of a sentence is a good place to close
 
 
 class PacedText:
-    """`most_tokens`: the safe length of an utterance. `whole`: each waits for all its text."""
+    """`most_tokens`: the safe length of an utterance. `whole`: each waits for all its text.
+    `closed`: each is closed at once, since it is not spoken before; so it is sentences."""
 
     def __init__(
         self,
@@ -29,7 +31,8 @@ class PacedText:
         reaction: Reaction,
         most_tokens: float,
         *,
-        whole: bool,
+        whole: bool = False,
+        closed: bool = False,
     ) -> None:
         self.due: float | None = None
         """When to `advance` again if nothing happens until then."""
@@ -43,6 +46,7 @@ class PacedText:
         self._reaction = reaction
         self._most_tokens = most_tokens
         self._whole = whole
+        self._closed = closed
         self._characters = self._tokens = 0.0  # that came
         self._begun = False  # a clause: what was given ends in the middle of it
         self._given = 0  # tokens of the utterance on the air
@@ -89,7 +93,8 @@ class PacedText:
             self.stands = 0 < self._given <= frames
             self.due = self._wake(dry_at, now)
         if stands and (segment.closed or self._given > given):
-            self._asked_at = now
+            if dry_at < now + _PRESSING:  # else the engine may well do something else first
+                self._asked_at = now
             self.held_inside_word += now > dry_at
 
     def commit(self) -> None:
@@ -99,10 +104,8 @@ class PacedText:
 
     def _next(self, dry_at: float, now: float) -> tuple[int, bool]:
         """How many characters are to be given on, and whether that is all of the utterance."""
-        unspoken, density = (
-            self._text.unspoken,
-            max(0.01, self._tokens / max(self._characters, 1.0)),
-        )
+        unspoken = self._text.unspoken
+        density = max(0.01, self._tokens / max(self._characters, 1.0))
         length, room = len(unspoken.text), max(0.0, self._most_tokens - self._given)
         whole = unspoken.first(End.BREAK) or (length if self._text.ended else 0)
         wanted = whole or self._wanted(density, dry_at, now)
@@ -110,12 +113,10 @@ class PacedText:
             wanted = length if length * density > room else 0
         if wanted * density <= room:
             sentence = 0 if whole else unspoken.first(End.SENTENCE)
-            if (
-                0 < sentence <= wanted
-                and self._given + sentence * density > _LONG * self._most_tokens
-            ):
+            is_long = self._given + sentence * density > _LONG * self._most_tokens
+            if is_long and 0 < sentence <= wanted:
                 return sentence, True
-            return wanted, False
+            return wanted, self._closed and wanted > whole
         for end in (End.SENTENCE, End.CLAUSE, End.WORD):
             if found := unspoken.last(end, within=int(room / density)):
                 return found, True
@@ -123,21 +124,22 @@ class PacedText:
 
     def _wanted(self, density: float, dry_at: float, now: float) -> int:
         unspoken = self._text.unspoken
-        if now >= self._pacing.end_at() and (tail := self._tail()):
+        if now >= self._pacing.end_at() and (tail := self._tail(self._pacing.unit(unspoken.words))):
             return tail
         waiting = unspoken.last(End.WORD) * density
         units = self._pacing.units(unspoken.words, waiting, self._begun, dry_at, now)
         return next((found for unit in units if (found := unspoken.last(End(unit)))), 0)
 
-    def _tail(self) -> int:
-        """All that waits, if it ends in a mark; else 0."""
+    def _tail(self, unit: int = End.CLAUSE) -> int:
+        """All that waits, if it ends in the mark of such a unit; else 0."""
         text = self._text.unspoken.text
         end = end_of(text) if text and not text[-1].isspace() else None
-        return len(text) if end is not None and end >= End.CLAUSE else 0
+        return len(text) if end is not None and end >= max(unit, End.CLAUSE) else 0
 
     def _wake(self, dry_at: float, now: float) -> float | None:
-        times = [self._pacing.end_at()] if self._tail() else []
-        if self._text.unspoken.words:
+        words = self._text.unspoken.words
+        times = [self._pacing.end_at()] if self._tail(self._pacing.unit(words)) else []
+        if words:
             times.append(self._pacing.overdue_at(dry_at))
         if self.stands and self._text.segments[-1].has_speech:
             times.append(self._pacing.closes_at(dry_at))

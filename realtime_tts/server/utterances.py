@@ -108,13 +108,15 @@ class Utterances:
             language=number_language(settings, engine),
             lexicon=lexicon_for(settings.lexicon),
         )
+        closed = settings.voice is not None and engine.in_context(settings.voice)
         self._paced = PacedText(
             self._text,
             tokenizer,
-            Pacing(settings.pacing, feed_pace, engine.reaction),
+            Pacing("sentence" if closed else settings.pacing, feed_pace, engine.reaction),
             engine.reaction,
             info.safe_tokens or inf,
             whole=settings.layout == "full_text",
+            closed=closed,
         )
         pace = engine.paces.of(voice_of(settings))
         self.listener = Listener(self._text, settings.language, pace, listener_free_at)
@@ -244,8 +246,8 @@ class Utterances:
         self._held_seconds = self._held_before + event.held_seconds
         silence = self._silence()
         self.listener.add_speech(len(event.pcm) // BYTES_PER_SAMPLE)
+        self._paced.sounded(now)
         if not self._finished:
-            self._paced.sounded(now)
             self._give(now)
         # Of speech that stands still the listener gets all there is.
         return [*silence, event.pcm, *([Mark.CUT] if self._paced.stands else [])]

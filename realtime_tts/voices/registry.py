@@ -78,6 +78,11 @@ class Registry:
         """Whether there is a voice of that id."""
         return self.find(id) is not None
 
+    def in_context(self, id: str) -> bool:
+        """Whether there is such a voice, and it is spoken from its recording and transcript."""
+        found = self.find(id)
+        return found is not None and found.in_context
+
     def get(self, id: str) -> VoiceRecord:
         """The voice of that id. Raises UnknownVoice if there is none."""
         found = self.find(id)

@@ -33,6 +33,7 @@ STALL = 1.0
 END_WAIT = 0.15
 """Seconds after which text that ends in a mark is taken to have no more of it (`..` of `...`)."""
 _SLACK = 0.02
+_SLOWEST = 0.5  # reaction that is believed: longer ones are accidents
 _FADE = 0.97  # how much an arrival counts when the next has come
 _LONGEST = {Unit.CLAUSE: 20.0, Unit.SENTENCE: 60.0}
 """Tokens of a unit that are waited for; of a longer one the words are given on."""
@@ -67,7 +68,7 @@ class Reaction:
 
     def note(self, seconds: float) -> None:
         """A longer time counts at once, a shorter one little by little."""
-        self.seconds = max(min(seconds, 1.0), 0.8 * self.seconds + 0.2 * seconds)
+        self.seconds = max(min(seconds, _SLOWEST), 0.8 * self.seconds + 0.2 * seconds)
 
 
 class Pacing:

@@ -148,11 +148,13 @@ class StepResult:
     """What an engine step did.
 
     `seconds`: how long it took. `frames`: utterances that made a frame. `samples`: how many
-    samples left the codec, by utterance. `ended`: utterances that are over, whatever the reason
-    (end of speech, a guard, a failure); all their pending frames went through the codec.
+    samples there are for the listener, by utterance; `decoded`: how many left the codec, if those
+    are not the same. `ended`: utterances that are over, whatever the reason (end of speech, a
+    guard, a failure); all their pending frames went through the codec.
     """
 
     seconds: float
     frames: frozenset[str] = frozenset()
     samples: Mapping[str, int] = field(default_factory=dict)
     ended: frozenset[str] = frozenset()
+    decoded: Mapping[str, int] | None = None

@@ -114,14 +114,14 @@ def is_text_late(row: Utterance, config: SchedulerConfig) -> bool:
 def start_at(row: Utterance, config: SchedulerConfig) -> float:
     """From when a waiting utterance may be prefilled; infinite while text is missing.
 
-    It starts with `min_start_tokens`, or when it was flushed or finished, or has waited long
-    enough for more. While its listener is still far from the end of the previous turn, it rests.
+    It starts with `min_start_tokens`, or when it was finished, or has waited long enough for
+    more. While its listener is still far from the end of the previous turn, it rests.
     """
     first_text_at = row.first_text_at
     if first_text_at is None or (row.layout is Layout.FULL_TEXT and not row.finished):
         return inf
     at = first_text_at
-    if not (row.finished or row.flushed or row.text_tokens >= row.min_start_tokens):
+    if not (row.finished or row.text_tokens >= row.min_start_tokens):
         at += config.max_start_wait
     free_at = row.listener_free_at
     return at if free_at is None else max(at, free_at - row.lead_cap)

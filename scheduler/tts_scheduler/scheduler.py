@@ -128,12 +128,6 @@ class Scheduler:
             return False
         return True
 
-    def flush(self, id: str, now: float) -> None:
-        """Start speaking with the text there is, whatever the start policy says."""
-        row = self._requests.utterances.get(id)
-        if row is not None:
-            row.flushed = True
-
     def cancel(self, id: str, now: float) -> bool:
         """End it now; its slot is free at the next plan. False if it was over already."""
         row = self._requests.utterances.get(id)
@@ -275,6 +269,7 @@ class Scheduler:
     def _count(self, plan: StepPlan, result: StepResult) -> None:
         """The frames that were made, and those that the codec has read."""
         speaking, samples = self._requests.speaking, result.samples
+        decoded = samples if result.decoded is None else result.decoded
         for decode in plan.decodes:
             row = speaking.get(decode.id)
             if row is not None and decode.id in result.frames:
@@ -283,10 +278,10 @@ class Scheduler:
                 row.served = self._steps
         for run in plan.codec:
             row = speaking.get(run.id)
-            if row is not None and run.id in samples:
-                ran = -(-samples[run.id] // self.config.frame_samples)
+            if row is not None and run.id in decoded:
+                ran = -(-decoded[run.id] // self.config.frame_samples)
                 row.codec_pending -= min(ran, row.codec_pending)
-                row.codec_runs += 1
+                row.codec_runs += run.id in samples
 
     def _deliver(self, id: str, samples: int, last: bool, seconds: float, now: float) -> None:
         """Samples left the codec: let the mirror hear them."""

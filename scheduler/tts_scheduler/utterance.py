@@ -79,7 +79,6 @@ class Utterance:
     text_tokens: int = 0
     first_text_at: float | None = None
     finished: bool = False
-    flushed: bool = False
     # speech
     slot: int = -1
     frames: int = 0

@@ -78,15 +78,16 @@ WORDS = SpokenWords([("One", 0.5), (" day,", 1.0), (' "later."', 2.0), (" Then",
 
 
 def test_a_silent_gap_falls_between_two_words_and_a_cut_into_one() -> None:
-    assert [WORDS.before(at, cut=False) for at in (0.1, 0.4, 1.4, 1.6, 2.3, 3.0)] == [
-        0,
-        1,
-        2,
-        3,
-        4,
-        4,
-    ]
-    assert [WORDS.before(at, cut=True) for at in (0.4, 0.6, 1.99, 2.3)] == [0, 1, 2, 3]
+    places = {0.1: 0, 0.4: 1, 1.4: 2, 1.6: 3, 2.35: 4, 3.0: 4}
+    assert {at: WORDS.before(at, cut=False) for at in places} == places
+    places = {0.4: 0, 0.6: 1, 1.99: 2, 2.3: 3}
+    assert {at: WORDS.before(at, cut=True) for at in places} == places
+
+
+def test_a_silent_gap_near_the_end_of_a_clause_is_at_its_end() -> None:
+    assert WORDS.before(0.74, cut=False) == 2, "'One' ends nearer, but no clause does"
+    assert WORDS.before(2.25, cut=False) == 3
+    assert WORDS.before(2.25, cut=True) == 3
 
 
 def test_a_speaker_may_breathe_behind_a_mark_and_before_the_first_word() -> None:

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from realtime_tts.bench.client_pool import (
     SESSIONS_PER_PROCESS,
@@ -26,7 +27,7 @@ def silent(what: str, done: int, total: int | None) -> None:
     """Nobody watches the progress."""
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def server() -> AsyncIterator[str]:
     flags = ["--engine", "fake", "--step-seconds", "0.001", "--slots", "64", "--utilisation", "9"]
     async with local_server(flags) as url:

@@ -1,11 +1,15 @@
 """Small runs against a server with the fake engine, in a process of its own."""
 
+import asyncio
 import json
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
+import pytest_asyncio
 
 from realtime_tts.bench.deltas import DeltaKind, DeltaTiming
 from realtime_tts.bench.local_server import ServerDidNotStart, http_status, local_server
@@ -102,7 +106,7 @@ def test_the_table_and_the_picture_show_the_levels(report: dict[str, Any]) -> No
     assert report["png"].startswith(b"\x89PNG")
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def server() -> AsyncIterator[str]:
     async with local_server(["--engine", "fake", "--step-seconds", "0.001"]) as url:
         yield url
@@ -204,3 +208,23 @@ def test_prompts_without_text_are_refused(
     assert main(["bench", "--prompts", str(empty)]) == 2
     assert "nothing to speak" in capsys.readouterr().err
     assert main(["bench", "--prompts", str(tmp_path / "missing.txt")]) == 2
+
+
+async def test_a_run_that_is_stopped_has_written_its_levels_and_leaves_no_server(
+    tmp_path: Path,
+) -> None:
+    written = tmp_path / "levels.json"
+    words = ["--start", "--engine fake --slots 4", "--sessions", "1,2", "--turns", "1"]
+    bench = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "realtime_tts", "bench", *words, "--json", str(written),
+        "--rtf-turns", "0", stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    assert bench.stderr is not None
+    while b"closed 1: " not in (line := await bench.stderr.readline()):
+        assert line, "the run ended before its first level"
+    servers = psutil.Process(bench.pid).children(recursive=True)
+    assert servers
+    bench.terminate()
+    assert await bench.wait() != 0
+    assert not psutil.wait_procs(servers, timeout=10)[1]
+    assert [level["level"] for level in json.loads(written.read_text())["levels"]] == ["1"]

@@ -19,6 +19,7 @@ import websockets
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.dialects.vllm_omni import MAX_FRAME_BYTES, VllmOmniSocket
 from realtime_tts.engine.fake import Faults
+from realtime_tts.engine.link import Append, Finish, Open
 from realtime_tts.server.speech import STALL_SECONDS
 from tests.dialects.asking import SLOW
 from tests.dialects.omni import FRAME, STREAM, TENTH, omni, sound_of, told
@@ -233,6 +234,22 @@ async def test_formats(speech: Any, format: str, magic: bytes) -> None:
             await client.text("Hello there, all of you.")
             await client.done()
             assert sound_of(await client.until("session.done")).startswith(magic)
+
+
+async def test_a_commit_is_spoken_to_its_end_and_the_utterance_goes_on(speech: Any) -> None:
+    async with speech() as server, omni(server) as client:
+        commands = server.spy_on_commands()
+        await client.config(streaming_mode="sentence_commit", **STREAM)
+        await client.send("input.commit")
+        await client.text("Let me see")
+        await client.send("input.commit")
+        await server.settled_engine()
+        await client.text(" now. There.")
+        await client.done()
+        seen = await client.until("session.done")
+        assert seen[-1]["total_sentences"] == 1
+        assert len(sound_of(seen)) == len("Let me see" + "now. There.") * FRAME
+        assert [type(one) for one in commands][:3] == [Open, Append, Finish]
 
 
 async def test_what_other_servers_have_is_accepted(speech: Any) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from realtime_tts.audio.pcm import FULL_SCALE
 from realtime_tts.engine.interface import UtteranceSpec
-from realtime_tts.engine.link import Append, Ended, Failed, Finish, Flush, Open, Started
+from realtime_tts.engine.link import Append, Ended, Failed, Finish, Open, Started
 from realtime_tts.model import (
     PromptSpec,
     ReferenceSound,
@@ -116,13 +116,13 @@ def test_a_voice_cloned_from_a_wav_file_speaks_streamed_text(
 def test_a_reference_in_context_waits_for_the_text_its_prompt_takes(
     captured: bool,
 ) -> None:
-    """26 positions, 7 of them the transcript's: nothing before 19 tokens, flushed or not."""
+    """26 positions, 7 of them the transcript's: nothing before 19 tokens."""
     voices = {"anna": voice_of("icl_ns")}
     spec = UtteranceSpec(voice="anna", sampling=GREEDY)
     found = engine(voices, captured=captured)
     assert found.text_needed(spec) == 19
     with conversation(found) as talk:
-        talk.loop.submit(Open("a", spec), Append("a", [5] * 18), Flush("a"))
+        talk.loop.submit(Open("a", spec), Append("a", [5] * 18))
         time.sleep(0.3)
         assert talk.of("a") == []
         talk.loop.submit(Append("a", [5]))

@@ -12,6 +12,7 @@ from realtime_tts.engine.interface import UtteranceSpec
 from realtime_tts.errors import RequestError
 from realtime_tts.model import Voice
 from tests.engine.cloning import engine, voice_of
+from tts_scheduler import Layout
 
 
 @pytest.mark.parametrize(
@@ -59,4 +60,7 @@ def test_what_a_checkpoint_can_do_passes_front_and_engine(
 @pytest.mark.parametrize("captured", [False, True])
 def test_a_base_checkpoint_warms_up_without_any_voice(captured: bool) -> None:
     steps = engine({}, captured=captured).warm_up(lambda what, done, total: None)
-    assert [step.plan.rows for step in steps if step.plan.prefills] == [1, 2, 4, 8]
+    starts = [step.plan for step in steps if step.plan.prefills]
+    layouts = (Layout.STREAMING, Layout.FULL_TEXT)
+    begun = [(plan.rows, plan.prefills[0].layout) for plan in starts]
+    assert begun == [(rows, layout) for rows in (1, 2, 4, 8) for layout in layouts]

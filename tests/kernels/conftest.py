@@ -106,7 +106,8 @@ def compiling(pytestconfig: pytest.Config) -> dict[str, str]:
     """The environment of a program that compiles kernels. What did not change since the last run
     is not compiled again: Triton's cache goes by what a kernel says and whom it calls."""
     environment = {name: value for name, value in os.environ.items() if name != _SWITCH}
-    folder = pytestconfig.cache.mkdir("triton") if pytestconfig.cache else None
+    cache = getattr(pytestconfig, "cache", None)  # none with -p no:cacheprovider
+    folder = cache.mkdir("triton") if cache else None
     return environment | ({"TRITON_CACHE_DIR": str(folder)} if folder else {})
 
 

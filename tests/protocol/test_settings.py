@@ -53,6 +53,7 @@ def test_null_resets_a_setting_to_the_servers_default(name: str) -> None:
         text_normalization="on",
         lexicon={"SQL": "sequel"},
         layout="full_text",
+        trim_silence="off",
         pacing="token",
         word_times="on",
         lead_ms=500,

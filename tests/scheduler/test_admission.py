@@ -133,3 +133,20 @@ def test_a_turn_that_queues_too_long_ends_once_and_is_told(make_rig: MakeRig) ->
     assert rig.scheduler.expire(rig.now + 0.5) == ("late",)
     assert rig.scheduler.expire(rig.now + 9.9) == ()
     assert not rig.scheduler.cancel("late", rig.now + 9.9)
+
+
+def test_a_turn_that_goes_on_is_before_all_new_ones_and_is_never_sent_away(
+    make_rig: MakeRig,
+) -> None:
+    rig = make_rig(slots=1, max_queue=1, queue_timeout=2.0)
+    scheduler = rig.scheduler
+    assert scheduler.open("first", prompt_tokens=9, now=0.0) == Admitted()
+    assert isinstance(scheduler.open("new", prompt_tokens=9, now=0.0), Queued)
+    for id in ("goes on", "goes on too"):
+        assert isinstance(scheduler.open(id, prompt_tokens=9, now=0.1, continues=True), Queued)
+    assert isinstance(scheduler.open("more", prompt_tokens=9, now=0.1), Refused)
+    assert scheduler.expire(5.0) == ("new",)
+    assert scheduler.next_wake(5.0) is None
+    scheduler.cancel("first", 5.0)
+    assert scheduler.stats("goes on").phase == "waiting"
+    assert scheduler.stats("goes on too").phase == "queued"

@@ -165,11 +165,6 @@ class World(RuleBasedStateMachine):
 
     @precondition(lambda self: self.live)
     @rule(data=st.data())
-    def flush(self, data: st.DataObject) -> None:
-        self.scheduler.flush(data.draw(st.sampled_from(sorted(self.live))), self.now)
-
-    @precondition(lambda self: self.live)
-    @rule(data=st.data())
     def cancel(self, data: st.DataObject) -> None:
         self._cancel(data.draw(st.sampled_from(sorted(self.live))))
 

@@ -40,9 +40,6 @@ def with_text(tokens: int, at: float = 10.0, listener_free_at: float | None = No
 
 def test_nothing_starts_without_text() -> None:
     assert start_at(utterance(), CONFIG) == inf
-    flushed = utterance()
-    flushed.flushed = True
-    assert start_at(flushed, CONFIG) == inf
 
 
 def test_enough_text_starts_at_once() -> None:
@@ -53,17 +50,15 @@ def test_too_little_text_waits_for_more_but_not_for_long() -> None:
     assert start_at(with_text(1), CONFIG) == pytest.approx(10.15)
 
 
-@pytest.mark.parametrize("what", ["finished", "flushed"])
-def test_flush_and_finish_override_the_wait(what: str) -> None:
+def test_a_text_that_is_complete_does_not_wait_for_more() -> None:
     row = with_text(1)
-    setattr(row, what, True)
+    row.finished = True
     assert start_at(row, CONFIG) == 10.0
 
 
 def test_full_text_waits_for_all_of_it() -> None:
     row = with_text(50)
     row.layout = Layout.FULL_TEXT
-    row.flushed = True
     assert start_at(row, CONFIG) == inf
     row.finished = True
     assert start_at(row, CONFIG) == 10.0

@@ -68,13 +68,6 @@ def test_one_token_waits_for_a_second_until_the_longest_wait(make_rig: MakeRig) 
     assert rig.plan() is not None
 
 
-def test_flush_starts_with_what_there_is(make_rig: MakeRig) -> None:
-    rig = make_rig()
-    rig.open("a", 1)
-    rig.scheduler.flush("a", rig.now)
-    assert rig.plan().ids == {"a"}
-
-
 def test_an_utterance_may_have_its_own_start_policy(make_rig: MakeRig) -> None:
     rig = make_rig()
     rig.open("eager", 1, min_start_tokens=1)
@@ -501,7 +494,6 @@ def test_what_comes_in_for_an_utterance_that_is_over_is_ignored(make_rig: MakeRi
     rig.scheduler.cancel("a", rig.now)
     rig.append("a", 5)
     assert rig.finish("a") is False
-    rig.scheduler.flush("a", rig.now)
     rig.scheduler.played("a", 1.0, rig.now)
     assert rig.plan() is None
 

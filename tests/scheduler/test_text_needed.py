@@ -41,15 +41,6 @@ def test_nothing_starts_before_its_prompt_has_its_text() -> None:
     assert plan is not None and plan.prefills[0].layout is Layout.STREAMING
 
 
-def test_a_flush_does_not_start_a_prompt_without_its_text() -> None:
-    scheduler = opened(text_needed=5)
-    scheduler.append("a", 4, 1.0)
-    scheduler.flush("a", 1.0)
-    assert scheduler.plan(100.0) is None and scheduler.next_wake(100.0) is None
-    scheduler.append("a", 1, 101.0)
-    assert scheduler.plan(101.0) is not None
-
-
 @pytest.mark.parametrize("layout", [Layout.AUTO, Layout.STREAMING])
 def test_a_text_that_is_complete_starts_however_short_it_is(layout: Layout) -> None:
     scheduler = opened(5, layout)
@@ -68,8 +59,7 @@ def test_a_turn_is_held_when_its_frames_have_used_its_text_up(
     """With 7 tokens: frame 0 takes `text_needed` of them, every further frame one."""
     scheduler = opened(text_needed)
     scheduler.append("a", 7, 1.0)
-    scheduler.flush("a", 1.0)
-    assert frames_made(scheduler, 1.0) == frames
+    assert frames_made(scheduler, 1.2) == frames
     assert scheduler.held == 1
     scheduler.append("a", 2, 50.0)
     assert frames_made(scheduler, 50.0) == 2

@@ -53,8 +53,12 @@ class Row:
     frames: int = 0
     began_at: float = 0.0
 
+    needs: int = 2
+
     def can_go_on(self, now: float) -> bool:
         tokens = len(self.ids)
+        if not self.frames and self.needs > 2:
+            return self.finished or tokens >= self.needs
         if not self.frames:
             return (
                 self.finished or tokens > 1 or (tokens > 0 and now >= self.opened_at + START_WAIT)
@@ -83,6 +87,7 @@ class Feeding:
         *,
         pace: FeedPace | None = None,
         safe_tokens: int = 0,
+        in_context: bool = False,
         **settings: Any,
     ) -> None:
         self.rows: list[Row] = []
@@ -95,7 +100,10 @@ class Feeding:
         self.info = msgspec.structs.replace(FakeEngine().info, safe_tokens=safe_tokens)
         self.reaction, self.paces = Reaction(), SpeechRates()
         self._tokenizer = tokenizer
-        chosen = SessionSettings(text_normalization="on", language="english", **settings)
+        self._in_context = in_context
+        chosen = SessionSettings(
+            voice="anna", text_normalization="on", language="english", **settings
+        )
         host: Any = self
         pace = pace or FeedPace()
         self.turn = Utterances("t", chosen, host, lambda event: None, None, pace)
@@ -105,13 +113,16 @@ class Feeding:
     def tokenizer_for(self, *_: Any) -> Qwen2Tokenizer:
         return self._tokenizer
 
+    def in_context(self, _: str) -> bool:
+        return self._in_context
+
     def info_for(self, *_: Any) -> Any:
         return self.info
 
     def open(self, command: Open, _: Any) -> None:
         assert not self.rows or self.rows[-1].over, "one utterance after another"
         assert command.continues == (self.turn.listener.made > 0)
-        self.rows.append(Row(command.id, self.now))
+        self.rows.append(Row(command.id, self.now, needs=90 if self._in_context else 2))
 
     def submit(self, command: Any) -> None:
         row = self.rows[-1]
@@ -144,7 +155,7 @@ class Feeding:
             begins = step_at
             if works and ahead > 3.0:
                 begins = self.now + ahead - 3.0
-            elif row is not None and not row.frames and row.ids and not works:
+            elif row and not row.frames and row.ids and not works and not self._in_context:
                 begins, works = row.opened_at + START_WAIT, True
             due = self.turn.text_deadline()
             next_text = times[0][0] if times else inf

@@ -183,6 +183,17 @@ def test_a_long_text_is_spoken_by_sentences_that_fit() -> None:
     assert turn.turn.reason == "complete" and not turn.gaps
 
 
+@pytest.mark.parametrize("rate", [60.0, 5.0])
+def test_a_voice_that_waits_for_its_text_is_given_whole_sentences(rate: float) -> None:
+    """Its prompt takes 90 tokens of the text, or all there are."""
+    deltas = at_pace(TEXTS[0], rate, Random(0))
+    turn = Feeding(TOKENIZER, in_context=True)
+    turn.run(deltas)
+    assert " ".join(turn.spoken) == TEXTS[0]
+    assert all(end_of(text + " ") == End.SENTENCE for text in turn.spoken) and len(turn.rows) > 1
+    assert turn.first_at <= 6 / rate + 0.1
+
+
 def test_a_word_longer_than_any_utterance_is_cut() -> None:
     turn = Feeding(TOKENIZER, safe_tokens=20)
     turn.run([(0.0, "x" * 200)])

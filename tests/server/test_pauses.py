@@ -62,6 +62,26 @@ async def test_a_pause_has_its_length_to_the_sample(
     assert len(only(messages, "turn.started")) == 1
 
 
+@pytest.mark.parametrize("trimmed", [True, False])
+async def test_the_models_silence_is_left_out_and_the_pause_asked_for_stays(
+    speech: Any, trimmed: bool
+) -> None:
+    """Of every piece of a turn, which begins with 1,000 silent samples: 5 ms of them stay."""
+    query = "" if trimmed else "?trim_silence=off"
+    fake = FakeEngineConfig(frames_per_token=1, silence=1_000)
+    left_out = 1_001 - 120 if trimmed else 0  # the tone begins with a zero
+    text = '<break time="100ms"/>Hello.<break time="300ms"/> You there.'
+    async with speech(engine=fake) as server, server.talk(query) as talker:
+        await talker.send("text", text=text, end=True)
+        messages = await talker.until("turn.done")
+    samples = sound(messages)
+    for (_, length), pause in zip(silences(samples), (2_400, 7_200), strict=True):
+        assert abs(length - pause - (1_001 - left_out)) <= 2, "a tone may end with zeros"
+    assert len(samples) == len("Hello.You there.") * SPEECH + 9_600 - 2 * left_out
+    [done] = only(messages, "turn.done")
+    assert (done["samples"], done["reason"], done["underruns"]) == (len(samples), "complete", 0)
+
+
 async def test_the_segments_are_utterances_of_their_own_one_after_the_other(speech: Any) -> None:
     async with speech() as server, server.talk() as talker:
         commands = server.spy_on_commands()

@@ -1,0 +1,116 @@
+"""Text that pauses, over a socket: it is spoken to its end, and the turn goes on behind it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from realtime_tts.engine.fake import FakeEngineConfig
+from realtime_tts.engine.link import Finish, Open
+from tts_scheduler import SchedulerConfig
+
+FRAME = 1_920
+THREE = FakeEngineConfig(frames_per_token=3)
+
+
+def samples(messages: list[Any]) -> int:
+    return sum(len(message) // 2 for message in messages if isinstance(message, bytes))
+
+
+def words(messages: list[Any]) -> str:
+    told = (m["words"] for m in messages if isinstance(m, dict) and m["type"] == "turn.words")
+    return "".join(word["text"] for some in told for word in some)
+
+
+async def heard(talker: Any, count: int) -> list[Any]:
+    """Messages until so many samples came."""
+    seen: list[Any] = []
+    async with asyncio.timeout(5):
+        while samples(seen) < count:
+            seen.append(await talker.next())
+    return seen
+
+
+async def test_a_flush_is_spoken_to_its_end_and_the_turn_goes_on(speech: Any) -> None:
+    async with speech(engine=THREE) as server, server.talk("?lead_ms=30000&seed=7") as talker:
+        commands = server.spy_on_commands()
+        await talker.send("text", turn_id="a", text="Hi the")
+        await talker.send("flush")
+        first = await heard(talker, 3 * len("Hi the") * FRAME)
+        await server.settled_engine()
+        await talker.send("text", turn_id="a", text="re. ")
+        await talker.send("flush")
+        await talker.send("flush")
+        await talker.send("text", turn_id="a", text=" You.", end=True)
+        rest = await talker.until("turn.done")
+        opened = [command for command in commands if isinstance(command, Open)]
+        finished = [command.id for command in commands if isinstance(command, Finish)]
+    assert samples(first + rest) == 3 * len("Hi there.You.") * FRAME == rest[-1]["samples"]
+    assert rest[-1]["reason"] == "complete"
+    assert [command.id for command in opened] == finished and len(set(finished)) == 3
+    assert [command.continues for command in opened] == [False, True, True]
+    assert len({command.spec.seed for command in opened}) == 3
+    assert opened[0].spec.seed == 7
+
+
+async def test_a_text_that_stalls_is_spoken_without_being_told_to(speech: Any) -> None:
+    """A tool call: the engine is free meanwhile, and the wait counts as held."""
+    text = "One moment. "
+    async with speech(engine=THREE) as server, server.talk("?word_times=on") as talker:
+        await talker.send("text", turn_id="a", text=text)
+        seen = await heard(talker, 3 * len("One moment.") * FRAME)
+        await server.settled_engine()
+        await asyncio.sleep(0.3)
+        await talker.send("text", turn_id="a", text="Here it is.", end=True)
+        seen += await talker.until("turn.done")
+    assert samples(seen) == 3 * len("One moment.Here it is.") * FRAME
+    assert words(seen) == text + "Here it is."
+    done = seen[-1]
+    assert done["reason"] == "complete" and done["held_ms"] >= 300
+    assert done.get("held_inside_word", 0) == 0
+
+
+async def test_an_interrupt_at_a_seam_says_what_was_heard_and_what_was_not(speech: Any) -> None:
+    async with speech() as server, server.talk("?lead_ms=30000") as talker:
+        await talker.send("text", turn_id="a", text="One moment. Fo")
+        await heard(talker, len("One moment.") * FRAME)
+        await server.settled_engine()
+        played = len("One moment.") * FRAME
+        await talker.send("interrupt", turn_id="a", played_samples=played)
+        answer = (await talker.until("turn.interrupted"))[-1]
+    assert (answer["text_spoken"], answer["text_remaining"]) == ("One moment. ", "Fo")
+    assert answer["samples_sent"] == played
+
+
+async def test_a_long_text_is_spoken_in_several_utterances_to_its_end(speech: Any) -> None:
+    text = "All of this is said. " * 20 + "And this."
+    engine = FakeEngineConfig(frames_per_token=1, safe_tokens=100, max_frames=150)
+    for layout in ("auto", "streaming", "full_text"):
+        query = f"?lead_ms=30000&word_times=on&layout={layout}"
+        async with speech(engine=engine) as server, server.talk(query) as talker:
+            commands = server.spy_on_commands()
+            await talker.send("text", text=text, end=True)
+            seen = await talker.until("turn.done")
+            opened = sum(isinstance(command, Open) for command in commands)
+        assert (seen[-1]["reason"], words(seen)) == ("complete", text)
+        assert opened == 5 and samples(seen) == (len(text) - 4) * FRAME, "no space at a seam"
+
+
+async def test_a_turn_that_goes_on_waits_for_a_full_server(speech: Any) -> None:
+    """Its place was free while it waited for its text."""
+    scheduler = SchedulerConfig(slots=1, max_queue=0, queue_timeout=0.1)
+    engine = FakeEngineConfig(slots=1, frames_per_token=1)
+    async with (
+        speech(engine=engine, scheduler=scheduler) as server,
+        server.talk() as talker,
+        server.talk() as other,
+    ):
+        await talker.send("text", turn_id="a", text="Hi.")
+        await talker.send("flush")
+        await heard(talker, 3 * FRAME)
+        await server.settled_engine()
+        await other.send("text", turn_id="b", text="x" * 50, end=True)
+        await other.until("turn.started")
+        await talker.send("text", turn_id="a", text="You.", end=True)
+        assert (await other.until("turn.done"))[-1]["reason"] == "complete"
+        assert (await talker.until("turn.done"))[-1]["samples"] == 7 * FRAME

@@ -1,0 +1,84 @@
+"""Where text that waits may be cut, and that all of it comes out again."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from realtime_tts.text.breaks import Break
+from realtime_tts.text.spans import Piece
+from realtime_tts.text.unspoken import End, UnspokenText, end_of
+
+
+def waiting(*parts: str | Break) -> UnspokenText:
+    unspoken, at = UnspokenText(), 0
+    for part in parts:
+        unspoken.add([Piece(part, at, at + len(part)) if isinstance(part, str) else part])
+        at += len(part) if isinstance(part, str) else 0
+    return unspoken
+
+
+@pytest.mark.parametrize(
+    ("text", "end"),
+    [
+        ("Let me ", End.WORD),
+        ("Let me", None),
+        ("Well, ", End.CLAUSE),
+        ("for you.", End.SENTENCE),
+        ('he said: "No!" ', End.SENTENCE),
+        ("J. ", End.WORD),
+        ("a line\n", End.SENTENCE),
+        ("你好", End.WORD),
+        ("你好，", End.CLAUSE),
+        ("你好。", End.SENTENCE),
+    ],
+)
+def test_what_a_text_ends_with(text: str, end: End | None) -> None:
+    assert end_of(text) is end
+
+
+def test_the_last_word_is_complete_when_white_space_follows() -> None:
+    unspoken = waiting("Well, let me che")
+    assert unspoken.last(End.WORD) == len("Well, let me ") and unspoken.words == 3
+    assert unspoken.last(End.CLAUSE) == len("Well, ") and unspoken.last(End.SENTENCE) == 0
+    unspoken.add([Piece("ck. ", 16, 20)])
+    assert unspoken.last(End.SENTENCE) == len("Well, let me check. ")
+    assert unspoken.last(End.WORD, within=7) == len("Well, ")
+
+
+def test_what_stands_for_a_number_is_never_parted() -> None:
+    unspoken = UnspokenText()
+    unspoken.add(
+        [Piece("It costs ", 0, 9), Piece("five dollars, fifty", 9, 14), Piece(" now ", 14, 19)]
+    )
+    ends = [unspoken.last(End.WORD, within=count) for count in range(len(unspoken.text) + 1)]
+    assert sorted(set(ends)) == [0, 3, 9, len("It costs five dollars, fifty "), len(unspoken.text)]
+    assert unspoken.last(End.CLAUSE) == 0
+
+
+@pytest.mark.parametrize("space", ["", " "])
+def test_a_break_is_an_end_with_and_without_a_space_before_it(space: str) -> None:
+    unspoken = waiting("Let me" + space, Break(0.0), "see")
+    count = unspoken.first(End.BREAK)
+    assert unspoken.take(count) == [Piece("Let me" + space, 0, 6 + len(space)), Break(0.0)]
+    assert unspoken.text == "see" and unspoken.first(End.BREAK) == 0
+
+
+@given(
+    st.lists(st.text("ab, .!\n你。", min_size=1, max_size=6), max_size=12),
+    st.lists(st.integers(0, 9), max_size=20),
+)
+def test_all_text_comes_out_in_its_order_with_its_places(parts: list[str], cuts: list[int]) -> None:
+    unspoken, taken, at = UnspokenText(), [], 0
+    for number, part in enumerate(parts):
+        unspoken.add([Piece(part, at, at + len(part))])
+        at += len(part)
+        count = min(cuts[number], len(unspoken.text)) if number < len(cuts) else 0
+        taken += unspoken.take(count)
+        assert unspoken.last(End.WORD) <= len(unspoken.text)
+    taken += unspoken.take(len(unspoken.text))
+    whole = "".join(parts)
+    pieces = [piece for piece in taken if isinstance(piece, Piece)]
+    assert "".join(piece.text for piece in pieces) == whole
+    assert all(whole[piece.start : piece.end] == piece.text for piece in pieces)

@@ -107,39 +107,38 @@ class Writer:
                 if not self._items and not self._sources:
                     self._filled.clear()
                     await self._filled.wait()
-                began = time.monotonic()
-                while time.monotonic() - began < _WRITING_SECONDS:
-                    if self._items:
-                        item = self._items.popleft()
-                        if isinstance(item, _Close):
-                            await self._socket.close(item.code, item.reason)
-                            return
-                        self._bytes -= len(item.data)
-                        await self._send(item.data)
-                    elif self._sources:
-                        await self._ask(self._sources.popleft())
+                until = time.monotonic() + _WRITING_SECONDS
+                while self._items or self._sources:
+                    if not self._items:
+                        data = self._ask(self._sources.popleft())
+                    elif isinstance(item := self._items.popleft(), _Item):
+                        data = item.data
+                        self._bytes -= len(data)
                     else:
+                        await self._socket.close(item.code, item.reason)
+                        return
+                    if data is not None:
+                        kind = "text" if isinstance(data, str) else "bytes"
+                        await self._socket.send({"type": "websocket.send", kind: data})
+                    if time.monotonic() >= until:
+                        await asyncio.sleep(0)
                         break
-                else:
-                    await asyncio.sleep(0)
         except (WebSocketDisconnect, OSError):
             self.shut()  # the reader hears it too and cleans up
 
-    async def _ask(self, source: Source) -> None:
+    def _ask(self, source: Source) -> Frame | None:
+        """Its next frame, if that is to be sent now."""
         data = source.next_frame()
         if data is None:
-            return
-        self.wake(source)
-        if self._items:  # messages that were put while it gave this
-            self._add(_Item(data, source))
-        else:
-            await self._send(data)
+            return None
+        if not self._shut and source not in self._sources:
+            self._sources.append(source)
+        if not self._items:
+            return data
+        self._add(_Item(data, source))  # behind messages that were put while it gave this
+        return None
 
     def _add(self, item: _Item) -> None:
         self._items.append(item)
         self._bytes += len(item.data)
         self._filled.set()
-
-    async def _send(self, data: Frame) -> None:
-        kind = "text" if isinstance(data, str) else "bytes"
-        await self._socket.send({"type": "websocket.send", kind: data})

@@ -70,7 +70,8 @@ async def clone(server: RunningServer, name: str, wav: bytes, **fields: str) -> 
 
 async def spoken(server: RunningServer, deltas: Sequence[str], **options: Any) -> Any:
     """Sound of a turn whose text arrives in pieces."""
-    async with RealtimeTTS(server.websocket_url, text_filter="off", **options) as tts:
+    options |= {"text_filter": "off", "trim_silence": "off"}
+    async with RealtimeTTS(server.websocket_url, **options) as tts:
         turn = await tts.turn()
         for delta in deltas:
             await turn.send(delta)

@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import httpx2
 import numpy as np
@@ -103,7 +103,8 @@ async def test_every_voice_ends_by_itself_after_about_the_time_the_text_takes(
     serve: Serve, pieces: Pieces, layout: Literal["streaming", "full_text"]
 ) -> None:
     async def seconds(server: RunningServer, voice: str, text: str) -> float:
-        async with RealtimeTTS(server.websocket_url, voice=voice, layout=layout, seed=1) as tts:
+        options: dict[str, Any] = {"voice": voice, "layout": layout, "trim_silence": "off"}
+        async with RealtimeTTS(server.websocket_url, seed=1, **options) as tts:
             turn = await tts.turn()
             for delta in pieces(text, seed=8):
                 await turn.send(delta)
@@ -149,3 +150,26 @@ async def metrics(http: httpx2.AsyncClient, server: RunningServer) -> str:
 def most_different(a: bytes, b: bytes) -> int:
     """The largest difference of two PCM samples in the same place."""
     return int(np.abs(np.frombuffer(a, "<i2").astype(int) - np.frombuffer(b, "<i2")).max())
+
+
+async def test_speech_is_heard_within_20_ms_of_its_first_packet(serve: Serve) -> None:
+    """The voice begins with a tenth of a second of silence, which is not sent. Seldom it begins to
+    breathe before: that is speech."""
+    late = []
+    async with serve(engine(max_frames=60)) as server:
+        for text in TEXTS:
+            for voice in ("ava", "ray"):
+                options = {"voice": voice, "seed": 2, "layout": "streaming"}
+                told = b"".join(await packets_of(server, [text], **options))
+                whole = await packets_of(server, [text], **options, trim_silence="off")
+                assert first_heard(b"".join(whole)) > 0.05
+                late.append(first_heard(told))
+                silence = len(b"".join(whole)) - len(told)
+                assert most_different(told, b"".join(whole)[silence:]) <= 1, "no speech with it"
+    assert sorted(late)[len(late) * 3 // 4] <= 0.02 and max(late) <= 0.06, late
+
+
+def first_heard(pcm: bytes) -> float:
+    """Seconds before the first sample beyond -45 dBFS."""
+    loud = np.abs(np.frombuffer(pcm, "<i2").astype(int)) > 32_768 * 10 ** (-45 / 20)
+    return int(loud.argmax()) / 24_000

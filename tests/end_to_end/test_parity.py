@@ -96,6 +96,7 @@ async def test_greedy_speech_is_the_official_waveform(
         "layout": "full_text" if case["non_streaming_mode"] else "streaming",
         "sampling": {**GREEDY, "repetition_penalty": case.get("repetition_penalty", 1.05)},
         "text_filter": "off",
+        "trim_silence": "off",
     }
     server = await server_of(variant)
     async with RealtimeTTS(server.websocket_url, **options) as tts:

@@ -32,6 +32,7 @@ from tools.seams.tracks import HOP, Tracks
 _Layout = Literal["streaming", "full_text"]
 _HEAD = ("layout", "voice", "turn", "words wrong", "single sentences", "not spoken", "seconds",
          "by tenths: words wrong", "pitch, semitones")  # fmt: skip
+_LEAD_MS = 30_000
 _TOGETHER = 10
 _NEAR_SECONDS, _PAUSE_SECONDS = 0.8, 0.1
 
@@ -94,7 +95,9 @@ async def row(
 ) -> list[str]:
     """A line of the table; the sound of the turn is kept."""
     pieces = sentences_of(given.characters)
-    options: SessionOptions = {"voice": voice, "layout": layout, "word_times": "on", "seed": 1}
+    options: SessionOptions = {
+        "voice": voice, "layout": layout, "word_times": "on", "seed": 1, "lead_ms": _LEAD_MS
+    }  # fmt: skip
     singly = list(dict.fromkeys(piece.strip() for piece in pieces))[: given.singles]
     alone = await spoken(given.url, singly, options)  # first: the server learns the voice's pace
     (turn,) = await spoken(given.url, ["".join(pieces)], options)

@@ -155,12 +155,13 @@ async def test_more_responses_than_the_server_queues_come_out_in_order(fake: Ser
 
 async def test_a_speak_frame_within_a_response_waits_for_its_end(fake: Server) -> None:
     async with pipeline(service(fake.url)) as rig:
-        await rig.send(LLMFullResponseStartFrame(), LLMTextFrame("One moment"))
+        await rig.send(LLMFullResponseStartFrame(), LLMTextFrame(TEXT))
         await rig.until(rig.audio)
-        await rig.send(TTSSpeakFrame("Aside."), LLMTextFrame(" please."), LLMFullResponseEndFrame())
+        rest = LLMTextFrame(" So it is.")
+        await rig.send(TTSSpeakFrame("Aside."), rest, LLMFullResponseEndFrame())
         await rig.until_stopped(2)
     first, second = rig.contexts()
-    assert rig.audio(first) == await spoken(fake.url, "One moment please.")
+    assert rig.audio(first) == await spoken(fake.url, f"{TEXT} So it is.")
     assert rig.audio(second) == await spoken(fake.url, "Aside.")
 
 

@@ -126,7 +126,7 @@ export class RealtimeTTS {
     /** @type {any} */
     let error = this.#connection.lost;
     for (let ms = FIRST_WAIT_MS; error.retryable && performance.now() < giveUpAt; ms *= 2) {
-      // Half by chance, lest all clients of a restarted server come at once.
+      // Half by chance, lest all clients come at once.
       const wait = (Math.min(ms, LONGEST_WAIT_MS) * (1 + Math.random())) / 2;
       await new Promise((resolve) => {
         this.#timer = setTimeout(resolve, Math.max(error.retryAfterMs, wait));
@@ -167,8 +167,8 @@ export function websocketUrl(server) {
   } catch {
     // said below
   }
-  const expected = "expected a ws(s) or http(s) URL or host:port";
-  throw new ClientError(`cannot use ${JSON.stringify(text)} as the server's address; ${expected}`);
+  const found = JSON.stringify(text);
+  throw new ClientError(`the server is a ws(s) or http(s) URL or host:port, found ${found}`);
 }
 
 /** @param {string} [apiKey] */

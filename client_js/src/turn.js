@@ -199,7 +199,6 @@ export class Turn {
 
   /** @param {RealtimeTTSError} error */
   lost(error) {
-    // What was sent is never sent again.
     if (this.text || !this.#wait(this)) this.fail(new ConnectionLost(error.message, error));
     this.#report.resolve(null);
   }

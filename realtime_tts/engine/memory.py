@@ -12,9 +12,10 @@ _UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 _MARGIN_SHARE = 0.1
 CONTEXT_BYTES = 640 * 2**20
 """What CUDA and the loaded kernels take of a GPU beside what torch allocates."""
-_PROGRAM_BYTES, _PROGRAM_BYTES_A_SLOT, _PROGRAM_SLOTS = 2**30, 48 * 2**20, 64
+_PROGRAM_BYTES, _PROGRAM_BYTES_A_SLOT, _PROGRAM_SLOTS = 3 * 2**29, 48 * 2**20, 64
 """Captured programs take more memory the more rows they have, up to so many slots: from there on
-the codec's, which are by far the largest, grow no more. 4 GiB then."""
+the codec's, which are by far the largest, grow no more. 4.5 GiB then: an H200 was seen to keep
+3 GiB of it, and to need more for a moment."""
 
 USUAL_POSITIONS = 512
 """Positions that each slot should find: a prompt and half a minute of speech. Who needs more takes
@@ -84,7 +85,7 @@ def room_for(footprint: Footprint, free: int, total: int, slots: int, *, fit: bo
     weights on it.
 
     Keys and values get what is free but for a margin for captured programs and the codec: a tenth
-    of the total, and at least what the programs of so many slots take, 4 GiB from 64 slots on.
+    of the total, and at least what the programs of so many slots take, 4.5 GiB from 64 slots on.
     `fit`: no more slots than find their usual number of positions, one at least. Raises
     ConfigError.
     """

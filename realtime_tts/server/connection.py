@@ -164,7 +164,8 @@ class Connection(ServedSocket):
                 self.reporter.message(message)
                 self.writer.put(encode(message))
             case FeedText(turn_id, text):
-                self._on_air(turn_id).speech.feed(text)
+                ends = bool(self._effects) and isinstance(self._effects[0], EndText)
+                self._on_air(turn_id).speech.feed(text, ends=ends)
             case FlushText(turn_id):
                 self._on_air(turn_id).speech.flush()
             case EndText(turn_id):

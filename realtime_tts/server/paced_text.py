@@ -7,6 +7,7 @@ than the checkpoint can speak.
 
 from __future__ import annotations
 
+from realtime_tts.text.characters import writes_without_spaces
 from realtime_tts.text.pipeline import TextPipeline
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from realtime_tts.text.unspoken import End, end_of
@@ -15,6 +16,7 @@ from tts_scheduler import Pacing, Reaction
 _SAMPLE = 64  # characters whose tokens are counted, to know how many there are in more of them
 _WORD = 12  # characters, at most
 _WORD_TOKENS = 1.25  # of one, or of a part of one: a few words say little of the pace of all
+_USUAL, _USUAL_UNSPACED = 0.28, 0.7  # tokens of a character, with and without spaces for words
 _PRESSING = 0.5  # seconds left to hear
 _LONG = 0.6  # of the safe length: from here on the next end of a sentence is a good place to close
 
@@ -49,17 +51,15 @@ class PacedText:
         self._most_tokens = most_tokens
         self._whole = whole
         self._closed = closed
-        self._characters = self._tokens = 0.0  # that came
+        self._characters = self._tokens = 0  # that were given, over all utterances
         self._begun = False  # a clause: what was given ends in the middle of it
         self._given = 0  # tokens of the utterance on the air
         self._asked_at: float | None = None  # text for a row that stood still
 
     def came(self, text: str, now: float) -> None:
         """The caller's text came."""
-        sample = text[:_SAMPLE]
-        tokens = len(self._tokenizer.encode(sample)) * len(text) / len(sample) if sample else 0.0
-        self._characters += len(text)
-        self._tokens += tokens
+        density = self._tokens / self._characters if self._characters else _usual(text)
+        tokens = len(text) * density
         part_of_word = len(text) <= _WORD and " " not in text.strip()
         self._pacing.came(min(tokens, _WORD_TOKENS) if part_of_word else tokens, now)
 
@@ -82,7 +82,9 @@ class PacedText:
         count, closes = self._next(dry_at, now)
         if count:
             self._begun = end_of(self._text.unspoken.text[max(0, count - 16) : count]) == End.WORD
-            self._given += len(self._text.release(count))
+            tokens = len(self._text.release(count))
+            self._given += tokens
+            self._characters, self._tokens = self._characters + count, self._tokens + tokens
         if stands and self._given == given and segment.has_speech and not segment.closed:
             if now >= self._pacing.closes_at(dry_at):
                 self._text.release(self._tail())
@@ -107,8 +109,8 @@ class PacedText:
     def _next(self, dry_at: float, now: float) -> tuple[int, bool]:
         """How many characters are to be given on, and whether that is all of the utterance."""
         unspoken = self._text.unspoken
-        density = max(0.01, self._tokens / max(self._characters, 1.0))
         length, room = len(unspoken.text), max(0.0, self._most_tokens - self._given)
+        density = self._density(room)
         whole = unspoken.first(End.BREAK) or (length if self._text.ended else 0)
         wanted = whole or self._wanted(density, dry_at, now)
         if self._whole and not whole:
@@ -123,6 +125,13 @@ class PacedText:
             if found := unspoken.last(end, within=int(room / density)):
                 return found, True
         return (0, True) if self._given else (int(room / density), False)
+
+    def _density(self, room: float) -> float:
+        """Tokens of a character. Counted where it matters: there is more than surely has room."""
+        sample = self._text.unspoken.text[:_SAMPLE]
+        if len(self._text.unspoken.text) > _LONG * room:
+            return max(0.01, len(self._tokenizer.encode(sample)) / len(sample))
+        return _usual(sample)
 
     def _wanted(self, density: float, dry_at: float, now: float) -> int:
         unspoken = self._text.unspoken
@@ -146,3 +155,7 @@ class PacedText:
         if self.stands and self._text.segments[-1].has_speech:
             times.append(self._pacing.closes_at(dry_at))
         return min((at for at in times if at > now), default=None)
+
+
+def _usual(text: str) -> float:
+    return _USUAL_UNSPACED if text and writes_without_spaces(text[0]) else _USUAL

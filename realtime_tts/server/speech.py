@@ -22,10 +22,11 @@ from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.alarm import Alarm
 from realtime_tts.server.engine_host import EngineHost
+from realtime_tts.server.made import Made
 from realtime_tts.server.reporter import SessionReporter
 from realtime_tts.server.text_input import TextInput
 from realtime_tts.server.track import STALL_SECONDS, Delivery, Done, Segment, Sound, Track
-from realtime_tts.server.utterances import Made, Utterances
+from realtime_tts.server.utterances import Utterances
 from realtime_tts.text.speech_times import SpokenSpan
 from tts_scheduler import FeedPace
 
@@ -95,8 +96,8 @@ class Speech:
 
     # Text.
 
-    def feed(self, text: str) -> Segment:
-        """Add text, to its segment; not after `end`. A long one is taken in slice by slice."""
+    def feed(self, text: str, *, ends: bool = False) -> Segment:
+        """Add text, to its segment; not after `end`. `ends`: `cut` or `end` comes next."""
         assert not self.ended, "text after the end of the speech"
         segment = self._segment()
         segment.text_chars += len(text)
@@ -104,7 +105,7 @@ class Speech:
         if segment.utterances is None:
             segment.pieces.append(text)
         else:
-            self._input.feed(text)
+            self._input.feed(text, ends=ends)
         self.touch()
         return segment
 
@@ -184,10 +185,9 @@ class Speech:
         taken in is not held back; text that waits behind other speech can as well wait for more."""
         if self._input.busy:
             return inf, inf
-        deadline = self.utterances.text_deadline()
         on_air = self.open is not None and self.open.utterances is not None
         pause = self._active_at + self.hold_seconds if on_air else inf
-        return inf if deadline is None else deadline, pause
+        return self.utterances.text_deadline(), pause
 
     def _set_alarm(self) -> None:
         if not self._closed and self.failure is None:
@@ -198,7 +198,7 @@ class Speech:
         held, pause = self._due()
         with self._contained():
             if held <= now:
-                self.utterances.poll(now)
+                self._put(self.utterances.poll(now))
             if pause <= now:
                 self.cut()
             if self._fill_at <= now:

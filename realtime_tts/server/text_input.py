@@ -54,14 +54,14 @@ class TextInput:
         """Whether there is more to take in."""
         return bool(self._waiting)
 
-    def feed(self, text: str) -> None:
-        """Add text; not after `end`."""
+    def feed(self, text: str, *, ends: bool = False) -> None:
+        """Add text; not after `end`. `ends`: that comes next."""
         assert not self._ending, "text after the end of the segment"
         if self.busy or len(text) > SLICE:
             self._utterances.text_came(time.monotonic())
             self._add(*(text[at : at + SLICE] for at in range(0, len(text), SLICE)))
         else:
-            self._utterances.feed(text, time.monotonic())
+            self._utterances.feed(text, time.monotonic(), withhold=ends)
 
     def flush(self) -> None:
         """Everything held back so far is to be spoken."""

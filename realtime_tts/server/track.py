@@ -16,7 +16,8 @@ from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.audio.packets import Packet, Packets, packets_in
 from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
 from realtime_tts.protocol.messages import SAMPLE_RATE
-from realtime_tts.server.utterances import Made, Mark, Utterances
+from realtime_tts.server.made import Made, Mark
+from realtime_tts.server.utterances import Utterances
 
 STALL_SECONDS = 2.5
 """After so long without sound some silence is sent: clients give up after three seconds."""

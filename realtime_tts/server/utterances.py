@@ -11,7 +11,6 @@ when that and the pause have been heard.
 
 from __future__ import annotations
 
-from enum import Enum, auto
 from math import inf
 
 import msgspec
@@ -36,6 +35,7 @@ from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.engine_host import EngineHost, EventHandler
 from realtime_tts.server.listener import Listener
+from realtime_tts.server.made import Made, Mark
 from realtime_tts.server.paced_text import PacedText
 from realtime_tts.server.session_settings import number_language, utterance_spec, voice_of
 from realtime_tts.text.lexicon import lexicon_for
@@ -47,19 +47,6 @@ _FIRST_SAMPLES = 2_880
 """A turn begins with so much sound where its text is not all there: the next word is to come
 before it is over."""
 _FIRST_WAIT = 0.25  # seconds that speech may stand before its first sound
-
-
-class Mark(Enum):
-    """What stands between pieces of PCM."""
-
-    CUT = auto()
-    """A pause: what an encoder holds so far leaves before it, where its packets may be cut."""
-    END = auto()
-    """No more sound of this segment."""
-
-
-Made = list[bytes | Mark]
-"""Sound that was made (s16le, 24 kHz, mono), in its order."""
 
 
 class Utterances:
@@ -162,15 +149,21 @@ class Utterances:
             return []
         return [*(self._silence() if self.has_speech else ()), Mark.END]
 
-    def poll(self, now: float) -> None:
-        """Release text that was held back for long enough."""
+    def poll(self, now: float) -> Made:
+        """Release text that was held back for long enough. Gives what comes of that."""
+        closed = self._finished
         self._text.poll(now)
         self._give(now)
+        return self._begun(self._cut_if_closed(closed))
 
-    def text_deadline(self) -> float | None:
-        """When `poll` should be called."""
+    def _cut_if_closed(self, before: bool) -> Made:
+        """What the encoder holds leaves when an utterance is closed as its listener runs dry."""
+        return [Mark.CUT] if self._finished and not (before or self._text.ended) else []
+
+    def text_deadline(self) -> float:
+        """When `poll` should be called; infinite if nothing waits for time to pass."""
         times = (self._text.deadline(), self._paced.due)
-        return min((at for at in times if at is not None), default=None)
+        return min((at for at in times if at is not None), default=inf)
 
     def _give(self, now: float) -> None:
         """Give the engine what there is for the utterance on the air."""
@@ -270,9 +263,9 @@ class Utterances:
 
     def _waits(self, tokens: int, now: float) -> Made:
         self._paced.used, self._stands_since = tokens, now
+        closed = self._finished
         self._give(now)
-        # Of speech that stands still the listener gets all there is.
-        return self._begun([Mark.CUT]) if self._paced.stands else []
+        return self._begun(self._cut_if_closed(closed))
 
     def _silence(self) -> Made:
         """The pause that is due, cut off: the speech behind it begins like a turn."""
@@ -332,7 +325,7 @@ class Utterances:
 
     def release(self) -> None:
         """No event comes any more: whoever would be told is forgotten."""
-        self._on_event = _nothing
+        self._on_event = lambda event: None
 
     def played(self, samples: int, now: float) -> None:
         """The listener reports a position."""
@@ -353,7 +346,3 @@ class Utterances:
             held_ms=round(self._held_seconds * 1000, 1),
             held_inside_word=self._paced.held_inside_word,
         )
-
-
-def _nothing(_: Event) -> None:
-    """Whoever would be told is gone."""

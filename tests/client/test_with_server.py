@@ -200,7 +200,7 @@ async def test_a_turn_beyond_capacity_is_an_overload_and_the_next_one_works() ->
     async with server(slots=1, step_seconds=0.05) as started:
         async with RealtimeTTS(started.url) as tts, RealtimeTTS(started.url) as other:
             turn = await tts.turn()
-            await turn.send(TEXT)
+            await turn.send(TEXT * 10, end=True)  # without an end, it would give its place away
             await anext(turn)
             extra = await other.turn()
             await extra.send(TEXT, end=True)

@@ -43,11 +43,12 @@ class Said:
             self.now += self.step_seconds
             return step(plan)
 
-        def noted(plan: StepPlan, result: StepResult, now: float) -> None:
+        def noted(plan: StepPlan, result: StepResult, now: float) -> list[str]:
             self.results.append(result)
-            commit(plan, result, now)
+            waiting = commit(plan, result, now)
             if any(isinstance(event, Ended) for event in self.events) or not result.frames:
                 self.loop.stop()
+            return waiting
 
         self.engine.step = timed  # type: ignore[method-assign]
         self.scheduler.commit = noted  # type: ignore[method-assign]

@@ -159,9 +159,7 @@ class Feeding:
                 begins, works = row.opened_at + START_WAIT, True
             due = self.turn.text_deadline()
             next_text = times[0][0] if times else inf
-            now = min(
-                next_text, inf if due is None else due, max(begins, self.now) if works else inf
-            )
+            now = min(next_text, due, max(begins, self.now) if works else inf)
             if now > until or now == inf:
                 break
             self.now = max(self.now, now)

@@ -158,7 +158,7 @@ def test_turns_of_flux(api: DeepgramClient) -> None:
             assert types_of(seen) == ["SpeechStarted", "sound", "Flushed", "SpeechMetadata"], turn
             assert is_speech(sound_of(seen))
             assert seen[-1].input_character_count == len(TEXT)
-            assert seen[-1].audio_duration_ms == len(sound_of(seen)) * 1_000 // 2 // RATE
+            assert seen[-1].audio_duration_ms == round(len(sound_of(seen)) * 500 / RATE)
         socket.send_close()
         assert until(socket, "SessionMetadata")[-1].total_input_character_count == 3 * len(TEXT)
 

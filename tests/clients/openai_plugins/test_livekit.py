@@ -59,10 +59,14 @@ async def test_three_turns_of_deltas(make: Make) -> None:
 
 @pytest.mark.parametrize(
     ("wrong", "told"),
-    [({"voice": "nobody"}, "ava"), ({"speed": 1.2}, "speed"), ({"response_format": "x"}, "format")],
+    [({"voice": "nobody"}, "ava"), ({"response_format": "x"}, "format")],
 )
 async def test_what_cannot_be_had_is_an_error(make: Make, wrong: dict[str, Any], told: str) -> None:
     error = await refusal(read(make(**wrong), TEXT))
     assert error.status_code == 400 and not error.retryable and told in str(error)
     with pytest.raises(APIError):
         await say(StreamAdapter(tts=make(**wrong)))
+
+
+async def test_a_speed_costs_no_speech(make: Make) -> None:
+    assert is_speech(await read(make(speed=1.2), TEXT))

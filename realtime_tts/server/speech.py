@@ -198,7 +198,7 @@ class Speech:
         held, pause = self._due()
         with self._contained():
             if held <= now:
-                self._put(self.utterances.poll(now))
+                self.utterances.poll(now)
             if pause <= now:
                 self.cut()
             if self._fill_at <= now:

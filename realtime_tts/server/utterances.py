@@ -149,16 +149,10 @@ class Utterances:
             return []
         return [*(self._silence() if self.has_speech else ()), Mark.END]
 
-    def poll(self, now: float) -> Made:
-        """Release text that was held back for long enough. Gives what comes of that."""
-        closed = self._finished
+    def poll(self, now: float) -> None:
+        """Release text that was held back for long enough."""
         self._text.poll(now)
         self._give(now)
-        return self._begun(self._cut_if_closed(closed))
-
-    def _cut_if_closed(self, before: bool) -> Made:
-        """What the encoder holds leaves when an utterance is closed as its listener runs dry."""
-        return [Mark.CUT] if self._finished and not (before or self._text.ended) else []
 
     def text_deadline(self) -> float:
         """When `poll` should be called; infinite if nothing waits for time to pass."""
@@ -263,9 +257,9 @@ class Utterances:
 
     def _waits(self, tokens: int, now: float) -> Made:
         self._paced.used, self._stands_since = tokens, now
-        closed = self._finished
         self._give(now)
-        return self._begun(self._cut_if_closed(closed))
+        # Of speech that stands still the listener gets all there is.
+        return self._begun([Mark.CUT]) if self._paced.stands else []
 
     def _silence(self) -> Made:
         """The pause that is due, cut off: the speech behind it begins like a turn."""

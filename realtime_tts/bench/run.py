@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from realtime_tts.bench.client_pool import ClientPool, client_pool, processes_for
@@ -62,23 +63,11 @@ async def run(
     target = SocketTarget(settings) if target is None else target
     server = await target.describe()
     began = datetime.now(UTC).isoformat(timespec="seconds")
+    so_far = partial(BenchResult, began, command, describe_machine(), server, _shown(settings))
     results: list[LevelResult] = []
     notes: list[str] = []
     missing: list[str] = []
     ramp_ended = False
-
-    def so_far() -> BenchResult:
-        return BenchResult(
-            began,
-            command,
-            describe_machine(),
-            server,
-            _shown(settings),
-            tuple(results),
-            tuple(notes),
-            tuple(missing),
-        )
-
     async with client_pool() as pool:
         for level in levels:
             if level.climbs and ramp_ended:
@@ -97,8 +86,8 @@ async def run(
             if level.climbs and not results[-1].sustained:
                 notes.append(f"{level.title}: {_why_not(results[-1])}; the ramp ended here")
                 ramp_ended = True
-            on_level(so_far())
-    return so_far()
+            on_level(so_far(tuple(results), tuple(notes), tuple(missing)))
+    return so_far(tuple(results), tuple(notes), tuple(missing))
 
 
 CarryOut = Callable[[Level, BenchSettings, Progress, bool], Awaitable[Observed]]

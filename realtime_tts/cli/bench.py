@@ -130,10 +130,6 @@ async def _run(arguments: argparse.Namespace, levels: list[Level]) -> BenchResul
             f"{level.mode} {level.level}: {level.turns} turns, {level.underruns} underruns"
         )
 
-    task = asyncio.current_task()
-    assert task is not None
-    # So that a stopped run leaves no server behind; what it measured is written by then.
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     async with contextlib.AsyncExitStack() as stack:
         url, target = arguments.url, None
         options = bench_settings(arguments, url).options
@@ -156,6 +152,10 @@ async def _server(arguments: argparse.Namespace, console: Console) -> AsyncItera
     if arguments.start is None and arguments.random_weights is None:
         yield arguments.url
         return
+    task = asyncio.current_task()
+    assert task is not None
+    # So that a stopped run leaves no server behind; what it measured is written by then.
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     async with contextlib.AsyncExitStack() as stack:
         flags = _server_flags(arguments.start or "", arguments)
         with console.status("starting a server"):

@@ -11,10 +11,14 @@ import pytest
 
 from realtime_tts.engine.fake import FakeEngineConfig, Faults
 from realtime_tts.server.connection import _Turn
+from realtime_tts.server.listener import Listener
 from realtime_tts.server.speech import Speech
 from realtime_tts.text import speech_times
+from realtime_tts.text.pipeline import TextPipeline
+from realtime_tts.text.speech_times import SpokenSpan
 from realtime_tts.text.spoken_text import SpokenText
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
+from tests.server.conftest import byte_tokenizer
 
 RATE = 24_000
 ON = "?word_times=on"
@@ -288,3 +292,28 @@ async def test_an_interrupt_between_a_turns_last_words_ends_that_turn_alone(
     assert len(only(first, "turn.words")) == 3 and told == 4
     assert [m["reason"] for m in (first[-1], second[-1])] == ["interrupted", "complete"]
     assert joined(second) == "Good night."
+
+
+@pytest.mark.parametrize("frames", range(1, 60))
+def test_all_words_are_told_when_the_last_sample_of_the_last_utterance_was_taken(
+    frames: int,
+) -> None:
+    """To the last bit, of however many frames: behind a flush at the end nothing follows."""
+    text = TextPipeline(byte_tokenizer())
+    listener = Listener(text, None, 1.0, None)
+    for part, piece in enumerate(("Yes. ", "It is ready now.")):
+        if part:
+            listener.begin(text.segments[part])
+        text.feed(piece, 0.0)
+        text.flush(0.0)
+        text.commit()
+        for _ in range(frames):
+            listener.add_speech(1_920)
+    listener.begin(text.segments[-1])
+    text.finish(0.0)
+    listener.complete = listener.ended = True
+    listener.take()
+    words: list[SpokenSpan] = []
+    while some := listener.take_words():
+        words += some
+    assert "".join(word.text for word in words) == "Yes. It is ready now."

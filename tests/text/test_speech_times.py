@@ -75,8 +75,8 @@ class Speech:
         self.pipeline.finish(0.0)
 
     def made(self, seconds: float) -> None:
-        self.spoken.made(seconds)
         self.seconds += seconds
+        self.spoken.made(self.seconds)
 
     def next_part(self) -> bool:
         """Go on behind the next pause, if there is one."""

@@ -2,24 +2,30 @@
 
     python -m tools.seams.served --url ws://127.0.0.1:8000 --layouts streaming full_text
 
-10,000 characters are sent at once and heard as fast as the server makes them. The sound is cut
-where it is silent between every ten sentences, near the times of the server's words, and each part
-is compared with its text. The same sentences as turns of their own are the measure.
+10,000 characters are sent, whole or (streaming layout) in tokens as a language model writes them,
+and heard as fast as the server makes them; what was spoken is kept. The sound is cut where it is
+silent between every ten sentences, near the times of the server's words, and each part is compared
+with its text. The measure is the same sentences as turns of their own, joined by tens, too.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
+from random import Random
 from typing import Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
-from realtime_tts.bench.observation import Observation
-from realtime_tts.bench.turns import speak
-from realtime_tts.client import RealtimeTTS, SessionOptions
+from realtime_tts.bench.deltas import DeltaTiming, schedule
+from realtime_tts.bench.turns import Schedule, speak
+from realtime_tts.client import RealtimeTTS, SessionOptions, TurnResult, Word
 from tools.demo_voice.recognise import Recogniser, Recording
 from tools.demo_voice.report import table
 from tools.demo_voice.words import WordErrors, pooled, word_errors
@@ -30,96 +36,189 @@ from tools.seams.texts import vocabulary
 from tools.seams.tracks import HOP, Tracks
 
 _Layout = Literal["streaming", "full_text"]
-_HEAD = ("layout", "voice", "turn", "words wrong", "single sentences", "not spoken", "seconds",
-         "by tenths: words wrong", "pitch, semitones")  # fmt: skip
-_LEAD_MS = 30_000
+_HEAD = (
+    "layout",
+    "voice",
+    "turn",
+    "told as spoken",
+    "seconds",
+    "words wrong",
+    "single sentences",
+    "by parts: words wrong",
+    "pitch by minutes, semitones",
+    "level by minutes, dB",
+)
+LEAD_MS = 30_000
 _TOGETHER = 10
 _NEAR_SECONDS, _PAUSE_SECONDS = 0.8, 0.1
+_MINUTE = round(60 / HOP)
 
 
-async def spoken(url: str, texts: Iterable[str], options: SessionOptions) -> list[Observation]:
-    """Each text as a turn, whole, without waiting for a listener."""
-    found = []
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """A turn as it is kept. `how` it ended; `told`: words of the server with the seconds at which
+    they end."""
+
+    how: str
+    told: list[tuple[str, float]]
+    sound: Recording
+
+    @classmethod
+    def of(cls, result: TurnResult | None, words: Sequence[Word], sound: bytes) -> Spoken:
+        told = [(word.text, word.end_ms / 1000) for word in words]
+        samples = np.frombuffer(sound, "<i2")
+        return cls(result.reason if result else "–", told, Recording(samples, SAMPLE_RATE))
+
+    def write(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.sound.write(path.with_suffix(".wav"))
+        path.with_suffix(".json").write_text(json.dumps([self.how, self.told]), encoding="utf-8")
+
+    @classmethod
+    def read(cls, path: Path) -> Spoken:
+        how, told = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+        return cls(how, told, Recording.read(path.with_suffix(".wav")))
+
+
+async def speak_kept(url: str, texts: Mapping[Path, Schedule], voice: str, layout: _Layout) -> None:
+    """Each text as a turn of one session, without waiting for a listener, where it is not kept."""
+    missing = {path: text for path, text in texts.items() if not path.with_suffix(".json").exists()}
+    options: SessionOptions = {
+        "voice": voice, "layout": layout, "word_times": "on", "seed": 1, "lead_ms": LEAD_MS
+    }  # fmt: skip
     async with RealtimeTTS(url, **options) as tts:
-        for text in texts:
-            found.append(await speak(tts, [(0.0, text)], paced=False, keep_sound=True))
-    return found
+        for path, text in missing.items():
+            seen = await speak(tts, text, paced=False, keep_sound=True)
+            if seen.error:
+                raise RuntimeError(f"{path}: the turn failed: {seen.error}")
+            Spoken.of(seen.result, seen.words, bytes(seen.sound or b"")).write(path)
 
 
-def recording(seen: Observation) -> Recording:
-    return Recording(np.frombuffer(bytes(seen.sound or b""), "<i2"), SAMPLE_RATE)
-
-
-def parts_of(pieces: Sequence[str], seen: Observation) -> list[tuple[str, Recording]]:
+def parts_of(pieces: Sequence[str], turn: Spoken) -> list[tuple[str, Recording]]:
     """Every ten pieces with their sound; all that is not told as spoken is with the last ones."""
-    sound = recording(seen)
-    level = Tracks.of(sound).level
-    begin, said, parts = 0, 0, []
-    for first in range(0, len(pieces), _TOGETHER):
-        text = "".join(pieces[first : first + _TOGETHER])
-        said += len(text)
-        last = first + _TOGETHER >= len(pieces)
-        end = len(sound.samples) if last else _silence_near(level, _end_of(said, seen))
-        parts.append((text, Recording(sound.samples[begin:end], SAMPLE_RATE)))
-        begin = max(begin, end)
-    return parts
+    samples, rate = turn.sound.samples, turn.sound.sample_rate
+    level = Tracks.of(turn.sound).level
+    tens = ["".join(pieces[at : at + _TOGETHER]) for at in range(0, len(pieces), _TOGETHER)]
+    said = accumulate(map(len, tens[:-1]))
+    cuts = [round(_silence_near(level, _end_of(count, turn)) * rate) for count in said]
+    ends = list(accumulate([*cuts, len(samples)], max))
+    return [
+        (text, Recording(samples[begin:end], rate))
+        for text, begin, end in zip(tens, [0, *ends], ends, strict=False)
+    ]
 
 
-def _end_of(characters: int, seen: Observation) -> float:
-    """When so many characters have been spoken, in seconds."""
-    counted = 0
-    for word in seen.words:
-        counted += len(word.text)
-        if counted >= characters:
-            return word.end_ms / 1000
-    return seen.words[-1].end_ms / 1000 if seen.words else 0.0
+def _end_of(characters: int, turn: Spoken) -> float:
+    """When so many characters have been spoken, or all that were told, in seconds."""
+    counts = accumulate(len(text) for text, _ in turn.told)
+    ends = (end for (_, end), count in zip(turn.told, counts, strict=True) if count >= characters)
+    return next(ends, turn.told[-1][1] if turn.told else 0.0)
 
 
-def _silence_near(level: np.ndarray, seconds: float) -> int:
-    """The sample in the middle of the most silent tenth of a second near a time."""
+def _silence_near(level: NDArray[np.float64], seconds: float) -> float:
+    """The middle of the most silent tenth of a second near a time, in seconds."""
     width = round(_PAUSE_SECONDS / HOP)
     first = max(0, round((seconds - _NEAR_SECONDS) / HOP))
     near = level[first : round((seconds + _NEAR_SECONDS) / HOP) + width]
     if len(near) < width:
-        return round(seconds * SAMPLE_RATE)
+        return seconds
     loudest = np.lib.stride_tricks.sliding_window_view(near, width).max(1)
-    return round((first + int(np.argmin(loudest)) + width / 2) * HOP * SAMPLE_RATE)
+    return (first + int(np.argmin(loudest)) + width / 2) * HOP
 
 
-def heard(recogniser: Recogniser, parts: Iterable[tuple[str, Recording]]) -> list[WordErrors]:
-    return [word_errors(text, recogniser.transcribe(sound)) for text, sound in parts]
+def by_minutes(sound: Recording) -> tuple[list[float], list[float]]:
+    """Medians of pitch (semitones above 100 Hz) and level (dB) where there is voice, a minute
+    each; a last part of less than half a minute is left out."""
+    tracks = Tracks.of(sound)
+    pitches, levels = [], []
+    for begin in range(0, len(tracks.pitch) - _MINUTE // 2, _MINUTE):
+        pitch = tracks.pitch[begin : begin + _MINUTE]
+        voiced = ~np.isnan(pitch)
+        pitches.append(float(np.median(pitch[voiced])))
+        levels.append(float(np.median(tracks.level[begin : begin + _MINUTE][voiced])))
+    return pitches, levels
 
 
-async def row(
-    given: argparse.Namespace, recogniser: Recogniser, layout: _Layout, voice: str
-) -> list[str]:
-    """A line of the table; the sound of the turn is kept."""
-    pieces = sentences_of(given.characters)
-    options: SessionOptions = {
-        "voice": voice, "layout": layout, "word_times": "on", "seed": 1, "lead_ms": _LEAD_MS
-    }  # fmt: skip
-    singly = list(dict.fromkeys(piece.strip() for piece in pieces))[: given.singles]
-    alone = await spoken(given.url, singly, options)  # first: the server learns the voice's pace
-    (turn,) = await spoken(given.url, ["".join(pieces)], options)
-    given.out.mkdir(parents=True, exist_ok=True)
-    recording(turn).write(given.out / f"served {layout} {voice}.wav")
-    parts = parts_of(pieces, turn)
-    errors = heard(recogniser, parts)
-    measure = pooled(heard(recogniser, zip(singly, map(recording, alone), strict=True)))
-    pitch = [np.nanmedian(Tracks.of(sound).pitch) for _, sound in (parts[0], parts[-1])]
-    tenth = -(-len(errors) // 10)
-    rates = [pooled(errors[at : at + tenth]).rate for at in range(0, len(errors), tenth)]
-    said = sum(len(word.text) for word in turn.words)
-    how = turn.error or (turn.result.reason if turn.result else "–")
-    return [
-        layout, voice, how, _rate(pooled(errors)), _rate(measure),
-        f"{sum(map(len, pieces)) - said} characters", f"{recording(turn).seconds:.0f}",
-        " ".join(f"{rate:.2f}" for rate in rates), " … ".join(f"{each:+.1f}" for each in pitch),
-    ]  # fmt: skip
+class Run:
+    """One text of many sentences by some voices in some layouts; every n-th ten is heard."""
+
+    def __init__(self, characters: int, every: int, out: Path) -> None:
+        self.pieces = sentences_of(characters)
+        self._every, self._out = every, out
+        heard = [
+            piece.strip()
+            for at in range(0, len(self.pieces), _TOGETHER * every)
+            for piece in self.pieces[at : at + _TOGETHER]
+        ]
+        self.singles = list(dict.fromkeys(heard))
+        self._recogniser = Recogniser(vocabulary())
+        self._known: dict[tuple[str, str], WordErrors] = {}
+
+    def _turn(self, layout: str, voice: str) -> Path:
+        return self._out / f"{layout}_{voice}"
+
+    def _single(self, sentence: str, voice: str) -> Path:
+        return self._out / "singles" / f"{self.singles.index(sentence):03d}_{voice}"
+
+    async def speak(self, url: str, layouts: Sequence[_Layout], voices: Sequence[str]) -> None:
+        """Speak what is not kept, everything at once: the sentences first, so that the server
+        knows the pace of the voices."""
+        singly = {
+            voice: {self._single(each, voice): [(0.0, each)] for each in self.singles}
+            for voice in voices
+        }
+        await asyncio.gather(
+            *(speak_kept(url, texts, voice, "streaming") for voice, texts in singly.items())
+        )
+        text = "".join(self.pieces)
+        deltas = schedule(text, DeltaTiming(), Random(1))
+        sent: dict[_Layout, Schedule] = {"streaming": deltas, "full_text": [(0.0, text)]}
+        await asyncio.gather(
+            *(
+                speak_kept(url, {self._turn(layout, voice): sent[layout]}, voice, layout)
+                for layout in layouts
+                for voice in voices
+            )
+        )
+
+    def row(self, layout: _Layout, voice: str) -> list[str]:
+        """A line of the table."""
+        turn = Spoken.read(self._turn(layout, voice))
+        errors = [self._heard(*part) for part in parts_of(self.pieces, turn)[:: self._every]]
+        singles = [self._singly(first, voice) for first in self._firsts()]
+        pitch, level = by_minutes(turn.sound)
+        said = "".join(text for text, _ in turn.told)
+        whole = said == "".join(self.pieces)
+        return [
+            layout, voice, turn.how, f"{len(said)} characters, {'all' if whole else 'not all'}",
+            f"{turn.sound.seconds:.0f}", _rate(errors), _rate(singles),
+            " ".join(f"{each.rate:.2f}" for each in errors), _span(pitch), _span(level),
+        ]  # fmt: skip
+
+    def _firsts(self) -> range:
+        return range(0, len(self.pieces), _TOGETHER * self._every)
+
+    def _singly(self, first: int, voice: str) -> WordErrors:
+        """Ten sentences that were turns of their own, joined."""
+        tens = self.pieces[first : first + _TOGETHER]
+        text = "".join(tens)
+        if (text, voice) not in self._known:
+            sounds = [Spoken.read(self._single(piece.strip(), voice)).sound for piece in tens]
+            samples = np.concatenate([sound.samples for sound in sounds])
+            self._known[text, voice] = self._heard(text, Recording(samples, SAMPLE_RATE))
+        return self._known[text, voice]
+
+    def _heard(self, text: str, sound: Recording) -> WordErrors:
+        return word_errors(text, self._recogniser.transcribe(sound))
 
 
-def _rate(errors: WordErrors) -> str:
-    return f"{errors.rate:.3f} ({errors.errors} of {errors.words})"
+def _span(values: Sequence[float]) -> str:
+    return f"{values[0]:+.1f} at first, {min(values):+.1f} to {max(values):+.1f}"
+
+
+def _rate(results: Sequence[WordErrors]) -> str:
+    all_of_them = pooled(results)
+    return f"{all_of_them.rate:.3f} ({all_of_them.errors} of {all_of_them.words})"
 
 
 def main() -> None:
@@ -130,13 +229,16 @@ def main() -> None:
     )
     parser.add_argument("--voices", nargs="+", choices=VOICES, default=list(VOICES))
     parser.add_argument("--characters", type=int, default=10_000)
-    parser.add_argument("--singles", type=int, help="only so many single sentences")
-    parser.add_argument("--out", type=Path, default=OUT)
+    parser.add_argument("--every", type=int, default=1, help="hear every n-th ten sentences only")
+    parser.add_argument("--out", type=Path, default=OUT / "served")
     given = parser.parse_args()
-    recogniser = Recogniser(vocabulary())
-    asked = [(layout, voice) for layout in given.layouts for voice in given.voices]
-    rows = [asyncio.run(row(given, recogniser, *each)) for each in asked]
-    print("\n".join(table(_HEAD, rows)))
+    run = Run(given.characters, given.every, given.out)
+    asyncio.run(run.speak(given.url, given.layouts, given.voices))
+    rows = []
+    for layout in given.layouts:
+        for voice in given.voices:
+            rows.append(run.row(layout, voice))
+            print("\n".join(table(_HEAD, rows)), flush=True)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from tools.demo_voice.recognise import Recogniser, Recording, TimedWord
 from tools.demo_voice.words import word_errors
 from tools.seams.hearing import place
 from tools.seams.layout import Layout, Piece
-from tools.seams.served import Spoken, parts_of
+from tools.seams.served import Spoken, errors_inside, parts_of
 from tools.seams.speaker import Request, Speaker
 from tools.seams.texts import cut, pieced_texts
 from tools.seams.tracks import Tracks
@@ -202,19 +202,30 @@ def test_noise_and_silence_have_no_pitch() -> None:
     assert all(isnan(value) for value in tracks.pitch[-90:])
 
 
-def test_a_long_turn_is_parted_where_it_is_silent_near_the_words_and_nothing_is_left_out() -> None:
+def test_a_part_of_a_long_turn_has_its_words_and_a_few_seconds_more() -> None:
     pieces = ["Yes.", *[" No."] * 24]
-    said, pause = np.random.default_rng(1).normal(0, 0.1, 2 * RATE), np.zeros(RATE // 5)
-    sound = Recording(np.concatenate([said, pause] * 25), RATE)
-    told = [(piece, 2.2 * (number + 1) - 0.6) for number, piece in enumerate(pieces)]  # too early
+    sound = Recording(np.arange(50 * RATE), RATE)
+    told = [(piece, 2.0 * (number + 1)) for number, piece in enumerate(pieces)]
     parts = parts_of(pieces, Spoken("complete", told, sound))
     assert [text for text, _ in parts] == ["Yes." + " No." * 9, " No." * 10, " No." * 5]
-    lengths = [len(part.samples) / RATE for _, part in parts]
-    assert lengths == [pytest.approx(seconds, abs=0.2) for seconds in (22.0, 22.0, 11.0)]
-    assert np.array_equal(np.concatenate([part.samples for _, part in parts]), sound.samples)
-    cut_short = parts_of(pieces, Spoken("complete", told[:12], sound))
-    seconds = [len(part.samples) / RATE for _, part in cut_short]
-    assert seconds == [pytest.approx(some, abs=0.2) for some in (22.0, 4.4, 28.6)]
+    spans = [(part.samples[0] / RATE, part.samples[-1] / RATE) for _, part in parts]
+    assert spans == [pytest.approx(span, abs=0.01) for span in [(0, 24), (16, 44), (36, 50)]]
+
+
+@pytest.mark.parametrize(
+    ("heard", "errors"),
+    [
+        ("the back yard is green", 0),
+        ("what he said the backyard is green and so on", 0),
+        ("what he said the backyard was green and so on", 1),
+        ("he said the backyard green and", 1),
+        ("said the big backyard is green", 1),
+        ("", 4),
+    ],
+)
+def test_words_before_and_behind_a_part_are_no_errors(heard: str, errors: int) -> None:
+    found = errors_inside("The backyard is green.", heard)
+    assert (found.words, found.errors) == (4, errors)
 
 
 def test_pieces_are_their_text_and_no_text_is_used_twice() -> None:

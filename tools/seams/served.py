@@ -3,9 +3,9 @@
     python -m tools.seams.served --url ws://127.0.0.1:8000 --layouts streaming full_text
 
 10,000 characters are sent, whole or (streaming layout) in tokens as a language model writes them,
-and heard as fast as the server makes them; what was spoken is kept. The sound is cut where it is
-silent between every ten sentences, near the times of the server's words, and each part is compared
-with its text. The measure is the same sentences as turns of their own, joined by tens, too.
+and heard as fast as the server makes them; what was spoken is kept. Every ten sentences are heard
+with a few seconds before and behind them, since the times of the server's words are estimates. The
+measure is the same sentences as turns of their own, joined by tens.
 """
 
 from __future__ import annotations
@@ -15,20 +15,19 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from pathlib import Path
 from random import Random
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from realtime_tts.bench.deltas import DeltaTiming, schedule
 from realtime_tts.bench.turns import Schedule, speak
 from realtime_tts.client import RealtimeTTS, SessionOptions, TurnResult, Word
 from tools.demo_voice.recognise import Recogniser, Recording
 from tools.demo_voice.report import table
-from tools.demo_voice.words import WordErrors, pooled, word_errors
+from tools.demo_voice.words import WordErrors, normalise, pooled
 from tools.seams.long import sentences_of
 from tools.seams.speak import OUT, VOICES
 from tools.seams.speaker import SAMPLE_RATE
@@ -50,7 +49,7 @@ _HEAD = (
 )
 LEAD_MS = 30_000
 _TOGETHER = 10
-_NEAR_SECONDS, _PAUSE_SECONDS = 0.8, 0.1
+_AROUND = 4.0  # seconds
 _MINUTE = round(60 / HOP)
 
 
@@ -95,17 +94,15 @@ async def speak_kept(url: str, texts: Mapping[Path, Schedule], voice: str, layou
 
 
 def parts_of(pieces: Sequence[str], turn: Spoken) -> list[tuple[str, Recording]]:
-    """Every ten pieces with their sound; all that is not told as spoken is with the last ones."""
+    """Every ten pieces with the sound in which they are, by the server's words."""
     samples, rate = turn.sound.samples, turn.sound.sample_rate
-    level = Tracks.of(turn.sound).level
     tens = ["".join(pieces[at : at + _TOGETHER]) for at in range(0, len(pieces), _TOGETHER)]
-    said = accumulate(map(len, tens[:-1]))
-    cuts = [round(_silence_near(level, _end_of(count, turn)) * rate) for count in said]
-    ends = list(accumulate([*cuts, len(samples)], max))
-    return [
-        (text, Recording(samples[begin:end], rate))
-        for text, begin, end in zip(tens, [0, *ends], ends, strict=False)
+    ends = [_end_of(count, turn) for count in accumulate(map(len, tens))]
+    spans = [
+        slice(round(max(0.0, begin - _AROUND) * rate), round((end + _AROUND) * rate))
+        for begin, end in pairwise([0.0, *ends])
     ]
+    return [(text, Recording(samples[span], rate)) for text, span in zip(tens, spans, strict=True)]
 
 
 def _end_of(characters: int, turn: Spoken) -> float:
@@ -115,15 +112,24 @@ def _end_of(characters: int, turn: Spoken) -> float:
     return next(ends, turn.told[-1][1] if turn.told else 0.0)
 
 
-def _silence_near(level: NDArray[np.float64], seconds: float) -> float:
-    """The middle of the most silent tenth of a second near a time, in seconds."""
-    width = round(_PAUSE_SECONDS / HOP)
-    first = max(0, round((seconds - _NEAR_SECONDS) / HOP))
-    near = level[first : round((seconds + _NEAR_SECONDS) / HOP) + width]
-    if len(near) < width:
-        return seconds
-    loudest = np.lib.stride_tricks.sliding_window_view(near, width).max(1)
-    return (first + int(np.argmin(loudest)) + width / 2) * HOP
+def errors_inside(text: str, heard: str) -> WordErrors:
+    """The fewest errors between the text and any part of what was heard (Sellers' algorithm).
+
+    As in `word_errors`, a compound written as one word or as two is no error.
+    """
+    wanted, found = normalise(text), normalise(heard)
+    rows = [[0] * (len(found) + 1)]
+    for count, word in enumerate(wanted, 1):
+        row = [count]
+        for at, other in enumerate(found, 1):
+            ways = [rows[-1][at - 1] + (word != other), rows[-1][at] + 1, row[-1] + 1]
+            if count > 1 and wanted[count - 2] + word == other:
+                ways.append(rows[-2][at - 1])
+            if at > 1 and found[at - 2] + other == word:
+                ways.append(rows[-1][at - 2])
+            row.append(min(ways))
+        rows.append(row)
+    return WordErrors(len(wanted), substitutions=min(rows[-1]), heard=heard)
 
 
 def by_minutes(sound: Recording) -> tuple[list[float], list[float]]:
@@ -209,7 +215,7 @@ class Run:
         return self._known[text, voice]
 
     def _heard(self, text: str, sound: Recording) -> WordErrors:
-        return word_errors(text, self._recogniser.transcribe(sound))
+        return errors_inside(text, self._recogniser.transcribe(sound))
 
 
 def _span(values: Sequence[float]) -> str:

@@ -25,14 +25,14 @@ from realtime_tts.kernels.attention import decode_attention, prompt_attention
 from realtime_tts.kernels.cuda_predictor_frame import MOST_FRAME_ROWS, FrameProgram, frame_program
 from realtime_tts.kernels.dispatch import Kernel, triton_available
 from realtime_tts.kernels.elementwise import add_rms_norm, rms_norm, swiglu
-from realtime_tts.kernels.predictor_frame import FrameDraws, FrameLayer, FrameModel
+from realtime_tts.kernels.predictor_frame import FrameDraws, LayerWeights, FrameModel
 from realtime_tts.kernels.sampling import sample
 from realtime_tts.kernels.storing import rope_and_store, store_prefix
 
 __all__ = [
     "MOST_FRAME_ROWS",
     "FrameDraws",
-    "FrameLayer",
+    "LayerWeights",
     "FrameModel",
     "FrameProgram",
     "Kernel",

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from realtime_tts.kernels import (
     MOST_FRAME_ROWS,
-    FrameLayer,
+    LayerWeights,
     FrameModel,
     FrameProgram,
     add_rms_norm,
@@ -60,7 +60,7 @@ def frame_model(predictor: CodePredictor) -> FrameModel | None:
     if any(linear.weight is None or linear.bias is not None for linear in products):
         return None
     layers = [
-        FrameLayer(
+        LayerWeights(
             layer.input_norm.weight,
             _weight(layer.qkv),
             layer.head_norm.weight,

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from realtime_tts.kernels import FrameDraws, FrameLayer, FrameModel, sample
+from realtime_tts.kernels import FrameDraws, LayerWeights, FrameModel, sample
 from realtime_tts.kernels.predictor_frame import plain_pass
 from realtime_tts.model.config import TransformerConfig
 from realtime_tts.model.layers import Rope
@@ -32,7 +32,7 @@ def make_model(random: Random, shape: TransformerConfig, vocab: int, passes: int
         return (1 + random(*size) / 4).to(BF16)
 
     layers = [
-        FrameLayer(
+        LayerWeights(
             norm(hidden),
             product(width + 2 * shape.kv_heads * dim, hidden),
             norm(shape.heads + shape.kv_heads, dim),

@@ -40,8 +40,8 @@ from tests.kernels.predictor_frames import (
 )
 
 PROGRAMS = 32
-FEW = {"FEW": 1, "WARPS": 4, "SPAN": 1, "RING": 4, "PACE": 2}
-MANY = {"FEW": 0, "WARPS": 4, "SPAN": 1, "RING": 4, "PACE": 1}
+FEW = {"FEW": 1, "WARPS": 4, "SPAN": 1, "RING": 4, "PACE": 2, "ASKER": 1, "TALL": 8}
+MANY = {"FEW": 0, "WARPS": 4, "SPAN": 1, "RING": 4, "PACE": 1, "ASKER": 0, "TALL": 8}
 
 
 @pytest.fixture(scope="session")

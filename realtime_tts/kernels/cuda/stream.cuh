@@ -1,0 +1,50 @@
+// A product of up to eight rows of inputs with weights that come while it is made.
+//
+// A thread has its inputs as the tensor core wants them, and keeps them; the weights pass by,
+// sixteen rows at a time. Each warp has its 64 inputs of every chunk.
+#pragma once
+
+#include <results.cuh>
+
+static_assert(TALL == 16 && SPAN == 1, "a unit is what a warp multiplies at once");
+
+constexpr int TILE = TALL * EIGHT;  // results of a unit's rows of weights and eight of inputs
+
+// The inputs of all parts as columns of the product.
+template <int PARTS>
+DEVICE void columns_of(const u32 (&inputs)[PARTS][HELD], int live, u16 (&staged)[MOST_FEW][STAGE],
+                       u32 (*columns)[8]) {
+    UNROLL for (int part = 0; part < PARTS; part++)
+        narrow_side(inputs[part], live, staged, columns[part]);
+}
+
+// What this warp finds for `tiles` times sixteen rows of weights, into `sums` [tiles, 16, EIGHT].
+// Columns of rows that are not live hold anything.
+template <int PARTS>
+DEVICE void stream_product(Ring& ring, const u32 (&columns)[PARTS][8], int tiles, float* sums) {
+    int lane = thread_index() % LANES, warp = thread_index() / LANES;
+    int own = lane / 4 * PITCH + warp * OWN * 2 + lane % 4 * 16;
+    NO_UNROLL for (int tile = 0; tile < tiles; tile++) {
+        float even[4] = {}, odd[4] = {};
+        UNROLL for (int part = 0; part < PARTS; part++) {
+            wait_for(ring.filled + ring.slot, ring.turn);
+            const u8* place = ring.units + ring.slot * UNIT + own;
+            Quad upper = *reinterpret_cast<const Quad*>(place);
+            Quad lower = *reinterpret_cast<const Quad*>(place + EIGHT * PITCH);
+            Quad far_upper = *reinterpret_cast<const Quad*>(place + 64);
+            Quad far_lower = *reinterpret_cast<const Quad*>(place + EIGHT * PITCH + 64);
+            const u32* given = columns[part];
+            multiply(even, upper.x, lower.x, upper.y, lower.y, given[0], given[1]);
+            multiply(odd, upper.z, lower.z, upper.w, lower.w, given[2], given[3]);
+            multiply(even, far_upper.x, far_lower.x, far_upper.y, far_lower.y, given[4], given[5]);
+            multiply(odd, far_upper.z, far_lower.z, far_upper.w, far_lower.w, given[6], given[7]);
+            warp_barrier();
+            if (lane == 0) arrive(ring.emptied + ring.slot);
+            if (!ASKER) refill_last(ring);
+            ring.next();
+        }
+        float* target = sums + tile * TILE + lane / 4 * EIGHT + lane % 4 * 2;
+        target[0] = even[0] + odd[0], target[1] = even[1] + odd[1];
+        target[AREA] = even[2] + odd[2], target[AREA + 1] = even[3] + odd[3];
+    }
+}

@@ -10,11 +10,16 @@
 constexpr int PARTIAL_WORDS = GROUP * DIM + 2 * GROUP;
 constexpr float NOTHING = -3e38f;  // a score of what is not there
 
-struct alignas(16) PageAttending {
+// The new position of a program's row and key head.
+struct alignas(16) New {
     u16 queries[GROUP][DIM];
     u16 key[DIM];
     u16 value[DIM];
-    float weighted[WARPS][GROUP][DIM];  // values by their weights, which are relative to the peak
+};
+
+// What the warps have attended to: values by their weights, which are relative to the peak.
+struct WarpSums {
+    float weighted[WARPS][GROUP][DIM];
     float peaks[WARPS][GROUP];
     float totals[WARPS][GROUP];
 };
@@ -60,7 +65,7 @@ DEVICE void load_page(const Item& item, int index, Page& page) {
 }
 
 // The new position, which is in the last page.
-DEVICE void add_new(const PageAttending& own, int place, Page& page) {
+DEVICE void add_new(const New& own, int place, Page& page) {
     int lane = thread_index() % LANES;
     UNROLL for (int half = 0; half < 2; half++) UNROLL for (int i = 0; i < 4; i++)
         if (half * EIGHT + lane / 4 == place)
@@ -71,7 +76,7 @@ DEVICE void add_new(const PageAttending& own, int place, Page& page) {
 
 // Queries by their warps; where the last page is, the new key and value, too.
 DEVICE void make_new(const Item& item, const Turning& turning, const u64* row, u32 round,
-                     bool keeps, PageAttending& own) {
+                     bool keeps, New& own) {
     int warp = thread_index() / LANES;
     u16* key = const_cast<u16*>(item.pages) + page_at(item, item.count - 1);
     key += item.position % LENGTH * DIM;
@@ -139,7 +144,7 @@ DEVICE void take_in(const Page& page, float score, Attended& attended) {
 
 // All pages of this warp. The first one is asked for before the queries are there.
 DEVICE void attend_warp(const Item& item, const Turning& turning, const u64* row, u32 round,
-                        PageAttending& own, Attended& attended) {
+                        New& own, Attended& attended) {
     int lane = thread_index() % LANES, warp = thread_index() / LANES;
     int step = item.shares * WARPS, index = item.share * WARPS + warp;
     bool keeps = (item.count - 1) % step / WARPS == item.share;
@@ -164,7 +169,7 @@ DEVICE void attend_warp(const Item& item, const Turning& turning, const u64* row
 }
 
 // Into shared memory, for the other warps.
-DEVICE void lay_down(const Attended& attended, PageAttending& own) {
+DEVICE void lay_down(const Attended& attended, WarpSums& own) {
     int lane = thread_index() % LANES, warp = thread_index() / LANES;
     if (lane % LENGTH == 0) {
         own.peaks[warp][lane / LENGTH] = attended.peak;
@@ -218,9 +223,9 @@ DEVICE void join_others(const u64* words, int shares, int member, int dimension,
 
 // `partials` are this program's words. What is attended to goes to `target`, the words of the row.
 DEVICE void attend_pages(const Item& item, const Turning& turning, const u64* row, u64* partials,
-                         u64* target, u32 round, PageAttending& own) {
+                         u64* target, u32 round, New& made, WarpSums& own) {
     Attended attended;
-    attend_warp(item, turning, row, round, own, attended);
+    attend_warp(item, turning, row, round, made, attended);
     lay_down(attended, own);
     barrier(ALL, THREADS);
     NO_UNROLL for (int i = thread_index(); i < GROUP * DIM; i += THREADS) {

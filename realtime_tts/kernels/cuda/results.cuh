@@ -10,8 +10,9 @@ template <int SIZE> DEVICE float added(const float (&sums)[WARPS][SIZE], int pla
     return wide_low(narrow((parts[0] + parts[1]) + (parts[2] + parts[3]), 0));
 }
 
-// Sends two results that follow each other: this thread's and that of the thread eight further.
+// Sends two results that follow each other: this thread's and that of the thread COLUMNS further.
+template <int COLUMNS = EIGHT>
 DEVICE void send_pair(u64* row, int place, float result, u32 round, bool live) {
-    u32 pair = narrow(result, from_above(result, EIGHT));
-    if (live && place / EIGHT % 2 == 0) send(row + place / EIGHT / 2, word_of(pair, round));
+    u32 pair = narrow(result, from_above(result, COLUMNS));
+    if (live && place / COLUMNS % 2 == 0) send(row + place / COLUMNS / 2, word_of(pair, round));
 }

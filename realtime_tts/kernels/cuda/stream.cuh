@@ -8,7 +8,8 @@
 
 static_assert(TALL == 16 && SPAN == 1, "a unit is what a warp multiplies at once");
 
-constexpr int TILE = TALL * EIGHT;  // results of a unit's rows of weights and eight of inputs
+constexpr int MOST_ROWS = FEW ? MOST_FEW : EIGHT;
+constexpr int TILE = TALL * MOST_ROWS;  // results of a unit's rows of weights and all rows of inputs
 
 // The inputs of all parts as columns of the product.
 template <int PARTS>
@@ -18,7 +19,7 @@ DEVICE void columns_of(const u32 (&inputs)[PARTS][HELD], int live, u16 (&staged)
         narrow_side(inputs[part], live, staged, columns[part]);
 }
 
-// What this warp finds for `tiles` times sixteen rows of weights, into `sums` [tiles, 16, EIGHT].
+// What this warp finds for `tiles` times sixteen rows of weights, into `sums` [tiles, 16, MOST_ROWS].
 // Columns of rows that are not live hold anything.
 template <int PARTS>
 DEVICE void stream_product(Ring& ring, const u32 (&columns)[PARTS][8], int tiles, float* sums) {
@@ -43,8 +44,10 @@ DEVICE void stream_product(Ring& ring, const u32 (&columns)[PARTS][8], int tiles
             if (!ASKER) refill_last(ring);
             ring.next();
         }
-        float* target = sums + tile * TILE + lane / 4 * EIGHT + lane % 4 * 2;
+        if (lane % 4 * 2 >= MOST_ROWS) continue;
+        float* target = sums + tile * TILE + lane / 4 * MOST_ROWS + lane % 4 * 2;
+        float* lower = target + TILE / 2;
         target[0] = even[0] + odd[0], target[1] = even[1] + odd[1];
-        target[AREA] = even[2] + odd[2], target[AREA + 1] = even[3] + odd[3];
+        lower[0] = even[2] + odd[2], lower[1] = even[3] + odd[3];
     }
 }

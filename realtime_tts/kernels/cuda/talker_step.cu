@@ -36,12 +36,15 @@ static_assert(chunks(HIDDEN) % BLOCK == 0 && chunks(QUERIES) % BLOCK == 0 &&
 constexpr int MOST_TILES = larger(groups(FUSED), 2 * groups(WIDE));
 
 struct alignas(16) Memory {
-    float sums[WARPS][MOST_TILES * TILE];
+    union {  // warps meet between the one and the other
+        float sums[WARPS][MOST_TILES * TILE];
+        WarpSums attended;
+    };
     float plain_sums[WARPS][groups(HIDDEN) * TILE];
+    New made;
     Squares squares;
-    float residual[EIGHT][COLUMNS];
+    float residual[MOST_ROWS][COLUMNS];
     alignas(16) u16 staged[WARPS][MOST_FEW][STAGE];
-    PageAttending attending;
 };
 
 constexpr int RING_AT = (sizeof(Memory) + 127) / 128 * 128;
@@ -103,14 +106,14 @@ DEVICE void normed_phase(Here& here, const u16* norm, int from, int to, u32 roun
     }
     stream_product(here.ring, columns, tiles, memory.sums[warp]);
     int count = pairs ? tiles / 2 : tiles;
-    u64* target = row_at(here.given.words, thread % EIGHT) + to;
+    u64* target = row_at(here.given.words, thread % MOST_ROWS) + to;
     target += program_index() * count * (TALL / 2);
     barrier(ALL, THREADS);
     NO_UNROLL for (int i = thread; i < count * TILE; i += THREADS) {
         int at = pairs ? i + i / TILE * TILE : i;
         float result = added(memory.sums, at);
         if (pairs) result *= sigmoid(result) * added(memory.sums, at + TILE);
-        send_pair(target, i, result, here.round, thread % EIGHT < here.given.rows);
+        send_pair<MOST_ROWS>(target, i, result, here.round, thread % MOST_ROWS < here.given.rows);
     }
 }
 
@@ -126,18 +129,18 @@ template <int PARTS> DEVICE void residual_phase(Here& here, int from, int to) {
         columns_of(inputs, rows, memory.staged[warp], columns + part);
     }
     stream_product(here.ring, columns, groups(HIDDEN), memory.plain_sums[warp]);
-    u64* target = row_at(here.given.words, thread % EIGHT) + to + program_index() * (COLUMNS / 2);
+    u64* target = row_at(here.given.words, thread % MOST_ROWS) + to + program_index() * (COLUMNS / 2);
     barrier(ALL, THREADS);
     NO_UNROLL for (int i = thread; i < groups(HIDDEN) * TILE; i += THREADS) {
-        float& residual = memory.residual[i % EIGHT][i / EIGHT];
+        float& residual = memory.residual[i % MOST_ROWS][i / MOST_ROWS];
         residual = wide_low(narrow(residual + added(memory.plain_sums, i), 0));
-        send_pair(target, i, residual, here.round, thread % EIGHT < rows);
+        send_pair<MOST_ROWS>(target, i, residual, here.round, thread % MOST_ROWS < rows);
     }
 }
 
 // What a launch begins with is this program's residual, as far as it has the columns.
 DEVICE void begin_residual(Here& here) {
-    NO_UNROLL for (int i = thread_index(); i < EIGHT * COLUMNS; i += THREADS) {
+    NO_UNROLL for (int i = thread_index(); i < MOST_ROWS * COLUMNS; i += THREADS) {
         int row = i / COLUMNS, own = i % COLUMNS;
         i64 at = static_cast<i64>(row) * HIDDEN + program_index() * COLUMNS + own;
         here.memory.residual[row][own] = row < here.given.rows ? wide_low(here.given.x[at]) : 0;
@@ -159,7 +162,7 @@ DEVICE void attend_phase(Here& here, const Layer& layer, u16* pages) {
     u64* words = row_at(given.words, row);
     attend_pages(item, {layer.head_norm, given.cos, given.sin, given.eps}, words + AT_FUSED,
                  given.partials + static_cast<i64>(program) * PARTIAL_WORDS, words + AT_ATTENDED,
-                 here.round, here.memory.attending);
+                 here.round, here.memory.made, here.memory.attended);
 }
 
 DEVICE void make_layer(Here& here, int index) {

@@ -7,10 +7,16 @@
 
 #include <sizes.cuh>
 
-struct Unit {
-    u64 address;  // of its first row; of a head, counted from the head's beginning
-    i64 pitch;    // bytes from row to row
-};
+// Where a unit's first row is, of a head counted from the head's beginning, and the bytes from row
+// to row: an address has 48 bits, and a sixteenth of the distance the others.
+typedef u64 Unit;
+
+DEVICE Unit unit_made(const u16* weights, i64 first, int inputs) {
+    return reinterpret_cast<u64>(weights + first) | static_cast<u64>(inputs / 8) << 48;
+}
+DEVICE u64 row_of(Unit unit, int row) {
+    return (unit & 0xffffffffffffull) + row * (unit >> 48) * 16;
+}
 
 struct Ring {
     u8* units;      // [RING, TALL, PITCH]
@@ -38,7 +44,7 @@ constexpr int DOWN_UNITS = groups(HIDDEN) * chunks(WIDE);
 constexpr int LAYER_UNITS = FUSED_UNITS + OUTPUT_UNITS + WIDE_UNITS + DOWN_UNITS;
 constexpr int HEAD_UNITS = groups(VOCAB) * chunks(HIDDEN);
 constexpr int UNITS = LAYERS * LAYER_UNITS + HEAD_UNITS;
-constexpr int RING_BYTES = RING * (UNIT + 16) + UNITS * 16;
+constexpr int RING_BYTES = RING * (UNIT + 16) + UNITS * 8;
 
 struct Layer {
     const u16 *input_norm, *fused, *head_norm, *output, *output_norm, *wide, *down;
@@ -57,7 +63,7 @@ DEVICE Ring ring_at(u8* memory) {
 DEVICE Unit unit_of(const u16* weights, int inputs, int count, int index) {
     int parts = inputs / CHUNK, group = program_index() * count + index / parts;
     i64 first = static_cast<i64>(group) * TALL * inputs + index % parts * CHUNK;
-    return {reinterpret_cast<u64>(weights) + 2 * first, 2 * inputs};
+    return unit_made(weights, first, inputs);
 }
 
 DEVICE Unit unit_at(const Layer* layers, int index) {
@@ -96,8 +102,7 @@ DEVICE void bring(Ring& ring, int slot, int steps, const u16* const* heads, u64 
     if (lane == 0) arrive_expecting(ring.filled + slot, TALL * CHUNK * 2);
     warp_barrier();
     if (lane < TALL) {
-        Unit unit = ring.list[ring.ahead];
-        u64 source = unit.address + lane * unit.pitch;
+        u64 source = row_of(ring.list[ring.ahead], lane);
         if (ring.ahead >= LAYERS * LAYER_UNITS) source += reinterpret_cast<u64>(heads[ring.pass]);
         copy_in(ring.units + slot * UNIT + lane * PITCH, reinterpret_cast<const void*>(source),
                 CHUNK * 2, ring.filled + slot, policy);

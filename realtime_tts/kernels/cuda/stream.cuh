@@ -6,7 +6,7 @@
 
 #include <results.cuh>
 
-static_assert(TALL == 16 && SPAN == 1, "a unit is what a warp multiplies at once");
+static_assert(TALL == 16, "rows of weights that the tensor core takes at once");
 
 constexpr int MOST_ROWS = FEW ? MOST_FEW : EIGHT;
 constexpr int TILE = TALL * MOST_ROWS;  // results of a unit's rows of weights and all rows of inputs
@@ -28,8 +28,8 @@ DEVICE void stream_product(Ring& ring, const u32 (&columns)[PARTS][8], int tiles
     NO_UNROLL for (int tile = 0; tile < tiles; tile++) {
         float even[4] = {}, odd[4] = {};
         UNROLL for (int part = 0; part < PARTS; part++) {
-            wait_for(ring.filled + ring.slot, ring.turn);
-            const u8* place = ring.units + ring.slot * UNIT + own;
+            if (part % SPAN == 0) wait_for(ring.filled + ring.slot, ring.turn);
+            const u8* place = ring.units + ring.slot * UNIT + own + part % SPAN * 128;
             Quad upper = *reinterpret_cast<const Quad*>(place);
             Quad lower = *reinterpret_cast<const Quad*>(place + EIGHT * PITCH);
             Quad far_upper = *reinterpret_cast<const Quad*>(place + 64);
@@ -39,6 +39,7 @@ DEVICE void stream_product(Ring& ring, const u32 (&columns)[PARTS][8], int tiles
             multiply(odd, upper.z, lower.z, upper.w, lower.w, given[2], given[3]);
             multiply(even, far_upper.x, far_lower.x, far_upper.y, far_lower.y, given[4], given[5]);
             multiply(odd, far_upper.z, far_lower.z, far_upper.w, far_lower.w, given[6], given[7]);
+            if (part % SPAN < SPAN - 1) continue;
             warp_barrier();
             if (lane == 0) arrive(ring.emptied + ring.slot);
             if (!ASKER) refill_last(ring);

@@ -30,9 +30,9 @@ struct Arguments {
 };
 
 constexpr int COLUMNS = groups(HIDDEN) * TALL;  // of a row, that each program has
-constexpr int BLOCK = FEW && chunks(HIDDEN) >= 4 ? 4 : 2;  // parts that a thread asks for at once
-static_assert(chunks(HIDDEN) % BLOCK == 0 && chunks(QUERIES) % BLOCK == 0 &&
-              chunks(WIDE) % BLOCK == 0, "whole blocks");
+constexpr int HIDDEN_PARTS = chunks(HIDDEN) * SPAN;  // of what a thread has
+constexpr int BLOCK = FEW && HIDDEN_PARTS % 4 == 0 ? 4 : 2;  // parts that it asks for at once
+static_assert(HIDDEN_PARTS % BLOCK == 0 && BLOCK % SPAN == 0, "whole blocks");
 constexpr int MOST_TILES = larger(groups(FUSED), 2 * groups(WIDE));
 
 struct alignas(16) Memory {
@@ -64,7 +64,7 @@ struct Here {
 };
 
 DEVICE void from_words(const Here& here, int from, int part, u32 round, u32 (&inputs)[BLOCK][HELD]) {
-    int first = from + part * (CHUNK / 2);
+    int first = from + part / SPAN * (CHUNK / 2);
     inputs_of(here.given.words, first, round, 0, here.given.rows, BLOCK, inputs);
 }
 
@@ -95,7 +95,7 @@ DEVICE void normed_inputs(Here& here, const u16* norm, int from, u32 round, bool
 // A norm and a product; of gate and up, where `pairs` says so, which SwiGLU joins.
 DEVICE void normed_phase(Here& here, const u16* norm, int from, int to, u32 round, bool begins,
                          int tiles, bool pairs) {
-    constexpr int PARTS = chunks(HIDDEN);
+    constexpr int PARTS = HIDDEN_PARTS;
     u32 columns[PARTS][8];
     Memory& memory = here.memory;
     int thread = thread_index(), warp = thread / LANES;
@@ -171,15 +171,15 @@ DEVICE void make_layer(Here& here, int index) {
     u32 before = here.round++;
     normed_phase(here, layer.input_norm, AT_END, AT_FUSED, before, begins, groups(FUSED), false);
     attend_phase(here, layer, here.given.pages + index * here.given.layer_stride);
-    residual_phase<chunks(QUERIES)>(here, AT_ATTENDED, AT_MIDDLE);
+    residual_phase<chunks(QUERIES) * SPAN>(here, AT_ATTENDED, AT_MIDDLE);
     normed_phase(here, layer.output_norm, AT_MIDDLE, AT_WIDE, here.round, false, 2 * groups(WIDE),
                  true);
-    residual_phase<chunks(WIDE)>(here, AT_WIDE, AT_END);
+    residual_phase<chunks(WIDE) * SPAN>(here, AT_WIDE, AT_END);
 }
 
 // The last norm. Each row is written by a program of its own.
 DEVICE void finish(Here& here) {
-    constexpr int PARTS = chunks(HIDDEN);
+    constexpr int PARTS = HIDDEN_PARTS;
     if (program_index() >= here.given.rows) return;
     u32 inputs[PARTS][HELD];
     normed_inputs(here, here.given.norm, AT_END, here.round, false, inputs);

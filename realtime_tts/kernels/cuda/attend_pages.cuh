@@ -24,15 +24,37 @@ struct WarpSums {
     float totals[WARPS][GROUP];
 };
 
-// The work of a program.
+// The work of a program: a row's key head, or a share of its pages.
 struct Item {
-    const u16* pages;  // [pages, 2, KEYS, LENGTH, DIM] of this layer
-    const int* table;  // numbers of the slot's pages
-    int head;          // of keys
-    int position;      // the new one
-    int count;         // pages
-    int share, shares;
+    int row, head;      // of keys
+    int position;       // the new one
+    int count;          // pages
+    int share, shares;  // no shares: nothing to do
+    const int* table;   // numbers of the slot's pages
+    int first[WARPS];   // number of each warp's first page
+    int last;           // number of the page with the new position
 };
+
+// By all threads, once.
+DEVICE void find_item(const int* tables, int stride, const i64* slots, const i64* positions,
+                      int rows, Item& item) {
+    int most = PROGRAMS / (rows * KEYS), program = program_index(), thread = thread_index();
+    int row = program / (most * KEYS), share = program % most;
+    if (row >= rows) {
+        if (thread == 0) item.shares = 0;
+        return;
+    }
+    int position = positions[row], count = position / LENGTH + 1;
+    int shares = (count + WARPS - 1) / WARPS;
+    if (shares > most) shares = most;
+    const int* table = tables + slots[row] * stride;
+    int index = share * WARPS + thread;
+    if (thread < WARPS) item.first[thread] = index < count ? table[index] : 0;
+    if (thread > 0) return;
+    item.row = row, item.head = program / most % KEYS, item.position = position;
+    item.count = count, item.share = share, item.shares = share < shares ? shares : 0;
+    item.table = table, item.last = table[count - 1];
+}
 
 // A page as a lane has it: of keys, rows lane / 4 and eight further, four times eight numbers that
 // follow each other; of values, of all positions four numbers.
@@ -44,14 +66,22 @@ struct Page {
 DEVICE Quad quad_at(const u16* place) { return *reinterpret_cast<const Quad*>(place); }
 DEVICE Pair pair_at(const u16* place) { return *reinterpret_cast<const Pair*>(place); }
 
-DEVICE i64 page_at(const Item& item, int index) {
-    return (static_cast<i64>(item.table[index]) * 2 * KEYS + item.head) * LENGTH * DIM;
+// Where a page's keys of a head are; its values are KEYS * LENGTH * DIM further.
+DEVICE i64 page_at(int number, int head) {
+    return (static_cast<i64>(number) * 2 * KEYS + head) * LENGTH * DIM;
 }
 
-// Positions from the new one on are zeros.
-DEVICE void load_page(const Item& item, int index, Page& page) {
-    int lane = thread_index() % LANES, before = item.position - index * LENGTH;
-    const u16* keys = item.pages + page_at(item, index);
+// Asks for a warp's first page of a layer whose turn comes later.
+DEVICE void prefetch_page(const u16* pages, const Item& item) {
+    int warp = thread_index() / LANES, lane = thread_index() % LANES;
+    if (item.share * WARPS + warp >= item.count) return;
+    const u16* keys = pages + page_at(item.first[warp], item.head) + lane * 64;
+    prefetch(keys), prefetch(keys + KEYS * LENGTH * DIM);
+}
+
+// As many positions as there are before the new one; the others are zeros.
+DEVICE void load_page(const u16* keys, int before, Page& page) {
+    int lane = thread_index() % LANES;
     const u16* values = keys + KEYS * LENGTH * DIM + lane * 4;
     UNROLL for (int half = 0; half < 2; half++) UNROLL for (int i = 0; i < 4; i++) {
         int row = half * EIGHT + lane / 4;
@@ -75,11 +105,10 @@ DEVICE void add_new(const New& own, int place, Page& page) {
 }
 
 // Queries by their warps; where the last page is, the new key and value, too.
-DEVICE void make_new(const Item& item, const Turning& turning, const u64* row, u32 round,
-                     bool keeps, New& own) {
+DEVICE void make_new(u16* pages, const Item& item, const Turning& turning, const u64* row,
+                     u32 round, bool keeps, New& own) {
     int warp = thread_index() / LANES;
-    u16* key = const_cast<u16*>(item.pages) + page_at(item, item.count - 1);
-    key += item.position % LENGTH * DIM;
+    u16* key = pages + page_at(item.last, item.head) + item.position % LENGTH * DIM;
     if (warp < GROUP) {
         int head = item.head * GROUP + warp;
         keep(own.queries[warp], receive_turned(row, head, turning, item.position, round));
@@ -143,14 +172,15 @@ DEVICE void take_in(const Page& page, float score, Attended& attended) {
 }
 
 // All pages of this warp. The first one is asked for before the queries are there.
-DEVICE void attend_warp(const Item& item, const Turning& turning, const u64* row, u32 round,
-                        New& own, Attended& attended) {
+DEVICE void attend_warp(u16* pages, const Item& item, const Turning& turning, const u64* row,
+                        u32 round, New& own, Attended& attended) {
     int lane = thread_index() % LANES, warp = thread_index() / LANES;
     int step = item.shares * WARPS, index = item.share * WARPS + warp;
     bool keeps = (item.count - 1) % step / WARPS == item.share;
     Page page;
-    if (index < item.count) load_page(item, index, page);
-    make_new(item, turning, row, round, keeps, own);
+    int head = item.head, before = item.position - index * LENGTH;
+    if (index < item.count) load_page(pages + page_at(item.first[warp], head), before, page);
+    make_new(pages, item, turning, row, round, keeps, own);
     barrier(ALL, THREADS);
     u32 queries[16];
     UNROLL for (int i = 0; i < 4; i++) {
@@ -161,10 +191,10 @@ DEVICE void attend_warp(const Item& item, const Turning& turning, const u64* row
     NO_UNROLL while (index < item.count) {
         if (index == item.count - 1) add_new(own, item.position % LENGTH, page);
         float found = score(page, queries);
-        if (index * LENGTH + lane % LENGTH > item.position) found = NOTHING;
+        if (lane % LENGTH > before) found = NOTHING;
         take_in(page, found, attended);
-        index += step;
-        if (index < item.count) load_page(item, index, page);
+        index += step, before -= step * LENGTH;
+        if (index < item.count) load_page(pages + page_at(item.table[index], head), before, page);
     }
 }
 
@@ -221,19 +251,29 @@ DEVICE void join_others(const u64* words, int shares, int member, int dimension,
     }
 }
 
+// What all warps of a program found.
+DEVICE Part joined(const WarpSums& own, int member, int dimension) {
+    Part part = {NOTHING, 0, 0};
+    UNROLL for (int warp = 0; warp < WARPS; warp++)
+        part.peak = own.peaks[warp][member] > part.peak ? own.peaks[warp][member] : part.peak;
+    UNROLL for (int warp = 0; warp < WARPS; warp++) {
+        float share = exponential(own.peaks[warp][member] - part.peak);
+        part.total += share * own.totals[warp][member];
+        part.sum += share * own.weighted[warp][member][dimension];
+    }
+    return part;
+}
+
 // `partials` are this program's words. What is attended to goes to `target`, the words of the row.
-DEVICE void attend_pages(const Item& item, const Turning& turning, const u64* row, u64* partials,
-                         u64* target, u32 round, New& made, WarpSums& own) {
+DEVICE void attend_pages(u16* pages, const Item& item, const Turning& turning, const u64* row,
+                         u64* partials, u64* target, u32 round, New& made, WarpSums& own) {
     Attended attended;
-    attend_warp(item, turning, row, round, made, attended);
+    attend_warp(pages, item, turning, row, round, made, attended);
     lay_down(attended, own);
     barrier(ALL, THREADS);
     NO_UNROLL for (int i = thread_index(); i < GROUP * DIM; i += THREADS) {
         int member = i / DIM, dimension = i % DIM;
-        Part part = {NOTHING, 0, 0};
-        UNROLL for (int warp = 0; warp < WARPS; warp++)
-            join(part, {own.peaks[warp][member], own.totals[warp][member],
-                        own.weighted[warp][member][dimension]});
+        Part part = joined(own, member, dimension);
         if (item.share) {
             send_part(partials, member, dimension, part, round);
             continue;

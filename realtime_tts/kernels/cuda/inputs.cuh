@@ -42,7 +42,7 @@ DEVICE int part_at(int part) {
 // Which pair of a part is a thread's number i of its row.
 DEVICE int held_at(int i) {
     int lane = thread_index() % LANES;
-    return FEW ? lane : i / 4 * 16 + lane % 4 * 4 + i % 4;
+    return FEW ? lane : i / 2 * 8 + lane % 4 * 2 + i % 2;
 }
 
 // This thread's inputs of a tile's first `live` rows and of the first `parts` parts. It asks for

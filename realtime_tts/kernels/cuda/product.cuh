@@ -24,19 +24,13 @@ struct alignas(16) Scratch {
     alignas(16) u16 staged[WARPS][MOST_FEW][STAGE];
 };
 
-// This thread's weights of the unit in `slot`, of row lane / 4. Of each sixty-four inputs of its
-// warp it has two times eight that follow each other.
+// This thread's weights of the unit in `slot`, of row lane / 4.
 template <int PARTS>
 DEVICE void take(const Ring& ring, int slot, int part, u32 (&weights)[PARTS][8]) {
     int lane = thread_index() % LANES, warp = thread_index() / LANES;
     const u8* place = ring.units + slot * UNIT + lane / 4 * PITCH + warp * OWN * 2;
-    UNROLL for (int own = 0; own < SPAN; own++, place += 128) {
-        u32* found = weights[part * SPAN + own];
-        Quad low = *reinterpret_cast<const Quad*>(place + lane % 4 * 16);
-        Quad high = *reinterpret_cast<const Quad*>(place + lane % 4 * 16 + 64);
-        found[0] = low.x, found[1] = low.y, found[2] = low.z, found[3] = low.w;
-        found[4] = high.x, found[5] = high.y, found[6] = high.z, found[7] = high.w;
-    }
+    UNROLL for (int own = 0; own < SPAN; own++)
+        load_row(place + own * 128, weights[part * SPAN + own]);
 }
 
 // The weights of `count` times `parts` units, at most COUNT times PARTS; zeros for the others.

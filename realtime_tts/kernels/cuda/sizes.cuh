@@ -22,7 +22,7 @@ constexpr int HELD = FEW ? MOST_FEW : 8;  // pairs of inputs of a thread and chu
 constexpr int OWN = 64 * SPAN;        // inputs that a warp takes at a time
 constexpr int CHUNK = WARPS * OWN;    // inputs that all take at a time
 constexpr int EIGHT = 8;            // inputs of a tile
-constexpr int PITCH = CHUNK * 2 + 64;  // bytes of a row of weights, so that banks differ
+constexpr int PITCH = CHUNK * 2 + (FEW ? 64 : 32);  // bytes of a row, so that banks differ
 constexpr int UNIT = TALL * PITCH;     // TALL rows of weights belong together
 
 // Groups of TALL rows that each program has of a product with so many results.

@@ -24,21 +24,17 @@ DEVICE void columns_of(const u32 (&inputs)[PARTS][HELD], int live, u16 (&staged)
 template <int PARTS>
 DEVICE void stream_product(Ring& ring, const u32 (&columns)[PARTS][8], int tiles, float* sums) {
     int lane = thread_index() % LANES, warp = thread_index() / LANES;
-    int own = lane / 4 * PITCH + warp * OWN * 2 + lane % 4 * 16;
+    int own = lane / 4 * PITCH + warp * OWN * 2;
     NO_UNROLL for (int tile = 0; tile < tiles; tile++) {
         float even[4] = {}, odd[4] = {};
         UNROLL for (int part = 0; part < PARTS; part++) {
             if (part % SPAN == 0) wait_for(ring.filled + ring.slot, ring.turn);
             const u8* place = ring.units + ring.slot * UNIT + own + part % SPAN * 128;
-            Quad upper = *reinterpret_cast<const Quad*>(place);
-            Quad lower = *reinterpret_cast<const Quad*>(place + EIGHT * PITCH);
-            Quad far_upper = *reinterpret_cast<const Quad*>(place + 64);
-            Quad far_lower = *reinterpret_cast<const Quad*>(place + EIGHT * PITCH + 64);
-            const u32* given = columns[part];
-            multiply(even, upper.x, lower.x, upper.y, lower.y, given[0], given[1]);
-            multiply(odd, upper.z, lower.z, upper.w, lower.w, given[2], given[3]);
-            multiply(even, far_upper.x, far_lower.x, far_upper.y, far_lower.y, given[4], given[5]);
-            multiply(odd, far_upper.z, far_lower.z, far_upper.w, far_lower.w, given[6], given[7]);
+            u32 upper[8], lower[8];
+            load_row(place, upper), load_row(place + EIGHT * PITCH, lower);
+            UNROLL for (int k = 0; k < 8; k += 2)
+                multiply(k % 4 ? odd : even, upper[k], lower[k], upper[k + 1], lower[k + 1],
+                         columns[part][k], columns[part][k + 1]);
             if (part % SPAN < SPAN - 1) continue;
             warp_barrier();
             if (lane == 0) arrive(ring.emptied + ring.slot);

@@ -42,6 +42,8 @@ struct alignas(16) Memory {
     };
     float plain_sums[WARPS][groups(HIDDEN) * TILE];
     New made;
+    Item item;
+    Layer layers[LAYERS];
     Squares squares;
     float residual[MOST_ROWS][COLUMNS];
     alignas(16) u16 staged[WARPS][MOST_FEW][STAGE];
@@ -138,8 +140,13 @@ template <int PARTS> DEVICE void residual_phase(Here& here, int from, int to) {
     }
 }
 
-// What a launch begins with is this program's residual, as far as it has the columns.
-DEVICE void begin_residual(Here& here) {
+// What a program's threads tell each other before the first layer. What the launch begins with is
+// this program's residual, as far as it has the columns.
+DEVICE void begin(Here& here) {
+    const Arguments& given = here.given;
+    find_item(given.tables, given.table_stride, given.slots, given.positions, given.rows,
+              here.memory.item);
+    if (thread_index() < LAYERS) here.memory.layers[thread_index()] = given.layers[thread_index()];
     NO_UNROLL for (int i = thread_index(); i < MOST_ROWS * COLUMNS; i += THREADS) {
         int row = i / COLUMNS, own = i % COLUMNS;
         i64 at = static_cast<i64>(row) * HIDDEN + program_index() * COLUMNS + own;
@@ -147,30 +154,38 @@ DEVICE void begin_residual(Here& here) {
     }
 }
 
-// Attention of one row's key head, or of a share of its pages.
-DEVICE void attend_phase(Here& here, const Layer& layer, u16* pages) {
+// Asks for a layer's norms to be near: all programs together.
+DEVICE void prefetch_norms(const Layer& layer) {
+    constexpr int LINES = HIDDEN * 2 / 128, HEAD_LINES = (HEADS + KEYS) * DIM * 2 / 128;
+    for (int i = program_index() + thread_index() * PROGRAMS; i < 2 * LINES + HEAD_LINES;
+         i += PROGRAMS * THREADS) {
+        const u16* norm = i < LINES ? layer.input_norm : layer.output_norm;
+        prefetch(i < 2 * LINES ? norm + i % LINES * 64 : layer.head_norm + (i - 2 * LINES) * 64);
+    }
+}
+
+// Attention of one row's key head, or of a share of its pages; and the next layer's page and norms
+// come nearer.
+DEVICE void attend_phase(Here& here, int index) {
     const Arguments& given = here.given;
-    int most = PROGRAMS / (given.rows * KEYS), program = program_index();
-    int row = program / (most * KEYS), share = program % most;
-    if (row >= given.rows) return;
-    int position = given.positions[row], count = position / LENGTH + 1;
-    int shares = (count + WARPS - 1) / WARPS;
-    if (shares > most) shares = most;
-    if (share >= shares) return;
-    Item item = {pages, given.tables + given.slots[row] * given.table_stride,
-                 program / most % KEYS, position, count, share, shares};
-    u64* words = row_at(given.words, row);
-    attend_pages(item, {layer.head_norm, given.cos, given.sin, given.eps}, words + AT_FUSED,
-                 given.partials + static_cast<i64>(program) * PARTIAL_WORDS, words + AT_ATTENDED,
-                 here.round, here.memory.made, here.memory.attended);
+    const Item& item = here.memory.item;
+    const Layer* layer = here.memory.layers + index;
+    if (index + 1 < LAYERS) prefetch_norms(layer[1]);
+    if (item.shares == 0) return;
+    u16* pages = given.pages + index * given.layer_stride;
+    if (index + 1 < LAYERS) prefetch_page(pages + given.layer_stride, item);
+    u64* words = row_at(given.words, item.row);
+    attend_pages(pages, item, {layer->head_norm, given.cos, given.sin, given.eps},
+                 words + AT_FUSED, given.partials + program_index() * PARTIAL_WORDS,
+                 words + AT_ATTENDED, here.round, here.memory.made, here.memory.attended);
 }
 
 DEVICE void make_layer(Here& here, int index) {
-    const Layer& layer = here.given.layers[index];
+    const Layer& layer = here.memory.layers[index];
     bool begins = index == 0;
     u32 before = here.round++;
     normed_phase(here, layer.input_norm, AT_END, AT_FUSED, before, begins, groups(FUSED), false);
-    attend_phase(here, layer, here.given.pages + index * here.given.layer_stride);
+    attend_phase(here, index);
     residual_phase<chunks(QUERIES) * SPAN>(here, AT_ATTENDED, AT_MIDDLE);
     normed_phase(here, layer.output_norm, AT_MIDDLE, AT_WIDE, here.round, false, 2 * groups(WIDE),
                  true);
@@ -200,7 +215,10 @@ KERNEL(ALL_THREADS) talker_step(const Arguments given) {
         bring_all(here.ring, nullptr);
         return;
     }
-    begin_residual(here);
+    begin(here);
+    barrier(ALL, THREADS);
+    prefetch_norms(here.memory.layers[0]);
+    if (here.memory.item.shares) prefetch_page(given.pages, here.memory.item);
     NO_UNROLL for (int index = 0; index < LAYERS; index++) make_layer(here, index);
     finish(here);
     if (program_index() == 0 && thread_index() == 0) *given.rounds = here.round;

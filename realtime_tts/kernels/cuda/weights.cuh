@@ -152,3 +152,20 @@ DEVICE void refill_last(Ring& ring) {
     wait_for(ring.emptied + slot, ring.slot ? ring.turn : ring.turn ^ 1);
     bring(ring, slot, RING, nullptr, streaming_policy());
 }
+
+// This lane's part of sixty-four inputs of a row: two times eight that follow each other, or four
+// times four.
+DEVICE void load_row(const u8* place, u32 (&found)[8]) {
+    int lane = thread_index() % LANES;
+    if (FEW) {
+        Quad low = *reinterpret_cast<const Quad*>(place + lane % 4 * 16);
+        Quad high = *reinterpret_cast<const Quad*>(place + lane % 4 * 16 + 64);
+        found[0] = low.x, found[1] = low.y, found[2] = low.z, found[3] = low.w;
+        found[4] = high.x, found[5] = high.y, found[6] = high.z, found[7] = high.w;
+    } else {
+        UNROLL for (int piece = 0; piece < 4; piece++) {
+            Pair pair = *reinterpret_cast<const Pair*>(place + lane % 4 * 8 + 32 * piece);
+            found[2 * piece] = pair.x, found[2 * piece + 1] = pair.y;
+        }
+    }
+}

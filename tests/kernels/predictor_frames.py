@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from realtime_tts.kernels import FrameDraws, LayerWeights, FrameModel, sample
+from realtime_tts.kernels import FrameDraws, FrameModel, LayerWeights, sample
 from realtime_tts.kernels.predictor_frame import plain_pass
 from realtime_tts.model.config import TransformerConfig
 from realtime_tts.model.layers import Rope
@@ -20,6 +20,15 @@ RELEASED = TransformerConfig(5, 1024, 16, 8, 128, 3072, 1e6, EPS, 64)
 SMALL = TransformerConfig(2, 256, 2, 1, 128, 512, 1e4, EPS, 64)
 TINY = TransformerConfig(1, 512, 4, 2, 128, 512, 1e4, EPS, 64)
 Random = Callable[..., Tensor]
+
+
+def normal() -> Random:
+    generator = torch.Generator().manual_seed(0)
+
+    def make(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+        return torch.randn(shape, generator=generator).to(dtype)
+
+    return make
 
 
 def make_model(random: Random, shape: TransformerConfig, vocab: int, passes: int) -> FrameModel:
@@ -128,3 +137,16 @@ def drawn(made: Made) -> Tensor:
 
 def difference(found: Tensor, wanted: Tensor) -> float:
     return float((found.double() - wanted.double()).norm() / wanted.double().norm())
+
+
+def captured(work: Callable[[], Tensor]) -> tuple[Any, Tensor]:
+    """A graph of the work, and where its replays leave the result."""
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        work()
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        result = work()
+    return graph, result

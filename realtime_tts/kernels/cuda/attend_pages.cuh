@@ -71,14 +71,6 @@ DEVICE i64 page_at(int number, int head) {
     return (static_cast<i64>(number) * 2 * KEYS + head) * LENGTH * DIM;
 }
 
-// Asks for a warp's first page of a layer whose turn comes later.
-DEVICE void prefetch_page(const u16* pages, const Item& item) {
-    int warp = thread_index() / LANES, lane = thread_index() % LANES;
-    if (item.share * WARPS + warp >= item.count) return;
-    const u16* keys = pages + page_at(item.first[warp], item.head) + lane * 64;
-    prefetch(keys), prefetch(keys + KEYS * LENGTH * DIM);
-}
-
 // As many positions as there are before the new one; the others are zeros.
 DEVICE void load_page(const u16* keys, int before, Page& page) {
     int lane = thread_index() % LANES;
@@ -171,15 +163,21 @@ DEVICE void take_in(const Page& page, float score, Attended& attended) {
     }
 }
 
-// All pages of this warp. The first one is asked for before the queries are there.
+// A warp's first page, which may be asked for long before the queries are there.
+DEVICE void load_first(const u16* pages, const Item& item, Page& page) {
+    int warp = thread_index() / LANES, index = item.share * WARPS + warp;
+    if (item.shares == 0 || index >= item.count) return;
+    const u16* keys = pages + page_at(item.first[warp], item.head);
+    load_page(keys, item.position - index * LENGTH, page);
+}
+
+// All pages of this warp, of which it has the first.
 DEVICE void attend_warp(u16* pages, const Item& item, const Turning& turning, const u64* row,
-                        u32 round, New& own, Attended& attended) {
+                        u32 round, Page& page, New& own, Attended& attended) {
     int lane = thread_index() % LANES, warp = thread_index() / LANES;
     int step = item.shares * WARPS, index = item.share * WARPS + warp;
     bool keeps = (item.count - 1) % step / WARPS == item.share;
-    Page page;
     int head = item.head, before = item.position - index * LENGTH;
-    if (index < item.count) load_page(pages + page_at(item.first[warp], head), before, page);
     make_new(pages, item, turning, row, round, keeps, own);
     barrier(ALL, THREADS);
     u32 queries[16];
@@ -266,9 +264,10 @@ DEVICE Part joined(const WarpSums& own, int member, int dimension) {
 
 // `partials` are this program's words. What is attended to goes to `target`, the words of the row.
 DEVICE void attend_pages(u16* pages, const Item& item, const Turning& turning, const u64* row,
-                         u64* partials, u64* target, u32 round, New& made, WarpSums& own) {
+                         u64* partials, u64* target, u32 round, Page& page, New& made,
+                         WarpSums& own) {
     Attended attended;
-    attend_warp(pages, item, turning, row, round, made, attended);
+    attend_warp(pages, item, turning, row, round, page, made, attended);
     lay_down(attended, own);
     barrier(ALL, THREADS);
     NO_UNROLL for (int i = thread_index(); i < GROUP * DIM; i += THREADS) {

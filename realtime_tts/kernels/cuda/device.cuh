@@ -101,8 +101,6 @@ DEVICE void look_twice(const u64* place, u64& first, u64& second) {
                  : "l"(place)
                  : "memory");
 }
-// Asks for 128 bytes to be in the L2 cache later on.
-DEVICE void prefetch(const void* place) { asm volatile("prefetch.global.L2 [%0];" ::"l"(place)); }
 DEVICE void others_turn() {}
 
 // Copies into shared memory that are told of at a barrier in shared memory ------------------------

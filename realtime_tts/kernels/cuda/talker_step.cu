@@ -154,38 +154,26 @@ DEVICE void begin(Here& here) {
     }
 }
 
-// Asks for a layer's norms to be near: all programs together.
-DEVICE void prefetch_norms(const Layer& layer) {
-    constexpr int LINES = HIDDEN * 2 / 128, HEAD_LINES = (HEADS + KEYS) * DIM * 2 / 128;
-    for (int i = program_index() + thread_index() * PROGRAMS; i < 2 * LINES + HEAD_LINES;
-         i += PROGRAMS * THREADS) {
-        const u16* norm = i < LINES ? layer.input_norm : layer.output_norm;
-        prefetch(i < 2 * LINES ? norm + i % LINES * 64 : layer.head_norm + (i - 2 * LINES) * 64);
-    }
-}
-
-// Attention of one row's key head, or of a share of its pages; and the next layer's page and norms
-// come nearer.
-DEVICE void attend_phase(Here& here, int index) {
+// Attention of one row's key head, or of a share of its pages.
+DEVICE void attend_phase(Here& here, int index, Page& page) {
     const Arguments& given = here.given;
     const Item& item = here.memory.item;
-    const Layer* layer = here.memory.layers + index;
-    if (index + 1 < LAYERS) prefetch_norms(layer[1]);
     if (item.shares == 0) return;
-    u16* pages = given.pages + index * given.layer_stride;
-    if (index + 1 < LAYERS) prefetch_page(pages + given.layer_stride, item);
     u64* words = row_at(given.words, item.row);
-    attend_pages(pages, item, {layer->head_norm, given.cos, given.sin, given.eps},
+    attend_pages(given.pages + index * given.layer_stride, item,
+                 {here.memory.layers[index].head_norm, given.cos, given.sin, given.eps},
                  words + AT_FUSED, given.partials + program_index() * PARTIAL_WORDS,
-                 words + AT_ATTENDED, here.round, here.memory.made, here.memory.attended);
+                 words + AT_ATTENDED, here.round, page, here.memory.made, here.memory.attended);
 }
 
 DEVICE void make_layer(Here& here, int index) {
     const Layer& layer = here.memory.layers[index];
     bool begins = index == 0;
     u32 before = here.round++;
+    Page page;
+    load_first(here.given.pages + index * here.given.layer_stride, here.memory.item, page);
     normed_phase(here, layer.input_norm, AT_END, AT_FUSED, before, begins, groups(FUSED), false);
-    attend_phase(here, index);
+    attend_phase(here, index, page);
     residual_phase<chunks(QUERIES) * SPAN>(here, AT_ATTENDED, AT_MIDDLE);
     normed_phase(here, layer.output_norm, AT_MIDDLE, AT_WIDE, here.round, false, 2 * groups(WIDE),
                  true);
@@ -217,8 +205,6 @@ KERNEL(ALL_THREADS) talker_step(const Arguments given) {
     }
     begin(here);
     barrier(ALL, THREADS);
-    prefetch_norms(here.memory.layers[0]);
-    if (here.memory.item.shares) prefetch_page(given.pages, here.memory.item);
     NO_UNROLL for (int index = 0; index < LAYERS; index++) make_layer(here, index);
     finish(here);
     if (program_index() == 0 && thread_index() == 0) *given.rounds = here.round;

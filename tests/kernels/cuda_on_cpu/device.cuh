@@ -256,7 +256,6 @@ DEVICE u64 look(const u64* place) { return *place; }
 DEVICE void look_twice(const u64* place, u64& first, u64& second) {
     first = place[0], second = place[1];
 }
-DEVICE void prefetch(const void*) {}
 DEVICE void others_turn() { emulated::yield(); }
 
 // A barrier in shared memory: its phase, what it still waits for, and what each phase waits for.

@@ -24,10 +24,12 @@ log = logging.getLogger(__name__)
 PROGRAMS = 128
 """Each has the same share of a product of the released sizes."""
 FEW_ROWS = MappingProxyType(
-    {"FEW": 1, "WARPS": 8, "SPAN": 2, "RING": 5, "PACE": 2, "ASKER": 1, "TALL": 16}
+    {"FEW": 1, "WARPS": 8, "SPAN": 1, "RING": 11, "PACE": 4, "ASKER": 1, "TALL": 16}
 )
 """How the kernel is built for up to four rows (cuda/sizes.cuh)."""
-MANY_ROWS = MappingProxyType({**FEW_ROWS, "FEW": 0, "ASKER": 0})
+MANY_ROWS = MappingProxyType(
+    {"FEW": 0, "WARPS": 8, "SPAN": 2, "RING": 5, "PACE": 1, "ASKER": 0, "TALL": 16}
+)
 """How it is built for more."""
 MOST_FEW_ROWS, MOST_STEP_ROWS = 4, 8
 """Rows of either; more are separate kernels."""

@@ -54,8 +54,8 @@ class Emulated:
     ("settings", "steps"),
     [
         # A first position, a page's last and first one, and more pages than a program has warps.
-        (FEW, [[0], [15], [16], [500], [5, 300]]),
-        ({**FEW, "ASKER": 0}, [[200, 0, 63, 64]]),
+        ({**FEW, "SPAN": 1, "RING": 5}, [[0], [15], [16], [500], [5, 300]]),
+        (FEW, [[200, 0, 63, 64]]),
         (MANY, [[130], [3, 100, 31, 32, 7, 511, 64, 129], [40, 0, 17, 16, 300]]),
     ],
 )

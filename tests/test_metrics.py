@@ -78,7 +78,9 @@ def test_every_metric_has_our_prefix_and_a_help_text() -> None:
 def test_what_each_engine_computes_with_is_shown() -> None:
     metrics = Metrics()
     gpus = [
-        Execution(f"cuda:{n}", "bfloat16", "NVIDIA H200", "captured", "triton", *["persistent"] * 2)
+        Execution(
+            f"cuda:{n}", "bfloat16", "NVIDIA H200", "captured", "triton", "persistent", "persistent"
+        )
         for n in range(2)
     ]
     metrics.describe_engine(

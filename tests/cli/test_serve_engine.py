@@ -138,7 +138,13 @@ def info(slots: int, *executions: Execution) -> EngineInfo:
 def test_the_start_says_what_was_chosen_and_for_how_many_conversations() -> None:
     on_gpu = [
         Execution(
-            f"cuda:{number}", "bfloat16", "NVIDIA H200", "captured", "triton", "persistent", 2**37
+            f"cuda:{number}",
+            "bfloat16",
+            "NVIDIA H200",
+            "captured",
+            "triton",
+            "persistent",
+            kv_bytes=2**37,
         )
         for number in range(2)
     ]

@@ -39,7 +39,9 @@ from tests.engine.test_defaults_gpu import default_config
 from tts_scheduler import SchedulerConfig
 
 TINY = PARITY / "tiny-custom_voice"
-BEST = Execution("cuda:0", "bfloat16", "NVIDIA H200", "captured", "triton", "persistent", 2**30)
+BEST = Execution(
+    "cuda:0", "bfloat16", "NVIDIA H200", "captured", "triton", "persistent", kv_bytes=2**30
+)
 
 
 def defaults(*words: str) -> EngineConfig:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from math import inf
 
-from realtime_tts.engine.link import Event
+from realtime_tts.engine.link import Audio, Event, Started
 from realtime_tts.protocol.effects import HeardReport, TurnFailure
 from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.protocol.settings import SessionSettings
@@ -106,7 +106,9 @@ class Speech:
             segment.pieces.append(text)
         else:
             self._input.feed(text, ends=ends)
-        self.touch()
+        self._active_at = time.monotonic()
+        if not ends:
+            self._set_alarm()
         return segment
 
     def flush(self) -> None:
@@ -140,6 +142,7 @@ class Speech:
         """Speak, if that had to wait."""
         self._starts = True
         self._begin()
+        self.touch()
 
     def _segment(self) -> Segment:
         if self.open is None:
@@ -172,7 +175,6 @@ class Speech:
             segment.pieces.clear()
         if segment.ended:
             self._input.end()
-        self.touch()
         self.on_change()  # from now on its listener waits for sound
 
     def _end_text(self) -> None:
@@ -215,7 +217,8 @@ class Speech:
             made = self.utterances.take(event, time.monotonic())
             self.failure = self.utterances.failure
             self._put(made)
-            self._set_alarm()
+            if not isinstance(event, Audio | Started):  # which change nothing that waits for time
+                self._set_alarm()
 
     def _put(self, made: Made) -> None:
         if not made:
@@ -280,6 +283,7 @@ class Speech:
         if self.segments or not self.ended:
             self._prepare(self.utterances.listener.heard_at())
             self._begin()
+            self.touch()
 
     # What came of it.
 

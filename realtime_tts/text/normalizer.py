@@ -39,9 +39,9 @@ class SpeechNormalizer:
 
     `language` None: numbers and abbreviations stay as they are. Only what more text could change
     is held (`98.`, `$3`, `Dr`), with what follows it; the promise is the filter's: any split gives
-    the same, unless the text pauses for `MAX_HOLD_SECONDS` where it could end (`98.`, not `$3`),
-    and then the held text is read as if it did. `now` is in seconds on the caller's clock and
-    never goes back.
+    the same, unless the text pauses for `MAX_HOLD_SECONDS` where it could end (`98.`, neither `$3`
+    nor `<break `), and then the held text is read as if it did. `now` is in seconds on the
+    caller's clock and never goes back.
     """
 
     def __init__(self, language: Language | None, lexicon: Lexicon | None = None) -> None:
@@ -91,7 +91,7 @@ class SpeechNormalizer:
 
     def deadline(self) -> float | None:
         """When `poll` will have something to release; None if nothing is held, or in part."""
-        whole = self._held and end_of(self._held) is not None
+        whole = self._held and self._held[0] != "<" and end_of(self._held) is not None
         return self._since + MAX_HOLD_SECONDS if whole else None
 
     def _take(self) -> list[Piece | Break]:

@@ -182,6 +182,7 @@ def test_a_number_stands_for_its_digits() -> None:
         ("At 12:3", "At ", "12:3"),
         ("Ask Dr", "Ask ", "Dr"),
         ("wait <bre", "wait ", "<bre"),
+        ("wait <break ", "wait ", "<break "),
         ('wait <break time="3', "wait ", '<break time="3'),
         ("Hello there", "Hello there", ""),
         ("5 apples", "five apples", ""),

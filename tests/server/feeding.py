@@ -101,9 +101,8 @@ class Feeding:
         self.reaction, self.paces = Reaction(), SpeechRates()
         self._tokenizer = tokenizer
         self._in_context = in_context
-        chosen = SessionSettings(
-            voice="anna", text_normalization="on", language="english", **settings
-        )
+        usual = {"voice": "anna", "text_normalization": "on", "language": "english"}
+        chosen = SessionSettings(**(usual | settings))
         host: Any = self
         pace = pace or FeedPace()
         self.turn = Utterances("t", chosen, host, lambda event: None, None, pace)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import accumulate
-from math import ceil
+from math import ceil, inf
 from random import Random
 from typing import Any
 
@@ -75,6 +75,7 @@ def test_every_word_is_spoken_once_and_in_order_and_none_is_parted(
     if not stalls_behind_a_mark_inside(deltas):
         assert " ".join(turn.spoken).split() == as_whole(text).split()
     assert turn.turn.over and turn.turn.reason == "complete"
+    assert turn.turn.text_deadline() == inf, "nobody is to be woken for it any more"
     if letters(as_whole(text)):
         assert turn.turn.listener.heard(None, turn.ended_at + 1).text_spoken == text
     assert all(gap.after is not None for gap in turn.gaps), "speech stood still inside an utterance"

@@ -156,6 +156,8 @@ class Utterances:
 
     def text_deadline(self) -> float:
         """When `poll` should be called; infinite if nothing waits for time to pass."""
+        if self.over:
+            return inf
         times = (self._text.deadline(), self._paced.due)
         return min((at for at in times if at is not None), default=inf)
 

@@ -186,8 +186,9 @@ class Feeding:
         if not row.frames:
             self._publish(Started(row.id, "streaming"))
         row.frames += 1
-        self._publish(Audio(row.id, bytes(2 * FRAME)))
-        if not row.can_go_on(self.now):
+        stands = not row.can_go_on(self.now)
+        self._publish(Audio(row.id, bytes(2 * FRAME), stands=stands))
+        if stands:
             self._publish(Waits(row.id, len(row.ids)))
         if row.over:
             self._publish(Ended(row.id, "complete", row.frames, 0.0))

@@ -27,8 +27,8 @@ PATTERN = (
 SPLIT = pre_tokenizers.Split(Regex(PATTERN), behavior="isolated", invert=False)
 
 _ENGLISH = re.compile("[A-Za-z]+")  # letters one and all: no need to look at each
-_ENGLISH_WORD = re.compile(" [A-Za-z]+")
-_ENGLISH_WORDS = re.compile(f"(?:{_ENGLISH_WORD.pattern})+")  # pre-tokens, behind a word
+_PRETOKEN = re.compile("[.,;:!?]| [A-Za-z]+")  # in what the next one finds behind a word
+_ENGLISH_WORDS = re.compile("(?:[.,;:!?]? [A-Za-z]+)+")
 
 # U+017F, the long s, is an "s" to a case-insensitive expression.
 _CONTRACTIONS = frozenset(("'s", "'ſ", "'t", "'m", "'d", "'re", "'ve", "'ll"))
@@ -121,7 +121,7 @@ class PreTokenBuffer:
         while at < len(text):
             if self._state is _Open.WORD and (words := _ENGLISH_WORDS.match(text, at)):
                 closed.append(self.open)
-                closed += _ENGLISH_WORD.findall(words.group())
+                closed += _PRETOKEN.findall(words.group())
                 self.open = closed.pop()
                 at = words.end()
                 continue

@@ -19,6 +19,7 @@ from typing import Any, ClassVar, TypeVar, cast
 
 from uvicorn._types import ASGIReceiveEvent, ASGISendEvent
 from uvicorn.config import Config
+from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from uvicorn.server import ServerState
 from websockets.frames import Frame
@@ -246,6 +247,11 @@ class GuardedWebSocket(Guarded, WebSocketsSansIOProtocol):
     # What goes out.
 
     async def send(self, message: ASGISendEvent) -> None:
+        if self.conn.eof_sent and not self.handshake_complete:
+            # The server goes, and has answered for the application: the library asserts that
+            # nothing more is said.
+            self.handshake_complete = True
+            raise ClientDisconnected
         await super().send(message)
         if self.close_sent:
             # A refusal answers the handshake too; uvicorn would log each one as our error.

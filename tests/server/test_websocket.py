@@ -287,6 +287,32 @@ async def test_an_unmasked_frame_is_closed_with_1002(aim_at: Any, peer: Any) -> 
         assert await bad.close_code() == 1002
 
 
+async def test_a_refusal_while_the_server_goes_is_no_fault_of_ours(
+    aim_at: Any, peer: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    refused, ended = asyncio.Event(), asyncio.Event()
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await refused.wait()
+        try:
+            await send({"type": "websocket.http.response.start", "status": 503, "headers": []})
+            await send({"type": "websocket.http.response.body", "body": b"no"})
+        finally:
+            ended.set()
+
+    async with aim_at(app, FAST) as server:
+        client = await peer(server.port)
+        asking = asyncio.create_task(client.upgrade())
+        await asyncio.sleep(100 * MS)
+        (protocol,) = server.server.server_state.connections
+        assert isinstance(protocol, GuardedWebSocket)
+        refused.set()
+        protocol.shutdown()
+        await ended.wait()
+        assert b" 500 " in await asking
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
 async def test_compression_is_not_negotiated(aim_at: Any, peer: Any) -> None:
     async with aim_at(App(), FAST) as server:
         client = await peer(server.port)

@@ -162,7 +162,8 @@ def test_a_slow_text_pauses_between_its_clauses_only_and_is_not_later_than_by_se
     turn, sentences = Feeding(TOKENIZER), Feeding(TOKENIZER)
     turn.run(deltas)
     sentences.run(list(by_sentence(deltas)))
-    assert turn.silence(None, End.WORD) == 0 and turn.seams(End.WORD) == 0
+    for fed in (turn, sentences):
+        assert fed.silence(None, End.WORD) == 0 and fed.seams(End.WORD) == 0
     rounding = 0.2  # each utterance has whole frames, and begins without a space
     assert turn.first_at <= sentences.first_at
     assert turn.ended_at <= sentences.ended_at + rounding

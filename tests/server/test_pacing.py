@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from realtime_tts import demo_voice
+from realtime_tts.engine.link import Ended
 from realtime_tts.text.languages import language_for
 from realtime_tts.text.pipeline import TextPipeline
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
@@ -75,7 +76,6 @@ def test_every_word_is_spoken_once_and_in_order_and_none_is_parted(
     if not stalls_behind_a_mark_inside(deltas):
         assert " ".join(turn.spoken).split() == as_whole(text).split()
     assert turn.turn.over and turn.turn.reason == "complete"
-    assert turn.turn.text_deadline() == inf, "nobody is to be woken for it any more"
     if letters(as_whole(text)):
         assert turn.turn.listener.heard(None, turn.ended_at + 1).text_spoken == text
     assert all(gap.after is not None for gap in turn.gaps), "speech stood still inside an utterance"
@@ -233,3 +233,11 @@ def test_a_flush_ends_what_it_falls_into(before: str, behind: str, spoken: list[
     turn.run([(0.0, before), (0.01, ""), (3.0, behind)])
     assert [text for text in turn.spoken if letters(text)] == spoken
     assert turn.turn.listener.heard(None, turn.ended_at + 1).text_spoken == before + behind
+
+
+def test_a_turn_that_a_guard_has_ended_wakes_nobody_for_its_text() -> None:
+    turn = Feeding(TOKENIZER)
+    turn.run([(0.0, "Let me check that for you, and th"), (9.0, "en")], until=0.3)
+    assert turn.turn.text_deadline() < 1.0
+    turn.turn.take(Ended(turn.rows[-1].id, "max_length", 9, 0.0), turn.now)
+    assert turn.turn.over and turn.turn.text_deadline() == inf

@@ -44,7 +44,7 @@ class Listener:
     def add_speech(self, samples: int) -> None:
         """So much speech was made."""
         self.made += samples
-        self._spoken.made(self.made / self.playback.sample_rate)
+        self._spoken.made(samples / self.playback.sample_rate)
 
     def add_silence(self, samples: int) -> None:
         """So long is the pause before the speech of the part on the air."""

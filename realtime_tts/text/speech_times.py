@@ -17,7 +17,13 @@ from math import inf
 from typing import NamedTuple
 
 from realtime_tts.text.pipeline import TextPipeline
-from realtime_tts.text.spoken import SpokenPart, expected_durations, may_end_word, source_cut
+from realtime_tts.text.spoken import (
+    ROUNDING,
+    SpokenPart,
+    expected_durations,
+    may_end_word,
+    source_cut,
+)
 
 _LOOK = 500
 """Characters that are looked at together: their words take 1 ms, of Chinese 2.5."""
@@ -49,6 +55,7 @@ class SpeechTimes:
         self._language = language
         self._pace = pace
         self._part = 0  # the one whose words are given out
+        self._before = 0.0  # seconds of audio before it
         self._count = 0  # spoken characters given out
         self._ends = [0.0]  # of those and of each character looked at behind them: expected seconds
         self._whole: float | None = None  # expected seconds of the part, when its end is known
@@ -78,15 +85,17 @@ class SpeechTimes:
         words: list[SpokenSpan] = []
         while True:
             part = parts[self._part]
+            begin = self._before + part.pause
             if self._part + 1 == len(parts):
-                return words + self._due(played, part.begins, in_all, self._known(in_all), True)
-            end = parts[self._part + 1].start
-            due = self._due(played, part.begins, part.ends, end, False)
+                return words + self._due(played, begin, in_all, self._known(in_all), True)
+            stop, end = begin + part.generated, parts[self._part + 1].start
+            played = stop if abs(stop - played) < ROUNDING else played
+            due = self._due(played, begin, stop, end, False)
             words += due
-            if played < part.ends or (due and self._count < end):
+            if played < stop or (due and self._count < end):
                 return words
             self._part += 1
-            self._count = end
+            self._count, self._before = end, stop
             self._ends, self._whole = [0.0], None
 
     def _known(self, in_all: float | None) -> int:

@@ -64,14 +64,18 @@ class SpokenSplit(NamedTuple):
 
 
 class SpokenPart(NamedTuple):
-    """The speech of one segment so far, from `begins` to `ends`: seconds of the turn's audio.
+    """The audio of one segment: `pause` seconds of silence, then `generated` seconds of speech.
 
     Its text begins at character `start` of `TextPipeline.spoken`.
     """
 
     start: int
-    begins: float
-    ends: float
+    pause: float
+    generated: float
+
+
+ROUNDING = 1e-5
+"""Seconds, less than a sample, by which two sums of the same sound may differ."""
 
 
 def split_spoken(
@@ -132,14 +136,15 @@ class _Heard(NamedTuple):
 
 def _in_parts(heard: _Heard, parts: Sequence[SpokenPart], pipeline: TextPipeline) -> _Heard:
     """The part in which the listener was; `played` is at most 0 in the pause before it."""
-    at = next((at for at, part in enumerate(parts[:-1]) if heard.played < part.ends), -1)
-    part = parts[at]
-    played, generated = heard.played - part.begins, part.ends - part.begins
-    if at >= 0:
-        return _Heard(part.start, parts[at + 1].start, played, generated, True)
-    later = pipeline.segments[len(parts) :]
+    played = heard.played
+    for index, part in enumerate(parts[:-1]):
+        played -= part.pause
+        if played < part.generated - ROUNDING:
+            return _Heard(part.start, parts[index + 1].start, played, part.generated, True)
+        played -= part.generated
+    last, later = parts[-1], pipeline.segments[len(parts) :]
     end = min([heard.end, *(segment.start for segment in later)])
-    return _Heard(part.start, end, played, generated, heard.complete)
+    return _Heard(last.start, end, played - last.pause, last.generated, heard.complete)
 
 
 def source_cut(pipeline: TextPipeline, count: int) -> int:

@@ -22,19 +22,19 @@ class SpokenText:
 
     def begin(self, segment: TextSegment) -> None:
         """The speech so far is complete; what follows is this segment's, after its pause."""
-        begins = self._parts[-1].ends + segment.pause
-        self._parts.append(SpokenPart(segment.start, begins, begins))
+        self._parts.append(SpokenPart(segment.start, segment.pause, 0.0))
 
-    def made(self, ends: float) -> None:
-        """Speech was made up to here. All of it has been played where `played` is this number."""
-        self._parts[-1] = self._parts[-1]._replace(ends=ends)
+    def made(self, seconds: float) -> None:
+        """So much more speech was made."""
+        part = self._parts[-1]
+        self._parts[-1] = part._replace(generated=part.generated + seconds)
 
     def measured(self) -> tuple[float, float]:
         """Expected and true seconds of the last part, when all its speech was made."""
         part, segments = self._parts[-1], self._pipeline.segments
         end = segments[len(self._parts)].start if len(self._parts) < len(segments) else None
         text = self._pipeline.spoken[part.start : end]
-        return sum(expected_durations(text, self._language)), part.ends - part.begins
+        return sum(expected_durations(text, self._language)), part.generated
 
     def take(
         self, played: float, in_all: float | None = None, *, ended: bool = False

@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
+from itertools import product
 from typing import Any, Literal
 
 import httpx2
@@ -38,8 +39,9 @@ def engine(max_frames: int) -> EngineConfig:
     )
 
 
-async def packets_of(server: RunningServer, text: Sequence[str], **options: object) -> list[bytes]:
-    async with RealtimeTTS(server.websocket_url, **options) as tts:  # type: ignore[arg-type]
+async def packets_of(server: RunningServer, text: Sequence[str], **options: Any) -> list[bytes]:
+    """What it says, as fast as it can."""
+    async with RealtimeTTS(server.websocket_url, lead_ms=30_000, **options) as tts:
         return [packet async for packet in tts.speak(text)]
 
 
@@ -104,6 +106,7 @@ async def test_every_voice_ends_by_itself_after_about_the_time_the_text_takes(
 ) -> None:
     async def seconds(server: RunningServer, voice: str, text: str) -> float:
         options: dict[str, Any] = {"voice": voice, "layout": layout, "trim_silence": "off"}
+        options["lead_ms"] = 30_000
         async with RealtimeTTS(server.websocket_url, seed=1, **options) as tts:
             turn = await tts.turn()
             for delta in pieces(text, seed=8):
@@ -117,10 +120,10 @@ async def test_every_voice_ends_by_itself_after_about_the_time_the_text_takes(
             return len(samples) / 24_000
 
     async with serve(engine(max_frames=400)) as server:
-        for text in TEXTS:
-            for took in await asyncio.gather(
-                *(seconds(server, voice, text) for voice in ("ava", "ray", "kal"))
-            ):
+        for texts in (TEXTS[:2], TEXTS[2:]):  # six at once: there are eight slots
+            said = list(product(("ava", "ray", "kal"), texts))
+            lasted = await asyncio.gather(*(seconds(server, *each) for each in said))
+            for (_, text), took in zip(said, lasted, strict=True):
                 expected = 0.3 + len(text) / 14  # its speaking rate, characters a second
                 assert 0.6 * expected < took < 1.6 * expected, (text, took)
 
@@ -155,18 +158,27 @@ def most_different(a: bytes, b: bytes) -> int:
 async def test_speech_is_heard_within_20_ms_of_its_first_packet(serve: Serve) -> None:
     """The voice begins with a tenth of a second of silence, which is not sent. Seldom it begins to
     breathe before: that is speech."""
-    late = []
     async with serve(engine(max_frames=60)) as server:
-        for text in TEXTS:
-            for voice in ("ava", "ray"):
-                options = {"voice": voice, "seed": 2, "layout": "streaming"}
-                told = b"".join(await packets_of(server, [text], **options))
-                whole = await packets_of(server, [text], **options, trim_silence="off")
-                assert first_heard(b"".join(whole)) > 0.05
-                late.append(first_heard(told))
-                silence = len(b"".join(whole)) - len(told)
-                assert most_different(told, b"".join(whole)[silence:]) <= 1, "no speech with it"
-    assert sorted(late)[len(late) * 3 // 4] <= 0.02 and max(late) <= 0.06, late
+
+        async def late(voice: str, text: str) -> float:
+            options = {"voice": voice, "seed": 2, "layout": "streaming"}
+            told, whole = map(
+                b"".join,
+                await asyncio.gather(
+                    packets_of(server, [text], **options),
+                    packets_of(server, [text], **options, trim_silence="off"),
+                ),
+            )
+            assert first_heard(whole) > 0.05
+            silence = len(whole) - len(told)
+            assert most_different(told, whole[silence:]) <= 1, "no speech with it"
+            return first_heard(told)
+
+        found = []
+        for voice in ("ava", "ray"):  # as many at once as there are slots
+            found += await asyncio.gather(*(late(voice, text) for text in TEXTS))
+    found.sort()
+    assert found[len(found) * 3 // 4] <= 0.02 and found[-1] <= 0.06, found
 
 
 def first_heard(pcm: bytes) -> float:

@@ -258,6 +258,12 @@ class Slices:
             self._round += 1
             await asyncio.sleep(0)
 
+    async def first(self, count: int) -> None:
+        """Until so many were taken in: by the rounds of the loop, whatever time they take."""
+        async with asyncio.timeout(20):
+            while len(self.seen) < count:  # noqa: ASYNC110
+                await asyncio.sleep(0)
+
     def joined(self) -> str:
         return "".join(text for _, text in self.seen)
 

@@ -124,7 +124,7 @@ test(
   { skip: missing || skip },
   async (t) => {
     const { folder } = install(t);
-    const { url } = await serve(t);
+    const { url } = await serve(t, "--slots", "2"); // soon warm
     const example = NODE_EXAMPLE.replace("ws://127.0.0.1:8000", url.replace("http", "ws"));
     writeFileSync(join(folder, "speak.js"), example);
     execFileSync("node", ["speak.js"], { cwd: folder, timeout: 60_000 });

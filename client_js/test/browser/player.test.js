@@ -287,7 +287,7 @@ test("a server that dies and comes back: what was not heard is known", { skip },
 });
 
 test("the demo voice speaks, and it is not silence", { skip }, async (t) => {
-  const { url } = await serve(t);
+  const { url } = await serve(t, "--slots", "2"); // soon warm
   const page = await stage(t, url);
   const found = await page.evaluate(async () => {
     const playback = player.play(tts.speak("Good morning."));

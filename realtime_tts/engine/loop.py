@@ -49,7 +49,7 @@ LOAD_INTERVAL = 0.1
 class LoopObserver(Protocol):
     """Told what the loop does; metrics implement it."""
 
-    def step(self, seconds: float, plan: StepPlan) -> None: ...
+    def step(self, seconds: float, prefills: int, decodes: int) -> None: ...
 
     def guard(self, reason: str) -> None: ...
 
@@ -275,7 +275,7 @@ class EngineLoop:
         now = self._clock()
         waiting = self.scheduler.commit(plan, result, now)
         if self._observer is not None:
-            self._observer.step(seconds, plan)
+            self._observer.step(seconds, len(plan.prefills), len(plan.decodes))
         # In this order a listener hears of a turn: it starts, it sounds, it is over.
         self._events.extend(
             Started(p.id, p.layout.value) for p in plan.prefills if p.id in output.frames

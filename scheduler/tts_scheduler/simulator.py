@@ -15,7 +15,7 @@ from random import Random
 from tts_scheduler.admission import Refused
 from tts_scheduler.config import SchedulerConfig
 from tts_scheduler.cost import CostModel
-from tts_scheduler.machine import AnyMachine
+from tts_scheduler.machine import Machine
 from tts_scheduler.plan import StepPlan, StepResult
 from tts_scheduler.playback import Playback
 from tts_scheduler.policy import DEADLINE_ORDER, Policy
@@ -105,7 +105,7 @@ class Simulation:
     def __init__(
         self,
         workload: Workload,
-        machine: AnyMachine,
+        machine: Machine,
         config: SchedulerConfig,
         *,
         seed: int = 0,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tts_scheduler.config import SchedulerConfig
-from tts_scheduler.machine import AnyMachine
+from tts_scheduler.machine import Machine
 from tts_scheduler.policy import DEADLINE_ORDER, Policy
 from tts_scheduler.report import Summary
 from tts_scheduler.simulator import Simulation
@@ -49,7 +49,7 @@ class Point:
 
 def run_point(
     workload: Workload,
-    machine: AnyMachine,
+    machine: Machine,
     config: SchedulerConfig,
     seed: int = 0,
     policy: Policy = DEADLINE_ORDER,
@@ -71,7 +71,7 @@ def run_point(
 def curve(
     sessions: Iterable[int],
     workload: Workload,
-    machine: AnyMachine,
+    machine: Machine,
     config: SchedulerConfig,
     seed: int = 0,
     policy: Policy = DEADLINE_ORDER,

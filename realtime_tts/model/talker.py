@@ -18,7 +18,6 @@ from realtime_tts.model.layers import DecoderLayer, RMSNorm, Rope
 from realtime_tts.model.linear import Linear
 from realtime_tts.model.paged_cache import PagedKVCache
 from realtime_tts.model.prompt_rows import PromptRows
-from realtime_tts.model.slot_store import DenseSlotStore, SlotStore
 from realtime_tts.model.state import KVCache, SlotKVCache
 from realtime_tts.model.weights import Weights
 
@@ -101,22 +100,9 @@ class Talker:
 
     @torch.inference_mode()
     def decode_at(
-        self, inputs: Tensor, slots: Tensor, positions: Tensor, store: SlotStore
-    ) -> Tensor:
-        """Position `positions` [B] of each slot [B]: inputs [B, H] -> outputs [B, H]."""
-        if isinstance(store, PagedKVCache):
-            return self._decode_fused(inputs, slots, positions, store)
-        assert isinstance(store, DenseSlotStore), f"no way to attend to {type(store).__name__}"
-        cos, sin = self._turns(positions)
-        x = inputs
-        for index, layer in enumerate(self.layers):
-            query, keys_values = layer.project(x, cos, sin)
-            x = layer.output(x, store.attend_step(index, query, keys_values, slots, positions))
-        return self.norm(x)
-
-    def _decode_fused(
         self, inputs: Tensor, slots: Tensor, positions: Tensor, cache: PagedKVCache
     ) -> Tensor:
+        """Position `positions` [B] of each slot [B]: inputs [B, H] -> outputs [B, H]."""
         cos, sin = self._rope.cos, self._rope.sin
 
         def attend(index: int, qkv: Tensor, norm: Tensor) -> Tensor:
@@ -125,33 +111,15 @@ class Talker:
         return fused_layers(self.layers, self.norm, inputs, attend)
 
     @torch.inference_mode()
-    def fill_at(self, inputs: Tensor, rows: PromptRows, store: SlotStore) -> Tensor:
+    def fill_at(self, inputs: Tensor, rows: PromptRows, cache: PagedKVCache) -> Tensor:
         """Several prompts' positions: inputs [N, H], whose keys and values go where `rows` says, ->
         outputs [N, H]."""
-        if isinstance(store, PagedKVCache):
-            return self._fill_fused(inputs, rows, store)
-        assert isinstance(store, DenseSlotStore), f"no way to attend to {type(store).__name__}"
-        cos, sin = self._turns(rows.places)
-        x = inputs
-        for index, layer in enumerate(self.layers):
-            query, keys_values = layer.project(x, cos, sin)
-            x = layer.output(x, store.attend_prompt(index, query, keys_values, rows))
-        return self.norm(x)
-
-    def _fill_fused(self, inputs: Tensor, rows: PromptRows, cache: PagedKVCache) -> Tensor:
         cos, sin = self._rope.cos, self._rope.sin
 
         def attend(index: int, qkv: Tensor, norm: Tensor) -> Tensor:
             return cache.attend_prompt(index, qkv, rows, norm, cos, sin)
 
         return fused_layers(self.layers, self.norm, inputs, attend)
-
-    def _turns(self, positions: Tensor) -> tuple[Tensor, Tensor]:
-        """Rotation tables [n, 1, D] of positions [n]."""
-        return (
-            self._rope.cos.index_select(0, positions).unsqueeze(1).to(self.dtype),
-            self._rope.sin.index_select(0, positions).unsqueeze(1).to(self.dtype),
-        )
 
     @torch.inference_mode()
     def logits(self, hidden: Tensor) -> Tensor:

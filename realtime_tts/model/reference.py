@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from realtime_tts.errors import RequestError
-from realtime_tts.model.codec_step import SlotCodec, SlotState
+from realtime_tts.model.codec_state import StreamState
+from realtime_tts.model.codec_step import SlotCodec
 from realtime_tts.model.config import ModelConfig
 from realtime_tts.model.recent import Recent
 from realtime_tts.model.voice import Voice
@@ -83,7 +84,7 @@ class ReferenceSound:
     and copied into the slot of every utterance in that voice.
     """
 
-    def __init__(self, codec: SlotCodec[Any], state: SlotState) -> None:
+    def __init__(self, codec: SlotCodec[Any], state: StreamState) -> None:
         self._codec, self._state = codec, state
         self._kept: Recent[Reference, Any] = Recent(_KEPT)
 

@@ -18,7 +18,7 @@ from realtime_tts.model.layers import DecoderLayer, RMSNorm, Rope
 from realtime_tts.model.linear import Linear
 from realtime_tts.model.paged_cache import PagedKVCache
 from realtime_tts.model.prompt_rows import PromptRows
-from realtime_tts.model.state import KVCache, SlotKVCache
+from realtime_tts.model.state import KVCache
 from realtime_tts.model.weights import Weights
 
 
@@ -53,8 +53,8 @@ class Talker:
         self.head = Linear(take("talker.codec_head.weight", config.vocab, hidden))
         self._rope = Rope(shape, shape.max_positions, device)
 
-    def new_cache(self, slots: int) -> SlotKVCache:
-        return SlotKVCache(self.config.transformer, slots, self.device, self.dtype)
+    def new_cache(self, slots: int) -> KVCache:
+        return KVCache(self.config.transformer, slots, self.device, self.dtype)
 
     @torch.inference_mode()
     def text(self, ids: Sequence[int]) -> Tensor:

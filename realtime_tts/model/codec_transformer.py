@@ -103,22 +103,15 @@ class CodecTransformer:
     ) -> None:
         shape, name = config.transformer, "decoder.pre_transformer"
         hidden, latent = shape.hidden, config.latent_dim
-        take = weights.take
-        self._input = Linear(
-            take(f"{name}.input_proj.weight", hidden, latent),
-            take(f"{name}.input_proj.bias", hidden),
-            exact_rows=False,
-        )
+        inwards = weights.affine(f"{name}.input_proj", hidden, latent)
+        outwards = weights.affine(f"{name}.output_proj", latent, hidden)
+        self._input = Linear(*inwards, exact_rows=False)
         self._layers = [
             WindowedLayer(shape, config.window, weights, f"{name}.layers.{index}", layout)
             for index in range(shape.layers)
         ]
-        self._norm = RMSNorm(take(f"{name}.norm.weight", hidden), shape.norm_eps)
-        self._output = Linear(
-            take(f"{name}.output_proj.weight", latent, hidden),
-            take(f"{name}.output_proj.bias", latent),
-            exact_rows=False,
-        )
+        self._norm = RMSNorm(weights.take(f"{name}.norm.weight", hidden), shape.norm_eps)
+        self._output = Linear(*outwards, exact_rows=False)
         # float64: a stream has no longest length, and large angles lose digits.
         self._frequencies = rope_frequencies(shape).to(device)
         self._ages = torch.arange(config.window, device=device).flip(0)  # oldest key first

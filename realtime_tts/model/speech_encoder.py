@@ -199,7 +199,7 @@ class _Layer:
         self._up = take(f"{name}.mlp.fc1.weight", wide, hidden)
         self._down = take(f"{name}.mlp.fc2.weight", hidden, wide)
         self._norms = [
-            (take(f"{name}.{norm}.weight", hidden), take(f"{name}.{norm}.bias", hidden))
+            weights.affine(f"{name}.{norm}", hidden)
             for norm in ("input_layernorm", "post_attention_layernorm")
         ]
         self._scales = [

@@ -38,12 +38,8 @@ class Talker:
             "talker.model.text_embedding.weight", config.text_vocab, wide, keep_dtype=True
         )
         projection = "talker.text_projection.linear_fc"
-        self.text_up = Linear(
-            take(f"{projection}1.weight", wide, wide), take(f"{projection}1.bias", wide)
-        )
-        self.text_down = Linear(
-            take(f"{projection}2.weight", hidden, wide), take(f"{projection}2.bias", hidden)
-        )
+        self.text_up = Linear(*weights.affine(f"{projection}1", wide, wide))
+        self.text_down = Linear(*weights.affine(f"{projection}2", hidden, wide))
         self.codec_embedding = take("talker.model.codec_embedding.weight", config.vocab, hidden)
         self.layers = [
             DecoderLayer(shape, weights, f"talker.model.layers.{index}")

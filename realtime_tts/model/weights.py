@@ -92,6 +92,10 @@ class Weights:
         # A copy, because the file is mapped: the first use must not wait for the disk.
         return tensor.to(device=self._device, dtype=dtype, copy=True)
 
+    def affine(self, name: str, *shape: int) -> tuple[Tensor, Tensor]:
+        """The weight, of this shape, and the bias of a product or a convolution."""
+        return self.take(f"{name}.weight", *shape), self.take(f"{name}.bias", shape[0])
+
     def finish(self) -> None:
         """Raise CheckpointError if any tensor was missing, misshaped or never asked for."""
         problems = self._problems + [f"{name}: unexpected" for name in sorted(self._untaken)]

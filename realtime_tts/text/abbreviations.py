@@ -111,7 +111,5 @@ def sentence_ends(text: str, at: int, ended: bool) -> bool | None:
     return window[0] == "\n" or (window[0] == " " and window[1].isupper())
 
 
-@cache
-def abbreviations_for(language: Language) -> AbbreviationReader:
-    """Give the abbreviations of a language; all sessions share them."""
-    return AbbreviationReader(language)
+abbreviations_for = cache(AbbreviationReader)
+"""Gives the abbreviations of a language; all sessions share them."""

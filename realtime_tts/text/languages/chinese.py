@@ -63,7 +63,6 @@ def date(day: int, month: int, in_year: int | None, previous: str) -> str:
 
 CHINESE = Language(
     name="chinese",
-    codes=("zh", "cmn"),
     cardinal=cardinal,
     count=count,
     ordinal=lambda n, mark: cardinal(n),

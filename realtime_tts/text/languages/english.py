@@ -162,7 +162,6 @@ _CENT = Noun("cent", "cents")
 
 ENGLISH = Language(
     name="english",
-    codes=("en",),
     cardinal=cardinal,
     count=lambda n, gender: cardinal(n),
     ordinal=ordinal,

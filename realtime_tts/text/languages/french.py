@@ -139,7 +139,6 @@ _UNITS = (
 
 FRENCH = Language(
     name="french",
-    codes=("fr",),
     cardinal=cardinal,
     count=count,
     ordinal=ordinal,

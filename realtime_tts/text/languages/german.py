@@ -142,7 +142,6 @@ _CENT = invariable("Cent")
 
 GERMAN = Language(
     name="german",
-    codes=("de",),
     cardinal=cardinal,
     count=count,
     ordinal=ordinal,

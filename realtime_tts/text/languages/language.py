@@ -62,7 +62,6 @@ class Language:
     """
 
     name: str
-    codes: tuple[str, ...]
     cardinal: Callable[[int], str]
     count: Callable[[int, str], str]
     ordinal: Callable[[int, str], str]

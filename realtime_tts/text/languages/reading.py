@@ -37,7 +37,7 @@ class NumberReader(AmountWords):
     def __init__(self, language: Language) -> None:
         super().__init__(language)
         self._patterns = Patterns(language)
-        self._extents = NumberExtents(language)
+        self.extent = NumberExtents(language).extent
         self._rules: tuple[Callable[[str, str], Reading | None], ...] = (
             self._phone,
             self._date,
@@ -51,12 +51,6 @@ class NumberReader(AmountWords):
         )
         self._rules_of_signs = (self._phone, self._range, self._quantity)
         """The rules for what begins with a sign or a parenthesis."""
-
-    def extent(self, text: str, at: int, ended: bool, stop: Callable[[str], bool]) -> int | None:
-        """As `NumberExtents.extent`."""
-        return self._extents.extent(text, at, ended, stop)
-
-    # Reading ------------------------------------------------------------------------------------
 
     def read(self, text: str, previous: str) -> Reading | None:
         """The number that `text` begins with. `previous` is the word before it. None: no number."""
@@ -268,7 +262,5 @@ def begins_number(text: str, at: int, previous: str, ended: bool) -> bool | None
     return (False if ended else None) if not window else window[0].isdecimal()
 
 
-@cache
-def reader_for(language: Language) -> NumberReader:
-    """Give the reader of a language; all sessions share it."""
-    return NumberReader(language)
+reader_for = cache(NumberReader)
+"""Gives the reader of a language; all sessions share it."""

@@ -133,7 +133,6 @@ _UNITS = (
 
 SPANISH = Language(
     name="spanish",
-    codes=("es",),
     cardinal=cardinal,
     count=count,
     ordinal=ordinal,

@@ -70,18 +70,6 @@ def trailing_silence(samples: BlockSamples, config: GuardConfig) -> list[int]:
 class Guards:
     """Watches one utterance. Feed it what was made; it answers with a reason to stop, or None."""
 
-    __slots__ = (
-        "_codes",
-        "_config",
-        "_frames",
-        "_last",
-        "_run",
-        "_silence_limit",
-        "_silent_samples",
-        "text_finished",
-        "text_tokens",
-    )
-
     def __init__(self, config: GuardConfig, sample_rate: int) -> None:
         self._config = config
         self._silence_limit = round(config.silence_seconds * sample_rate)

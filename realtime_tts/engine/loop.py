@@ -15,7 +15,6 @@ from typing import Protocol
 
 from realtime_tts.engine.guards import GuardConfig, Watch
 from realtime_tts.engine.interface import Engine, RowError, StepOutput
-from realtime_tts.engine.leading_silence import LeadingSilence
 from realtime_tts.engine.link import (
     Append,
     Audio,
@@ -32,7 +31,7 @@ from realtime_tts.engine.link import (
     Started,
     Waits,
 )
-from realtime_tts.engine.sound import all_sound, pcm_rows, sample_counts
+from realtime_tts.engine.sound import LeadingSilence, all_sound, pcm_rows, sample_counts
 from realtime_tts.errors import EngineError, NumericsError, RequestError
 from tts_scheduler import DoesNotFit, Layout, Scheduler, Stats, StepPlan, StepResult
 from tts_scheduler import Refused as RefusedAdmission

@@ -16,8 +16,7 @@ from realtime_tts.engine.settings import RANDOM_FRAMES, EngineConfig
 from realtime_tts.engine.torch_setup import chosen_dtype, prepare_torch
 from realtime_tts.model.config import ModelConfig
 from realtime_tts.model.config_files import read_config
-from realtime_tts.model.random_weights import STORED, random_model
-from realtime_tts.model.released import SIZES, released_config
+from realtime_tts.model.random_weights import SIZES, STORED, random_model, released_config
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 
 Dimensions = Mapping[str, Callable[[ModelConfig], ModelConfig]]

@@ -71,7 +71,7 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class Widths:
-    """Bytes of the narrowest weight that is read: on the CPU they may be packed (half.py)."""
+    """Bytes of the narrowest weight that is read: on the CPU they may be packed (linear.py)."""
 
     talker: int
     predictor: int

@@ -17,7 +17,7 @@ from realtime_tts.errors import EngineError, RealtimeTTSError
 from realtime_tts.logs import event as log_event
 from realtime_tts.metrics import Metrics
 from realtime_tts.server.time_slices import TimeSlices
-from realtime_tts.text.speech_rate import SpeechRates
+from realtime_tts.text.spoken import SpeechRates
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tts_scheduler import Reaction
 

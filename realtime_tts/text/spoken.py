@@ -18,7 +18,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable, Sequence
 from itertools import accumulate, takewhile
 from typing import NamedTuple
 
@@ -217,3 +218,35 @@ def may_end_word(text: str, index: int) -> bool:
     if writes_without_spaces(before) or writes_without_spaces(after):
         return not before.isspace()
     return after.isspace() and not before.isspace()
+
+
+_LATELY = 60.0
+"""Expected seconds of speech that count; older ones fade."""
+_SHORTEST = 1.0
+"""Shorter texts teach nothing: the silence at both ends is too large a part of them."""
+_SLOWEST = 2.0
+_VOICES = 1_000
+
+
+class SpeechRates:
+    """The speech rate of each voice: seconds of audio for a second that is expected, 1 if not
+    known."""
+
+    def __init__(self) -> None:
+        self._heard: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()  # the latest last
+
+    def of(self, voice: Hashable) -> float:
+        """The speech rate of a voice, from 1/2 to 2."""
+        expected, seconds = self._heard.get(voice, (1.0, 1.0))
+        return min(_SLOWEST, max(1 / _SLOWEST, seconds / expected))
+
+    def learn(self, voice: Hashable, expected: float, seconds: float) -> None:
+        """A text of `expected` seconds took `seconds`, from its first sound to its last."""
+        if expected < _SHORTEST or seconds <= 0:
+            return
+        before = self._heard.pop(voice, (0.0, 0.0))
+        expected, seconds = before[0] + expected, before[1] + seconds
+        kept = min(1.0, _LATELY / expected)
+        self._heard[voice] = expected * kept, seconds * kept
+        if len(self._heard) > _VOICES:
+            self._heard.popitem(last=False)

@@ -10,12 +10,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
 
-from tts_scheduler.codec_chunks import codec_run, first_run
 from tts_scheduler.config import SchedulerConfig
 from tts_scheduler.cost import StepCosts
 from tts_scheduler.page_planner import PagePlanner
 from tts_scheduler.plan import CodecRun, Decode, Layout, Prefill, StepPlan
-from tts_scheduler.policy import Policy, due, is_text_late, next_packet
+from tts_scheduler.policy import Policy, codec_run, due, first_run, is_text_late, next_packet
 from tts_scheduler.utterance import Utterance
 
 

@@ -9,9 +9,13 @@ from realtime_tts.text.languages.language import (
     Kind,
     Language,
     Noun,
+    abbreviations,
+    by_name,
     by_powers,
+    invariable,
+    nouns,
+    numbered,
 )
-from realtime_tts.text.languages.tables import abbreviations, by_name, invariable, nouns, numbered
 
 _SMALL = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "

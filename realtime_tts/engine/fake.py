@@ -51,8 +51,7 @@ class Faults:
 @dataclass(frozen=True, slots=True)
 class FakeEngineConfig:
     """`step_seconds` + `row_seconds` * rows is how long a step takes; speech of one text token
-    lasts `frames_per_token` frames, and the first `silence` samples are silent. `kv_pages` of
-    `kv_page_size` positions are its memory for keys and values; None: no limit."""
+    lasts `frames_per_token` frames, and the first `silence` samples are silent."""
 
     slots: int = 256
     step_seconds: float = 0.002
@@ -62,8 +61,6 @@ class FakeEngineConfig:
     max_frames: int = 2_000
     sample_rate: int = 24_000
     samples_per_frame: int = 1_920
-    kv_pages: int | None = None
-    kv_page_size: int = 16
     safe_tokens: int = 0
 
 
@@ -90,7 +87,6 @@ class FakeEngine:
         self._registered = registered
         self.faults = faults or Faults()
         self._rows: dict[str, _Row] = {}
-        self._pages = _Pages(self.config.kv_page_size)
 
     @property
     def info(self) -> EngineInfo:
@@ -111,10 +107,7 @@ class FakeEngine:
 
     @property
     def kv_cache(self) -> KVCacheSize | None:
-        pages, size = self.config.kv_pages, self.config.kv_page_size
-        if pages is None:
-            return None
-        return KVCacheSize(pages, size, pages * size, self.config.max_frames)
+        return None
 
     @property
     def open_utterances(self) -> int:
@@ -151,8 +144,6 @@ class FakeEngine:
     def step(self, plan: StepPlan) -> StepOutput:
         if self.faults.before_step is not None:
             self.faults.before_step(plan)
-        if self.config.kv_pages is not None:
-            self._pages.follow(plan)
         seconds = self._step_seconds(plan)
         if seconds > 0:
             time.sleep(seconds)
@@ -168,8 +159,6 @@ class FakeEngine:
 
     def close(self, utterance_id: str) -> None:
         self._rows.pop(utterance_id, None)
-        self._pages.tables.pop(utterance_id, None)
-        self._pages.swapped.pop(utterance_id, None)
 
     def _step_seconds(self, plan: StepPlan) -> float:
         rows = len(plan.prefills) + len(plan.decodes)
@@ -206,36 +195,6 @@ class FakeEngine:
         positions = np.maximum(0, positions - self.config.silence)
         phase = 2 * np.pi * row.frequency / self.config.sample_rate * positions
         return (_AMPLITUDE * np.sin(phase)).astype(np.float32)
-
-
-class _Pages:
-    """Block tables as plans say them, and the promises that plans have to keep."""
-
-    def __init__(self, page_size: int) -> None:
-        self._page_size = page_size
-        self._prompts: dict[str, int] = {}
-        self.tables: dict[str, list[int]] = {}
-        self.swapped: dict[str, int] = {}
-        """Pages that rows in host memory had, by id."""
-
-    def follow(self, plan: StepPlan) -> None:
-        for out in plan.swap_outs:
-            self.swapped[out.id] = len(self.tables.pop(out.id))
-        for each in plan.reservations:
-            table = self.tables.setdefault(each.id, [])
-            assert len(table) == each.first, f"a gap in the block table of {each.id}"
-            table += each.pages
-        for back in plan.swap_ins:
-            assert len(self.tables[back.id]) >= self.swapped.pop(back.id), "pages were lost"
-        owned = [page for table in self.tables.values() for page in table]
-        assert len(owned) == len(set(owned)), "a page has two owners"
-        self._prompts.update((prefill.id, prefill.positions) for prefill in plan.prefills)
-        for id, frame in [(p.id, 0) for p in plan.prefills] + [
-            (d.id, d.frame) for d in plan.decodes
-        ]:
-            assert id not in self.swapped, f"{id} is in host memory"
-            room = len(self.tables[id]) * self._page_size
-            assert self._prompts[id] + frame <= room, f"{id} has no page for frame {frame}"
 
 
 def _lesson(rows: int, frames: int) -> StepPlan:

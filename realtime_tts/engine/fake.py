@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from realtime_tts.engine.check import check_spec, no_voice
 from realtime_tts.engine.interface import (
     EngineInfo,
     MeasuredStep,
@@ -23,6 +22,8 @@ from realtime_tts.engine.interface import (
     Samples,
     StepOutput,
     UtteranceSpec,
+    check_spec,
+    no_voice,
 )
 from realtime_tts.sampling import Sampling
 from tts_scheduler import CodecRun, Decode, KVCacheSize, Layout, Prefill, StepPlan

@@ -100,10 +100,6 @@ class Guards:
             return REPETITION
         return None
 
-    def samples(self, samples: BlockSamples) -> str | None:
-        """Take samples (shape [n], float32 in [-1, 1] or PCM) that left the codec."""
-        return self.silence(trailing_silence(samples[None], self._config)[0], len(samples))
-
     def silence(self, trailing: int, length: int) -> str | None:
         """Take `length` samples that left the codec, of which the last `trailing` cannot be
         heard."""

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from realtime_tts import demo_voice
-from realtime_tts.engine.check import no_voice
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
-from realtime_tts.engine.interface import Engine, Progress
+from realtime_tts.engine.interface import Engine, Progress, no_voice
 from realtime_tts.engine.models import FamilyOf, no_family
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.errors import CheckpointError

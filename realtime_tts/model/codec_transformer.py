@@ -52,12 +52,7 @@ class WindowedLayer:
         # Not folded into the products: their weights would no longer be those that are stored.
         self._out_scale = take("self_attn_layer_scale.scale", hidden)
         self._mlp_scale = take("mlp_layer_scale.scale", hidden)
-        self._mlp = SwiGLU(
-            take("mlp.gate_proj.weight", config.intermediate, hidden),
-            take("mlp.up_proj.weight", config.intermediate, hidden),
-            take("mlp.down_proj.weight", hidden, config.intermediate),
-            exact_rows=False,
-        )
+        self._mlp = SwiGLU(config, weights, f"{name}.mlp", exact_rows=False)
         self._past = layout.add(window - 1, 2 * width)
 
     @property

@@ -20,8 +20,7 @@ import torch
 from torch import Tensor
 
 from realtime_tts.model.fused import FusedPredictor
-from realtime_tts.model.paged_cache import PagedKVCache
-from realtime_tts.model.prompt_rows import PromptRows
+from realtime_tts.model.paged_cache import PagedKVCache, PromptRows
 from realtime_tts.model.slot_sampling import SETTINGS, DrawnRows, SlotSampling
 from realtime_tts.model.speech_model import Frame, SpeechModel
 from realtime_tts.sampling import Sampling

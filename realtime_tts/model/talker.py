@@ -16,8 +16,7 @@ from realtime_tts.model.config import TalkerConfig
 from realtime_tts.model.fused import fused_layers
 from realtime_tts.model.layers import DecoderLayer, RMSNorm, Rope
 from realtime_tts.model.linear import Linear
-from realtime_tts.model.paged_cache import PagedKVCache
-from realtime_tts.model.prompt_rows import PromptRows
+from realtime_tts.model.paged_cache import PagedKVCache, PromptRows
 from realtime_tts.model.state import KVCache
 from realtime_tts.model.weights import Weights
 

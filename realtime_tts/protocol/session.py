@@ -8,7 +8,7 @@ one monotonic clock. What happens to turns is in turns.py; here is what concerns
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import Enum, auto
 from typing import Any
 
@@ -239,20 +239,15 @@ class Session:
         self._turns.settings = settings
 
     def _ready(self) -> m.Ready:
-        info = self.info
+        audio = self.settings.audio
         return m.Ready(
-            session_id=info.session_id,
             protocol=m.SUBPROTOCOL,
-            server=info.server,
-            model=info.model,
-            voices=info.voices,
-            languages=info.languages,
             settings=self.settings,
-            sample_rate=self.settings.audio.sample_rate,
-            encoding=self.settings.audio.encoding,
-            packet_bytes=self.settings.audio.packet_bytes,
+            sample_rate=audio.sample_rate,
+            encoding=audio.encoding,
+            packet_bytes=audio.packet_bytes,
             limits=self.limits,
-            models=info.models,
+            **asdict(self.info),
         )
 
     def _bad_message(self, error: ProtocolError, now: float) -> list[Effect]:

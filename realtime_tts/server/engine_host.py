@@ -10,8 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 
-from realtime_tts.engine.check import check_spec
-from realtime_tts.engine.interface import EngineInfo, UtteranceSpec
+from realtime_tts.engine.interface import EngineInfo, UtteranceSpec, check_spec
 from realtime_tts.engine.link import Cancel, Command, EngineLink, Event
 from realtime_tts.errors import EngineError, RealtimeTTSError
 from realtime_tts.logs import event as log_event

@@ -124,7 +124,12 @@ class Run(NamedTuple):
 
 
 class Emphasis:
-    """The emphasis marks open in a line."""
+    """The emphasis marks open in a line: which `*`, `_` and `~` are emphasis, and which are
+    arithmetic, names and prices.
+
+    Decided from the character before a run of marks, the one after it, and the marks still open: no
+    mark waits for its partner, so an emphasised word is spoken while the rest is on its way.
+    """
 
     def __init__(self) -> None:
         self._open: set[str] = set()

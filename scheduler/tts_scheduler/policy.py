@@ -171,6 +171,8 @@ def codec_run(
 ) -> int:
     """Frames of `row` to turn into samples in a step that takes `step` seconds; 0 for none.
 
+    Few, and sound leaves early; many, and the codec works less per frame. The next size of
+    `codec_chunks` is used only while the next packet is safe without this step's frames.
     `pending` frames will be there when the codec runs; `has_next`: another can be made after it.
     A row that is about to wait for text gives its listener all it has.
     """

@@ -29,15 +29,8 @@ _POWERS = (
     (1000, "one thousand", "thousand"),
     (100, "one hundred", "hundred"),
 )
-_ORDINALS = {
-    "one": "first",
-    "two": "second",
-    "three": "third",
-    "five": "fifth",
-    "eight": "eighth",
-    "nine": "ninth",
-    "twelve": "twelfth",
-}
+_ORDINALS = {"one": "first", "two": "second", "three": "third", "five": "fifth"}
+_ORDINALS |= {"eight": "eighth", "nine": "ninth", "twelve": "twelfth"}
 _MONTHS = (
     "January February March April May June July August September October November December"
 ).split()

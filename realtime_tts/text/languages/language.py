@@ -157,6 +157,9 @@ def by_powers(
     return " ".join(words)
 
 
+# Tables in short: one text for many nouns, abbreviations or fractions, separated by "|". An entry
+# of the first two is what is written, a space, and what is said: "km kilometre|kg kilogram".
+
 _T = TypeVar("_T")
 _FRACTIONS = ((1, 2), (1, 3), (2, 3), (1, 4), (3, 4), (1, 5), (1, 8))
 

@@ -14,9 +14,15 @@ from typing import NamedTuple
 
 from realtime_tts.text.characters import is_word_character, writes_without_spaces
 from realtime_tts.text.languages.amounts import TOO_LONG, AmountWords, money_sign
-from realtime_tts.text.languages.extents import CLOSERS, NumberExtents
 from realtime_tts.text.languages.language import Language
-from realtime_tts.text.languages.patterns import MINUS, SIGNS, VULGAR, Patterns
+from realtime_tts.text.languages.patterns import (
+    CLOSERS,
+    MINUS,
+    SIGNS,
+    VULGAR,
+    NumberExtents,
+    Patterns,
+)
 
 _ALONE = re.compile(
     rf"(?:(?P<one>\d{{1,6}})|(?P<first>[1-9]\d?)(?: \d{{1,2}})+)[{re.escape(CLOSERS)}]*\Z"

@@ -9,8 +9,7 @@ from __future__ import annotations
 import logging
 import queue
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Protocol
 
 from realtime_tts.engine.guards import GuardConfig, Watch
@@ -21,6 +20,7 @@ from realtime_tts.engine.link import (
     Cancel,
     Command,
     Ended,
+    EngineStatus,
     Event,
     Failed,
     Finish,
@@ -51,16 +51,6 @@ class LoopObserver(Protocol):
     def step(self, seconds: float, prefills: int, decodes: int) -> None: ...
 
     def guard(self, reason: str) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class EngineLoad:
-    """A snapshot of the scheduler's gauges, safe to read from any thread."""
-
-    active: int = 0
-    held: int = 0
-    queued: int = 0
-    capacity: int = 0
 
 
 class EngineLoop:
@@ -222,9 +212,8 @@ class EngineLoop:
         now = self._clock()
         if now >= self._load_due:
             scheduler = self.scheduler
-            self.load = EngineLoad(
-                scheduler.active, scheduler.held, scheduler.queued, scheduler.capacity
-            )
+            held, queued = scheduler.held, scheduler.queued
+            self.load = EngineStatus(True, scheduler.active, held, queued, scheduler.capacity, 0.0)
             self._load_due = now + LOAD_INTERVAL
 
     def _wait(self) -> None:
@@ -290,7 +279,8 @@ class EngineLoop:
             self._events.append(Ended(id, reason, stats.frames, stats.held_seconds))
         for id, failure in output.failed.items():
             self._events.append(self._failed(id, failure))
-        self._forget_all([*ended, *output.failed])
+        for id in (*ended, *output.failed):
+            self._forget(id)
 
     def _stats(self, id: str) -> Stats:
         return self.scheduler.stats(id, self._clock())
@@ -309,10 +299,6 @@ class EngineLoop:
         self._watch.end(id)
         self._silence.end(id)
         self.engine.close(id)
-
-    def _forget_all(self, ids: Iterable[str]) -> None:
-        for id in ids:
-            self._forget(id)
 
     def _end_all(self, code: str, message: str) -> None:
         now = self._clock()

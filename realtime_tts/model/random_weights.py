@@ -18,7 +18,6 @@ import torch
 from torch import Tensor
 
 from realtime_tts.model.checkpoint import Progress, ignore_progress
-from realtime_tts.model.code_predictor import CodePredictor
 from realtime_tts.model.codec import CodecDecoder
 from realtime_tts.model.codec_gemm import GemmCodecDecoder
 from realtime_tts.model.config import (
@@ -31,8 +30,7 @@ from realtime_tts.model.config import (
     TransformerConfig,
     Variant,
 )
-from realtime_tts.model.speech_model import SpeechModel
-from realtime_tts.model.talker import Talker
+from realtime_tts.model.speech_model import SpeechModel, make_parts
 from realtime_tts.model.weights import Weights
 
 _ONES = ("norm.weight", ".cluster_usage")
@@ -65,9 +63,6 @@ class RandomWeights(Weights):
 
     def __enter__(self) -> RandomWeights:
         return self
-
-    def __contains__(self, name: str) -> bool:
-        return True
 
     def take(self, name: str, *shape: int, keep_dtype: bool = False) -> Tensor:
         self.sizes[name] = prod(shape)
@@ -119,9 +114,7 @@ def random_model(
         config = replace(config, generation=fixed)
     progress("make talker", 0, 2)
     stored = RandomWeights(device=place, dtype=dtype, stored=STORED, seed=seed)
-    talker = Talker(config.talker, stored, place, dtype)
-    width, groups = config.talker.transformer.hidden, config.talker.code_groups
-    predictor = CodePredictor(config.predictor, width, groups, stored, place, dtype)
+    talker, predictor = make_parts(config, stored, place, dtype)
     progress("make codec", 1, 2)
     full = RandomWeights(device=place, dtype=torch.float32, stored=torch.float32, seed=seed)
     codec = CodecDecoder(config.codec, full, place)

@@ -149,6 +149,15 @@ class SpeechModel:
         )
 
 
+def make_parts(
+    config: ModelConfig, weights: Weights, device: torch.device, dtype: torch.dtype
+) -> tuple[Talker, CodePredictor]:
+    """Talker and code predictor of these weights."""
+    talker = Talker(config.talker, weights, device, dtype)
+    width, groups = config.talker.transformer.hidden, config.talker.code_groups
+    return talker, CodePredictor(config.predictor, width, groups, weights, device, dtype)
+
+
 def load_model(
     source: str | Path,
     *,
@@ -167,15 +176,7 @@ def load_model(
     place = torch.device(device)
     progress("load talker", 0, 2)
     with Weights(folder, device=place, dtype=dtype, ignored=("speaker_encoder.",)) as weights:
-        talker = Talker(config.talker, weights, place, dtype)
-        predictor = CodePredictor(
-            config.predictor,
-            config.talker.transformer.hidden,
-            config.talker.code_groups,
-            weights,
-            place,
-            dtype,
-        )
+        talker, predictor = make_parts(config, weights, place, dtype)
         weights.finish()
     progress("load codec", 1, 2)
     folder_of_codec, fast = folder / "speech_tokenizer", None

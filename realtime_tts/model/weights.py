@@ -64,9 +64,6 @@ class Weights:
     ) -> None:
         self._stack.close()
 
-    def __contains__(self, name: str) -> bool:
-        return name in self._files
-
     def take(self, name: str, *shape: int, keep_dtype: bool = False) -> Tensor:
         """A tensor in the wanted precision on the wanted device.
 

@@ -37,21 +37,9 @@ class Policy:
     protects: bool
 
 
-def _by_due_time(_row: Utterance, due: float) -> float:
-    return due
-
-
-def _by_last_service(row: Utterance, _due: float) -> float:
-    return row.served
-
-
-def _by_arrival(row: Utterance, _due: float) -> float:
-    return row.order
-
-
-DEADLINE_ORDER = Policy("deadline order", _by_due_time, protects=True)
-ROUND_ROBIN = Policy("round robin", _by_last_service, protects=False)
-ARRIVAL_ORDER = Policy("arrival order", _by_arrival, protects=False)
+DEADLINE_ORDER = Policy("deadline order", lambda _row, due: due, protects=True)
+ROUND_ROBIN = Policy("round robin", lambda row, _due: row.served, protects=False)
+ARRIVAL_ORDER = Policy("arrival order", lambda row, _due: row.order, protects=False)
 POLICIES = (DEADLINE_ORDER, ROUND_ROBIN, ARRIVAL_ORDER)
 
 

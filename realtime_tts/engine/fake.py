@@ -33,6 +33,7 @@ VOICES = {"alto": 330.0, "bass": 110.0, "soprano": 660.0, "tenor": 220.0}
 
 _DEFAULT_VOICE = "tenor"
 _AMPLITUDE = 0.3
+_RATE, _FRAME_SAMPLES = 24_000, 1_920  # as `EngineInfo` has them
 _TAUGHT_ROWS = (1, 2, 4, 8, 16, 32, 64)
 
 
@@ -60,8 +61,6 @@ class FakeEngineConfig:
     frames_per_token: int = 3
     silence: int = 0
     max_frames: int = 2_000
-    sample_rate: int = 24_000
-    samples_per_frame: int = 1_920
     safe_tokens: int = 0
 
 
@@ -100,8 +99,6 @@ class FakeEngine:
             default_sampling=Sampling(),
             slots=self.config.slots,
             max_frames=self.config.max_frames,
-            sample_rate=self.config.sample_rate,
-            samples_per_frame=self.config.samples_per_frame,
             voice_family="fake",
             safe_tokens=self.config.safe_tokens,
         )
@@ -185,7 +182,7 @@ class FakeEngine:
         if frames == 0:
             return
         row.pending -= frames
-        output.samples[id] = self._tone(id, row, frames * self.config.samples_per_frame)
+        output.samples[id] = self._tone(id, row, frames * _FRAME_SAMPLES)
 
     def _tone(self, id: str, row: _Row, count: int) -> Samples:
         positions = np.arange(row.sample, row.sample + count, dtype=np.float64)
@@ -194,7 +191,7 @@ class FakeEngine:
         if spoken and id in self.faults.runaway:
             return np.zeros(count, dtype=np.float32)
         positions = np.maximum(0, positions - self.config.silence)
-        phase = 2 * np.pi * row.frequency / self.config.sample_rate * positions
+        phase = 2 * np.pi * row.frequency / _RATE * positions
         return (_AMPLITUDE * np.sin(phase)).astype(np.float32)
 
 

@@ -91,11 +91,9 @@ def clock(minute: int) -> str:
 
 def date(day: int, month: int, in_year: int | None, previous: str) -> str:
     words = f"{_MONTHS[month - 1]} {ordinal(day)}"
-    return words if in_year is None else f"{words}, {year_of(in_year)}"
-
-
-def year_of(n: int) -> str:
-    return year(n) if n in YEARS else cardinal(n)
+    if in_year is None:
+        return words
+    return f"{words}, {year(in_year) if in_year in YEARS else cardinal(in_year)}"
 
 
 def _fractions() -> dict[tuple[int, int], str]:

@@ -81,10 +81,7 @@ class RingTransformer:
         cos, sin = rope_tables(ages, rope_frequencies(shape))
         half = shape.head_dim // 2
         # The tables' second halves: sin is negative in the first (see `rope_tables`).
-        self._turns = (
-            cos[:, half:].contiguous().to(device),
-            sin[:, half:].contiguous().to(device),
-        )
+        self._turns = (cos[:, half:].contiguous().to(device), sin[:, half:].contiguous().to(device))
 
     def __call__(self, x: Tensor, rows: Rows) -> Tensor:
         shape = x.shape

@@ -14,13 +14,7 @@ from torch import Tensor
 from realtime_tts.model.attention import attend_window
 from realtime_tts.model.codec_state import StateLayout
 from realtime_tts.model.config import CodecConfig, TransformerConfig
-from realtime_tts.model.layers import (
-    RMSNorm,
-    SwiGLU,
-    rope_frequencies,
-    rope_tables,
-    rotate,
-)
+from realtime_tts.model.layers import RMSNorm, SwiGLU, rope_frequencies, rope_tables, rotate
 from realtime_tts.model.linear import Linear
 from realtime_tts.model.weights import Weights
 

@@ -26,8 +26,7 @@ SAMPLE_RATE = ENGINE_RATE
 TurnId = Annotated[
     str,
     Meta(
-        pattern=r"\A[!-~]{1,64}\Z",
-        description="1 to 64 printable ASCII characters without space",
+        pattern=r"\A[!-~]{1,64}\Z", description="1 to 64 printable ASCII characters without space"
     ),
 ]
 Milliseconds = Annotated[

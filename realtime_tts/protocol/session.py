@@ -14,14 +14,7 @@ from typing import Any
 
 from realtime_tts.errors import RealtimeTTSError
 from realtime_tts.protocol import messages as m
-from realtime_tts.protocol.effects import (
-    Close,
-    Effect,
-    HeardReport,
-    Send,
-    TurnFailure,
-    TurnStats,
-)
+from realtime_tts.protocol.effects import Close, Effect, HeardReport, Send, TurnFailure, TurnStats
 from realtime_tts.protocol.intake import Intake
 from realtime_tts.protocol.parsing import ProtocolError, decode_client_message
 from realtime_tts.protocol.query import parse_query

@@ -160,10 +160,7 @@ class CostModel:
     """
 
     def __init__(
-        self,
-        prior: StepCosts | None = None,
-        memory: int = 50,
-        row_buckets: tuple[int, ...] = (),
+        self, prior: StepCosts | None = None, memory: int = 50, row_buckets: tuple[int, ...] = ()
     ) -> None:
         self.row_buckets = tuple(sorted(row_buckets))
         prior = StepCosts() if prior is None else prior

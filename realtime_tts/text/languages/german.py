@@ -46,10 +46,7 @@ def count(n: int, gender: str) -> str:
 
 def _millions(n: int, one: str) -> str:
     return by_powers(
-        n,
-        _POWERS,
-        lambda many: _thousands(many, "eins"),
-        lambda rest: _thousands(rest, one),
+        n, _POWERS, lambda many: _thousands(many, "eins"), lambda rest: _thousands(rest, one)
     )
 
 

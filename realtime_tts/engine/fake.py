@@ -52,12 +52,11 @@ class Faults:
 
 @dataclass(frozen=True, slots=True)
 class FakeEngineConfig:
-    """`step_seconds` + `row_seconds` * rows is how long a step takes; speech of one text token
-    lasts `frames_per_token` frames, and the first `silence` samples are silent."""
+    """`step_seconds` is how long a step takes; speech of one text token lasts `frames_per_token`
+    frames, and the first `silence` samples are silent."""
 
     slots: int = 256
     step_seconds: float = 0.002
-    row_seconds: float = 0.0
     frames_per_token: int = 3
     silence: int = 0
     max_frames: int = 2_000
@@ -117,7 +116,7 @@ class FakeEngine:
         machine's pace."""
         progress("warm-up", 1, 1)
         plans = [_lesson(rows, frames) for rows in _TAUGHT_ROWS for frames in range(3)]
-        return [MeasuredStep(plan, self._step_seconds(plan)) for plan in plans]
+        return [MeasuredStep(plan, self.config.step_seconds) for plan in plans]
 
     def check(self, spec: UtteranceSpec) -> None:
         check_spec(self.info, spec, self._registered)
@@ -142,9 +141,8 @@ class FakeEngine:
     def step(self, plan: StepPlan) -> StepOutput:
         if self.faults.before_step is not None:
             self.faults.before_step(plan)
-        seconds = self._step_seconds(plan)
-        if seconds > 0:
-            time.sleep(seconds)
+        if self.config.step_seconds > 0:
+            time.sleep(self.config.step_seconds)
         output = StepOutput()
         for prefill in plan.prefills:
             self._make_frame(prefill.id, output)
@@ -157,10 +155,6 @@ class FakeEngine:
 
     def close(self, utterance_id: str) -> None:
         self._rows.pop(utterance_id, None)
-
-    def _step_seconds(self, plan: StepPlan) -> float:
-        rows = len(plan.prefills) + len(plan.decodes)
-        return self.config.step_seconds + self.config.row_seconds * rows
 
     def _make_frame(self, id: str, output: StepOutput) -> None:
         row = self._rows[id]

@@ -32,11 +32,7 @@ def engine_loader(config: EngineConfig) -> Callable[[Progress], Engine]:
 
 
 def _load_fake(config: EngineConfig, progress: Progress) -> Engine:
-    fake = FakeEngineConfig(
-        slots=config.scheduler.slots,
-        step_seconds=config.step_seconds,
-        row_seconds=config.row_seconds,
-    )
+    fake = FakeEngineConfig(slots=config.scheduler.slots, step_seconds=config.step_seconds)
     if config.max_frames is not None:
         fake = replace(fake, max_frames=config.max_frames)
     return FakeEngine(fake, registered=registered_voices(config))

@@ -100,7 +100,6 @@ def random_model(
     device: str | torch.device = "cpu",
     dtype: torch.dtype = torch.float32,
     frames: int | None = None,
-    seed: int = 0,
     progress: Progress = ignore_progress,
 ) -> SpeechModel:
     """A model of these dimensions with random weights.
@@ -113,10 +112,10 @@ def random_model(
         fixed = replace(config.generation, min_frames=frames, max_new_tokens=frames + 1)
         config = replace(config, generation=fixed)
     progress("make talker", 0, 2)
-    stored = RandomWeights(device=place, dtype=dtype, stored=STORED, seed=seed)
+    stored = RandomWeights(device=place, dtype=dtype, stored=STORED)
     talker, predictor = make_parts(config, stored, place, dtype)
     progress("make codec", 1, 2)
-    full = RandomWeights(device=place, dtype=torch.float32, stored=torch.float32, seed=seed)
+    full = RandomWeights(device=place, dtype=torch.float32, stored=torch.float32)
     codec = CodecDecoder(config.codec, full, place)
     fast = None
     if place.type == "cuda":

@@ -23,7 +23,7 @@ _LAG_BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2)
 _UNDERRUN_BUCKETS = (0.005, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 
 
-_EXECUTION = ("device", "gpu", "dtype", "programs", "kernels", "predictor")
+_EXECUTION = ("device", "gpu", "dtype", "programs", "kernels", "predictor", "talker")
 
 
 def row_bucket(rows: int) -> int:

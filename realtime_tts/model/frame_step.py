@@ -69,7 +69,9 @@ class FrameStep:
         self.outputs = torch.zeros(slots, dtype=torch.int32, device=device)
         self._bos, self._last_code = bos, model.config.predictor.vocab - 1
         fused = FusedPredictor(model.predictor, slots, device)
-        self._predict, self.persistent = fused.codes, fused.persistent
+        self._predict, self.persistent_predictor = fused.codes, fused.persistent
+        self.persistent_talker = talker.prepare_steps()
+        """Whether one kernel moves few rows on by a position; and one makes their whole frame."""
 
     def numbers(self, starts: Sequence[Start]) -> list[int]:
         """What `begin` reads of these starts."""

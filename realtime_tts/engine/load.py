@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from realtime_tts import demo_voice
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.engine.interface import Engine, Progress, no_voice
-from realtime_tts.engine.models import FamilyOf, no_family
+from realtime_tts.engine.models import FamilyOf
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.errors import CheckpointError
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
@@ -63,7 +63,7 @@ def registered_voices(config: EngineConfig) -> Callable[[str], bool]:
 def voice_families(config: EngineConfig) -> FamilyOf:
     """Tells which checkpoints can speak a registered voice, by its name."""
     if config.voices_dir is None:
-        return no_family
+        return lambda name: None
     registry = Registry(config.voices_dir)
 
     def family(name: str) -> str | None:

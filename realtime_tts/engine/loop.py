@@ -33,7 +33,7 @@ from realtime_tts.engine.link import (
 )
 from realtime_tts.engine.sound import LeadingSilence, all_sound, pcm_rows, sample_counts
 from realtime_tts.errors import EngineError, NumericsError, RequestError
-from tts_scheduler import DoesNotFit, Layout, Scheduler, Stats, StepPlan, StepResult
+from tts_scheduler import DoesNotFit, Layout, Scheduler, StepPlan, StepResult
 from tts_scheduler import Refused as RefusedAdmission
 
 log = logging.getLogger(__name__)
@@ -275,20 +275,13 @@ class EngineLoop:
         guards = self._watch.guards
         self._events.extend(Waits(id, guards[id].text_tokens) for id in waiting)
         for id, reason in ended.items():
-            stats = self._stats(id)
+            stats = self.scheduler.stats(id, now)
             self._events.append(Ended(id, reason, stats.frames, stats.held_seconds))
         for id, failure in output.failed.items():
-            self._events.append(self._failed(id, failure))
+            code, retryable = failure.code, failure.code in (EngineError.code, NumericsError.code)
+            self._events.append(Failed(id, code, failure.message, retryable, held(id, now)))
         for id in (*ended, *output.failed):
             self._forget(id)
-
-    def _stats(self, id: str) -> Stats:
-        return self.scheduler.stats(id, self._clock())
-
-    def _failed(self, id: str, failure: RowError) -> Failed:
-        retryable = failure.code in (EngineError.code, NumericsError.code)
-        held = self._stats(id).held_seconds
-        return Failed(id, failure.code, failure.message, retryable, held)
 
     def _flush_events(self) -> None:
         if self._events:

@@ -127,11 +127,6 @@ class PagedKVCache:
 
     # Host ------------------------------------------------------------------------------------
 
-    @property
-    def bytes(self) -> int:
-        """Memory of the pages, used or not."""
-        return self.pages.numel() * self.pages.element_size()
-
     def capacity(self, slot: int) -> int:
         """Positions that the slot's pages hold."""
         return self._held[slot] * self._page_size

@@ -31,11 +31,6 @@ class KVCache:
         self._layers: list[list[Tensor]] = [[] for _ in range(slots)]
         self._rows: list[tuple[int, int]] = []  # (slot, position) of this step
 
-    @property
-    def bytes(self) -> int:
-        """Memory held now."""
-        return sum(b.numel() * b.element_size() for b in self._buffers if b is not None)
-
     def length(self, slot: int) -> int:
         """Positions stored for a slot."""
         return self._lengths[slot]

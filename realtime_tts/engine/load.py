@@ -39,8 +39,7 @@ def _load_fake(config: EngineConfig, progress: Progress) -> Engine:
 
 
 def _load_model(config: EngineConfig, progress: Progress) -> Engine:
-    from realtime_tts.engine.make import load_engine
-    from realtime_tts.engine.random_voice import load_random
+    from realtime_tts.engine.make import load_engine, load_random
 
     load = load_engine if config.random_weights is None else load_random
     return load(config, progress)

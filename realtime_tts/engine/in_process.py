@@ -127,11 +127,7 @@ class InProcessEngine:
                 self._engine = self._load(self._progress)
                 scheduler = taught_scheduler(self._engine, self._config, self._progress)
             loop = EngineLoop(
-                self._engine,
-                scheduler,
-                self._publish,
-                guards=self._guards,
-                observer=self._observer,
+                self._engine, scheduler, self._publish, guards=self._guards, observer=self._observer
             )
             self._loop = loop
             if not self._stopping:

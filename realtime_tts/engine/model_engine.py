@@ -7,12 +7,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from realtime_tts.engine.interface import (
-    Engine,
-    EngineInfo,
-    Execution,
-    UtteranceSpec,
-)
+from realtime_tts.engine.interface import Engine, EngineInfo, Execution, UtteranceSpec
 from realtime_tts.engine.spoken_as import SpokenAs, no_voices
 from realtime_tts.errors import CheckpointError, RequestError
 from realtime_tts.model import PromptBuilder, PromptSpec, SpeechModel, VoiceLookup

@@ -33,12 +33,7 @@ class Weights:
     """
 
     def __init__(
-        self,
-        folder: Path,
-        *,
-        device: torch.device,
-        dtype: torch.dtype,
-        ignored: Sequence[str] = (),
+        self, folder: Path, *, device: torch.device, dtype: torch.dtype, ignored: Sequence[str] = ()
     ) -> None:
         self._folder, self._device, self._dtype = folder, device, dtype
         self._ignored = tuple(ignored)

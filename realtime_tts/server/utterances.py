@@ -187,7 +187,9 @@ class Utterances:
     def _advance(self, now: float) -> None:
         """Take more of the text that waits, where it belongs to the utterance on the air."""
         if self._at + 1 == len(self._text.segments):
-            dry_at = self.listener.dry_at(now)
+            # Of speech that stands, an encoder may keep the last: that must not seem to be heard
+            # ever later, or there would never be a time to close.
+            dry_at = self.listener.dry_at(self._stands_since if self._paced.stands else now)
             if self._first is not None:
                 dry_at = max(dry_at, self._stands_since + _FIRST_WAIT)
             self._paced.advance(dry_at, now)

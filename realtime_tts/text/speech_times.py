@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from realtime_tts.text.pipeline import TextPipeline, TextSegment
 from realtime_tts.text.spoken import (
+    ROUNDING,
     SpokenPart,
     SpokenSplit,
     expected_durations,
@@ -115,6 +116,7 @@ class SpokenText:
             if self._part + 1 == len(parts):
                 return words + self._due(played, begin, in_all, self._known(in_all), True)
             stop, end = begin + part.generated, parts[self._part + 1].start
+            played = stop if abs(stop - played) < ROUNDING else played
             due = self._due(played, begin, stop, end, False)
             words += due
             if played < stop or (due and self._count < end):

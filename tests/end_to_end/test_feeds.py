@@ -53,6 +53,11 @@ def fed(engine: Engine, deltas: Sequence[Delta], mode: Any, **run: float) -> Eng
     return turn
 
 
+def words_of(text: str) -> list[str]:
+    """Without a mark that stands alone, as behind a pause: it is not spoken."""
+    return [word for word in text.split() if letters(word)]
+
+
 def with_flushes(deltas: list[Delta], random: Random) -> list[Delta]:
     for _ in range(random.choice((0, 0, 1, 3))):
         deltas.insert(random.randint(0, len(deltas)), (0.0, ""))
@@ -68,7 +73,7 @@ def test_every_word_of_any_feed_is_spoken_once_and_in_order(
     turn = fed(engine, deltas, mode)
     flushed = any(not delta for _, delta in deltas)
     if not flushed and not stalls_behind_a_mark_inside(deltas):
-        assert " ".join(turn.spoken).split() == as_whole(text).split()
+        assert words_of(" ".join(turn.spoken)) == words_of(as_whole(text))
     elif not any(char.isdigit() or char == "<" for char in text):
         assert letters("".join(turn.spoken)) == letters(text)
     assert turn.turn.over and turn.turn.reason == "complete"
@@ -108,7 +113,11 @@ def test_an_interrupt_at_any_moment_tells_a_beginning_of_the_text(
 def test_an_interrupt_at_a_seam_tells_the_text_before_it(
     engine: Engine, text: str, random: Random
 ) -> None:
-    turn = fed(engine, cut(text, random), "auto")
+    deltas = cut(text, random)
+    for _ in range(2):
+        at = random.randrange(len(deltas))
+        deltas[at] = 4.0, deltas[at][1]
+    turn = fed(engine, deltas, "auto")
     said = ""
     rows = [row for row in turn.rows if row.id in turn.utterances]
     for row, behind in pairwise(rows):

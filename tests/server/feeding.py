@@ -27,6 +27,7 @@ from realtime_tts.bench.deltas import DeltaKind, split
 from realtime_tts.engine.fake import FakeEngine
 from realtime_tts.engine.link import Append, Audio, Ended, Event, Finish, Open, Started, Waits
 from realtime_tts.protocol.settings import SessionSettings
+from realtime_tts.server.made import Made
 from realtime_tts.server.utterances import Utterances
 from realtime_tts.text.spoken import SpeechRates
 from realtime_tts.text.stable_bpe import ALPHABET
@@ -174,7 +175,7 @@ class Feeding:
 
     def _take(self, text: str | None) -> None:
         if text is None:
-            self.turn.end(self.now)
+            self._leaves(self.turn.end(self.now), self.rows[-1:])
         elif text:
             self.turn.feed(text, self.now)
         else:
@@ -194,22 +195,23 @@ class Feeding:
             self._publish(Ended(row.id, "complete", row.frames, 0.0))
 
     def _publish(self, event: Event) -> None:
-        """What comes of it leaves at once."""
-        listener = self.turn.listener
-        dry_at, begins = listener.playback.deadline(), listener.taken <= listener.part_begins
-        made = self.turn.take(event, self.now)
+        begins = self.turn.listener.taken <= self.turn.listener.part_begins
+        before = self.rows[-2:-1] if begins else []
+        self._leaves(self.turn.take(event, self.now), before)
+
+    def _leaves(self, made: Made, before: list[Row]) -> None:
+        """The listener gets it at once. `before`: the utterance that it follows; none: its own."""
         samples = sum(len(one) // 2 for one in made if isinstance(one, bytes))
         if not samples:
             return
+        listener = self.turn.listener
+        dry_at = listener.playback.deadline()
         if dry_at is not None and self.now > dry_at + 1e-6:
-            self.gaps.append(Gap(self.now - dry_at, self._before() if begins else None))
+            after = end_of(self.text(before[0]) + " ") if before else None
+            self.gaps.append(Gap(self.now - dry_at, after))
         listener.take(listener.taken + samples)
         self.turn.sent(samples, self.now)
         self.first_at = min(self.first_at, self.now)
-
-    def _before(self) -> End | None:
-        """What the utterance before this one ends with."""
-        return end_of(self.text(self.rows[-2]) + " ")
 
     def text(self, row: Row) -> str:
         """What it was given."""

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from realtime_tts import demo_voice
+from realtime_tts.engine.link import Ended
 from realtime_tts.text.languages import language_for
 from realtime_tts.text.pipeline import TextPipeline
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
@@ -75,7 +76,6 @@ def test_every_word_is_spoken_once_and_in_order_and_none_is_parted(
     if not stalls_behind_a_mark_inside(deltas):
         assert " ".join(turn.spoken).split() == as_whole(text).split()
     assert turn.turn.over and turn.turn.reason == "complete"
-    assert turn.turn.text_deadline() == inf, "nobody is to be woken for it any more"
     if letters(as_whole(text)):
         assert turn.turn.listener.heard(None, turn.ended_at + 1).text_spoken == text
     assert all(gap.after is not None for gap in turn.gaps), "speech stood still inside an utterance"
@@ -162,7 +162,8 @@ def test_a_slow_text_pauses_between_its_clauses_only_and_is_not_later_than_by_se
     turn, sentences = Feeding(TOKENIZER), Feeding(TOKENIZER)
     turn.run(deltas)
     sentences.run(list(by_sentence(deltas)))
-    assert turn.silence(None, End.WORD) == 0 and turn.seams(End.WORD) == 0
+    for fed in (turn, sentences):
+        assert fed.silence(None, End.WORD) == 0 and fed.seams(End.WORD) == 0
     rounding = 0.2  # each utterance has whole frames, and begins without a space
     assert turn.first_at <= sentences.first_at
     assert turn.ended_at <= sentences.ended_at + rounding
@@ -212,3 +213,31 @@ def test_a_word_longer_than_any_utterance_is_cut() -> None:
     turn = Feeding(TOKENIZER, safe_tokens=20)
     turn.run([(0.0, "x" * 200)])
     assert "".join(turn.spoken) == "x" * 200 and len(turn.rows) > 1
+
+
+@pytest.mark.parametrize(
+    ("before", "behind", "spoken"),
+    [
+        ("The reser", "vation is made.", ["The reser", "vation is made."]),
+        ("It costs $2", ".50 today.", ["It costs two dollars", "point five zero today."]),
+        ("At 12:3", "0 we go.", ["At twelve:three", "zero we go."]),
+        ("Ask Dr", ". Ann.", ["Ask Dr", ". Ann."]),
+        ("Wait <bre", "ak> now.", ["Wait <bre", "ak> now."]),
+        ("Go. ", ' <break time="1s"/>On.', ["Go.", "On."]),
+        ("Go", " on.", ["Go", "on."]),
+    ],
+)
+def test_a_flush_ends_what_it_falls_into(before: str, behind: str, spoken: list[str]) -> None:
+    """PROTOCOL.md says so: it is the one thing that parts a word, a number or a tag."""
+    turn = Feeding(TOKENIZER)
+    turn.run([(0.0, before), (0.01, ""), (3.0, behind)])
+    assert [text for text in turn.spoken if letters(text)] == spoken
+    assert turn.turn.listener.heard(None, turn.ended_at + 1).text_spoken == before + behind
+
+
+def test_a_turn_that_a_guard_has_ended_wakes_nobody_for_its_text() -> None:
+    turn = Feeding(TOKENIZER)
+    turn.run([(0.0, "Let me check that for you, and th"), (9.0, "en")], until=0.3)
+    assert turn.turn.text_deadline() < 1.0
+    turn.turn.take(Ended(turn.rows[-1].id, "max_length", 9, 0.0), turn.now)
+    assert turn.turn.over and turn.turn.text_deadline() == inf

@@ -104,8 +104,9 @@ def _measure(
     from realtime_tts.bench.machine import describe_machine
     from realtime_tts.engine.load import engine_loader
     from realtime_tts.engine.model_engine import ModelEngine
+    from realtime_tts.engine.torch_setup import name_of
     from realtime_tts.profiler.machine import measure_limits
-    from realtime_tts.profiler.report import Profile, Widths, bucket, name_of
+    from realtime_tts.profiler.report import Profile, Widths, bucket
     from realtime_tts.profiler.stages import time_stages
 
     config = profile_config(arguments, rows)

@@ -19,11 +19,10 @@ import psutil
 import pytest
 import zmq
 
-from realtime_tts.engine.check import check_spec
 from realtime_tts.engine.child import HEARTBEAT_SECONDS, Age
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.engine.in_process import InProcessEngine
-from realtime_tts.engine.interface import UtteranceSpec
+from realtime_tts.engine.interface import UtteranceSpec, check_spec
 from realtime_tts.engine.link import (
     Append,
     Audio,

@@ -17,9 +17,9 @@ import uvicorn
 import websockets
 
 from realtime_tts.config import ServerConfig, SocketConfig
-from realtime_tts.engine.check import no_voice
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig, Faults
 from realtime_tts.engine.in_process import InProcessEngine
+from realtime_tts.engine.interface import no_voice
 from realtime_tts.metrics import Metrics
 from realtime_tts.server.http import GuardedHttp
 from realtime_tts.server.run import RunningServer, running

@@ -13,7 +13,7 @@ from realtime_tts.engine.fake import FakeEngineConfig, Faults
 from realtime_tts.server.connection import _Turn
 from realtime_tts.server.speech import Speech
 from realtime_tts.text import speech_times
-from realtime_tts.text.spoken_text import SpokenText
+from realtime_tts.text.speech_times import SpokenText
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 
 RATE = 24_000

@@ -16,27 +16,23 @@ from functools import partial
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
-from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from realtime_tts.dialects import cartesia_answer as answer
+from realtime_tts.dialects.api import ListEndpoint, Refusal
+from realtime_tts.dialects.cartesia_answer import API
 from realtime_tts.dialects.cartesia_request import Generation, parse, settings_of
 from realtime_tts.dialects.catalogue import own_voice
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
 from realtime_tts.dialects.fields import check_length
 from realtime_tts.dialects.http import EVENTS, check_text, read_object, timed_sounds
-from realtime_tts.dialects.refusals import not_ready
 from realtime_tts.dialects.socket import SpeechSocket
 from realtime_tts.dialects.speech_endpoint import Order, Pieces, SpeechEndpoint
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
-from realtime_tts.protocol.parsing import ProtocolError
 from realtime_tts.server.front import Front
 from realtime_tts.server.speech import Speech, SpokenSpan
-
-__all__ = ["QUERY_KEYS", "SOCKET_PATH", "routes"]
 
 SOCKET_PATH, VOICES_PATH = "/tts/websocket", "/voices"
 QUERY_KEYS = frozenset({"api_key", "access_token"})
@@ -51,8 +47,8 @@ def routes(front: Front) -> list[BaseRoute]:
         CartesiaSocket.route(front, SOCKET_PATH),
         Route("/tts/bytes", CartesiaSpeech(front, events=False)),
         Route("/tts/sse", CartesiaSpeech(front, events=True)),
-        Route(VOICES_PATH, VoicesEndpoint(front)),
-        Route(VOICES_PATH + "/{id}", VoicesEndpoint(front)),
+        Route(VOICES_PATH, ListEndpoint(API, front, _voices)),
+        Route(VOICES_PATH + "/{id}", ListEndpoint(API, front, _voices)),
     ]
 
 
@@ -69,6 +65,8 @@ class _State:
 
 class CartesiaSocket(SpeechSocket):
     """One socket of this API."""
+
+    api = API
 
     def __init__(self, front: Front, websocket: WebSocket) -> None:
         super().__init__(front, websocket)
@@ -155,11 +153,6 @@ class CartesiaSocket(SpeechSocket):
         body = answer.error(failure, self.name)
         return [json.dumps({**body, "context_id": self._last_id})]
 
-    @classmethod
-    def denial(cls, status: int, failure: TurnFailure) -> Any:
-        body = answer.error(failure, "")
-        return {**body, "status_code": status}
-
 
 def _of(context: SpeechContext, message: dict[str, Any], flush_id: int | None = None) -> str:
     extra: dict[str, Any] = {"context_id": context.id}
@@ -171,7 +164,7 @@ def _of(context: SpeechContext, message: dict[str, Any], flush_id: int | None = 
 class CartesiaSpeech(SpeechEndpoint):
     """`POST /tts/bytes`, or `/tts/sse` if `events`."""
 
-    api = "cartesia"
+    api = API
 
     def __init__(self, front: Front, *, events: bool) -> None:
         super().__init__(front)
@@ -186,50 +179,24 @@ class CartesiaSpeech(SpeechEndpoint):
             return order
         return replace(order, media_type=EVENTS, pieces=partial(_events, asked))
 
-    def wrong_method(self, method: str, request_id: str) -> Response:
-        return answer.wrong_method(method, "POST")
-
-    def unfit(self, problem: RequestError | ProtocolError, request_id: str) -> Response:
-        return self.failed(TurnFailure("bad_request", str(problem), False), request_id)
-
-    def failed(self, failure: TurnFailure, request_id: str) -> Response:
-        return answer.http_error(failure, request_id)
-
     def failed_event(self, failure: TurnFailure, request_id: str) -> bytes:
         return _event(answer.error(failure, request_id))
 
 
-class VoicesEndpoint:
-    """`GET /voices`, a page of all, and `GET /voices/{id}`."""
-
-    def __init__(self, front: Front) -> None:
-        self._front = front
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope)
-        await self._answer(request)(scope, receive, send)
-
-    def _answer(self, request: Request) -> Response:
-        if request.method not in ("GET", "HEAD"):
-            return answer.wrong_method(request.method, "GET")
-        failure = not_ready(self._front)
-        if failure is not None:
-            return answer.http_error(failure, "")
-        names = list(self._front.voice_names())
-        asked = request.path_params.get("id")
-        if asked is not None:
-            found = own_voice(names, asked)
-            if found is None:
-                message = (
-                    f"there is no voice {asked[:40]!r}; GET {VOICES_PATH} lists those there are"
-                )
-                body = {"title": "Not found", "message": message, "error_code": "voice_not_found"}
-                return JSONResponse({**body, "status_code": 404}, 404)
-            return JSONResponse(_voice(found))
-        query = request.query_params
-        if query.get("q"):
-            names = [name for name in names if query["q"].lower() in name.lower()]
-        return JSONResponse(_page(names, query, _version(request)))
+def _voices(front: Front, request: Request) -> Any | Refusal:
+    """A page of all, or one of them."""
+    names, asked, query = (
+        list(front.voice_names()),
+        request.path_params.get("id"),
+        request.query_params,
+    )
+    if asked is not None:
+        found = own_voice(names, asked)
+        message = f"there is no voice {asked[:40]!r}; GET {VOICES_PATH} lists those there are"
+        return _voice(found) if found else Refusal(404, "voice_not_found", message)
+    if query.get("q"):
+        names = [name for name in names if query["q"].lower() in name.lower()]
+    return _page(names, query, _version(request))
 
 
 def _version(request: Request) -> str:

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import base64
 import time
+from dataclasses import replace
 from typing import Any
 
-from starlette.responses import JSONResponse
-from starlette.types import Scope, Send
-
-from realtime_tts.dialects.refusals import retry_after
+from realtime_tts.dialects.api import Api, Refusal
 from realtime_tts.dialects.timing import words_of
+from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
-from realtime_tts.server.auth import send_instead
+from realtime_tts.protocol.parsing import ProtocolError
 from realtime_tts.server.speech import SpokenSpan
 
 _PARTIAL, _OK = 206, 200
-_STATUS = {
-    "overloaded": (429, "Too many requests", "concurrency_limited"),
-    "too_many_sessions": (429, "Too many requests", "concurrency_limited"),
-    "too_many_contexts": (429, "Too many contexts", "concurrency_limited"),
-    "rate_limited": (429, "Too many requests", "rate_limited"),
-    "unauthorized": (401, "Unauthorized", "unauthorized"),
-}
-_TITLES = {400: "Bad request", 401: "Unauthorized", 403: "Forbidden", 404: "Not found"}
+_LIMITED = "concurrency_limited"
+_TITLES = {
+    400: "Bad request", 401: "Unauthorized", 403: "Forbidden", 404: "Not found",
+    405: "Method not allowed", 429: "Too many requests", 500: "Internal error",
+    503: "Service unavailable",
+}  # fmt: skip
 
 
 class Stopwatch:
@@ -76,48 +73,40 @@ def done(reason: str) -> dict[str, Any]:
 
 
 def error(failure: TurnFailure, request_id: str) -> dict[str, Any]:
-    """`error` is the message again, where older versions of the API have it. `done` is false, since
-    LiveKit takes a true one for the end of its speech, and never looks at the error."""
-    status, title, code = _named(failure)
-    return {
-        "type": "error", "done": False, "title": title, "message": failure.message,
-        "error": f"{title}: {failure.message}", "error_code": code, "status_code": status,
-        "request_id": request_id,
+    """`done` is false, since LiveKit takes a true one for the end of its speech, and never looks at
+    the error."""
+    body = API.body(API.of_failure(failure), request_id)
+    if failure.code == "too_many_contexts":
+        body |= {"title": "Too many contexts", "error": f"Too many contexts: {failure.message}"}
+    return {"type": "error", "done": False, **body}
+
+
+class Cartesia(Api):
+    """Cartesia's errors."""
+
+    name = "cartesia"
+    reading = ("GET",)
+    codes = {
+        "overloaded": (429, _LIMITED), "too_many_sessions": (429, _LIMITED),
+        "too_many_contexts": (429, _LIMITED), "rate_limited": (429, "rate_limited"),
+        "unauthorized": (401, "unauthorized"),
     }  # fmt: skip
 
+    def of_failure(self, failure: TurnFailure) -> Refusal:
+        refusal = super().of_failure(failure)
+        fault = failure.code in ("internal", "numerics") and not failure.retryable
+        return replace(refusal, status=500) if fault else refusal
 
-def http_error(failure: TurnFailure, request_id: str) -> JSONResponse:
-    """The same over HTTP, where its status says that it is an error."""
-    body = error(failure, request_id)
-    del body["type"], body["done"]
-    headers = {"x-request-id": request_id, **retry_after(failure)}
-    return JSONResponse(body, body["status_code"], headers)
+    def of_problem(self, problem: RequestError | ProtocolError) -> Refusal:
+        return Refusal(400, RequestError.code, str(problem))
 
-
-def wrong_method(found: str, allowed: str) -> JSONResponse:
-    """405, for a path that takes another method."""
-    body = {
-        "title": "Method not allowed", "message": f"{found} is not for this path; use {allowed}",
-        "error_code": "method_not_allowed", "status_code": 405,
-    }  # fmt: skip
-    return JSONResponse(body, 405, {"allow": allowed})
-
-
-async def deny(scope: Scope, send: Send, status: int, code: str, message: str) -> None:
-    """The gate's no, in this API's shape."""
-    title = _TITLES.get(status, "Error")
-    body = {
-        "title": title, "message": message, "error": f"{title}: {message}",
-        "error_code": code, "status_code": status,
-    }  # fmt: skip
-    await send_instead(JSONResponse(body, status), scope, send)
+    def body(self, refusal: Refusal, request_id: str) -> dict[str, Any]:
+        """`error` is the message again, where older versions of the API have it."""
+        title = _TITLES.get(refusal.status, "Error")
+        return {
+            "title": title, "message": refusal.message, "error": f"{title}: {refusal.message}",
+            "error_code": refusal.code, "status_code": refusal.status, "request_id": request_id,
+        }  # fmt: skip
 
 
-def _named(failure: TurnFailure) -> tuple[int, str, str]:
-    if failure.code in _STATUS:
-        return _STATUS[failure.code]
-    if failure.code in ("going_away", "not_ready") or failure.retryable:
-        return 503, "Service unavailable", failure.code
-    if failure.code in ("internal", "numerics"):
-        return 500, "Internal error", failure.code
-    return 400, "Bad request", failure.code
+API = Cartesia()

@@ -8,11 +8,8 @@ import secrets
 from dataclasses import dataclass, field
 from typing import Any
 
-from starlette.responses import JSONResponse
-from starlette.types import Scope, Send
-
+from realtime_tts.dialects.api import Api, Refusal
 from realtime_tts.protocol.effects import TurnFailure
-from realtime_tts.server.auth import send_instead
 
 _CODES = {
     401: "InvalidApiKey", 403: "AccessDenied", 429: "Throttling", 503: "ServiceUnavailable",
@@ -111,15 +108,20 @@ def error(failure: TurnFailure, client_event_id: str | None) -> str:
     return event("error", error=body)
 
 
-def refusal_body(status: int, message: str) -> dict[str, str]:
-    """Of an HTTP answer instead of the upgrade."""
-    code = _CODES.get(status, "InvalidParameter")
-    return {"code": code, "message": message, "request_id": secrets.token_hex(16)}
+class DashScope(Api):
+    """DashScope's errors: of an HTTP answer instead of the upgrade."""
+
+    name = "dashscope"
+
+    def body(self, refusal: Refusal, request_id: str) -> dict[str, Any]:
+        code = _CODES.get(refusal.status, "InvalidParameter")
+        return {"code": code, "message": refusal.message, "request_id": request_id}
+
+    def new_request_id(self) -> str:
+        return secrets.token_hex(16)
 
 
-async def deny(scope: Scope, send: Send, status: int, code: str, message: str) -> None:
-    """The gate's no, in this API's shape."""
-    await send_instead(JSONResponse(refusal_body(status, message), status), scope, send)
+API = DashScope()
 
 
 def _part() -> dict[str, str]:

@@ -7,15 +7,11 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from starlette.responses import JSONResponse
-from starlette.types import Scope, Send
-
+from realtime_tts.dialects.api import Api, Refusal
 from realtime_tts.dialects.deepgram_request import Wanted
 from realtime_tts.dialects.fields import SPEED_IS_ONE
-from realtime_tts.dialects.refusals import retry_after
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.messages import CloseCode
-from realtime_tts.server.auth import send_instead
 
 _UNPARSEABLE, _INVALID, _LIMIT, _TOO_BIG = "MESSAGE-0000", "DATA-0000", "DATA-0001", "BIG-0000"
 _INTERNAL = "NET-0000"
@@ -30,17 +26,6 @@ _FATAL = {
     "too_many_errors": (_LIMIT, CloseCode.POLICY),
     "going_away": (_INTERNAL, CloseCode.GOING_AWAY),
 }
-_STATUS = {
-    "overloaded": (429, "TOO_MANY_REQUESTS"),
-    "too_many_sessions": (429, "TOO_MANY_REQUESTS"),
-    "bad_request": (400, "Bad Request"),
-    "bad_json": (400, "Bad Request"),
-    "too_large": (413, "PAYLOAD_TOO_LARGE"),
-    "method_not_allowed": (405, "METHOD_NOT_ALLOWED"),
-    "internal": (500, "INTERNAL_SERVER_ERROR"),
-    "numerics": (500, "INTERNAL_SERVER_ERROR"),
-}
-_DENIALS = {401: "INVALID_AUTH", 403: "INSUFFICIENT_PERMISSIONS"}
 NO_CONTROLS = {"pronunciations_applied": 0, "breaks_applied": 0, "pronunciation_warnings": 0}
 
 
@@ -122,16 +107,6 @@ def fatal(failure: TurnFailure) -> tuple[str, int]:
     return _FATAL.get(failure.code, (_INTERNAL, CloseCode.INTERNAL))
 
 
-def error_body(failure: TurnFailure, request_id: str) -> dict[str, Any]:
-    """The body of an error over HTTP."""
-    return _body(_named(failure)[1], failure.message, request_id)
-
-
-def error_headers(message: str, request_id: str) -> dict[str, str]:
-    """Clients of the sockets read why they were refused in `dg-error`."""
-    return {"dg-error": header_value(message), "dg-request-id": request_id}
-
-
 def speech_headers(request_id: str, wanted: Wanted, chars: int) -> dict[str, str]:
     """What is said of speech over HTTP beside the speech."""
     return {
@@ -146,26 +121,31 @@ def header_value(text: str) -> str:
     return "".join(char if char.isascii() and char.isprintable() else "?" for char in line)
 
 
-def http_error(failure: TurnFailure, request_id: str) -> JSONResponse:
-    """An error over HTTP; its headers say the same as its body."""
-    headers = error_headers(failure.message, request_id) | retry_after(failure)
-    status = _named(failure)[0]
-    if status == 405:
-        headers["allow"] = "POST"
-    return JSONResponse(error_body(failure, request_id), status, headers)
+class Deepgram(Api):
+    """Deepgram's errors. Clients of the sockets read why they were refused in `dg-error`."""
+
+    name = "deepgram"
+    codes = {
+        "overloaded": (429, "TOO_MANY_REQUESTS"),
+        "too_many_sessions": (429, "TOO_MANY_REQUESTS"),
+        "bad_request": (400, "Bad Request"),
+        "bad_json": (400, "Bad Request"),
+        "too_large": (413, "PAYLOAD_TOO_LARGE"),
+        "internal": (500, "INTERNAL_SERVER_ERROR"),
+        "numerics": (500, "INTERNAL_SERVER_ERROR"),
+    }
+    denials = {401: "INVALID_AUTH", 403: "INSUFFICIENT_PERMISSIONS"}
+    method_code = "METHOD_NOT_ALLOWED"
+    method_hint = "{} is not for this path; use {}, or a WebSocket"
+
+    def body(self, refusal: Refusal, request_id: str) -> dict[str, Any]:
+        return {"err_code": refusal.code, "err_msg": refusal.message, "request_id": request_id}
+
+    def headers(self, refusal: Refusal, request_id: str) -> dict[str, str]:
+        return {"dg-error": header_value(refusal.message), "dg-request-id": request_id}
+
+    def new_request_id(self) -> str:
+        return str(uuid.uuid4())
 
 
-async def deny(scope: Scope, send: Send, status: int, code: str, message: str) -> None:
-    """The gate's no, in this API's shape."""
-    request_id = str(uuid.uuid4())
-    body = _body(_DENIALS.get(status, code), message, request_id)
-    response = JSONResponse(body, status, error_headers(message, request_id))
-    await send_instead(response, scope, send)
-
-
-def _body(code: str, message: str, request_id: str) -> dict[str, Any]:
-    return {"err_code": code, "err_msg": message, "request_id": request_id}
-
-
-def _named(failure: TurnFailure) -> tuple[int, str]:
-    return _STATUS.get(failure.code, (503 if failure.retryable else 400, failure.code))
+API = Deepgram()

@@ -31,6 +31,7 @@ ONLY = ""  # the id of the one context
 class DeepgramSocket(SpeechSocket):
     """`Speak`, `Flush` and `Close`, and how it ends; subclasses say what they say."""
 
+    api = answer.API
     max_contexts = 1
     idle_seconds = 3_600.0  # clients keep sockets for an hour, and send nothing when nobody speaks
 
@@ -114,14 +115,6 @@ class DeepgramSocket(SpeechSocket):
         code, close = answer.fatal(failure)
         self.say(answer.error(failure))
         self.close(close, code)
-
-    @classmethod
-    def denial(cls, status: int, failure: TurnFailure) -> Any:
-        return answer.error_body(failure, str(uuid.uuid4()))
-
-    @classmethod
-    def denial_headers(cls, failure: TurnFailure) -> Mapping[str, str]:
-        return {"dg-error": answer.header_value(failure.message)}
 
 
 class SpeakSocket(DeepgramSocket):

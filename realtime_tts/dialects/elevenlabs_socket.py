@@ -47,6 +47,7 @@ class State:
 class ElevenLabsSocket(SpeechSocket):
     """One socket. Voice, model, language and format are those of its address."""
 
+    api = answer.API
     wanted: Wanted
     """What its address asks for; there from the first message of a client that is known."""
 
@@ -133,10 +134,6 @@ class ElevenLabsSocket(SpeechSocket):
 
     def close_reason(self, failure: TurnFailure) -> str:
         return answer.close_reason(failure)
-
-    @classmethod
-    def denial(cls, status: int, failure: TurnFailure) -> Any:
-        return answer.detail(answer.name_of(failure), failure.message)
 
 
 class StreamSocket(ElevenLabsSocket):

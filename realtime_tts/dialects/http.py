@@ -7,7 +7,6 @@ the answer. None of it knows an API; `speech_endpoint.py` puts them together.
 from __future__ import annotations
 
 import asyncio
-import secrets
 from collections.abc import AsyncGenerator
 from typing import Any
 
@@ -78,11 +77,6 @@ def check_text(name: str, text: str, limits: Limits) -> None:
     most = limits.max_text_chars
     if not 1 <= len(text) <= most:
         raise RequestError(f"`{name}` must have 1 to {most} characters, it has {len(text)}")
-
-
-def new_request_id() -> str:
-    """What `x-request-id` says, and the log."""
-    return f"req_{secrets.token_hex(12)}"
 
 
 async def timed_sounds(speech: Speech) -> AsyncGenerator[tuple[bytes, SpokenSpan | None], None]:

@@ -19,8 +19,9 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from realtime_tts.audio.packets import FramedPackets
+from realtime_tts.dialects.api import Api, Refusal
 from realtime_tts.dialects.fields import SPEED_IS_ONE
-from realtime_tts.dialects.http import EVENTS, ClientGone, new_request_id, sounds
+from realtime_tts.dialects.http import EVENTS, ClientGone, sounds
 from realtime_tts.errors import RequestError
 from realtime_tts.logs import event
 from realtime_tts.protocol.effects import TurnFailure
@@ -55,8 +56,7 @@ class SpeechEndpoint(abc.ABC):
     """The endpoint of a route. Until the answer begins, with the first sound, a refusal has a
     status; what fails later cuts the connection, or is an event where the answer is of events."""
 
-    api: ClassVar[str]
-    """Its name in the log."""
+    api: ClassVar[Api]
     cuts_events: ClassVar[bool] = False
     """Whether the connection is cut behind an event that says what failed."""
 
@@ -69,25 +69,9 @@ class SpeechEndpoint(abc.ABC):
     async def order(self, request: Request, request_id: str) -> Order:
         """Read the request and check it. Raises RequestError, ProtocolError and ClientGone."""
 
-    @abc.abstractmethod
-    def wrong_method(self, method: str, request_id: str) -> Response:
-        """For anything but `POST`."""
-
-    @abc.abstractmethod
-    def unfit(self, problem: RequestError | ProtocolError, request_id: str) -> Response:
-        """For a request that cannot be taken."""
-
-    @abc.abstractmethod
-    def failed(self, failure: TurnFailure, request_id: str) -> Response:
-        """For speech that is not to be had now, or went wrong."""
-
     def failed_event(self, failure: TurnFailure, request_id: str) -> bytes:
-        """The same as an event; empty if the API has none for it."""
+        """What says that speech went wrong, as an event; empty if the API has none for it."""
         return b""
-
-    def new_request_id(self) -> str:
-        """What the request is called in the answer and in the log."""
-        return new_request_id()
 
     # What it calls.
 
@@ -99,23 +83,23 @@ class SpeechEndpoint(abc.ABC):
     # The endpoint.
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        answer = _Answer(scope, receive, send, self.new_request_id())
+        answer = _Answer(scope, receive, send, self.api.new_request_id())
         try:
             await self._answer(Request(scope, receive), answer)
         except ClientGone:
             return
         except (RequestError, ProtocolError) as error:
-            await self._refuse(answer, self.unfit(error, answer.request_id))
+            await self._refuse(answer, self.api.of_problem(error))
         except TurnFailure as failure:
             await self._fail(answer, failure)
         except Exception:
-            log.exception(f"{self.api}.bug", extra={"fields": {"request": answer.request_id}})
+            log.exception(f"{self.api.name}.bug", extra={"fields": {"request": answer.request_id}})
             await self._fail(answer, TurnFailure("internal", "a fault of the server"))
 
     async def _answer(self, request: Request, answer: _Answer) -> None:
         request_id = answer.request_id
         if request.method != "POST":
-            await self._refuse(answer, self.wrong_method(request.method, request_id))
+            await self._refuse(answer, self.api.wrong_method(request.method, "POST"))
             return
         self.front.admit()  # before anything asks the engine, which may be loading
         order = await self.order(request, request_id)
@@ -129,12 +113,12 @@ class SpeechEndpoint(abc.ABC):
 
     async def _fail(self, answer: _Answer, failure: TurnFailure) -> None:
         told = self.failed_event(failure, answer.request_id)
-        await self._refuse(answer, self.failed(failure, answer.request_id), told)
+        await self._refuse(answer, self.api.of_failure(failure), told)
 
-    async def _refuse(self, answer: _Answer, response: Response, told: bytes = b"") -> None:
-        status = response.status_code
-        event(log, logging.INFO, f"{self.api}.error", request=answer.request_id, status=status)
-        await answer.refuse(response, told, cut=self.cuts_events)
+    async def _refuse(self, answer: _Answer, refusal: Refusal, told: bytes = b"") -> None:
+        request_id, name = answer.request_id, f"{self.api.name}.error"
+        event(log, logging.INFO, name, request=request_id, status=refusal.status)
+        await answer.refuse(self.api.response(refusal, request_id), told, cut=self.cuts_events)
 
 
 class _Answer:

@@ -20,6 +20,7 @@ from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
 from realtime_tts.dialects.catalogue import model_for, our_language
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
 from realtime_tts.dialects.fields import check_length, type_of
+from realtime_tts.dialects.openai import API
 from realtime_tts.dialects.socket import SingleVoiceSocket
 from realtime_tts.dialects.timing import words_of
 from realtime_tts.dialects.vllm_omni_request import Config, our_voice, parse_config
@@ -29,8 +30,6 @@ from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.front import Front
 from realtime_tts.server.speech import SpokenSpan
-
-__all__ = ["SOCKET_PATH", "routes"]
 
 SOCKET_PATH = "/v1/audio/speech/stream"
 
@@ -42,6 +41,8 @@ def routes(front: Front) -> list[BaseRoute]:
 
 class VllmOmniSocket(SingleVoiceSocket):
     """One socket of this API."""
+
+    api = API
 
     def __init__(self, front: Front, websocket: WebSocket) -> None:
         super().__init__(front, websocket)

@@ -11,6 +11,7 @@ from typing import Any
 import websockets
 from starlette.routing import WebSocketRoute
 
+from realtime_tts.dialects.api import Api, Refusal
 from realtime_tts.dialects.catalogue import our_format
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
 from realtime_tts.dialects.socket import SpeechSocket
@@ -22,7 +23,16 @@ from tests.server.talking import KeyTalker
 PATH = "/plain"
 
 
+class Plain(Api):
+    name = "plain"
+    permanent = 503
+
+    def body(self, refusal: Refusal, request_id: str) -> dict[str, Any]:
+        return {"code": refusal.code, "message": refusal.message}
+
+
 class PlainSocket(SpeechSocket):
+    api = Plain()
     max_contexts = 50
     hold_seconds = None
 

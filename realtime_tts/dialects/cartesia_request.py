@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from realtime_tts.audio.formats import AudioFormat
-from realtime_tts.dialects.catalogue import no_voice, our_format, our_language, our_model, own_voice
-from realtime_tts.dialects.fields import read_fields, without_nulls
+from realtime_tts.dialects.catalogue import chosen_voice, our_format, our_language, our_model
+from realtime_tts.dialects.fields import ContextId, read_fields, without_nulls
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.protocol.settings import SessionSettings
@@ -29,8 +30,6 @@ _FORMS = {
     "output_format.encoding": '"pcm_s16le", "pcm_f32le", "pcm_mulaw" or "pcm_alaw"',
     "output_format.sample_rate": "a whole number of Hz",
     "output_format.bit_rate": "a whole number of bits a second",
-    "context_id": "a string of 1 to 512 characters",
-    "max_buffer_delay_ms": "a whole number from 0 to 5000",
     "speed": "a number",
     "generation_config.speed": "a number",
 }
@@ -78,13 +77,13 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True, rename={"continue_":
     model_id: str | None = None
     voice: Voice | str | None = None
     output_format: OutputFormat = OutputFormat()
-    context_id: str | None = None
+    context_id: ContextId | None = None
     continue_: bool = False
     flush: bool = False
     cancel: bool = False
     language: str | None = None
     add_timestamps: bool = False
-    max_buffer_delay_ms: int = DEFAULT_BUFFER_DELAY_MS
+    max_buffer_delay_ms: Annotated[int, Meta(ge=0, le=5_000)] = DEFAULT_BUFFER_DELAY_MS
     generation_config: GenerationConfig = GenerationConfig()
     speed: float | str = 1.0
 
@@ -113,10 +112,6 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True, rename={"continue_":
 def parse(fields: dict[str, Any]) -> Generation:
     """The request in a JSON object. Raises RequestError that names the field at fault."""
     request = read_fields(without_nulls(fields), Generation, _FORMS)
-    if request.context_id is not None and not 1 <= len(request.context_id) <= 512:
-        raise RequestError(f"`context_id` must be {_FORMS['context_id']}")
-    if not 0 <= request.max_buffer_delay_ms <= 5_000:
-        raise RequestError(f"`max_buffer_delay_ms` must be {_FORMS['max_buffer_delay_ms']}")
     volume = request.generation_config.volume
     if volume != 1:
         raise RequestError(
@@ -146,8 +141,6 @@ def our_voice(request: Generation, voices: Sequence[str]) -> str | None:
     if isinstance(request.voice, Voice) and request.voice.id is None:
         raise RequestError("`voice.id` is missing: this server takes voices by their id only")
     name = request.voice_id
-    found = None if name is None else own_voice(voices, name)
-    if name is None or found is not None or _UUID.fullmatch(name):
-        return found
-    hint = "and takes the UUID of any of Cartesia's voices for its own default"
-    raise RequestError(f"{no_voice(name, voices)}, {hint}")
+    foreign = name is not None and _UUID.fullmatch(name) is not None
+    hint = ", and takes the UUID of any of Cartesia's voices for its own default"
+    return chosen_voice(name, voices, foreign=foreign, hint=hint)

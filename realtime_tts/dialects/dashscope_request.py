@@ -8,7 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from realtime_tts.audio.formats import AudioFormat, parse_format
-from realtime_tts.dialects.catalogue import no_voice, our_format, own_voice
+from realtime_tts.dialects.catalogue import chosen_voice, our_format
 from realtime_tts.dialects.fields import read_fields
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.settings import Seed
@@ -36,12 +36,10 @@ VOICES: dict[str, tuple[str, ...]] = {
 """DashScope's system voices, and which of ours may speak for each: the first that there is."""
 
 _FORMS = {
-    "mode": '"server_commit" or "commit"',
     "response_format": '"pcm", "wav", "mp3" or "opus"',
     "sample_rate": "a whole number of Hz",
     "bit_rate": "a whole number of kbit/s",
     "language_type": 'a string, such as "Auto" or "English"',
-    "seed": "a whole number from 0 to 9223372036854775807",
 }
 
 
@@ -95,11 +93,9 @@ def our_voice(name: str | None, voices: Sequence[str]) -> str | None:
     if name is None:
         return None
     theirs = {_plain(voice): ours for voice, ours in VOICES.items()}
-    found = own_voice(voices, _plain(name), *theirs.get(_plain(name), ()))
-    if found is None and _plain(name) not in theirs:
-        hint = "and speaks with them for DashScope's system voices, such as Cherry and Ethan"
-        raise RequestError(f"{no_voice(name, voices)}, {hint}")
-    return found
+    also = theirs.get(_plain(name), ())
+    hint = ", and speaks with them for DashScope's system voices, such as Cherry and Ethan"
+    return chosen_voice(name, voices, _plain(name), *also, foreign=bool(also), hint=hint)
 
 
 def _plain(name: str) -> str:

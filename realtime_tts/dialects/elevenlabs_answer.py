@@ -10,7 +10,7 @@ from starlette.types import Scope, Send
 
 from realtime_tts.dialects import api
 from realtime_tts.dialects.api import Api, Refusal
-from realtime_tts.dialects.elevenlabs_request import Unfit
+from realtime_tts.dialects.fields import WrongField
 from realtime_tts.dialects.timing import Timed, characters_of
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
@@ -96,8 +96,8 @@ class ElevenLabs(Api):
     denials = {401: "invalid_api_key"}
 
     def of_problem(self, problem: RequestError | ProtocolError) -> Refusal:
-        status = problem.status if isinstance(problem, Unfit) else 400
-        return Refusal(status, reason_of(problem), str(problem))
+        reason = reason_of(problem)
+        return Refusal(404 if reason == "voice_not_found" else 400, reason, str(problem))
 
     def body(self, refusal: Refusal, request_id: str) -> dict[str, Any]:
         told = {"status": refusal.code, "message": refusal.message, "request_id": request_id}
@@ -109,7 +109,8 @@ API = ElevenLabs()
 
 def reason_of(problem: RequestError | ProtocolError) -> str:
     """The API's word for it."""
-    return problem.reason if isinstance(problem, Unfit) else "invalid_request"
+    reason = problem.reason if isinstance(problem, WrongField) else None
+    return reason or "invalid_request"
 
 
 def is_client(scope: Scope) -> bool:

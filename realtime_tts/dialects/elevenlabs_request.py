@@ -10,11 +10,17 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from realtime_tts.audio.formats import AudioFormat
-from realtime_tts.dialects.catalogue import no_voice, our_format, our_language, our_model, own_voice
-from realtime_tts.dialects.fields import number_in, read_fields, without_nulls
+from realtime_tts.dialects.catalogue import chosen_voice, our_format, our_language, our_model
+from realtime_tts.dialects.fields import (
+    ContextId,
+    WrongField,
+    number_in,
+    read_fields,
+    without_nulls,
+)
 from realtime_tts.engine.interface import EngineInfo
 from realtime_tts.errors import RequestError
-from realtime_tts.protocol.settings import SessionSettings
+from realtime_tts.protocol.settings import Seed, SessionSettings
 
 DEFAULT_FORMAT = "mp3_44100_128"
 HOLD_SECONDS = 3.0
@@ -26,22 +32,8 @@ S = TypeVar("S", bound=msgspec.Struct)
 Closing = Literal["auto", "drain", "cancel"]
 
 _FOREIGN_VOICE = re.compile(r"[A-Za-z0-9]{20}")
-_SEED_LIMIT = 2**63
-_ID_CHARS = 512
-_FORMS = {
-    "context_id": f"a string of 1 to {_ID_CHARS} characters",
-    "seed": f"a whole number from 0 to {_SEED_LIMIT - 1}",
-}
+_LARGEST_SEED = 2**63 - 1
 _SPELLINGS = {"contextId": "context_id", "xi-api-key": "xi_api_key"}
-
-
-class Unfit(RequestError):
-    """What was asked for cannot be had; `reason` is the API's word for it."""
-
-    def __init__(self, message: str, reason: str, status: int = 400) -> None:
-        super().__init__(message)
-        self.reason = reason
-        self.status = status
 
 
 class VoiceSettings(msgspec.Struct, frozen=True):
@@ -54,7 +46,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     """A message over either socket. Other keys are ignored."""
 
     text: str | None = None
-    context_id: str | None = None
+    context_id: ContextId | None = None
     flush: bool = False
     close_context: bool = False
     close_socket: bool = False
@@ -67,7 +59,7 @@ class Body(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     model_id: str | None = None
     language_code: str | None = None
-    seed: int | None = None
+    seed: Seed | None = None
     voice_settings: VoiceSettings = VoiceSettings()
 
 
@@ -87,20 +79,14 @@ class Wanted:
 
 def parse_message(fields: Mapping[str, Any]) -> Message:
     """The message in a JSON object. Raises RequestError that names the field at fault."""
-    message = _converted(fields, Message)
-    if message.context_id is not None and not 1 <= len(message.context_id) <= _ID_CHARS:
-        raise RequestError(f"`context_id` must be {_FORMS['context_id']}")
-    return message
+    return _converted(fields, Message)
 
 
 def parse_body(fields: Mapping[str, Any]) -> Body:
     """The same for a request over HTTP."""
     if fields.get("text") is None:
         raise RequestError("`text`, the text to speak, is missing")
-    body = _converted(fields, Body)
-    if body.seed is not None and not 0 <= body.seed < _SEED_LIMIT:
-        raise RequestError(f"`seed` must be {_FORMS['seed']}")
-    return body
+    return _converted(fields, Body)
 
 
 def key_in(fields: Mapping[str, Any]) -> str | None:
@@ -126,9 +112,9 @@ def wanted_of(
     if closing not in ("auto", "drain", "cancel"):
         raise RequestError(f"`close_context` must be auto, drain or cancel, found {closing[:40]!r}")
     asked = query.get("seed")
-    seed = number_in(asked, _SEED_LIMIT - 1) if asked else None
+    seed = number_in(asked, _LARGEST_SEED) if asked else None
     if asked and seed is None:
-        raise RequestError(f"`seed` must be {_FORMS['seed']}")
+        raise RequestError(f"`seed` must be a whole number from 0 to {_LARGEST_SEED}")
     settings = msgspec.structs.replace(
         defaults,
         audio=audio,
@@ -144,26 +130,24 @@ def wanted_of(
 
 
 def audio_of(name: str) -> AudioFormat:
-    """The format of that name. Raises Unfit if this server cannot make it."""
+    """The format of that name. Raises WrongField if this server cannot make it."""
     try:
         return our_format(name)
     except RequestError as error:
-        raise Unfit(str(error), "output_format_not_allowed") from None
+        raise WrongField(str(error), "output_format", "output_format_not_allowed") from None
 
 
 def our_voice(name: str, voices: Sequence[str]) -> str | None:
     """The voice of this server that is meant; None leaves the choice to the checkpoint.
 
     An id of ElevenLabs' own, 20 letters and digits, means some voice, and gets the checkpoint's
-    default. Raises Unfit for any other name that there is not.
+    default. Raises WrongField for any other name that there is not.
     """
-    found = own_voice(voices, name)
-    if found is not None or _FOREIGN_VOICE.fullmatch(name):
-        return found
-    hint = "and takes the id of any of ElevenLabs' voices for its own default"
-    raise Unfit(f"{no_voice(name, voices)}, {hint}", "voice_not_found", 404)
+    foreign = _FOREIGN_VOICE.fullmatch(name) is not None
+    hint = ", and takes the id of any of ElevenLabs' voices for its own default"
+    return chosen_voice(name, voices, foreign=foreign, hint=hint)
 
 
 def _converted(fields: Mapping[str, Any], kind: type[S]) -> S:
     given = without_nulls({_SPELLINGS.get(name, name): value for name, value in fields.items()})
-    return read_fields(given, kind, _FORMS)
+    return read_fields(given, kind, {})

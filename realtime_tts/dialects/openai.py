@@ -31,7 +31,6 @@ from realtime_tts.dialects.http import (
     sounds,
 )
 from realtime_tts.dialects.openai_request import (
-    BadRequest,
     SpeechRequest,
     format_of,
     our_voice,
@@ -60,10 +59,9 @@ class OpenAI(Api):
     method_hint = "{} is not allowed here; use {}"
 
     def of_problem(self, problem: RequestError | ProtocolError) -> Refusal:
-        if isinstance(problem, BadRequest):
-            return Refusal(problem.status, problem.reason, str(problem), problem.param)
-        param = problem.field if isinstance(problem, WrongField) else None
-        return Refusal(400, None, str(problem), param)
+        if isinstance(problem, WrongField):
+            return Refusal(problem.status, problem.reason, str(problem), problem.field or None)
+        return Refusal(400, None, str(problem))
 
     def body(self, refusal: Refusal, request_id: str) -> dict[str, Any]:
         kind = "server_error" if refusal.status >= 500 else "invalid_request_error"
@@ -132,7 +130,7 @@ class OpenAISpeech(SpeechEndpoint):
             body = await read_body(receive, most_body_bytes(chars, limits))
         except BodyTooLarge as error:
             message = f"{error}, and `input` at most {limits.max_text_chars} characters"
-            raise BadRequest(message, code="request_too_large", status=413) from None
+            raise WrongField(message, reason="request_too_large", status=413) from None
         return parse_request(body, limits)
 
     def _settings(self, asked: SpeechRequest) -> SessionSettings:

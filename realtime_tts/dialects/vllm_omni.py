@@ -17,13 +17,13 @@ from starlette.routing import BaseRoute
 from starlette.websockets import WebSocket
 
 from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
-from realtime_tts.dialects.catalogue import model_for, our_language
+from realtime_tts.dialects.catalogue import chosen_voice, model_for, our_language
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
 from realtime_tts.dialects.fields import check_length, type_of
 from realtime_tts.dialects.openai import API
 from realtime_tts.dialects.socket import SingleVoiceSocket
 from realtime_tts.dialects.timing import words_of
-from realtime_tts.dialects.vllm_omni_request import Config, our_voice, parse_config
+from realtime_tts.dialects.vllm_omni_request import Config, parse_config
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.messages import SAMPLE_RATE
@@ -86,7 +86,7 @@ class VllmOmniSocket(SingleVoiceSocket):
 
     def _voice_settings(self, config: Config) -> SessionSettings:
         info = self.front.info
-        voice = our_voice(config.voice_name, self.front.voice_names())
+        voice = chosen_voice(config.voice_name, self.front.voice_names())
         return self.front.settings(
             audio=config.audio,
             model=model_for(config.task_type, config.model, voice, info),

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from realtime_tts.dialects.elevenlabs_answer import API
 from realtime_tts.dialects.elevenlabs_request import (
     Body,
     Message,
-    Unfit,
     audio_of,
     key_in,
     our_voice,
@@ -19,6 +19,7 @@ from realtime_tts.dialects.elevenlabs_request import (
     parse_message,
     wanted_of,
 )
+from realtime_tts.dialects.fields import WrongField
 from realtime_tts.engine.fake import FakeEngine
 from realtime_tts.errors import RequestError
 from realtime_tts.server.session_settings import session_defaults
@@ -91,9 +92,9 @@ def test_voices(voice: str, ours: str | None) -> None:
 
 @pytest.mark.parametrize("voice", ["", "nobody", "hpp4J3VqNfWAUOO0d1U", "hpp4J3VqNfWAUOO0d1U-"])
 def test_voices_that_there_are_not(voice: str) -> None:
-    with pytest.raises(Unfit, match="ava, kal") as caught:
+    with pytest.raises(WrongField, match="ava, kal") as caught:
         our_voice(voice, VOICES)
-    assert (caught.value.reason, caught.value.status) == ("voice_not_found", 404)
+    assert API.of_problem(caught.value).status == 404 and caught.value.reason == "voice_not_found"
 
 
 @pytest.mark.parametrize(

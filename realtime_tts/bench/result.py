@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from realtime_tts.bench.observation import Observation
-from realtime_tts.bench.observed import Observed
+from realtime_tts.bench.observation import Observation, Observed
 from realtime_tts.bench.settings import Level
 from realtime_tts.bench.steps import StepTimes, mean_ms
 from tts_scheduler.report import TurnReport, percentiles, summarise

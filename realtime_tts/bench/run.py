@@ -12,7 +12,7 @@ from typing import Any
 from realtime_tts.bench.client_pool import ClientPool, client_pool, processes_for
 from realtime_tts.bench.load import Pass, carry_out
 from realtime_tts.bench.machine import describe_machine, gpus
-from realtime_tts.bench.observed import Observed
+from realtime_tts.bench.observation import Observed
 from realtime_tts.bench.prompts import PROMPTS
 from realtime_tts.bench.result import DEFINITIONS, LevelResult, level_result
 from realtime_tts.bench.settings import BenchSettings, Level, Mode

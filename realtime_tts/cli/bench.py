@@ -80,7 +80,7 @@ def _write(arguments: argparse.Namespace, figures: dict[str, Any], markdown: str
 
 def _draw(result: BenchResult, path: Path) -> None:
     if len({level.mode for level in result.levels}) > 1:  # they have no axis in common
-        from realtime_tts.bench.growth import growth, save_growth
+        from realtime_tts.bench.plot import growth, save_growth
 
         save_growth([growth(result.as_dict())], path)
         return
@@ -92,7 +92,7 @@ def _draw(result: BenchResult, path: Path) -> None:
 def _compare(arguments: argparse.Namespace) -> int:
     if arguments.png is None:
         raise ConfigError("--compare draws a picture: say where with --png FILE")
-    from realtime_tts.bench.growth import read_growth, save_growth
+    from realtime_tts.bench.plot import read_growth, save_growth
 
     save_growth([read_growth(path) for path in arguments.compare], arguments.png)
     return ExitStatus.OK

@@ -3,8 +3,7 @@ from dataclasses import asdict, fields
 
 import pytest
 
-from realtime_tts.bench.observation import Observation
-from realtime_tts.bench.observed import Observed
+from realtime_tts.bench.observation import Observation, Observed
 from realtime_tts.bench.result import DEFINITIONS, LevelResult, level_result
 from realtime_tts.bench.settings import Level, Mode
 from realtime_tts.bench.steps import StepTimes

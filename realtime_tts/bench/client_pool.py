@@ -17,11 +17,10 @@ from math import ceil
 from realtime_tts.bench.load import Pass, carry_out
 from realtime_tts.bench.machine import usable_cores
 from realtime_tts.bench.meeting import Share
-from realtime_tts.bench.observation import Observed, merged
+from realtime_tts.bench.observation import Observed, clock, merged
 from realtime_tts.bench.settings import BenchSettings, Level, Mode
 from realtime_tts.bench.sockets import SocketTarget
 from realtime_tts.bench.target import Progress
-from realtime_tts.bench.turns import clock
 from realtime_tts.child_process import ChildProcess, Parent
 from realtime_tts.errors import RealtimeTTSError
 from realtime_tts.garbage import calm_garbage_collector

@@ -15,8 +15,7 @@ from typing import Any
 
 import msgspec
 
-from realtime_tts.bench.observation import Observation
-from realtime_tts.bench.turns import clock
+from realtime_tts.bench.observation import Observation, clock
 from realtime_tts.bench.workload import TurnPlan
 from realtime_tts.client import SessionOptions, TurnResult
 from realtime_tts.client.options import session_start

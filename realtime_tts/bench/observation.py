@@ -6,6 +6,7 @@ Times are in seconds.
 from __future__ import annotations
 
 import sys
+import time
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,11 @@ from dataclasses import dataclass, field
 from realtime_tts.client import TurnResult, Word
 from tts_scheduler.playback import Playback
 from tts_scheduler.report import Trace, TurnReport, measure
+
+clock = time.perf_counter
+
+Schedule = Sequence[tuple[float, str]]
+"""Pairs of (seconds to wait, text delta), in order."""
 
 AUDIBLE_DBFS = -45.0
 _THRESHOLD = round(32_768 * 10 ** (AUDIBLE_DBFS / 20))
@@ -225,3 +231,9 @@ def _changes(turns: Sequence[Observation]) -> Iterator[tuple[float, int]]:
         if turn.trace.packets:
             yield turn.trace.asked_at, 1
             yield turn.trace.packets[-1][0], -1
+
+
+def left(seen: Observation) -> float:
+    """Seconds until the listener has heard the turn; none if it was cut off or failed."""
+    heard = seen.interrupt_seconds is None and seen.error is None
+    return max(0.0, seen.heard_until - clock()) if heard else 0.0

@@ -5,11 +5,17 @@ from __future__ import annotations
 import argparse
 
 from realtime_tts.cli.serve_tls import add_tls_arguments
-from realtime_tts.cli.session_arguments import KEY_VARIABLE
+from realtime_tts.cli.session_arguments import KEY_VARIABLE, add_number_arguments
 from tts_scheduler import SchedulerConfig
 
 KEYS_VARIABLE = "REALTIME_TTS_API_KEYS"
 _SCHEDULER = SchedulerConfig()
+
+SCHEDULING = {
+    "min_start_tokens": "text tokens to wait for before speech begins",
+    "max_start_wait": "seconds after which speech begins with fewer",
+    "utilisation": "share of real time that all turns together may take before more have to wait",
+}
 
 _EXAMPLES = """\
 examples:
@@ -27,25 +33,35 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The flags of `serve`."""
     parser.epilog = _EXAMPLES
-    _add_model_arguments(parser.add_argument_group("model"))
+    model = parser.add_argument_group("model")
+    model.add_argument(
+        "--model",
+        action="append",
+        help="a Hub id, a checkpoint folder, or demo: the embedded voice (default); repeatable: an "
+        "engine for each, and the session's `model` or `voice` picks",
+    )
+    add_computing_arguments(model)
+    model.add_argument(
+        "--max-frames",
+        type=int,
+        help="longest turn, in frames of 80 ms (default: the model's; with --random-weights 64)",
+    )
+    model.add_argument(
+        "--no-guards", action="store_true", help="do not end runaway speech (for parity checks)"
+    )
     _add_engine_arguments(parser.add_argument_group("engine"))
     _add_voices_arguments(parser.add_argument_group("voices"))
     _add_scheduler_arguments(parser.add_argument_group("scheduling"))
     _add_server_arguments(parser.add_argument_group("server"))
 
 
-def _add_model_arguments(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
-        "--model",
-        action="append",
-        help="a Hub id, a checkpoint folder, or demo: the embedded voice (default); repeatable: an "
-        "engine for each, and the session's `model` or `voice` picks",
-    )
+def add_computing_arguments(group: argparse._ActionsContainer) -> None:
+    """What computes: --random-weights, --dtype, --eager and --threads."""
     group.add_argument(
         "--random-weights",
         choices=("1.7B", "0.6B", "demo"),
-        help="an untrained model with the dimensions of this release, to measure a machine; "
-        "every turn has --max-frames frames (default: 64) of noise",
+        help="an untrained model with the dimensions of this release, to measure a machine: "
+        "every turn is as long as may be, of noise",
     )
     group.add_argument(
         "--dtype",
@@ -55,10 +71,12 @@ def _add_model_arguments(group: argparse._ArgumentGroup) -> None:
         "is stored in on a GPU, float32 on a CPU (default: auto)",
     )
     group.add_argument(
-        "--max-frames", type=int, help="longest turn, in frames of 80 ms (default: the model's)"
+        "--eager",
+        action="store_true",
+        help="plain torch modules on a GPU, too, without kernels and captured programs: to debug",
     )
     group.add_argument(
-        "--no-guards", action="store_true", help="do not end runaway speech (for parity checks)"
+        "--threads", type=int, help="CPU threads of the model (default: all cores but one, up to 8)"
     )
 
 
@@ -81,14 +99,6 @@ def _add_engine_arguments(group: argparse._ArgumentGroup) -> None:
         metavar="DEVICE,DEVICE",
         help="an engine process for each, or for every GPU (all); a turn goes to the one with the "
         "most free capacity",
-    )
-    group.add_argument(
-        "--eager",
-        action="store_true",
-        help="plain torch modules on a GPU, too, without kernels and captured programs: to debug",
-    )
-    group.add_argument(
-        "--threads", type=int, help="CPU threads of the model (default: all cores but one, up to 8)"
     )
     group.add_argument(
         "--slots",
@@ -124,25 +134,7 @@ def _add_scheduler_arguments(group: argparse._ArgumentGroup) -> None:
         help="audio to be ahead of the listener at most, where a session asks for nothing else "
         "(default: %(default)g)",
     )
-    group.add_argument(
-        "--min-start-tokens",
-        type=int,
-        default=_SCHEDULER.min_start_tokens,
-        help="text tokens to wait for before speech begins (default: %(default)s)",
-    )
-    group.add_argument(
-        "--max-start-wait",
-        type=float,
-        default=_SCHEDULER.max_start_wait,
-        help="seconds after which speech begins with fewer (default: %(default)s)",
-    )
-    group.add_argument(
-        "--utilisation",
-        type=float,
-        default=_SCHEDULER.utilisation,
-        help="share of real time that all turns together may take before more have to wait "
-        "(default: %(default)s)",
-    )
+    add_number_arguments(group, _SCHEDULER, SCHEDULING)
     group.add_argument(
         "--max-queue",
         type=int,

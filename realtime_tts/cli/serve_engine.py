@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
+from realtime_tts.cli.serve_arguments import SCHEDULING
 from realtime_tts.errors import ConfigError
 from tts_scheduler import SchedulerConfig
 
@@ -97,11 +98,9 @@ def _scheduler_config(arguments: argparse.Namespace) -> SchedulerConfig:
         return SchedulerConfig(
             slots=slots,
             lead_cap=arguments.lead_seconds,
-            min_start_tokens=arguments.min_start_tokens,
-            max_start_wait=arguments.max_start_wait,
-            utilisation=arguments.utilisation,
             max_queue=arguments.max_queue,
             queue_timeout=arguments.queue_seconds,
+            **{name: getattr(arguments, name) for name in SCHEDULING},
         )
     except ValueError as error:
         raise ConfigError(str(error)) from None

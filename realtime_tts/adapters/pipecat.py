@@ -16,8 +16,7 @@ from collections.abc import AsyncGenerator
 from typing import Any, ClassVar
 
 from realtime_tts.adapters.link import Link
-from realtime_tts.adapters.playback import Playback
-from realtime_tts.adapters.utterance import Utterance
+from realtime_tts.adapters.utterance import Playback, Utterance
 from realtime_tts.client import DEFAULT_SERVER, Backoff, RealtimeTTS
 from realtime_tts.errors import ClientError
 from realtime_tts.protocol.messages import SAMPLE_RATE

@@ -24,7 +24,7 @@ from realtime_tts.bench.result import Spread
 from realtime_tts.bench.sentence_client import sentence_client
 from realtime_tts.bench.settings import BenchSettings
 from realtime_tts.bench.sockets import SocketTarget, speak
-from realtime_tts.bench.target import Counter, Progress
+from realtime_tts.bench.workload import Counter, Progress
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,16 @@ from realtime_tts.bench.deltas import DeltaKind, DeltaTiming
 from realtime_tts.bench.meeting import Alone, Enough, Meeting, Rounds, Share, sleep_until
 from realtime_tts.bench.observation import Observation, Observed, busy_window, clock, left, span
 from realtime_tts.bench.settings import BenchSettings, Level, Mode
-from realtime_tts.bench.target import Counter, Progress, Session, Target
-from realtime_tts.bench.workload import Arrival, TurnPlan, arrivals, session_turns
+from realtime_tts.bench.workload import (
+    Arrival,
+    Counter,
+    Progress,
+    Session,
+    Target,
+    TurnPlan,
+    arrivals,
+    session_turns,
+)
 from realtime_tts.errors import RealtimeTTSError
 
 

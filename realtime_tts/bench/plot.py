@@ -14,10 +14,9 @@ from math import nan
 from pathlib import Path
 from typing import Any
 
-from realtime_tts.bench.result import LevelResult, Spread
+from realtime_tts.bench.result import LevelResult, Spread, StepTimes, mean_ms
 from realtime_tts.bench.run import BenchResult
 from realtime_tts.bench.settings import Mode
-from realtime_tts.bench.steps import StepTimes, mean_ms
 from realtime_tts.bench.tables import headline, load_name
 from realtime_tts.errors import ConfigError
 

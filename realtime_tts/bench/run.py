@@ -14,11 +14,17 @@ from realtime_tts.bench.load import Pass, carry_out
 from realtime_tts.bench.machine import describe_machine, gpus
 from realtime_tts.bench.observation import Observed
 from realtime_tts.bench.prompts import PROMPTS
-from realtime_tts.bench.result import DEFINITIONS, LevelResult, level_result
+from realtime_tts.bench.result import (
+    DEFINITIONS,
+    LevelResult,
+    StepTimes,
+    between,
+    level_result,
+    read_steps,
+)
 from realtime_tts.bench.settings import BenchSettings, Level, Mode
 from realtime_tts.bench.sockets import SocketTarget
-from realtime_tts.bench.steps import StepTimes, between, read_steps
-from realtime_tts.bench.target import Progress, Target
+from realtime_tts.bench.workload import Progress, Target
 from realtime_tts.errors import RealtimeTTSError
 
 

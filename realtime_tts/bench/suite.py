@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from realtime_tts.bench.deltas import DeltaKind, DeltaTiming
-from realtime_tts.bench.result import LevelResult, Spread
+from realtime_tts.bench.result import LevelResult, Spread, mean_ms
 from realtime_tts.bench.settings import AgentSettings, BenchSettings, Level, Mode
-from realtime_tts.bench.steps import mean_ms
 
 STARTS = (8, 32, 64)
 """Turns that begin together."""

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from rich.table import Table
 
-from realtime_tts.bench.result import LevelResult, Spread
+from realtime_tts.bench.result import LevelResult, Spread, mean_ms
 from realtime_tts.bench.run import BenchResult
 from realtime_tts.bench.settings import Mode
-from realtime_tts.bench.steps import mean_ms
 from realtime_tts.bench.suite import figures
 from realtime_tts.client.address import is_loopback
 

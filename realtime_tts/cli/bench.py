@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from realtime_tts.bench import feed_run
 from realtime_tts.bench.feed_run import FeedsResult, run_feeds
@@ -25,8 +24,8 @@ from realtime_tts.bench.run import run as run_bench
 from realtime_tts.bench.settings import Level
 from realtime_tts.bench.suite import figures
 from realtime_tts.bench.tables import headline, markdown_table, terminal_table
-from realtime_tts.bench.target import Progress as Report
-from realtime_tts.bench.target import Target
+from realtime_tts.bench.workload import Progress as Report
+from realtime_tts.bench.workload import Target
 from realtime_tts.cli.bench_arguments import (
     add_arguments,
     bench_settings,
@@ -34,6 +33,7 @@ from realtime_tts.cli.bench_arguments import (
     levels_of,
 )
 from realtime_tts.cli.failures import ExitStatus, check_folders
+from realtime_tts.cli.serve import progress_bars
 from realtime_tts.cli.session_arguments import shown_command
 from realtime_tts.client import SessionOptions
 from realtime_tts.errors import ConfigError
@@ -199,13 +199,7 @@ def _quiet_client() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _progress(console: Console) -> Iterator[Report]:
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=console, transient=True) as progress:
+    with progress_bars(console) as progress:
         task = progress.add_task("connecting", total=None)
 
         def report(what: str, done: int, total: int | None) -> None:

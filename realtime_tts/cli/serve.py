@@ -6,9 +6,11 @@ import argparse
 import contextlib
 import os
 import shlex
+import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -23,14 +25,16 @@ from realtime_tts.cli.serve_engine import (
     engine_configs,
     log_reasons,
 )
-from realtime_tts.cli.serve_tls import EVERYWHERE, tls_config
 from realtime_tts.cli.session_arguments import KEY_VARIABLE
+from realtime_tts.errors import ConfigError
 
 if TYPE_CHECKING:
     from realtime_tts.config import ServerConfig, TlsConfig
     from realtime_tts.engine.link import EngineLink
     from realtime_tts.engine.settings import EngineConfig
     from realtime_tts.server.engine_host import LoadTokenizer
+
+_EVERYWHERE = ("0.0.0.0", "::", "")  # hosts to listen on that are nobody's name
 
 __all__ = ["add_arguments", "engine_config", "engine_configs", "run", "server_config"]
 
@@ -117,6 +121,29 @@ def server_config(
     )
 
 
+@contextlib.contextmanager
+def tls_config(arguments: argparse.Namespace) -> Iterator[TlsConfig | None]:
+    """What the flags say, for the block: a certificate made for it is deleted afterwards.
+
+    Raises ConfigError.
+    """
+    from realtime_tts.config import TlsConfig
+
+    certificate, key = arguments.tls_cert, arguments.tls_key
+    if arguments.tls_self_signed and (certificate or key):
+        raise ConfigError("--tls-self-signed makes its own certificate; leave out the others'")
+    if key and not certificate:
+        raise ConfigError("--tls-key is the key of a certificate: give --tls-cert, too")
+    if not arguments.tls_self_signed:
+        yield TlsConfig(certificate, key) if certificate else None
+        return
+    from realtime_tts.server.self_signed import write_self_signed
+
+    hosts = [] if arguments.host in _EVERYWHERE else [arguments.host]
+    with tempfile.TemporaryDirectory(prefix="realtime-tts-tls-") as folder:
+        yield write_self_signed(Path(folder), *hosts)
+
+
 def _tokenizers(engines: Sequence[EngineConfig]) -> LoadTokenizer:
     from realtime_tts.engine.load import load_tokenizer
 
@@ -130,6 +157,12 @@ def _keys_of_environment() -> list[str]:
     return [key.strip() for key in keys.split(",") if key.strip()]
 
 
+def progress_bars(console: Console) -> Progress:
+    """Bars that are taken away at the end, each with how much is done and the time it took."""
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
+    return Progress(*columns, TimeElapsedColumn(), console=console, transient=True)
+
+
 class LoadingProgress:
     """Shows how far a checkpoint is downloaded, loaded and warmed up, with a bar for each stage.
 
@@ -139,13 +172,7 @@ class LoadingProgress:
     """
 
     def __init__(self, console: Console) -> None:
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-        )
-        self._progress = Progress(*columns, console=console, transient=True)
+        self._progress = progress_bars(console)
         self._tasks: dict[str, int] = {}
         self._lock = threading.Lock()
         self._open = False
@@ -199,7 +226,7 @@ def welcome(
     """Print where the server is, and three ways to talk to it.
 
     `self_signed`: clients have to be told to trust the certificate of `config`."""
-    host = "127.0.0.1" if config.host in EVERYWHERE else config.host
+    host = "127.0.0.1" if config.host in _EVERYWHERE else config.host
     authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     http, ws = ("https", "wss") if config.tls else ("http", "ws")
     flags, trust = "", ""

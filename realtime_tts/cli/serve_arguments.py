@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from realtime_tts.cli.serve_tls import add_tls_arguments
 from realtime_tts.cli.session_arguments import KEY_VARIABLE, add_number_arguments
 from tts_scheduler import SchedulerConfig
 
@@ -151,7 +150,19 @@ def _add_scheduler_arguments(group: argparse._ArgumentGroup) -> None:
 def _add_server_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--host", default="127.0.0.1", help="address to listen on")
     group.add_argument("--port", type=int, default=8000, help="port (default: 8000; 0: any free)")
-    add_tls_arguments(group)
+    group.add_argument(
+        "--tls-cert",
+        metavar="FILE",
+        help="speak https and wss, with this certificate (PEM, its chain after it if it has one)",
+    )
+    group.add_argument(
+        "--tls-key", metavar="FILE", help="its private key (default: in the certificate's file)"
+    )
+    group.add_argument(
+        "--tls-self-signed",
+        action="store_true",
+        help="the same with a certificate made now, for development (extra `tls`)",
+    )
     group.add_argument(
         "--api-key",
         action="append",

@@ -26,9 +26,16 @@ from realtime_tts.dialects.cartesia_request import Generation, parse, settings_o
 from realtime_tts.dialects.catalogue import own_voice
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
 from realtime_tts.dialects.fields import check_length
-from realtime_tts.dialects.http import EVENTS, check_text, read_object, timed_sounds
 from realtime_tts.dialects.socket import SpeechSocket
-from realtime_tts.dialects.speech_endpoint import Order, Pieces, SpeechEndpoint
+from realtime_tts.dialects.speech_endpoint import (
+    EVENTS,
+    Order,
+    Pieces,
+    SpeechEndpoint,
+    check_text,
+    read_object,
+    timed_sounds,
+)
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.server.front import Front

@@ -14,8 +14,7 @@ from realtime_tts.dialects.deepgram_answer import API
 from realtime_tts.dialects.deepgram_flux import FluxSocket
 from realtime_tts.dialects.deepgram_request import http_wanted, text_of
 from realtime_tts.dialects.deepgram_socket import SpeakSocket
-from realtime_tts.dialects.http import BodyTooLarge, read_object
-from realtime_tts.dialects.speech_endpoint import Order, SpeechEndpoint
+from realtime_tts.dialects.speech_endpoint import BodyTooLarge, Order, SpeechEndpoint, read_object
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.parsing import TooLarge
 from realtime_tts.server.front import Front

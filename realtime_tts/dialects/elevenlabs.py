@@ -30,8 +30,14 @@ from realtime_tts.dialects.elevenlabs_request import (
     parse_body,
 )
 from realtime_tts.dialects.elevenlabs_socket import ContextsSocket, StreamSocket
-from realtime_tts.dialects.http import check_text, read_object, timed_sounds
-from realtime_tts.dialects.speech_endpoint import Order, Pieces, SpeechEndpoint
+from realtime_tts.dialects.speech_endpoint import (
+    Order,
+    Pieces,
+    SpeechEndpoint,
+    check_text,
+    read_object,
+    timed_sounds,
+)
 from realtime_tts.dialects.timing import Timed, characters_of
 from realtime_tts.server.front import Front
 from realtime_tts.server.speech import Speech

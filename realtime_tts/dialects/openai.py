@@ -23,13 +23,6 @@ from starlette.types import Receive
 from realtime_tts.dialects.api import Api, ListEndpoint, Refusal
 from realtime_tts.dialects.catalogue import model_for, model_names
 from realtime_tts.dialects.fields import WrongField
-from realtime_tts.dialects.http import (
-    EVENTS,
-    BodyTooLarge,
-    most_body_bytes,
-    read_body,
-    sounds,
-)
 from realtime_tts.dialects.openai_request import (
     SpeechRequest,
     format_of,
@@ -37,7 +30,16 @@ from realtime_tts.dialects.openai_request import (
     parse_request,
     usage,
 )
-from realtime_tts.dialects.speech_endpoint import Order, Pieces, SpeechEndpoint
+from realtime_tts.dialects.speech_endpoint import (
+    EVENTS,
+    BodyTooLarge,
+    Order,
+    Pieces,
+    SpeechEndpoint,
+    most_body_bytes,
+    read_body,
+    sounds,
+)
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.parsing import ProtocolError

@@ -1,7 +1,8 @@
 """SpeechEndpoint: a text in a `POST`, its speech in the answer, whatever the API looks like.
 
-Admission, the speech, and every way in which it can end are here. A dialect
-subclasses it and says how a request is read (`order`), and what is said instead of speech.
+Admission, the speech, and every way in which it can end are here. A dialect subclasses it and says
+how a request is read (`order`). `read_body` and `read_object` take the request in, `sounds` and
+`timed_sounds` give the pieces of the answer.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import contextlib
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -21,15 +22,102 @@ from starlette.types import Receive, Scope, Send
 from realtime_tts.audio.packets import FramedPackets
 from realtime_tts.dialects.api import Api, Refusal
 from realtime_tts.dialects.fields import SPEED_IS_ONE
-from realtime_tts.dialects.http import EVENTS, ClientGone, sounds
+from realtime_tts.dialects.timing import spans_of
 from realtime_tts.errors import RequestError
 from realtime_tts.logs import event
 from realtime_tts.protocol.effects import TurnFailure
-from realtime_tts.protocol.parsing import ProtocolError
+from realtime_tts.protocol.parsing import ProtocolError, load_object
 from realtime_tts.protocol.settings import Limits, SessionSettings
 from realtime_tts.server.front import Front
 from realtime_tts.server.socket import abort, address_of
-from realtime_tts.server.speech import Delivery, Speech
+from realtime_tts.server.speech import Delivery, Sound, Speech, SpokenSpan
+
+EVENTS = "text/event-stream"
+_BYTES_PER_CHAR = 12  # `\ud83d\ude00`: what a JSON string can make of one character
+
+
+class BodyTooLarge(RequestError):
+    """The request has more bytes than were allowed; they have been read and dropped."""
+
+    def __init__(self, max_bytes: int) -> None:
+        super().__init__(f"the body must have at most {max_bytes} bytes")
+
+
+class ClientGone(Exception):
+    """The client hung up before its request was complete."""
+
+
+async def read_body(receive: Receive, max_bytes: int) -> bytes:
+    """The whole body. Raises BodyTooLarge and ClientGone.
+
+    One that is too large is read to its end all the same (the server's deadline for bodies ends an
+    endless one): a client that is still writing when the answer comes would not see the answer.
+    """
+    body, size = bytearray(), 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGone
+        piece: bytes = message.get("body", b"")
+        size += len(piece)
+        if size <= max_bytes:
+            body += piece
+        if not message.get("more_body", False):
+            break
+    if size > max_bytes:
+        raise BodyTooLarge(max_bytes)
+    return bytes(body)
+
+
+def most_body_bytes(chars: int, limits: Limits) -> int:
+    """Of a request whose texts have so many characters: beside them, what one message may have."""
+    return _BYTES_PER_CHAR * chars + limits.max_message_bytes
+
+
+async def read_object(receive: Receive, limits: Limits) -> dict[str, Any]:
+    """The JSON object that is the body, with room for one text.
+
+    Raises BodyTooLarge, ClientGone, and RequestError or ProtocolError for what is no JSON object.
+    """
+    body = await read_body(receive, most_body_bytes(limits.max_text_chars, limits))
+    try:
+        return load_object(body.decode())
+    except UnicodeDecodeError:
+        raise RequestError("the body must be a JSON object in UTF-8") from None
+
+
+def check_text(name: str, text: str, limits: Limits) -> None:
+    """Raise RequestError if this field is empty or too long to be spoken."""
+    most = limits.max_text_chars
+    if not 1 <= len(text) <= most:
+        raise RequestError(f"`{name}` must have 1 to {most} characters, it has {len(text)}")
+
+
+async def timed_sounds(speech: Speech) -> AsyncGenerator[tuple[bytes, SpokenSpan | None], None]:
+    """The speech's sound in its format, each piece with the text that became spoken with it, in
+    seconds of the answer. What there is more of the one or the other comes alone.
+
+    The first piece comes with the first sound. So whatever refuses or fails the speech before it
+    speaks (TurnFailure) comes before the first piece.
+    """
+    given = await speech.next()
+    while given is not None:
+        spans = spans_of(speech)
+        yield given.data if isinstance(given, Sound) else b"", next(spans, None)
+        for span in spans:
+            yield b"", span
+            await asyncio.sleep(0)  # who puts long ones into messages leaves room for others
+        given = await speech.next(fill=True)
+
+
+async def sounds(speech: Speech) -> AsyncGenerator[bytes, None]:
+    """The same without the text."""
+    given = await speech.next()
+    while given is not None:
+        if isinstance(given, Sound):
+            yield given.data
+        given = await speech.next(fill=True)
+
 
 log = logging.getLogger(__name__)
 

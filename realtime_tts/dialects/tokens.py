@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from realtime_tts.dialects import cartesia_answer, deepgram_answer, elevenlabs_answer
 from realtime_tts.dialects.api import Api
-from realtime_tts.dialects.http import ClientGone, read_body
+from realtime_tts.dialects.speech_endpoint import ClientGone, read_body
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.parsing import ProtocolError, load_object
 from realtime_tts.server.tokens import token_for

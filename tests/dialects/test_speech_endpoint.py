@@ -17,8 +17,7 @@ from realtime_tts.audio.encoders import Encoder
 from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.dialects.catalogue import our_format
-from realtime_tts.dialects.http import read_object
-from realtime_tts.dialects.speech_endpoint import Order, SpeechEndpoint
+from realtime_tts.dialects.speech_endpoint import Order, SpeechEndpoint, read_object
 from realtime_tts.errors import RequestError
 from tests.dialects.asking import SLOW
 from tests.dialects.plain import Plain

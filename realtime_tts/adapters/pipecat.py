@@ -33,12 +33,12 @@ try:
     from pipecat.transcriptions.language import Language
     from pipecat.utils.tracing.service_decorators import traced_tts
 
-    from realtime_tts.adapters.pipecat_contexts import ContextService, Resampler
-    from realtime_tts.adapters.pipecat_settings import (
+    from realtime_tts.adapters.pipecat_connection import (
         RealtimeTTSSettings,
         server_language,
         session_options,
     )
+    from realtime_tts.adapters.pipecat_contexts import ContextService, Resampler
 except ImportError as error:
     raise ImportError(
         "realtime_tts.adapters.pipecat needs pipecat-ai 1.12 or later: "
@@ -202,7 +202,7 @@ class RealtimeTTSService(ContextService):
             if after is not None:
                 await asyncio.wait([after])
             async with self._room:
-                async for packet in utterance.packets(self._link.client):
+                async for packet in utterance.packets(self._link.client.speak):
                     self._give(utterance, packet)
                     await self._append(context_id, resampler.push(packet))
                     await self._append_words(context_id, utterance)

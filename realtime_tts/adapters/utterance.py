@@ -11,9 +11,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 
-from realtime_tts.client import Interrupted, RealtimeTTS, Speech, TurnResult, Word
+from realtime_tts.client import Interrupted, Speech, TextSource, TurnResult, Word
 from realtime_tts.errors import ConnectionLost, OverloadedError, RealtimeTTSError, TurnError
 
 
@@ -61,7 +61,6 @@ class Playback:
 
 log = logging.getLogger(__name__)
 
-_ATTEMPTS = 3
 _PAUSE = 0.25
 """Seconds before another attempt, where the server names no time. The client's backoff, which
 waits for a connection, comes on top."""
@@ -71,10 +70,12 @@ class Utterance:
     """One stretch of speech. `add` and `end` never wait; `packets` is to be read once.
 
     `playback`: how far its listener is, for whom tells it what goes to the listener, and when.
+    `attempts`: turns that may fail, if nothing of them was heard, before it fails, too.
     """
 
-    def __init__(self, playback: Playback | None = None) -> None:
+    def __init__(self, playback: Playback | None = None, attempts: int = 3) -> None:
         self.playback = playback or Playback(Listener())
+        self._attempts = attempts
         self._text = ""
         self._ended = False
         self._taken = 0  # characters that earlier turns have dealt with
@@ -114,17 +115,17 @@ class Utterance:
 
     # Packets out
 
-    async def packets(self, client: RealtimeTTS) -> AsyncGenerator[bytes, None]:
-        """PCM packets as they come: 24 kHz, mono, s16le.
+    async def packets(self, speak: Callable[[TextSource], Speech]) -> AsyncGenerator[bytes, None]:
+        """PCM packets as they come: 24 kHz, mono, s16le. `speak`: as the client's.
 
         Raises what the client raises: at once if something was heard already or trying again is
-        pointless, else after the third failure. Leaving early interrupts the turn.
+        pointless, else after the last attempt. Leaving early interrupts the turn.
         """
         attempt, heard = 1, False
         try:
             while await self._has_text():
                 # Every turn is a Speech, which sends and receives at the same time.
-                speech = self._speech = client.speak(self._deltas())
+                speech = self._speech = speak(self._deltas())
                 self._counted = 0
                 try:
                     async for packet in speech:
@@ -136,14 +137,14 @@ class Utterance:
                 except RealtimeTTSError as error:
                     self._speech = None
                     pause = _pause(error)
-                    if heard or pause is None or attempt == _ATTEMPTS or self.stopped:
+                    if heard or pause is None or attempt == self._attempts or self.stopped:
                         raise
                     log.warning("nothing of the turn was heard, so it is begun again: %s", error)
                     attempt += 1
                     await asyncio.sleep(pause)
                 else:
                     self._note_words()
-                    if speech.result is None or not may_go_on(speech.result):
+                    if speech.result is None or not self._goes_on(speech.result):
                         break
                     self._taken += speech.result.text_chars
                     self._before_ms += speech.result.seconds * 1000
@@ -211,6 +212,15 @@ class Utterance:
             self._words.append(Word(text=word.text, start_ms=start_ms, end_ms=end_ms))
         self._counted = len(turn.words)
 
+    def _goes_on(self, result: TurnResult) -> bool:
+        """Whether text that the turn did not take is to be spoken in another one.
+
+        A turn may be complete before its text is: nothing keeps a model from ending by itself.
+        """
+        if result.reason not in ("complete", "idle") and not self.stopped:
+            log.warning("turn %s is not spoken to its end: %s", result.turn_id, result.reason)
+        return result.reason == "idle" or (result.reason == "complete" and result.text_chars > 0)
+
     async def _has_text(self) -> bool:
         """Wait for text that no turn has taken. False: there will be none."""
         while len(self._text) == self._taken:
@@ -234,14 +244,6 @@ class Utterance:
         # Several tasks may wait; each looks at the state again, so one event serves them all.
         self._changed.clear()
         await self._changed.wait()
-
-
-def may_go_on(result: TurnResult) -> bool:
-    """Whether text that the turn did not take is to be spoken in another one.
-
-    A turn may be complete before its text is: nothing keeps a model from ending by itself.
-    """
-    return result.reason == "idle" or (result.reason == "complete" and result.text_chars > 0)
 
 
 def _pause(error: RealtimeTTSError) -> float | None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from starlette.requests import Request
 from starlette.routing import BaseRoute, Route
-from starlette.types import Receive
 
 from realtime_tts.dialects import deepgram_answer as answer
 from realtime_tts.dialects.deepgram_answer import API
@@ -38,7 +37,7 @@ class DeepgramSpeech(SpeechEndpoint):
     api = API
 
     async def order(self, request: Request, request_id: str) -> Order:
-        text = await self._read(request.receive)
+        text = await self._read(request)
         info, voices = self.front.info, self.front.voice_names()
         wanted = http_wanted(
             request.query_params, self.front.settings(longest_lead=True), info, voices
@@ -46,9 +45,9 @@ class DeepgramSpeech(SpeechEndpoint):
         headers = answer.speech_headers(request_id, wanted, len(text))
         return Order(text, wanted.settings, headers=headers, other_speed=wanted.other_speed)
 
-    async def _read(self, receive: Receive) -> str:
+    async def _read(self, request: Request) -> str:
         try:
-            body = await read_object(receive, self.limits)
+            body = await read_object(request, self.limits)
         except BodyTooLarge as error:
             raise TooLarge(str(error)) from None
         if not (text := text_of(body, self.limits)):

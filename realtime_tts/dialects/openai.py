@@ -18,7 +18,6 @@ from typing import Any
 from msgspec import structs
 from starlette.requests import Request
 from starlette.routing import Route
-from starlette.types import Receive
 
 from realtime_tts.dialects.api import Api, ListEndpoint, Refusal
 from realtime_tts.dialects.catalogue import model_for, model_names
@@ -119,17 +118,17 @@ class OpenAISpeech(SpeechEndpoint):
     cuts_events = True  # LiveKit's client knows no event `error`, but it sees that
 
     async def order(self, request: Request, request_id: str) -> Order:
-        asked = await self._read(request.receive)
+        asked = await self._read(request)
         order = Order(asked.input, self._settings(asked), other_speed=asked.speed != 1)
         if asked.stream_format != "sse":
             return order
         return dataclasses.replace(order, media_type=EVENTS, pieces=self._events)
 
-    async def _read(self, receive: Receive) -> SpeechRequest:
+    async def _read(self, request: Request) -> SpeechRequest:
         limits = self.limits
         chars = limits.max_text_chars + limits.max_instructions_chars
         try:
-            body = await read_body(receive, most_body_bytes(chars, limits))
+            body = await read_body(request, most_body_bytes(chars, limits))
         except BodyTooLarge as error:
             message = f"{error}, and `input` at most {limits.max_text_chars} characters"
             raise WrongField(message, reason="request_too_large", status=413) from None

@@ -15,7 +15,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
@@ -43,27 +43,17 @@ class BodyTooLarge(RequestError):
         super().__init__(f"the body must have at most {max_bytes} bytes")
 
 
-class ClientGone(Exception):
-    """The client hung up before its request was complete."""
-
-
-async def read_body(receive: Receive, max_bytes: int) -> bytes:
-    """The whole body. Raises BodyTooLarge and ClientGone.
+async def read_body(request: Request, max_bytes: int) -> bytes:
+    """The whole body. Raises BodyTooLarge, and ClientDisconnect.
 
     One that is too large is read to its end all the same (the server's deadline for bodies ends an
     endless one): a client that is still writing when the answer comes would not see the answer.
     """
     body, size = bytearray(), 0
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise ClientGone
-        piece: bytes = message.get("body", b"")
+    async for piece in request.stream():
         size += len(piece)
         if size <= max_bytes:
             body += piece
-        if not message.get("more_body", False):
-            break
     if size > max_bytes:
         raise BodyTooLarge(max_bytes)
     return bytes(body)
@@ -74,12 +64,12 @@ def most_body_bytes(chars: int, limits: Limits) -> int:
     return _BYTES_PER_CHAR * chars + limits.max_message_bytes
 
 
-async def read_object(receive: Receive, limits: Limits) -> dict[str, Any]:
+async def read_object(request: Request, limits: Limits) -> dict[str, Any]:
     """The JSON object that is the body, with room for one text.
 
-    Raises BodyTooLarge, ClientGone, and RequestError or ProtocolError for what is no JSON object.
+    Raises BodyTooLarge, ClientDisconnect; RequestError or ProtocolError for what is no JSON object.
     """
-    body = await read_body(receive, most_body_bytes(limits.max_text_chars, limits))
+    body = await read_body(request, most_body_bytes(limits.max_text_chars, limits))
     try:
         return load_object(body.decode())
     except UnicodeDecodeError:
@@ -155,7 +145,7 @@ class SpeechEndpoint(abc.ABC):
 
     @abc.abstractmethod
     async def order(self, request: Request, request_id: str) -> Order:
-        """Read the request and check it. Raises RequestError, ProtocolError and ClientGone."""
+        """Read the request and check it. Raises RequestError, ProtocolError, ClientDisconnect."""
 
     def failed_event(self, failure: TurnFailure, request_id: str) -> bytes:
         """What says that speech went wrong, as an event; empty if the API has none for it."""
@@ -174,7 +164,7 @@ class SpeechEndpoint(abc.ABC):
         answer = _Answer(scope, receive, send, self.api.new_request_id())
         try:
             await self._answer(Request(scope, receive), answer)
-        except ClientGone:
+        except ClientDisconnect:
             return
         except (RequestError, ProtocolError) as error:
             await self._refuse(answer, self.api.of_problem(error))

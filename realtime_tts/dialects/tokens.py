@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from realtime_tts.dialects import cartesia_answer, deepgram_answer, elevenlabs_answer
 from realtime_tts.dialects.api import Api
-from realtime_tts.dialects.speech_endpoint import ClientGone, read_body
+from realtime_tts.dialects.speech_endpoint import read_body
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.parsing import ProtocolError, load_object
 from realtime_tts.server.tokens import token_for
@@ -68,8 +68,8 @@ async def _cartesia(request: Request) -> dict[str, Any]:
 async def _fields(request: Request) -> dict[str, Any]:
     """Of the body, if there is one. Raises RequestError and ProtocolError."""
     try:
-        body = await read_body(request.receive, _MOST_BYTES)
-    except ClientGone:
+        body = await read_body(request, _MOST_BYTES)
+    except ClientDisconnect:
         return {}  # nobody hears the answer
     fields = load_object(body.decode(errors="replace")) if body else {}
     return {name: value for name, value in fields.items() if value is not None}

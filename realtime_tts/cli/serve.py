@@ -11,11 +11,17 @@ import threading
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
 
 from realtime_tts.cli.serve_arguments import KEYS_VARIABLE, add_arguments
 from realtime_tts.cli.serve_engine import (
@@ -173,22 +179,16 @@ class LoadingProgress:
 
     def __init__(self, console: Console) -> None:
         self._progress = progress_bars(console)
-        self._tasks: dict[str, int] = {}
+        self._tasks: dict[str, TaskID] = {}
         self._lock = threading.Lock()
-        self._open = False
+        self._open = console.is_terminal  # elsewhere rich leaves an empty line
 
     def __enter__(self) -> LoadingProgress:
-        self._open = self._progress.console.is_terminal  # elsewhere rich leaves an empty line
         if self._open:
             self._progress.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def update(self, what: str, done: int, total: int) -> None:
@@ -197,15 +197,10 @@ class LoadingProgress:
             if not self._open:
                 return
             if what not in self._tasks:
-                self._finish_earlier_stages()
+                for task in self._progress.tasks:  # when a stage begins, the others are done
+                    self._progress.update(task.id, completed=task.total)
                 self._tasks[what] = self._progress.add_task(what, total=total)
-            task = self._progress.tasks[self._tasks[what]].id
-            self._progress.update(task, completed=done, total=total)
-
-    def _finish_earlier_stages(self) -> None:
-        """Fill the bars of earlier stages: when a new one begins, the others are done."""
-        for task in self._progress.tasks:
-            self._progress.update(task.id, completed=task.total)
+            self._progress.update(self._tasks[what], completed=done, total=total)
 
     def close(self) -> None:
         """Take the bars away. Idempotent."""

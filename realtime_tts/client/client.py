@@ -6,7 +6,6 @@ import asyncio
 import time
 from dataclasses import dataclass
 from random import Random
-from types import TracebackType
 from typing import Any, Self, Unpack
 
 from realtime_tts.client.address import websocket_url
@@ -101,12 +100,7 @@ class RealtimeTTS:
         await self.connect()
         return self
 
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.close()
 
     @property

@@ -19,10 +19,9 @@ from starlette.requests import Request
 from starlette.routing import BaseRoute, Route
 from starlette.websockets import WebSocket
 
-from realtime_tts.dialects import cartesia_answer as answer
+from realtime_tts.dialects import cartesia_messages as messages
 from realtime_tts.dialects.api import ListEndpoint, Refusal
-from realtime_tts.dialects.cartesia_answer import API
-from realtime_tts.dialects.cartesia_request import Generation, parse, settings_of
+from realtime_tts.dialects.cartesia_messages import API, Generation, parse, settings_of
 from realtime_tts.dialects.catalogue import own_voice
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
 from realtime_tts.dialects.fields import check_length
@@ -64,7 +63,7 @@ class _State:
     """What one context needs besides its speech."""
 
     add_timestamps: bool
-    watch: answer.Stopwatch = field(default_factory=answer.Stopwatch)
+    watch: messages.Stopwatch = field(default_factory=messages.Stopwatch)
     flushes_done: int = 0
     last: str = ""  # the end of its text
     reason: str = "complete"
@@ -134,13 +133,13 @@ class CartesiaSocket(SpeechSocket):
 
     def sound(self, context: SpeechContext, segment: Segment, data: bytes) -> Messages:
         state: _State = context.tag
-        return [_of(context, answer.chunk(data, state.watch.step_ms()), state.flushes_done + 1)]
+        return [_of(context, messages.chunk(data, state.watch.step_ms()), state.flushes_done + 1)]
 
     def spoken(self, context: SpeechContext, segment: Segment, span: SpokenSpan) -> Messages:
         state: _State = context.tag
         if not state.add_timestamps or not span.text.strip():
             return ()
-        return [_of(context, answer.timestamps(span), state.flushes_done + 1)]
+        return [_of(context, messages.timestamps(span), state.flushes_done + 1)]
 
     def segment_done(self, context: SpeechContext, segment: Segment) -> Messages:
         state: _State = context.tag
@@ -148,16 +147,16 @@ class CartesiaSocket(SpeechSocket):
         if not segment.flushed:
             return ()
         state.flushes_done += 1
-        return [_of(context, answer.flush_done(state.flushes_done))]
+        return [_of(context, messages.flush_done(state.flushes_done))]
 
     def done(self, context: SpeechContext) -> Messages:
-        return [_of(context, answer.done(context.tag.reason))]
+        return [_of(context, messages.done(context.tag.reason))]
 
     def failed(self, context: SpeechContext, failure: TurnFailure) -> Messages:
-        return [_of(context, answer.error(failure, self.name))]
+        return [_of(context, messages.error(failure, self.name))]
 
     def refusal(self, failure: TurnFailure) -> Messages:
-        body = answer.error(failure, self.name)
+        body = messages.error(failure, self.name)
         return [json.dumps({**body, "context_id": self._last_id})]
 
 
@@ -187,7 +186,7 @@ class CartesiaSpeech(SpeechEndpoint):
         return replace(order, media_type=EVENTS, pieces=partial(_events, asked))
 
     def failed_event(self, failure: TurnFailure, request_id: str) -> bytes:
-        return _event(answer.error(failure, request_id))
+        return _event(messages.error(failure, request_id))
 
 
 def _voices(front: Front, request: Request) -> Any | Refusal:
@@ -239,14 +238,14 @@ def _voice(name: str) -> dict[str, Any]:
 
 async def _events(request: Generation, speech: Speech) -> Pieces:
     """Server-sent events: chunks, times of words if they were asked for, and `done`."""
-    watch = answer.Stopwatch()
+    watch = messages.Stopwatch()
     named = {} if request.context_id is None else {"context_id": request.context_id}
     async with aclosing(timed_sounds(speech)) as pieces:
         async for piece, span in pieces:
-            yield _event({**answer.chunk(piece, watch.step_ms()), **named}) if piece else b""
+            yield _event({**messages.chunk(piece, watch.step_ms()), **named}) if piece else b""
             if request.add_timestamps and span is not None and span.text.strip():
-                yield _event({**answer.timestamps(span), **named})
-    yield _event({**answer.done(speech.last.reason), **named})
+                yield _event({**messages.timestamps(span), **named})
+    yield _event({**messages.done(speech.last.reason), **named})
 
 
 def _event(message: dict[str, Any]) -> bytes:

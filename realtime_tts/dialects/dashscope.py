@@ -15,8 +15,15 @@ from starlette.websockets import WebSocket
 
 from realtime_tts.dialects.catalogue import our_language, our_model
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
-from realtime_tts.dialects.dashscope_answer import API, Response, error, event
-from realtime_tts.dialects.dashscope_request import Wishes, our_voice, parse_wishes
+from realtime_tts.dialects.dashscope_messages import (
+    API,
+    Response,
+    Wishes,
+    error,
+    event,
+    our_voice,
+    parse_wishes,
+)
 from realtime_tts.dialects.fields import check_length, type_of
 from realtime_tts.dialects.socket import SingleVoiceSocket
 from realtime_tts.errors import RequestError

@@ -8,10 +8,9 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.routing import BaseRoute, Route
 
-from realtime_tts.dialects import deepgram_answer as answer
-from realtime_tts.dialects.deepgram_answer import API
+from realtime_tts.dialects import deepgram_messages as messages
 from realtime_tts.dialects.deepgram_flux import FluxSocket
-from realtime_tts.dialects.deepgram_request import http_wanted, text_of
+from realtime_tts.dialects.deepgram_messages import API, http_wanted, text_of
 from realtime_tts.dialects.deepgram_socket import SpeakSocket
 from realtime_tts.dialects.speech_endpoint import BodyTooLarge, Order, SpeechEndpoint, read_object
 from realtime_tts.errors import RequestError
@@ -42,7 +41,7 @@ class DeepgramSpeech(SpeechEndpoint):
         wanted = http_wanted(
             request.query_params, self.front.settings(longest_lead=True), info, voices
         )
-        headers = answer.speech_headers(request_id, wanted, len(text))
+        headers = messages.speech_headers(request_id, wanted, len(text))
         return Order(text, wanted.settings, headers=headers, other_speed=wanted.other_speed)
 
     async def _read(self, request: Request) -> str:

@@ -19,13 +19,14 @@ from starlette.routing import BaseRoute, Match, Route, WebSocketRoute
 from starlette.types import Scope
 from starlette.websockets import WebSocket
 
-from realtime_tts.dialects import elevenlabs_answer as answer
+from realtime_tts.dialects import elevenlabs_messages as messages
 from realtime_tts.dialects.api import ListEndpoint, Refusal
 from realtime_tts.dialects.catalogue import model_names, our_language, our_model, own_voice
-from realtime_tts.dialects.elevenlabs_answer import API, is_client
-from realtime_tts.dialects.elevenlabs_request import (
+from realtime_tts.dialects.elevenlabs_messages import (
+    API,
     DEFAULT_FORMAT,
     audio_of,
+    is_client,
     our_voice,
     parse_body,
 )
@@ -140,7 +141,7 @@ async def _whole(speech: Speech) -> Pieces:
 
 
 def _object(sound: bytes, characters: list[Timed]) -> bytes:
-    alignment = answer.seconds(characters) if characters else None
+    alignment = messages.seconds(characters) if characters else None
     return json.dumps(
         {
             "audio_base64": base64.b64encode(sound).decode(),

@@ -13,7 +13,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from realtime_tts.dialects import cartesia_answer, deepgram_answer, elevenlabs_answer
+from realtime_tts.dialects import cartesia_messages, deepgram_messages, elevenlabs_messages
 from realtime_tts.dialects.api import Api
 from realtime_tts.dialects.speech_endpoint import read_body
 from realtime_tts.errors import RequestError
@@ -32,9 +32,9 @@ _ELEVENLABS_SECONDS, _DEEPGRAM_SECONDS, _CARTESIA_SECONDS = 900, 30, 60
 def routes() -> list[Route]:
     """The routes that give them."""
     return [
-        _route(ELEVENLABS_PATH + "{kind}", elevenlabs_answer.API, _elevenlabs),
-        _route(DEEPGRAM_PATH, deepgram_answer.API, _deepgram),
-        _route(CARTESIA_PATH, cartesia_answer.API, _cartesia),
+        _route(ELEVENLABS_PATH + "{kind}", elevenlabs_messages.API, _elevenlabs),
+        _route(DEEPGRAM_PATH, deepgram_messages.API, _deepgram),
+        _route(CARTESIA_PATH, cartesia_messages.API, _cartesia),
     ]
 
 

@@ -26,11 +26,11 @@ from realtime_tts.dialects import (
     tokens,
     vllm_omni,
 )
-from realtime_tts.dialects.cartesia_answer import API as CARTESIA
-from realtime_tts.dialects.dashscope_answer import API as DASHSCOPE
-from realtime_tts.dialects.deepgram_answer import API as DEEPGRAM
-from realtime_tts.dialects.elevenlabs_answer import API as ELEVENLABS
-from realtime_tts.dialects.elevenlabs_answer import deny_or
+from realtime_tts.dialects.cartesia_messages import API as CARTESIA
+from realtime_tts.dialects.dashscope_messages import API as DASHSCOPE
+from realtime_tts.dialects.deepgram_messages import API as DEEPGRAM
+from realtime_tts.dialects.elevenlabs_messages import API as ELEVENLABS
+from realtime_tts.dialects.elevenlabs_messages import deny_or
 from realtime_tts.metrics import CONTENT_TYPE, Metrics
 from realtime_tts.server.auth import (
     OPEN_PATHS,

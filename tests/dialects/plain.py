@@ -60,7 +60,7 @@ class PlainSocket(SpeechSocket):
             raise RequestError("it has ended")
         context.feed(message.get("text", ""))
         if "flush" in message:
-            context.flush(message["flush"])
+            context.flush().tag = message["flush"]
         if message.get("end"):
             context.end()
 

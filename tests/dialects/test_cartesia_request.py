@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from realtime_tts.dialects.cartesia_request import Generation, our_voice, parse
+from realtime_tts.dialects.cartesia_messages import Generation, our_voice, parse
 from realtime_tts.dialects.catalogue import our_language
 from realtime_tts.engine.fake import FakeEngine
 from realtime_tts.errors import RequestError

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from realtime_tts.audio.encoders import Encoder
 from realtime_tts.audio.formats import RATES
 from realtime_tts.config import LimitsConfig, ServerConfig
-from realtime_tts.dialects.deepgram_request import (
+from realtime_tts.dialects.deepgram_messages import (
     OUR_MASCULINE,
     http_wanted,
     our_voice,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from realtime_tts.dialects.elevenlabs_answer import API
-from realtime_tts.dialects.elevenlabs_request import (
+from realtime_tts.dialects.elevenlabs_messages import (
+    API,
     Body,
     Message,
     audio_of,

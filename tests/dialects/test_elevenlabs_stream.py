@@ -11,7 +11,7 @@ import pytest
 import websockets
 
 from realtime_tts.config import LimitsConfig, ServerConfig
-from realtime_tts.dialects.elevenlabs_request import DEFAULT_FORMAT, HOLD_SECONDS, SETTLE_SECONDS
+from realtime_tts.dialects.elevenlabs_messages import DEFAULT_FORMAT, HOLD_SECONDS, SETTLE_SECONDS
 from realtime_tts.dialects.elevenlabs_socket import DEFAULT_ID, ContextsSocket
 from realtime_tts.engine.fake import Faults
 from realtime_tts.server.speech import STALL_SECONDS

@@ -37,10 +37,7 @@ class DeepgramSpeech(SpeechEndpoint):
 
     async def order(self, request: Request, request_id: str) -> Order:
         text = await self._read(request)
-        info, voices = self.front.info, self.front.voice_names()
-        wanted = http_wanted(
-            request.query_params, self.front.settings(longest_lead=True), info, voices
-        )
+        wanted = http_wanted(request.query_params, self.front)
         headers = messages.speech_headers(request_id, wanted, len(text))
         return Order(text, wanted.settings, headers=headers, other_speed=wanted.other_speed)
 

@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from msgspec.structs import replace
-
 from realtime_tts.audio.encoders import require
 from realtime_tts.audio.formats import audio_format
 from realtime_tts.dialects.api import Api, Refusal
@@ -22,6 +20,7 @@ from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.messages import CloseCode
 from realtime_tts.protocol.parsing import TooLarge
 from realtime_tts.protocol.settings import Limits, SessionSettings
+from realtime_tts.server.front import Front
 
 STREAMED = {"linear16": "pcm_s16le", "mulaw": "pcm_mulaw", "alaw": "pcm_alaw"}
 """Encodings that have no container, as ours."""
@@ -53,9 +52,7 @@ class Wanted:
     """Another speed than 1 was asked for."""
 
 
-def socket_wanted(
-    query: Mapping[str, str], defaults: SessionSettings, info: EngineInfo, voices: Sequence[str]
-) -> Wanted:
+def socket_wanted(query: Mapping[str, str], front: Front) -> Wanted:
     """What a socket is to speak: samples, as they are. Raises RequestError."""
     encoding = query.get("encoding") or "linear16"
     if encoding.lower() not in STREAMED:
@@ -64,12 +61,10 @@ def socket_wanted(
     container = query.get("container") or "none"
     if container.lower() != "none":
         raise _unknown("container", container, "over a WebSocket there is none; leave it out")
-    return _wanted(query, STREAMED[encoding.lower()], "raw", None, defaults, info, voices)
+    return _wanted(query, front, STREAMED[encoding.lower()], "raw")
 
 
-def http_wanted(
-    query: Mapping[str, str], defaults: SessionSettings, info: EngineInfo, voices: Sequence[str]
-) -> Wanted:
+def http_wanted(query: Mapping[str, str], front: Front) -> Wanted:
     """What a request is to speak: a file, an mp3 if it says nothing. Raises RequestError."""
     if query.get("callback"):
         raise RequestError("`callback` is not for this server: take the speech from the answer")
@@ -82,7 +77,7 @@ def http_wanted(
     else:
         container = {"": "wav", "none": "raw"}.get(asked, asked)
     bit_rate = _number(query, "bit_rate") if encoding in ("mp3", "opus", "aac") else None
-    return _wanted(query, WHOLE[encoding], container, bit_rate, defaults, info, voices)
+    return _wanted(query, front, WHOLE[encoding], container, bit_rate, longest_lead=True)
 
 
 def text_of(message: Mapping[str, Any], limits: Limits) -> str:
@@ -117,22 +112,24 @@ def our_voice(name: str, voices: Sequence[str], info: EngineInfo) -> tuple[str |
 
 
 def _wanted(
-    query: Mapping[str, str], encoding: str, container: str | None, bit_rate: int | None,
-    defaults: SessionSettings, info: EngineInfo, voices: Sequence[str],
-) -> Wanted:  # fmt: skip
-    sample_rate = _number(query, "sample_rate")
-    audio = audio_format(encoding, sample_rate, container, bit_rate)
+    query: Mapping[str, str],
+    front: Front,
+    encoding: str,
+    container: str | None,
+    bit_rate: int | None = None,
+    *,
+    longest_lead: bool = False,
+) -> Wanted:
+    audio = audio_format(encoding, _number(query, "sample_rate"), container, bit_rate)
     require(audio)
-    model, voice, language = query.get("model") or "", None, None
-    checkpoint = our_model(model, info)
-    if model and checkpoint is None:
-        voice, language = our_voice(model, voices, info)
-    settings = replace(
-        defaults, audio=audio, model=checkpoint, voice=voice or defaults.voice,
-        language=language or defaults.language,
-    )  # fmt: skip
-    named = model or voice or defaults.voice or info.model
-    return Wanted(named, settings, _speed(query) != 1)
+    named, voice, language = query.get("model") or "", None, None
+    model = our_model(named, front.info)
+    if named and model is None:
+        voice, language = our_voice(named, front.voice_names(), front.info)
+    settings = front.settings(
+        longest_lead=longest_lead, audio=audio, model=model, voice=voice, language=language
+    )
+    return Wanted(named or settings.voice or front.info.model, settings, _speed(query) != 1)
 
 
 def _speed(query: Mapping[str, str]) -> float:

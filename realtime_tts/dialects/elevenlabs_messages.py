@@ -24,14 +24,13 @@ from realtime_tts.dialects.fields import (
     without_nulls,
 )
 from realtime_tts.dialects.timing import Timed, characters_of
-from realtime_tts.engine.interface import EngineInfo
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.messages import CloseCode
 from realtime_tts.protocol.parsing import ProtocolError
 from realtime_tts.protocol.settings import Seed, SessionSettings
 from realtime_tts.server.auth import Denial
-from realtime_tts.server.front import GOING_AWAY
+from realtime_tts.server.front import GOING_AWAY, Front
 from realtime_tts.server.speech import SpokenSpan
 
 DEFAULT_FORMAT = "mp3_44100_128"
@@ -113,13 +112,9 @@ def key_in(fields: Mapping[str, Any]) -> str | None:
     return key.strip() if kind.lower() == "bearer" else authorization
 
 
-def wanted_of(
-    query: Mapping[str, str], voice: str, defaults: SessionSettings, info: EngineInfo,
-    voices: Sequence[str],
-) -> Wanted:  # fmt: skip
+def wanted_of(query: Mapping[str, str], voice: str, front: Front) -> Wanted:
     """What a socket's address asks for. Raises RequestError."""
-    output_format = query.get("output_format") or DEFAULT_FORMAT
-    audio = audio_of(output_format)
+    audio = audio_of(query.get("output_format") or DEFAULT_FORMAT)
     closing = query.get("close_context") or "auto"
     if closing not in ("auto", "drain", "cancel"):
         raise RequestError(f"`close_context` must be auto, drain or cancel, found {closing[:40]!r}")
@@ -127,12 +122,11 @@ def wanted_of(
     seed = number_in(asked, _LARGEST_SEED) if asked else None
     if asked and seed is None:
         raise RequestError(f"`seed` must be a whole number from 0 to {_LARGEST_SEED}")
-    settings = msgspec.structs.replace(
-        defaults,
+    settings = front.settings(
         audio=audio,
-        model=our_model(query.get("model_id"), info),
-        voice=our_voice(voice, voices) or defaults.voice,
-        language=our_language(query.get("language_code") or None, info),
+        model=our_model(query.get("model_id"), front.info),
+        voice=our_voice(voice, front.voice_names()),
+        language=our_language(query.get("language_code") or None, front.info),
         seed=seed,
     )
     auto_mode, sync_alignment = (

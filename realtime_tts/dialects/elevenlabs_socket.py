@@ -76,10 +76,9 @@ class ElevenLabsSocket(SpeechSocket):
         that ends sooner.
         """
         self._agreed = True
-        socket, info = self.websocket, self.front.info
-        voice, voices = socket.path_params["voice"], self.front.voice_names()
+        address = self.websocket.query_params, self.websocket.path_params["voice"]
         try:
-            self.wanted = wanted_of(socket.query_params, voice, self.front.settings(), info, voices)
+            self.wanted = wanted_of(*address, self.front)
             self.front.check_speech(self.wanted.settings)
         except RequestError as error:
             failure = TurnFailure(messages.reason_of(error), str(error), False)

@@ -34,7 +34,7 @@ class SpeechSocket(JsonSocket, ContextSocket):
     idle_seconds: ClassVar[float] = 300.0
     """Without a message and without speech for so long, the socket is closed with 1000."""
     hold_seconds: ClassVar[float | None] = 3.0
-    """Text that pauses for so long is spoken to its end; None: the server's `turn_idle_seconds`."""
+    """Text that pauses for so long is spoken to its end; None: the server's `turn_idle_ms`."""
 
     def __init__(self, front: Front, websocket: WebSocket) -> None:
         super().__init__(front, websocket)

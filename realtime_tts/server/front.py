@@ -105,8 +105,8 @@ class Front:
     def settings(self, *, longest_lead: bool = False, **chosen: Any) -> SessionSettings:
         """The checkpoint's defaults and the server's lead, or the longest one, for clients that
         play a file when it is complete; but for what is chosen and not None."""
-        limits = self.config.limits
-        lead_seconds = limits.max_lead_seconds if longest_lead else self.config.lead_seconds
+        longest = self.config.limits.max_lead_ms / 1000
+        lead_seconds = longest if longest_lead else self.config.lead_seconds
         given = {name: value for name, value in chosen.items() if value is not None}
         return structs.replace(session_defaults(self.engine.info, lead_seconds), **given)
 
@@ -166,8 +166,8 @@ class Front:
     def max_outbox(self) -> int:
         """Bytes of audio that may wait for one reader."""
         limits = self.config.limits
-        bytes_per_second = SAMPLE_RATE * BYTES_PER_SAMPLE
-        return round((limits.max_lead_seconds + limits.outbox_seconds) * bytes_per_second)
+        bytes_per_ms = SAMPLE_RATE * BYTES_PER_SAMPLE / 1000
+        return round((limits.max_lead_ms + limits.outbox_ms) * bytes_per_ms)
 
     # Connections.
 

@@ -8,9 +8,8 @@ read here.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import pickle
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
 
@@ -129,7 +128,6 @@ def main(parent: Parent) -> None:
 
 
 SESSIONS_PER_PROCESS = 32
-_CLIENT = "realtime_tts.bench.client_pool"
 _TURN_SECONDS = 5.0
 """Open loop: a turn's length, to guess how many run at once."""
 _NOTICE_SECONDS = 0.01
@@ -158,76 +156,53 @@ def processes_for(level: Level, settings: BenchSettings) -> int:
 
 
 class ClientPool:
-    """Client processes, started when first needed. Made by `client_pool`."""
+    """Client processes, started when first needed. Use it in `async with`, which ends them."""
 
     def __init__(self) -> None:
         self._processes: list[ChildProcess] = []
 
+    async def __aenter__(self) -> ClientPool:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._stop()
+
     async def carry_out(
-        self,
-        level: Level,
-        settings: BenchSettings,
-        progress: Progress,
-        *,
-        processes: int,
-        paced: bool = True,
+        self, level: Level, settings: BenchSettings, progress: Progress, *, paced: bool = True
     ) -> Observed:
-        """Carry out one pass in so many processes. Raises ClientProcessFailed."""
-        while len(self._processes) < processes:
+        """Carry out one pass in as many as it needs. Raises ClientProcessFailed."""
+        number = processes_for(level, settings)
+        while len(self._processes) < number:
             self._processes.append(await ChildProcess.start(__name__))
-        crew = _Crew(self._processes[:processes], progress, level, settings, paced=paced)
+        crew = _Crew(self._processes[:number], progress, _total(level, settings, paced))
+        jobs = [Job(level, settings, Share(index, number), paced) for index in range(number)]
         try:
-            parts = await crew.run()
+            parts = await crew.run(jobs)
         except BaseException:
-            await self.stop()  # the others wait for the one that failed
+            await self._stop()  # the others wait for the one that failed
             raise
         return merged(parts, 0 if level.mode is Mode.OPEN and paced else level.sessions)
 
-    async def stop(self) -> None:
+    async def _stop(self) -> None:
         """End all of them; the next pass starts others."""
         ending, self._processes = self._processes, []
         await asyncio.gather(*(process.close() for process in ending))
-
-
-@contextlib.asynccontextmanager
-async def client_pool() -> AsyncIterator[ClientPool]:
-    """Keep a pool for as long as a block lasts, and end its processes afterwards."""
-    pool = ClientPool()
-    try:
-        yield pool
-    finally:
-        await pool.stop()
-
-
-@dataclass(slots=True)
-class _Member:
-    process: ChildProcess
-    turns: int = 0
 
 
 class _Crew:
     """The processes that carry out one pass together."""
 
     def __init__(
-        self,
-        processes: list[ChildProcess],
-        progress: Progress,
-        level: Level,
-        settings: BenchSettings,
-        *,
-        paced: bool,
+        self, processes: list[ChildProcess], progress: Progress, total: int | None
     ) -> None:
-        self._members = [_Member(process) for process in processes]
-        self._progress = progress
-        of = len(processes)
-        self._jobs = [Job(level, settings, Share(i, of), paced) for i in range(of)]
-        self._total = _total(level, settings, paced=paced)
+        self._processes, self._progress, self._total = processes, progress, total
+        self._turns = dict.fromkeys(processes, 0)
         self._here = 0
 
-    async def run(self) -> list[Observed]:
-        for member, job in zip(self._members, self._jobs, strict=True):
-            await _tell(member, job)
-        tasks = [asyncio.create_task(self._listen(member)) for member in self._members]
+    async def run(self, jobs: list[Job]) -> list[Observed]:
+        for process, job in zip(self._processes, jobs, strict=True):
+            await process.send(pickle.dumps(job))
+        tasks = [asyncio.create_task(self._listen(process)) for process in self._processes]
         try:
             return list(await asyncio.gather(*tasks))
         finally:
@@ -235,13 +210,12 @@ class _Crew:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _listen(self, member: _Member) -> Observed:
+    async def _listen(self, process: ChildProcess) -> Observed:
         while True:
             try:
-                answer: Answer = pickle.loads(await member.process.receive())
+                answer: Answer = pickle.loads(await process.receive())
             except EOFError:
-                how = await member.process.ended()
-                message = f"a client process {how}; see standard error"
+                message = f"a client process {await process.ended()}; see standard error"
                 raise ClientProcessFailed(message) from None
             match answer:
                 case Observed():
@@ -251,26 +225,21 @@ class _Crew:
                 case Here():
                     await self._one_is_here()
                 case Done(what, turns):
-                    member.turns = turns
-                    done = sum(each.turns for each in self._members)
-                    self._progress(what, done, self._total)
+                    self._turns[process] = turns
+                    self._progress(what, sum(self._turns.values()), self._total)
 
     async def _one_is_here(self) -> None:
         self._here += 1
-        if self._here == len(self._members):
+        if self._here == len(self._processes):
             self._here = 0
-            at = clock() + _NOTICE_SECONDS
-            for member in self._members:
-                await _tell(member, GoOn(at))
+            go_on = pickle.dumps(GoOn(clock() + _NOTICE_SECONDS))
+            for process in self._processes:
+                await process.send(go_on)
 
 
-def _total(level: Level, settings: BenchSettings, *, paced: bool) -> int | None:
+def _total(level: Level, settings: BenchSettings, paced: bool) -> int | None:
     if not paced:
         return level.sessions * settings.rtf_turns
     if level.mode is Mode.OPEN:
         return settings.arrivals
     return None if settings.seconds else level.sessions * settings.turns
-
-
-async def _tell(member: _Member, message: Job | GoOn) -> None:
-    await member.process.send(pickle.dumps(message))

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from realtime_tts.bench.observation import Observation, clock
-from realtime_tts.bench.workload import TurnPlan
+from realtime_tts.bench.workload import Speak, TurnPlan
 from realtime_tts.client import SessionOptions, TurnResult
 from realtime_tts.client.options import session_start
 from realtime_tts.engine.in_process import InProcessEngine
@@ -60,11 +60,20 @@ class EngineTarget:
         }
 
     @contextlib.asynccontextmanager
-    async def session(self, *, paced: bool = True) -> AsyncIterator[EngineSession]:
+    async def session(self, *, paced: bool = True) -> AsyncIterator[Speak]:
         fast = msgspec.structs.replace(self._settings, lead_ms=_UNPACED_LEAD_MS)
         settings = self._settings if paced else fast
-        name = f"bench-{next(self._ids)}"
-        yield EngineSession(self._host, settings, SessionReporter(name, name, self._metrics))
+        name, ids = f"bench-{next(self._ids)}", itertools.count()
+        reporter = SessionReporter(name, name, self._metrics)
+
+        async def speak(turn: TurnPlan) -> Observation:
+            speech = Speech(
+                f"{name}-{next(ids)}", settings, self._host,
+                Delivery(), _WAITING_BYTES, reporter, reports_turns=False,
+            )  # fmt: skip
+            return await _Listening(turn, speech).run()
+
+        yield speak
 
     async def metrics(self) -> str:
         return self._metrics.render().decode()
@@ -93,23 +102,6 @@ async def engine_target(
         yield EngineTarget(host, metrics, settings)
     finally:
         await host.stop()
-
-
-class EngineSession:
-    """The `Session` of one listener, who hears an engine in this process."""
-
-    def __init__(
-        self, host: EngineHost, settings: SessionSettings, reporter: SessionReporter
-    ) -> None:
-        self._host, self._settings, self._reporter = host, settings, reporter
-        self._ids = itertools.count()
-
-    async def speak(self, turn: TurnPlan) -> Observation:
-        speech = Speech(
-            f"{self._reporter.session_id}-{next(self._ids)}", self._settings, self._host,
-            Delivery(), _WAITING_BYTES, self._reporter, reports_turns=False,
-        )  # fmt: skip
-        return await _Listening(turn, speech).run()
 
 
 class _Listening:

@@ -17,7 +17,7 @@ from realtime_tts.bench.workload import (
     Arrival,
     Counter,
     Progress,
-    Session,
+    Speak,
     Target,
     TurnPlan,
     arrivals,
@@ -53,11 +53,9 @@ async def carry_out(given: Pass) -> Observed:
 
 
 async def _open_loop(given: Pass) -> Observed:
-    plan = given.share.of_many(arrivals(given.settings, given.level.rate))
     began = await given.meeting.meet()
     async with watched() as lateness:
-        loop = OpenLoop(plan, given.settings, given.target, given.progress, began)
-        seen = await loop.run()
+        seen = await OpenLoop(given, began).run()
     return replace(seen, late=lateness.late, cpu=lateness.cpu)
 
 
@@ -118,17 +116,17 @@ async def _open_sessions(
     async with contextlib.AsyncExitStack() as stack:
         sessions = []
         for number in given.share.of_many(range(given.level.sessions)):
-            session = await stack.enter_async_context(given.target.session(paced=given.paced))
+            speak = await stack.enter_async_context(given.target.session(paced=given.paced))
             turns = session_turns(settings, given.level.mode, number)
-            sessions.append(_SpeakingSession(session, turns, paced=given.paced))
+            sessions.append(_SpeakingSession(speak, turns, paced=given.paced))
         yield sessions
 
 
 class _SpeakingSession:
     """A session with the turns that are to be spoken in it."""
 
-    def __init__(self, session: Session, plans: Iterator[TurnPlan], *, paced: bool) -> None:
-        self._session, self._plans, self._paced = session, plans, paced
+    def __init__(self, speak: Speak, plans: Iterator[TurnPlan], *, paced: bool) -> None:
+        self._hear, self._plans, self._paced = speak, plans, paced
 
     async def turns(
         self,
@@ -168,7 +166,7 @@ class _SpeakingSession:
         return counted, fillers
 
     async def _speak(self, plan: TurnPlan, due: float | None) -> Observation:
-        seen = await self._session.speak(plan)
+        seen = await self._hear(plan)
         if due is not None:
             seen.start_lag = seen.trace.asked_at - due
         await asyncio.sleep(seen.retry_after)
@@ -223,18 +221,12 @@ class OpenLoop:
     The clock alone starts them: no answer, however late, holds the next arrival back.
     """
 
-    def __init__(
-        self,
-        plan: Iterator[Arrival],
-        settings: BenchSettings,
-        target: Target,
-        progress: Progress,
-        began: float,
-    ) -> None:
+    def __init__(self, given: Pass, began: float) -> None:
         """`began` is the time, by `clock`, from which arrivals count."""
-        self._plan, self._target, self._began = plan, target, began
-        self._counter = Counter("turns", progress, settings.arrivals)
-        self._free: list[Session] = []
+        self._plan = given.share.of_many(arrivals(given.settings, given.level.rate))
+        self._target, self._began = given.target, began
+        self._counter = Counter("turns", given.progress, given.settings.arrivals)
+        self._free: list[Speak] = []
         self._stack = contextlib.AsyncExitStack()
         self._running = self._most = 0
         self._seen: list[Observation] = []
@@ -263,15 +255,15 @@ class OpenLoop:
 
     async def _speak(self, turn: TurnPlan) -> Observation:
         try:
-            session = self._free.pop() if self._free else await self._open()
+            speak = self._free.pop() if self._free else await self._open()
         except RealtimeTTSError as error:
             return Observation.failed(len(turn.text), error.code)
-        seen = await session.speak(turn)
+        seen = await speak(turn)
         # It is free once its listener has heard the turn: not to be waited for here.
-        asyncio.get_running_loop().call_later(left(seen), self._free.append, session)
+        asyncio.get_running_loop().call_later(left(seen), self._free.append, speak)
         return seen
 
-    async def _open(self) -> Session:
+    async def _open(self) -> Speak:
         return await self._stack.enter_async_context(self._target.session())
 
     def _refuse_hopeless(self) -> None:

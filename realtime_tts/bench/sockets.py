@@ -12,7 +12,7 @@ from typing import Any
 
 from realtime_tts.bench.observation import SAMPLE_RATE, Observation, Schedule, clock
 from realtime_tts.bench.settings import BenchSettings
-from realtime_tts.bench.workload import TurnPlan
+from realtime_tts.bench.workload import Speak
 from realtime_tts.client import Backoff, RealtimeTTS, Turn
 from realtime_tts.client.address import http_url, is_loopback
 from realtime_tts.client.trust import http_opener, trust_for
@@ -48,12 +48,12 @@ class SocketTarget:
         }
 
     @contextlib.asynccontextmanager
-    async def session(self, *, paced: bool = True) -> AsyncIterator[SocketSession]:
+    async def session(self, *, paced: bool = True) -> AsyncIterator[Speak]:
         async with self.client() as tts:
             if not paced:
                 # As far ahead as anybody may be; see `speak` for what is longer.
                 await tts.configure(lead_ms=tts.ready.limits.max_lead_ms)
-            yield SocketSession(tts, paced=paced)
+            yield lambda turn: speak(tts, turn.deltas, turn.cut_after, paced=paced)
 
     async def metrics(self) -> str:
         return await self._get("/metrics")
@@ -76,16 +76,6 @@ class SocketTarget:
         url = http_url(self._settings.server, path)
         opener = http_opener(url, trust_for(url, self._settings.tls_ca))
         return await asyncio.to_thread(_read, opener, urllib.request.Request(url, headers=headers))
-
-
-class SocketSession:
-    """The `Session` of one WebSocket."""
-
-    def __init__(self, tts: RealtimeTTS, *, paced: bool) -> None:
-        self._tts, self._paced = tts, paced
-
-    async def speak(self, turn: TurnPlan) -> Observation:
-        return await speak(self._tts, turn.deltas, turn.cut_after, paced=self._paced)
 
 
 def _read(opener: urllib.request.OpenerDirector, request: urllib.request.Request) -> str:

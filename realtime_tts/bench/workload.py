@@ -13,7 +13,7 @@ is. Nothing waits here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from math import exp, log
@@ -144,14 +144,9 @@ class Counter:
         self._progress(self._what, self._done, self._total)
 
 
-class Session(Protocol):
-    """One listener, who hears one turn after another."""
-
-    async def speak(self, turn: TurnPlan) -> Observation:
-        """Send the deltas in their time, and collect the packets.
-
-        Errors of the server do not come out of here: they are part of what was observed.
-        """
+Speak = Callable[[TurnPlan], Awaitable[Observation]]
+"""One listener's session: sends a turn's deltas in their time, and collects the packets. Errors of
+the server do not come out of it: they are part of what was observed."""
 
 
 class Target(Protocol):
@@ -167,7 +162,7 @@ class Target(Protocol):
         Raises what `session` raises.
         """
 
-    def session(self, *, paced: bool = True) -> AbstractAsyncContextManager[Session]:
+    def session(self, *, paced: bool = True) -> AbstractAsyncContextManager[Speak]:
         """Open a session; unpaced, speech may run as far ahead of the listener as is allowed.
 
         Entering raises HandshakeRefused, OverloadedError or RequestError if it cannot be had.

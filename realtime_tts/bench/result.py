@@ -201,13 +201,13 @@ def level_result(
         kept_turns=_kept([turn.report for turn in heard]),
         underruns=summary.underruns,
         underruns_server=sum(result.underruns for result in results),
-        worst_gap_ms=_rounded(max((turn.worst_gap for turn in heard), default=0.0) * 1000),
+        worst_gap_ms=round(max((turn.worst_gap for turn in heard), default=0.0) * 1000, 2),
         held_ms=spread([turn.report.held_seconds for turn in heard], 1000),
-        audio_seconds=_rounded(summary.audio_seconds),
-        seconds=_rounded(paced.seconds),
+        audio_seconds=round(summary.audio_seconds, 2),
+        seconds=round(paced.seconds, 2),
         audio_per_second=_rate(summary.audio_seconds, paced.seconds),
         client_processes=paced.processes,
-        client_cpu=_rounded(paced.cpu, 4),
+        client_cpu=round(paced.cpu, 4),
         client_lag_ms=spread(paced.late, 1000),
         start_lag_ms=spread([turn.start_lag for turn in turns], 1000),
         step_ms=mean_ms(steps),
@@ -255,7 +255,7 @@ def _speed(unpaced: Observed | None) -> dict[str, Any]:
     rate = unpaced.busy_audio_rate if unpaced else None
     return {
         "rtf": spread([turn.speed for turn in fast], digits=4),
-        "capacity": None if rate is None else _rounded(rate),
+        "capacity": None if rate is None else round(rate, 2),
         "unpaced_failed": sum(turn.error is not None for turn in unpaced.turns) if unpaced else 0,
     }
 
@@ -266,7 +266,7 @@ def _kept(reports: Sequence[TurnReport]) -> float:
 
 
 def _rate(amount: float, seconds: float) -> float:
-    return _rounded(amount / seconds) if seconds else 0.0
+    return round(amount / seconds, 2) if seconds else 0.0
 
 
 def spread(values: Sequence[float | None], scale: float = 1.0, digits: int = 2) -> Spread | None:
@@ -276,8 +276,4 @@ def spread(values: Sequence[float | None], scale: float = 1.0, digits: int = 2) 
     if found is None:
         return None
     figures = (found.p50, found.p95, found.p99, max(known))
-    return Spread(*(_rounded(value, digits) for value in figures))
-
-
-def _rounded(value: float, digits: int = 2) -> float:
-    return round(value, digits)
+    return Spread(*(round(value, digits) for value in figures))

@@ -58,6 +58,8 @@ class ExecutionLabels(Protocol):
     def kernels(self) -> str: ...
     @property
     def predictor(self) -> str: ...
+    @property
+    def talker(self) -> str: ...
 
 
 class EngineLabels(Protocol):
@@ -69,7 +71,7 @@ class EngineLabels(Protocol):
     def executions(self) -> Sequence[ExecutionLabels]: ...
 
 
-_EXECUTION = ("device", "gpu", "dtype", "programs", "kernels", "predictor")
+_EXECUTION = ("device", "gpu", "dtype", "programs", "kernels", "predictor", "talker")
 
 
 def row_bucket(rows: int) -> int:

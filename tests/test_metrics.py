@@ -78,7 +78,9 @@ def test_every_metric_has_our_prefix_and_a_help_text() -> None:
 def test_what_each_engine_computes_with_is_shown() -> None:
     metrics = Metrics()
     gpus = [
-        Execution(f"cuda:{n}", "bfloat16", "NVIDIA H200", "captured", "triton", "persistent", 9)
+        Execution(
+            f"cuda:{n}", "bfloat16", "NVIDIA H200", "captured", "triton", "persistent", "persistent"
+        )
         for n in range(2)
     ]
     metrics.describe_engine(
@@ -92,7 +94,9 @@ def test_what_each_engine_computes_with_is_shown() -> None:
     }
     fast = {"dtype": "bfloat16", "programs": "captured", "kernels": "triton"}
     fast |= {"model": "1.7B", "gpu": "NVIDIA H200", "predictor": "persistent"}
+    fast["talker"] = "persistent"
     plain = {"dtype": "float32", "programs": "eager", "kernels": "torch"}
     plain |= {"model": "b", "gpu": "", "predictor": "separate", "device": "cpu"}
+    plain["talker"] = "separate"
     expected = [fast | {"device": "cuda:0"}, fast | {"device": "cuda:1"}, plain]
     assert shown == {frozenset(labels.items()): 1.0 for labels in expected}

@@ -114,7 +114,8 @@ class CapturedEngine(ModelEngine):
             super().execution,
             programs="captured" if self._captured else "eager",
             kernels="triton" if self._device.type == "cuda" and triton_available() else "torch",
-            predictor="persistent" if self._steps.frame_step.persistent else "separate",
+            predictor="persistent" if self._steps.frame_step.persistent_predictor else "separate",
+            talker="persistent" if self._steps.frame_step.persistent_talker else "separate",
             kv_bytes=self.store.positions * self._position_bytes,
         )
 

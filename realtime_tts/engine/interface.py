@@ -62,6 +62,8 @@ class Execution(msgspec.Struct, frozen=True):
     """Fused kernels, or plain torch operations."""
     predictor: Literal["persistent", "separate"] = "separate"
     """The code predictor over few rows: one kernel for a frame, or one for each operation."""
+    talker: Literal["persistent", "separate"] = "separate"
+    """The talker over few rows: one kernel for a position, or one for each operation."""
     kv_bytes: int = 0
 
     def __str__(self) -> str:
@@ -69,8 +71,8 @@ class Execution(msgspec.Struct, frozen=True):
         if self.programs == "eager":
             return ", ".join([*parts, self.dtype, "plain torch modules"])
         kernels = "Triton kernels" if self.kernels == "triton" else "torch operations"
-        predictor = f"{self.predictor} code predictor"
-        return ", ".join([*parts, self.dtype, "captured programs", kernels, predictor])
+        stages = f"{self.talker} talker", f"{self.predictor} code predictor"
+        return ", ".join([*parts, self.dtype, "captured programs", kernels, *stages])
 
 
 class EngineInfo(msgspec.Struct, frozen=True):

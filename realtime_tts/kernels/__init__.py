@@ -9,8 +9,8 @@ shapes and launch sizes follow from the shapes of the arguments, never from thei
 float32 whatever the tensors are, and every result is rounded once, at its end. A first call
 compiles the kernel, which a capture does not allow: run everything once before capturing it.
 
-A whole frame of the code predictor is a kernel in CUDA C++ (`frame_program`), whose programs stay
-and go from phase to phase together.
+A whole frame of the code predictor (`frame_program`) and a whole position of the talker
+(`step_program`) are kernels in CUDA C++, whose programs stay and go from phase to phase together.
 
 Triton need not be installed. Arguments named alike mean the same everywhere:
 
@@ -23,19 +23,24 @@ Triton need not be installed. Arguments named alike mean the same everywhere:
 
 from realtime_tts.kernels.attention import decode_attention, prompt_attention
 from realtime_tts.kernels.cuda_predictor_frame import MOST_FRAME_ROWS, FrameProgram, frame_program
+from realtime_tts.kernels.cuda_talker_step import MOST_STEP_ROWS, StepProgram, step_program
 from realtime_tts.kernels.dispatch import Kernel, triton_available
 from realtime_tts.kernels.elementwise import add_rms_norm, rms_norm, swiglu
-from realtime_tts.kernels.predictor_frame import FrameDraws, FrameLayer, FrameModel
+from realtime_tts.kernels.predictor_frame import FrameDraws, FrameModel, LayerWeights
 from realtime_tts.kernels.sampling import sample
 from realtime_tts.kernels.storing import rope_and_store, store_prefix
+from realtime_tts.kernels.talker_step import TalkerModel
 
 __all__ = [
     "MOST_FRAME_ROWS",
+    "MOST_STEP_ROWS",
     "FrameDraws",
-    "FrameLayer",
+    "LayerWeights",
     "FrameModel",
     "FrameProgram",
     "Kernel",
+    "StepProgram",
+    "TalkerModel",
     "add_rms_norm",
     "decode_attention",
     "frame_program",
@@ -43,6 +48,7 @@ __all__ = [
     "rms_norm",
     "rope_and_store",
     "sample",
+    "step_program",
     "store_prefix",
     "swiglu",
     "triton_available",

@@ -4,25 +4,35 @@ from __future__ import annotations
 
 import ctypes
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 
 import torch
 from torch import Tensor
 
-from realtime_tts.kernels.cuda_program import CudaError, CudaProgram, compile_cuda
+from realtime_tts.kernels.cuda_program import (
+    CudaError,
+    CudaProgram,
+    addresses,
+    compile_cuda,
+    hopper_obstacle,
+)
 from realtime_tts.kernels.predictor_frame import FrameDraws, FrameModel
 
 log = logging.getLogger(__name__)
 
 PROGRAMS = 128
 """Each has the same share of a product of the released sizes."""
-FEW_ROWS = MappingProxyType({"FEW": 1, "WARPS": 8, "SPAN": 2, "RING": 10, "PACE": 2})
+FEW_ROWS = MappingProxyType(
+    {"FEW": 1, "WARPS": 8, "SPAN": 2, "RING": 10, "PACE": 2, "ASKER": 1, "TALL": 8}
+)
 """How the kernel is built for one or two utterances (cuda/sizes.cuh).
 
 There is room for RING units of weights, and PACE of them are on their way at a time.
 """
-MANY_ROWS = MappingProxyType({"FEW": 0, "WARPS": 8, "SPAN": 2, "RING": 7, "PACE": 1})
+MANY_ROWS = MappingProxyType(
+    {"FEW": 0, "WARPS": 8, "SPAN": 2, "RING": 7, "PACE": 1, "ASKER": 0, "TALL": 8}
+)
 """How it is built for more."""
 MOST_FEW_ROWS, MOST_FRAME_ROWS = 2, 16
 """Utterances of either; with more of them, separate kernels are faster."""
@@ -82,9 +92,9 @@ class FrameTables:
     def __init__(self, model: FrameModel, row_words: int) -> None:
         device = model.norm.device
         weights = [weight for layer in model.layers for weight in layer]
-        self._layers = _addresses(weights, device)
-        self._heads = _addresses(model.heads, device)
-        self._inputs = _addresses(model.inputs, device)
+        self._layers = addresses(weights, device)
+        self._heads = addresses(model.heads, device)
+        self._inputs = addresses(model.inputs, device)
         self._words = torch.zeros(_ROWS, row_words, dtype=torch.int64, device=device)
         self._rounds = torch.zeros(1, dtype=torch.int32, device=device)
 
@@ -119,11 +129,6 @@ class FrameTables:
             slots,
             model.eps,
         )
-
-
-def _addresses(tensors: Sequence[Tensor], device: torch.device) -> Tensor:
-    assert all(tensor.is_contiguous() for tensor in tensors)
-    return torch.tensor([tensor.data_ptr() for tensor in tensors], device=device)
 
 
 class FrameProgram:
@@ -184,18 +189,8 @@ def frame_obstacle(model: FrameModel) -> str | None:
     It is made for the sizes of the released code predictor in bfloat16, and for GPUs of compute
     capability 9.0 (H100, H200) with at least 128 multiprocessors.
     """
-    device, down = model.norm.device, model.layers[0].down
-    if device.type != "cuda":
-        return f"{device.type} is no NVIDIA GPU"
-    if model.norm.dtype != torch.bfloat16:
-        return f"weights are {model.norm.dtype}, not torch.bfloat16"
-    sizes = (len(model.norm), model.query_heads, model.kv_heads, model.head_dim, down.shape[1])
-    rest = (len(model.heads[0]), len(model.heads), len(model.cos))
-    if (*sizes, *rest) != _SIZES:
-        return "it has not the sizes of the released ones"
-    properties = torch.cuda.get_device_properties(device)
-    if (properties.major, properties.minor) != (9, 0):
-        return f"{properties.name} has not the compute capability 9.0 of an H100 or H200"
-    if properties.multi_processor_count < PROGRAMS:
-        return f"{properties.name} has fewer than {PROGRAMS} multiprocessors here"
-    return None
+    sizes = (len(model.norm), model.query_heads, model.kv_heads, model.head_dim)
+    rest = (model.layers[0].down.shape[1], len(model.heads[0]), len(model.heads), len(model.cos))
+    return hopper_obstacle(model.norm, PROGRAMS) or (
+        None if (*sizes, *rest) == _SIZES else "it has not the sizes of the released ones"
+    )

@@ -17,6 +17,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 import torch
+from torch import Tensor
 
 SOURCES = Path(__file__).parent / "cuda"
 
@@ -81,6 +82,28 @@ class CudaProgram:
             text = ctypes.c_char_p()
             self._driver.cuGetErrorString(status, ctypes.byref(text))
             raise CudaError((text.value or b"unknown").decode())
+
+
+def addresses(tensors: Sequence[Tensor], device: torch.device) -> Tensor:
+    """Return where contiguous tensors lie, as a table on the device: int64 [n]."""
+    assert all(tensor.is_contiguous() for tensor in tensors)
+    return torch.tensor([tensor.data_ptr() for tensor in tensors], device=device)
+
+
+def hopper_obstacle(weight: Tensor, programs: int) -> str | None:
+    """Tell why kernels for bfloat16 on compute capability 9.0 cannot run beside this weight with so
+    many programs at once; None if they can."""
+    device = weight.device
+    if device.type != "cuda":
+        return f"{device.type} is no NVIDIA GPU"
+    if weight.dtype != torch.bfloat16:
+        return f"weights are {weight.dtype}, not torch.bfloat16"
+    properties = torch.cuda.get_device_properties(device)
+    if (properties.major, properties.minor) != (9, 0):
+        return f"{properties.name} has not the compute capability 9.0 of an H100 or H200"
+    if properties.multi_processor_count < programs:
+        return f"{properties.name} has fewer than {programs} multiprocessors here"
+    return None
 
 
 def compile_cuda(source: str, settings: Mapping[str, int], architecture: str) -> bytes:

@@ -20,7 +20,7 @@ from realtime_tts.kernels.sampling import sample
 from realtime_tts.kernels.storing import rope_and_store
 
 
-class FrameLayer(NamedTuple):
+class LayerWeights(NamedTuple):
     """A layer's weights, all of one type and contiguous, in the order they are used.
 
     h is the hidden width, N = (heads + 2 * kv_heads) * D.
@@ -46,7 +46,7 @@ class FrameLayer(NamedTuple):
 class FrameModel:
     """The code predictor's weights, of one type and contiguous."""
 
-    layers: Sequence[FrameLayer]
+    layers: Sequence[LayerWeights]
     norm: Tensor
     """[h]: after the last layer."""
     heads: Sequence[Tensor]

@@ -70,11 +70,12 @@ class FrameStep:
         self._starts = torch.zeros(slots * START_NUMBERS, dtype=torch.long, device=device)
         self.outputs = torch.zeros(slots, dtype=torch.int32, device=device)
         self._bos, self._last_code = bos, model.config.predictor.vocab - 1
-        self.persistent = False
-        """Whether the code predictor has a kernel that makes the whole frame of few rows."""
+        self.persistent_talker = self.persistent_predictor = False
+        """Whether one kernel moves few rows on by a position; and one makes their whole frame."""
         if isinstance(store, PagedKVCache):
             fused = FusedPredictor(model.predictor, slots, device)
-            self._predict, self.persistent = fused.codes, fused.persistent
+            self._predict, self.persistent_predictor = fused.codes, fused.persistent
+            self.persistent_talker = talker.prepare_steps()
         else:
             self._predict = model.predictor.codes
 

@@ -14,9 +14,9 @@ from torch import Tensor
 
 from realtime_tts.kernels import (
     MOST_FRAME_ROWS,
-    FrameLayer,
     FrameModel,
     FrameProgram,
+    LayerWeights,
     add_rms_norm,
     decode_attention,
     frame_program,
@@ -50,17 +50,15 @@ def fused_layers(
     return normed
 
 
-def frame_model(predictor: CodePredictor) -> FrameModel | None:
-    """The predictor as `kernels.predictor_frame` takes it; None if its weights are packed.
+def layer_weights(layers: Sequence[DecoderLayer]) -> list[LayerWeights] | None:
+    """The layers as the kernels that join them take them; None if weights are packed.
 
-    The weights stay where they are, so the predictor's layers and this share them.
+    The weights stay where they are, so the layers and this share them.
     """
-    products = [linear for layer in predictor.layers for linear in layer.products]
-    products += predictor.heads
-    if any(linear.weight is None or linear.bias is not None for linear in products):
+    if not _plain([linear for layer in layers for linear in layer.products]):
         return None
-    layers = [
-        FrameLayer(
+    return [
+        LayerWeights(
             layer.input_norm.weight,
             _weight(layer.qkv),
             layer.head_norm.weight,
@@ -69,12 +67,23 @@ def frame_model(predictor: CodePredictor) -> FrameModel | None:
             _weight(layer.mlp.gate_up),
             _weight(layer.mlp.down),
         )
-        for layer in predictor.layers
+        for layer in layers
     ]
+
+
+def frame_model(predictor: CodePredictor) -> FrameModel | None:
+    """The predictor as `kernels.predictor_frame` takes it; None if its weights are packed."""
+    layers = layer_weights(predictor.layers)
+    if layers is None or not _plain(predictor.heads):
+        return None
     norm, (cos, sin) = predictor.norm, predictor.turns
     heads = [_weight(head) for head in predictor.heads]
     inputs = predictor.inputs[: len(heads) - 1]
     return FrameModel(layers, norm.weight, heads, inputs, cos, sin, norm.eps)
+
+
+def _plain(products: Sequence[Linear]) -> bool:
+    return all(linear.weight is not None and linear.bias is None for linear in products)
 
 
 def _weight(linear: Linear) -> Tensor:

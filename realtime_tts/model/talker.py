@@ -12,8 +12,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from realtime_tts.kernels import MOST_STEP_ROWS, StepProgram, TalkerModel, step_program
 from realtime_tts.model.config import TalkerConfig
-from realtime_tts.model.fused import fused_layers
+from realtime_tts.model.fused import fused_layers, layer_weights
 from realtime_tts.model.layers import DecoderLayer, RMSNorm, Rope
 from realtime_tts.model.linear import Linear
 from realtime_tts.model.paged_cache import PagedKVCache
@@ -53,6 +54,17 @@ class Talker:
         self.norm = RMSNorm(take("talker.model.norm.weight", hidden), shape.norm_eps)
         self.head = Linear(take("talker.codec_head.weight", config.vocab, hidden))
         self._rope = Rope(shape, shape.max_positions, device)
+        self._step: StepProgram | None = None
+
+    def prepare_steps(self) -> bool:
+        """Let `decode_at` move few rows of a paged cache on in one launch; False if no program
+        does. To be called before anything is captured."""
+        layers = layer_weights(self.layers)
+        if self._step is None and layers is not None:
+            rope, norm = self._rope, self.norm
+            model = TalkerModel(layers, norm.weight, rope.cos, rope.sin, norm.eps)
+            self._step = step_program(model)
+        return self._step is not None
 
     def new_cache(self, slots: int) -> SlotKVCache:
         return SlotKVCache(self.config.transformer, slots, self.device, self.dtype)
@@ -117,6 +129,8 @@ class Talker:
     def _decode_fused(
         self, inputs: Tensor, slots: Tensor, positions: Tensor, cache: PagedKVCache
     ) -> Tensor:
+        if self._step is not None and len(inputs) <= MOST_STEP_ROWS:
+            return self._step(inputs, cache.pages, cache.tables, slots, positions)
         cos, sin = self._rope.cos, self._rope.sin
 
         def attend(index: int, qkv: Tensor, norm: Tensor) -> Tensor:

@@ -138,13 +138,19 @@ def info(slots: int, *executions: Execution) -> EngineInfo:
 def test_the_start_says_what_was_chosen_and_for_how_many_conversations() -> None:
     on_gpu = [
         Execution(
-            f"cuda:{number}", "bfloat16", "NVIDIA H200", "captured", "triton", "persistent", 2**37
+            f"cuda:{number}",
+            "bfloat16",
+            "NVIDIA H200",
+            "captured",
+            "triton",
+            "persistent",
+            kv_bytes=2**37,
         )
         for number in range(2)
     ]
     assert chosen_lines(info(1024, *on_gpu), 1000, SchedulerConfig(slots=512), 2048) == (
         "engine: cuda:0, cuda:1: NVIDIA H200, bfloat16, captured programs, "
-        "Triton kernels, persistent code predictor",
+        "Triton kernels, separate talker, persistent code predictor",
         "memory: slots for 1024 turns, 256.0 GiB for keys and values",
         "speed:  1000 conversations can speak at once, 128 more turns may wait; "
         "up to 2048 sessions",

@@ -60,7 +60,7 @@ def test_the_released_dimensions_run_the_fast_way_without_a_flag(device: str) ->
     assert (found.programs, found.kernels, found.dtype) == ("captured", "triton", "bfloat16")
     assert (found.device, found.gpu) == (device, torch.cuda.get_device_name(device))
     if torch.cuda.get_device_capability(device) == HOPPER:
-        assert found.predictor == "persistent"
+        assert (found.predictor, found.talker) == ("persistent", "persistent")
     if torch.cuda.get_device_properties(device).total_memory > 70 * 2**30:
         assert engine.info.slots == 512
 

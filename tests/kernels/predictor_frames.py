@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from realtime_tts.kernels import FrameDraws, FrameLayer, FrameModel, sample
+from realtime_tts.kernels import FrameDraws, FrameModel, LayerWeights, sample
 from realtime_tts.kernels.predictor_frame import plain_pass
 from realtime_tts.model.config import TransformerConfig
 from realtime_tts.model.layers import Rope
@@ -22,6 +22,15 @@ TINY = TransformerConfig(1, 512, 4, 2, 128, 512, 1e4, EPS, 64)
 Random = Callable[..., Tensor]
 
 
+def normal() -> Random:
+    generator = torch.Generator().manual_seed(0)
+
+    def make(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+        return torch.randn(shape, generator=generator).to(dtype)
+
+    return make
+
+
 def make_model(random: Random, shape: TransformerConfig, vocab: int, passes: int) -> FrameModel:
     hidden, dim, width = shape.hidden, shape.head_dim, shape.heads * shape.head_dim
 
@@ -32,7 +41,7 @@ def make_model(random: Random, shape: TransformerConfig, vocab: int, passes: int
         return (1 + random(*size) / 4).to(BF16)
 
     layers = [
-        FrameLayer(
+        LayerWeights(
             norm(hidden),
             product(width + 2 * shape.kv_heads * dim, hidden),
             norm(shape.heads + shape.kv_heads, dim),
@@ -128,3 +137,16 @@ def drawn(made: Made) -> Tensor:
 
 def difference(found: Tensor, wanted: Tensor) -> float:
     return float((found.double() - wanted.double()).norm() / wanted.double().norm())
+
+
+def captured(work: Callable[[], Tensor]) -> tuple[Any, Tensor]:
+    """A graph of the work, and where its replays leave the result."""
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        work()
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        result = work()
+    return graph, result

@@ -8,11 +8,7 @@ can show is whether it orders memory as the source expects (`test_predictor_fram
 from __future__ import annotations
 
 import ctypes
-import platform
-import shutil
-import subprocess
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -21,15 +17,14 @@ from torch import Tensor
 
 from realtime_tts.kernels import FrameDraws, FrameModel, frame_program
 from realtime_tts.kernels.cuda_predictor_frame import FrameTables, frame_obstacle, frame_settings
-from realtime_tts.kernels.cuda_program import SOURCES
 from realtime_tts.kernels.predictor_frame import plain_frame
 from realtime_tts.model.config import TransformerConfig
+from tests.kernels.cuda_building import Build, builder
 from tests.kernels.predictor_frames import (
     BF16,
     SMALL,
     TINY,
     Made,
-    Random,
     assert_right,
     difference,
     drawn,
@@ -37,34 +32,17 @@ from tests.kernels.predictor_frames import (
     make_draws,
     make_frame,
     make_model,
+    normal,
 )
 
 PROGRAMS = 32
-FEW = {"FEW": 1, "WARPS": 4, "SPAN": 1, "RING": 4, "PACE": 2}
-MANY = {"FEW": 0, "WARPS": 4, "SPAN": 1, "RING": 4, "PACE": 1}
+FEW = {"FEW": 1, "WARPS": 4, "SPAN": 1, "RING": 4, "PACE": 2, "ASKER": 1, "TALL": 8}
+MANY = {"FEW": 0, "WARPS": 4, "SPAN": 1, "RING": 4, "PACE": 1, "ASKER": 0, "TALL": 8}
 
 
-@pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Mapping[str, int]], Any]:
-    """Libraries of the kernel by their macros."""
-    if shutil.which("g++") is None or platform.machine() != "x86_64":
-        pytest.skip("needs g++ on x86-64: it switches stacks by hand")
-    folder, here = tmp_path_factory.mktemp("cuda"), Path(__file__).parent / "cuda_on_cpu"
-    kept: dict[str, Any] = {}
-
-    def build(settings: Mapping[str, int]) -> Any:
-        macros = [f"-D{name}={value}" for name, value in settings.items()]
-        key = " ".join(macros)
-        if key not in kept:
-            target = folder / f"frame{len(kept)}.so"
-            options = ["-O2", "-std=c++17", "-shared", "-fPIC", "-w", f"-I{here}", f"-I{SOURCES}"]
-            source = str(here / "predictor_frame.cpp")
-            command = ["g++", *options, *macros, source, "-o", str(target)]
-            subprocess.run(command, check=True, timeout=120)
-            kept[key] = ctypes.CDLL(str(target))
-        return kept[key]
-
-    return build
+@pytest.fixture(scope="module")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
+    return builder(tmp_path_factory.mktemp("cuda"))
 
 
 class Emulated:
@@ -88,7 +66,7 @@ class Emulated:
 
 
 @pytest.mark.parametrize(
-    ("shape", "programs", "build", "rows"),
+    ("shape", "programs", "settings", "rows"),
     [
         (SMALL, PROGRAMS, FEW, 1),
         (SMALL, PROGRAMS, FEW, 2),
@@ -100,23 +78,23 @@ class Emulated:
 def test_a_frame_is_that_of_the_plain_twin(
     shape: TransformerConfig,
     programs: int,
-    build: Mapping[str, int],
+    settings: Mapping[str, int],
     rows: int,
-    built: Callable[[Mapping[str, int]], Any],
+    build: Build,
 ) -> None:
     random = normal()
     model = make_model(random, shape, 512, passes=2)
-    launch = Emulated(built(frame_settings(model, programs, build)), model)
+    launch = Emulated(build("predictor_frame", frame_settings(model, programs, settings)), model)
     for _ in range(2):  # the second time, words of the first are still there
         assert_right(model, make_frame(random, model, launch, rows))
 
 
 def test_a_row_of_nonsense_fails_and_disturbs_no_other(
-    built: Callable[[Mapping[str, int]], Any],
+    build: Build,
 ) -> None:
     random = normal()
     model = make_model(random, SMALL, 512, passes=2)
-    launch = Emulated(built(frame_settings(model, PROGRAMS, MANY)), model)
+    launch = Emulated(build("predictor_frame", frame_settings(model, PROGRAMS, MANY)), model)
     made = make_frame(random, model, launch, 3)
     x, pages = made.x.clone(), made.before.clone()
     x[4, 7] = float("nan")
@@ -125,15 +103,6 @@ def test_a_row_of_nonsense_fails_and_disturbs_no_other(
     assert failed.tolist() == [False, True, False]
     assert torch.equal(logits[:, [0, 2]], made.logits[:, [0, 2]])
     assert ((codes >= 0) & (codes < 512)).all()
-
-
-def normal() -> Random:
-    generator = torch.Generator().manual_seed(0)
-
-    def make(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
-        return torch.randn(shape, generator=generator).to(dtype)
-
-    return make
 
 
 def test_a_cpu_has_no_program() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -27,6 +26,7 @@ from tests.kernels.predictor_frames import (
     SMALL,
     Random,
     assert_right,
+    captured,
     difference,
     drawn,
     forced,
@@ -179,16 +179,3 @@ def test_rounds_may_wrap_around(released: tuple[FrameModel, FrameProgram], rando
     for _ in range(4):
         assert_right(model, make_frame(random, model, program, 2))
     assert int(program._tables._rounds) > 0
-
-
-def captured(work: Callable[[], Tensor]) -> tuple[Any, Tensor]:
-    """A graph of the work, and where its replays leave the result."""
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        work()
-    torch.cuda.current_stream().wait_stream(stream)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        result = work()
-    return graph, result

@@ -51,6 +51,7 @@ async def test_what_the_engine_computes_with_is_logged_and_shown_once_it_is_read
             info = server.running.front.engine.info
             for device in ("cuda:0", "cuda:1"):
                 labels = {"dtype": "bfloat16", "gpu": "H200", "predictor": "separate"}
+                labels["talker"] = "separate"
                 labels |= {"programs": "eager", "kernels": "torch", "model": info.model}
                 assert server.value("tts_engine_info", device=device, **labels) == 1
     (ready,) = (record for record in caplog.records if record.message == "engine.ready")

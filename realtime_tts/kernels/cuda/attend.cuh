@@ -4,7 +4,7 @@
 // heads, one the key, one the value; then each has four positions' scores, and then 32 dimensions.
 #pragma once
 
-#include <product.cuh>
+#include <heads.cuh>
 
 struct alignas(16) Attending {
     float queries[2][GROUP][DIM];  // of a first pass: two positions
@@ -17,51 +17,10 @@ constexpr int ATTENDERS = 4;  // warps
 enum { SOME = 2 };            // number of the barrier of the warps that attend
 
 struct Heads {
-    const u16* norm;    // [HEADS + KEYS, DIM]
-    const float* cos;   // [LENGTH, DIM]
-    const float* sin;
-    u16* pages;         // [slots, 2, KEYS, LENGTH, DIM] of this layer
-    float eps;
+    Turning turning;
+    u16* pages;  // [slots, 2, KEYS, LENGTH, DIM] of this layer
     int slots, position, count;
 };
-
-// Four numbers of a head: two that follow each other, and the two that they turn with.
-struct Turned {
-    u32 low, high;
-};
-
-// A head of a row of words, when it is there.
-DEVICE Turned receive_head(const u64* row, int head, u32 round) {
-    const u64* words = row + head * (DIM / 2) + thread_index() % LANES;
-    return {receive(words, round), receive(words + DIM / 4, round)};
-}
-
-// The same after head norm and rotation.
-DEVICE Turned receive_turned(const u64* row, int head, const Heads& heads, int position,
-                             u32 round) {
-    int lane = thread_index() % LANES;
-    const u32* gains = reinterpret_cast<const u32*>(heads.norm + head * DIM) + lane;
-    u32 first = gains[0], second = gains[DIM / 4];
-    // The second half of the signed sine is the sine itself.
-    const float *cos = heads.cos + position * DIM, *sin = heads.sin + position * DIM + DIM / 2;
-    float cos0 = cos[2 * lane], cos1 = cos[2 * lane + 1];
-    float sin0 = sin[2 * lane], sin1 = sin[2 * lane + 1];
-    Turned given = receive_head(row, head, round);
-    float a = wide_low(given.low), b = wide_high(given.low);
-    float c = wide_low(given.high), d = wide_high(given.high);
-    float square = a * a + b * b + c * c + d * d;
-    UNROLL for (int mask = 1; mask < LANES; mask *= 2) square += across(square, mask);
-    float scale = inverse_root(square / DIM + heads.eps);
-    a = a * scale * wide_low(first), b = b * scale * wide_high(first);
-    c = c * scale * wide_low(second), d = d * scale * wide_high(second);
-    return {narrow(a * cos0 - c * sin0, b * cos1 - d * sin1),
-            narrow(c * cos0 + a * sin0, d * cos1 + b * sin1)};
-}
-
-DEVICE void keep(u16* place, Turned head) {
-    u32* pairs = reinterpret_cast<u32*>(place) + thread_index() % LANES;
-    pairs[0] = head.low, pairs[DIM / 4] = head.high;
-}
 
 // A position's query, key and value, each by its warp, into `own` and the page.
 DEVICE void make_heads(const Heads& heads, const u64* row, int head, int index, u32 round,
@@ -69,12 +28,12 @@ DEVICE void make_heads(const Heads& heads, const u64* row, int head, int index, 
     int warp = thread_index() / LANES, lane = thread_index() % LANES;
     int at = heads.position + index;
     if (warp < GROUP) {
-        Turned query = receive_turned(row, head * GROUP + warp, heads, at, round);
+        Turned query = receive_turned(row, head * GROUP + warp, heads.turning, at, round);
         float* place = own.queries[index][warp] + 2 * lane;
         place[0] = wide_low(query.low), place[1] = wide_high(query.low);
         place[DIM / 2] = wide_low(query.high), place[DIM / 2 + 1] = wide_high(query.high);
     } else if (warp == GROUP) {
-        Turned key = receive_turned(row, HEADS + head, heads, at, round);
+        Turned key = receive_turned(row, HEADS + head, heads.turning, at, round);
         keep(own.keys[index], key);
         keep(keys + at * DIM, key);
     } else {

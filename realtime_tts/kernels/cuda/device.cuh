@@ -36,6 +36,7 @@ DEVICE u32 shared_address(const void* place) {
 // Numbers ---------------------------------------------------------------------------------------
 
 DEVICE float number(u32 bits) { return __uint_as_float(bits); }
+DEVICE u32 bits_of(float x) { return __float_as_uint(x); }
 DEVICE float wide_low(u32 pair) { return __uint_as_float(pair << 16); }
 DEVICE float wide_high(u32 pair) { return __uint_as_float(pair & 0xffff0000u); }
 

@@ -16,6 +16,7 @@
 // a word would have to be exactly that old to be mistaken.
 #include <attend.cuh>
 #include <draw.cuh>
+#include <product.cuh>
 
 struct Arguments {
     const Layer* layers;        // [LAYERS]
@@ -75,26 +76,6 @@ struct Route {
     bool given_inputs;  // x in place of words
 };
 
-// Inputs of the tile's rows from `first` on, when they are there. Where many are asked for, each
-// warp waits for the first of them before: then the others are there, or nearly so, and the memory
-// has better things to do than to be asked for all of them again and again.
-template <int PARTS>
-DEVICE void inputs_of(const Here& here, int from, u32 round, int first, int live, int parts,
-                      u32 (&inputs)[PARTS][HELD]) {
-    const u64* row = row_at(here.words, first) + from;
-    if (live > WATCHED) {
-        if (thread_index() % LANES == 0) receive(row + part_at(0), round);
-        warp_barrier();
-    }
-    receive_inputs(row, round, live, parts, inputs);
-}
-
-// Sends two results that follow each other: this thread's and that of the thread eight further.
-DEVICE void send_pair(u64* row, int place, float result, u32 round, bool live) {
-    u32 pair = narrow(result, from_above(result, EIGHT));
-    if (live && place / EIGHT % 2 == 0) send(row + place / EIGHT / 2, word_of(pair, round));
-}
-
 // What a pass begins with is this program's residual, too, as far as it has the columns.
 DEVICE void begin_residual(const u64* words, const u16* x, u32 round, int rows, Scratch& scratch) {
     constexpr int COLUMNS = HIDDEN_EIGHTS * EIGHT;
@@ -129,8 +110,8 @@ DEVICE void normed_phase(Here& here, const Route& route) {
         if (route.given_inputs)
             load_inputs(here.given.x + static_cast<i64>(first) * HIDDEN, live, inputs);
         else
-            inputs_of(here, route.from, route.round, first, live, HIDDEN_PARTS, inputs);
-        normalise(inputs, gains, live, scratch, here.given.eps);
+            inputs_of(here.words, route.from, route.round, first, live, HIDDEN_PARTS, inputs);
+        normalise(inputs, gains, live, scratch.squares, here.given.eps);
         multiply_all(weights, inputs, live, HIDDEN_PARTS, scratch.staged[warp], scratch.sums[warp]);
         barrier(ALL, THREADS);
         if (thread < count * AREA) {
@@ -160,7 +141,7 @@ DEVICE void residual_phase(Here& here, int parts, int from, int to) {
     target += program_index() * HIDDEN_EIGHTS * (EIGHT / 2);
     NO_UNROLL for (int first = 0; first < here.rows; first += EIGHT, turn ^= 1) {
         int live = here.rows - first < EIGHT ? here.rows - first : EIGHT;
-        inputs_of(here, from, here.round, first, live, parts, inputs);
+        inputs_of(here.words, from, here.round, first, live, parts, inputs);
         multiply_all(weights, inputs, live, parts, scratch.staged[warp],
                      scratch.plain_sums[turn][warp]);
         float* residual = scratch.residual[first + thread % EIGHT] + thread / EIGHT;
@@ -213,22 +194,22 @@ DEVICE void make_pass(Here& here, int pass) {
     NO_UNROLL for (int half = 0; half <= 2 * LAYERS; half++) {
         const Layer& layer = given.layers[half < 2 * LAYERS ? half / 2 : 0];
         bool begins = half == 0, attends = half % 2 == 0, last = half == 2 * LAYERS;
-        Route route = {layer.output_norm, AT_MIDDLE, AT_WIDE, here.round, 0, 2 * eights(WIDE),
+        Route route = {layer.output_norm, AT_MIDDLE, AT_WIDE, here.round, 0, 2 * groups(WIDE),
                        true, false, false};
         if (last)
             route = {given.norm, AT_END, AT_LOGITS, here.round, here.rows - given.slots,
-                     eights(VOCAB), false, false, false};
+                     groups(VOCAB), false, false, false};
         else if (attends)
             route = {layer.input_norm, begins ? AT_BEGIN : AT_END, AT_FUSED,
-                     begins ? here.round + 1 : here.round, 0, eights(FUSED), false, begins,
+                     begins ? here.round + 1 : here.round, 0, groups(FUSED), false, begins,
                      begins && pass == 0};
         if (attends && !last) here.round++;
         normed_phase(here, route);
         if (last) break;
         if (attends) {
-            Heads heads = {layer.head_norm, given.cos, given.sin,
-                           given.pages + half / 2 * given.layer_stride, given.eps, given.slots,
-                           position, count};
+            Heads heads = {{layer.head_norm, given.cos, given.sin, given.eps},
+                           given.pages + half / 2 * given.layer_stride, given.slots, position,
+                           count};
             if (thread_index() < ATTENDERS * LANES)
                 for (int item = program_index(); item < given.slots * KEYS; item += PROGRAMS)
                     attend(heads, item / KEYS, item % KEYS, here.words, here.round,
@@ -247,7 +228,7 @@ KERNEL(ALL_THREADS) predictor_frame(const Arguments given) {
     Memory& memory = *reinterpret_cast<Memory*>(bytes);
     Here here = {given, memory, ring_at(bytes + RING_AT), given.words, *given.rounds, 0};
     prepare(here.ring, given.layers);
-    if (!FEW) begin_own(here.ring, given.heads);
+    if (!ASKER) begin_own(here.ring, given.heads);
     if (thread_index() >= THREADS) {
         bring_all(here.ring, given.heads);
         return;

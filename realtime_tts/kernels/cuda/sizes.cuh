@@ -5,36 +5,37 @@
 
 constexpr int LANES = 32;
 constexpr int THREADS = WARPS * LANES;  // that compute
-constexpr int ALL_THREADS = THREADS + (FEW ? LANES : 0);
+constexpr int ALL_THREADS = THREADS + (ASKER ? LANES : 0);
 constexpr int DIM = 128;                // of a head
-constexpr int LENGTH = 16;              // positions of a frame
+constexpr int LENGTH = 16;              // positions of a page
 constexpr int GROUP = HEADS / KEYS;
 constexpr int FUSED = (HEADS + 2 * KEYS) * DIM;
 constexpr int QUERIES = HEADS * DIM;
 
-// Where there are few rows, a warp of its own asks for weights, and lanes have two inputs each, as
-// they lie in memory. Where there are many, registers are too few for another warp, and a lane has
-// those inputs that the tensor core wants of it.
+// Where there are few rows, lanes have two inputs each, as they lie in memory. Where there are many,
+// a lane has those inputs that the tensor core wants of it. With an ASKER, a warp of its own asks
+// for weights.
 constexpr int MOST_FEW = 4;
 constexpr int WATCHED = FEW ? 1 : 0;  // rows from which on a warp waits for the first of its words
 constexpr int HELD = FEW ? MOST_FEW : 8;  // pairs of inputs of a thread and chunk
 
 constexpr int OWN = 64 * SPAN;        // inputs that a warp takes at a time
 constexpr int CHUNK = WARPS * OWN;    // inputs that all take at a time
-constexpr int EIGHT = 8;            // rows of weights that belong together, and inputs of a tile
+constexpr int EIGHT = 8;            // inputs of a tile
 constexpr int PITCH = CHUNK * 2 + (FEW ? 64 : 32);  // bytes of a row, so that banks differ
-constexpr int UNIT = EIGHT * PITCH;
+constexpr int UNIT = TALL * PITCH;     // TALL rows of weights belong together
 
-// Eights of rows that each program has of a product with so many results.
-DEVICE constexpr int eights(int columns) { return columns / (EIGHT * PROGRAMS); }
+// Groups of TALL rows that each program has of a product with so many results.
+DEVICE constexpr int groups(int columns) { return columns / (TALL * PROGRAMS); }
 DEVICE constexpr int chunks(int inputs) { return inputs / CHUNK; }
+DEVICE constexpr int larger(int a, int b) { return a > b ? a : b; }
 
 static_assert(HIDDEN % CHUNK == 0 && QUERIES % CHUNK == 0 && WIDE % CHUNK == 0, "whole chunks");
-static_assert(FUSED % (EIGHT * PROGRAMS) == 0 && HIDDEN % (EIGHT * PROGRAMS) == 0, "whole eights");
-static_assert(WIDE % (EIGHT * PROGRAMS) == 0 && VOCAB % (EIGHT * PROGRAMS) == 0, "whole eights");
-static_assert(GROUP == 2 && WARPS >= 4, "four warps attend: two queries, the key and the value");
+static_assert(FUSED % (TALL * PROGRAMS) == 0 && HIDDEN % (TALL * PROGRAMS) == 0, "whole groups");
+static_assert(WIDE % (TALL * PROGRAMS) == 0 && VOCAB % (TALL * PROGRAMS) == 0, "whole groups");
+static_assert(GROUP == 2 && WARPS >= 4, "four warps make heads: two queries, the key and the value");
 static_assert(WARPS % 4 == 0 && PACE < RING && RING <= LANES, "what a ring takes for granted");
-static_assert(FEW || RING <= WARPS, "each warp fills a slot of the ring, or none");
+static_assert(ASKER || RING <= WARPS, "each warp fills a slot of the ring, or none");
 
 // What the programs tell each other, by row: words of two bf16 and the number of their round.
 constexpr int AT_BEGIN = 0;                          // what a pass reads

@@ -1,19 +1,25 @@
 // Weights on their way from memory to registers, through a ring in shared memory.
 //
 // They are asked for in the order they will be used, as far ahead as the ring goes, whatever the
-// other programs do. The unit is eight rows of a product's weights, CHUNK inputs each. What a pass
+// other programs do. The unit is TALL rows of a product's weights, CHUNK inputs each. What a pass
 // uses is listed once, in the order of its use.
 #pragma once
 
 #include <sizes.cuh>
 
-struct Unit {
-    u64 address;  // of its first row; of a head, counted from the head's beginning
-    i64 pitch;    // bytes from row to row
-};
+// Where a unit's first row is, of a head counted from the head's beginning, and the bytes from row
+// to row: an address has 48 bits, and a sixteenth of the distance the others.
+typedef u64 Unit;
+
+DEVICE Unit unit_made(const u16* weights, i64 first, int inputs) {
+    return reinterpret_cast<u64>(weights + first) | static_cast<u64>(inputs / 8) << 48;
+}
+DEVICE u64 row_of(Unit unit, int row) {
+    return (unit & 0xffffffffffffull) + row * (unit >> 48) * 16;
+}
 
 struct Ring {
-    u8* units;      // [RING, EIGHT, PITCH]
+    u8* units;      // [RING, TALL, PITCH]
     u64* filled;    // [RING]
     u64* emptied;   // [RING]
     Unit* list;     // [UNITS] of a pass
@@ -24,20 +30,21 @@ struct Ring {
     int ahead;      // unit of the pass
     int pass = 0;
     u32 refills = 0;
+    int taken = 0;
 
     DEVICE void next() {
         if (++slot == RING) slot = 0, turn ^= 1;
     }
 };
 
-constexpr int FUSED_UNITS = eights(FUSED) * chunks(HIDDEN);
-constexpr int OUTPUT_UNITS = eights(HIDDEN) * chunks(QUERIES);
-constexpr int WIDE_UNITS = 2 * eights(WIDE) * chunks(HIDDEN);
-constexpr int DOWN_UNITS = eights(HIDDEN) * chunks(WIDE);
+constexpr int FUSED_UNITS = groups(FUSED) * chunks(HIDDEN);
+constexpr int OUTPUT_UNITS = groups(HIDDEN) * chunks(QUERIES);
+constexpr int WIDE_UNITS = 2 * groups(WIDE) * chunks(HIDDEN);
+constexpr int DOWN_UNITS = groups(HIDDEN) * chunks(WIDE);
 constexpr int LAYER_UNITS = FUSED_UNITS + OUTPUT_UNITS + WIDE_UNITS + DOWN_UNITS;
-constexpr int HEAD_UNITS = eights(VOCAB) * chunks(HIDDEN);
+constexpr int HEAD_UNITS = groups(VOCAB) * chunks(HIDDEN);
 constexpr int UNITS = LAYERS * LAYER_UNITS + HEAD_UNITS;
-constexpr int RING_BYTES = RING * (UNIT + 16) + UNITS * 16;
+constexpr int RING_BYTES = RING * (UNIT + 16) + UNITS * 8;
 
 struct Layer {
     const u16 *input_norm, *fused, *head_norm, *output, *output_norm, *wide, *down;
@@ -52,27 +59,27 @@ DEVICE Ring ring_at(u8* memory) {
     return ring;
 }
 
-// Unit number `index` of a product with so many inputs, of which this program has `count` eights.
+// Unit number `index` of a product with so many inputs, of which this program has `count` groups.
 DEVICE Unit unit_of(const u16* weights, int inputs, int count, int index) {
-    int parts = inputs / CHUNK, eight = program_index() * count + index / parts;
-    i64 first = static_cast<i64>(eight) * EIGHT * inputs + index % parts * CHUNK;
-    return {reinterpret_cast<u64>(weights) + 2 * first, 2 * inputs};
+    int parts = inputs / CHUNK, group = program_index() * count + index / parts;
+    i64 first = static_cast<i64>(group) * TALL * inputs + index % parts * CHUNK;
+    return unit_made(weights, first, inputs);
 }
 
 DEVICE Unit unit_at(const Layer* layers, int index) {
     if (index >= LAYERS * LAYER_UNITS)
-        return unit_of(nullptr, HIDDEN, eights(VOCAB), index - LAYERS * LAYER_UNITS);
+        return unit_of(nullptr, HIDDEN, groups(VOCAB), index - LAYERS * LAYER_UNITS);
     const Layer& layer = layers[index / LAYER_UNITS];
     index %= LAYER_UNITS;
-    if (index < FUSED_UNITS) return unit_of(layer.fused, HIDDEN, eights(FUSED), index);
+    if (index < FUSED_UNITS) return unit_of(layer.fused, HIDDEN, groups(FUSED), index);
     index -= FUSED_UNITS;
-    if (index < OUTPUT_UNITS) return unit_of(layer.output, QUERIES, eights(HIDDEN), index);
+    if (index < OUTPUT_UNITS) return unit_of(layer.output, QUERIES, groups(HIDDEN), index);
     index -= OUTPUT_UNITS;
-    if (index >= WIDE_UNITS) return unit_of(layer.down, WIDE, eights(HIDDEN), index - WIDE_UNITS);
-    // An eight of the gate's rows, then one of the other side's.
+    if (index >= WIDE_UNITS) return unit_of(layer.down, WIDE, groups(HIDDEN), index - WIDE_UNITS);
+    // A group of the gate's rows, then one of the other side's.
     constexpr int PARTS = chunks(HIDDEN);
     int side = index / PARTS % 2, own = index / (2 * PARTS) * PARTS + index % PARTS;
-    return unit_of(layer.wide + side * static_cast<i64>(WIDE) * HIDDEN, HIDDEN, eights(WIDE), own);
+    return unit_of(layer.wide + side * static_cast<i64>(WIDE) * HIDDEN, HIDDEN, groups(WIDE), own);
 }
 
 // By all threads, once.
@@ -92,11 +99,10 @@ DEVICE void prepare(Ring& ring, const Layer* layers) {
 // Asks for the unit `ahead` to come into a slot that is empty, and goes on by `steps` units.
 DEVICE void bring(Ring& ring, int slot, int steps, const u16* const* heads, u64 policy) {
     int lane = thread_index() % LANES;
-    if (lane == 0) arrive_expecting(ring.filled + slot, EIGHT * CHUNK * 2);
+    if (lane == 0) arrive_expecting(ring.filled + slot, TALL * CHUNK * 2);
     warp_barrier();
-    if (lane < EIGHT) {
-        Unit unit = ring.list[ring.ahead];
-        u64 source = unit.address + lane * unit.pitch;
+    if (lane < TALL) {
+        u64 source = row_of(ring.list[ring.ahead], lane);
         if (ring.ahead >= LAYERS * LAYER_UNITS) source += reinterpret_cast<u64>(heads[ring.pass]);
         copy_in(ring.units + slot * UNIT + lane * PITCH, reinterpret_cast<const void*>(source),
                 CHUNK * 2, ring.filled + slot, policy);
@@ -136,49 +142,30 @@ DEVICE void refill_own(Ring& ring, int first, int count, const u16* const* heads
     bring(ring, warp, RING, heads, streaming_policy());
 }
 
-// This thread's weights of the unit in `slot`, of row lane / 4. Of each sixty-four inputs of its
-// warp it has two times eight that follow each other, or four times four.
-template <int PARTS>
-DEVICE void take(const Ring& ring, int slot, int part, u32 (&weights)[PARTS][8]) {
-    int lane = thread_index() % LANES, warp = thread_index() / LANES;
-    const u8* place = ring.units + slot * UNIT + lane / 4 * PITCH + warp * OWN * 2;
-    UNROLL for (int own = 0; own < SPAN; own++, place += 128) {
-        u32* found = weights[part * SPAN + own];
-        if (FEW) {
-            Quad low = *reinterpret_cast<const Quad*>(place + lane % 4 * 16);
-            Quad high = *reinterpret_cast<const Quad*>(place + lane % 4 * 16 + 64);
-            found[0] = low.x, found[1] = low.y, found[2] = low.z, found[3] = low.w;
-            found[4] = high.x, found[5] = high.y, found[6] = high.z, found[7] = high.w;
-        } else {
-            UNROLL for (int piece = 0; piece < 4; piece++) {
-                Pair pair = *reinterpret_cast<const Pair*>(place + lane % 4 * 8 + 32 * piece);
-                found[2 * piece] = pair.x, found[2 * piece + 1] = pair.y;
-            }
-        }
-    }
+// Or by the warps that compute, each of which has a slot: of a stream, what comes RING units after
+// the unit that was taken before this one. Everybody else is likely to have taken that, too.
+DEVICE void refill_last(Ring& ring) {
+    int warp = thread_index() / LANES, slot = ring.slot ? ring.slot - 1 : RING - 1;
+    bool due = warp == slot && ring.taken > 0 && ring.taken + RING - 1 < UNITS;
+    ring.taken++;
+    if (!due) return;
+    wait_for(ring.emptied + slot, ring.slot ? ring.turn : ring.turn ^ 1);
+    bring(ring, slot, RING, nullptr, streaming_policy());
 }
 
-// The weights of `count` times `parts` units, at most COUNT times PARTS; zeros for the others.
-template <int COUNT, int PARTS>
-DEVICE void take_all(Ring& ring, const u16* const* heads, int count, int parts,
-                     u32 (&weights)[COUNT][PARTS * SPAN][8]) {
-    static_assert(COUNT * PARTS <= RING, "more at once than the ring holds");
-    int lane = thread_index() % LANES, first = ring.slot, own = first + lane;  // a lane's slot
-    bool wrapped = own >= RING;
-    if (wrapped) own -= RING;
-    if (lane < count * parts) wait_for(ring.filled + own, wrapped ? ring.turn ^ 1 : ring.turn);
-    warp_barrier();
-    UNROLL for (int eight = 0; eight < COUNT; eight++)
-        UNROLL for (int part = 0; part < PARTS; part++) {
-            if (eight < count && part < parts) {
-                take(ring, ring.slot, part, weights[eight]);
-                ring.next();
-            } else {
-                UNROLL for (int i = 0; i < 8 * SPAN; i++)
-                    weights[eight][part * SPAN + i / 8][i % 8] = 0;
-            }
+// This lane's part of sixty-four inputs of a row: two times eight that follow each other, or four
+// times four.
+DEVICE void load_row(const u8* place, u32 (&found)[8]) {
+    int lane = thread_index() % LANES;
+    if (FEW) {
+        Quad low = *reinterpret_cast<const Quad*>(place + lane % 4 * 16);
+        Quad high = *reinterpret_cast<const Quad*>(place + lane % 4 * 16 + 64);
+        found[0] = low.x, found[1] = low.y, found[2] = low.z, found[3] = low.w;
+        found[4] = high.x, found[5] = high.y, found[6] = high.z, found[7] = high.w;
+    } else {
+        UNROLL for (int piece = 0; piece < 4; piece++) {
+            Pair pair = *reinterpret_cast<const Pair*>(place + lane % 4 * 8 + 32 * piece);
+            found[2 * piece] = pair.x, found[2 * piece + 1] = pair.y;
         }
-    warp_barrier();
-    if (lane < count * parts) arrive(ring.emptied + own);
-    if (!FEW) refill_own(ring, first, count * parts, heads);
+    }
 }

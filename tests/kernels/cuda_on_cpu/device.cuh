@@ -190,6 +190,11 @@ DEVICE float number(u32 bits) {
     memcpy(&x, &bits, 4);
     return x;
 }
+DEVICE u32 bits_of(float x) {
+    u32 bits;
+    memcpy(&bits, &x, 4);
+    return bits;
+}
 DEVICE float wide_low(u32 pair) { return emulated::bf16(pair & 0xffffu); }
 DEVICE float wide_high(u32 pair) { return emulated::bf16(pair >> 16); }
 DEVICE u32 narrow(float low, float high) {
@@ -279,5 +284,5 @@ DEVICE void wait_for(u64* at, u32 parity) {
 DEVICE u64 streaming_policy() { return 0; }
 DEVICE void copy_in(void* target, const void* source, int bytes, u64* at, u64) {
     memcpy(target, source, bytes);
-    if (emulated::lane() == 7) arrive(at);
+    if (emulated::lane() == TALL - 1) arrive(at);  // the last of those that copy
 }

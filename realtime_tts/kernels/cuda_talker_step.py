@@ -1,0 +1,179 @@
+"""The CUDA kernel of `talker_step.py`: one launch (cuda/talker_step.cu)."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import torch
+from torch import Tensor
+
+from realtime_tts.kernels.cuda_program import (
+    CudaError,
+    CudaProgram,
+    addresses,
+    compile_cuda,
+    hopper_obstacle,
+)
+from realtime_tts.kernels.talker_step import TalkerModel
+
+log = logging.getLogger(__name__)
+
+PROGRAMS = 128
+"""Each has the same share of a product of the released sizes."""
+FEW_ROWS = MappingProxyType(
+    {"FEW": 1, "WARPS": 8, "SPAN": 1, "RING": 11, "PACE": 4, "ASKER": 1, "TALL": 16}
+)
+"""How the kernel is built for up to four rows (cuda/sizes.cuh)."""
+MANY_ROWS = MappingProxyType(
+    {"FEW": 0, "WARPS": 8, "SPAN": 2, "RING": 5, "PACE": 1, "ASKER": 0, "TALL": 16}
+)
+"""How it is built for more."""
+MOST_FEW_ROWS, MOST_STEP_ROWS = 4, 8
+"""Rows of either; more are separate kernels."""
+
+# Hidden, query heads, key heads, of a head, intermediate.
+_SIZES = (2048, 16, 8, 128, 6144)
+
+
+class StepArguments(ctypes.Structure):
+    """As the kernel's `Arguments`."""
+
+    _fields_ = (
+        ("layers", ctypes.c_void_p),
+        ("norm", ctypes.c_void_p),
+        ("cos", ctypes.c_void_p),
+        ("sin", ctypes.c_void_p),
+        ("x", ctypes.c_void_p),
+        ("out", ctypes.c_void_p),
+        ("pages", ctypes.c_void_p),
+        ("tables", ctypes.c_void_p),
+        ("slots", ctypes.c_void_p),
+        ("positions", ctypes.c_void_p),
+        ("words", ctypes.c_void_p),
+        ("partials", ctypes.c_void_p),
+        ("rounds", ctypes.c_void_p),
+        ("layer_stride", ctypes.c_int64),
+        ("table_stride", ctypes.c_int),
+        ("rows", ctypes.c_int),
+        ("eps", ctypes.c_float),
+    )
+
+
+def step_settings(model: TalkerModel, programs: int, build: Mapping[str, int]) -> dict[str, int]:
+    """Return the macros of cuda/sizes.cuh for a model's sizes."""
+    return {
+        "PROGRAMS": programs,
+        "ROWS": MOST_STEP_ROWS,
+        "LAYERS": len(model.layers),
+        "PASSES": 1,
+        "HIDDEN": len(model.norm),
+        "HEADS": model.query_heads,
+        "KEYS": model.kv_heads,
+        "WIDE": model.layers[0].down.shape[1],
+        "VOCAB": 0,
+        **build,
+    }
+
+
+class StepTables:
+    """What the kernel finds weights by, and where its programs meet: on the model's device."""
+
+    def __init__(
+        self, model: TalkerModel, programs: int, row_words: int, partial_words: int
+    ) -> None:
+        device = model.norm.device
+        self._layers = addresses([weight for layer in model.layers for weight in layer], device)
+        self._words = torch.zeros(MOST_STEP_ROWS, row_words, dtype=torch.int64, device=device)
+        self._partials = torch.zeros(programs, partial_words, dtype=torch.int64, device=device)
+        self._rounds = torch.zeros(1, dtype=torch.int32, device=device)
+
+    def arguments(
+        self,
+        x: Tensor,
+        model: TalkerModel,
+        pages: Tensor,
+        tables: Tensor,
+        slots: Tensor,
+        positions: Tensor,
+        out: Tensor,
+    ) -> StepArguments:
+        """Return what a launch is given. The tensors must live until it is over."""
+        assert x.shape == out.shape == (len(slots), len(model.norm)) and len(x) <= MOST_STEP_ROWS
+        assert x.dtype == out.dtype == pages.dtype == model.norm.dtype == torch.bfloat16
+        assert pages.shape[4] == 16 and pages[0].is_contiguous() and tables.stride(1) == 1
+        assert tables.dtype == torch.int32
+        assert slots.dtype == positions.dtype == torch.int64
+        given = (self._layers, model.norm, model.cos, model.sin, x, out)
+        where = (slots, positions, self._words, self._partials, self._rounds)
+        assert all(tensor.is_contiguous() for tensor in (*given, *where))
+        return StepArguments(
+            *(tensor.data_ptr() for tensor in (*given, pages, tables, *where)),
+            pages.stride(0),
+            tables.stride(0),
+            len(x),
+            model.eps,
+        )
+
+
+class StepProgram:
+    """The launch for one model. One step at a time may use it.
+
+    Raises CudaError if the kernel cannot be built or loaded.
+    """
+
+    def __init__(self, model: TalkerModel) -> None:
+        self._model = model
+        with torch.cuda.device(model.norm.device):
+            self._few, self._many = (self._built(build) for build in (FEW_ROWS, MANY_ROWS))
+        words, partials = (self._few.constant(name) for name in ("row_words", "partial_words"))
+        self._tables = StepTables(model, PROGRAMS, words, partials)
+
+    def _built(self, build: Mapping[str, int]) -> CudaProgram:
+        settings = step_settings(self._model, PROGRAMS, build)
+        binary = compile_cuda("talker_step.cu", settings, "sm_90")
+        return CudaProgram(binary, "talker_step", PROGRAMS)
+
+    def __call__(
+        self, x: Tensor, pages: Tensor, tables: Tensor, slots: Tensor, positions: Tensor
+    ) -> Tensor:
+        """Move rows on by a position, as `plain_step`: x [B, h] -> [B, h]."""
+        out = torch.empty_like(x)
+        program = self._few if len(x) <= MOST_FEW_ROWS else self._many
+        with torch.cuda.device(x.device):
+            program.launch(
+                self._tables.arguments(x, self._model, pages, tables, slots, positions, out)
+            )
+        return out
+
+
+def step_program(model: TalkerModel) -> StepProgram | None:
+    """Return the program that moves this model's rows on; None where separate kernels do.
+
+    On a GPU, the log then says why.
+    """
+    reason = step_obstacle(model)
+    if reason is None:
+        try:
+            return StepProgram(model)
+        except CudaError as error:
+            reason = str(error)
+    if model.norm.device.type == "cuda":
+        log.warning("the talker runs as separate kernels, and slower: %s", reason)
+    return None
+
+
+def step_obstacle(model: TalkerModel) -> str | None:
+    """Tell why the kernel is not made for this model or its device; None if it is.
+
+    It is made for the width of the released 1.7B talker in bfloat16, and for GPUs of compute
+    capability 9.0 (H100, H200) with at least 128 multiprocessors.
+    """
+    sizes = (len(model.norm), model.query_heads, model.kv_heads, model.head_dim)
+    return hopper_obstacle(model.norm, PROGRAMS) or (
+        None
+        if (*sizes, model.layers[0].down.shape[1]) == _SIZES
+        else "it has not the sizes of the released one of 1.7B"
+    )

@@ -130,7 +130,8 @@ class Utterance:
                 try:
                     async for packet in speech:
                         if self.stopped:
-                            self._abandon(speech)
+                            if speech.turn is not None:  # before the speech does, which does not
+                                speech.turn.abandon(played_ms=self._cut_ms)  # know what was heard
                             return
                         heard = True
                         yield packet
@@ -190,11 +191,6 @@ class Utterance:
             await turn.played(played_ms)
 
     # Steps
-
-    def _abandon(self, speech: Speech) -> None:
-        """Stop the turn before the speech does, who does not know what was heard."""
-        if speech.turn is not None:
-            speech.turn.abandon(played_ms=self._cut_ms)
 
     def _played_ms(self) -> float | None:
         """How much of the turn's sound has been heard; None if its playback is not known."""

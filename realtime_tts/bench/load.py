@@ -237,7 +237,9 @@ class OpenLoop:
             for arrival in self._plan:
                 due = self._began + arrival.at
                 await sleep_until(due)
-                self._refuse_hopeless()
+                if self._running >= _TURNS_AT_ONCE:
+                    why = f"{self._running} turns run at once: the server cannot keep up"
+                    raise RealtimeTTSError(f"{why}; lower the rate")
                 tasks.append(asyncio.create_task(self._turn(arrival, due)))
             await asyncio.gather(*tasks)
         return Observed(self._seen, span(self._seen), self._most)
@@ -255,19 +257,13 @@ class OpenLoop:
 
     async def _speak(self, turn: TurnPlan) -> Observation:
         try:
-            speak = self._free.pop() if self._free else await self._open()
+            if self._free:
+                speak = self._free.pop()
+            else:
+                speak = await self._stack.enter_async_context(self._target.session())
         except RealtimeTTSError as error:
             return Observation.failed(len(turn.text), error.code)
         seen = await speak(turn)
         # It is free once its listener has heard the turn: not to be waited for here.
         asyncio.get_running_loop().call_later(left(seen), self._free.append, speak)
         return seen
-
-    async def _open(self) -> Speak:
-        return await self._stack.enter_async_context(self._target.session())
-
-    def _refuse_hopeless(self) -> None:
-        if self._running >= _TURNS_AT_ONCE:
-            raise RealtimeTTSError(
-                f"{self._running} turns run at once: the server cannot keep up; lower the rate"
-            )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import time
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from realtime_tts.client import TurnResult, Word
@@ -220,17 +220,13 @@ def span(turns: Sequence[Observation]) -> float:
 def most_at_once(turns: Sequence[Observation]) -> int:
     """How many turns ran at the same time, from text to last packet, at most."""
     running = most = 0
-    for _, change in sorted(_changes(turns)):
+    heard = [turn.trace for turn in turns if turn.trace.packets]
+    changes = [(trace.asked_at, 1) for trace in heard]
+    changes += [(trace.packets[-1][0], -1) for trace in heard]
+    for _, change in sorted(changes):
         running += change
         most = max(most, running)
     return most
-
-
-def _changes(turns: Sequence[Observation]) -> Iterator[tuple[float, int]]:
-    for turn in turns:
-        if turn.trace.packets:
-            yield turn.trace.asked_at, 1
-            yield turn.trace.packets[-1][0], -1
 
 
 def left(seen: Observation) -> float:

@@ -10,11 +10,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from realtime_tts.bench.observation import Observation, Observed
 from realtime_tts.bench.settings import Level
-from tts_scheduler.report import TurnReport, percentiles, summarise
+from tts_scheduler.report import percentiles, summarise
 
 _LINE = re.compile(
     r'^tts_engine_step_rows_seconds_(?P<what>count|sum)\{kind="(?P<kind>\w+)",rows="(?P<rows>\d+)"\}'
@@ -186,6 +187,7 @@ def level_result(
     heard = [turn for turn in turns if turn.trace.packets]
     summary = summarise(turn.report for turn in heard)
     results = [turn.result for turn in turns if turn.result is not None]
+    kept = [turn.report.late_seconds <= turn.report.held_seconds for turn in heard]
     return LevelResult(
         level=level.name,
         mode=level.mode.value,
@@ -198,14 +200,14 @@ def level_result(
         ttfa_server_ms=spread([result.ttfa_ms for result in results]),
         viability=summary.viability,
         viable_turns=summary.viable_turns,
-        kept_turns=_kept([turn.report for turn in heard]),
+        kept_turns=sum(kept) / len(kept) if kept else 1.0,
         underruns=summary.underruns,
         underruns_server=sum(result.underruns for result in results),
         worst_gap_ms=round(max((turn.worst_gap for turn in heard), default=0.0) * 1000, 2),
         held_ms=spread([turn.report.held_seconds for turn in heard], 1000),
         audio_seconds=round(summary.audio_seconds, 2),
         seconds=round(paced.seconds, 2),
-        audio_per_second=_rate(summary.audio_seconds, paced.seconds),
+        audio_per_second=round(summary.audio_seconds / (paced.seconds or inf), 2),
         client_processes=paced.processes,
         client_cpu=round(paced.cpu, 4),
         client_lag_ms=spread(paced.late, 1000),
@@ -258,15 +260,6 @@ def _speed(unpaced: Observed | None) -> dict[str, Any]:
         "capacity": None if rate is None else round(rate, 2),
         "unpaced_failed": sum(turn.error is not None for turn in unpaced.turns) if unpaced else 0,
     }
-
-
-def _kept(reports: Sequence[TurnReport]) -> float:
-    kept = sum(report.late_seconds <= report.held_seconds for report in reports)
-    return kept / len(reports) if reports else 1.0
-
-
-def _rate(amount: float, seconds: float) -> float:
-    return round(amount / seconds, 2) if seconds else 0.0
 
 
 def spread(values: Sequence[float | None], scale: float = 1.0, digits: int = 2) -> Spread | None:

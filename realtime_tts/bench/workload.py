@@ -20,7 +20,7 @@ from math import exp, log
 from random import Random
 from typing import Any, Protocol
 
-from realtime_tts.bench.deltas import DeltaTiming, schedule
+from realtime_tts.bench.deltas import schedule
 from realtime_tts.bench.observation import Observation
 from realtime_tts.bench.settings import BenchSettings, Mode
 
@@ -116,15 +116,11 @@ def _agent_turn(text: str, settings: BenchSettings, random: Random) -> TurnPlan:
     pause = random.expovariate(1.0) * agents.think_seconds
     slow, fast = log(agents.slowest), log(agents.fastest)
     timing = replace(settings.timing, tokens_per_second=exp(random.uniform(slow, fast)))
-    timing = _with_stalls(timing, settings)
+    if not timing.stall_chance:  # the command line says nothing of stalls
+        timing = replace(timing, stall_chance=agents.stalls)
     cut = random.random() < agents.interrupts
     cut_after = random.uniform(0.0, len(text) / _CHARS_PER_SECOND) if cut else None
     return TurnPlan(tuple(schedule(text, timing, random)), cut_after, pause)
-
-
-def _with_stalls(timing: DeltaTiming, settings: BenchSettings) -> DeltaTiming:
-    """Add stalls: what the command line says of them, or else the agents' own."""
-    return timing if timing.stall_chance else replace(timing, stall_chance=settings.agents.stalls)
 
 
 Progress = Callable[[str, int, int | None], None]

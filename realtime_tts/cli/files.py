@@ -133,12 +133,8 @@ class StdoutSink(Sink):
 
     async def write(self, packet: bytes) -> None:
         # In a thread: a pipe that nobody empties must not stop the event loop.
-        await asyncio.to_thread(self._write, packet)
+        await asyncio.to_thread(sys.stdout.buffer.write, packet)
+        await self.finish()
 
     async def finish(self) -> None:
         await asyncio.to_thread(sys.stdout.buffer.flush)
-
-    @staticmethod
-    def _write(packet: bytes) -> None:
-        sys.stdout.buffer.write(packet)
-        sys.stdout.buffer.flush()

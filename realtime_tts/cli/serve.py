@@ -113,10 +113,12 @@ def server_config(
     """The front's settings. Raises ConfigError."""
     from realtime_tts.config import LimitsConfig, ServerConfig
 
+    keys = os.environ.get(KEYS_VARIABLE) or os.environ.get(KEY_VARIABLE) or ""
+    of_environment = [key.strip() for key in keys.split(",") if key.strip()]
     return ServerConfig(
         host=arguments.host,
         port=arguments.port,
-        api_keys=tuple(arguments.api_key or _keys_of_environment()),
+        api_keys=tuple(arguments.api_key or of_environment),
         allowed_origins=tuple(arguments.allow_origin or ()),
         lead_seconds=arguments.lead_seconds,
         drain_seconds=arguments.drain_seconds,
@@ -156,11 +158,6 @@ def _tokenizers(engines: Sequence[EngineConfig]) -> LoadTokenizer:
     if len(engines) == 1:
         return partial(load_tokenizer, engines[0])
     return {engine.model: partial(load_tokenizer, engine) for engine in engines}
-
-
-def _keys_of_environment() -> list[str]:
-    keys = os.environ.get(KEYS_VARIABLE) or os.environ.get(KEY_VARIABLE) or ""
-    return [key.strip() for key in keys.split(",") if key.strip()]
 
 
 def progress_bars(console: Console) -> Progress:

@@ -49,7 +49,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--no-guards", action="store_true", help="do not end runaway speech (for parity checks)"
     )
     _add_engine_arguments(parser.add_argument_group("engine"))
-    _add_voices_arguments(parser.add_argument_group("voices"))
+    voices = parser.add_argument_group("voices")
+    voices.add_argument(
+        "--voices-dir",
+        metavar="FOLDER",
+        help="where registered voices are kept; several servers may share it (default: the user's "
+        "data folder, such as ~/.local/share/realtime-tts/voices; with --engine fake: nowhere)",
+    )
     _add_scheduler_arguments(parser.add_argument_group("scheduling"))
     _add_server_arguments(parser.add_argument_group("server"))
 
@@ -113,15 +119,6 @@ def _add_engine_arguments(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument(
         "--step-seconds", type=float, default=0.002, help="the fake engine's step (default: 0.002)"
-    )
-
-
-def _add_voices_arguments(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
-        "--voices-dir",
-        metavar="FOLDER",
-        help="where registered voices are kept; several servers may share it (default: the user's "
-        "data folder, such as ~/.local/share/realtime-tts/voices; with --engine fake: nowhere)",
     )
 
 

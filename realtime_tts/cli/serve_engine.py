@@ -64,9 +64,11 @@ def _engine_config(
         raise ConfigError("--engine fake makes tones and takes no --model; give one of the two")
     no_gpu = arguments.devices == "all" and chosen == ("cpu",)
     devices = () if arguments.devices is None or no_gpu else chosen
+    # A thread on a CPU, where torch computes outside of Python's lock; elsewhere a process.
+    usual: EngineKind = "process" if devices or chosen[0].startswith("cuda") else "inline"
     config = EngineConfig(
         model=model,
-        kind=arguments.engine or _engine_kind(chosen[0], devices),
+        kind=arguments.engine or usual,
         random_weights=arguments.random_weights,
         device=chosen[0],
         devices=devices,
@@ -81,15 +83,11 @@ def _engine_config(
         voices_dir=_voices_dir(arguments),
     )
     if arguments.slots is None and config.on_cuda and not config.eager:
-        return _fitted(config)
+        from realtime_tts.engine.memory import MOST_SLOTS
+
+        most = replace(config.scheduler, slots=MOST_SLOTS)  # as many as the GPU's memory holds
+        return replace(config, scheduler=most, fit_slots=True)
     return config
-
-
-def _fitted(config: EngineConfig) -> EngineConfig:
-    """With as many slots as the GPU's memory holds."""
-    from realtime_tts.engine.memory import MOST_SLOTS
-
-    return replace(config, scheduler=replace(config.scheduler, slots=MOST_SLOTS), fit_slots=True)
 
 
 def _scheduler_config(arguments: argparse.Namespace) -> SchedulerConfig:
@@ -113,11 +111,6 @@ def _voices_dir(arguments: argparse.Namespace) -> str | None:
     from realtime_tts.voices.registry import default_folder
 
     return str(default_folder())
-
-
-def _engine_kind(device: str, devices: tuple[str, ...]) -> EngineKind:
-    """A thread on a CPU, where torch computes outside of Python's lock; elsewhere a process."""
-    return "process" if devices or device.startswith("cuda") else "inline"
 
 
 def chosen_lines(

@@ -100,7 +100,12 @@ class CartesiaSocket(SpeechSocket):
 
     def _generate(self, context_id: str, request: Generation) -> None:
         check_length("transcript", request.transcript, self.limits.max_text_chars)
-        context = self.contexts.get(context_id) or self._begin(context_id, request)
+        context = self.contexts.get(context_id) or self.open_context(
+            context_id,
+            settings_of(request, self.front),
+            hold_seconds=request.hold_seconds,
+            tag=_State(request.add_timestamps),
+        )
         if context.ended:
             raise RequestError(
                 f"the context {context_id[:40]!r} was ended by a message without `continue`; "
@@ -112,14 +117,6 @@ class CartesiaSocket(SpeechSocket):
             context.tag.last = ""
         if not request.continue_:
             context.end()
-
-    def _begin(self, context_id: str, request: Generation) -> SpeechContext:
-        return self.open_context(
-            context_id,
-            settings_of(request, self.front),
-            hold_seconds=request.hold_seconds,
-            tag=_State(request.add_timestamps),
-        )
 
     def _joined(self, state: _State, request: Generation) -> str:
         """Whole sentences come without the space between them, pieces of words as they are."""
@@ -202,12 +199,8 @@ def _voices(front: Front, request: Request) -> Any | Refusal:
         return _voice(found) if found else Refusal(404, "voice_not_found", message)
     if query.get("q"):
         names = [name for name in names if query["q"].lower() in name.lower()]
-    return _page(names, query, _version(request))
-
-
-def _version(request: Request) -> str:
-    given = request.headers.get("cartesia-version") or request.query_params.get("cartesia_version")
-    return given or "9999"
+    version = request.headers.get("cartesia-version") or query.get("cartesia_version")
+    return _page(names, query, version or "9999")
 
 
 def _page(names: list[str], query: Any, version: str) -> Any:

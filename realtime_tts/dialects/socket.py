@@ -252,7 +252,7 @@ class SingleVoiceSocket(SpeechSocket):
             assert self._chosen is not None, "`speak_as` comes first"
             self._voice = self.open_context(
                 str(self._opened), self._chosen,
-                lasting=True, continuous=False, after=self._last_context(),
+                lasting=True, continuous=False, after=next(reversed(self.contexts.values()), None),
             )  # fmt: skip
         return self._voice
 
@@ -260,6 +260,3 @@ class SingleVoiceSocket(SpeechSocket):
         """Silence at once: of all the text so far nothing is sent after this."""
         for context_id in list(self.contexts):
             self.cancel(context_id)
-
-    def _last_context(self) -> SpeechContext | None:
-        return next(reversed(self.contexts.values()), None)

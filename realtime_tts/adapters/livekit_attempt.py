@@ -33,11 +33,7 @@ class Attempt:
     """
 
     def __init__(
-        self,
-        session: Session,
-        emitter: tts.AudioEmitter,
-        deadline: asyncio.Timeout,
-        timeout: float,
+        self, session: Session, emitter: tts.AudioEmitter, deadline: asyncio.Timeout, timeout: float
     ) -> None:
         self._client = session.client
         self._emitter = emitter

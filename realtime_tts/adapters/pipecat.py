@@ -23,11 +23,7 @@ from realtime_tts.protocol.messages import SAMPLE_RATE
 
 try:
     from loguru import logger
-    from pipecat.frames.frames import (
-        EndFrame,
-        Frame,
-        InterruptionFrame,
-    )
+    from pipecat.frames.frames import EndFrame, Frame, InterruptionFrame
     from pipecat.processors.frame_processor import FrameDirection
     from pipecat.services.tts_service import TextAggregationMode
     from pipecat.transcriptions.language import Language

@@ -143,9 +143,7 @@ def _add_turn_arguments(group: argparse._ArgumentGroup) -> None:
         "--think", type=float, default=1.5, help="agents: mean seconds of thought (default: 1.5)"
     )
     group.add_argument(
-        "--interrupts",
-        type=float,
-        help="share of turns that are cut off (default: 0, agents: 0.2)",
+        "--interrupts", type=float, help="share of turns that are cut off (default: 0, agents: 0.2)"
     )
     group.add_argument(
         "--cut-between",

@@ -175,9 +175,7 @@ def _add_server_arguments(group: argparse._ArgumentGroup) -> None:
         "repeatable; * means all",
     )
     group.add_argument(
-        "--max-sessions",
-        type=int,
-        help="open sockets (default: twice the slots, at least 512)",
+        "--max-sessions", type=int, help="open sockets (default: twice the slots, at least 512)"
     )
     group.add_argument(
         "--drain-seconds",
@@ -186,8 +184,6 @@ def _add_server_arguments(group: argparse._ArgumentGroup) -> None:
         help="at SIGTERM, let turns finish for so long (default: 30)",
     )
     group.add_argument(
-        "--log-format",
-        choices=("json", "text"),
-        help="default: text on a terminal, else json",
+        "--log-format", choices=("json", "text"), help="default: text on a terminal, else json"
     )
     group.add_argument("--log-level", choices=("debug", "info", "warning", "error"), default="info")

@@ -154,8 +154,7 @@ class RealtimeTTS:
         await self._connected(self._backoff.give_up_after)
         self._turns += 1
         return Turn(
-            turn_id or f"turn-{self._turns}",
-            lambda: self._connected(self._backoff.give_up_after),
+            turn_id or f"turn-{self._turns}", lambda: self._connected(self._backoff.give_up_after)
         )
 
     def speak(self, text: TextSource) -> Speech:

@@ -88,10 +88,7 @@ class ElevenLabsSocket(SpeechSocket):
         """A new context. Raises TurnFailure if there is no room for it."""
         wanted = self.wanted
         return self.open_context(
-            context_id,
-            wanted.settings,
-            hold_seconds=wanted.hold_seconds,
-            tag=State(),
+            context_id, wanted.settings, hold_seconds=wanted.hold_seconds, tag=State()
         )
 
     def feed(self, context: SpeechContext, message: Message) -> None:

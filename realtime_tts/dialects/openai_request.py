@@ -8,12 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from realtime_tts.audio.formats import AudioFormat
-from realtime_tts.dialects.catalogue import (
-    Task,
-    chosen_voice,
-    our_format,
-    refuse_cloning,
-)
+from realtime_tts.dialects.catalogue import Task, chosen_voice, our_format, refuse_cloning
 from realtime_tts.dialects.fields import WrongField, read_fields
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.parsing import ProtocolError, load_object

@@ -25,9 +25,7 @@ def wire_limits(config: ServerConfig, info: EngineInfo) -> Limits:
 def session_defaults(info: EngineInfo, lead_seconds: float) -> SessionSettings:
     """What a session gets that asks for nothing: the checkpoint's own defaults and the lead."""
     return SessionSettings(
-        lead_ms=round(lead_seconds * 1000),
-        voice=info.default_voice,
-        sampling=info.default_sampling,
+        lead_ms=round(lead_seconds * 1000), voice=info.default_voice, sampling=info.default_sampling
     )
 
 

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import itertools
 from collections.abc import AsyncIterator
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -169,15 +170,10 @@ class _Listening:
     def _finish(self, reason: str) -> None:
         utterances = self._speech.utterances
         self._seen.layout = utterances.layout
-        stats = utterances.stats()
         self._seen.result = TurnResult(
             self._speech.name,
             reason,
-            stats.samples,
-            stats.ttfa_ms,
-            stats.underruns,
-            stats.held_ms,
-            self._seen.text_chars,
-            stats.held_inside_word,
+            text_chars=self._seen.text_chars,
+            **asdict(utterances.stats()),
         )
         self._over.set()

@@ -174,8 +174,8 @@ class CartesiaSpeech(SpeechEndpoint):
         self._events = events
 
     async def order(self, request: Request, request_id: str) -> Order:
-        asked = parse(await read_object(request, self.limits))
-        check_text("transcript", asked.transcript, self.limits)
+        asked = parse(await read_object(request, self.front.limits))
+        check_text("transcript", asked.transcript, self.front.limits)
         settings = settings_of(asked, self.front, longest_lead=True)
         order = Order(asked.transcript, settings, other_speed=asked.other_speed)
         if not self._events:

@@ -21,24 +21,18 @@ from realtime_tts.protocol.settings import Seed
 
 _FEMALE = ("ava", "serena", "vivian")
 _MALE = ("ray", "ryan", "dylan")
+_THEIR_FEMALE = (
+    "Bella, Bellona, Bunny, Chelsie, Cherry, Ebona, Elias, Jada, Jennifer, Katerina, Kiki, Maia, "
+    "Mia, Momo, Nini, Ono Anna, Seren, Serena, Sohee, Sonrisa, Stella, Sunny, Vivian"
+)
+_THEIR_MALE = (
+    "Aiden, Alek, Andre, Arthur, Bodega, Dolce, Dylan, Eldric Sage, Emilien, Eric, Ethan, Kai, "
+    "Lenn, Li, Marcus, Mochi, Moon, Neil, Nofish, Peter, Pip, Radio Gol, Rocky, Roy, Ryan, Vincent"
+)
 VOICES: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(
-        (
-            "Bella", "Bellona", "Bunny", "Chelsie", "Cherry", "Ebona", "Elias", "Jada", "Jennifer",
-            "Katerina", "Kiki", "Maia", "Mia", "Momo", "Nini", "Ono Anna", "Seren", "Serena",
-            "Sohee", "Sonrisa", "Stella", "Sunny", "Vivian",
-        ),
-        _FEMALE,
-    ),
-    **dict.fromkeys(
-        (
-            "Aiden", "Alek", "Andre", "Arthur", "Bodega", "Dolce", "Dylan", "Eldric Sage",
-            "Emilien", "Eric", "Ethan", "Kai", "Lenn", "Li", "Marcus", "Mochi", "Moon", "Neil",
-            "Nofish", "Peter", "Pip", "Radio Gol", "Rocky", "Roy", "Ryan", "Vincent",
-        ),
-        _MALE,
-    ),
-}  # fmt: skip
+    **dict.fromkeys(_THEIR_FEMALE.split(", "), _FEMALE),
+    **dict.fromkeys(_THEIR_MALE.split(", "), _MALE),
+}
 """DashScope's system voices, and which of ours may speak for each: the first that there is."""
 
 _FORMS = {

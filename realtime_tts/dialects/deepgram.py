@@ -43,9 +43,9 @@ class DeepgramSpeech(SpeechEndpoint):
 
     async def _read(self, request: Request) -> str:
         try:
-            body = await read_object(request, self.limits)
+            body = await read_object(request, self.front.limits)
         except BodyTooLarge as error:
             raise TooLarge(str(error)) from None
-        if not (text := text_of(body, self.limits)):
+        if not (text := text_of(body, self.front.limits)):
             raise RequestError("`text`, the text to speak, must be a string that is not empty")
         return text

@@ -76,7 +76,10 @@ class FluxSocket(DeepgramSocket):
         self._sounded = False
 
     def greeting(self) -> str:
-        return messages.connected(self.request_id, self.wanted, self.version)
+        uuids = [messages.model_uuid(self.wanted.model)]
+        return messages.greeting(
+            "Connected", self.request_id, self.wanted, self.version, model_uuids=uuids
+        )
 
     def commands(self) -> Mapping[str, Command]:
         return {

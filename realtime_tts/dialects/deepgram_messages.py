@@ -184,20 +184,10 @@ def model_uuid(name: str) -> str:
     return str(uuid.uuid5(uuid.NAMESPACE_URL, f"model:{name}"))
 
 
-def metadata(request_id: str, wanted: Wanted, version: str) -> str:
-    """The greeting of `/v1/speak`. `version` is the loaded checkpoint."""
-    return message(
-        "Metadata", request_id=request_id, model_name=wanted.model, model_version=version,
-        model_uuid=model_uuid(wanted.model),
-    )  # fmt: skip
-
-
-def connected(request_id: str, wanted: Wanted, version: str) -> str:
-    """The greeting of `/v2/speak`."""
-    return message(
-        "Connected", request_id=request_id, model_name=wanted.model, model_version=version,
-        model_uuids=[model_uuid(wanted.model)],
-    )  # fmt: skip
+def greeting(kind: str, request_id: str, wanted: Wanted, version: str, **uuid: Any) -> str:
+    """The first message of a socket. `version` is the loaded checkpoint."""
+    named = {"model_name": wanted.model, "model_version": version}
+    return message(kind, request_id=request_id, **named, **uuid)
 
 
 def account(speech_id: str, seconds: float, chars: int) -> dict[str, Any]:

@@ -124,7 +124,10 @@ class SpeakSocket(DeepgramSocket):
         self._cleared = 0
 
     def greeting(self) -> str:
-        return messages.metadata(self.request_id, self.wanted, self.version)
+        uuid = messages.model_uuid(self.wanted.model)
+        return messages.greeting(
+            "Metadata", self.request_id, self.wanted, self.version, model_uuid=uuid
+        )
 
     def commands(self) -> Mapping[str, Command]:
         return {"Speak": self._speak, "Flush": self._flush, "Clear": self._clear}

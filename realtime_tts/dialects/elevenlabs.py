@@ -98,8 +98,8 @@ class ElevenLabsSpeech(SpeechEndpoint):
         self._whole = whole
 
     async def order(self, request: Request, request_id: str) -> Order:
-        body = parse_body(await read_object(request, self.limits))
-        check_text("text", body.text, self.limits)
+        body = parse_body(await read_object(request, self.front.limits))
+        check_text("text", body.text, self.front.limits)
         output_format = request.query_params.get("output_format") or DEFAULT_FORMAT
         info = self.front.info
         settings = self.front.settings(

@@ -125,7 +125,7 @@ class OpenAISpeech(SpeechEndpoint):
         return dataclasses.replace(order, media_type=EVENTS, pieces=self._events)
 
     async def _read(self, request: Request) -> SpeechRequest:
-        limits = self.limits
+        limits = self.front.limits
         chars = limits.max_text_chars + limits.max_instructions_chars
         try:
             body = await read_body(request, most_body_bytes(chars, limits))

@@ -81,7 +81,7 @@ class SpeechSocket(JsonSocket, ContextSocket):
         if after is not None or not self.contexts:
             self.front.admit(held=1)  # the socket's own session
         else:
-            self.front.admit_more()
+            self.front.admit(more=True)
         hold = self.hold_seconds if hold_seconds is None else hold_seconds
         idle = self.limits.turn_idle_ms / 1000
         self._opened += 1

@@ -151,13 +151,6 @@ class SpeechEndpoint(abc.ABC):
         """What says that speech went wrong, as an event; empty if the API has none for it."""
         return b""
 
-    # What it calls.
-
-    @property
-    def limits(self) -> Limits:
-        """What a request may have; once the engine is ready."""
-        return self.front.limits
-
     # The endpoint.
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -181,7 +174,8 @@ class SpeechEndpoint(abc.ABC):
             return
         self.front.admit()  # before anything asks the engine, which may be loading
         order = await self.order(request, request_id)
-        saved = order.settings.lead_ms == self.limits.max_lead_ms  # a smaller one was asked for
+        # Where a smaller lead was asked for, somebody listens.
+        saved = order.settings.lead_ms == self.front.limits.max_lead_ms
         delivery = Delivery(FramedPackets, fills=True, saved=saved)
         client = address_of(request.scope)
         answer.speech = self.front.open_speech(request_id, order.settings, client, delivery)

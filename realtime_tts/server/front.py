@@ -121,21 +121,17 @@ class Front:
 
     # Sessions.
 
-    def admit(self, held: int = 0, spared: int = 0) -> None:
+    def admit(self, held: int = 0, *, more: bool = False) -> None:
         """Raise TurnFailure if another session would not be taken now.
 
-        `held`: sessions that the asker counts for already and would use; `spared`: that are to be
-        left to others.
+        `held`: sessions that the asker counts for already and would use. `more`: it is one more of
+        a connection, for which the last eighth is not.
         """
-        refusal = self._refusal(held, spared)
+        refusal = self._refusal(held, -(-self.max_sessions // _SPARED_PART) if more else 0)
         if refusal is not None:
             self.metrics.refused.labels(refusal.code).inc()
             event(log, logging.WARNING, "session.refused", code=refusal.code)
             raise refusal
-
-    def admit_more(self) -> None:
-        """The same for one more session of a connection: the last eighth is not for it."""
-        self.admit(spared=-(-self.max_sessions // _SPARED_PART))
 
     def _refusal(self, held: int, spared: int) -> TurnFailure | None:
         if self.draining:

@@ -31,7 +31,7 @@ class PlainSpeech(SpeechEndpoint):
     opened: Callable[[], Any] = staticmethod(lambda: None)
 
     async def order(self, request: Request, request_id: str) -> Order:
-        asked = await read_object(request, self.limits)
+        asked = await read_object(request, self.front.limits)
         if asked.get("break"):
             raise ZeroDivisionError
         return Order(

@@ -19,6 +19,7 @@ from realtime_tts.adapters.link import Link
 from realtime_tts.adapters.utterance import Playback, Utterance
 from realtime_tts.client import DEFAULT_SERVER, Backoff, RealtimeTTS
 from realtime_tts.errors import ClientError
+from realtime_tts.languages import language_name
 from realtime_tts.protocol.messages import SAMPLE_RATE
 
 try:
@@ -31,7 +32,6 @@ try:
 
     from realtime_tts.adapters.pipecat_connection import (
         RealtimeTTSSettings,
-        server_language,
         session_options,
     )
     from realtime_tts.adapters.pipecat_contexts import ContextService, Resampler
@@ -133,7 +133,7 @@ class RealtimeTTSService(ContextService):
 
     def language_to_service_language(self, language: Language) -> str | None:
         """The server's name for it, such as `english` for en-GB; None: passed on as it is."""
-        return server_language(language)
+        return language_name(str(language))
 
     # The pipeline's frames
 

@@ -11,7 +11,6 @@ from typing import Any, Literal
 from pipecat.frames.frames import CancelFrame, StartFrame
 from pipecat.services.settings import NOT_GIVEN, TTSSettings, is_given
 from pipecat.services.tts_service import TTSService
-from pipecat.transcriptions.language import Language
 from pipecat.utils.errors import ErrorCategory
 
 from realtime_tts.adapters.link import Link
@@ -27,22 +26,10 @@ from realtime_tts.errors import (
     RequestError,
     TurnError,
 )
+from realtime_tts.languages import language_name
 
 OPTIONS = frozenset(SessionOptions.__annotations__)
 """The settings that the server has; Pipecat's classes may come to have more."""
-
-_LANGUAGES = {
-    "de": "german",
-    "en": "english",
-    "es": "spanish",
-    "fr": "french",
-    "it": "italian",
-    "ja": "japanese",
-    "ko": "korean",
-    "pt": "portuguese",
-    "ru": "russian",
-    "zh": "chinese",
-}
 
 
 def _not_given() -> Any:
@@ -84,13 +71,8 @@ def session_options(settings: TTSSettings) -> dict[str, Any]:
     given = {name: getattr(settings, name, None) for name in OPTIONS}
     options = {name: value for name, value in given.items() if value is not None}
     if isinstance(options.get("language"), str):
-        options["language"] = server_language(options["language"]) or str(options["language"])
+        options["language"] = language_name(options["language"]) or str(options["language"])
     return options
-
-
-def server_language(language: Language | str) -> str | None:
-    """`english` for en-GB; None if it is no language code that is known here."""
-    return _LANGUAGES.get(str(language).split("-")[0].lower())
 
 
 def with_all_sampling(settings: TTSSettings, delta: TTSSettings) -> TTSSettings:

@@ -51,10 +51,8 @@ def run(arguments: argparse.Namespace) -> int:
     with _quiet_client():
         result = asyncio.run(_run(arguments, levels))
     console = Console(highlight=False)
-    if console.width >= _TITLE_WIDTH + _LEVEL_WIDTH * len(result.levels):
-        console.print(terminal_table(result))
-    else:
-        console.print(_TOO_WIDE)
+    width = _TITLE_WIDTH + _LEVEL_WIDTH * len(result.levels)
+    console.print(terminal_table(result) if console.width >= width else _TOO_WIDE)
     for figure in figures(result.levels):
         console.print(f"{figure.name}: [bold]{figure.value}[/] ({figure.seen})")
     for note in result.notes:
@@ -97,10 +95,8 @@ def _feeds(arguments: argparse.Namespace) -> int:
     at_once = feeds_at_once(arguments)
     result = asyncio.run(_run_feeds(arguments, at_once))
     console = Console(highlight=False)
-    if console.width >= _FEEDS_WIDTH:
-        console.print(feed_run.terminal_table(result))
-    else:
-        console.print(_TOO_WIDE)
+    wide = console.width >= _FEEDS_WIDTH
+    console.print(feed_run.terminal_table(result) if wide else _TOO_WIDE)
     console.print(feed_run.headline(result), style="dim")
     _write(arguments, result.as_dict(), feed_run.markdown_table(result))
     return ExitStatus.FAILED if result.failed else ExitStatus.OK

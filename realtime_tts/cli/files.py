@@ -40,23 +40,20 @@ def format_for(output: str | None, name: str | None) -> AudioFormat:
     if output == "-":
         return named or ENGINE_FORMAT
     suffix = Path(output).suffix.lower()
+    usual, container = _SUFFIXES.get(suffix or ".wav", (None, None))
     if named is None:
-        return _usual(output, suffix or ".wav")
-    _, container = _SUFFIXES.get(suffix, (None, named.container))
+        if usual is None:
+            raise ConfigError(
+                f"--output {output}: {suffix} says no format that is known; known are "
+                f"{', '.join(_SUFFIXES)}; a file of another name needs --format"
+            )
+        return audio_format(usual, container=container)
+    if suffix not in _SUFFIXES:
+        container = named.container
     try:
         return audio_format(named.encoding, named.sample_rate, container, named.bit_rate)
     except RequestError as error:
         raise ConfigError(f"--format {name} for --output {output}: {error}") from error
-
-
-def _usual(output: str, suffix: str) -> AudioFormat:
-    if suffix not in _SUFFIXES:
-        raise ConfigError(
-            f"--output {output}: {suffix} says no format that is known; known are "
-            f"{', '.join(_SUFFIXES)}; a file of another name needs --format"
-        )
-    encoding, container = _SUFFIXES[suffix]
-    return audio_format(encoding, container=container)
 
 
 class Sink:

@@ -9,18 +9,12 @@ from realtime_tts.audio.encoders import require
 from realtime_tts.audio.formats import AudioFormat, audio_format, parse_format
 from realtime_tts.dialects.fields import WrongField
 from realtime_tts.engine.interface import CLONING_VARIANTS, EngineInfo
+from realtime_tts.languages import language_name
 
 Task = Literal["CustomVoice", "VoiceDesign", "Base"]
 """`task_type` of vLLM-Omni: a named speaker, a voice that is described, a registered voice."""
 
 _CLONING = ("ref_audio", "ref_text", "speaker_embedding", "references")
-
-_LANGUAGES = {
-    "ar": "arabic", "de": "german", "en": "english", "es": "spanish", "fr": "french",
-    "hi": "hindi", "it": "italian", "ja": "japanese", "ko": "korean", "nl": "dutch",
-    "pl": "polish", "pt": "portuguese", "ru": "russian", "sv": "swedish", "tr": "turkish",
-    "zh": "chinese",
-}  # fmt: skip
 
 
 def model_names(info: EngineInfo) -> list[str]:
@@ -73,7 +67,7 @@ def our_language(code: str | None, info: EngineInfo) -> str | None:
     """Our name for `en`, `en-GB` and so on; None, to find out, where the checkpoint has it not."""
     if code is None:
         return None
-    name = _LANGUAGES.get(code.lower().partition("-")[0], code.lower())
+    name = language_name(code) or code.lower()
     languages = {language for one in info.models or (info,) for language in one.languages}
     return name if name in languages else None
 

@@ -57,7 +57,7 @@ def socket_wanted(query: Mapping[str, str], front: Front) -> Wanted:
     encoding = query.get("encoding") or "linear16"
     if encoding.lower() not in STREAMED:
         hint = "; compressed speech is to be had over HTTP" if encoding.lower() in WHOLE else ""
-        raise _unknown("encoding", encoding, f"over a WebSocket it is {_one_of(STREAMED)}{hint}")
+        raise _unknown("encoding", encoding, f"over a WebSocket it is {', '.join(STREAMED)}{hint}")
     container = query.get("container") or "none"
     if container.lower() != "none":
         raise _unknown("container", container, "over a WebSocket there is none; leave it out")
@@ -70,7 +70,7 @@ def http_wanted(query: Mapping[str, str], front: Front) -> Wanted:
         raise RequestError("`callback` is not for this server: take the speech from the answer")
     encoding = (query.get("encoding") or "mp3").lower()
     if encoding not in WHOLE:
-        raise _unknown("encoding", encoding, f"it is one of {_one_of(WHOLE)}")
+        raise _unknown("encoding", encoding, f"it is one of {', '.join(WHOLE)}")
     asked = (query.get("container") or "").lower()
     if encoding not in STREAMED:
         container = None if asked in ("", "none") else asked
@@ -152,10 +152,6 @@ def _number(query: Mapping[str, str], name: str) -> int | None:
 
 def _unknown(name: str, found: str, hint: str) -> RequestError:
     return RequestError(f"`{name}` cannot be {found[:40]!r}: {hint}")
-
-
-def _one_of(names: Mapping[str, str]) -> str:
-    return ", ".join(names)
 
 
 _UNPARSEABLE, _INVALID, _LIMIT, _TOO_BIG = "MESSAGE-0000", "DATA-0000", "DATA-0001", "BIG-0000"

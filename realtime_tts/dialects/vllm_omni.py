@@ -233,7 +233,7 @@ class Sentence:
             "format": self.config.response_format,
         }  # fmt: skip
         if self.config.stream_audio:
-            message["sample_rate"] = self.config.sample_rate
+            message["sample_rate"] = self.config.audio.sample_rate
         if self.config.word_timestamps:
             message["word_timestamps"] = True
         return json.dumps(message)

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from realtime_tts.audio.formats import AudioFormat, parse_format
+from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.dialects.catalogue import Task, our_format, refuse_cloning
 from realtime_tts.dialects.fields import read_fields
 from realtime_tts.errors import RequestError
@@ -43,11 +43,6 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def voice_name(self) -> str | None:
         return self.speaker if self.voice is None else self.voice
-
-    @property
-    def sample_rate(self) -> int:
-        """In hertz."""
-        return parse_format(self.response_format).sample_rate
 
     @property
     def audio(self) -> AudioFormat:

@@ -3,12 +3,6 @@ what a server, or an engine in this process, is to the load.
 
 Pure: a seed and a session's number give the same turns on every machine, however fast the server
 is. Nothing waits here.
-
-- *closed*: so many sessions, each speaks one turn after another.
-- *burst*: the same, but all of them begin each turn together.
-- *open*: turns begin at random times (Poisson); a slow answer never delays the next arrival.
-- *agents*: so many conversations. Somebody thinks, a language model answers at a pace of its own
-  and now and then stalls, and some answers are talked over at a random point.
 """
 
 from __future__ import annotations

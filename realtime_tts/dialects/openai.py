@@ -1,8 +1,6 @@
 """OpenAI's speech API: `POST /v1/audio/speech` and lists, for clients that speak it.
 
-docs/dialects.md says what is taken and what is not. The answer begins with the first sound, so that
-until then every refusal has its own status; what fails later cuts the connection, or is an `error`
-event where the client asked for events.
+docs/dialects.md says what is taken and what is not.
 """
 
 from __future__ import annotations

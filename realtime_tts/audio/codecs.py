@@ -8,6 +8,7 @@ that would wait for more sound are switched off.
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -25,9 +26,14 @@ def _codecs() -> Any:
     may wait for that.
     """
     try:
-        return importlib.import_module("av")
+        found = importlib.import_module("av")
     except ImportError:
         return None
+    # FFmpeg's filters, which cut a stream into its codec's frames, would start a thread for each
+    # core, sixteen at most, in every stream, and give them nothing to do. PyAV passes no number on.
+    graph = importlib.import_module("av.filter.graph")
+    ctypes.CDLL(str(graph.__file__)).av_cpu_force_count(1)
+    return found
 
 
 av = _codecs()

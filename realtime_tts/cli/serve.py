@@ -23,6 +23,7 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
+from realtime_tts import demo_voice
 from realtime_tts.cli.serve_arguments import KEYS_VARIABLE, add_arguments
 from realtime_tts.cli.serve_engine import (
     chosen_lines,
@@ -33,6 +34,7 @@ from realtime_tts.cli.serve_engine import (
 )
 from realtime_tts.cli.session_arguments import KEY_VARIABLE
 from realtime_tts.errors import ConfigError
+from realtime_tts.memory_limits import check_memory_limits
 
 if TYPE_CHECKING:
     from realtime_tts.config import ServerConfig, TlsConfig
@@ -47,6 +49,7 @@ __all__ = ["add_arguments", "engine_config", "engine_configs", "run", "server_co
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve until SIGTERM or Ctrl-C. Returns the exit status."""
+    check_memory_limits(_folders(arguments))
     from realtime_tts.engine.links import make_links
     from realtime_tts.engine.load import voice_maker_loader
     from realtime_tts.logs import configure_logging
@@ -95,6 +98,14 @@ def run(arguments: argparse.Namespace) -> int:
             make_voices=library if voices_dir else None,
             on_ready=ready,
         )
+
+
+def _folders(arguments: argparse.Namespace) -> list[Path]:
+    """Of the checkpoints, whether they are there or not."""
+    if arguments.engine == "fake":
+        return []
+    models: list[str] = arguments.model or [demo_voice.NAME]
+    return [demo_voice.FOLDER if name == demo_voice.NAME else Path(name) for name in models]
 
 
 def allow_open_files() -> None:

@@ -29,6 +29,7 @@ from realtime_tts.engine.loop import EngineLoop
 from realtime_tts.engine.warm_up import taught_scheduler
 from realtime_tts.errors import CheckpointError, ConfigError
 from realtime_tts.garbage import calm_garbage_collector
+from realtime_tts.memory_limits import told_memory_limits
 from tts_scheduler import SchedulerConfig, StepPlan
 
 HEARTBEAT_SECONDS = 0.5
@@ -181,8 +182,9 @@ class Child:
         self._context.term()  # ends the reader, too
 
     def _serve(self, spec: ChildSpec) -> None:
-        engine = spec.load(self._progress)
-        scheduler = taught_scheduler(engine, spec.scheduler, self._progress)
+        with told_memory_limits():
+            engine = spec.load(self._progress)
+            scheduler = taught_scheduler(engine, spec.scheduler, self._progress)
         recorder = Recorder()
         loop = EngineLoop(
             engine,

@@ -19,6 +19,7 @@ from realtime_tts.engine.link import Command, EngineStatus, Event, Open, Refused
 from realtime_tts.engine.loop import EngineLoop, LoopObserver
 from realtime_tts.engine.warm_up import taught_scheduler
 from realtime_tts.errors import CheckpointError, ConfigError
+from realtime_tts.memory_limits import told_memory_limits
 from tts_scheduler import SchedulerConfig
 
 log = logging.getLogger(__name__)
@@ -128,8 +129,9 @@ class InProcessEngine:
     def _run(self) -> None:
         failure: str | None = None
         try:
-            self._engine = self._load(self._progress)
-            scheduler = taught_scheduler(self._engine, self._config, self._progress)
+            with told_memory_limits():
+                self._engine = self._load(self._progress)
+                scheduler = taught_scheduler(self._engine, self._config, self._progress)
             loop = EngineLoop(
                 self._engine,
                 scheduler,

@@ -17,9 +17,17 @@ from realtime_tts.engine.torch_engine import TorchEngine
 from realtime_tts.engine.torch_setup import chosen_dtype, prepare_torch
 from realtime_tts.kernels import triton_available
 from realtime_tts.logs import event
-from realtime_tts.model import SpeechModel, VoiceLookup, find_checkpoint, load_model, load_voice
+from realtime_tts.model import (
+    SpeechModel,
+    Variant,
+    VoiceLookup,
+    find_checkpoint,
+    load_model,
+    load_voice,
+)
 from realtime_tts.model.codec_gemm_state import RingShape
 from realtime_tts.model.config import ModelConfig
+from realtime_tts.model.encoder_config import cloning_obstacle
 from realtime_tts.model.paged_cache import position_bytes
 from realtime_tts.model.weights import stored_dtype
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
@@ -42,6 +50,8 @@ def load_engine(config: EngineConfig, progress: Progress) -> ModelEngine:
     voices = no_voices
     if config.voices_dir is not None:
         voices = LoadedVoices(Registry(config.voices_dir), load_voice)
+        if model.config.variant is Variant.BASE and (reason := cloning_obstacle(folder)):
+            event(log, logging.WARNING, "engine.cannot_clone", model=config.name, reason=reason)
     return make_engine(
         model,
         Qwen2Tokenizer.from_folder(folder),

@@ -17,7 +17,7 @@ from realtime_tts.engine.interface import (
     UtteranceSpec,
 )
 from realtime_tts.engine.spoken_as import SpokenAs, no_voices
-from realtime_tts.errors import RequestError
+from realtime_tts.errors import CheckpointError, RequestError
 from realtime_tts.model import PromptBuilder, PromptSpec, SpeechModel, VoiceLookup
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tts_scheduler import KVCacheSize, StepPlan
@@ -57,7 +57,10 @@ class Row:
 
 
 class ModelEngine(ABC):
-    """The half of `Engine` that computes nothing."""
+    """The half of `Engine` that computes nothing.
+
+    Making one raises CheckpointError for a tokenizer that is not the model's.
+    """
 
     def __init__(
         self,
@@ -69,6 +72,12 @@ class ModelEngine(ABC):
         max_frames: int | None = None,
         voices: VoiceLookup = no_voices,
     ) -> None:
+        rows = model.config.talker.text_vocab
+        if tokenizer.largest_id >= rows:
+            raise CheckpointError(
+                f"{model.folder}: vocab.json has ids up to {tokenizer.largest_id}, but config.json "
+                f"says that text_vocab_size is {rows}: take both from one checkpoint"
+            )
         self._model = model
         self._prompts: PromptBuilder = model.prompt_builder(tokenizer.encode)
         self._spoken_as = SpokenAs(model.config, self._prompts, tokenizer.encode, voices)

@@ -24,23 +24,23 @@ Triton need not be installed. Arguments named alike mean the same everywhere:
 from realtime_tts.kernels.attention import decode_attention, prompt_attention
 from realtime_tts.kernels.cuda_predictor_frame import MOST_FRAME_ROWS, FrameProgram, frame_program
 from realtime_tts.kernels.cuda_talker_step import MOST_STEP_ROWS, StepProgram, step_program
+from realtime_tts.kernels.decoder import DecoderModel, LayerWeights
 from realtime_tts.kernels.dispatch import Kernel, triton_available
 from realtime_tts.kernels.elementwise import add_rms_norm, rms_norm, swiglu
-from realtime_tts.kernels.predictor_frame import FrameDraws, FrameModel, LayerWeights
+from realtime_tts.kernels.predictor_frame import FrameDraws, FrameModel
 from realtime_tts.kernels.sampling import sample
 from realtime_tts.kernels.storing import rope_and_store, store_prefix
-from realtime_tts.kernels.talker_step import TalkerModel
 
 __all__ = [
     "MOST_FRAME_ROWS",
     "MOST_STEP_ROWS",
+    "DecoderModel",
     "FrameDraws",
     "LayerWeights",
     "FrameModel",
     "FrameProgram",
     "Kernel",
     "StepProgram",
-    "TalkerModel",
     "add_rms_norm",
     "decode_attention",
     "frame_program",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import logging
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -11,15 +10,14 @@ import torch
 from torch import Tensor
 
 from realtime_tts.kernels.cuda_program import (
-    CudaError,
     CudaProgram,
     addresses,
     compile_cuda,
+    decoder_settings,
     hopper_obstacle,
+    program_or_warning,
 )
 from realtime_tts.kernels.predictor_frame import FrameDraws, FrameModel
-
-log = logging.getLogger(__name__)
 
 PROGRAMS = 128
 """Each has the same share of a product of the released sizes."""
@@ -72,18 +70,8 @@ class FrameArguments(ctypes.Structure):
 
 def frame_settings(model: FrameModel, programs: int, build: Mapping[str, int]) -> dict[str, int]:
     """Return the macros of cuda/sizes.cuh for a model's sizes."""
-    return {
-        "PROGRAMS": programs,
-        "ROWS": _ROWS,
-        "LAYERS": len(model.layers),
-        "PASSES": len(model.heads),
-        "HIDDEN": len(model.norm),
-        "HEADS": model.query_heads,
-        "KEYS": model.kv_heads,
-        "WIDE": model.layers[0].down.shape[1],
-        "VOCAB": len(model.heads[0]),
-        **build,
-    }
+    vocab, passes = len(model.heads[0]), len(model.heads)
+    return decoder_settings(model, programs, _ROWS) | {"PASSES": passes, "VOCAB": vocab, **build}
 
 
 class FrameTables:
@@ -172,15 +160,9 @@ def frame_program(model: FrameModel) -> FrameProgram | None:
 
     On a GPU, the log then says why.
     """
-    reason = frame_obstacle(model)
-    if reason is None:
-        try:
-            return FrameProgram(model)
-        except CudaError as error:
-            reason = str(error)
-    if model.norm.device.type == "cuda":
-        log.warning("the code predictor runs as separate kernels, and slower: %s", reason)
-    return None
+    return program_or_warning(
+        lambda: FrameProgram(model), frame_obstacle(model), model.norm.is_cuda, "code predictor"
+    )
 
 
 def frame_obstacle(model: FrameModel) -> str | None:
@@ -189,8 +171,7 @@ def frame_obstacle(model: FrameModel) -> str | None:
     It is made for the sizes of the released code predictor in bfloat16, and for GPUs of compute
     capability 9.0 (H100, H200) with at least 128 multiprocessors.
     """
-    sizes = (len(model.norm), model.query_heads, model.kv_heads, model.head_dim)
-    rest = (model.layers[0].down.shape[1], len(model.heads[0]), len(model.heads), len(model.cos))
+    sizes = (*model.sizes, len(model.heads[0]), len(model.heads), len(model.cos))
     return hopper_obstacle(model.norm, PROGRAMS) or (
-        None if (*sizes, *rest) == _SIZES else "it has not the sizes of the released ones"
+        None if sizes == _SIZES else "it has not the sizes of the released ones"
     )

@@ -9,15 +9,23 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import NamedTemporaryFile
+from typing import TypeVar
 
 import torch
 from torch import Tensor
+
+from realtime_tts.kernels.decoder import DecoderModel
+
+log = logging.getLogger(__name__)
+
+Program = TypeVar("Program")
 
 SOURCES = Path(__file__).parent / "cuda"
 
@@ -90,6 +98,20 @@ def addresses(tensors: Sequence[Tensor], device: torch.device) -> Tensor:
     return torch.tensor([tensor.data_ptr() for tensor in tensors], device=device)
 
 
+def decoder_settings(model: DecoderModel, programs: int, rows: int) -> dict[str, int]:
+    """Return the macros of cuda/sizes.cuh that every kernel for a decoder wants."""
+    hidden, heads, keys, _, wide = model.sizes
+    return {
+        "PROGRAMS": programs,
+        "ROWS": rows,
+        "LAYERS": len(model.layers),
+        "HIDDEN": hidden,
+        "HEADS": heads,
+        "KEYS": keys,
+        "WIDE": wide,
+    }
+
+
 def hopper_obstacle(weight: Tensor, programs: int) -> str | None:
     """Tell why kernels for bfloat16 on compute capability 9.0 cannot run beside this weight with so
     many programs at once; None if they can."""
@@ -103,6 +125,20 @@ def hopper_obstacle(weight: Tensor, programs: int) -> str | None:
         return f"{properties.name} has not the compute capability 9.0 of an H100 or H200"
     if properties.multi_processor_count < programs:
         return f"{properties.name} has fewer than {programs} multiprocessors here"
+    return None
+
+
+def program_or_warning(
+    make: Callable[[], Program], reason: str | None, on_gpu: bool, what: str
+) -> Program | None:
+    """Make a program unless there is a reason against it, and warn if a GPU goes without."""
+    if reason is None:
+        try:
+            return make()
+        except CudaError as error:
+            reason = str(error)
+    if on_gpu:
+        log.warning("the %s runs as separate kernels, and slower: %s", what, reason)
     return None
 
 

@@ -1,9 +1,12 @@
-"""The CUDA kernel of `talker_step.py`: one launch (cuda/talker_step.cu)."""
+"""A position of the talker for a few rows, in one launch (cuda/talker_step.cu).
+
+As separate kernels a position of one row is 280 launches that take more than twice as long as
+reading their weights. The reference implementation is `decoder.plain_layers`.
+"""
 
 from __future__ import annotations
 
 import ctypes
-import logging
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -11,15 +14,14 @@ import torch
 from torch import Tensor
 
 from realtime_tts.kernels.cuda_program import (
-    CudaError,
     CudaProgram,
     addresses,
     compile_cuda,
+    decoder_settings,
     hopper_obstacle,
+    program_or_warning,
 )
-from realtime_tts.kernels.talker_step import TalkerModel
-
-log = logging.getLogger(__name__)
+from realtime_tts.kernels.decoder import DecoderModel
 
 PROGRAMS = 128
 """Each has the same share of a product of the released sizes."""
@@ -62,27 +64,16 @@ class StepArguments(ctypes.Structure):
     )
 
 
-def step_settings(model: TalkerModel, programs: int, build: Mapping[str, int]) -> dict[str, int]:
+def step_settings(model: DecoderModel, programs: int, build: Mapping[str, int]) -> dict[str, int]:
     """Return the macros of cuda/sizes.cuh for a model's sizes."""
-    return {
-        "PROGRAMS": programs,
-        "ROWS": MOST_STEP_ROWS,
-        "LAYERS": len(model.layers),
-        "PASSES": 1,
-        "HIDDEN": len(model.norm),
-        "HEADS": model.query_heads,
-        "KEYS": model.kv_heads,
-        "WIDE": model.layers[0].down.shape[1],
-        "VOCAB": 0,
-        **build,
-    }
+    return decoder_settings(model, programs, MOST_STEP_ROWS) | {"PASSES": 1, "VOCAB": 0, **build}
 
 
 class StepTables:
     """What the kernel finds weights by, and where its programs meet: on the model's device."""
 
     def __init__(
-        self, model: TalkerModel, programs: int, row_words: int, partial_words: int
+        self, model: DecoderModel, programs: int, row_words: int, partial_words: int
     ) -> None:
         device = model.norm.device
         self._layers = addresses([weight for layer in model.layers for weight in layer], device)
@@ -93,7 +84,7 @@ class StepTables:
     def arguments(
         self,
         x: Tensor,
-        model: TalkerModel,
+        model: DecoderModel,
         pages: Tensor,
         tables: Tensor,
         slots: Tensor,
@@ -124,7 +115,7 @@ class StepProgram:
     Raises CudaError if the kernel cannot be built or loaded.
     """
 
-    def __init__(self, model: TalkerModel) -> None:
+    def __init__(self, model: DecoderModel) -> None:
         self._model = model
         with torch.cuda.device(model.norm.device):
             self._few, self._many = (self._built(build) for build in (FEW_ROWS, MANY_ROWS))
@@ -139,7 +130,7 @@ class StepProgram:
     def __call__(
         self, x: Tensor, pages: Tensor, tables: Tensor, slots: Tensor, positions: Tensor
     ) -> Tensor:
-        """Move rows on by a position, as `plain_step`: x [B, h] -> [B, h]."""
+        """Move rows on by a position, as `plain_layers`: x [B, h] -> [B, h]."""
         out = torch.empty_like(x)
         program = self._few if len(x) <= MOST_FEW_ROWS else self._many
         with torch.cuda.device(x.device):
@@ -149,31 +140,22 @@ class StepProgram:
         return out
 
 
-def step_program(model: TalkerModel) -> StepProgram | None:
-    """Return the program that moves this model's rows on; None where separate kernels do.
+def step_program(model: DecoderModel) -> StepProgram | None:
+    """Return the program that moves this talker's rows on; None where separate kernels do.
 
     On a GPU, the log then says why.
     """
-    reason = step_obstacle(model)
-    if reason is None:
-        try:
-            return StepProgram(model)
-        except CudaError as error:
-            reason = str(error)
-    if model.norm.device.type == "cuda":
-        log.warning("the talker runs as separate kernels, and slower: %s", reason)
-    return None
+    return program_or_warning(
+        lambda: StepProgram(model), step_obstacle(model), model.norm.is_cuda, "talker"
+    )
 
 
-def step_obstacle(model: TalkerModel) -> str | None:
+def step_obstacle(model: DecoderModel) -> str | None:
     """Tell why the kernel is not made for this model or its device; None if it is.
 
     It is made for the width of the released 1.7B talker in bfloat16, and for GPUs of compute
     capability 9.0 (H100, H200) with at least 128 multiprocessors.
     """
-    sizes = (len(model.norm), model.query_heads, model.kv_heads, model.head_dim)
     return hopper_obstacle(model.norm, PROGRAMS) or (
-        None
-        if (*sizes, model.layers[0].down.shape[1]) == _SIZES
-        else "it has not the sizes of the released one of 1.7B"
+        None if model.sizes == _SIZES else "it has not the sizes of the released one of 1.7B"
     )

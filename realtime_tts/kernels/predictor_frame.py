@@ -14,61 +14,18 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from realtime_tts.kernels.attention import decode_attention
-from realtime_tts.kernels.elementwise import add_rms_norm, rms_norm, swiglu
+from realtime_tts.kernels.decoder import DecoderModel, plain_layers
 from realtime_tts.kernels.sampling import sample
-from realtime_tts.kernels.storing import rope_and_store
 
 
-class LayerWeights(NamedTuple):
-    """A layer's weights, all of one type and contiguous, in the order they are used.
-
-    h is the hidden width, N = (heads + 2 * kv_heads) * D.
-    """
-
-    input_norm: Tensor
-    """[h]"""
-    qkv: Tensor
-    """[N, h]: queries, keys, values."""
-    head_norm: Tensor
-    """[heads + kv_heads, D]"""
-    attention_output: Tensor
-    """[h, heads * D]"""
-    output_norm: Tensor
-    """[h]"""
-    gate_up: Tensor
-    """[2 * I, h]: gate, then up."""
-    down: Tensor
-    """[h, I]"""
-
-
-@dataclass(frozen=True, slots=True)
-class FrameModel:
+@dataclass(frozen=True)
+class FrameModel(DecoderModel):
     """The code predictor's weights, of one type and contiguous."""
 
-    layers: Sequence[LayerWeights]
-    norm: Tensor
-    """[h]: after the last layer."""
     heads: Sequence[Tensor]
     """[vocab, h] for each pass."""
     inputs: Sequence[Tensor]
     """[vocab, h] for each pass but the first: what it reads, by the code drawn before it."""
-    cos: Tensor
-    """[positions, D] float32."""
-    sin: Tensor
-    eps: float
-
-    @property
-    def head_dim(self) -> int:
-        return self.cos.shape[1]
-
-    @property
-    def query_heads(self) -> int:
-        return self.layers[0].attention_output.shape[1] // self.head_dim
-
-    @property
-    def kv_heads(self) -> int:
-        return len(self.layers[0].head_norm) - self.query_heads
 
 
 class FrameDraws(NamedTuple):
@@ -107,23 +64,8 @@ def plain_frame(
 
 
 def plain_pass(x: Tensor, model: FrameModel, pages: Tensor, position: int, count: int) -> Tensor:
-    """x [count * B, h] at `count` positions from `position` on, through all layers and the norm.
-
-    Every result is rounded to x's type: where separate kernels round, and the CUDA kernel.
-    """
+    """x [count * B, h] at `count` positions from `position` on, through all layers and the norm."""
     rows = len(x) // count
     slots = torch.arange(rows, device=x.device)
-    tables = slots.int().unsqueeze(1)
     places = torch.arange(position, position + count, device=x.device).repeat_interleave(rows)
-    slots = slots.repeat(count)
-    for layer, store in zip(model.layers, pages, strict=True):
-        normed = rms_norm.plain(x, layer.input_norm, model.eps)
-        qkv = F.linear(normed, layer.qkv).view(len(x), -1, model.head_dim)
-        query = rope_and_store.plain(
-            qkv, layer.head_norm, model.cos, model.sin, store, tables, slots, places, model.eps
-        )
-        attended = decode_attention.plain(query, store, tables, slots, places, 1)
-        attended = F.linear(attended, layer.attention_output)
-        x, normed = add_rms_norm.plain(attended, x, layer.output_norm, model.eps)
-        x = x + F.linear(swiglu.plain(F.linear(normed, layer.gate_up)), layer.down)
-    return rms_norm.plain(x, model.norm, model.eps)
+    return plain_layers(x, model, pages, slots.int().unsqueeze(1), slots.repeat(count), places)

@@ -42,14 +42,15 @@ def read_config(folder: Path) -> ModelConfig:
         raise CheckpointError(
             f"{root.path}: tts_model_type is {variant!r}, this server knows: {known}"
         )
-    talker = root.section("talker_config")
+    section = root.section("talker_config")
+    talker = _talker(section)
     config = ModelConfig(
         variant=Variant(variant),
         size=root.get("tts_model_size", str),
-        talker=_talker(talker),
-        predictor=_predictor(talker.section("code_predictor_config")),
+        talker=talker,
+        predictor=_predictor(section.section("code_predictor_config")),
         codec=_codec(Section.read(folder / "speech_tokenizer" / "config.json")),
-        text=_text_ids(root),
+        text=_text_ids(root, talker.text_vocab),
         generation=_generation(folder / "generation_config.json"),
         text_normalization=root.get("text_normalization", bool, False),
         safe_positions=root.get("safe_positions", int, SAFE_POSITIONS),
@@ -88,6 +89,20 @@ class Section:
                 f"{self.path}: {key} must be of type {kind.__name__}, got {value!r}"
             )
         return value
+
+    def id(self, key: str, vocab: int) -> int:
+        """A row of an embedding that has `vocab` of them."""
+        value = self._values.get(key)
+        if type(value) is not int or not 0 <= value < vocab:
+            raise CheckpointError(
+                f"{self.path}: {key} must be an id of its vocabulary, 0 to {vocab - 1}, got "
+                f"{value!r}: correct it, or take the config.json that belongs to these weights"
+            )
+        return value
+
+    def ids(self, key: str, vocab: int) -> dict[str, int]:
+        section = self.section(key)
+        return {name.lower(): section.id(name, vocab) for name in section._values}
 
     def optional(self, key: str) -> Any:
         return self._values.get(key)
@@ -147,21 +162,22 @@ def _transformer(section: Section, hidden_key: str = "hidden_size") -> Transform
 
 def _talker(section: Section) -> TalkerConfig:
     dialects = section.named("spk_is_dialect")
+    vocab = section.get("vocab_size", int)
     return TalkerConfig(
         transformer=_transformer(section),
-        vocab=section.get("vocab_size", int),
+        vocab=vocab,
         text_vocab=section.get("text_vocab_size", int),
         text_hidden=section.get("text_hidden_size", int),
         code_groups=section.get("num_code_groups", int),
-        pad_id=section.get("codec_pad_id", int),
-        bos_id=section.get("codec_bos_id", int),
-        eos_id=section.get("codec_eos_token_id", int),
-        think_id=section.get("codec_think_id", int),
-        nothink_id=section.get("codec_nothink_id", int),
-        think_bos_id=section.get("codec_think_bos_id", int),
-        think_eos_id=section.get("codec_think_eos_id", int),
-        languages=section.named("codec_language_id"),
-        speakers=section.named("spk_id"),
+        pad_id=section.id("codec_pad_id", vocab),
+        bos_id=section.id("codec_bos_id", vocab),
+        eos_id=section.id("codec_eos_token_id", vocab),
+        think_id=section.id("codec_think_id", vocab),
+        nothink_id=section.id("codec_nothink_id", vocab),
+        think_bos_id=section.id("codec_think_bos_id", vocab),
+        think_eos_id=section.id("codec_think_eos_id", vocab),
+        languages=section.ids("codec_language_id", vocab),
+        speakers=section.ids("spk_id", vocab),
         dialects={name: str(value).lower() for name, value in dialects.items() if value},
     )
 
@@ -190,14 +206,14 @@ def _codec(root: Section) -> CodecConfig:
     )
 
 
-def _text_ids(root: Section) -> TextIds:
+def _text_ids(root: Section, vocab: int) -> TextIds:
     return TextIds(
-        im_start=root.get("im_start_token_id", int),
-        im_end=root.get("im_end_token_id", int),
-        assistant=root.get("assistant_token_id", int),
-        tts_pad=root.get("tts_pad_token_id", int),
-        tts_bos=root.get("tts_bos_token_id", int),
-        tts_eos=root.get("tts_eos_token_id", int),
+        im_start=root.id("im_start_token_id", vocab),
+        im_end=root.id("im_end_token_id", vocab),
+        assistant=root.id("assistant_token_id", vocab),
+        tts_pad=root.id("tts_pad_token_id", vocab),
+        tts_bos=root.id("tts_bos_token_id", vocab),
+        tts_eos=root.id("tts_eos_token_id", vocab),
     )
 
 

@@ -61,7 +61,14 @@ def read_speaker_encoder(folder: Path) -> SpeakerEncoderConfig:
 
     Raises CheckpointError.
     """
-    section = Section.read(folder / "config.json").section("speaker_encoder_config")
+    root = Section.read(folder / "config.json")
+    if root.optional("speaker_encoder_config") is None:
+        raise CheckpointError(
+            f"{root.path} has no speaker_encoder_config, so no voice can be made of a recording: "
+            "take a whole Base checkpoint, like Qwen/Qwen3-TTS-12Hz-1.7B-Base, or register "
+            "embeddings made with one"
+        )
+    section = root.section("speaker_encoder_config")
     if section.get("sample_rate", int, SAMPLE_RATE) != SAMPLE_RATE:
         section.expect("sample_rate", SAMPLE_RATE)
     config = SpeakerEncoderConfig(
@@ -117,6 +124,16 @@ def read_speech_encoder(folder: Path) -> SpeechEncoderConfig:
         codebook_dim=section.get("codebook_dim", int, 256),
         samples_per_frame=root.get("encode_downsample_rate", int),
     )
+
+
+def cloning_obstacle(folder: Path) -> str:
+    """Why a Base checkpoint cannot make voices of recordings; empty: its configuration can."""
+    try:
+        read_speaker_encoder(folder)
+        read_speech_encoder(folder)
+    except CheckpointError as error:
+        return str(error)
+    return ""
 
 
 def _check_kind(section: Section) -> None:

@@ -79,7 +79,7 @@ def frame_model(predictor: CodePredictor) -> FrameModel | None:
     norm, (cos, sin) = predictor.norm, predictor.turns
     heads = [_weight(head) for head in predictor.heads]
     inputs = predictor.inputs[: len(heads) - 1]
-    return FrameModel(layers, norm.weight, heads, inputs, cos, sin, norm.eps)
+    return FrameModel(layers, norm.weight, cos, sin, norm.eps, heads, inputs)
 
 
 def _plain(products: Sequence[Linear]) -> bool:

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from realtime_tts.kernels import MOST_STEP_ROWS, StepProgram, TalkerModel, step_program
+from realtime_tts.kernels import MOST_STEP_ROWS, DecoderModel, StepProgram, step_program
 from realtime_tts.model.config import TalkerConfig
 from realtime_tts.model.fused import fused_layers, layer_weights
 from realtime_tts.model.layers import DecoderLayer, RMSNorm, Rope
@@ -62,7 +62,7 @@ class Talker:
         layers = layer_weights(self.layers)
         if self._step is None and layers is not None:
             rope, norm = self._rope, self.norm
-            model = TalkerModel(layers, norm.weight, rope.cos, rope.sin, norm.eps)
+            model = DecoderModel(layers, norm.weight, rope.cos, rope.sin, norm.eps)
             self._step = step_program(model)
         return self._step is not None
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from math import prod
 from pathlib import Path
 from types import TracebackType
@@ -21,6 +21,7 @@ from torch import Tensor
 from realtime_tts.errors import CheckpointError
 
 FLOAT_TYPES = {"F32": torch.float32, "BF16": torch.bfloat16, "F16": torch.float16}
+_POINTER = b"version https://git-lfs.github.com/"
 _SHOWN = 8  # problems listed in a message
 
 
@@ -127,7 +128,19 @@ def _opened(path: Path) -> Any:
     try:
         return safe_open(path, framework="pt")
     except (OSError, SafetensorError) as error:
+        if _is_pointer(path):
+            raise CheckpointError(
+                f"{path} is a git-lfs pointer, which stands for the weights and has none: run "
+                f"`git lfs pull` in {path.parent}, or download the checkpoint again"
+            ) from None
         raise CheckpointError(f"{path} is not a readable safetensors file: {error}") from error
+
+
+def _is_pointer(path: Path) -> bool:
+    """Whether git-lfs left its note of a file in the file's place. Raises no OSError."""
+    with suppress(OSError), path.open("rb") as file:
+        return file.read(len(_POINTER)) == _POINTER
+    return False
 
 
 def weight_files(folder: Path) -> list[Path]:

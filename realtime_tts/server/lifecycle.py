@@ -25,6 +25,12 @@ from realtime_tts.server.front import Front
 
 log = logging.getLogger(__name__)
 
+ACCEPTED_AT_ONCE = 4
+"""Connections in one pass of the event loop: asyncio accepts as many as its `backlog` says, and all
+that comes of them would happen in the next pass, for every client that waits, before anybody else
+had a turn."""
+_BACKLOG = 2_048
+"""Connections that wait in the kernel."""
 _CLOSE_SECONDS = 1.0
 
 
@@ -74,19 +80,24 @@ class DrainingServer(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         if self._tls is None:
             await super().startup(sockets)
-            return
+        else:
+            await self._startup_tls(sockets or [], self._tls)
+        for listener in sockets or []:
+            listener.listen(_BACKLOG)
+
+    async def _startup_tls(self, sockets: list[socket.socket], tls: ssl.SSLContext) -> None:
         # uvicorn has no way to say how long a handshake and a farewell may take, and asyncio's
         # own answer is a minute and half a minute: much, for who connects and says nothing.
         await super().startup([])
         self.started = False
         timeouts = self._front.config.socket
         loop = asyncio.get_running_loop()
-        for listener in sockets or []:
+        for listener in sockets:
             server = await loop.create_server(
                 self._protocol,
                 sock=listener,
                 backlog=self.config.backlog,
-                ssl=self._tls,
+                ssl=tls,
                 ssl_handshake_timeout=timeouts.handshake_timeout,
                 ssl_shutdown_timeout=timeouts.close_timeout,
             )

@@ -23,7 +23,7 @@ from realtime_tts.server.app import create_app
 from realtime_tts.server.engine_host import EngineHost, LoadTokenizer
 from realtime_tts.server.front import Front
 from realtime_tts.server.http import GuardedHttp
-from realtime_tts.server.lifecycle import DrainingServer
+from realtime_tts.server.lifecycle import ACCEPTED_AT_ONCE, DrainingServer
 from realtime_tts.server.tls import server_context
 from realtime_tts.server.websocket import GuardedWebSocket, guarded
 from realtime_tts.voices.library import VoiceLibrary
@@ -144,6 +144,7 @@ def uvicorn_config(front: Front) -> uvicorn.Config:
         access_log=config.access_log,
         proxy_headers=False,
         server_header=False,
+        backlog=ACCEPTED_AT_ONCE,
         timeout_graceful_shutdown=round(config.socket.close_timeout) + 1,
     )
 

@@ -17,8 +17,9 @@ import socket
 from functools import partial
 from typing import Any, ClassVar, TypeVar, cast
 
-from uvicorn._types import ASGISendEvent
+from uvicorn._types import ASGIReceiveEvent, ASGISendEvent
 from uvicorn.config import Config
+from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from uvicorn.server import ServerState
 from websockets.frames import Frame
@@ -28,6 +29,7 @@ from realtime_tts.config import SocketConfig
 from realtime_tts.logs import event
 from realtime_tts.metrics import Metrics
 from realtime_tts.server.alarm import Alarm
+from realtime_tts.server.time_slices import TimeSlices
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +39,8 @@ READING_SECONDS = 0.002
 """After so long with one client's messages the others have their turn."""
 _READ_AHEAD, _READ_AHEAD_BYTES = 8, 16_384
 """Messages of one client that wait to be taken, or bytes, before its socket is read no more."""
+_AT_ONCE = 1_024
+"""Bytes that are looked at in one go: at most 170 frames, which take a millisecond."""
 ABORT_EXTENSION = "realtime_tts.abort"
 """Key in the ASGI scope's extensions: `abort(reason)`, which ASGI itself has no word for."""
 
@@ -49,6 +53,7 @@ class Guarded(asyncio.Protocol):
 
     settings: ClassVar[SocketConfig]
     metrics: ClassVar[Metrics]
+    slices: ClassVar[TimeSlices]
     stall: Alarm
     """Rings when the peer has read nothing for too long."""
 
@@ -77,7 +82,8 @@ G = TypeVar("G", bound=Guarded)
 
 def guarded(kind: type[G], settings: SocketConfig, metrics: Metrics) -> type[G]:
     """The class to pass to uvicorn as `http` or `ws`."""
-    return type(kind.__name__, (kind,), {"settings": settings, "metrics": metrics})
+    fields = {"settings": settings, "metrics": metrics, "slices": TimeSlices()}
+    return type(kind.__name__, (kind,), fields)
 
 
 class GuardedWebSocket(Guarded, WebSocketsSansIOProtocol):
@@ -95,6 +101,8 @@ class GuardedWebSocket(Guarded, WebSocketsSansIOProtocol):
         self.close_timeout = self.settings.close_timeout
         self._aborted = False
         self._pings = 0
+        self._unread = bytearray()  # came, and was not looked at; nothing is read meanwhile
+        self._looking = False  # a time slice is to come
         self._ahead = 0  # bytes of messages that wait to be taken
         self._ping_window_ends = 0.0
         self._handshake = Alarm(self._no_handshake)
@@ -134,6 +142,45 @@ class GuardedWebSocket(Guarded, WebSocketsSansIOProtocol):
     # What comes in.
 
     def data_received(self, data: bytes) -> None:
+        """A read may bring 40,000 frames, so more than a little is looked at in time slices."""
+        if len(data) <= _AT_ONCE and not self._unread:
+            self._look_at(data)
+        else:
+            self._unread += data
+            self.transport.pause_reading()
+            self._look_on()
+
+    async def receive(self) -> ASGIReceiveEvent:
+        message = await super().receive()
+        self._look_on()
+        return message
+
+    def _look_on(self) -> None:
+        if self._unread and not self._looking and self._may_look():
+            self._looking = True
+            self.slices.add(self._look_further)
+
+    def _may_look(self) -> bool:
+        """Messages are taken as fast as they are made; those behind a close are dropped."""
+        return self.close_sent or self.queue.qsize() < _READ_AHEAD
+
+    def _look_further(self) -> bool:
+        """A step of `TimeSlices`."""
+        data = bytes(self._unread[:_AT_ONCE])
+        del self._unread[:_AT_ONCE]
+        try:
+            self._look_at(data)
+        except BaseException:
+            self.abort("fault")
+            raise
+        if self.transport.is_closing():
+            self._unread.clear()
+        elif not self._unread and not self.read_paused:
+            self.transport.resume_reading()
+        self._looking = bool(self._unread) and self._may_look()
+        return self._looking
+
+    def _look_at(self, data: bytes) -> None:
         super().data_received(data)
         if self.conn.handshake_exc is not None and not self.handshake_initiated:
             self._answer_bad_request()
@@ -192,17 +239,24 @@ class GuardedWebSocket(Guarded, WebSocketsSansIOProtocol):
         self.read_paused = paused
         waiting = self.queue.qsize()
         self._ahead = size if waiting <= 1 else self._ahead + size
-        if not paused and (waiting >= _READ_AHEAD or self._ahead >= _READ_AHEAD_BYTES):
+        full = waiting >= _READ_AHEAD or self._ahead >= _READ_AHEAD_BYTES
+        if full and not (paused or self._unread or self.close_sent):
             self.read_paused = True
             self.transport.pause_reading()
 
     # What goes out.
 
     async def send(self, message: ASGISendEvent) -> None:
+        if self.conn.eof_sent and not self.handshake_complete:
+            # The server goes, and has answered for the application: the library asserts that
+            # nothing more is said.
+            self.handshake_complete = True
+            raise ClientDisconnected
         await super().send(message)
         if self.close_sent:
             # A refusal answers the handshake too; uvicorn would log each one as our error.
             self.handshake_complete = True
+            self._look_on()
 
     def keepalive_timeout(self) -> None:
         super().keepalive_timeout()  # says 1011, in case the peer still listens

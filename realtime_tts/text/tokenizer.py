@@ -49,6 +49,8 @@ class Qwen2Tokenizer:
         )
         used = [*ALPHABET, *(first + second for first, second in merges)]
         self.vocabulary = ByteVocabulary(model, vocabulary, used)
+        self.largest_id = max(vocabulary[token] for token in used)
+        """Of those that `encode` can give."""
         self.added_tokens: Mapping[str, int] = MappingProxyType(dict(added_tokens or {}))
 
     @classmethod

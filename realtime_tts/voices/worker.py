@@ -18,10 +18,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from realtime_tts.child_process import Parent
-from realtime_tts.errors import ConfigError, RealtimeTTSError
+from realtime_tts.errors import CheckpointError, ConfigError, RealtimeTTSError
 from realtime_tts.voices import wire
 from realtime_tts.voices.audio import decode
-from realtime_tts.voices.errors import BadAudio, EncoderFailed, VoiceRequestError, speaker_exists
+from realtime_tts.voices.errors import (
+    BadAudio,
+    CannotClone,
+    EncoderFailed,
+    VoiceRequestError,
+    speaker_exists,
+)
 from realtime_tts.voices.form import parse_form
 from realtime_tts.voices.maker import VoiceMaker
 from realtime_tts.voices.registry import Registry
@@ -68,6 +74,8 @@ class Worker:
         if self._maker is None:
             try:
                 self._maker = self._load()
+            except CheckpointError as error:  # no time mends it
+                raise CannotClone(f"this server makes no voices of recordings: {error}") from None
             except RealtimeTTSError as error:
                 raise EncoderFailed(f"the encoder cannot be loaded: {error}") from None
         self._reply(wire.Loaded())

@@ -95,7 +95,8 @@ class AdmissionControl:
 
     def __init__(self, config: SchedulerConfig, requests: RequestTable) -> None:
         self._config, self._requests = config, requests
-        self._turnover = Turnover(config.queue_timeout)
+        # Before any is over: a guess beyond the queue's patience would turn everybody away.
+        self._turnover = Turnover(min(_USUAL_SECONDS, config.queue_timeout))
         self._frames = UsualLength(_USUAL_SECONDS / config.frame_seconds)
         self._memory_is_full = False
         """The first of the queue has no room in memory; looked at again when somebody ended."""

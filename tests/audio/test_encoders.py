@@ -6,6 +6,7 @@ import io
 import struct
 
 import numpy as np
+import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -160,6 +161,20 @@ def test_streams_do_not_disturb_each_other(name: str) -> None:
     out += one.finish()
     other.close()
     assert anonymous(name, out) == anonymous(name, alone)
+
+
+@pytest.mark.parametrize("name", COMPRESSED)
+def test_streams_start_no_threads(name: str) -> None:
+    """Hundreds of listeners to MP3 would be thousands of threads on a machine of many cores."""
+    process = psutil.Process()
+    before = process.num_threads()
+    encoders = [made(name) for _ in range(20)]
+    for encoder in encoders:
+        encoder.encode(tone(0.2, 440.0))
+    while_they_live = process.num_threads()
+    for encoder in encoders:
+        encoder.close()
+    assert while_they_live < before + 5  # other tests' threads may begin, too
 
 
 # In time.

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 import pytest_asyncio
 
 from realtime_tts import RealtimeTTS
 from realtime_tts.bench.local_server import local_server
 from realtime_tts.client.voices import VoiceClient
+from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.errors import RequestError, TurnError
+from tests.end_to_end.conftest import serving
 from tests.voices import recordings
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -65,6 +70,31 @@ async def test_a_recording_becomes_a_voice_that_speaks_in_both_modes(url: str) -
     client.delete("sound")
     with pytest.raises(RequestError, match="sound"):
         await spoken(url, "sound")
+
+
+async def test_a_base_checkpoint_without_encoders_says_so_at_the_start_and_for_good(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = tmp_path / "checkpoint"
+    shutil.copytree(CHECKPOINT, folder)
+    config = json.loads((folder / "config.json").read_text())
+    del config["speaker_encoder_config"]
+    (folder / "config.json").write_text(json.dumps(config))
+    engine = EngineConfig(model=str(folder), voices_dir=str(tmp_path / "voices"))
+    wav = {"audio": ("ref", recordings.encoded(recordings.voice(2.5, 16_000), 16_000))}
+    async with serving(engine) as server:
+        said = [record.__dict__["fields"] for record in caplog.records if "clone" in record.msg]
+        assert [one["reason"].count("no speaker_encoder_config") for one in said] == [1]
+        async with httpx2.AsyncClient(base_url=server.url, trust_env=False, timeout=60) as http:
+            for name in ("anna", "ben"):
+                answer = await http.post("/v1/voices", data={"name": name}, files=wav)
+                error = answer.json()
+                assert (answer.status_code, error["code"]) == (409, "cannot_clone")
+                assert not error["retryable"] and "retry-after" not in answer.headers
+                assert "no speaker_encoder_config" in error["message"]
+            given = await http.post("/v1/voices", json={"name": "anna", "embedding": [0.5] * 128})
+            assert given.status_code == 201
+        assert len(await spoken(server.websocket_url.removesuffix("/v1/tts"), "anna")) > 10_000
 
 
 async def test_a_turn_without_a_voice_is_told_to_name_one(url: str) -> None:

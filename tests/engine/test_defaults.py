@@ -26,6 +26,7 @@ from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.engine.torch_engine import TorchEngine
 from realtime_tts.engine.torch_setup import chosen_dtype
 from realtime_tts.engine.warm_up import taught_scheduler
+from realtime_tts.errors import CheckpointError
 from realtime_tts.kernels.cuda_predictor_frame import frame_obstacle
 from realtime_tts.model import load_model
 from realtime_tts.model.code_predictor import CodePredictor
@@ -33,6 +34,7 @@ from realtime_tts.model.config_files import read_config
 from realtime_tts.model.fused import frame_model
 from realtime_tts.model.random_weights import STORED, RandomWeights
 from realtime_tts.model.released import released_config
+from realtime_tts.text.stable_bpe import ALPHABET
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tests.engine.speaking import PARITY
 from tests.engine.test_defaults_gpu import default_config
@@ -65,6 +67,12 @@ def tiny_engine(*, eager: bool = False, fit: bool = False) -> ModelEngine:
         eager=eager,
         max_frames=40,
     )
+
+
+def test_a_tokenizer_of_another_checkpoint_is_refused() -> None:
+    shifted = {char: 385 + index for index, char in enumerate(ALPHABET)}
+    with pytest.raises(CheckpointError, match=r"tiny-custom_voice: .* up to 640, .* is 640: take"):
+        make_engine(load_model(TINY), Qwen2Tokenizer(shifted, []), name="tiny", slots=1)
 
 
 @pytest.mark.parametrize("size", ["1.7B", "0.6B"])

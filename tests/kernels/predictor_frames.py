@@ -55,7 +55,7 @@ def make_model(random: Random, shape: TransformerConfig, vocab: int, passes: int
     heads = [3 * product(vocab, hidden) for _ in range(passes)]
     inputs = [random(vocab, hidden, dtype=BF16) for _ in range(passes - 1)]
     rope = Rope(shape, 16, heads[0].device)
-    return FrameModel(layers, norm(hidden), heads, inputs, rope.cos, rope.sin, EPS)
+    return FrameModel(layers, norm(hidden), rope.cos, rope.sin, EPS, heads, inputs)
 
 
 def make_draws(rows: int, passes: int, device: torch.device) -> FrameDraws:
@@ -88,7 +88,7 @@ Launch = Callable[[Tensor, Tensor, FrameDraws, Tensor], tuple[Tensor, Tensor]]
 
 def make_frame(random: Random, model: FrameModel, launch: Launch, rows: int) -> Made:
     """Pages and outputs hold nonsense before."""
-    shape = (len(model.layers), rows + 1, 2, model.kv_heads, 16, model.head_dim)
+    shape = (len(model.layers), rows + 1, 2, model.sizes[2], 16, model.sizes[3])
     before = random(*shape, dtype=BF16)
     before[:, :rows] = float("nan")
     pages, x = before.clone(), random(2 * rows, len(model.norm), dtype=BF16)

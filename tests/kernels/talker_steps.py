@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from realtime_tts.kernels.talker_step import TalkerModel, plain_step
+from realtime_tts.kernels.decoder import DecoderModel, plain_layers
 from realtime_tts.model.config import TransformerConfig
 from realtime_tts.model.layers import Rope
 from tests.kernels.predictor_frames import BF16, EPS, Random, difference, make_model
@@ -19,18 +19,18 @@ SMALL = TransformerConfig(2, 512, 4, 2, 128, 512, 1e4, EPS, 512)
 Launch = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
 
 
-def make_talker(random: Random, shape: TransformerConfig) -> TalkerModel:
+def make_talker(random: Random, shape: TransformerConfig) -> DecoderModel:
     model = make_model(random, shape, vocab=16, passes=1)
     rope = Rope(shape, shape.max_positions, model.norm.device)
-    return TalkerModel(model.layers, model.norm, rope.cos, rope.sin, EPS)
+    return DecoderModel(model.layers, model.norm, rope.cos, rope.sin, EPS)
 
 
 class Slots:
     """Pages of as many slots as the talker takes rows, full of random positions."""
 
-    def __init__(self, random: Random, model: TalkerModel) -> None:
+    def __init__(self, random: Random, model: DecoderModel) -> None:
         self.count, width = 8, len(model.cos) // 16
-        shape = (len(model.layers), 1 + self.count * width, 2, model.kv_heads, 16, model.head_dim)
+        shape = (len(model.layers), 1 + self.count * width, 2, model.sizes[2], 16, model.sizes[3])
         self.pages = random(*shape, dtype=BF16)
         tables = torch.randperm(self.count * width, generator=torch.Generator().manual_seed(1)) + 1
         tables = torch.cat(
@@ -40,7 +40,7 @@ class Slots:
 
 
 def assert_step_right(
-    random: Random, model: TalkerModel, slots: Slots, launch: Launch, positions: Sequence[int]
+    random: Random, model: DecoderModel, slots: Slots, launch: Launch, positions: Sequence[int]
 ) -> None:
     """One row at each of the positions, of slots in any order. Behind them the pages hold NaN."""
     device, rows = model.norm.device, len(positions)
@@ -54,13 +54,13 @@ def assert_step_right(
         pages[:, slots.tables[owner, place // 16], :, :, place % 16 :] = float("nan")
     owners, places = owners.to(device), places.to(device)
     wanted_pages = pages.clone()
-    wanted = plain_step(x, model, wanted_pages, slots.tables, owners, places)
+    wanted = plain_layers(x, model, wanted_pages, slots.tables, owners, places)
     found = launch(x, pages, slots.tables, owners, places)
     assert difference(found, wanted) < 0.02
     # The new keys and values are right, up to roundings, and nobody else's were touched.
     assert torch.equal(pages.isnan(), wanted_pages.isnan())
     pages, wanted_pages = pages.nan_to_num(), wanted_pages.nan_to_num()
     changed = (pages != slots.pages).any(-1) & (pages != 0).any(-1)
-    assert int(changed.sum()) <= rows * 2 * model.kv_heads * len(model.layers)
+    assert int(changed.sum()) <= rows * 2 * model.sizes[2] * len(model.layers)
     assert difference(pages[changed], wanted_pages[changed]) < 0.02
     assert torch.equal(pages[~changed], wanted_pages[~changed])

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from realtime_tts.kernels import step_program
 from realtime_tts.kernels.cuda_talker_step import StepTables, step_obstacle, step_settings
-from realtime_tts.kernels.talker_step import TalkerModel
+from realtime_tts.kernels.decoder import DecoderModel
 from tests.kernels.cuda_building import Build, builder
 from tests.kernels.predictor_frames import normal
 from tests.kernels.talker_steps import SMALL, Slots, assert_step_right, make_talker
@@ -33,7 +33,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
 class Emulated:
     """A launch on the CPU."""
 
-    def __init__(self, library: Any, model: TalkerModel) -> None:
+    def __init__(self, library: Any, model: DecoderModel) -> None:
         self._library, self._model = library, model
         words, partials = (
             ctypes.c_int.in_dll(library, name).value for name in ("row_words", "partial_words")

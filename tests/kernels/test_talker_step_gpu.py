@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from realtime_tts.kernels import StepProgram, step_program
-from realtime_tts.kernels.talker_step import TalkerModel, plain_step
+from realtime_tts.kernels.decoder import DecoderModel, plain_layers
 from tests.kernels.predictor_frames import BF16, Random, captured, difference
 from tests.kernels.talker_steps import RELEASED, SMALL, Slots, assert_step_right, make_talker
 
@@ -16,7 +16,7 @@ GPU = pytest.mark.parametrize(
 
 
 @pytest.fixture
-def released(random: Random, device: torch.device) -> tuple[TalkerModel, StepProgram]:
+def released(random: Random, device: torch.device) -> tuple[DecoderModel, StepProgram]:
     model = make_talker(random, RELEASED)
     program = step_program(model)
     if program is None:
@@ -40,7 +40,7 @@ def released(random: Random, device: torch.device) -> tuple[TalkerModel, StepPro
     ],
 )
 def test_a_step_of_the_released_size_is_that_of_the_reference(
-    positions: list[int], released: tuple[TalkerModel, StepProgram], random: Random
+    positions: list[int], released: tuple[DecoderModel, StepProgram], random: Random
 ) -> None:
     model, program = released
     slots = Slots(random, model)
@@ -51,7 +51,7 @@ def test_a_step_of_the_released_size_is_that_of_the_reference(
 @GPU
 @pytest.mark.parametrize("rows", [1, 2, 4, 5, 8])
 def test_a_captured_step_sees_new_inputs_every_time(
-    rows: int, released: tuple[TalkerModel, StepProgram], random: Random
+    rows: int, released: tuple[DecoderModel, StepProgram], random: Random
 ) -> None:
     """A word of an earlier round, or one that came too early, shows another replay's values."""
     model, program = released
@@ -64,7 +64,7 @@ def test_a_captured_step_sees_new_inputs_every_time(
         x.copy_(random(*x.shape, dtype=BF16))
         places.copy_(torch.arange(rows) * 7 + number)
         pages = slots.pages.clone()
-        wanted = plain_step(x, model, pages, slots.tables, owners, places)
+        wanted = plain_layers(x, model, pages, slots.tables, owners, places)
         graph.replay()
         assert difference(out, wanted) < 0.02
         assert difference(slots.pages, pages) < 0.02
@@ -72,7 +72,7 @@ def test_a_captured_step_sees_new_inputs_every_time(
 
 @GPU
 def test_steps_of_all_numbers_of_rows_take_turns(
-    released: tuple[TalkerModel, StepProgram], random: Random
+    released: tuple[DecoderModel, StepProgram], random: Random
 ) -> None:
     """They meet in the same places, and count their rounds together."""
     model, program = released

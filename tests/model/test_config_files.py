@@ -72,7 +72,14 @@ def test_generation_defaults_come_from_their_file(checkpoint_copy: Path) -> None
         ("talker_config.num_code_groups", 12, "num_quantizers should be 12, found 16"),
         ("talker_config.code_predictor_config.vocab_size", 99, "codebook_size should be 99"),
         ("talker_config.spk_is_dialect.ryan", "swabian", "'ryan' speaks 'swabian', which has no"),
-        ("im_start_token_id", DELETE, "im_start_token_id must be of type int"),
+        ("im_start_token_id", DELETE, "im_start_token_id must be an id .*, 0 to 639, got None"),
+        ("tts_pad_token_id", 1_000_000, r"json: tts_pad_token_id must .* got 1000000: correct it"),
+        ("tts_bos_token_id", 640, "0 to 639, got 640"),
+        ("talker_config.codec_pad_id", -1, "codec_pad_id must be an id .*, 0 to 1279, got -1"),
+        ("talker_config.codec_think_id", 7.0, "codec_think_id must be an id .*, got 7.0"),
+        ("talker_config.spk_id.ryan", 99999, r"talker_config: spk_id: ryan must .* got 99999: c"),
+        ("talker_config.spk_id.ryan", [300], r"spk_id: ryan must .* got \[300\]: correct it"),
+        ("talker_config.codec_language_id.english", True, "_id: english must .* got True"),
     ],
 )
 def test_what_cannot_run_is_refused_by_name(

@@ -157,6 +157,16 @@ def test_a_damaged_file_is_named(content: bytes, checkpoint_copy: Path) -> None:
         load_model(checkpoint_copy)
 
 
+@pytest.mark.parametrize("part", ["model.safetensors", "speech_tokenizer/model.safetensors"])
+def test_a_git_lfs_pointer_in_place_of_weights_is_told_from_damage(
+    part: str, checkpoint_copy: Path
+) -> None:
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 3833402552\n"
+    (checkpoint_copy / part).write_text(pointer)
+    with pytest.raises(CheckpointError, match=rf"{part} is a git-lfs pointer.*`git lfs pull` in"):
+        load_model(checkpoint_copy)
+
+
 def test_a_damaged_index_is_named(checkpoint_copy: Path) -> None:
     (checkpoint_copy / "model.safetensors").unlink()
     (checkpoint_copy / "model.safetensors.index.json").write_text("[]")

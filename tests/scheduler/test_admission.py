@@ -68,6 +68,15 @@ def test_before_any_turn_has_ended_a_turn_may_wait() -> None:
     assert isinstance(admit(1, 0, 1, Turnover(CONFIG.queue_timeout), CONFIG), Queued)
 
 
+def test_before_any_turn_has_ended_a_patient_queue_takes_as_many_as_it_may(
+    make_rig: MakeRig,
+) -> None:
+    rig = make_rig(slots=5, max_queue=64, queue_timeout=3000.0)
+    answers = [rig.open(str(i), 5) for i in range(70)]
+    assert [type(answer) for answer in answers] == [Admitted] * 5 + [Queued] * 64 + [Refused]
+    assert answers[5].predicted_wait < answers[68].predicted_wait < 300.0
+
+
 def test_capacity_comes_from_measured_steps_not_from_slots(make_rig: MakeRig) -> None:
     costs = StepCosts(0.020, 0.006, 0.002, 0.0, 0.0, 0.0)  # 56 ms hold 4 rows
     rig = make_rig(costs=costs, slots=16, utilisation=0.7, max_queue=0)

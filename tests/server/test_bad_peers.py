@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import time
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ import websockets
 
 from realtime_tts.config import LimitsConfig, ServerConfig, SocketConfig
 from realtime_tts.engine.fake import FakeEngineConfig
+from realtime_tts.server.http import GuardedHttp
 
 TEXT, BINARY, CLOSE = 0x1, 0x2, 0x8
 LONG_TURN = '{"type":"text","text":"%s","end":true}' % ("x" * 600)  # 48 s of tone
@@ -199,6 +202,36 @@ async def test_a_burst_of_messages_lets_others_run_in_between(
         await eventually(lambda: len(turns) == 600)
         ticker.cancel()
         assert max(turns.count(turn) for turn in set(turns)) == 1
+
+
+async def test_of_a_crowd_that_connects_at_once_few_are_let_in_before_others_have_their_turn(
+    speech: Any, eventually: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    accepted: Counter[int] = Counter()
+    ticks = 0
+    made = GuardedHttp.connection_made
+
+    def count(self: GuardedHttp, transport: asyncio.BaseTransport) -> None:
+        accepted[ticks] += 1
+        made(self, transport)
+
+    async def tick() -> None:
+        nonlocal ticks
+        while True:
+            ticks += 1
+            await asyncio.sleep(0)
+
+    monkeypatch.setattr(GuardedHttp, "connection_made", count)
+    async with speech() as server:
+        # The kernel takes them all, though this test keeps the server from its loop meanwhile.
+        address = ("127.0.0.1", server.port)
+        crowd = [socket.create_connection(address, timeout=0.5) for _ in range(200)]
+        ticker = asyncio.create_task(tick())
+        await eventually(lambda: accepted.total() == len(crowd))
+        ticker.cancel()
+        assert max(accepted.values()) <= 4
+        for one in crowd:
+            one.close()
 
 
 def frame_bytes(opcode: int, payload: bytes) -> bytes:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from typing import Any
 
 import pytest
 
 from realtime_tts.config import SocketConfig
-from realtime_tts.server.websocket import ABORT_EXTENSION
+from realtime_tts.server.websocket import ABORT_EXTENSION, GuardedWebSocket
+from tests.server.conftest import frame_bytes
 
 MS = 0.001
 FAST = SocketConfig(
@@ -17,7 +19,7 @@ FAST = SocketConfig(
     handshake_timeout=300 * MS,
     close_timeout=200 * MS,
 )
-TEXT, BINARY, CLOSE, PING, CONT = 0x1, 0x2, 0x8, 0x9, 0x0
+TEXT, BINARY, CLOSE, PING, PONG, CONT = 0x1, 0x2, 0x8, 0x9, 0xA, 0x0
 
 
 class App:
@@ -151,6 +153,84 @@ async def test_endless_fragments_are_cut_off(aim_at: Any, peer: Any) -> None:
         assert app.last_reason() == "fragment_flood"
 
 
+async def test_of_a_flood_of_tiny_frames_little_is_looked_at_before_others_have_their_turn(
+    aim_at: Any, peer: Any, monkeypatch: pytest.MonkeyPatch, eventually: Any
+) -> None:
+    """A read of asyncio's takes 256 KB, which are 43,000 frames and held the loop for 0.2 s."""
+    monkeypatch.setattr("realtime_tts.server.time_slices.SLICE_SECONDS", 0.0)
+    looked_at: Counter[int] = Counter()
+    ticks = 0
+
+    def count(self: GuardedWebSocket, event: Any) -> None:
+        looked_at[ticks] += 1
+
+    async def tick() -> None:
+        nonlocal ticks
+        while True:
+            ticks += 1
+            await asyncio.sleep(0)
+
+    monkeypatch.setattr(GuardedWebSocket, "handle_pong", count)
+    app = App()
+    async with aim_at(app, FAST) as server:
+        flooder = await peer(server.port)
+        await flooder.upgrade()
+        ticker = asyncio.create_task(tick())
+        await flooder.send(frame_bytes(PONG) * 40_000 + frame_bytes(TEXT, b"over"))
+        await eventually(lambda: app.received, seconds=20)
+        ticker.cancel()
+        assert (looked_at.total(), app.received[0]["text"]) == (40_000, "over")
+        assert max(looked_at.values()) <= 1_024 // len(frame_bytes(PONG)) + 1
+
+
+async def test_messages_that_nobody_takes_stay_bytes_and_come_in_order(
+    aim_at: Any, peer: Any
+) -> None:
+    taking = asyncio.Event()
+    numbers: list[int] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await receive()
+        await send({"type": "websocket.accept"})
+        await taking.wait()
+        while (message := await receive())["type"] != "websocket.disconnect":
+            numbers.append(int(message["text"]))
+
+    async with aim_at(app, FAST) as server:
+        flooder = await peer(server.port)
+        await flooder.upgrade()
+        frames = b"".join(frame_bytes(TEXT, b"%d" % number) for number in range(20_000))
+        await flooder.send(frames)
+        await asyncio.sleep(200 * MS)
+        (protocol,) = server.server.server_state.connections
+        assert isinstance(protocol, GuardedWebSocket)
+        assert 0 < protocol.queue.qsize() < 200
+        taking.set()
+        await flooder.frame(CLOSE, b"\x03\xe8")
+        assert await flooder.close_code() == 1000
+        assert numbers == [*range(20_000)]
+
+
+async def test_the_answer_to_a_close_is_seen_behind_a_burst_that_nobody_takes(
+    aim_at: Any, peer: Any
+) -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await receive()
+        await send({"type": "websocket.accept"})
+        await receive()
+        await asyncio.sleep(100 * MS)  # the burst waits
+        await send({"type": "websocket.close", "code": 1000})
+
+    settings = SocketConfig(ping_interval=60, close_timeout=10)
+    async with aim_at(app, settings) as server:
+        client = await peer(server.port)
+        await client.upgrade()
+        await client.send(frame_bytes(TEXT, b"hello") * 5_000)
+        assert await client.close_code() == 1000
+        await client.frame(CLOSE, b"\x03\xe8")
+        assert await client.ended(2)
+
+
 async def test_a_few_fragments_are_one_message(aim_at: Any, peer: Any) -> None:
     app = App()
     async with aim_at(app, FAST) as server:
@@ -205,6 +285,32 @@ async def test_an_unmasked_frame_is_closed_with_1002(aim_at: Any, peer: Any) -> 
         await bad.upgrade()
         await bad.send(b"\x81\x02hi")
         assert await bad.close_code() == 1002
+
+
+async def test_a_refusal_while_the_server_goes_is_no_fault_of_ours(
+    aim_at: Any, peer: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    refused, ended = asyncio.Event(), asyncio.Event()
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await refused.wait()
+        try:
+            await send({"type": "websocket.http.response.start", "status": 503, "headers": []})
+            await send({"type": "websocket.http.response.body", "body": b"no"})
+        finally:
+            ended.set()
+
+    async with aim_at(app, FAST) as server:
+        client = await peer(server.port)
+        asking = asyncio.create_task(client.upgrade())
+        await asyncio.sleep(100 * MS)
+        (protocol,) = server.server.server_state.connections
+        assert isinstance(protocol, GuardedWebSocket)
+        refused.set()
+        protocol.shutdown()
+        await ended.wait()
+        assert b" 500 " in await asking
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
 async def test_compression_is_not_negotiated(aim_at: Any, peer: Any) -> None:

@@ -143,7 +143,7 @@ async def test_an_upload_that_is_too_much_for_the_reader_is_the_client_s_fault(
 
 
 async def test_a_checkpoint_that_is_missing_or_never_loads_is_said(library: Made) -> None:
-    with pytest.raises(EncoderFailed, match="no such checkpoint"):
+    with pytest.raises(CannotClone, match="no such checkpoint"):
         await clone(library(makers.missing))
     with pytest.raises(EncoderFailed, match="could not load"):
         await clone(library(makers.endless, load=0.3))

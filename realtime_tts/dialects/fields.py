@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args
 
 import msgspec
 from msgspec import Meta, structs
@@ -17,6 +17,7 @@ S = TypeVar("S", bound=msgspec.Struct)
 _AT = re.compile(r" - at `\$\.(?P<path>[\w.]+)")  # where msgspec complains
 
 ContextId = Annotated[str, Meta(min_length=1, max_length=512)]
+"""The name that a client gives one of several contexts."""
 
 SPEED_IS_ONE = "the speed is 1: this server speaks at the voice's own pace"
 """What a client that asks for another speed is told, beside the speech."""
@@ -61,7 +62,11 @@ def read_fields(
 def _form(kind: Any, path: str) -> str:
     """What the field must be, by its type."""
     for name in filter(None, path.split(".")):
-        kind = next(one.type for one in structs.fields(kind) if one.encode_name == name)
+        # Of a union that has a struct in it, such as `Voice | str`, the field is that one's.
+        struct = next(
+            each for each in (*get_args(kind), kind) if hasattr(each, "__struct_fields__")
+        )
+        kind = next(one.type for one in structs.fields(struct) if one.encode_name == name)
     return words(kind)
 
 

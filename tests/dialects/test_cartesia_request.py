@@ -66,6 +66,22 @@ def test_voices(voice: Any, ours: str | None) -> None:
 
 
 @pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"voice": {"id": 5}}, "`voice.id` must be a string"),
+        ({"voice": {"mode": []}}, "`voice.mode` must be a string"),
+        ({"voice": 7}, "`voice` must be an object"),
+        ({"context_id": ""}, "`context_id` must be a string of 1 to 512 characters"),
+        ({"max_buffer_delay_ms": 5_001}, "`max_buffer_delay_ms` must be a whole number from 0 to"),
+        ({"generation_config": {"volume": "x"}}, "`generation_config.volume` must be a number"),
+    ],
+)
+def test_a_field_of_the_wrong_type_is_named(fields: dict[str, Any], problem: str) -> None:
+    with pytest.raises(RequestError, match=problem):
+        parse(fields)
+
+
+@pytest.mark.parametrize(
     ("code", "name"),
     [("en", "english"), ("en-GB", "english"), ("English", "english"), ("pl", None), (None, None)],
 )

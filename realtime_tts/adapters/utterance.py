@@ -130,8 +130,9 @@ class Utterance:
                 try:
                     async for packet in speech:
                         if self.stopped:
-                            if speech.turn is not None:  # before the speech does, which does not
-                                speech.turn.abandon(played_ms=self._cut_ms)  # know what was heard
+                            # Before the speech does, which does not know what was heard.
+                            if speech.turn is not None:
+                                speech.turn.abandon(played_ms=self._cut_ms)
                             return
                         heard = True
                         yield packet

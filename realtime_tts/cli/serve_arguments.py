@@ -57,7 +57,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "data folder, such as ~/.local/share/realtime-tts/voices; with --engine fake: nowhere)",
     )
     _add_scheduler_arguments(parser.add_argument_group("scheduling"))
-    _add_server_arguments(parser.add_argument_group("server"))
+    server = parser.add_argument_group("server")
+    _add_server_arguments(server)
+    _add_tls_arguments(server)
 
 
 def add_computing_arguments(group: argparse._ActionsContainer) -> None:
@@ -148,19 +150,6 @@ def _add_server_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--host", default="127.0.0.1", help="address to listen on")
     group.add_argument("--port", type=int, default=8000, help="port (default: 8000; 0: any free)")
     group.add_argument(
-        "--tls-cert",
-        metavar="FILE",
-        help="speak https and wss, with this certificate (PEM, its chain after it if it has one)",
-    )
-    group.add_argument(
-        "--tls-key", metavar="FILE", help="its private key (default: in the certificate's file)"
-    )
-    group.add_argument(
-        "--tls-self-signed",
-        action="store_true",
-        help="the same with a certificate made now, for development (extra `tls`)",
-    )
-    group.add_argument(
         "--api-key",
         action="append",
         metavar="KEY",
@@ -187,3 +176,19 @@ def _add_server_arguments(group: argparse._ArgumentGroup) -> None:
         "--log-format", choices=("json", "text"), help="default: text on a terminal, else json"
     )
     group.add_argument("--log-level", choices=("debug", "info", "warning", "error"), default="info")
+
+
+def _add_tls_arguments(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--tls-cert",
+        metavar="FILE",
+        help="speak https and wss, with this certificate (PEM, its chain after it if it has one)",
+    )
+    group.add_argument(
+        "--tls-key", metavar="FILE", help="its private key (default: in the certificate's file)"
+    )
+    group.add_argument(
+        "--tls-self-signed",
+        action="store_true",
+        help="the same with a certificate made now, for development (extra `tls`)",
+    )

@@ -84,10 +84,11 @@ class SpeechSocket(JsonSocket, ContextSocket):
             self.front.admit(more=True)
         hold = self.hold_seconds if hold_seconds is None else hold_seconds
         idle = self.limits.turn_idle_ms / 1000
+        saved = settings.lead_ms == self.limits.max_lead_ms  # nobody hears it as it comes
         self._opened += 1
         speech = self.front.open_speech(
             f"{self.name}-{self._opened}", settings, self.client,
-            Delivery(FramedPackets, continuous=continuous, fills=True),
+            Delivery(FramedPackets, continuous=continuous, fills=True, saved=saved),
             hold_seconds=idle if hold is None else hold,
             starts=after is None,
         )  # fmt: skip

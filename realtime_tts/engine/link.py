@@ -78,11 +78,13 @@ class Started(msgspec.Struct, frozen=True, tag=True):
 
 
 class Audio(msgspec.Struct, frozen=True, tag=True):
-    """`pcm`: s16le mono at the engine's sample rate. `held_seconds`: waited for text so far."""
+    """`pcm`: s16le mono at the engine's sample rate. `held_seconds`: waited for text so far.
+    `stands`: its text is used up; `Waits` comes next, and says so."""
 
     id: str
     pcm: bytes
     held_seconds: float = 0.0
+    stands: bool = False
 
 
 class Waits(msgspec.Struct, frozen=True, tag=True):

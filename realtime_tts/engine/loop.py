@@ -273,7 +273,7 @@ class EngineLoop:
             ended=frozenset(ended) | frozenset(output.failed),
         )
         now = self._clock()
-        waiting = self.scheduler.commit(plan, result, now)
+        waiting = frozenset(self.scheduler.commit(plan, result, now))
         if self._observer is not None:
             self._observer.step(seconds, plan)
         # In this order a listener hears of a turn: it starts, it sounds, it is over.
@@ -283,7 +283,7 @@ class EngineLoop:
         held = self.scheduler.held_seconds
         for block in heard:
             rows = zip(block.ids, pcm_rows(block), strict=True)
-            self._events.extend([Audio(id, pcm, held(id, now)) for id, pcm in rows])
+            self._events.extend([Audio(id, pcm, held(id, now), id in waiting) for id, pcm in rows])
         guards = self._watch.guards
         self._events.extend(Waits(id, guards[id].text_tokens) for id in waiting)
         for id, reason in ended.items():

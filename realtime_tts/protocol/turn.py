@@ -8,14 +8,14 @@ the client cannot have known.
 
 from __future__ import annotations
 
-from enum import Enum, auto
+from enum import IntEnum, auto
 from itertools import groupby
 
 from realtime_tts.protocol.effects import Effect, EndText, FeedText, FlushText
 from realtime_tts.protocol.settings import SessionSettings
 
 
-class State(Enum):
+class State(IntEnum):  # its hash, unlike Enum's, is not computed in Python
     QUEUED = auto()
     QUEUED_ENDED = auto()  # "ended" is about the input
     ON_AIR = auto()
@@ -25,7 +25,7 @@ class State(Enum):
     DONE = auto()
 
 
-class Event(Enum):
+class Event(IntEnum):
     TEXT = auto()
     FLUSH = auto()
     END = auto()

@@ -222,7 +222,8 @@ class Connection(ServedSocket):
             if not turn.announced and speech.track.waiting_bytes:
                 turn.announced = True
                 self._carry_out(self.session.turn_started(turn.id, speech.utterances.layout))
-            self.writer.wake(turn)
+            if speech.track or speech.done or speech.failure is not None:
+                self.writer.wake(turn)
 
     def turn_over(self, turn: _Turn, failure: TurnFailure | None = None) -> None:
         """Everything of the turn has been handed to the socket."""

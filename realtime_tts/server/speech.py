@@ -1,10 +1,10 @@
 """Speech: one voice that speaks segments of text in a row, on one timeline.
 
 A turn of a session, an HTTP request and each context of another API's socket is a speech: text goes
-in, and out come packets in the format that its listener wants, with the ends of segments in their
-places and the times of words. A segment is text that is spoken to its end: `cut` ends one, and text
-behind it begins another. Only the first of them is in the engine (`Utterances`), and what came of
-it is encoded when it is taken (`Track`).
+in, and out come packets in its listener's format, with the ends of segments in their places and the
+times of words. A segment is text that is spoken to its end: `cut` ends one, and text behind it
+begins another. Only the first of them is in the engine (`Utterances`), and what came of it is
+encoded when it is taken (`Track`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from math import inf
 
-from realtime_tts.engine.link import Event
+from realtime_tts.engine.link import Audio, Event, Started
 from realtime_tts.protocol.effects import HeardReport, TurnFailure
 from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.protocol.settings import SessionSettings
@@ -40,9 +40,8 @@ class Speech:
 
     `reports_turns`: each segment is reported as a turn; else the owner does that. `contained`: what
     a fault in a callback ends; None: this speech alone. `hold_seconds`: text that pauses for so
-    long ends its segment. `feed_pace`: of the texts of its session. `starts`: False to speak no
-    sooner than `start` is called. An owner so slow that more than `max_waiting_bytes` of PCM wait
-    has lost the speech.
+    long ends its segment. `feed_pace`: of the texts of its session. `starts`: False to wait for
+    `start`. An owner so slow that more than `max_waiting_bytes` of PCM wait has lost the speech.
     """
 
     def __init__(
@@ -106,7 +105,8 @@ class Speech:
             segment.pieces.append(text)
         else:
             self._input.feed(text, ends=ends)
-        self.touch()
+        if not ends:
+            self.touch()
         return segment
 
     def flush(self) -> None:
@@ -170,9 +170,9 @@ class Speech:
         if segment.pieces:
             self._input.feed("".join(segment.pieces))
             segment.pieces.clear()
+            self.touch()
         if segment.ended:
             self._input.end()
-        self.touch()
         self.on_change()  # from now on its listener waits for sound
 
     def _end_text(self) -> None:
@@ -215,7 +215,8 @@ class Speech:
             made = self.utterances.take(event, time.monotonic())
             self.failure = self.utterances.failure
             self._put(made)
-            self._set_alarm()
+            if not isinstance(event, Audio | Started):  # which change nothing that waits for time
+                self._set_alarm()
 
     def _put(self, made: Made) -> None:
         if not made:
@@ -265,8 +266,7 @@ class Speech:
         return given
 
     def handed_over(self) -> None:
-        """What was taken last was sent; after the end of a segment, the one behind it is on the
-        air. `take` does this, too."""
+        """What was taken last was sent; after a segment the next begins. `take` does this, too."""
         late = self.track.sent()
         if late is not None:
             self._reporter.packet(late)

@@ -44,7 +44,7 @@ from tts_scheduler import FeedPace, Pacing
 
 _LEAD_EVERY = 1.0  # seconds of sound
 _FIRST_SAMPLES = 2_880
-"""A turn begins with so much sound where its text is not all there: the next word is to come
+"""A turn begins with so much sound where the engine has no text for more: the next word is to come
 before it is over."""
 _FIRST_WAIT = 0.25  # seconds that speech may stand before its first sound
 
@@ -156,6 +156,8 @@ class Utterances:
 
     def text_deadline(self) -> float:
         """When `poll` should be called; infinite if nothing waits for time to pass."""
+        if self.over:
+            return inf
         times = (self._text.deadline(), self._paced.due)
         return min((at for at in times if at is not None), default=inf)
 
@@ -185,7 +187,9 @@ class Utterances:
     def _advance(self, now: float) -> None:
         """Take more of the text that waits, where it belongs to the utterance on the air."""
         if self._at + 1 == len(self._text.segments):
-            dry_at = self.listener.dry_at(now)
+            # Of speech that stands, an encoder may keep the last: that must not seem to be heard
+            # ever later, or there would never be a time to close.
+            dry_at = self.listener.dry_at(self._stands_since if self._paced.stands else now)
             if self._first is not None:
                 dry_at = max(dry_at, self._stands_since + _FIRST_WAIT)
             self._paced.advance(dry_at, now)
@@ -244,13 +248,13 @@ class Utterances:
         silence = self._silence()
         self.listener.add_speech(len(event.pcm) // BYTES_PER_SAMPLE)
         self._paced.sounded(now)
-        return self._begun([*silence, event.pcm])
+        return self._begun([*silence, event.pcm], stands=event.stands)
 
-    def _begun(self, made: Made) -> Made:
-        """The same, once there is enough to begin with."""
+    def _begun(self, made: Made, *, stands: bool) -> Made:
+        """The same, once there is enough to begin with, or more to come of the text there is."""
         if self._first is not None:
             made = self._first = [*self._first, *made]
-            if not self._finished and self.listener.made < _FIRST_SAMPLES:
+            if stands and not self._finished and self.listener.made < _FIRST_SAMPLES:
                 return []
             self._first = None
         return made
@@ -259,7 +263,7 @@ class Utterances:
         self._paced.used, self._stands_since = tokens, now
         self._give(now)
         # Of speech that stands still the listener gets all there is.
-        return self._begun([Mark.CUT]) if self._paced.stands else []
+        return self._begun([Mark.CUT], stands=True) if self._paced.stands else []
 
     def _silence(self) -> Made:
         """The pause that is due, cut off: the speech behind it begins like a turn."""

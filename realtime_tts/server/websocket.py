@@ -43,6 +43,8 @@ _AT_ONCE = 1_024
 """Bytes that are looked at in one go: at most 170 frames, which take a millisecond."""
 ABORT_EXTENSION = "realtime_tts.abort"
 """Key in the ASGI scope's extensions: `abort(reason)`, which ASGI itself has no word for."""
+MORE_EXTENSION = "realtime_tts.more"
+"""Key in an ASGI message that is sent: another one comes at once, and can leave with it."""
 
 _quiet = logging.getLogger(__name__ + ".frames")
 _quiet.setLevel(logging.WARNING)  # below that the library logs every frame, text included
@@ -247,6 +249,9 @@ class GuardedWebSocket(Guarded, WebSocketsSansIOProtocol):
     # What goes out.
 
     async def send(self, message: ASGISendEvent) -> None:
+        if MORE_EXTENSION in message and self.conn.state is State.OPEN and not self.disconnected:
+            self._hold(message)
+            return
         if self.conn.eof_sent and not self.handshake_complete:
             # The server goes, and has answered for the application: the library asserts that
             # nothing more is said.
@@ -257,6 +262,14 @@ class GuardedWebSocket(Guarded, WebSocketsSansIOProtocol):
             # A refusal answers the handshake too; uvicorn would log each one as our error.
             self.handshake_complete = True
             self._look_on()
+
+    def _hold(self, message: ASGISendEvent) -> None:
+        """It leaves with the next one: one system call for both."""
+        data = cast("dict[str, str | bytes]", message)
+        if "text" in data:
+            self.conn.send_text(cast("str", data["text"]).encode())
+        else:
+            self.conn.send_binary(cast("bytes", data["bytes"]))
 
     def keepalive_timeout(self) -> None:
         super().keepalive_timeout()  # says 1011, in case the peer still listens

@@ -1,8 +1,9 @@
 """Writer: the only one that sends on a socket.
 
-Messages wait here, in order; their number is bounded, since a reader so slow that more than
-`max_bytes` wait is not worth waiting for. Speech does not wait here: each speech is a source, which
-is asked for its next frame when the socket has taken the one before.
+Messages wait here, in order, and leave together with the frame behind them. Their number is
+bounded, since a reader so slow that more than `max_bytes` wait is not worth waiting for. Speech
+does not wait here: each speech is a source, which is asked for its next frame when the socket has
+taken the one before.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from realtime_tts.server.websocket import MORE_EXTENSION
 
 Frame = str | bytes
 """A text frame or a binary one."""
@@ -109,22 +112,35 @@ class Writer:
                     await self._filled.wait()
                 until = time.monotonic() + _WRITING_SECONDS
                 while self._items or self._sources:
-                    if not self._items:
+                    if self._sources and (not self._items or self._is_last_message()):
                         data = self._ask(self._sources.popleft())
+                    if not self._items:
+                        more = False
                     elif isinstance(item := self._items.popleft(), _Item):
-                        data = item.data
+                        data, more = item.data, bool(self._items)
                         self._bytes -= len(data)
                     else:
                         await self._socket.close(item.code, item.reason)
                         return
                     if data is not None:
-                        kind = "text" if isinstance(data, str) else "bytes"
-                        await self._socket.send({"type": "websocket.send", kind: data})
-                    if time.monotonic() >= until:
+                        await self._send(data, more)
+                    if time.monotonic() >= until and not more:
                         await asyncio.sleep(0)
                         break
         except (WebSocketDisconnect, OSError):
             self.shut()  # the reader hears it too and cleans up
+
+    def _is_last_message(self) -> bool:
+        """Whether nothing waits behind the one message: a frame can still leave with it."""
+        item = self._items[0]
+        return len(self._items) == 1 and isinstance(item, _Item) and item.source is None
+
+    async def _send(self, data: Frame, more: bool) -> None:
+        message: dict[str, object] = {"type": "websocket.send"}
+        message["text" if isinstance(data, str) else "bytes"] = data
+        if more:
+            message[MORE_EXTENSION] = True
+        await self._socket.send(message)
 
     def _ask(self, source: Source) -> Frame | None:
         """Its next frame, if that is to be sent now."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from enum import Enum
+from enum import StrEnum
 
 from realtime_tts.text import marks
 from realtime_tts.text.characters import (
@@ -35,7 +35,7 @@ _ESCAPABLE = frozenset("\\`*_{}[]()#+-.!|~><")
 _LINE_BREAK_TAGS = ("<br>", "<br/>", "<br />")
 
 
-class _Mode(Enum):
+class _Mode(StrEnum):  # its hash, unlike Enum's, is not computed in Python
     LINE = "at the start of a line"
     INLINE = "in a line"
     CODE = "in inline code"

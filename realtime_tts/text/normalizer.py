@@ -19,6 +19,7 @@ from realtime_tts.text.languages.patterns import SIGNS, VULGAR
 from realtime_tts.text.languages.reading import Reading, begins_number, reader_for
 from realtime_tts.text.lexicon import Lexicon
 from realtime_tts.text.spans import Piece
+from realtime_tts.text.unspoken import end_of
 
 _TAIL = 2 * MAX_WORD  # characters remembered of what was read
 _VULGAR = "".join(VULGAR)
@@ -38,8 +39,9 @@ class SpeechNormalizer:
 
     `language` None: numbers and abbreviations stay as they are. Only what more text could change
     is held (`98.`, `$3`, `Dr`), with what follows it; the promise is the filter's: any split gives
-    the same, unless a hold lasts `MAX_HOLD_SECONDS`, and then the held text is read as if the text
-    ended with it. `now` is in seconds on the caller's clock and never goes back.
+    the same, unless the text pauses for `MAX_HOLD_SECONDS` where it could end (`98.`, neither `$3`
+    nor `<break `), and then the held text is read as if it did. `now` is in seconds on the
+    caller's clock and never goes back.
     """
 
     def __init__(self, language: Language | None, lexicon: Lexicon | None = None) -> None:
@@ -56,7 +58,7 @@ class SpeechNormalizer:
         self._held = ""
         self._pieces: deque[Piece] = deque()  # the held text
         self._taken = 0  # characters of the first of them that are not held any more
-        self._since = 0.0  # when its first character came, or one before it
+        self._since = 0.0  # when the last of it came
         self._tail = ""  # the last characters read
         self._glue = False  # the last piece ended in a word that was not in the text
         self._break_seconds = 0.0
@@ -71,13 +73,10 @@ class SpeechNormalizer:
         """
         self._release_if_due(now)
         if pieces:
-            before = len(self._held)
             self._held += "".join(piece.text for piece in pieces)
             self._pieces.extend(piece for piece in pieces if piece.text)
-            after = len(self._held)
+            self._since = now if since is None else min(now, since)
             self._advance(ended=False)
-            if len(self._held) <= after - before:
-                self._since = now if since is None else min(now, since)
         return self._take()
 
     def flush(self) -> list[Piece | Break]:
@@ -91,8 +90,9 @@ class SpeechNormalizer:
         return self._take()
 
     def deadline(self) -> float | None:
-        """When `poll` will have something to release; None if nothing is held."""
-        return self._since + MAX_HOLD_SECONDS if self._held else None
+        """When `poll` will have something to release; None if nothing is held, or in part."""
+        whole = self._held and self._held[0] != "<" and end_of(self._held) is not None
+        return self._since + MAX_HOLD_SECONDS if whole else None
 
     def _take(self) -> list[Piece | Break]:
         out, self._out = self._out, []

@@ -145,10 +145,12 @@ class TextPipeline:
 
     def _rest(self, now: float) -> list[Piece | Break]:
         """What the stages before the tokenizer hold."""
-        pieces = self._filtered(self._sanitizer.flush(), now)
+        rest = self._sanitizer.flush()
+        pieces = self._filtered(rest, now) if rest else []
         if self._filter:
             pieces += self._filter.flush()
-        return self._normalizer.feed(pieces, now) + self._normalizer.flush()
+        said = self._normalizer.feed(pieces, now) if pieces else []
+        return said + self._normalizer.flush()
 
     def source_offset(self, spoken_characters: int) -> int:
         """The offset in `source` just after the first `spoken_characters` of `spoken`."""

@@ -27,7 +27,8 @@ PATTERN = (
 SPLIT = pre_tokenizers.Split(Regex(PATTERN), behavior="isolated", invert=False)
 
 _ENGLISH = re.compile("[A-Za-z]+")  # letters one and all: no need to look at each
-_ENGLISH_WORDS = re.compile("(?: [A-Za-z]+)+")  # behind a word, pre-tokens as they stand
+_PRETOKEN = re.compile("[.,;:!?]| [A-Za-z]+")  # in what the next one finds behind a word
+_ENGLISH_WORDS = re.compile("(?:[.,;:!?]? [A-Za-z]+)+")
 
 # U+017F, the long s, is an "s" to a case-insensitive expression.
 _CONTRACTIONS = frozenset(("'s", "'ſ", "'t", "'m", "'d", "'re", "'ve", "'ll"))
@@ -119,8 +120,9 @@ class PreTokenBuffer:
         at = 0
         while at < len(text):
             if self._state is _Open.WORD and (words := _ENGLISH_WORDS.match(text, at)):
-                *before, self.open = [self.open, *(f" {word}" for word in words.group().split())]
-                closed += before
+                closed.append(self.open)
+                closed += _PRETOKEN.findall(words.group())
+                self.open = closed.pop()
                 at = words.end()
                 continue
             char = text[at]

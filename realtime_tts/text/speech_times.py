@@ -17,7 +17,13 @@ from math import inf
 from typing import NamedTuple
 
 from realtime_tts.text.pipeline import TextPipeline
-from realtime_tts.text.spoken import SpokenPart, expected_durations, may_end_word, source_cut
+from realtime_tts.text.spoken import (
+    ROUNDING,
+    SpokenPart,
+    expected_durations,
+    may_end_word,
+    source_cut,
+)
 
 _LOOK = 500
 """Characters that are looked at together: their words take 1 ms, of Chinese 2.5."""
@@ -83,6 +89,7 @@ class SpeechTimes:
             if self._part + 1 == len(parts):
                 return words + self._due(played, begin, in_all, self._known(in_all), True)
             stop, end = begin + part.generated, parts[self._part + 1].start
+            played = stop if abs(stop - played) < ROUNDING else played
             due = self._due(played, begin, stop, end, False)
             words += due
             if played < stop or (due and self._count < end):

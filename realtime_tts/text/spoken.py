@@ -74,6 +74,10 @@ class SpokenPart(NamedTuple):
     generated: float
 
 
+ROUNDING = 1e-5
+"""Seconds, less than a sample, by which two sums of the same sound may differ."""
+
+
 def split_spoken(
     pipeline: TextPipeline,
     played: float,
@@ -135,7 +139,7 @@ def _in_parts(heard: _Heard, parts: Sequence[SpokenPart], pipeline: TextPipeline
     played = heard.played
     for index, part in enumerate(parts[:-1]):
         played -= part.pause
-        if played < part.generated:
+        if played < part.generated - ROUNDING:
             return _Heard(part.start, parts[index + 1].start, played, part.generated, True)
         played -= part.generated
     last, later = parts[-1], pipeline.segments[len(parts) :]

@@ -46,50 +46,62 @@ class UnspokenText:
     """`add` what is ready, `take` what is to be spoken. Counts are characters from its start.
 
     A cut never falls inside a word or a number: the white space behind a word shows that it is
-    complete. Where a script writes no spaces, any two letters may be parted.
+    complete. Where a script writes no spaces, any two letters may be parted. Ends are looked for
+    when somebody asks for them, which nobody does of a text that came whole.
     """
 
     def __init__(self) -> None:
         self.text = ""
         """A break in it is one character of white space."""
         self._items: deque[Piece | Break] = deque()
-        self._ends: deque[tuple[int, End]] = deque()
-        self._scanned = 0
-        self.words = 0
-        """Words that are complete."""
+        self._numbers: list[tuple[int, int]] = []
+        """Where, in what was not looked at, text stands for something else."""
+        self._found: deque[tuple[int, End]] = deque()
+        self._looked_at = self._scanned = 0  # the last character may yet be part of an end
 
     def add(self, items: Iterable[Piece | Break]) -> None:
         """More text, behind what waits."""
-        whole: list[tuple[int, int]] = []  # what stands for something else, such as a number
-        parts = [self.text]
-        length = len(self.text)
+        parts, length = [self.text], len(self.text)
         for item in items:
             text = _BREAK if isinstance(item, Break) else item.text
-            if isinstance(item, Piece) and len(text) != item.end - item.start:
-                whole.append((length, length + len(text)))
             if text:
-                parts.append(text)
+                if isinstance(item, Piece) and len(text) != item.end - item.start:
+                    self._numbers.append((length, length + len(text)))
                 self._items.append(item)
+                parts.append(text)
                 length += len(text)
         self.text = "".join(parts)
-        for found in _ENDS.finditer(self.text, self._scanned):
-            at = self._scanned = found.end()
-            end = end_of(self.text[max(0, at - 16) : at])
-            if end is not None and not any(first < at < last for first, last in whole):
-                self._ends.append((at, end))
-                self.words += 1
-        self._scanned = max(self._scanned, length - 1)
+
+    @property
+    def words(self) -> int:
+        """Words that are complete."""
+        return len(self._ends())
+
+    def _ends(self) -> deque[tuple[int, End]]:
+        """Where the text may be cut, and what ends there."""
+        if self._looked_at < len(self.text):
+            for found in _ENDS.finditer(self.text, self._scanned):
+                at = self._scanned = found.end()
+                end = end_of(self.text[max(0, at - 16) : at])
+                if end is not None and not any(first < at < last for first, last in self._numbers):
+                    self._found.append((at, end))
+            self._looked_at = len(self.text)
+            self._scanned = max(self._scanned, self._looked_at - 1)
+            self._numbers.clear()
+        return self._found
 
     def last(self, end: End, within: int | None = None) -> int:
         """Characters up to the last such end, in the first `within`; 0 if there is none."""
-        for at, found in reversed(self._ends):
+        for at, found in reversed(self._ends()):
             if found >= end and (within is None or at <= within):
                 return at
         return 0
 
     def first(self, end: End) -> int:
         """Characters up to the first such end; 0 if there is none."""
-        return next((at for at, found in self._ends if found >= end), 0)
+        if end is End.BREAK:
+            return self.text.find(_BREAK) + 1
+        return next((at for at, found in self._ends() if found >= end), 0)
 
     @property
     def start(self) -> int:
@@ -99,10 +111,15 @@ class UnspokenText:
     def take(self, count: int) -> list[Piece | Break]:
         """Remove the first `count` characters."""
         taken: list[Piece | Break] = []
+        if count < len(self.text):
+            self._found = deque((at - count, end) for at, end in self._ends() if at > count)
+            self._scanned = max(0, self._scanned - count)
+        else:
+            self._found.clear()
+            self._numbers.clear()
+            self._scanned = 0
         self.text = self.text[count:]
-        self._scanned = max(0, self._scanned - count)
-        ends = [(at - count, end) for at, end in self._ends if at > count]
-        self._ends, self.words = deque(ends), len(ends)
+        self._looked_at = len(self.text)
         while count:
             item = self._items.popleft()
             length = 1 if isinstance(item, Break) else len(item.text)

@@ -120,6 +120,19 @@ async def test_long_sound_comes_in_frames_that_clients_take(speech: Any) -> None
             assert opened.getnframes() * 2 == len(text) * FRAME
 
 
+async def test_a_long_text_is_whole_and_made_as_fast_as_the_machine_can(speech: Any) -> None:
+    """50 s of speech in one file: nobody who hears it as it comes is to be kept pace with."""
+    text = "This is long. " * 44
+    async with speech() as server, omni(server) as client, asyncio.timeout(10):
+        await client.text(text)
+        await client.done()
+        seen = await client.until("session.done")
+    with wave.open(io.BytesIO(sound_of(seen))) as opened:
+        assert opened.getnframes() * 2 >= 610 * FRAME
+    (done,) = told(seen, "audio.done")
+    assert (done["error"], done["sentence_text"]) == (False, text)
+
+
 async def test_times_of_words_come_at_the_end_of_a_sentence(speech: Any) -> None:
     text = "The quick brown fox jumps."
     async with speech() as server, omni(server) as client:

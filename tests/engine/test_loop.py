@@ -21,6 +21,7 @@ from realtime_tts.engine.link import (
     Open,
     Refused,
     Started,
+    Waits,
 )
 from realtime_tts.engine.loop import MAX_CONSECUTIVE_FAILURES
 from tts_scheduler import SchedulerConfig, StepPlan
@@ -105,6 +106,9 @@ async def test_a_row_is_held_at_the_end_of_its_text_and_goes_on_with_more() -> N
         await listener.until(lambda: listener.frames("a") == 3)
         await asyncio.sleep(0.05)
         assert listener.frames("a") == 3, "nothing is padded"
+        *sounds, last, waits = listener.of("a")[1:]
+        assert waits == Waits("a", 3) and isinstance(last, Audio) and last.stands
+        assert not any(sound.stands for sound in sounds if isinstance(sound, Audio))
         link.submit(Append("a", [4]))
         link.submit(Finish("a"))
         ended = await listener.over("a")

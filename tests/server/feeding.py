@@ -25,8 +25,9 @@ import msgspec
 from realtime_tts import demo_voice
 from realtime_tts.bench.deltas import DeltaKind, split
 from realtime_tts.engine.fake import FakeEngine
-from realtime_tts.engine.link import Append, Audio, Ended, Finish, Open, Started, Waits
+from realtime_tts.engine.link import Append, Audio, Ended, Event, Finish, Open, Started, Waits
 from realtime_tts.protocol.settings import SessionSettings
+from realtime_tts.server.made import Made
 from realtime_tts.server.utterances import Utterances
 from realtime_tts.text.speech_rate import SpeechRates
 from realtime_tts.text.stable_bpe import ALPHABET
@@ -101,9 +102,8 @@ class Feeding:
         self.reaction, self.paces = Reaction(), SpeechRates()
         self._tokenizer = tokenizer
         self._in_context = in_context
-        chosen = SessionSettings(
-            voice="anna", text_normalization="on", language="english", **settings
-        )
+        usual = {"voice": "anna", "text_normalization": "on", "language": "english"}
+        chosen = SessionSettings(**(usual | settings))
         host: Any = self
         pace = pace or FeedPace()
         self.turn = Utterances("t", chosen, host, lambda event: None, None, pace)
@@ -175,7 +175,7 @@ class Feeding:
 
     def _take(self, text: str | None) -> None:
         if text is None:
-            self.turn.end(self.now)
+            self._leaves(self.turn.end(self.now), self.rows[-1:])
         elif text:
             self.turn.feed(text, self.now)
         else:
@@ -185,22 +185,33 @@ class Feeding:
         if not row.can_go_on(self.now):
             return
         if not row.frames:
-            self.turn.take(Started(row.id, "streaming"), self.now)
+            self._publish(Started(row.id, "streaming"))
         row.frames += 1
-        before = self.turn.listener.playback.deadline()
-        if before is not None and self.now > before + 1e-6:
-            self.gaps.append(Gap(self.now - before, self._broke_off(row)))
-        self.turn.take(Audio(row.id, bytes(2 * FRAME)), self.now)
-        self.turn.listener.take()
-        self.turn.sent(FRAME, self.now)
-        self.first_at = min(self.first_at, self.now)
-        if not row.can_go_on(self.now):
-            self.turn.take(Waits(row.id, len(row.ids)), self.now)
+        stands = not row.can_go_on(self.now)
+        self._publish(Audio(row.id, bytes(2 * FRAME), stands=stands))
+        if stands:
+            self._publish(Waits(row.id, len(row.ids)))
         if row.over:
-            self.turn.take(Ended(row.id, "complete", row.frames, 0.0), self.now)
+            self._publish(Ended(row.id, "complete", row.frames, 0.0))
 
-    def _broke_off(self, row: Row) -> End | None:
-        return end_of(self.text(self.rows[-2]) + " ") if row.frames == 1 else None
+    def _publish(self, event: Event) -> None:
+        begins = self.turn.listener.taken <= self.turn.listener.part_begins
+        before = self.rows[-2:-1] if begins else []
+        self._leaves(self.turn.take(event, self.now), before)
+
+    def _leaves(self, made: Made, before: list[Row]) -> None:
+        """The listener gets it at once. `before`: the utterance that it follows; none: its own."""
+        samples = sum(len(one) // 2 for one in made if isinstance(one, bytes))
+        if not samples:
+            return
+        listener = self.turn.listener
+        dry_at = listener.playback.deadline()
+        if dry_at is not None and self.now > dry_at + 1e-6:
+            after = end_of(self.text(before[0]) + " ") if before else None
+            self.gaps.append(Gap(self.now - dry_at, after))
+        listener.take(listener.taken + samples)
+        self.turn.sent(samples, self.now)
+        self.first_at = min(self.first_at, self.now)
 
     def text(self, row: Row) -> str:
         """What it was given."""

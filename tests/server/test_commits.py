@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Any
+
+import pytest
 
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.engine.link import Finish, Open
@@ -114,3 +117,80 @@ async def test_a_turn_that_goes_on_waits_for_a_full_server(speech: Any) -> None:
         await talker.send("text", turn_id="a", text="You.", end=True)
         assert (await other.until("turn.done"))[-1]["reason"] == "complete"
         assert (await talker.until("turn.done"))[-1]["samples"] == 7 * FRAME
+
+
+KEPT = {
+    "pcm_s16le, 44100": 0.03,
+    "pcm_mulaw, 8000": 0.08,
+    "mp3, 24000": 0.11,
+    "mp3, 8000": 0.45,
+    "opus, 24000": 0.05,
+    "aac, 24000": 0.13,
+    "flac, 24000": 0.11,
+}
+"""Seconds of sound, at most, that an encoder keeps until more of it comes."""
+
+
+@pytest.mark.parametrize(
+    "audio",
+    [
+        {},
+        {"encoding": "pcm_s16le", "sample_rate": 44_100},
+        {"encoding": "pcm_mulaw"},
+        {"encoding": "pcm_s16le", "packet_ms": 1000},
+        {"encoding": "mp3"},
+        {"encoding": "mp3", "sample_rate": 8000},
+        {"encoding": "opus"},
+        {"encoding": "opus", "container": "webm"},
+        {"encoding": "aac"},
+        {"encoding": "flac"},
+    ],
+    ids=str,
+)
+async def test_what_an_encoder_keeps_of_a_text_that_stalls_holds_no_commit_up(
+    speech: Any, eventually: Any, audio: dict[str, Any]
+) -> None:
+    """Nor are its known words kept with it, but for the encoder's last frame."""
+    async with speech(engine=THREE) as server, server.talk() as talker:
+        await talker.send("session.start", audio=audio)
+        settings = (await talker.until("ready"))[-1]["settings"]["audio"]
+        commands = server.spy_on_commands()
+        await talker.send("text", turn_id="a", text="One moment. Fo")
+        await eventually(lambda: any(isinstance(command, Finish) for command in commands))
+        await server.settled_engine()
+        await asyncio.sleep(0.1)
+        await talker.send("interrupt", turn_id="a")
+        answer = (await talker.until("turn.interrupted"))[-1]
+    made = 3 * len("One moment.") * FRAME
+    kept = KEPT.get(f"{settings['encoding']}, {settings['sample_rate']}", 0.0)
+    assert made - kept * 24_000 <= answer["samples_sent"] <= made
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize(
+    ("before", "known", "behind"),
+    [
+        ("Let me see. ", "Let me see.", "It is here."),
+        ("Let me see if", "Let me see", " it is here."),
+        ("Let me see th", "Let me see", "e list."),
+        ("It is 2", "It is", "5 now."),
+        ('Let me see.<break time="3', "Let me see.", '00ms"/>Here.'),
+    ],
+    ids=["sentence", "clause", "word", "number", "tag"],
+)
+async def test_known_words_are_heard_in_their_time_however_long_the_text_stalls(
+    speech: Any, before: str, known: str, behind: str
+) -> None:
+    """All of them are there 300 ms after they could have been, and the rest is lost by nobody."""
+    async with speech(engine=THREE) as server, server.talk("?word_times=on") as talker:
+        await talker.send("text", turn_id="a", text=before)
+        first = await heard(talker, 1)
+        began = time.monotonic()
+        seen = first + await heard(talker, 3 * len(known) * FRAME - samples(first))
+        assert time.monotonic() - began <= 3 * len(known) * 0.08 + 0.3
+        assert samples(seen) == 3 * len(known) * FRAME, "and no more of them"
+        await asyncio.sleep(0.5)
+        await talker.send("text", turn_id="a", text=behind, end=True)
+        seen += await talker.until("turn.done")
+    assert (seen[-1]["reason"], words(seen)) == ("complete", before + behind)
+    assert seen[-1].get("held_inside_word", 0) == 0

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from math import ceil
+from itertools import accumulate
+from math import ceil, inf
 from random import Random
 from typing import Any
 
@@ -11,18 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from realtime_tts import demo_voice
+from realtime_tts.engine.link import Ended
 from realtime_tts.text.languages import language_for
 from realtime_tts.text.pipeline import TextPipeline
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from realtime_tts.text.unspoken import End, end_of
 from tests.properties import examples
-from tests.server.feeding import FRAMES, TEXTS, Delta, Feeding, at_pace, by_sentence
+from tests.server.feeding import FRAMES, STEP, TEXTS, Delta, Feeding, at_pace, by_sentence
 from tts_scheduler import FeedPace
 
 TOKENIZER = Qwen2Tokenizer.from_folder(demo_voice.FOLDER)
 MODES = ("auto", "token", "clause", "sentence")
-WORDS = "a the ferry leaves reservation tomorrow, and comes back. Why? $3.50 25 Dr. Smith; 3:30 no!"
-texts = st.lists(st.sampled_from(WORDS.split(" ")), min_size=1, max_size=40).map(" ".join)
+WORDS = "a the ferry leaves reservation tomorrow, and comes back. Why? $3.50 25 Smith; 3:30 no! 🙂"
+PAUSE = '<break time="300ms"/>'
+texts = st.lists(st.sampled_from([*WORDS.split(" "), PAUSE]), min_size=1, max_size=40).map(" ".join)
 
 
 def as_whole(text: str) -> str:
@@ -50,20 +53,31 @@ def cut(text: str, random: Random) -> list[Delta]:
     return deltas
 
 
+def stalls_behind_a_mark_inside(deltas: list[Delta]) -> bool:
+    """Whether a number stalls behind its `.` or `:`, which could be its end (docs/text.md)."""
+    befores = accumulate(text for _, text in deltas)
+    return any(
+        wait >= 0.35
+        and before[-1:] in (".", ":")
+        and before[-2:-1].isdigit()
+        and text[:1].isdigit()
+        for before, (wait, text) in zip(befores, deltas[1:], strict=False)
+    )
+
+
 @examples(60)
 @given(texts, st.randoms(use_true_random=False), st.sampled_from(MODES), st.sampled_from([0, 25]))
 def test_every_word_is_spoken_once_and_in_order_and_none_is_parted(
     text: str, random: Random, mode: Any, safe_tokens: int
 ) -> None:
-    """But for a number that stalls in its middle, which the normalizer waits 0.4 s for."""
     deltas = cut(text, random)
     turn = Feeding(TOKENIZER, pacing=mode, safe_tokens=safe_tokens)
     turn.run(deltas)
-    stalls = any(wait >= 0.35 for wait, _ in deltas)
-    if not (stalls and any(char.isdigit() for char in text)) and not (stalls and "Dr" in text):
+    if not stalls_behind_a_mark_inside(deltas):
         assert " ".join(turn.spoken).split() == as_whole(text).split()
     assert turn.turn.over and turn.turn.reason == "complete"
-    assert turn.turn.listener.heard(None, turn.ended_at + 1).text_spoken == text
+    if letters(as_whole(text)):
+        assert turn.turn.listener.heard(None, turn.ended_at + 1).text_spoken == text
     assert all(gap.after is not None for gap in turn.gaps), "speech stood still inside an utterance"
     assert turn.turn.stats().held_inside_word == 0
     if safe_tokens:
@@ -135,7 +149,7 @@ def test_a_text_that_stalls_is_spoken_to_its_last_whole_word(
 def test_a_fast_text_is_spoken_by_the_word_from_its_second_one_on(rate: float, text: str) -> None:
     turn = Feeding(TOKENIZER)
     turn.run(at_pace(text, rate, Random(0)))
-    assert turn.first_at <= 2 / rate + 0.05
+    assert turn.first_at <= 2 / rate + 1.5 * STEP, "its first sound, since there is text for more"
     assert not turn.gaps and turn.seams(End.WORD) == 0
 
 
@@ -148,7 +162,8 @@ def test_a_slow_text_pauses_between_its_clauses_only_and_is_not_later_than_by_se
     turn, sentences = Feeding(TOKENIZER), Feeding(TOKENIZER)
     turn.run(deltas)
     sentences.run(list(by_sentence(deltas)))
-    assert turn.silence(None, End.WORD) == 0 and turn.seams(End.WORD) == 0
+    for fed in (turn, sentences):
+        assert fed.silence(None, End.WORD) == 0 and fed.seams(End.WORD) == 0
     rounding = 0.2  # each utterance has whole frames, and begins without a space
     assert turn.first_at <= sentences.first_at
     assert turn.ended_at <= sentences.ended_at + rounding
@@ -198,3 +213,31 @@ def test_a_word_longer_than_any_utterance_is_cut() -> None:
     turn = Feeding(TOKENIZER, safe_tokens=20)
     turn.run([(0.0, "x" * 200)])
     assert "".join(turn.spoken) == "x" * 200 and len(turn.rows) > 1
+
+
+@pytest.mark.parametrize(
+    ("before", "behind", "spoken"),
+    [
+        ("The reser", "vation is made.", ["The reser", "vation is made."]),
+        ("It costs $2", ".50 today.", ["It costs two dollars", "point five zero today."]),
+        ("At 12:3", "0 we go.", ["At twelve:three", "zero we go."]),
+        ("Ask Dr", ". Ann.", ["Ask Dr", ". Ann."]),
+        ("Wait <bre", "ak> now.", ["Wait <bre", "ak> now."]),
+        ("Go. ", ' <break time="1s"/>On.', ["Go.", "On."]),
+        ("Go", " on.", ["Go", "on."]),
+    ],
+)
+def test_a_flush_ends_what_it_falls_into(before: str, behind: str, spoken: list[str]) -> None:
+    """PROTOCOL.md says so: it is the one thing that parts a word, a number or a tag."""
+    turn = Feeding(TOKENIZER)
+    turn.run([(0.0, before), (0.01, ""), (3.0, behind)])
+    assert [text for text in turn.spoken if letters(text)] == spoken
+    assert turn.turn.listener.heard(None, turn.ended_at + 1).text_spoken == before + behind
+
+
+def test_a_turn_that_a_guard_has_ended_wakes_nobody_for_its_text() -> None:
+    turn = Feeding(TOKENIZER)
+    turn.run([(0.0, "Let me check that for you, and th"), (9.0, "en")], until=0.3)
+    assert turn.turn.text_deadline() < 1.0
+    turn.turn.take(Ended(turn.rows[-1].id, "max_length", 9, 0.0), turn.now)
+    assert turn.turn.over and turn.turn.text_deadline() == inf

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from realtime_tts.server.websocket import MORE_EXTENSION
 from realtime_tts.server.writer import Writer, WriterFull
 
 
@@ -16,12 +17,15 @@ class Socket:
 
     def __init__(self) -> None:
         self.frames: list[Any] = []
+        self.held: list[Any] = []  # that leave with the next one
         self.free = asyncio.Event()
         self.free.set()
 
     async def send(self, message: dict[str, Any]) -> None:
         await self.free.wait()
         self.frames.append(message.get("text", message.get("bytes")))
+        if MORE_EXTENSION in message:
+            self.held.append(self.frames[-1])
 
     async def close(self, code: int, reason: str) -> None:
         self.frames.append((code, reason))
@@ -108,6 +112,19 @@ async def test_sources_take_turns_and_messages_go_before_them() -> None:
     one.put("message")
     task = await running(one)
     assert socket.frames == ["message", "a0", "b0", "a1", "b1", "a2"]
+    task.cancel()
+
+
+async def test_a_message_leaves_together_with_the_frame_behind_it_and_never_stays() -> None:
+    one, socket = writer()
+    one.wake(Source(socket, ["a0", "a1"]))
+    one.put("first")
+    one.put("second")
+    task = await running(one)
+    one.put("alone")
+    await asyncio.sleep(0)
+    assert socket.frames == ["first", "second", "a0", "a1", "alone"]
+    assert socket.held == ["first", "second"]
     task.cancel()
 
 

@@ -176,21 +176,27 @@ def test_a_number_stands_for_its_digits() -> None:
     ("text", "said_at_once", "held"),
     [
         ("It is 98.", "It is ", "98."),
+        ("Ask Dr.", "Ask ", "Dr."),
+        ("At 5 p.m.", "At ", "5 p.m."),
         ("It is $3", "It is ", "$3"),
         ("At 12:3", "At ", "12:3"),
         ("Ask Dr", "Ask ", "Dr"),
-        ("Ask Dr.", "Ask ", "Dr."),
         ("wait <bre", "wait ", "<bre"),
+        ("wait <break ", "wait ", "<break "),
+        ('wait <break time="3', "wait ", '<break time="3'),
         ("Hello there", "Hello there", ""),
         ("5 apples", "five apples", ""),
         ("5, then", "five, then", ""),
     ],
 )
-def test_only_what_is_open_waits_and_for_400_ms(text: str, said_at_once: str, held: str) -> None:
+def test_only_what_is_open_waits_400_ms_behind_a_mark_and_inside_a_word_for_its_end(
+    text: str, said_at_once: str, held: str
+) -> None:
     normalizer = SpeechNormalizer(language_for("en"))
     assert words(normalizer.feed([Piece(text, 0, len(text))], 10.0)) == said_at_once
-    if not held:
-        assert normalizer.deadline() is None
+    if not held.endswith("."):
+        assert normalizer.deadline() is None and normalizer.poll(1000.0) == []
+        assert bool(normalizer.flush()) is bool(held)
         return
     assert normalizer.deadline() == 10.0 + MAX_HOLD_SECONDS
     assert normalizer.poll(10.0 + MAX_HOLD_SECONDS - 0.001) == []
@@ -198,18 +204,28 @@ def test_only_what_is_open_waits_and_for_400_ms(text: str, said_at_once: str, he
     assert normalizer.deadline() is None
 
 
-def test_more_text_does_not_prolong_a_hold_and_a_late_feed_ends_it() -> None:
+def test_a_hold_counts_from_the_last_text_and_a_late_feed_ends_it() -> None:
     normalizer = SpeechNormalizer(language_for("en"))
-    normalizer.feed([Piece("9", 0, 1)], 1.0)
-    normalizer.feed([Piece("8", 1, 2)], 1.3)
-    assert normalizer.deadline() == 1.0 + MAX_HOLD_SECONDS
-    out = normalizer.feed([Piece(".6", 2, 4)], 1.0 + MAX_HOLD_SECONDS)
-    assert words(out + normalizer.flush()) == "ninety-eight point six"
+    normalizer.feed([Piece("98", 0, 2)], 1.0)
+    assert normalizer.feed([Piece(".", 2, 3)], 1.9) == [], "the digits may wait for any time"
+    assert normalizer.deadline() == 1.9 + MAX_HOLD_SECONDS
+    out = normalizer.feed([Piece("6", 3, 4)], 1.9 + MAX_HOLD_SECONDS)
+    assert words(out + normalizer.flush()) == "ninety-eight.six"
+
+
+@pytest.mark.parametrize("gap", [0.1, 0.35, 5.0])
+def test_a_number_that_comes_digit_by_digit_is_one_number(gap: float) -> None:
+    normalizer = SpeechNormalizer(language_for("en"))
+    said = []
+    for at, char in enumerate("$123456 now"):
+        said += normalizer.feed([Piece(char, at, at + 1)], at * gap)
+    whole = run(["$123456 now"], "en")
+    assert words(said + normalizer.flush()) == words(whole)
 
 
 def test_a_hold_in_an_earlier_stage_counts() -> None:
     normalizer = SpeechNormalizer(language_for("en"))
-    normalizer.feed([Piece("9", 0, 1)], 1.3, since=1.0)
+    normalizer.feed([Piece("98.", 0, 3)], 1.3, since=1.0)
     assert normalizer.deadline() == 1.0 + MAX_HOLD_SECONDS
 
 

@@ -218,8 +218,8 @@ def test_a_pause_parts_the_text_and_both_parts_begin_afresh() -> None:
 def test_two_stages_do_not_hold_text_longer_than_one() -> None:
     pipeline = TextPipeline(TOKENIZER, language=language_for("en"))
     pipeline.feed("*", 1.0)
-    pipeline.feed("5", 1.3)  # the filter lets both go, the normalizer waits for more
+    pipeline.feed("5.", 1.3)  # the filter lets both go, the normalizer waits for more
     deadline = pipeline.deadline()
     assert deadline is not None and deadline <= 1.0 + MAX_HOLD_SECONDS
     pipeline.poll(deadline)
-    assert pipeline.deadline() is None and pipeline.spoken.endswith("five")
+    assert pipeline.deadline() is None and pipeline.spoken.endswith("five.")

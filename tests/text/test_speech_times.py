@@ -339,3 +339,15 @@ def test_nothing_is_spoken_in_a_pause() -> None:
     assert [word.end for word in words if word.end <= 1.0][-1] == 1.0
     assert [word.start for word in words if word.start > 1.0][0] == 3.0
     assert words[-1].end == 4.0
+
+
+@given(st.lists(st.integers(1, 8), min_size=1, max_size=12))
+def test_a_part_is_heard_with_its_last_sample_however_its_sound_was_cut(chunks: list[int]) -> None:
+    """Frames of 1,920 samples; seconds that are summed up differ in their last digits."""
+    speech = Speech('One two. <break time="300ms"/>Three.')
+    for frames in chunks:
+        speech.made(frames * 1_920 / 24_000)
+    speech.next_part()
+    heard = sum(chunks) * 1_920 / 24_000
+    assert joined(speech.take(heard)) == "One two."
+    assert speech.spoken.split(heard, speech.seconds, False).spoken == "One two. "

@@ -8,6 +8,7 @@ import pytest
 from pipecat.frames.frames import (
     AggregatedTextFrame,
     InterruptionFrame,
+    LLMFullResponseEndFrame,
     LLMFullResponseStartFrame,
     LLMTextFrame,
     OutputAudioRawFrame,
@@ -199,6 +200,68 @@ async def test_late_sound_makes_words_late_and_the_server_knows(fake: Server) ->
     heard = message["content"].split()
     assert heard == TEXT.split()[: len(heard)]
     assert abs(len(heard) - len(report.text_spoken.split())) <= 1
+
+
+@pytest.mark.parametrize("at_the_end", [False, True])
+async def test_what_the_context_holds_is_not_told_as_unheard(
+    fake: Server, at_the_end: bool
+) -> None:
+    """Where the text stalls and the sound comes late as well, as under load."""
+    context = LLMContext()
+    assistant = LLMContextAggregatorPair(context).assistant()
+    loudspeaker, reports = Loudspeaker(), asyncio.Queue[Interrupted]()
+    async with wire_to(fake.url) as wire:
+        tts = service(wire.url, settings=Settings(layout="streaming"))
+        tts.add_event_handler("on_speech_interrupted", lambda _, report: reports.put_nowait(report))
+        async with pipeline(Pipeline([tts, loudspeaker, assistant])) as rig:
+            await rig.send(LLMFullResponseStartFrame(), LLMTextFrame(TEXT[:13]))
+            await rig.until(lambda: loudspeaker.played > 0.3)
+            wire.open.clear()
+            await asyncio.sleep(1.5)
+            await rig.send(LLMTextFrame(TEXT[13:]), LLMFullResponseEndFrame())
+            await asyncio.sleep(0.5)
+            wire.open.set()
+            async with asyncio.timeout(PATIENCE):
+                await loudspeaker.reached.wait()
+            if at_the_end:
+                await rig.until_stopped()
+            await rig.send(InterruptionFrame())
+            await rig.until(lambda: context.messages)
+            heard = context.messages[0]["content"].split()
+            if at_the_end:
+                assert heard == TEXT.split()
+                await asyncio.sleep(0.3)
+                assert reports.empty(), "nothing was left unheard"
+                return
+            report = await asyncio.wait_for(reports.get(), PATIENCE)
+    assert heard == TEXT.split()[: len(heard)]
+    assert abs(len(heard) - len(report.text_spoken.split())) <= 1
+
+
+@pytest.mark.parametrize("stall", [0.0, 2.0])
+async def test_sentences_are_begun_no_sooner_and_heard_no_later_than_tokens(
+    fake: Server, stall: float
+) -> None:
+    """The first of a reply whose text comes at 20 tokens a second; with a stall in a sentence."""
+    first: dict[TextAggregationMode, float] = {}
+    last: dict[TextAggregationMode, float] = {}
+    for mode in TextAggregationMode:
+        async with pipeline(service(fake.url, text_aggregation_mode=mode)) as rig:
+            began = asyncio.get_running_loop().time()
+            await rig.send(LLMFullResponseStartFrame())
+            for number, token in enumerate(TOKENS):
+                await asyncio.sleep(0.05 + (stall if number == 9 else 0.0))
+                await rig.send(LLMTextFrame(token))
+                if mode not in first and rig.of(TTSAudioRawFrame):
+                    first[mode] = asyncio.get_running_loop().time() - began
+            await rig.send(LLMFullResponseEndFrame())
+            await rig.until_stopped()
+            first.setdefault(mode, asyncio.get_running_loop().time() - began)
+            last[mode] = len(rig.audio()) / 2 / 24_000
+            assert context_of(rig) == TEXT
+    token, sentence = TextAggregationMode.TOKEN, TextAggregationMode.SENTENCE
+    assert first[token] <= first[sentence]
+    assert last[token] == pytest.approx(last[sentence], abs=0.5), "the same speech"
 
 
 @pytest.mark.parametrize("mode", list(TextAggregationMode))

@@ -1,0 +1,171 @@
+"""How much the front does for a start, in calls of functions: the same on every machine, however
+busy it is. With 64 turns that begin at once, the last of them waits for the work of all."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import pytest
+from starlette.websockets import WebSocket
+
+from realtime_tts import demo_voice
+from realtime_tts.config import ServerConfig
+from realtime_tts.engine.fake import FakeEngine
+from realtime_tts.engine.link import Append, Audio, Command, EngineStatus, Finish, Open, Started
+from realtime_tts.metrics import Metrics
+from realtime_tts.server.connection import Connection
+from realtime_tts.server.engine_host import EngineHost
+from realtime_tts.server.front import Front
+from realtime_tts.text.tokenizer import Qwen2Tokenizer
+from tests.server.conftest import until
+
+TEXT = (
+    "I have moved the meeting to Thursday and told everyone. Anna cannot come, so I asked her to "
+    "send her notes the day before."
+)
+PER_START, PER_FIRST_SOUND, PER_TOKEN = 890, 420, 620
+"""A fifth more than there were with Python 3.11: 740, 348 and 518, of which the event loop's own
+rounds are some 140."""
+
+
+class Link:
+    """Takes commands, and says nothing by itself."""
+
+    def __init__(self) -> None:
+        self.commands: list[Command] = []
+        self.deliver: Callable[[list[Any]], None] = lambda events: None
+        self.info = FakeEngine().info
+
+    def start(self, deliver: Callable[[list[Any]], None]) -> None:
+        self.deliver = deliver
+
+    def submit(self, *commands: Command) -> None:
+        self.commands += commands
+
+    def info_for(self, spec: Any) -> Any:
+        return self.info
+
+    def check(self, spec: Any) -> None:
+        """Everything can be spoken."""
+
+    def status(self) -> EngineStatus:
+        return EngineStatus(True, 0, 0, 0, 256, 0.0)
+
+    async def stop(self) -> None:
+        """Nothing runs."""
+
+
+class Peer:
+    """The other end of a connection's socket."""
+
+    def __init__(self) -> None:
+        self.said: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self.heard: list[Any] = []
+        self.say({"type": "websocket.connect"})
+
+    def say(self, message: dict[str, Any]) -> None:
+        self.said.put_nowait(message)
+
+    def text(self, **fields: Any) -> None:
+        self.say({"type": "websocket.receive", "text": json.dumps(fields)})
+
+    async def send(self, message: Any) -> None:
+        self.heard.append(message)
+
+
+async def settled() -> None:
+    """What there is to do has been done."""
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+async def calls(run: Callable[[], Awaitable[None]]) -> int:
+    """Of functions, in Python and in C, until `run` has returned."""
+    count = 0
+
+    def note(frame: Any, event: str, argument: Any) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(note)
+    try:
+        await run()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+@pytest.fixture
+async def link() -> AsyncIterator[Link]:
+    yield Link()
+
+
+@pytest.fixture
+async def peer(link: Link) -> AsyncIterator[Peer]:
+    """Of a session that has spoken before."""
+    metrics, tokenizer = Metrics(), Qwen2Tokenizer.from_folder(demo_voice.FOLDER)
+    host = EngineHost(link, lambda: tokenizer, metrics, stall_seconds=60.0)
+    await host.start()
+    await until(lambda: host.not_ready() is None)
+    one = Peer()
+    scope = {"type": "websocket", "path": "/", "query_string": b"", "headers": [], "extensions": {}}
+    socket = WebSocket(scope, one.said.get, one.send)
+    task = asyncio.create_task(Connection.serve(Front(ServerConfig(), host, metrics), socket))
+    await settled()
+    for _ in range(2):
+        await said_whole(one)
+        await first_sound(one, link)
+        one.text(type="interrupt")
+        await settled()
+        link.commands.clear()
+        one.heard.clear()
+    yield one
+    one.say({"type": "websocket.disconnect", "code": 1000})
+    await task
+    await host.stop()
+
+
+async def said_whole(peer: Peer) -> None:
+    peer.text(type="text", text=TEXT, end=True)
+    await settled()
+
+
+async def first_sound(peer: Peer, link: Link) -> None:
+    id = next(command.id for command in link.commands if isinstance(command, Open))
+    link.deliver([Started(id, "full_text"), Audio(id, bytes(3_840))])
+    await settled()
+
+
+async def test_a_text_that_comes_whole_is_with_the_engine_after_few_calls(
+    peer: Peer, link: Link
+) -> None:
+    counted = await calls(lambda: said_whole(peer))
+    assert [type(command) for command in link.commands] == [Open, Append, Finish]
+    assert counted <= PER_START, counted
+
+
+async def test_the_first_sound_is_with_the_socket_after_few_calls(peer: Peer, link: Link) -> None:
+    await said_whole(peer)
+    counted = await calls(lambda: first_sound(peer, link))
+    assert [kind for message in peer.heard for kind in ("text", "bytes") if kind in message] == [
+        "text",
+        "bytes",
+    ]
+    assert counted <= PER_FIRST_SOUND, counted
+
+
+async def test_a_token_is_with_the_engine_after_few_calls(peer: Peer, link: Link) -> None:
+    pieces = [TEXT[at : at + 4] for at in range(0, len(TEXT), 4)]
+
+    async def fed() -> None:
+        for piece in pieces:
+            peer.text(type="text", text=piece)
+            await settled()
+
+    counted = await calls(fed)
+    assert sum(len(command.ids) for command in link.commands if isinstance(command, Append)) > 10
+    assert counted <= PER_TOKEN * len(pieces), counted

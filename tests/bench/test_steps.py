@@ -1,4 +1,4 @@
-from realtime_tts.bench.steps import StepTimes, between, mean_ms, read_steps
+from realtime_tts.bench.result import StepTimes, between, mean_ms, read_steps
 from realtime_tts.metrics import Metrics, row_bucket
 
 

@@ -372,7 +372,7 @@ async def test_an_idle_socket_is_closed(speech: Any, monkeypatch: pytest.MonkeyP
 
 
 async def test_an_idle_context_ends_and_a_lasting_one_stays(speech: Any) -> None:
-    limits = LimitsConfig(turn_idle_seconds=0.05)
+    limits = LimitsConfig(turn_idle_ms=50)
     async with speech(ServerConfig(port=0, limits=limits)) as server, plain(server) as client:
         await client.send(id="lasting", lasting=True)
         await client.send(id="short")

@@ -350,7 +350,7 @@ async def test_session_close_speaks_the_rest_then_closes_with_1000(speech: Any) 
 
 
 async def test_a_turn_whose_text_stops_coming_ends_as_idle(speech: Any) -> None:
-    config = ServerConfig(port=0, limits=LimitsConfig(turn_idle_seconds=0.2))
+    config = ServerConfig(port=0, limits=LimitsConfig(turn_idle_ms=200))
     async with speech(config) as server, server.talk() as talker:
         await talker.send("text", text="And then")
         messages = await talker.until("turn.done")

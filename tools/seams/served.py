@@ -18,7 +18,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from realtime_tts.bench.observation import Observation
-from realtime_tts.bench.turns import speak
+from realtime_tts.bench.sockets import speak
 from realtime_tts.client import RealtimeTTS, SessionOptions
 from tools.demo_voice.recognise import Recogniser, Recording
 from tools.demo_voice.report import table

@@ -114,7 +114,7 @@ def show(points: Sequence[Point], console: Console) -> None:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("policy", no_wrap=True)
     names = ["sessions", "live", "TTFA ms", "gapless", "in time", "gaps s", "refused"]
-    paged = any(point.peak_pages for point in points)
+    paged = any(point.outcome.peak_pages for point in points)
     for name in (*names, "pages", "swaps") if paged else names:
         table.add_column(name, justify="right", no_wrap=True)
     for point in points:
@@ -123,13 +123,13 @@ def show(points: Sequence[Point], console: Console) -> None:
         table.add_row(
             point.policy,
             str(point.sessions),
-            str(point.peak),
+            str(point.outcome.peak),
             f"{ttfa.p50 * 1e3:.0f}/{ttfa.p95 * 1e3:.0f}" if ttfa else "–",
             f"{summary.kept_turns:.1%}",
             f"{summary.viability:.1%}",
             f"{summary.late_seconds:.1f}",
-            f"{point.refusals:.1%}",
-            *((str(point.peak_pages), str(point.swap_outs)) if paged else ()),
+            f"{point.outcome.refusals:.1%}",
+            *((str(point.outcome.peak_pages), str(point.outcome.swap_outs)) if paged else ()),
         )
     console.print(table)
     console.print(

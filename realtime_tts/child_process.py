@@ -51,11 +51,7 @@ class ChildProcess:
 
     @classmethod
     async def start(
-        cls,
-        module: str,
-        *,
-        output: Callable[[str], None] | None = None,
-        background: bool = False,
+        cls, module: str, *, output: Callable[[str], None] | None = None, background: bool = False
     ) -> ChildProcess:
         """Start a fresh interpreter that imports `module` and calls its `main(parent: Parent)`.
 

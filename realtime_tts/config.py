@@ -11,6 +11,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from realtime_tts.errors import ConfigError
+from realtime_tts.protocol.settings import Limits
 from tts_scheduler import SchedulerConfig
 
 LogFormat = Literal["json", "text"]
@@ -75,31 +76,18 @@ class SocketConfig:
             raise ConfigError(f"write_stall must be at most 10 s, got {self.write_stall}")
 
 
-@dataclass(frozen=True, slots=True)
-class LimitsConfig:
-    """What one client may ask for; `ready` tells it to the client. Characters are code points.
+class LimitsConfig(Limits, frozen=True, kw_only=True):
+    """What one client may ask for, which `ready` tells it; and what is for all of them.
 
     `max_sessions`: None follows from what the engine can speak at once (`sessions_for`).
-    `outbox_seconds`: how much audio beyond its lead may wait for a slow reader before it is
-    dropped. `turn_idle_seconds`: after so long without text the input of a turn is ended.
+    `outbox_ms`: how much audio beyond its lead may wait for a slow reader before it is dropped.
     """
 
     max_sessions: int | None = None
-    max_message_bytes: int = 65_536
-    max_text_chars: int = 16_384
-    max_turn_chars: int = 100_000
-    max_instructions_chars: int = 2_000
-    max_queued_turns: int = 8
-    messages_per_second: int = 200
-    message_burst: int = 1_000
-    max_bad_messages: int = 10
-    bad_message_window_seconds: float = 60.0
-    max_lead_seconds: float = 30.0
-    turn_idle_seconds: float = 60.0
-    outbox_seconds: float = 20.0
+    outbox_ms: int = 20_000
 
     def __post_init__(self) -> None:
-        for name in self.__slots__:
+        for name in self.__struct_fields__:
             if getattr(self, name) is not None:
                 _require_positive(name, getattr(self, name))
         if self.max_text_chars > self.max_turn_chars:
@@ -153,10 +141,10 @@ class ServerConfig:
             raise ConfigError(f"port must be between 0 and 65535, got {self.port}")
         if not self.drain_seconds >= 0:
             raise ConfigError(f"drain_seconds must not be negative, got {self.drain_seconds}")
-        if not 0.2 <= self.lead_seconds <= self.limits.max_lead_seconds:
+        if not 0.2 <= self.lead_seconds <= self.limits.max_lead_ms / 1000:
             raise ConfigError(
-                f"lead_seconds must be between 0.2 and max_lead_seconds "
-                f"({self.limits.max_lead_seconds}), got {self.lead_seconds}"
+                f"lead_seconds must be between 0.2 and {self.limits.max_lead_ms / 1000:g} "
+                f"(max_lead_ms), got {self.lead_seconds}"
             )
         _require_positive("engine_stall_seconds", self.engine_stall_seconds)
         if self.log_format not in ("json", "text"):

@@ -1,19 +1,5 @@
 """Every error this package raises on purpose.
 
-    RealtimeTTSError
-    ├── ConfigError            a setting that cannot work
-    ├── CheckpointError        files that are not a checkpoint we can load
-    ├── VoiceError             a file or an embedding that is no voice
-    ├── RequestError           a turn asked for something this server cannot do
-    ├── OverloadedError        no capacity now; says when to try again
-    ├── EngineError            the engine failed; the turn may be tried again
-    │   └── NumericsError      one row produced NaN or Inf
-    └── ClientError            raised by the Python client
-        ├── ConnectionLost     the socket went away
-        ├── HandshakeRefused   the server said no before a session existed
-        │   └── CertificateRefused   we said no: its certificate is not trusted
-        └── TurnError          the server ended a turn with an error
-
 Each class has a `code`, the word that goes over the wire, and `retryable`.
 """
 

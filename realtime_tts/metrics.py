@@ -7,11 +7,13 @@ text, no voice name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence, Sized
-from typing import Protocol
+from collections.abc import Callable, Iterable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Summary, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
+
+from realtime_tts.engine.interface import EngineInfo
+from realtime_tts.engine.link import EngineStatus
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 
@@ -19,56 +21,6 @@ _TTFA_BUCKETS = (0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.2, 2, 
 _STEP_BUCKETS = (0.002, 0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.056, 0.08, 0.12, 0.2, 0.4, 1)
 _LAG_BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2)
 _UNDERRUN_BUCKETS = (0.005, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
-
-
-class PlanSizes(Protocol):
-    """The part of a step plan that is counted."""
-
-    @property
-    def prefills(self) -> Sized: ...
-    @property
-    def decodes(self) -> Sized: ...
-
-
-class EngineGauges(Protocol):
-    """The part of an engine's status that is shown as gauges."""
-
-    @property
-    def active(self) -> int: ...
-    @property
-    def held(self) -> int: ...
-    @property
-    def queued(self) -> int: ...
-    @property
-    def capacity(self) -> int: ...
-
-
-class ExecutionLabels(Protocol):
-    """The part of an engine's execution that is shown."""
-
-    @property
-    def device(self) -> str: ...
-    @property
-    def gpu(self) -> str: ...
-    @property
-    def dtype(self) -> str: ...
-    @property
-    def programs(self) -> str: ...
-    @property
-    def kernels(self) -> str: ...
-    @property
-    def predictor(self) -> str: ...
-    @property
-    def talker(self) -> str: ...
-
-
-class EngineLabels(Protocol):
-    """The part of what an engine tells of itself that is shown."""
-
-    @property
-    def model(self) -> str: ...
-    @property
-    def executions(self) -> Sequence[ExecutionLabels]: ...
 
 
 _EXECUTION = ("device", "gpu", "dtype", "programs", "kernels", "predictor", "talker")
@@ -161,14 +113,14 @@ class Metrics:
             "tts_event_loop_lag_seconds", "How late the event loop woke a timer.", _LAG_BUCKETS
         )
 
-    def step(self, seconds: float, plan: PlanSizes) -> None:
-        """The engine loop has carried out `plan` in `seconds`."""
+    def step(self, seconds: float, prefills: int, decodes: int) -> None:
+        """The engine loop has made a step of so many rows."""
         self.step_seconds.observe(seconds)
-        rows = len(plan.prefills) + len(plan.decodes)
-        kind = "prefill" if plan.prefills else "decode"
+        rows = prefills + decodes
+        kind = "prefill" if prefills else "decode"
         self.step_rows.labels(str(row_bucket(rows)), kind).observe(seconds)
-        self.prefills.inc(len(plan.prefills))
-        self.frames.inc(len(plan.prefills) + len(plan.decodes))
+        self.prefills.inc(prefills)
+        self.frames.inc(rows)
 
     def guard(self, reason: str) -> None:
         """A guard ended a turn."""
@@ -178,7 +130,7 @@ class Metrics:
         """An engine process has ended and is started again."""
         self.restarts.inc()
 
-    def watch_engine(self, status: Callable[[], EngineGauges]) -> None:
+    def watch_engine(self, status: Callable[[], EngineStatus]) -> None:
         """Show an engine's load; `status` is asked at every scrape."""
         gauges: dict[str, tuple[str, Callable[[], float]]] = {
             "tts_active_turns": ("Turns that hold a slot.", lambda: status().active),
@@ -189,7 +141,7 @@ class Metrics:
         for name, (text, value) in gauges.items():
             Gauge(name, text, registry=self.registry).set_function(value)
 
-    def describe_engine(self, infos: Iterable[EngineLabels]) -> None:
+    def describe_engine(self, infos: Iterable[EngineInfo]) -> None:
         """Show what each engine computes with."""
         for info in infos:
             for one in info.executions:

@@ -20,6 +20,7 @@ from realtime_tts.engine.load import engine_loader, load_tokenizer
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.server.run import running
 from realtime_tts.version import __version__
+from tts_scheduler import SchedulerConfig
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -70,7 +71,7 @@ def commands(text: str = README) -> list[str]:
 
 @pytest.mark.parametrize("program", [*blocks("python"), *blocks("python", AUDIO)])
 async def test_the_readme_s_program_runs_against_the_demo_voice(program: str) -> None:
-    engine = EngineConfig(max_frames=20)
+    engine = EngineConfig(max_frames=20, scheduler=SchedulerConfig(slots=2))  # soon warm
     link = InProcessEngine(engine_loader(engine), engine.scheduler)
     async with running(ServerConfig(port=0), link, partial(load_tokenizer, engine)) as server:
         program = program.replace("ws://127.0.0.1:8000", server.websocket_url)

@@ -17,6 +17,7 @@ from realtime_tts.engine.in_process import InProcessEngine
 from realtime_tts.engine.interface import Engine, Progress
 from realtime_tts.errors import CheckpointError, ConfigError
 from realtime_tts.memory_limits import check_memory_limits, told_memory_limits
+from tests.engine.faulty import until
 from tts_scheduler import SchedulerConfig
 
 MIB = 2**20
@@ -81,7 +82,7 @@ async def test_an_engine_that_runs_out_of_memory_while_it_loads_names_the_limit(
     link = InProcessEngine(load, SchedulerConfig())
     with under_a_limit():
         link.start(lambda events: None)
-        await link.wait_ready()
+        await until(lambda: link.status().ready or link.status().failure)
         failure = link.status().failure
     assert failure is not None
     for part in (f"{LOOSE // MIB} MiB of data", "could not create a primitive", "RLIMIT_DATA"):

@@ -1,31 +1,17 @@
 """What a scrape shows is what happened."""
 
-from dataclasses import dataclass
-
 from prometheus_client.parser import text_string_to_metric_families
 
-from realtime_tts.engine.interface import Execution
+from realtime_tts.engine.interface import EngineInfo, Execution
+from realtime_tts.engine.link import EngineStatus
 from realtime_tts.metrics import Metrics
+from realtime_tts.sampling import Sampling
 
 
-@dataclass
-class Plan:
-    prefills: tuple[str, ...]
-    decodes: tuple[str, ...]
-
-
-@dataclass
-class Status:
-    active: int = 3
-    held: int = 1
-    queued: int = 2
-    capacity: int = 8
-
-
-@dataclass
-class Described:
-    model: str
-    executions: list[Execution]
+def info(model: str, *executions: Execution) -> EngineInfo:
+    return EngineInfo(
+        model, "base", (), (), None, Sampling(), slots=8, max_frames=100, executions=executions
+    )
 
 
 def scrape(metrics: Metrics) -> dict[str, float]:
@@ -40,8 +26,8 @@ def scrape(metrics: Metrics) -> dict[str, float]:
 
 def test_the_engine_loop_is_counted_by_step_and_guard() -> None:
     metrics = Metrics()
-    metrics.step(0.03, Plan(("a",), ("b", "c")))
-    metrics.step(0.05, Plan((), ("a", "b", "c")))
+    metrics.step(0.03, 1, 2)
+    metrics.step(0.05, 0, 3)
     metrics.guard("guard_silence")
     found = scrape(metrics)
     assert found["tts_engine_step_seconds_count"] == 2
@@ -53,10 +39,12 @@ def test_the_engine_loop_is_counted_by_step_and_guard() -> None:
 
 def test_the_engine_is_asked_at_each_scrape() -> None:
     metrics = Metrics()
-    status = Status()
-    metrics.watch_engine(lambda: status)
+    held = [1, 5]
+    metrics.watch_engine(
+        lambda: EngineStatus(True, 3, held[0], queued=2, capacity=8, last_step_age=0.0)
+    )
     assert scrape(metrics)["tts_held_turns"] == 1
-    status.held = 5
+    del held[0]
     found = scrape(metrics)
     names = ["active", "held", "queued", "capacity"]
     assert [found[f"tts_{name}_turns"] for name in names] == [3, 5, 2, 8]
@@ -83,9 +71,7 @@ def test_what_each_engine_computes_with_is_shown() -> None:
         )
         for n in range(2)
     ]
-    metrics.describe_engine(
-        [Described("1.7B", gpus), Described("b", [Execution("cpu", "float32")])]
-    )
+    metrics.describe_engine([info("1.7B", *gpus), info("b", Execution("cpu", "float32"))])
     shown = {
         frozenset(sample.labels.items()): sample.value
         for family in text_string_to_metric_families(metrics.render().decode())

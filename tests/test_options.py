@@ -54,7 +54,7 @@ def test_every_option_of_the_python_client_can_be_reset() -> None:
 
 def pipecat_settings() -> dict[str, str]:
     """The annotations of RealtimeTTSSettings, read without the framework."""
-    tree = ast.parse((ROOT / "realtime_tts/adapters/pipecat_settings.py").read_text())
+    tree = ast.parse((ROOT / "realtime_tts/adapters/pipecat_connection.py").read_text())
     (found,) = (
         node
         for node in tree.body

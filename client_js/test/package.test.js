@@ -64,12 +64,15 @@ test("a checkout without a single package installed can be packed", (t) => {
   }
 });
 
-/** What an editor shows of the text that `code` has between two bars, and of its type. */
-function hover(ts, folder, code) {
-  const file = join(folder, "hover.ts");
-  writeFileSync(file, code.replaceAll("|", ""));
+/** What an editor shows of the text that each code has between two bars, and of its type. */
+function hover(ts, folder, codes) {
+  const files = codes.map((code, i) => {
+    const file = join(folder, `hover${i}.ts`);
+    writeFileSync(file, code.replaceAll("|", ""));
+    return file;
+  });
   const host = {
-    getScriptFileNames: () => [file],
+    getScriptFileNames: () => files,
     getScriptVersion: () => "1",
     getScriptSnapshot: (name) =>
       existsSync(name) ? ts.ScriptSnapshot.fromString(readFileSync(name, "utf8")) : undefined,
@@ -85,8 +88,11 @@ function hover(ts, folder, code) {
     directoryExists: ts.sys.directoryExists,
     realpath: ts.sys.realpath,
   };
-  const info = ts.createLanguageService(host).getQuickInfoAtPosition(file, code.indexOf("|"));
-  return ts.displayPartsToString(info?.documentation);
+  const editor = ts.createLanguageService(host);
+  return codes.map((code, i) => {
+    const info = editor.getQuickInfoAtPosition(files[i], code.indexOf("|"));
+    return ts.displayPartsToString(info?.documentation);
+  });
 }
 
 test("an editor shows what a method, an option or a figure means", { skip: missing }, async (t) => {
@@ -94,7 +100,7 @@ test("an editor shows what a method, an option or a figure means", { skip: missi
   const { folder } = install(t);
   const IMPORTS = `import { RealtimeTTS } from "realtime-tts";
     import { Player } from "realtime-tts/player";\n`;
-  for (const [code, documentation] of [
+  const expected = [
     ["|RealtimeTTS|;", /A session with a server/],
     ["RealtimeTTS.|connect|;", /Connect, and set the session up/],
     ['RealtimeTTS.connect("x", { |leadMs|: 1 });', /ahead of the listener/],
@@ -106,8 +112,10 @@ test("an editor shows what a method, an option or a figure means", { skip: missi
     ["new Player().|bargeIn|();", /everything that was to be played is dropped/],
     ["(p: Player, tts: RealtimeTTS) => p.play(tts.turn()).|done|;", /all was played or cleared/],
     ["(p: Player, tts: RealtimeTTS) => p.play(tts.turn()).stats().|leadSeconds|;", /not yet played/],
-  ]) {
-    assert.match(hover(ts, folder, IMPORTS + code), documentation, code);
+  ];
+  const shown = hover(ts, folder, expected.map(([code]) => IMPORTS + code));
+  for (const [i, [code, documentation]] of expected.entries()) {
+    assert.match(shown[i], documentation, code);
   }
 });
 
@@ -116,7 +124,7 @@ test(
   { skip: missing || skip },
   async (t) => {
     const { folder } = install(t);
-    const { url } = await serve(t);
+    const { url } = await serve(t, "--slots", "2"); // soon warm
     const example = NODE_EXAMPLE.replace("ws://127.0.0.1:8000", url.replace("http", "ws"));
     writeFileSync(join(folder, "speak.js"), example);
     execFileSync("node", ["speak.js"], { cwd: folder, timeout: 60_000 });

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncIterable, AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Never, Unpack
 from weakref import WeakSet
@@ -24,8 +24,8 @@ from livekit.agents import (
 
 from realtime_tts.adapters.livekit_attempt import Attempt, api_error
 from realtime_tts.adapters.session_pool import Session, SessionPool
-from realtime_tts.adapters.utterance import may_go_on
-from realtime_tts.client import DEFAULT_SERVER, SessionOptions, TurnResult
+from realtime_tts.adapters.utterance import Utterance
+from realtime_tts.client import DEFAULT_SERVER, SessionOptions
 from realtime_tts.client.options import merged, session_start
 from realtime_tts.errors import ConfigError, RealtimeTTSError
 from realtime_tts.protocol.messages import SAMPLE_RATE
@@ -184,47 +184,28 @@ class SynthesizeStream(tts.SynthesizeStream):
     async def _run(self, output_emitter: tts.AudioEmitter) -> None:
         async with self._tts._attempt(self, output_emitter, self._conn_options) as attempt:
             attempt.begin(streaming=True)
-            text = _Text(self, attempt)
-            result = await attempt.speak(text.deltas())
-            while text.goes_on(result):
-                result = await attempt.speak(text.deltas())
+            utterance = Utterance(attempts=1)  # the framework has attempts of its own
+            feeding = asyncio.create_task(self._feed(self._input_ch, utterance, attempt))
+            try:
+                await attempt.speak(utterance)
+            finally:
+                await utils.aio.cancel_and_wait(feeding)
             attempt.end(self._pushed_text)
 
-
-class _Text:
-    """What was pushed to a stream, for one turn; or for several, where one is over before it."""
-
-    def __init__(self, stream: SynthesizeStream, attempt: Attempt) -> None:
-        self._stream = stream
-        self._input = stream._input_ch  # each attempt of the framework has another
-        self._attempt = attempt
-        self._given: list[str] = []
-        self._left_over = ""
-        self._begun = False
-        self._ended = False
-
-    async def deltas(self) -> AsyncGenerator[str, None]:
-        """The deltas as they come, after what the turn before did not take."""
-        if self._left_over:
-            self._given.append(self._left_over)
-            yield self._left_over
-        if not self._ended:
-            async for delta in self._input:
-                if isinstance(delta, str):
-                    self._begun = True
-                    self._given.append(delta)
-                    self._stream._mark_started()
-                    yield delta
-                elif self._begun:
-                    break  # a flush: the framework takes no more text for this stream
-        self._ended = True
-        self._attempt.text_ended()
-
-    def goes_on(self, result: TurnResult) -> bool:
-        """Whether another turn is needed, because this one was over before its text."""
-        self._left_over = "".join(self._given)[result.text_chars :]
-        self._given.clear()
-        return may_go_on(result) and (bool(self._left_over) or not self._ended)
+    async def _feed(
+        self, pushed: AsyncIterable[Any], utterance: Utterance, attempt: Attempt
+    ) -> None:
+        """Hand on what is pushed, which in each attempt is another channel."""
+        begun = False
+        async for delta in pushed:
+            if isinstance(delta, str):
+                begun = True
+                utterance.add(delta)
+                self._mark_started()
+            elif begun:
+                break  # a flush: the framework takes no more text for this stream
+        utterance.end()
+        attempt.text_ended()
 
 
 class ChunkedStream(tts.ChunkedStream):
@@ -236,5 +217,8 @@ class ChunkedStream(tts.ChunkedStream):
         async with self._tts._attempt(self, output_emitter, self._conn_options) as attempt:
             attempt.begin(streaming=False)
             attempt.text_ended()
-            await attempt.speak(self._input_text)
+            utterance = Utterance(attempts=1)
+            utterance.add(self._input_text)
+            utterance.end()
+            await attempt.speak(utterance)
             attempt.end(self._input_text)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 
 from livekit.agents import APIConnectionError, APIError, APIStatusError, APITimeoutError, tts, utils
 from livekit.agents.voice.io import TimedString
 
 from realtime_tts.adapters.session_pool import Session
-from realtime_tts.client import Speech, TextSource, TurnResult
+from realtime_tts.adapters.utterance import Utterance
+from realtime_tts.client import Speech, TextSource
 from realtime_tts.client.handshake import is_final
 from realtime_tts.errors import (
     ConnectionLost,
@@ -20,8 +20,6 @@ from realtime_tts.errors import (
     TurnError,
 )
 from realtime_tts.protocol.messages import SAMPLE_RATE
-
-log = logging.getLogger(__name__)
 
 _SILENCE = bytes(2 * SAMPLE_RATE // 10)
 """Sound of a text with nothing to speak: the framework takes a stream without any for a failure."""
@@ -35,11 +33,7 @@ class Attempt:
     """
 
     def __init__(
-        self,
-        session: Session,
-        emitter: tts.AudioEmitter,
-        deadline: asyncio.Timeout,
-        timeout: float,
+        self, session: Session, emitter: tts.AudioEmitter, deadline: asyncio.Timeout, timeout: float
     ) -> None:
         self._client = session.client
         self._emitter = emitter
@@ -48,7 +42,6 @@ class Attempt:
         self._turn_id = utils.shortuuid("tts_")
         self._text_ended = False
         self._silent = True
-        self._seconds = 0.0  # of the turns before
 
     def begin(self, *, streaming: bool) -> None:
         """Tell the framework what will come; its ids are the turn's in the server's logs."""
@@ -62,23 +55,14 @@ class Attempt:
         if streaming:
             self._emitter.start_segment(segment_id=self._turn_id)
 
-    async def speak(self, text: TextSource) -> TurnResult:
-        """A turn of its own. Raises what the client raises; TimeoutError at the deadline."""
-        turn_id, self._turn_id = self._turn_id, utils.shortuuid("tts_")
-        speech = Speech(lambda: self._client.turn(turn_id), text)
-        told = 0
-        async for packet in speech:
+    async def speak(self, utterance: Utterance) -> None:
+        """Speak it all. Raises what the client raises; TimeoutError at the deadline."""
+        async for packet in utterance.packets(self._speech):
             self._silent = False
             self._emitter.push(packet)
-            told = self._tell_words(speech, told)
+            self._tell_words(utterance)
             self._wait_on()
-        self._tell_words(speech, told)
-        result = speech.result
-        assert result is not None, "a loop that ended has a result"
-        self._seconds += result.seconds
-        if result.reason not in ("complete", "idle"):
-            log.warning("turn %s is not spoken to its end: %s", turn_id, result.reason)
-        return result
+        self._tell_words(utterance)
 
     def text_ended(self) -> None:
         """Note that the text has ended: from now on the server owes audio."""
@@ -95,13 +79,14 @@ class Attempt:
             if self._client.ready.settings.word_times == "on":
                 self._push_timed(text, 0.0, len(_SILENCE) / 2 / SAMPLE_RATE)
 
-    def _tell_words(self, speech: Speech, told: int) -> int:
-        """Hand on the words from number `told` on; gives the number of those that are told."""
-        words = speech.turn.words if speech.turn is not None else ()
-        for word in words[told:]:
-            start, end = (self._seconds + ms / 1000 for ms in (word.start_ms, word.end_ms))
-            self._push_timed(word.text, start, end)
-        return len(words)
+    def _speech(self, text: TextSource) -> Speech:
+        """A turn of its own, with an id of the framework's."""
+        turn_id, self._turn_id = self._turn_id, utils.shortuuid("tts_")
+        return Speech(lambda: self._client.turn(turn_id), text)
+
+    def _tell_words(self, utterance: Utterance) -> None:
+        for word in utterance.take_words():
+            self._push_timed(word.text, word.start_ms / 1000, word.end_ms / 1000)
 
     def _push_timed(self, text: str, start: float, end: float) -> None:
         self._emitter.push_timed_transcript(TimedString(text, start_time=start, end_time=end))

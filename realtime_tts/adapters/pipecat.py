@@ -16,30 +16,25 @@ from collections.abc import AsyncGenerator
 from typing import Any, ClassVar
 
 from realtime_tts.adapters.link import Link
-from realtime_tts.adapters.playback import Playback
-from realtime_tts.adapters.utterance import Utterance
+from realtime_tts.adapters.utterance import Playback, Utterance
 from realtime_tts.client import DEFAULT_SERVER, Backoff, RealtimeTTS
 from realtime_tts.errors import ClientError
+from realtime_tts.languages import language_name
 from realtime_tts.protocol.messages import SAMPLE_RATE
 
 try:
     from loguru import logger
-    from pipecat.frames.frames import (
-        EndFrame,
-        Frame,
-        InterruptionFrame,
-    )
+    from pipecat.frames.frames import EndFrame, Frame, InterruptionFrame
     from pipecat.processors.frame_processor import FrameDirection
     from pipecat.services.tts_service import TextAggregationMode
     from pipecat.transcriptions.language import Language
     from pipecat.utils.tracing.service_decorators import traced_tts
 
-    from realtime_tts.adapters.pipecat_contexts import ContextService, Resampler
-    from realtime_tts.adapters.pipecat_settings import (
+    from realtime_tts.adapters.pipecat_connection import (
         RealtimeTTSSettings,
-        server_language,
         session_options,
     )
+    from realtime_tts.adapters.pipecat_contexts import ContextService, Resampler
 except ImportError as error:
     raise ImportError(
         "realtime_tts.adapters.pipecat needs pipecat-ai 1.12 or later: "
@@ -138,7 +133,7 @@ class RealtimeTTSService(ContextService):
 
     def language_to_service_language(self, language: Language) -> str | None:
         """The server's name for it, such as `english` for en-GB; None: passed on as it is."""
-        return server_language(language)
+        return language_name(str(language))
 
     # The pipeline's frames
 
@@ -203,7 +198,7 @@ class RealtimeTTSService(ContextService):
             if after is not None:
                 await asyncio.wait([after])
             async with self._room:
-                async for packet in utterance.packets(self._link.client):
+                async for packet in utterance.packets(self._link.client.speak):
                     self._give(utterance, packet)
                     await self._append(context_id, resampler.push(packet))
                     await self._append_words(context_id, utterance)

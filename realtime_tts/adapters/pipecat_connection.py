@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Coroutine
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from pipecat.frames.frames import CancelFrame, StartFrame
-from pipecat.services.settings import TTSSettings
+from pipecat.services.settings import NOT_GIVEN, TTSSettings, is_given
 from pipecat.services.tts_service import TTSService
 from pipecat.utils.errors import ErrorCategory
 
 from realtime_tts.adapters.link import Link
-from realtime_tts.adapters.pipecat_settings import (
-    OPTIONS,
-    RealtimeTTSSettings,
-    session_options,
-    with_all_sampling,
-)
 from realtime_tts.adapters.utterance import Utterance
+from realtime_tts.client import SamplingOptions, SessionOptions
+from realtime_tts.client.options import merged
 from realtime_tts.errors import (
     ConfigError,
     ConnectionLost,
@@ -28,6 +26,62 @@ from realtime_tts.errors import (
     RequestError,
     TurnError,
 )
+from realtime_tts.languages import language_name
+
+OPTIONS = frozenset(SessionOptions.__annotations__)
+"""The settings that the server has; Pipecat's classes may come to have more."""
+
+
+def _not_given() -> Any:
+    return NOT_GIVEN
+
+
+@dataclass
+class RealtimeTTSSettings(TTSSettings):
+    """Settings of the speech that begins from now on. What is None is left to the server.
+
+    Besides `model`, `voice` and `language` (a Pipecat `Language`, or one of `ready.languages`),
+    everything of `realtime_tts.client.SessionOptions` but `word_times`, which is the service's, and
+    `audio`, which is the pipeline's. In an update `sampling` changes the fields it has and keeps
+    the others.
+    """
+
+    instructions: str | None = field(default_factory=_not_given)
+    seed: int | None = field(default_factory=_not_given)
+    sampling: SamplingOptions | None = field(default_factory=_not_given)
+    text_filter: Literal["on", "off"] | None = field(default_factory=_not_given)
+    text_normalization: Literal["auto", "on", "off"] | None = field(default_factory=_not_given)
+    lexicon: dict[str, str] | None = field(default_factory=_not_given)
+    layout: Literal["auto", "streaming", "full_text"] | None = field(default_factory=_not_given)
+    trim_silence: Literal["on", "off"] | None = field(default_factory=_not_given)
+    pacing: Literal["auto", "token", "clause", "sentence"] | None = field(
+        default_factory=_not_given
+    )
+    lead_ms: int | None = field(default_factory=_not_given)
+
+    @classmethod
+    def unset(cls) -> RealtimeTTSSettings:
+        """Everything left to the server."""
+        names = [each.name for each in dataclasses.fields(cls) if each.name != "extra"]
+        return cls(**dict.fromkeys(names))
+
+
+def session_options(settings: TTSSettings) -> dict[str, Any]:
+    """The options of `RealtimeTTS` that are set."""
+    given = {name: getattr(settings, name, None) for name in OPTIONS}
+    options = {name: value for name, value in given.items() if value is not None}
+    if isinstance(options.get("language"), str):
+        options["language"] = language_name(options["language"]) or str(options["language"])
+    return options
+
+
+def with_all_sampling(settings: TTSSettings, delta: TTSSettings) -> TTSSettings:
+    """`delta` with the sampling that results, where it changes some of it."""
+    new = getattr(delta, "sampling", NOT_GIVEN)
+    old = getattr(settings, "sampling", None)
+    if not is_given(new) or not new or not old:
+        return delta
+    return dataclasses.replace(delta, sampling=merged(old, new))
 
 
 class ConnectedService(TTSService):

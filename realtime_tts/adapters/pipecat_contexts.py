@@ -22,8 +22,7 @@ from pipecat.frames.frames import (
 from pipecat.processors.frame_processor import FrameDirection
 
 from realtime_tts.adapters.pipecat_connection import ConnectedService
-from realtime_tts.adapters.playback import Listener
-from realtime_tts.adapters.utterance import Utterance
+from realtime_tts.adapters.utterance import Listener, Utterance
 from realtime_tts.errors import ClientError
 from realtime_tts.protocol.messages import SAMPLE_RATE
 

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from realtime_tts.client.address import websocket_url
-from realtime_tts.client.backoff import Backoff
-from realtime_tts.client.client import RealtimeTTS
+from realtime_tts.client.client import Backoff, RealtimeTTS
 from realtime_tts.client.options import changes
 
 _ONE_ATTEMPT = Backoff(give_up_after=0.0)

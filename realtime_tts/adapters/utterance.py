@@ -11,15 +11,56 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 
-from realtime_tts.adapters.playback import Listener, Playback
-from realtime_tts.client import Interrupted, RealtimeTTS, Speech, TurnResult, Word
+from realtime_tts.client import Interrupted, Speech, TextSource, TurnResult, Word
 from realtime_tts.errors import ConnectionLost, OverloadedError, RealtimeTTSError, TurnError
+
+
+class Listener:
+    """Hears one utterance after the other. `free_at`: when all that was given has been heard."""
+
+    def __init__(self) -> None:
+        self.free_at = 0.0
+
+    def drop(self) -> None:
+        """What was given and not heard is thrown away, because the listener speaks."""
+        self.free_at = 0.0
+
+
+class Playback:
+    """One utterance at the listener. `seconds`: of sound given; `gaps`: of silence between, because
+    sound came late."""
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+        self._ends_at = 0.0
+        self.seconds = 0.0
+        self.gaps = 0.0
+
+    def give(self, seconds: float, now: float) -> None:
+        """Sound goes to the framework, which plays it behind what it has."""
+        free_at = self._listener.free_at
+        if self.seconds:
+            self.gaps += max(0.0, now - free_at)
+        self.seconds += seconds
+        self._ends_at = self._listener.free_at = max(now, free_at) + seconds
+
+    def begins(self, now: float) -> None:
+        """The framework begins to play now, and not when the first sound was given."""
+        self._ends_at = self._listener.free_at = now + self.seconds
+
+    def heard(self, now: float) -> float:
+        """Seconds of its sound that have been heard."""
+        return max(0.0, self.seconds - max(0.0, self._ends_at - now))
+
+    def over(self, now: float) -> bool:
+        """Whether all that was given of it has been heard."""
+        return now >= self._ends_at
+
 
 log = logging.getLogger(__name__)
 
-_ATTEMPTS = 3
 _PAUSE = 0.25
 """Seconds before another attempt, where the server names no time. The client's backoff, which
 waits for a connection, comes on top."""
@@ -29,10 +70,12 @@ class Utterance:
     """One stretch of speech. `add` and `end` never wait; `packets` is to be read once.
 
     `playback`: how far its listener is, for whom tells it what goes to the listener, and when.
+    `attempts`: turns that may fail, if nothing of them was heard, before it fails, too.
     """
 
-    def __init__(self, playback: Playback | None = None) -> None:
+    def __init__(self, playback: Playback | None = None, attempts: int = 3) -> None:
         self.playback = playback or Playback(Listener())
+        self._attempts = attempts
         self._text = ""
         self._ended = False
         self._taken = 0  # characters that earlier turns have dealt with
@@ -72,36 +115,38 @@ class Utterance:
 
     # Packets out
 
-    async def packets(self, client: RealtimeTTS) -> AsyncGenerator[bytes, None]:
-        """PCM packets as they come: 24 kHz, mono, s16le.
+    async def packets(self, speak: Callable[[TextSource], Speech]) -> AsyncGenerator[bytes, None]:
+        """PCM packets as they come: 24 kHz, mono, s16le. `speak`: as the client's.
 
         Raises what the client raises: at once if something was heard already or trying again is
-        pointless, else after the third failure. Leaving early interrupts the turn.
+        pointless, else after the last attempt. Leaving early interrupts the turn.
         """
         attempt, heard = 1, False
         try:
             while await self._has_text():
                 # Every turn is a Speech, which sends and receives at the same time.
-                speech = self._speech = client.speak(self._deltas())
+                speech = self._speech = speak(self._deltas())
                 self._counted = 0
                 try:
                     async for packet in speech:
                         if self.stopped:
-                            self._abandon(speech)
+                            # Before the speech does, which does not know what was heard.
+                            if speech.turn is not None:
+                                speech.turn.abandon(played_ms=self._cut_ms)
                             return
                         heard = True
                         yield packet
                 except RealtimeTTSError as error:
                     self._speech = None
                     pause = _pause(error)
-                    if heard or pause is None or attempt == _ATTEMPTS or self.stopped:
+                    if heard or pause is None or attempt == self._attempts or self.stopped:
                         raise
                     log.warning("nothing of the turn was heard, so it is begun again: %s", error)
                     attempt += 1
                     await asyncio.sleep(pause)
                 else:
                     self._note_words()
-                    if speech.result is None or not may_go_on(speech.result):
+                    if speech.result is None or not self._goes_on(speech.result):
                         break
                     self._taken += speech.result.text_chars
                     self._before_ms += speech.result.seconds * 1000
@@ -148,11 +193,6 @@ class Utterance:
 
     # Steps
 
-    def _abandon(self, speech: Speech) -> None:
-        """Stop the turn before the speech does, who does not know what was heard."""
-        if speech.turn is not None:
-            speech.turn.abandon(played_ms=self._cut_ms)
-
     def _played_ms(self) -> float | None:
         """How much of the turn's sound has been heard; None if its playback is not known."""
         if not self.playback.seconds:
@@ -168,6 +208,15 @@ class Utterance:
             start_ms, end_ms = (self._before_ms + ms for ms in (word.start_ms, word.end_ms))
             self._words.append(Word(text=word.text, start_ms=start_ms, end_ms=end_ms))
         self._counted = len(turn.words)
+
+    def _goes_on(self, result: TurnResult) -> bool:
+        """Whether text that the turn did not take is to be spoken in another one.
+
+        A turn may be complete before its text is: nothing keeps a model from ending by itself.
+        """
+        if result.reason not in ("complete", "idle") and not self.stopped:
+            log.warning("turn %s is not spoken to its end: %s", result.turn_id, result.reason)
+        return result.reason == "idle" or (result.reason == "complete" and result.text_chars > 0)
 
     async def _has_text(self) -> bool:
         """Wait for text that no turn has taken. False: there will be none."""
@@ -192,14 +241,6 @@ class Utterance:
         # Several tasks may wait; each looks at the state again, so one event serves them all.
         self._changed.clear()
         await self._changed.wait()
-
-
-def may_go_on(result: TurnResult) -> bool:
-    """Whether text that the turn did not take is to be spoken in another one.
-
-    A turn may be complete before its text is: nothing keeps a model from ending by itself.
-    """
-    return result.reason == "idle" or (result.reason == "complete" and result.text_chars > 0)
 
 
 def _pause(error: RealtimeTTSError) -> float | None:

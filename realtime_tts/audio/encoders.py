@@ -8,7 +8,6 @@ depend on the pieces in which the sound went in.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 import numpy as np
 import soxr
@@ -113,20 +112,8 @@ def require(audio_format: AudioFormat) -> None:
         )
 
 
-class _Body(Protocol):
-    """Samples at the format's rate, s16le, to the format's bytes."""
-
-    position: int
-
-    def encode(self, pcm: bytes) -> bytes: ...
-
-    def finish(self) -> bytes: ...
-
-    def close(self) -> None: ...
-
-
 class _SampleBody:
-    """Samples as bytes, each by itself, perhaps behind a WAV header."""
+    """Samples as bytes, each by itself, perhaps behind a WAV header; used like `CodecBody`."""
 
     def __init__(self, audio_format: AudioFormat) -> None:
         self._header = wav_header(audio_format) if audio_format.container == "wav" else b""
@@ -164,7 +151,7 @@ _CONVERSIONS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-def _body(audio_format: AudioFormat) -> _Body:
+def _body(audio_format: AudioFormat) -> codecs.CodecBody | _SampleBody:
     if audio_format.needs_codec:
         return codecs.CodecBody(audio_format)
     return (_FloatBody if audio_format.encoding == "pcm_f32le" else _SampleBody)(audio_format)

@@ -11,7 +11,7 @@ Other APIs (`FramedPackets`) get raw samples like those with a container.
 
 from __future__ import annotations
 
-from typing import Protocol
+import abc
 
 from realtime_tts.audio.encoders import Encoder
 from realtime_tts.audio.formats import ENGINE_RATE, PACKET_BYTES, AudioFormat
@@ -19,29 +19,6 @@ from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
 
 Packet = tuple[bytes, int]
 """Bytes to send, and how many of the engine's samples they hold."""
-
-
-class Packets(Protocol):
-    """Feed with `push`, then `finish`; or `drop` what is held, at any moment.
-
-    Together the packets count exactly the samples pushed (if those are not so few that another rate
-    has none at all)."""
-
-    def push(self, pcm: bytes) -> list[Packet]:
-        """Take whole samples (s16le, 24 kHz); give the packets that are due."""
-        ...
-
-    def cut(self) -> list[Packet]:
-        """What is held, where packets may be cut: sound that follows begins like a turn's first."""
-        ...
-
-    def finish(self) -> list[Packet]:
-        """The last packets, if anything is left."""
-        ...
-
-    def drop(self) -> None:
-        """Give up what is held: nothing of it will be sent. Idempotent, also after `finish`."""
-        ...
 
 
 def packets_in(audio_format: AudioFormat) -> Packets:
@@ -93,16 +70,42 @@ class PcmFramer:
         return packet
 
 
-class RawPackets:
+class Packets(abc.ABC):
+    """Feed with `push`, then `finish`; or `drop` what is held, at any moment.
+
+    Together the packets count exactly the samples pushed (if those are not so few that another rate
+    has none at all)."""
+
+    def __init__(self, audio_format: AudioFormat) -> None:
+        self._encoder = Encoder(audio_format)
+        self._given = 0  # the engine's samples
+
+    @abc.abstractmethod
+    def push(self, pcm: bytes) -> list[Packet]:
+        """Take whole samples (s16le, 24 kHz); give the packets that are due."""
+
+    def cut(self) -> list[Packet]:
+        """What is held, where packets may be cut: sound that follows begins like a turn's first."""
+        return []
+
+    @abc.abstractmethod
+    def finish(self) -> list[Packet]:
+        """The last packets, if anything is left."""
+
+    def drop(self) -> None:
+        """Give up what is held: nothing of it will be sent. Idempotent, also after `finish`."""
+        self._encoder.close()
+
+
+class RawPackets(Packets):
     """Raw samples, all packets of one duration but the first and last."""
 
     def __init__(self, audio_format: AudioFormat) -> None:
         assert audio_format.packet_bytes is not None and audio_format.sample_bytes is not None
-        self._encoder = Encoder(audio_format)
+        super().__init__(audio_format)
         self._framer = PcmFramer(audio_format.packet_bytes, audio_format.sample_bytes)
         self._bytes_per_second = audio_format.sample_rate * audio_format.sample_bytes
         self._given_bytes = 0
-        self._given = 0  # the engine's samples
 
     def push(self, pcm: bytes) -> list[Packet]:
         return self._counted(self._framer.push(self._encoder.encode(pcm)))
@@ -118,9 +121,6 @@ class RawPackets:
             packets[-1] = data, samples + missing
         return packets
 
-    def drop(self) -> None:
-        self._encoder.close()
-
     def _counted(self, packets: list[bytes]) -> list[Packet]:
         counted = []
         for data in packets:
@@ -131,23 +131,19 @@ class RawPackets:
         return counted
 
 
-class EncodedPackets:
+class EncodedPackets(Packets):
     """What the encoder gives, as it gives it; but bytes without sound (a header, or the silence
     with which MP3 begins) wait for those with some, or playback would seem to have begun."""
 
     def __init__(self, audio_format: AudioFormat) -> None:
-        self._encoder = Encoder(audio_format)
+        super().__init__(audio_format)
         self._begun = False
-        self._given = 0
         self._waiting = b""
 
     def push(self, pcm: bytes) -> list[Packet]:
         self._begun = self._begun or bool(pcm)
         self._waiting += self._encoder.encode(pcm)
         return self._packet() if self._encoder.given_samples > self._given else []
-
-    def cut(self) -> list[Packet]:
-        return []
 
     def finish(self) -> list[Packet]:
         """Give the last packets. A turn without sound has none: a header alone is not worth one."""
@@ -159,7 +155,7 @@ class EncodedPackets:
 
     def drop(self) -> None:
         self._waiting = b""
-        self._encoder.close()
+        super().drop()
 
     def _packet(self) -> list[Packet]:
         if not self._waiting:

@@ -19,13 +19,12 @@ from rich.table import Table
 from realtime_tts.bench.feeds import Feed, fed
 from realtime_tts.bench.heard import DEFINITIONS, FeedResult, Heard, feed_result, judge
 from realtime_tts.bench.machine import describe_machine
-from realtime_tts.bench.observation import Observation
+from realtime_tts.bench.observation import Observation, Schedule, left
 from realtime_tts.bench.result import Spread
 from realtime_tts.bench.sentence_client import sentence_client
 from realtime_tts.bench.settings import BenchSettings
-from realtime_tts.bench.sockets import SocketTarget
-from realtime_tts.bench.target import Counter, Progress
-from realtime_tts.bench.turns import Schedule, left, speak
+from realtime_tts.bench.sockets import SocketTarget, speak
+from realtime_tts.bench.workload import Counter, Progress
 
 
 @dataclass(frozen=True, slots=True)

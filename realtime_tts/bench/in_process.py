@@ -10,14 +10,14 @@ import asyncio
 import contextlib
 import itertools
 from collections.abc import AsyncIterator
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
 import msgspec
 
-from realtime_tts.bench.observation import Observation
-from realtime_tts.bench.turns import clock
-from realtime_tts.bench.workload import TurnPlan
+from realtime_tts.bench.observation import Observation, clock
+from realtime_tts.bench.workload import Speak, TurnPlan
 from realtime_tts.client import SessionOptions, TurnResult
 from realtime_tts.client.options import session_start
 from realtime_tts.engine.in_process import InProcessEngine
@@ -61,11 +61,20 @@ class EngineTarget:
         }
 
     @contextlib.asynccontextmanager
-    async def session(self, *, paced: bool = True) -> AsyncIterator[EngineSession]:
+    async def session(self, *, paced: bool = True) -> AsyncIterator[Speak]:
         fast = msgspec.structs.replace(self._settings, lead_ms=_UNPACED_LEAD_MS)
         settings = self._settings if paced else fast
-        name = f"bench-{next(self._ids)}"
-        yield EngineSession(self._host, settings, SessionReporter(name, name, self._metrics))
+        name, ids = f"bench-{next(self._ids)}", itertools.count()
+        reporter = SessionReporter(name, name, self._metrics)
+
+        async def speak(turn: TurnPlan) -> Observation:
+            speech = Speech(
+                f"{name}-{next(ids)}", settings, self._host,
+                Delivery(), _WAITING_BYTES, reporter, reports_turns=False,
+            )  # fmt: skip
+            return await _Listening(turn, speech).run()
+
+        yield speak
 
     async def metrics(self) -> str:
         return self._metrics.render().decode()
@@ -94,23 +103,6 @@ async def engine_target(
         yield EngineTarget(host, metrics, settings)
     finally:
         await host.stop()
-
-
-class EngineSession:
-    """The `Session` of one listener, who hears an engine in this process."""
-
-    def __init__(
-        self, host: EngineHost, settings: SessionSettings, reporter: SessionReporter
-    ) -> None:
-        self._host, self._settings, self._reporter = host, settings, reporter
-        self._ids = itertools.count()
-
-    async def speak(self, turn: TurnPlan) -> Observation:
-        speech = Speech(
-            f"{self._reporter.session_id}-{next(self._ids)}", self._settings, self._host,
-            Delivery(), _WAITING_BYTES, self._reporter, reports_turns=False,
-        )  # fmt: skip
-        return await _Listening(turn, speech).run()
 
 
 class _Listening:
@@ -178,15 +170,10 @@ class _Listening:
     def _finish(self, reason: str) -> None:
         utterances = self._speech.utterances
         self._seen.layout = utterances.layout
-        stats = utterances.stats()
         self._seen.result = TurnResult(
             self._speech.name,
             reason,
-            stats.samples,
-            stats.ttfa_ms,
-            stats.underruns,
-            stats.held_ms,
-            self._seen.text_chars,
-            stats.held_inside_word,
+            text_chars=self._seen.text_chars,
+            **asdict(utterances.stats()),
         )
         self._over.set()

@@ -11,13 +11,19 @@ from itertools import count
 
 from realtime_tts.bench.deltas import DeltaKind, DeltaTiming
 from realtime_tts.bench.meeting import Alone, Enough, Meeting, Rounds, Share, sleep_until
-from realtime_tts.bench.observation import Observation
-from realtime_tts.bench.observed import Observed, busy_window, span
-from realtime_tts.bench.open_loop import OpenLoop
+from realtime_tts.bench.observation import Observation, Observed, busy_window, clock, left, span
 from realtime_tts.bench.settings import BenchSettings, Level, Mode
-from realtime_tts.bench.target import Counter, Progress, Session, Target
-from realtime_tts.bench.turns import clock, left
-from realtime_tts.bench.workload import TurnPlan, arrivals, session_turns
+from realtime_tts.bench.workload import (
+    Arrival,
+    Counter,
+    Progress,
+    Speak,
+    Target,
+    TurnPlan,
+    arrivals,
+    session_turns,
+)
+from realtime_tts.errors import RealtimeTTSError
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +53,9 @@ async def carry_out(given: Pass) -> Observed:
 
 
 async def _open_loop(given: Pass) -> Observed:
-    plan = given.share.of_many(arrivals(given.settings, given.level.rate))
     began = await given.meeting.meet()
     async with watched() as lateness:
-        loop = OpenLoop(plan, given.settings, given.target, given.progress, began)
-        seen = await loop.run()
+        seen = await OpenLoop(given, began).run()
     return replace(seen, late=lateness.late, cpu=lateness.cpu)
 
 
@@ -112,17 +116,17 @@ async def _open_sessions(
     async with contextlib.AsyncExitStack() as stack:
         sessions = []
         for number in given.share.of_many(range(given.level.sessions)):
-            session = await stack.enter_async_context(given.target.session(paced=given.paced))
+            speak = await stack.enter_async_context(given.target.session(paced=given.paced))
             turns = session_turns(settings, given.level.mode, number)
-            sessions.append(_SpeakingSession(session, turns, paced=given.paced))
+            sessions.append(_SpeakingSession(speak, turns, paced=given.paced))
         yield sessions
 
 
 class _SpeakingSession:
     """A session with the turns that are to be spoken in it."""
 
-    def __init__(self, session: Session, plans: Iterator[TurnPlan], *, paced: bool) -> None:
-        self._session, self._plans, self._paced = session, plans, paced
+    def __init__(self, speak: Speak, plans: Iterator[TurnPlan], *, paced: bool) -> None:
+        self._hear, self._plans, self._paced = speak, plans, paced
 
     async def turns(
         self,
@@ -162,7 +166,7 @@ class _SpeakingSession:
         return counted, fillers
 
     async def _speak(self, plan: TurnPlan, due: float | None) -> Observation:
-        seen = await self._session.speak(plan)
+        seen = await self._hear(plan)
         if due is not None:
             seen.start_lag = seen.trace.asked_at - due
         await asyncio.sleep(seen.retry_after)
@@ -205,3 +209,61 @@ async def _watch(late: list[float]) -> None:
         due = clock() + _EVERY
         await asyncio.sleep(_EVERY)
         late.append(max(0.0, clock() - due))
+
+
+_TURNS_AT_ONCE = 2_000
+"""Beyond this many running turns the server is hopelessly behind, and so would we be."""
+
+
+class OpenLoop:
+    """Turns begin when they arrive and take the first free session, or open another.
+
+    The clock alone starts them: no answer, however late, holds the next arrival back.
+    """
+
+    def __init__(self, given: Pass, began: float) -> None:
+        """`began` is the time, by `clock`, from which arrivals count."""
+        self._plan = given.share.of_many(arrivals(given.settings, given.level.rate))
+        self._target, self._began = given.target, began
+        self._counter = Counter("turns", given.progress, given.settings.arrivals)
+        self._free: list[Speak] = []
+        self._stack = contextlib.AsyncExitStack()
+        self._running = self._most = 0
+        self._seen: list[Observation] = []
+
+    async def run(self) -> Observed:
+        tasks = []
+        async with self._stack:
+            for arrival in self._plan:
+                due = self._began + arrival.at
+                await sleep_until(due)
+                if self._running >= _TURNS_AT_ONCE:
+                    why = f"{self._running} turns run at once: the server cannot keep up"
+                    raise RealtimeTTSError(f"{why}; lower the rate")
+                tasks.append(asyncio.create_task(self._turn(arrival, due)))
+            await asyncio.gather(*tasks)
+        return Observed(self._seen, span(self._seen), self._most)
+
+    async def _turn(self, arrival: Arrival, due: float) -> None:
+        self._running += 1
+        self._most = max(self._most, self._running)
+        lag = clock() - due
+        seen = await self._speak(arrival.turn)
+        self._running -= 1
+        if arrival.counts:
+            seen.start_lag = lag
+            self._seen.append(seen)
+            self._counter.one()
+
+    async def _speak(self, turn: TurnPlan) -> Observation:
+        try:
+            if self._free:
+                speak = self._free.pop()
+            else:
+                speak = await self._stack.enter_async_context(self._target.session())
+        except RealtimeTTSError as error:
+            return Observation.failed(len(turn.text), error.code)
+        seen = await speak(turn)
+        # It is free once its listener has heard the turn: not to be waited for here.
+        asyncio.get_running_loop().call_later(left(seen), self._free.append, speak)
+        return seen

@@ -32,7 +32,9 @@ async def local_server(
     """
     if any(argument.startswith("--tls-") for argument in arguments):
         raise ConfigError("a server for this run alone speaks no TLS: leave --tls-… of `serve` out")
-    port = _free_port()
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
     command = [sys.executable, "-m", "realtime_tts", "serve"]
     command += ["--host", "127.0.0.1", "--port", str(port), *arguments]
     with tempfile.TemporaryDirectory(prefix="realtime-tts-") as folder:
@@ -91,12 +93,6 @@ async def _stop(process: asyncio.subprocess.Process) -> None:
     except TimeoutError:
         process.kill()
         await process.wait()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _tail(log: Path) -> str:

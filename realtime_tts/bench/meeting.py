@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol, TypeVar
 
-from realtime_tts.bench.turns import clock
+from realtime_tts.bench.observation import clock
 
 T = TypeVar("T")
 

@@ -6,9 +6,6 @@ two runs can be compared. Written for this project.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from random import Random
-
 PROMPTS: tuple[str, ...] = (
     "One moment.",
     "Yes, of course.",
@@ -34,23 +31,3 @@ PROMPTS: tuple[str, ...] = (
     "village had breakfast at four in the morning without knowing why.",
 )
 """Texts of many lengths, sorted by them."""
-
-
-class PromptPicker:
-    """Deals the prompts in a shuffled order, again and again; a seed makes the order repeatable.
-
-    Every prompt comes once per round, so two runs of the same number of turns ask for nearly the
-    same amount of speech.
-    """
-
-    def __init__(self, seed: int, prompts: Sequence[str] = PROMPTS) -> None:
-        self._random = Random(seed)
-        self._prompts = prompts
-        self._round: list[str] = []
-
-    def next(self) -> str:
-        """The next text to speak."""
-        if not self._round:
-            self._round = list(self._prompts)
-            self._random.shuffle(self._round)
-        return self._round.pop()

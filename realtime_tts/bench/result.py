@@ -6,16 +6,73 @@ said.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
-from realtime_tts.bench.observation import Observation
-from realtime_tts.bench.observed import Observed
+from realtime_tts.bench.observation import Observation, Observed
 from realtime_tts.bench.settings import Level
-from realtime_tts.bench.steps import StepTimes, mean_ms
-from tts_scheduler.report import TurnReport, percentiles, summarise
+from tts_scheduler.report import percentiles, summarise
+
+_LINE = re.compile(
+    r'^tts_engine_step_rows_seconds_(?P<what>count|sum)\{kind="(?P<kind>\w+)",rows="(?P<rows>\d+)"\}'
+    r" (?P<value>\S+)$",
+    re.MULTILINE,
+)
+
+Steps = Mapping[tuple[int, str], tuple[float, float]]
+"""How many steps there were, and their seconds in all, by (rows, kind)."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepTimes:
+    """Steps of one size. `rows`: at most so many, and more than half of it; 0: no frame was made,
+    only sound. `kind`: `decode`, or `prefill` where a prompt was in it. `mean_ms` is exact."""
+
+    rows: int
+    kind: str
+    steps: int
+    mean_ms: float
+
+
+def read_steps(metrics: str) -> Steps:
+    """What a text in Prometheus' format says; empty where the server does not tell."""
+    found: dict[tuple[int, str], list[float]] = {}
+    for match in _LINE.finditer(metrics):
+        key = int(match["rows"]), match["kind"]
+        found.setdefault(key, [0.0, 0.0])[match["what"] == "sum"] = float(match["value"])
+    return {key: (count, seconds) for key, (count, seconds) in found.items()}
+
+
+def between(before: Steps, after: Steps) -> tuple[StepTimes, ...]:
+    """The steps between two readings, by size."""
+    times = []
+    for (rows, kind), (count, seconds) in sorted(after.items()):
+        earlier_count, earlier_seconds = before.get((rows, kind), (0.0, 0.0))
+        steps = count - earlier_count
+        if steps > 0:
+            mean = (seconds - earlier_seconds) / steps * 1000
+            times.append(StepTimes(rows, kind, int(steps), round(mean, 3)))
+    return tuple(times)
+
+
+def mean_ms(
+    steps: Iterable[StepTimes], rows: int | None = None, kind: str | None = None
+) -> float | None:
+    """Mean step that made frames, or of those of one size or kind; None without any."""
+    chosen = [
+        step
+        for step in steps
+        if step.rows and rows in (None, step.rows) and kind in (None, step.kind)
+    ]
+    total = sum(step.steps for step in chosen)
+    if not total:
+        return None
+    return round(sum(step.mean_ms * step.steps for step in chosen) / total, 3)
+
 
 DEFINITIONS = {
     "ttfa_raw_ms": "client: first text delta sent to first packet received; has in it the time in "
@@ -130,6 +187,7 @@ def level_result(
     heard = [turn for turn in turns if turn.trace.packets]
     summary = summarise(turn.report for turn in heard)
     results = [turn.result for turn in turns if turn.result is not None]
+    kept = [turn.report.late_seconds <= turn.report.held_seconds for turn in heard]
     return LevelResult(
         level=level.name,
         mode=level.mode.value,
@@ -142,16 +200,16 @@ def level_result(
         ttfa_server_ms=spread([result.ttfa_ms for result in results]),
         viability=summary.viability,
         viable_turns=summary.viable_turns,
-        kept_turns=_kept([turn.report for turn in heard]),
+        kept_turns=sum(kept) / len(kept) if kept else 1.0,
         underruns=summary.underruns,
         underruns_server=sum(result.underruns for result in results),
-        worst_gap_ms=_rounded(max((turn.worst_gap for turn in heard), default=0.0) * 1000),
+        worst_gap_ms=round(max((turn.worst_gap for turn in heard), default=0.0) * 1000, 2),
         held_ms=spread([turn.report.held_seconds for turn in heard], 1000),
-        audio_seconds=_rounded(summary.audio_seconds),
-        seconds=_rounded(paced.seconds),
-        audio_per_second=_rate(summary.audio_seconds, paced.seconds),
+        audio_seconds=round(summary.audio_seconds, 2),
+        seconds=round(paced.seconds, 2),
+        audio_per_second=round(summary.audio_seconds / (paced.seconds or inf), 2),
         client_processes=paced.processes,
-        client_cpu=_rounded(paced.cpu, 4),
+        client_cpu=round(paced.cpu, 4),
         client_lag_ms=spread(paced.late, 1000),
         start_lag_ms=spread([turn.start_lag for turn in turns], 1000),
         step_ms=mean_ms(steps),
@@ -199,18 +257,9 @@ def _speed(unpaced: Observed | None) -> dict[str, Any]:
     rate = unpaced.busy_audio_rate if unpaced else None
     return {
         "rtf": spread([turn.speed for turn in fast], digits=4),
-        "capacity": None if rate is None else _rounded(rate),
+        "capacity": None if rate is None else round(rate, 2),
         "unpaced_failed": sum(turn.error is not None for turn in unpaced.turns) if unpaced else 0,
     }
-
-
-def _kept(reports: Sequence[TurnReport]) -> float:
-    kept = sum(report.late_seconds <= report.held_seconds for report in reports)
-    return kept / len(reports) if reports else 1.0
-
-
-def _rate(amount: float, seconds: float) -> float:
-    return _rounded(amount / seconds) if seconds else 0.0
 
 
 def spread(values: Sequence[float | None], scale: float = 1.0, digits: int = 2) -> Spread | None:
@@ -220,8 +269,4 @@ def spread(values: Sequence[float | None], scale: float = 1.0, digits: int = 2) 
     if found is None:
         return None
     figures = (found.p50, found.p95, found.p99, max(known))
-    return Spread(*(_rounded(value, digits) for value in figures))
-
-
-def _rounded(value: float, digits: int = 2) -> float:
-    return round(value, digits)
+    return Spread(*(round(value, digits) for value in figures))

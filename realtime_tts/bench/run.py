@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from realtime_tts.bench.client_pool import ClientPool, client_pool, processes_for
+from realtime_tts.bench.client_pool import ClientPool
 from realtime_tts.bench.load import Pass, carry_out
 from realtime_tts.bench.machine import describe_machine, gpus
-from realtime_tts.bench.observed import Observed
+from realtime_tts.bench.observation import Observed
 from realtime_tts.bench.prompts import PROMPTS
-from realtime_tts.bench.result import DEFINITIONS, LevelResult, level_result
+from realtime_tts.bench.result import (
+    DEFINITIONS,
+    LevelResult,
+    StepTimes,
+    between,
+    level_result,
+    read_steps,
+)
 from realtime_tts.bench.settings import BenchSettings, Level, Mode
 from realtime_tts.bench.sockets import SocketTarget
-from realtime_tts.bench.steps import StepTimes, between, read_steps
-from realtime_tts.bench.target import Progress, Target
+from realtime_tts.bench.workload import Progress, Target
 from realtime_tts.errors import RealtimeTTSError
 
 
@@ -59,7 +65,7 @@ async def run(
     ClientProcessFailed if fewer than the first level needs; a later level that cannot be measured
     does not undo the ones before it. What happens to single turns is counted, not raised.
     """
-    here = _here(target) if target is not None else None
+    here = target is not None
     target = SocketTarget(settings) if target is None else target
     server = await target.describe()
     began = datetime.now(UTC).isoformat(timespec="seconds")
@@ -68,13 +74,13 @@ async def run(
     notes: list[str] = []
     missing: list[str] = []
     ramp_ended = False
-    async with client_pool() as pool:
+    async with ClientPool() as pool:
         for level in levels:
             if level.climbs and ramp_ended:
                 continue
             own = replace(settings, **level.changes)
             try:
-                measuring = _Measuring(level, own, target, progress, here or _spread_out(pool))
+                measuring = _Measuring(level, own, target, progress, None if here else pool)
                 results.append(await measuring.run())
             except RealtimeTTSError as error:
                 if not results:
@@ -90,40 +96,14 @@ async def run(
     return so_far(tuple(results), tuple(notes), tuple(missing))
 
 
-CarryOut = Callable[[Level, BenchSettings, Progress, bool], Awaitable[Observed]]
-"""Carries out a pass over a level; the flag says whether it is paced."""
-
-
-def _here(target: Target) -> CarryOut:
-    """Carry out passes in this process, because the target is in it, too."""
-
-    async def carry_out_here(
-        level: Level, settings: BenchSettings, progress: Progress, paced: bool
-    ) -> Observed:
-        return await carry_out(Pass(level, settings, target, progress, paced))
-
-    return carry_out_here
-
-
-def _spread_out(pool: ClientPool) -> CarryOut:
-    """Carry out passes in as many client processes as the load needs; this one shows progress."""
-
-    async def carry_out_there(
-        level: Level, settings: BenchSettings, progress: Progress, paced: bool
-    ) -> Observed:
-        number = processes_for(level, settings)
-        return await pool.carry_out(level, settings, progress, processes=number, paced=paced)
-
-    return carry_out_there
-
-
 @dataclass(frozen=True, slots=True)
 class _Measuring:
     level: Level
     settings: BenchSettings
     target: Target
     progress: Progress
-    carry_out: CarryOut
+    pool: ClientPool | None
+    """None: in this process, because the target is in it, too."""
 
     async def run(self) -> LevelResult:
         paced, steps = await self._pass(paced=True)
@@ -137,7 +117,11 @@ class _Measuring:
 
     async def _pass(self, *, paced: bool) -> tuple[Observed, tuple[StepTimes, ...]]:
         before = read_steps(await self.target.metrics())
-        seen = await self.carry_out(self.level, self.settings, self._progress, paced)
+        level, settings, progress = self.level, self.settings, self._progress
+        if self.pool is None:
+            seen = await carry_out(Pass(level, settings, self.target, progress, paced))
+        else:
+            seen = await self.pool.carry_out(level, settings, progress, paced=paced)
         return seen, between(before, read_steps(await self.target.metrics()))
 
     def _progress(self, what: str, done: int, total: int | None) -> None:

@@ -19,9 +19,8 @@ from urllib.parse import urlencode
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
 
-from realtime_tts.bench.observation import Observation
+from realtime_tts.bench.observation import Observation, Schedule, clock
 from realtime_tts.bench.settings import BenchSettings
-from realtime_tts.bench.turns import Schedule, clock
 from realtime_tts.client.address import http_url, is_loopback
 from realtime_tts.client.trust import trust_for
 from realtime_tts.errors import ConnectionLost, HandshakeRefused

@@ -10,14 +10,16 @@ import urllib.request
 from collections.abc import AsyncIterator
 from typing import Any
 
-from realtime_tts.bench.observation import Observation
+from realtime_tts.bench.observation import SAMPLE_RATE, Observation, Schedule, clock
 from realtime_tts.bench.settings import BenchSettings
-from realtime_tts.bench.turns import speak
-from realtime_tts.bench.workload import TurnPlan
-from realtime_tts.client import Backoff, RealtimeTTS
+from realtime_tts.bench.workload import Speak
+from realtime_tts.client import Backoff, RealtimeTTS, Turn
 from realtime_tts.client.address import http_url, is_loopback
 from realtime_tts.client.trust import http_opener, trust_for
+from realtime_tts.errors import OverloadedError, RealtimeTTSError, TurnError
+from tts_scheduler.report import Trace
 
+_HEARD_EVERY = 5 * SAMPLE_RATE
 _RECONNECT_SECONDS = 5.0
 _HTTP_SECONDS = 10.0
 
@@ -46,12 +48,12 @@ class SocketTarget:
         }
 
     @contextlib.asynccontextmanager
-    async def session(self, *, paced: bool = True) -> AsyncIterator[SocketSession]:
+    async def session(self, *, paced: bool = True) -> AsyncIterator[Speak]:
         async with self.client() as tts:
             if not paced:
                 # As far ahead as anybody may be; see `speak` for what is longer.
                 await tts.configure(lead_ms=tts.ready.limits.max_lead_ms)
-            yield SocketSession(tts, paced=paced)
+            yield lambda turn: speak(tts, turn.deltas, turn.cut_after, paced=paced)
 
     async def metrics(self) -> str:
         return await self._get("/metrics")
@@ -76,16 +78,6 @@ class SocketTarget:
         return await asyncio.to_thread(_read, opener, urllib.request.Request(url, headers=headers))
 
 
-class SocketSession:
-    """The `Session` of one WebSocket."""
-
-    def __init__(self, tts: RealtimeTTS, *, paced: bool) -> None:
-        self._tts, self._paced = tts, paced
-
-    async def speak(self, turn: TurnPlan) -> Observation:
-        return await speak(self._tts, turn.deltas, turn.cut_after, paced=self._paced)
-
-
 def _read(opener: urllib.request.OpenerDirector, request: urllib.request.Request) -> str:
     try:
         with opener.open(request, timeout=_HTTP_SECONDS) as answer:
@@ -93,3 +85,71 @@ def _read(opener: urllib.request.OpenerDirector, request: urllib.request.Request
     except (OSError, urllib.error.URLError):
         return ""
     return body.decode("utf-8", "replace")
+
+
+async def speak(
+    tts: RealtimeTTS,
+    schedule: Schedule,
+    cut_after: float | None = None,
+    *,
+    paced: bool = True,
+    keep_sound: bool = False,
+) -> Observation:
+    """Send the deltas in their time and collect the packets.
+
+    `cut_after`: interrupt so many seconds after the first packet. Unpaced, what came is reported as
+    heard, so that the server never waits for a listener. Errors of the server and of the connection
+    do not come out of here: they are part of what was observed.
+    """
+    seen = Observation(sum(len(delta) for _, delta in schedule), Trace(asked_at=clock()))
+    seen.sound = bytearray() if keep_sound else None
+    tasks: list[asyncio.Task[None]] = []
+    heard = 0
+    try:
+        turn = await tts.turn()
+        tasks.append(asyncio.create_task(_feed(turn, schedule, seen)))
+        async for packet in turn:
+            seen.packet(packet, clock())
+            if cut_after is not None and len(tasks) == 1:
+                tasks.append(asyncio.create_task(_cut(turn, cut_after, seen)))
+            if not paced and turn.samples_received - heard >= _HEARD_EVERY:
+                heard = turn.samples_received
+                await turn.played(heard / SAMPLE_RATE * 1000)
+        if not paced:  # or the session's next turn would count this one's audio as still unheard
+            await turn.played(turn.samples_received / SAMPLE_RATE * 1000)
+        seen.result = turn.result
+        seen.layout, seen.words = turn.layout, turn.words
+        if len(tasks) > 1:
+            await tasks[1]
+    except RealtimeTTSError as error:
+        seen.error = error.server_code if isinstance(error, TurnError) else error.code
+        seen.retry_after = error.retry_after if isinstance(error, OverloadedError) else 0.0
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    return seen
+
+
+async def _feed(turn: Turn, schedule: Schedule, seen: Observation) -> None:
+    due = clock()
+    try:
+        for number, (gap, delta) in enumerate(schedule):
+            due += gap  # from the plan, not from now: a late delta must not delay all later ones
+            if (wait := due - clock()) > 0:
+                await asyncio.sleep(wait)
+            if number == 0:
+                seen.trace.asked_at = clock()
+            await turn.send(delta, end=number == len(schedule) - 1)
+    except RealtimeTTSError as error:
+        turn.abandon(error)  # whoever reads would wait for ever; no effect where it failed already
+
+
+async def _cut(turn: Turn, after: float, seen: Observation) -> None:
+    await asyncio.sleep(after)
+    on_air = not turn.over
+    asked_at = clock()
+    await turn.interrupt(played_ms=after * 1000)
+    seen.interrupt_seconds = clock() - asked_at
+    if on_air and turn.last_audio_at is not None:
+        seen.last_byte_seconds = max(0.0, turn.last_audio_at - asked_at)

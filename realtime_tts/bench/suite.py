@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from realtime_tts.bench.deltas import DeltaKind, DeltaTiming
-from realtime_tts.bench.result import LevelResult, Spread
+from realtime_tts.bench.result import LevelResult, Spread, mean_ms
 from realtime_tts.bench.settings import AgentSettings, BenchSettings, Level, Mode
-from realtime_tts.bench.steps import mean_ms
 
 STARTS = (8, 32, 64)
 """Turns that begin together."""
@@ -63,18 +62,9 @@ def figures(levels: Sequence[LevelResult]) -> list[Figure]:
 
     It reads any levels, not only the suite's.
     """
-    found = [figure for level in levels for figure in _of_level(level)]
+    makers = {Mode.BURST.value: _burst, Mode.OPEN.value: _open}
+    found = [figure for each in levels for figure in makers.get(each.mode, _interrupts)(each)]
     return found + _of_ramp([level for level in levels if level.mode == Mode.CLOSED])
-
-
-def _of_level(level: LevelResult) -> list[Figure]:
-    makers: dict[str, Callable[[LevelResult], list[Figure]]] = {
-        Mode.BURST: _burst,
-        Mode.OPEN: _open,
-        Mode.AGENTS: _interrupts,
-        Mode.CLOSED: _interrupts,
-    }
-    return makers[level.mode](level)
 
 
 def _burst(level: LevelResult) -> list[Figure]:
@@ -127,9 +117,8 @@ def _bucket(rows: int) -> int:
 
 
 def _kept(level: LevelResult) -> str:
-    if level.sustained:
-        return "none"
-    return f"{level.underruns} underruns, {level.failed} failed of {level.turns} turns"
+    lost = f"{level.underruns} underruns, {level.failed} failed of {level.turns} turns"
+    return "none" if level.sustained else lost
 
 
 def _starts(level: LevelResult) -> str:

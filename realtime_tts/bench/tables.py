@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from rich.table import Table
 
-from realtime_tts.bench.result import LevelResult, Spread
+from realtime_tts.bench.result import LevelResult, Spread, mean_ms
 from realtime_tts.bench.run import BenchResult
 from realtime_tts.bench.settings import Mode
-from realtime_tts.bench.steps import mean_ms
 from realtime_tts.bench.suite import figures
 from realtime_tts.client.address import is_loopback
 
+_MIXED = "load"
 LOAD_NAMES: dict[str, str] = {
     Mode.CLOSED: "sessions",
     Mode.BURST: "turns at once",
@@ -154,8 +154,9 @@ def _place(url: str) -> str:
 
 
 def _columns(result: BenchResult) -> tuple[_Column, ...]:
-    modes = {level.mode for level in result.levels}
-    load = _Column(load_name(result.levels), lambda level: _load(level, mixed=len(modes) > 1))
+    name = load_name(result.levels)
+    mixed = name == _MIXED
+    load = _Column(name, lambda level: f"{level.mode} {level.level}" if mixed else level.level)
     cut = _CUT if any(level.last_byte_ms for level in result.levels) else ()
     return (load, *_COLUMNS, *cut)
 
@@ -163,11 +164,7 @@ def _columns(result: BenchResult) -> tuple[_Column, ...]:
 def load_name(levels: Sequence[LevelResult]) -> str:
     """What the levels count: sessions, conversations, or turns a second."""
     modes = {level.mode for level in levels}
-    return LOAD_NAMES[modes.pop()] if len(modes) == 1 else "load"
-
-
-def _load(level: LevelResult, *, mixed: bool) -> str:
-    return f"{level.mode} {level.level}" if mixed else level.level
+    return LOAD_NAMES[modes.pop()] if len(modes) == 1 else _MIXED
 
 
 def _layouts(level: LevelResult) -> str:

@@ -1,24 +1,21 @@
-"""What is asked of a server: which texts, in which pieces, when, and where they are cut off.
+"""What is asked of a server: which texts, in which pieces, when, and where they are cut off; and
+what a server, or an engine in this process, is to the load.
 
 Pure: a seed and a session's number give the same turns on every machine, however fast the server
 is. Nothing waits here.
-
-- *closed*: so many sessions, each speaks one turn after another.
-- *burst*: the same, but all of them begin each turn together.
-- *open*: turns begin at random times (Poisson); a slow answer never delays the next arrival.
-- *agents*: so many conversations. Somebody thinks, a language model answers at a pace of its own
-  and now and then stalls, and some answers are talked over at a random point.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from math import exp, log
 from random import Random
+from typing import Any, Protocol
 
-from realtime_tts.bench.deltas import DeltaTiming, schedule
-from realtime_tts.bench.prompts import PromptPicker
+from realtime_tts.bench.deltas import schedule
+from realtime_tts.bench.observation import Observation
 from realtime_tts.bench.settings import BenchSettings, Mode
 
 _CHARS_PER_SECOND = 14.0
@@ -58,9 +55,9 @@ class Arrival:
 def session_turns(settings: BenchSettings, mode: Mode, number: int) -> Iterator[TurnPlan]:
     """The turns of session `number`, without end."""
     random = Random(f"{settings.seed}:{number}")
-    prompts = PromptPicker(random.getrandbits(32), settings.prompts)
+    prompts = shuffled(settings.prompts, Random(random.getrandbits(32)))
     while True:
-        text = prompts.next()
+        text = next(prompts)
         if mode is Mode.AGENTS:
             yield _agent_turn(text, settings, random)
         else:
@@ -75,7 +72,7 @@ def arrivals(settings: BenchSettings, rate: float) -> Iterator[Arrival]:
     """
     times = Random(f"{settings.seed}:arrivals")
     random = Random(f"{settings.seed}:turns")
-    prompts = PromptPicker(random.getrandbits(32), settings.prompts)
+    prompts = shuffled(settings.prompts, Random(random.getrandbits(32)))
     warm_up = _WARM_UP_SHARE if settings.warm_up else 0.0
     count, at, number = settings.arrivals, 0.0, 0
     amount = (settings.seconds or _OPEN_SECONDS) if count is None else float(count)
@@ -84,9 +81,21 @@ def arrivals(settings: BenchSettings, rate: float) -> Iterator[Arrival]:
         done = at if count is None else float(number)
         if done >= amount + round(warm_up * amount):
             return
-        turn = _turn(prompts.next(), settings, random)
+        turn = _turn(next(prompts), settings, random)
         yield Arrival(at, turn, counts=done >= round(warm_up * amount))
         number += 1
+
+
+def shuffled(prompts: Sequence[str], random: Random) -> Iterator[str]:
+    """The prompts in a random order, again and again.
+
+    Each comes once per round, so two runs of the same number of turns ask for nearly the same
+    amount of speech.
+    """
+    while True:
+        order = list(prompts)
+        random.shuffle(order)
+        yield from reversed(order)
 
 
 def _turn(text: str, settings: BenchSettings, random: Random) -> TurnPlan:
@@ -101,12 +110,53 @@ def _agent_turn(text: str, settings: BenchSettings, random: Random) -> TurnPlan:
     pause = random.expovariate(1.0) * agents.think_seconds
     slow, fast = log(agents.slowest), log(agents.fastest)
     timing = replace(settings.timing, tokens_per_second=exp(random.uniform(slow, fast)))
-    timing = _with_stalls(timing, settings)
+    if not timing.stall_chance:  # the command line says nothing of stalls
+        timing = replace(timing, stall_chance=agents.stalls)
     cut = random.random() < agents.interrupts
     cut_after = random.uniform(0.0, len(text) / _CHARS_PER_SECOND) if cut else None
     return TurnPlan(tuple(schedule(text, timing, random)), cut_after, pause)
 
 
-def _with_stalls(timing: DeltaTiming, settings: BenchSettings) -> DeltaTiming:
-    """Add stalls: what the command line says of them, or else the agents' own."""
-    return timing if timing.stall_chance else replace(timing, stall_chance=settings.agents.stalls)
+Progress = Callable[[str, int, int | None], None]
+"""Called with (what, done, total) as a pass goes on; total is None where time ends it."""
+
+
+class Counter:
+    """Counts measured turns for the progress display."""
+
+    def __init__(self, what: str, progress: Progress, total: int | None) -> None:
+        self._what, self._progress, self._total = what, progress, total
+        self._done = 0
+        progress(what, 0, total)
+
+    def one(self) -> None:
+        self._done += 1
+        self._progress(self._what, self._done, self._total)
+
+
+Speak = Callable[[TurnPlan], Awaitable[Observation]]
+"""One listener's session: sends a turn's deltas in their time, and collects the packets. Errors of
+the server do not come out of it: they are part of what was observed."""
+
+
+class Target(Protocol):
+    """Something that can be given a load. All of it lives on one event loop."""
+
+    @property
+    def local(self) -> bool:
+        """Whether it runs on this machine."""
+
+    async def describe(self) -> dict[str, Any]:
+        """Tell `url`, `server`, `model`, `random_weights`, `voice` and `lead_ms`.
+
+        Raises what `session` raises.
+        """
+
+    def session(self, *, paced: bool = True) -> AbstractAsyncContextManager[Speak]:
+        """Open a session; unpaced, speech may run as far ahead of the listener as is allowed.
+
+        Entering raises HandshakeRefused, OverloadedError or RequestError if it cannot be had.
+        """
+
+    async def metrics(self) -> str:
+        """Read the target's counters in Prometheus' text format; empty if it has none to show."""

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from realtime_tts.bench import feed_run
 from realtime_tts.bench.feed_run import FeedsResult, run_feeds
@@ -25,15 +24,11 @@ from realtime_tts.bench.run import run as run_bench
 from realtime_tts.bench.settings import Level
 from realtime_tts.bench.suite import figures
 from realtime_tts.bench.tables import headline, markdown_table, terminal_table
-from realtime_tts.bench.target import Progress as Report
-from realtime_tts.bench.target import Target
-from realtime_tts.cli.bench_arguments import (
-    add_arguments,
-    bench_settings,
-    feeds_at_once,
-    levels_of,
-)
+from realtime_tts.bench.workload import Progress as Report
+from realtime_tts.bench.workload import Target
+from realtime_tts.cli.bench_arguments import add_arguments, bench_settings, feeds_at_once, levels_of
 from realtime_tts.cli.failures import ExitStatus, check_folders
+from realtime_tts.cli.serve import progress_bars
 from realtime_tts.cli.session_arguments import shown_command
 from realtime_tts.client import SessionOptions
 from realtime_tts.errors import ConfigError
@@ -56,10 +51,8 @@ def run(arguments: argparse.Namespace) -> int:
     with _quiet_client():
         result = asyncio.run(_run(arguments, levels))
     console = Console(highlight=False)
-    if console.width >= _TITLE_WIDTH + _LEVEL_WIDTH * len(result.levels):
-        console.print(terminal_table(result))
-    else:
-        console.print(_TOO_WIDE)
+    width = _TITLE_WIDTH + _LEVEL_WIDTH * len(result.levels)
+    console.print(terminal_table(result) if console.width >= width else _TOO_WIDE)
     for figure in figures(result.levels):
         console.print(f"{figure.name}: [bold]{figure.value}[/] ({figure.seen})")
     for note in result.notes:
@@ -80,7 +73,7 @@ def _write(arguments: argparse.Namespace, figures: dict[str, Any], markdown: str
 
 def _draw(result: BenchResult, path: Path) -> None:
     if len({level.mode for level in result.levels}) > 1:  # they have no axis in common
-        from realtime_tts.bench.growth import growth, save_growth
+        from realtime_tts.bench.plot import growth, save_growth
 
         save_growth([growth(result.as_dict())], path)
         return
@@ -92,7 +85,7 @@ def _draw(result: BenchResult, path: Path) -> None:
 def _compare(arguments: argparse.Namespace) -> int:
     if arguments.png is None:
         raise ConfigError("--compare draws a picture: say where with --png FILE")
-    from realtime_tts.bench.growth import read_growth, save_growth
+    from realtime_tts.bench.plot import read_growth, save_growth
 
     save_growth([read_growth(path) for path in arguments.compare], arguments.png)
     return ExitStatus.OK
@@ -102,10 +95,8 @@ def _feeds(arguments: argparse.Namespace) -> int:
     at_once = feeds_at_once(arguments)
     result = asyncio.run(_run_feeds(arguments, at_once))
     console = Console(highlight=False)
-    if console.width >= _FEEDS_WIDTH:
-        console.print(feed_run.terminal_table(result))
-    else:
-        console.print(_TOO_WIDE)
+    wide = console.width >= _FEEDS_WIDTH
+    console.print(feed_run.terminal_table(result) if wide else _TOO_WIDE)
     console.print(feed_run.headline(result), style="dim")
     _write(arguments, result.as_dict(), feed_run.markdown_table(result))
     return ExitStatus.FAILED if result.failed else ExitStatus.OK
@@ -199,13 +190,7 @@ def _quiet_client() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _progress(console: Console) -> Iterator[Report]:
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=console, transient=True) as progress:
+    with progress_bars(console) as progress:
         task = progress.add_task("connecting", total=None)
 
         def report(what: str, done: int, total: int | None) -> None:

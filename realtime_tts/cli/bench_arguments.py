@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
 
 from realtime_tts.bench.deltas import DeltaKind, DeltaTiming
 from realtime_tts.bench.feeds import FEEDS
@@ -13,13 +12,29 @@ from realtime_tts.bench.prompts import PROMPTS
 from realtime_tts.bench.settings import AgentSettings, BenchSettings, Level, Mode
 from realtime_tts.bench.suite import suite_levels
 from realtime_tts.cli.session_arguments import (
+    add_number_arguments,
     add_server_arguments,
     add_voice_arguments,
+    numbers,
     session_options,
 )
+from realtime_tts.client import DEFAULT_SERVER
 from realtime_tts.errors import ConfigError
 
-_Number = TypeVar("_Number", int, float)
+_SETTINGS = BenchSettings(DEFAULT_SERVER)
+_TURNS = {
+    "turns": "closed, burst, agents: turns per session",
+    "warm_up": "turns per session that do not count",
+    "pause": "mean seconds between turns",
+    "spread": "closed, agents: seconds over which sessions begin, one by one; 0: at once",
+}
+_AS_GIVEN = ("api_key", "tls_ca", "seconds", "rtf_turns", "seed", "arrivals", "client_processes")
+_TIMING = {
+    "tokens_per_second": "mean speed of the text",
+    "jitter": "of the gaps, 0: even",
+    "stall_chance": "for each delta",
+    "stall_seconds": "length of a stall",
+}
 
 _EXAMPLES = """\
 examples:
@@ -116,9 +131,6 @@ def _add_level_arguments(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument("--rate", help="open: turns per second on average (default: 1)")
     group.add_argument(
-        "--turns", type=int, default=5, help="closed, burst, agents: turns per session (default: 5)"
-    )
-    group.add_argument(
         "--arrivals", type=int, help="open: so many turns, instead of so many seconds"
     )
     group.add_argument("--seconds", type=float, help="length of a level (open: 30)")
@@ -126,22 +138,12 @@ def _add_level_arguments(group: argparse._ArgumentGroup) -> None:
 
 def _add_turn_arguments(group: argparse._ArgumentGroup) -> None:
     """When turns begin, and which are cut off."""
-    group.add_argument(
-        "--pause", type=float, default=0.3, help="mean seconds between turns (default: 0.3)"
-    )
-    group.add_argument(
-        "--spread",
-        type=float,
-        default=0.0,
-        help="closed, agents: seconds over which sessions begin, one by one (default: 0, at once)",
-    )
+    add_number_arguments(group, _SETTINGS, _TURNS)
     group.add_argument(
         "--think", type=float, default=1.5, help="agents: mean seconds of thought (default: 1.5)"
     )
     group.add_argument(
-        "--interrupts",
-        type=float,
-        help="share of turns that are cut off (default: 0, agents: 0.2)",
+        "--interrupts", type=float, help="share of turns that are cut off (default: 0, agents: 0.2)"
     )
     group.add_argument(
         "--cut-between",
@@ -152,16 +154,11 @@ def _add_turn_arguments(group: argparse._ArgumentGroup) -> None:
 
 
 def _add_measuring_arguments(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
-        "--warm-up", type=int, default=1, help="turns per session that do not count (default: 1)"
+    speed = (
+        "turns per session of the unpaced pass, which gives RTF and seconds of speech per second; "
+        "0: none"
     )
-    group.add_argument(
-        "--rtf-turns",
-        type=int,
-        default=2,
-        help="turns per session of the unpaced pass, which gives RTF and seconds of speech per "
-        "second; 0: none (default: 2)",
-    )
+    add_number_arguments(group, _SETTINGS, {"rtf_turns": speed})
     group.add_argument(
         "--client-processes",
         type=int,
@@ -182,10 +179,7 @@ def _add_text_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--prompts", type=Path, metavar="FILE", help="texts to speak, one a line (default: our own)"
     )
-    group.add_argument("--tokens-per-second", type=float, default=60.0)
-    group.add_argument("--jitter", type=float, default=0.5, help="of the gaps, 0: even")
-    group.add_argument("--stall-chance", type=float, default=0.0, help="for each delta")
-    group.add_argument("--stall-seconds", type=float, default=0.5)
+    add_number_arguments(group, _SETTINGS.timing, _TIMING)
 
 
 def levels_of(arguments: argparse.Namespace) -> list[Level]:
@@ -193,14 +187,14 @@ def levels_of(arguments: argparse.Namespace) -> list[Level]:
     if arguments.suite:
         if arguments.mode is not None:
             raise ConfigError("--suite has levels of every mode: give either it or --mode")
-        sessions = _numbers(arguments.sessions or "64,128,256,512", int)
+        sessions = numbers(arguments.sessions or "64,128,256,512", int)
         settings = bench_settings(arguments, arguments.url)
-        return suite_levels(settings, sessions, _numbers(arguments.rate or "20", float))
+        return suite_levels(settings, sessions, numbers(arguments.rate or "20", float))
     mode = Mode(arguments.mode or ("closed" if arguments.rate is None else "open"))
     if mode is Mode.OPEN:
-        return [Level(mode, rate=rate) for rate in _numbers(arguments.rate or "1", float)]
+        return [Level(mode, rate=rate) for rate in numbers(arguments.rate or "1", float)]
     climbs = arguments.stop_at_underrun
-    sessions = _numbers(arguments.sessions or "1,2,4,8", int)
+    sessions = numbers(arguments.sessions or "1,2,4,8", int)
     return [Level(mode, sessions=number, climbs=climbs) for number in sessions]
 
 
@@ -211,62 +205,37 @@ def feeds_at_once(arguments: argparse.Namespace) -> int:
     for flag, given in others.items():
         if given:
             raise ConfigError(f"--feeds has feeds of its own, and a table: leave {flag} out")
-    numbers = _numbers(arguments.sessions or "4", int)
-    if len(numbers) != 1 or numbers[0] < 1:
-        raise ConfigError(f"--feeds takes one number of --sessions, got {arguments.sessions!r}")
-    return numbers[0]
-
-
-def _numbers(text: str, kind: type[_Number]) -> list[_Number]:
-    try:
-        return [kind(part) for part in text.split(",")]
-    except ValueError as error:
-        raise ConfigError(f"expected numbers separated by commas: {error}") from error
+    match numbers(arguments.sessions or "4", int):
+        case [number] if number > 0:
+            return number
+    raise ConfigError(f"--feeds takes one number of --sessions, got {arguments.sessions!r}")
 
 
 def _two(text: str) -> tuple[float, float]:
-    numbers = _numbers(text, float)
-    if len(numbers) != 2:
+    two = numbers(text, float)
+    if len(two) != 2:
         raise ConfigError(f"--cut-between takes two numbers as in 0.2,2; got {text!r}")
-    return numbers[0], numbers[1]
+    return two[0], two[1]
 
 
 def bench_settings(arguments: argparse.Namespace, url: str) -> BenchSettings:
     """The settings on the command line. Raises ConfigError."""
     timing = DeltaTiming(
-        kind=DeltaKind(arguments.deltas),
-        tokens_per_second=arguments.tokens_per_second,
-        jitter=arguments.jitter,
-        stall_chance=arguments.stall_chance,
-        stall_seconds=arguments.stall_seconds,
+        DeltaKind(arguments.deltas), **{name: getattr(arguments, name) for name in _TIMING}
     )
+    agents = AgentSettings(think_seconds=arguments.think)
+    if arguments.interrupts is not None:
+        agents = replace(agents, interrupts=arguments.interrupts)
     return BenchSettings(
         server=url,
-        api_key=arguments.api_key,
-        tls_ca=arguments.tls_ca,
         options=session_options(arguments),
         timing=timing,
-        turns=arguments.turns,
-        seconds=arguments.seconds,
-        warm_up=arguments.warm_up,
-        pause=arguments.pause,
         interrupts=arguments.interrupts or 0.0,
-        spread=arguments.spread,
-        rtf_turns=arguments.rtf_turns,
-        seed=arguments.seed,
-        arrivals=arguments.arrivals,
-        agents=_agents(arguments),
+        agents=agents,
         cut_between=_two(arguments.cut_between),
-        client_processes=arguments.client_processes,
         prompts=PROMPTS if arguments.prompts is None else prompts_of(arguments.prompts),
+        **{name: getattr(arguments, name) for name in (*_TURNS, *_AS_GIVEN)},
     )
-
-
-def _agents(arguments: argparse.Namespace) -> AgentSettings:
-    settings = AgentSettings(think_seconds=arguments.think)
-    if arguments.interrupts is None:
-        return settings
-    return replace(settings, interrupts=arguments.interrupts)
 
 
 def prompts_of(path: Path) -> tuple[str, ...]:

@@ -40,26 +40,47 @@ def format_for(output: str | None, name: str | None) -> AudioFormat:
     if output == "-":
         return named or ENGINE_FORMAT
     suffix = Path(output).suffix.lower()
+    usual, container = _SUFFIXES.get(suffix or ".wav", (None, None))
     if named is None:
-        return _usual(output, suffix or ".wav")
-    _, container = _SUFFIXES.get(suffix, (None, named.container))
+        if usual is None:
+            raise ConfigError(
+                f"--output {output}: {suffix} says no format that is known; known are "
+                f"{', '.join(_SUFFIXES)}; a file of another name needs --format"
+            )
+        return audio_format(usual, container=container)
+    if suffix not in _SUFFIXES:
+        container = named.container
     try:
         return audio_format(named.encoding, named.sample_rate, container, named.bit_rate)
     except RequestError as error:
         raise ConfigError(f"--format {name} for --output {output}: {error}") from error
 
 
-def _usual(output: str, suffix: str) -> AudioFormat:
-    if suffix not in _SUFFIXES:
-        raise ConfigError(
-            f"--output {output}: {suffix} says no format that is known; known are "
-            f"{', '.join(_SUFFIXES)}; a file of another name needs --format"
-        )
-    encoding, container = _SUFFIXES[suffix]
-    return audio_format(encoding, container=container)
+class Sink:
+    """Takes the packets of one piece of speech; here it does nothing with them."""
+
+    name: str
+
+    async def open(self) -> None:
+        """Begin; nothing comes before. Raises PlayerFailed."""
+
+    async def write(self, packet: bytes) -> None:
+        """Take one packet; may wait while the sink is full. Raises PlayerFailed."""
+        raise NotImplementedError
+
+    async def finish(self) -> None:
+        """Return when everything has been played or stored. Raises PlayerFailed."""
+
+    def stop(self) -> None:
+        """Fall silent at once. Idempotent."""
+
+    @property
+    def played_seconds(self) -> float | None:
+        """How much of the speech was heard so far; None where nobody listens."""
+        return None
 
 
-class FileSink:
+class FileSink(Sink):
     """A sink that writes bytes into a file as they come."""
 
     def __init__(self, path: Path) -> None:
@@ -70,16 +91,9 @@ class FileSink:
         self._file.write(packet)
 
     async def finish(self) -> None:
-        self._close()
+        self.stop()
 
     def stop(self) -> None:
-        self._close()
-
-    @property
-    def played_seconds(self) -> float | None:
-        return None
-
-    def _close(self) -> None:
         self._file.close()
 
 
@@ -96,36 +110,28 @@ class WavSink(FileSink):
         self._data_bytes += len(packet)
         await super().write(packet)
 
-    def _close(self) -> None:
+    def stop(self) -> None:
         if self._file.closed:
             return
         self._file.write(bytes(self._data_bytes % 2))
         if self._file.seekable():  # a terminal, say, keeps the header of a stream
             self._file.seek(0)
             self._file.write(wav_header(self._samples, self._data_bytes))
-        super()._close()
+        super().stop()
 
 
-class StdoutSink:
-    """A sink that writes each packet to standard output at once: `realtime-tts say … | aplay …`."""
+class StdoutSink(Sink):
+    """A sink that writes each packet to standard output at once: `realtime-tts say … | aplay …`.
+
+    `stop` does nothing: what is in a pipe cannot be taken back.
+    """
 
     name = "standard output"
 
     async def write(self, packet: bytes) -> None:
         # In a thread: a pipe that nobody empties must not stop the event loop.
-        await asyncio.to_thread(self._write, packet)
+        await asyncio.to_thread(sys.stdout.buffer.write, packet)
+        await self.finish()
 
     async def finish(self) -> None:
         await asyncio.to_thread(sys.stdout.buffer.flush)
-
-    def stop(self) -> None:
-        """Do nothing: what is in a pipe cannot be taken back."""
-
-    @property
-    def played_seconds(self) -> float | None:
-        return None
-
-    @staticmethod
-    def _write(packet: bytes) -> None:
-        sys.stdout.buffer.write(packet)
-        sys.stdout.buffer.flush()

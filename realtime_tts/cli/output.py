@@ -8,19 +8,18 @@ import errno
 import os
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
 from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.audio.wav import wav_header
-from realtime_tts.cli.files import FileSink, StdoutSink, WavSink
+from realtime_tts.cli.files import FileSink, Sink, StdoutSink, WavSink
 from realtime_tts.cli.playback import (
     AfplaySink,
     PlayerFailed,
     ProcessSink,
-    Sink,
     SoundDeviceSink,
     find_players,
 )
@@ -29,7 +28,7 @@ FALLBACK_FILE = Path("speech.wav")
 _HEARD_ENOUGH = 1.0
 """Seconds after which a player that fails is not replaced: nobody wants the start again."""
 
-SinkMaker = Callable[[], Awaitable[Sink]]
+SinkMaker = Callable[[], Sink]
 
 
 class Output:
@@ -93,7 +92,9 @@ class Output:
         """Open the next sink that takes everything that has come so far."""
         for make in self._makers:
             try:
-                self._sink = await make()
+                sink = make()
+                await sink.open()
+                self._sink = sink
                 if self._stopped:
                     self._sink.stop()
                     return
@@ -123,18 +124,18 @@ def sink_makers(output: str | None, audio_format: AudioFormat) -> Iterator[SinkM
     A WAV file is given raw samples; everything else is given what it shall hold.
     """
     if output == "-":
-        yield _made(StdoutSink)
+        yield StdoutSink
     elif output is not None:
-        yield _made(partial(_file_sink, Path(output), audio_format))
+        yield partial(_file_sink, Path(output), audio_format)
     else:
         if find_spec("sounddevice") is not None:
-            yield _made(SoundDeviceSink)
+            yield SoundDeviceSink
         for command in find_players():
-            yield _started(command)
+            yield partial(ProcessSink, command)
         if sys.platform == "darwin":
             path = Path(tempfile.mkdtemp(prefix="realtime-tts-")) / "speech.wav"
-            yield _made(lambda: AfplaySink(path))
-        yield _made(lambda: WavSink(FALLBACK_FILE))
+            yield partial(AfplaySink, path)
+        yield partial(WavSink, FALLBACK_FILE)
 
 
 def _file_sink(path: Path, audio_format: AudioFormat) -> Sink:
@@ -144,24 +145,10 @@ def _file_sink(path: Path, audio_format: AudioFormat) -> Sink:
     return WavSink(path, audio_format) if wav else FileSink(path)
 
 
-def _made(make: Callable[[], Sink]) -> SinkMaker:
-    async def maker() -> Sink:
-        return make()
-
-    return maker
-
-
-def _started(command: tuple[str, ...]) -> SinkMaker:
-    async def maker() -> Sink:
-        return await ProcessSink.start(command)
-
-    return maker
-
-
 _LOOK_AGAIN_SECONDS = 0.05
 
 
-class PipeSink:
+class PipeSink(Sink):
     """A sink that writes bytes into a named pipe as they come; `header` goes before the first.
 
     Its reader may come late, read slowly, or never come. Opening and writing wait for it without
@@ -193,15 +180,10 @@ class PipeSink:
         self._close()
 
     def stop(self) -> None:
-        """Idempotent."""
         self._stopped = True
         self._wake.set()
         if not self._writing:
             self._close()
-
-    @property
-    def played_seconds(self) -> float | None:
-        return None
 
     async def _write_some(self, data: memoryview) -> int:
         """Write what there is room for, or wait for room. Gives the bytes written."""

@@ -10,16 +10,14 @@ import asyncio
 import contextlib
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Protocol
 
 from realtime_tts.audio.formats import ENGINE_RATE
-from realtime_tts.cli.files import WavSink
+from realtime_tts.cli.files import Sink, WavSink
 from realtime_tts.errors import RealtimeTTSError
-
-BYTES_PER_SECOND = 2 * ENGINE_RATE
+from tts_scheduler.playback import Playback
 
 PLAYER_COMMANDS: tuple[tuple[str, ...], ...] = (
     ("aplay", "-q", "-t", "raw", "-f", "S16_LE", "-r", "24000", "-c", "1", "-"),
@@ -38,66 +36,34 @@ class PlayerFailed(RealtimeTTSError):
     code = "player_failed"
 
 
-class Sink(Protocol):
-    """Takes the packets of one piece of speech."""
+class Player(Sink):
+    """A sink that somebody listens to, who has heard what time has played of what was given."""
 
-    name: str
+    def __init__(self) -> None:
+        self._playback = Playback(ENGINE_RATE)
+        self._stopped = False
 
-    async def write(self, packet: bytes) -> None:
-        """Take one packet; may wait while the sink is full. Raises PlayerFailed."""
-
-    async def finish(self) -> None:
-        """Return when everything has been played or stored. Raises PlayerFailed."""
-
-    def stop(self) -> None:
-        """Fall silent at once."""
+    def gave(self, packet: bytes) -> None:
+        """Note that a packet goes to the player."""
+        self._playback.sent(len(packet) // 2, time.monotonic())
 
     @property
     def played_seconds(self) -> float | None:
-        """How much of the speech was heard so far; None where nobody listens."""
+        return self._playback.sent_seconds - self._playback.lead(time.monotonic())
 
 
-class PlaybackClock:
-    """Estimates how much a listener has heard from when the packets were handed over.
-
-    Playing starts with the first packet; a packet that comes late starts when it comes.
-    """
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._written = 0.0
-        self._ends_at: float | None = None
-
-    def wrote(self, byte_count: int) -> None:
-        """Note that a packet was handed to the player."""
-        seconds = byte_count / BYTES_PER_SECOND
-        now = self._clock()
-        self._written += seconds
-        self._ends_at = max(now, self._ends_at or now) + seconds
-
-    @property
-    def played(self) -> float:
-        """Seconds of speech heard by now."""
-        if self._ends_at is None:
-            return 0.0
-        return self._written - max(0.0, self._ends_at - self._clock())
-
-
-class ProcessSink:
+class ProcessSink(Player):
     """A player program that reads raw PCM from its standard input."""
 
-    def __init__(self, command: Sequence[str], process: asyncio.subprocess.Process) -> None:
+    def __init__(self, command: Sequence[str]) -> None:
+        super().__init__()
         self.name = command[0]
-        self._process = process
-        self._clock = PlaybackClock()
-        self._stopped = False
+        self._command = command
 
-    @classmethod
-    async def start(cls, command: Sequence[str]) -> ProcessSink:
-        """Start the player. Raises PlayerFailed if it cannot be run."""
+    async def open(self) -> None:
         try:
-            process = await asyncio.create_subprocess_exec(
-                *command,
+            self._process = await asyncio.create_subprocess_exec(
+                *self._command,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.DEVNULL,
@@ -105,25 +71,24 @@ class ProcessSink:
                 start_new_session=True,
             )
         except OSError as error:
-            raise PlayerFailed(f"{command[0]} cannot be started: {error}") from error
-        return cls(command, process)
+            raise PlayerFailed(f"{self.name} cannot be started: {error}") from error
+        assert self._process.stdin is not None, "the player was started with a pipe"
+        self._pipe = self._process.stdin
 
     async def write(self, packet: bytes) -> None:
         if self._stopped:
             return
-        assert self._process.stdin is not None, "the player was started with a pipe"
-        self._process.stdin.write(packet)
-        self._clock.wrote(len(packet))
+        self._pipe.write(packet)
+        self.gave(packet)
         try:
-            await self._process.stdin.drain()
+            await self._pipe.drain()
         except (BrokenPipeError, ConnectionResetError):
             await self._ended()
 
     async def finish(self) -> None:
-        assert self._process.stdin is not None, "the player was started with a pipe"
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            self._process.stdin.close()
-            await self._process.stdin.wait_closed()
+            self._pipe.close()
+            await self._pipe.wait_closed()
         await self._ended()
 
     def stop(self) -> None:
@@ -131,22 +96,18 @@ class ProcessSink:
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
 
-    @property
-    def played_seconds(self) -> float | None:
-        return self._clock.played
-
     async def _ended(self) -> None:
         status = await self._process.wait()
         if status != 0 and not self._stopped:
             raise PlayerFailed(f"{self.name} ended with exit status {status}")
 
 
-class SoundDeviceSink:
+class SoundDeviceSink(Player):
     """The `sounddevice` package, where it is installed: the least delay of all players."""
 
     name = "sounddevice"
 
-    def __init__(self) -> None:
+    async def open(self) -> None:
         try:
             sounddevice = import_module("sounddevice")
             self._stream = sounddevice.RawOutputStream(
@@ -156,12 +117,10 @@ class SoundDeviceSink:
         except Exception as error:
             # PortAudio raises its own kinds for a missing library, device or rate.
             raise PlayerFailed(f"sounddevice cannot play: {error}") from error
-        self._clock = PlaybackClock()
-        self._stopped = False
 
     async def write(self, packet: bytes) -> None:
         if not self._stopped:
-            self._clock.wrote(len(packet))
+            self.gave(packet)
             await asyncio.to_thread(self._stream.write, packet)
 
     async def finish(self) -> None:
@@ -173,12 +132,8 @@ class SoundDeviceSink:
         self._stopped = True
         self._stream.abort()
 
-    @property
-    def played_seconds(self) -> float | None:
-        return self._clock.played
 
-
-class AfplaySink:
+class AfplaySink(Sink):
     """A sink for macOS's own player, which reads files only: it sounds when all speech has come."""
 
     name = "afplay"

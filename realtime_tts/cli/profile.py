@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from realtime_tts.cli.failures import ExitStatus, check_folders
-from realtime_tts.cli.session_arguments import shown_command
+from realtime_tts.cli.serve_arguments import add_computing_arguments
+from realtime_tts.cli.session_arguments import numbers, shown_command
 from realtime_tts.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -33,20 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The flags of `profile`: those of `serve` that choose a model, and what to measure."""
     parser.epilog = _EXAMPLES
     parser.add_argument("--model", default="demo", help="as for `serve` (default: demo)")
-    parser.add_argument(
-        "--random-weights",
-        choices=("1.7B", "0.6B", "demo"),
-        help="an untrained model with the dimensions of this release",
-    )
     parser.add_argument("--device", default="auto", help="as for `serve` (default: auto)")
-    parser.add_argument(
-        "--dtype",
-        choices=("auto", "float32", "bfloat16", "float16"),
-        default="auto",
-        help="of talker and code predictor, as for `serve` (default: auto)",
-    )
-    parser.add_argument("--eager", action="store_true", help="plain torch modules on a GPU, too")
-    parser.add_argument("--threads", type=int, help="CPU threads (default: all cores but one)")
+    add_computing_arguments(parser)
     parser.add_argument("--rows", default="1,2,4,8", help="utterances at once (default: 1,2,4,8)")
     parser.add_argument(
         "--context", type=int, default=128, help="positions before the first frame (default: 128)"
@@ -73,10 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def rows_of(text: str) -> list[int]:
     """The numbers of rows on the command line. Raises ConfigError."""
-    try:
-        rows = [int(count) for count in text.split(",")]
-    except ValueError as error:
-        raise ConfigError(f"expected numbers separated by commas: {error}") from error
+    rows = numbers(text, int)
     if min(rows) < 1:
         raise ConfigError(f"rows must be at least 1, got {min(rows)}")
     return rows
@@ -87,15 +73,13 @@ def profile_config(arguments: argparse.Namespace, rows: Sequence[int]) -> Engine
     from realtime_tts.cli import serve
     from realtime_tts.profiler.stages import frames_needed
 
-    flags = ["--device", arguments.device, "--model", arguments.model, "--slots", str(max(rows))]
+    given = argparse.Namespace(**vars(arguments) | {"model": [arguments.model]})
+    flags = ["--slots", str(max(rows))]
     if arguments.random_weights is not None:
-        flags += ["--random-weights", arguments.random_weights]
         flags += ["--max-frames", str(frames_needed(arguments.repeat))]
-    flags += ["--dtype", arguments.dtype, *(["--eager"] if arguments.eager else [])]
-    flags += [] if arguments.threads is None else ["--threads", str(arguments.threads)]
     parser = argparse.ArgumentParser(prog="realtime-tts profile")
     serve.add_arguments(parser)
-    return serve.engine_config(parser.parse_args(flags))
+    return serve.engine_config(parser.parse_args(flags, given))
 
 
 def _measure(
@@ -104,8 +88,9 @@ def _measure(
     from realtime_tts.bench.machine import describe_machine
     from realtime_tts.engine.load import engine_loader
     from realtime_tts.engine.model_engine import ModelEngine
+    from realtime_tts.engine.torch_setup import name_of
     from realtime_tts.profiler.machine import measure_limits
-    from realtime_tts.profiler.report import Profile, Widths, bucket, name_of
+    from realtime_tts.profiler.report import Profile, Widths, bucket
     from realtime_tts.profiler.stages import time_stages
 
     config = profile_config(arguments, rows)

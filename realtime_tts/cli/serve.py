@@ -6,15 +6,22 @@ import argparse
 import contextlib
 import os
 import shlex
+import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
 
 from realtime_tts import demo_voice
 from realtime_tts.cli.serve_arguments import KEYS_VARIABLE, add_arguments
@@ -25,8 +32,8 @@ from realtime_tts.cli.serve_engine import (
     engine_configs,
     log_reasons,
 )
-from realtime_tts.cli.serve_tls import EVERYWHERE, tls_config
 from realtime_tts.cli.session_arguments import KEY_VARIABLE
+from realtime_tts.errors import ConfigError
 from realtime_tts.memory_limits import check_memory_limits
 
 if TYPE_CHECKING:
@@ -34,6 +41,8 @@ if TYPE_CHECKING:
     from realtime_tts.engine.link import EngineLink
     from realtime_tts.engine.settings import EngineConfig
     from realtime_tts.server.engine_host import LoadTokenizer
+
+_EVERYWHERE = ("0.0.0.0", "::", "")  # hosts to listen on that are nobody's name
 
 __all__ = ["add_arguments", "engine_config", "engine_configs", "run", "server_config"]
 
@@ -115,10 +124,12 @@ def server_config(
     """The front's settings. Raises ConfigError."""
     from realtime_tts.config import LimitsConfig, ServerConfig
 
+    keys = os.environ.get(KEYS_VARIABLE) or os.environ.get(KEY_VARIABLE) or ""
+    of_environment = [key.strip() for key in keys.split(",") if key.strip()]
     return ServerConfig(
         host=arguments.host,
         port=arguments.port,
-        api_keys=tuple(arguments.api_key or _keys_of_environment()),
+        api_keys=tuple(arguments.api_key or of_environment),
         allowed_origins=tuple(arguments.allow_origin or ()),
         lead_seconds=arguments.lead_seconds,
         drain_seconds=arguments.drain_seconds,
@@ -129,6 +140,29 @@ def server_config(
     )
 
 
+@contextlib.contextmanager
+def tls_config(arguments: argparse.Namespace) -> Iterator[TlsConfig | None]:
+    """What the flags say, for the block: a certificate made for it is deleted afterwards.
+
+    Raises ConfigError.
+    """
+    from realtime_tts.config import TlsConfig
+
+    certificate, key = arguments.tls_cert, arguments.tls_key
+    if arguments.tls_self_signed and (certificate or key):
+        raise ConfigError("--tls-self-signed makes its own certificate; leave out the others'")
+    if key and not certificate:
+        raise ConfigError("--tls-key is the key of a certificate: give --tls-cert, too")
+    if not arguments.tls_self_signed:
+        yield TlsConfig(certificate, key) if certificate else None
+        return
+    from realtime_tts.server.self_signed import write_self_signed
+
+    hosts = [] if arguments.host in _EVERYWHERE else [arguments.host]
+    with tempfile.TemporaryDirectory(prefix="realtime-tts-tls-") as folder:
+        yield write_self_signed(Path(folder), *hosts)
+
+
 def _tokenizers(engines: Sequence[EngineConfig]) -> LoadTokenizer:
     from realtime_tts.engine.load import load_tokenizer
 
@@ -137,9 +171,10 @@ def _tokenizers(engines: Sequence[EngineConfig]) -> LoadTokenizer:
     return {engine.model: partial(load_tokenizer, engine) for engine in engines}
 
 
-def _keys_of_environment() -> list[str]:
-    keys = os.environ.get(KEYS_VARIABLE) or os.environ.get(KEY_VARIABLE) or ""
-    return [key.strip() for key in keys.split(",") if key.strip()]
+def progress_bars(console: Console) -> Progress:
+    """Bars that are taken away at the end, each with how much is done and the time it took."""
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
+    return Progress(*columns, TimeElapsedColumn(), console=console, transient=True)
 
 
 class LoadingProgress:
@@ -151,29 +186,17 @@ class LoadingProgress:
     """
 
     def __init__(self, console: Console) -> None:
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-        )
-        self._progress = Progress(*columns, console=console, transient=True)
-        self._tasks: dict[str, int] = {}
+        self._progress = progress_bars(console)
+        self._tasks: dict[str, TaskID] = {}
         self._lock = threading.Lock()
-        self._open = False
+        self._open = console.is_terminal  # elsewhere rich leaves an empty line
 
     def __enter__(self) -> LoadingProgress:
-        self._open = self._progress.console.is_terminal  # elsewhere rich leaves an empty line
         if self._open:
             self._progress.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def update(self, what: str, done: int, total: int) -> None:
@@ -182,15 +205,10 @@ class LoadingProgress:
             if not self._open:
                 return
             if what not in self._tasks:
-                self._finish_earlier_stages()
+                for task in self._progress.tasks:  # when a stage begins, the others are done
+                    self._progress.update(task.id, completed=task.total)
                 self._tasks[what] = self._progress.add_task(what, total=total)
-            task = self._progress.tasks[self._tasks[what]].id
-            self._progress.update(task, completed=done, total=total)
-
-    def _finish_earlier_stages(self) -> None:
-        """Fill the bars of earlier stages: when a new one begins, the others are done."""
-        for task in self._progress.tasks:
-            self._progress.update(task.id, completed=task.total)
+            self._progress.update(self._tasks[what], completed=done, total=total)
 
     def close(self) -> None:
         """Take the bars away. Idempotent."""
@@ -211,7 +229,7 @@ def welcome(
     """Print where the server is, and three ways to talk to it.
 
     `self_signed`: clients have to be told to trust the certificate of `config`."""
-    host = "127.0.0.1" if config.host in EVERYWHERE else config.host
+    host = "127.0.0.1" if config.host in _EVERYWHERE else config.host
     authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     http, ws = ("https", "wss") if config.tls else ("http", "ws")
     flags, trust = "", ""

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import argparse
 
-from realtime_tts.cli.serve_tls import add_tls_arguments
-from realtime_tts.cli.session_arguments import KEY_VARIABLE
+from realtime_tts.cli.session_arguments import KEY_VARIABLE, add_number_arguments
 from tts_scheduler import SchedulerConfig
 
 KEYS_VARIABLE = "REALTIME_TTS_API_KEYS"
 _SCHEDULER = SchedulerConfig()
+
+SCHEDULING = {
+    "min_start_tokens": "text tokens to wait for before speech begins",
+    "max_start_wait": "seconds after which speech begins with fewer",
+    "utilisation": "share of real time that all turns together may take before more have to wait",
+}
 
 _EXAMPLES = """\
 examples:
@@ -27,25 +32,43 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The flags of `serve`."""
     parser.epilog = _EXAMPLES
-    _add_model_arguments(parser.add_argument_group("model"))
-    _add_engine_arguments(parser.add_argument_group("engine"))
-    _add_voices_arguments(parser.add_argument_group("voices"))
-    _add_scheduler_arguments(parser.add_argument_group("scheduling"))
-    _add_server_arguments(parser.add_argument_group("server"))
-
-
-def _add_model_arguments(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
+    model = parser.add_argument_group("model")
+    model.add_argument(
         "--model",
         action="append",
         help="a Hub id, a checkpoint folder, or demo: the embedded voice (default); repeatable: an "
         "engine for each, and the session's `model` or `voice` picks",
     )
+    add_computing_arguments(model)
+    model.add_argument(
+        "--max-frames",
+        type=int,
+        help="longest turn, in frames of 80 ms (default: the model's; with --random-weights 64)",
+    )
+    model.add_argument(
+        "--no-guards", action="store_true", help="do not end runaway speech (for parity checks)"
+    )
+    _add_engine_arguments(parser.add_argument_group("engine"))
+    voices = parser.add_argument_group("voices")
+    voices.add_argument(
+        "--voices-dir",
+        metavar="FOLDER",
+        help="where registered voices are kept; several servers may share it (default: the user's "
+        "data folder, such as ~/.local/share/realtime-tts/voices; with --engine fake: nowhere)",
+    )
+    _add_scheduler_arguments(parser.add_argument_group("scheduling"))
+    server = parser.add_argument_group("server")
+    _add_server_arguments(server)
+    _add_tls_arguments(server)
+
+
+def add_computing_arguments(group: argparse._ActionsContainer) -> None:
+    """What computes: --random-weights, --dtype, --eager and --threads."""
     group.add_argument(
         "--random-weights",
         choices=("1.7B", "0.6B", "demo"),
-        help="an untrained model with the dimensions of this release, to measure a machine; "
-        "every turn has --max-frames frames (default: 64) of noise",
+        help="an untrained model with the dimensions of this release, to measure a machine: "
+        "every turn is as long as may be, of noise",
     )
     group.add_argument(
         "--dtype",
@@ -55,10 +78,12 @@ def _add_model_arguments(group: argparse._ArgumentGroup) -> None:
         "is stored in on a GPU, float32 on a CPU (default: auto)",
     )
     group.add_argument(
-        "--max-frames", type=int, help="longest turn, in frames of 80 ms (default: the model's)"
+        "--eager",
+        action="store_true",
+        help="plain torch modules on a GPU, too, without kernels and captured programs: to debug",
     )
     group.add_argument(
-        "--no-guards", action="store_true", help="do not end runaway speech (for parity checks)"
+        "--threads", type=int, help="CPU threads of the model (default: all cores but one, up to 8)"
     )
 
 
@@ -83,14 +108,6 @@ def _add_engine_arguments(group: argparse._ArgumentGroup) -> None:
         "most free capacity",
     )
     group.add_argument(
-        "--eager",
-        action="store_true",
-        help="plain torch modules on a GPU, too, without kernels and captured programs: to debug",
-    )
-    group.add_argument(
-        "--threads", type=int, help="CPU threads of the model (default: all cores but one, up to 8)"
-    )
-    group.add_argument(
         "--slots",
         type=int,
         help="turns that hold state, per engine (default: on a GPU as many as its memory holds, "
@@ -107,15 +124,6 @@ def _add_engine_arguments(group: argparse._ArgumentGroup) -> None:
     )
 
 
-def _add_voices_arguments(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
-        "--voices-dir",
-        metavar="FOLDER",
-        help="where registered voices are kept; several servers may share it (default: the user's "
-        "data folder, such as ~/.local/share/realtime-tts/voices; with --engine fake: nowhere)",
-    )
-
-
 def _add_scheduler_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--lead-seconds",
@@ -124,25 +132,7 @@ def _add_scheduler_arguments(group: argparse._ArgumentGroup) -> None:
         help="audio to be ahead of the listener at most, where a session asks for nothing else "
         "(default: %(default)g)",
     )
-    group.add_argument(
-        "--min-start-tokens",
-        type=int,
-        default=_SCHEDULER.min_start_tokens,
-        help="text tokens to wait for before speech begins (default: %(default)s)",
-    )
-    group.add_argument(
-        "--max-start-wait",
-        type=float,
-        default=_SCHEDULER.max_start_wait,
-        help="seconds after which speech begins with fewer (default: %(default)s)",
-    )
-    group.add_argument(
-        "--utilisation",
-        type=float,
-        default=_SCHEDULER.utilisation,
-        help="share of real time that all turns together may take before more have to wait "
-        "(default: %(default)s)",
-    )
+    add_number_arguments(group, _SCHEDULER, SCHEDULING)
     group.add_argument(
         "--max-queue",
         type=int,
@@ -159,7 +149,6 @@ def _add_scheduler_arguments(group: argparse._ArgumentGroup) -> None:
 def _add_server_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--host", default="127.0.0.1", help="address to listen on")
     group.add_argument("--port", type=int, default=8000, help="port (default: 8000; 0: any free)")
-    add_tls_arguments(group)
     group.add_argument(
         "--api-key",
         action="append",
@@ -175,9 +164,7 @@ def _add_server_arguments(group: argparse._ArgumentGroup) -> None:
         "repeatable; * means all",
     )
     group.add_argument(
-        "--max-sessions",
-        type=int,
-        help="open sockets (default: twice the slots, at least 512)",
+        "--max-sessions", type=int, help="open sockets (default: twice the slots, at least 512)"
     )
     group.add_argument(
         "--drain-seconds",
@@ -186,8 +173,22 @@ def _add_server_arguments(group: argparse._ArgumentGroup) -> None:
         help="at SIGTERM, let turns finish for so long (default: 30)",
     )
     group.add_argument(
-        "--log-format",
-        choices=("json", "text"),
-        help="default: text on a terminal, else json",
+        "--log-format", choices=("json", "text"), help="default: text on a terminal, else json"
     )
     group.add_argument("--log-level", choices=("debug", "info", "warning", "error"), default="info")
+
+
+def _add_tls_arguments(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--tls-cert",
+        metavar="FILE",
+        help="speak https and wss, with this certificate (PEM, its chain after it if it has one)",
+    )
+    group.add_argument(
+        "--tls-key", metavar="FILE", help="its private key (default: in the certificate's file)"
+    )
+    group.add_argument(
+        "--tls-self-signed",
+        action="store_true",
+        help="the same with a certificate made now, for development (extra `tls`)",
+    )

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
+from realtime_tts.cli.serve_arguments import SCHEDULING
 from realtime_tts.errors import ConfigError
 from tts_scheduler import SchedulerConfig
 
@@ -63,9 +64,11 @@ def _engine_config(
         raise ConfigError("--engine fake makes tones and takes no --model; give one of the two")
     no_gpu = arguments.devices == "all" and chosen == ("cpu",)
     devices = () if arguments.devices is None or no_gpu else chosen
+    # A thread on a CPU, where torch computes outside of Python's lock; elsewhere a process.
+    usual: EngineKind = "process" if devices or chosen[0].startswith("cuda") else "inline"
     config = EngineConfig(
         model=model,
-        kind=arguments.engine or _engine_kind(chosen[0], devices),
+        kind=arguments.engine or usual,
         random_weights=arguments.random_weights,
         device=chosen[0],
         devices=devices,
@@ -80,15 +83,11 @@ def _engine_config(
         voices_dir=_voices_dir(arguments),
     )
     if arguments.slots is None and config.on_cuda and not config.eager:
-        return _fitted(config)
+        from realtime_tts.engine.memory import MOST_SLOTS
+
+        most = replace(config.scheduler, slots=MOST_SLOTS)  # as many as the GPU's memory holds
+        return replace(config, scheduler=most, fit_slots=True)
     return config
-
-
-def _fitted(config: EngineConfig) -> EngineConfig:
-    """With as many slots as the GPU's memory holds."""
-    from realtime_tts.engine.memory import MOST_SLOTS
-
-    return replace(config, scheduler=replace(config.scheduler, slots=MOST_SLOTS), fit_slots=True)
 
 
 def _scheduler_config(arguments: argparse.Namespace) -> SchedulerConfig:
@@ -97,11 +96,9 @@ def _scheduler_config(arguments: argparse.Namespace) -> SchedulerConfig:
         return SchedulerConfig(
             slots=slots,
             lead_cap=arguments.lead_seconds,
-            min_start_tokens=arguments.min_start_tokens,
-            max_start_wait=arguments.max_start_wait,
-            utilisation=arguments.utilisation,
             max_queue=arguments.max_queue,
             queue_timeout=arguments.queue_seconds,
+            **{name: getattr(arguments, name) for name in SCHEDULING},
         )
     except ValueError as error:
         raise ConfigError(str(error)) from None
@@ -114,11 +111,6 @@ def _voices_dir(arguments: argparse.Namespace) -> str | None:
     from realtime_tts.voices.registry import default_folder
 
     return str(default_folder())
-
-
-def _engine_kind(device: str, devices: tuple[str, ...]) -> EngineKind:
-    """A thread on a CPU, where torch computes outside of Python's lock; elsewhere a process."""
-    return "process" if devices or device.startswith("cuda") else "inline"
 
 
 def chosen_lines(

@@ -6,15 +6,18 @@ import argparse
 import os
 import re
 import shlex
-from collections.abc import Sequence
-from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from realtime_tts.client import DEFAULT_SERVER, SessionOptions
+from realtime_tts.errors import ConfigError
 from realtime_tts.protocol.changes import nested
 from realtime_tts.protocol.query import QUERY_FIELDS
 from realtime_tts.protocol.settings import SessionSettings
+
+_Number = TypeVar("_Number", int, float)
 
 URL_VARIABLE = "REALTIME_TTS_URL"
 KEY_VARIABLE = "REALTIME_TTS_API_KEY"
@@ -76,6 +79,25 @@ def add_voice_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="WORD=SAID",
         help="what to say for a word; repeatable",
     )
+
+
+def add_number_arguments(
+    group: argparse._ArgumentGroup, defaults: object, helps: Mapping[str, str]
+) -> None:
+    """A flag for each of these fields of `defaults`, whose values say the type and the default."""
+    for name, told in helps.items():
+        default = getattr(defaults, name)
+        told += " (default: %(default)g)"
+        flag = f"--{name.replace('_', '-')}"
+        group.add_argument(flag, type=type(default), default=default, help=told)
+
+
+def numbers(text: str, kind: type[_Number]) -> list[_Number]:
+    """The numbers of a flag that takes several, as in 1,2,4. Raises ConfigError."""
+    try:
+        return [kind(part) for part in text.split(",")]
+    except ValueError as error:
+        raise ConfigError(f"expected numbers separated by commas: {error}") from error
 
 
 def session_options(arguments: argparse.Namespace) -> SessionOptions:

@@ -1,7 +1,6 @@
 """The asyncio client. It needs websockets and msgspec, and nothing of the server."""
 
-from realtime_tts.client.backoff import Backoff
-from realtime_tts.client.client import DEFAULT_SERVER, RealtimeTTS
+from realtime_tts.client.client import DEFAULT_SERVER, Backoff, RealtimeTTS
 from realtime_tts.client.options import (
     AudioOptions,
     PredictorOptions,

@@ -4,20 +4,50 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import dataclass
 from random import Random
-from types import TracebackType
 from typing import Any, Self, Unpack
 
 from realtime_tts.client.address import websocket_url
-from realtime_tts.client.backoff import Backoff
 from realtime_tts.client.connection import Connection, Target
 from realtime_tts.client.handshake import is_final
 from realtime_tts.client.options import SessionOptions, merged, session_start
 from realtime_tts.client.speech import Speech, TextSource
 from realtime_tts.client.trust import trust_for
 from realtime_tts.client.turn import Turn
-from realtime_tts.errors import ClientError, OverloadedError, RealtimeTTSError
+from realtime_tts.errors import ClientError, ConfigError, OverloadedError, RealtimeTTSError
 from realtime_tts.protocol.messages import Ready
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """Exponential backoff with jitter; all values in seconds.
+
+    `give_up_after` bounds the whole effort, waits included; 0 means one attempt and no more.
+    """
+
+    first: float = 0.1
+    factor: float = 2.0
+    longest: float = 5.0
+    give_up_after: float = 30.0
+
+    def __post_init__(self) -> None:
+        if self.first <= 0 or self.factor < 1 or self.longest < self.first:
+            raise ConfigError(
+                "a backoff needs first > 0, factor >= 1 and longest >= first; got "
+                f"first={self.first}, factor={self.factor}, longest={self.longest}"
+            )
+
+    def delay(self, attempt: int, random: float) -> float:
+        """Seconds before attempt number `attempt` (the first retry is 1).
+
+        `random` in [0, 1) spreads the delay over its upper half, so that the clients of a
+        restarted server do not all come back in the same moment.
+        """
+        # The exponent is bounded: 2.0 ** 5000 would overflow long before a user gives up.
+        whole = min(self.longest, self.first * self.factor ** min(attempt - 1, 64))
+        return whole * (0.5 + 0.5 * random)
+
 
 DEFAULT_SERVER = "ws://127.0.0.1:8000"
 
@@ -48,7 +78,7 @@ class RealtimeTTS:
         *,
         api_key: str | None = None,
         tls_ca: str | None = None,
-        backoff: Backoff = Backoff(),  # noqa: B008 - frozen
+        backoff: Backoff = Backoff(),
         connect_timeout: float = 10.0,
         reply_timeout: float = 10.0,
         **options: Unpack[SessionOptions],
@@ -70,12 +100,7 @@ class RealtimeTTS:
         await self.connect()
         return self
 
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.close()
 
     @property
@@ -129,8 +154,7 @@ class RealtimeTTS:
         await self._connected(self._backoff.give_up_after)
         self._turns += 1
         return Turn(
-            turn_id or f"turn-{self._turns}",
-            lambda: self._connected(self._backoff.give_up_after),
+            turn_id or f"turn-{self._turns}", lambda: self._connected(self._backoff.give_up_after)
         )
 
     def speak(self, text: TextSource) -> Speech:

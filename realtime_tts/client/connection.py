@@ -156,28 +156,20 @@ class Connection:
         try:
             while True:
                 data = await self._socket.recv()
+                # Between turns there is no audio; a server that sends some has nobody to play it.
                 if isinstance(data, bytes):
-                    self._audio(data)
-                else:
-                    self._text(data)
+                    if self._on_air is not None:
+                        self._on_air.packet(data)
+                    continue
+                try:
+                    self._dispatch(parse_server_message(data))
+                except UnknownType as error:
+                    log.debug("ignored, the server is newer: %s", error)
         except ConnectionClosed as error:
             self._end(self._lost(error))
         except ProtocolError as error:
             self._end(ConnectionLost(f"{self.url} sent what no realtime-tts server sends: {error}"))
             await self._socket.close(1002)
-
-    def _audio(self, packet: bytes) -> None:
-        # Between turns there is no audio; a server that sends some has nobody to play it to.
-        if self._on_air is not None:
-            self._on_air.packet(packet)
-
-    def _text(self, raw: str) -> None:
-        try:
-            message = parse_server_message(raw)
-        except UnknownType as error:
-            log.debug("ignored, the server is newer: %s", error)
-            return
-        self._dispatch(message)
 
     def _dispatch(self, message: ServerMessage) -> None:
         match message:
@@ -225,8 +217,11 @@ class Connection:
 
     def _error(self, message: ErrorMessage) -> None:
         inbox = self._inboxes.get(message.turn_id or "")
+        if inbox is not None and message.code == _UNKNOWN_TURN:
+            inbox.forget()
+            return
         if inbox is not None:
-            self._turn_error(message, inbox)
+            inbox.refuse(turn_error(message))
             return
         waiters = self._take_waiters()
         for waiter in waiters:
@@ -235,12 +230,6 @@ class Connection:
             self._fatal = message
         elif not waiters:
             log.error("the server refused a message: %s: %s", message.code, message.message)
-
-    def _turn_error(self, message: ErrorMessage, inbox: Inbox) -> None:
-        if message.code == _UNKNOWN_TURN:
-            inbox.forget()
-        else:
-            inbox.refuse(turn_error(message))
 
     # Ready
 

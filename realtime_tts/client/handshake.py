@@ -73,7 +73,10 @@ async def open_socket(
     except TimeoutError as error:
         raise HandshakeRefused(f"no answer from {url} within {patience:g} s") from error
     except OSError as error:
-        raise refused_certificate(url, error) or _unanswered(url, error) from error
+        why = f"no server answers at {url}: {error}"
+        if isinstance(error, ssl.SSLError):
+            why = f"{url} does not speak TLS: {error.reason}; is it a ws:// server?"
+        raise refused_certificate(url, error) or HandshakeRefused(why) from error
     if socket.subprotocol != SUBPROTOCOL:
         await socket.close()
         raise HandshakeRefused(
@@ -81,12 +84,6 @@ async def open_socket(
             "is it a realtime-tts server of the same version?"
         )
     return socket
-
-
-def _unanswered(url: str, error: OSError) -> HandshakeRefused:
-    if isinstance(error, ssl.SSLError):
-        return HandshakeRefused(f"{url} does not speak TLS: {error.reason}; is it a ws:// server?")
-    return HandshakeRefused(f"no server answers at {url}: {error}")
 
 
 def refusal(url: str, response: Response) -> RealtimeTTSError:

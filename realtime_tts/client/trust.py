@@ -50,14 +50,11 @@ def key_header(api_key: str | None) -> dict[str, str]:
     if not api_key:
         return {}
     if not api_key.isascii() or not api_key.isprintable() or " " in api_key:
-        # The key itself stays out of the message: messages end up in logs.
+        # A key read from a file has the end of its line. The key itself stays out of the message:
+        # messages end up in logs.
+        where = ", at its beginning or end" if api_key != api_key.strip() else ""
         raise ConfigError(
             f"an API key has printable ASCII characters only, and no spaces; this one of "
-            f"{len(api_key)} characters has others{_where(api_key)}"
+            f"{len(api_key)} characters has others{where}"
         )
     return {"Authorization": f"Bearer {api_key}"}
-
-
-def _where(api_key: str) -> str:
-    """Say where the wrong characters mostly are: a key read from a file has the end of its line."""
-    return ", at its beginning or end" if api_key != api_key.strip() else ""

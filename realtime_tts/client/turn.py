@@ -147,14 +147,15 @@ class Turn:
         self._ended = end
         self._sent.append(delta)
         size = connection.ready.limits
-        pieces = _cut(delta, min(size.max_text_chars, size.max_message_bytes // _BYTES_PER_CHAR))
-        for number, piece in enumerate(pieces, start=1):
-            last = end and number == len(pieces)
+        most = min(size.max_text_chars, size.max_message_bytes // _BYTES_PER_CHAR)
+        for start in range(0, len(delta), most):
+            last = end and start + most >= len(delta)
+            piece = delta[start : start + most]
             await self._tell(Text(text=piece, turn_id=self.turn_id, end=last))
 
     async def flush(self) -> None:
         """Speak what was sent so far to its end, and stay in the turn."""
-        if self._live:
+        if not (self._connection is None or self._ended or self._stopped or self.over):
             await self._tell(Flush(turn_id=self.turn_id))
 
     async def end(self) -> None:
@@ -220,11 +221,6 @@ class Turn:
 
     # Steps
 
-    @property
-    def _live(self) -> bool:
-        """The server knows the turn and still takes text for it."""
-        return not (self._connection is None or self._ended or self._stopped or self.over)
-
     async def _opened(self) -> Connection:
         if self._connection is None:
             connection = await self._connect()
@@ -261,7 +257,3 @@ class Turn:
         samples = 0 if self.result is None else self.result.samples
         heard = samples / 24 if played_ms is None else played_ms
         return Interrupted(self.turn_id, samples, heard, self.text, "")
-
-
-def _cut(text: str, size: int) -> list[str]:
-    return [text[start : start + size] for start in range(0, len(text), size)]

@@ -13,12 +13,7 @@ from urllib.request import Request
 
 from realtime_tts.client.address import http_url
 from realtime_tts.client.trust import http_opener, key_header, refused_certificate, trust_for
-from realtime_tts.errors import (
-    HandshakeRefused,
-    OverloadedError,
-    RealtimeTTSError,
-    RequestError,
-)
+from realtime_tts.errors import HandshakeRefused, OverloadedError, RealtimeTTSError, RequestError
 from realtime_tts.version import __version__
 
 _MAX_ANSWER = 16 * 1024 * 1024

@@ -16,27 +16,29 @@ from functools import partial
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
-from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket
 
-from realtime_tts.dialects import cartesia_answer as answer
-from realtime_tts.dialects.cartesia_request import Generation, parse, settings_of
+from realtime_tts.dialects import cartesia_messages as messages
+from realtime_tts.dialects.api import ListEndpoint, Refusal
+from realtime_tts.dialects.cartesia_messages import API, Generation, parse, settings_of
 from realtime_tts.dialects.catalogue import own_voice
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
 from realtime_tts.dialects.fields import check_length
-from realtime_tts.dialects.http import EVENTS, check_text, read_object, timed_sounds
-from realtime_tts.dialects.refusals import not_ready
 from realtime_tts.dialects.socket import SpeechSocket
-from realtime_tts.dialects.speech_endpoint import Order, Pieces, SpeechEndpoint
+from realtime_tts.dialects.speech_endpoint import (
+    EVENTS,
+    Order,
+    Pieces,
+    SpeechEndpoint,
+    check_text,
+    read_object,
+    timed_sounds,
+)
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
-from realtime_tts.protocol.parsing import ProtocolError
 from realtime_tts.server.front import Front
 from realtime_tts.server.speech import Speech, SpokenSpan
-
-__all__ = ["QUERY_KEYS", "SOCKET_PATH", "routes"]
 
 SOCKET_PATH, VOICES_PATH = "/tts/websocket", "/voices"
 QUERY_KEYS = frozenset({"api_key", "access_token"})
@@ -51,8 +53,8 @@ def routes(front: Front) -> list[BaseRoute]:
         CartesiaSocket.route(front, SOCKET_PATH),
         Route("/tts/bytes", CartesiaSpeech(front, events=False)),
         Route("/tts/sse", CartesiaSpeech(front, events=True)),
-        Route(VOICES_PATH, VoicesEndpoint(front)),
-        Route(VOICES_PATH + "/{id}", VoicesEndpoint(front)),
+        Route(VOICES_PATH, ListEndpoint(API, front, _voices)),
+        Route(VOICES_PATH + "/{id}", ListEndpoint(API, front, _voices)),
     ]
 
 
@@ -61,7 +63,7 @@ class _State:
     """What one context needs besides its speech."""
 
     add_timestamps: bool
-    watch: answer.Stopwatch = field(default_factory=answer.Stopwatch)
+    watch: messages.Stopwatch = field(default_factory=messages.Stopwatch)
     flushes_done: int = 0
     last: str = ""  # the end of its text
     reason: str = "complete"
@@ -69,6 +71,8 @@ class _State:
 
 class CartesiaSocket(SpeechSocket):
     """One socket of this API."""
+
+    api = API
 
     def __init__(self, front: Front, websocket: WebSocket) -> None:
         super().__init__(front, websocket)
@@ -96,7 +100,12 @@ class CartesiaSocket(SpeechSocket):
 
     def _generate(self, context_id: str, request: Generation) -> None:
         check_length("transcript", request.transcript, self.limits.max_text_chars)
-        context = self.contexts.get(context_id) or self._begin(context_id, request)
+        context = self.contexts.get(context_id) or self.open_context(
+            context_id,
+            settings_of(request, self.front),
+            hold_seconds=request.hold_seconds,
+            tag=_State(request.add_timestamps),
+        )
         if context.ended:
             raise RequestError(
                 f"the context {context_id[:40]!r} was ended by a message without `continue`; "
@@ -108,14 +117,6 @@ class CartesiaSocket(SpeechSocket):
             context.tag.last = ""
         if not request.continue_:
             context.end()
-
-    def _begin(self, context_id: str, request: Generation) -> SpeechContext:
-        return self.open_context(
-            context_id,
-            settings_of(request, self.front),
-            hold_seconds=request.hold_seconds,
-            tag=_State(request.add_timestamps),
-        )
 
     def _joined(self, state: _State, request: Generation) -> str:
         """Whole sentences come without the space between them, pieces of words as they are."""
@@ -129,13 +130,13 @@ class CartesiaSocket(SpeechSocket):
 
     def sound(self, context: SpeechContext, segment: Segment, data: bytes) -> Messages:
         state: _State = context.tag
-        return [_of(context, answer.chunk(data, state.watch.step_ms()), state.flushes_done + 1)]
+        return [_of(context, messages.chunk(data, state.watch.step_ms()), state.flushes_done + 1)]
 
     def spoken(self, context: SpeechContext, segment: Segment, span: SpokenSpan) -> Messages:
         state: _State = context.tag
         if not state.add_timestamps or not span.text.strip():
             return ()
-        return [_of(context, answer.timestamps(span), state.flushes_done + 1)]
+        return [_of(context, messages.timestamps(span), state.flushes_done + 1)]
 
     def segment_done(self, context: SpeechContext, segment: Segment) -> Messages:
         state: _State = context.tag
@@ -143,22 +144,17 @@ class CartesiaSocket(SpeechSocket):
         if not segment.flushed:
             return ()
         state.flushes_done += 1
-        return [_of(context, answer.flush_done(state.flushes_done))]
+        return [_of(context, messages.flush_done(state.flushes_done))]
 
     def done(self, context: SpeechContext) -> Messages:
-        return [_of(context, answer.done(context.tag.reason))]
+        return [_of(context, messages.done(context.tag.reason))]
 
     def failed(self, context: SpeechContext, failure: TurnFailure) -> Messages:
-        return [_of(context, answer.error(failure, self.name))]
+        return [_of(context, messages.error(failure, self.name))]
 
     def refusal(self, failure: TurnFailure) -> Messages:
-        body = answer.error(failure, self.name)
+        body = messages.error(failure, self.name)
         return [json.dumps({**body, "context_id": self._last_id})]
-
-    @classmethod
-    def denial(cls, status: int, failure: TurnFailure) -> Any:
-        body = answer.error(failure, "")
-        return {**body, "status_code": status}
 
 
 def _of(context: SpeechContext, message: dict[str, Any], flush_id: int | None = None) -> str:
@@ -171,70 +167,40 @@ def _of(context: SpeechContext, message: dict[str, Any], flush_id: int | None = 
 class CartesiaSpeech(SpeechEndpoint):
     """`POST /tts/bytes`, or `/tts/sse` if `events`."""
 
-    api = "cartesia"
+    api = API
 
     def __init__(self, front: Front, *, events: bool) -> None:
         super().__init__(front)
         self._events = events
 
     async def order(self, request: Request, request_id: str) -> Order:
-        asked = parse(await read_object(request.receive, self.limits))
-        check_text("transcript", asked.transcript, self.limits)
+        asked = parse(await read_object(request, self.front.limits))
+        check_text("transcript", asked.transcript, self.front.limits)
         settings = settings_of(asked, self.front, longest_lead=True)
         order = Order(asked.transcript, settings, other_speed=asked.other_speed)
         if not self._events:
             return order
         return replace(order, media_type=EVENTS, pieces=partial(_events, asked))
 
-    def wrong_method(self, method: str, request_id: str) -> Response:
-        return answer.wrong_method(method, "POST")
-
-    def unfit(self, problem: RequestError | ProtocolError, request_id: str) -> Response:
-        return self.failed(TurnFailure("bad_request", str(problem), False), request_id)
-
-    def failed(self, failure: TurnFailure, request_id: str) -> Response:
-        return answer.http_error(failure, request_id)
-
     def failed_event(self, failure: TurnFailure, request_id: str) -> bytes:
-        return _event(answer.error(failure, request_id))
+        return _event(messages.error(failure, request_id))
 
 
-class VoicesEndpoint:
-    """`GET /voices`, a page of all, and `GET /voices/{id}`."""
-
-    def __init__(self, front: Front) -> None:
-        self._front = front
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope)
-        await self._answer(request)(scope, receive, send)
-
-    def _answer(self, request: Request) -> Response:
-        if request.method not in ("GET", "HEAD"):
-            return answer.wrong_method(request.method, "GET")
-        failure = not_ready(self._front)
-        if failure is not None:
-            return answer.http_error(failure, "")
-        names = list(self._front.voice_names())
-        asked = request.path_params.get("id")
-        if asked is not None:
-            found = own_voice(names, asked)
-            if found is None:
-                message = (
-                    f"there is no voice {asked[:40]!r}; GET {VOICES_PATH} lists those there are"
-                )
-                body = {"title": "Not found", "message": message, "error_code": "voice_not_found"}
-                return JSONResponse({**body, "status_code": 404}, 404)
-            return JSONResponse(_voice(found))
-        query = request.query_params
-        if query.get("q"):
-            names = [name for name in names if query["q"].lower() in name.lower()]
-        return JSONResponse(_page(names, query, _version(request)))
-
-
-def _version(request: Request) -> str:
-    given = request.headers.get("cartesia-version") or request.query_params.get("cartesia_version")
-    return given or "9999"
+def _voices(front: Front, request: Request) -> Any | Refusal:
+    """A page of all, or one of them."""
+    names, asked, query = (
+        list(front.voice_names()),
+        request.path_params.get("id"),
+        request.query_params,
+    )
+    if asked is not None:
+        found = own_voice(names, asked)
+        message = f"there is no voice {asked[:40]!r}; GET {VOICES_PATH} lists those there are"
+        return _voice(found) if found else Refusal(404, "voice_not_found", message)
+    if query.get("q"):
+        names = [name for name in names if query["q"].lower() in name.lower()]
+    version = request.headers.get("cartesia-version") or query.get("cartesia_version")
+    return _page(names, query, version or "9999")
 
 
 def _page(names: list[str], query: Any, version: str) -> Any:
@@ -265,14 +231,14 @@ def _voice(name: str) -> dict[str, Any]:
 
 async def _events(request: Generation, speech: Speech) -> Pieces:
     """Server-sent events: chunks, times of words if they were asked for, and `done`."""
-    watch = answer.Stopwatch()
+    watch = messages.Stopwatch()
     named = {} if request.context_id is None else {"context_id": request.context_id}
     async with aclosing(timed_sounds(speech)) as pieces:
         async for piece, span in pieces:
-            yield _event({**answer.chunk(piece, watch.step_ms()), **named}) if piece else b""
+            yield _event({**messages.chunk(piece, watch.step_ms()), **named}) if piece else b""
             if request.add_timestamps and span is not None and span.text.strip():
-                yield _event({**answer.timestamps(span), **named})
-    yield _event({**answer.done(speech.last.reason), **named})
+                yield _event({**messages.timestamps(span), **named})
+    yield _event({**messages.done(speech.last.reason), **named})
 
 
 def _event(message: dict[str, Any]) -> bytes:

@@ -9,19 +9,12 @@ from realtime_tts.audio.encoders import require
 from realtime_tts.audio.formats import AudioFormat, audio_format, parse_format
 from realtime_tts.dialects.fields import WrongField
 from realtime_tts.engine.interface import CLONING_VARIANTS, EngineInfo
+from realtime_tts.languages import language_name
 
 Task = Literal["CustomVoice", "VoiceDesign", "Base"]
 """`task_type` of vLLM-Omni: a named speaker, a voice that is described, a registered voice."""
-TASK_FORM = '"CustomVoice", "VoiceDesign" or "Base"'
 
 _CLONING = ("ref_audio", "ref_text", "speaker_embedding", "references")
-
-_LANGUAGES = {
-    "ar": "arabic", "de": "german", "en": "english", "es": "spanish", "fr": "french",
-    "hi": "hindi", "it": "italian", "ja": "japanese", "ko": "korean", "nl": "dutch",
-    "pl": "polish", "pt": "portuguese", "ru": "russian", "sv": "swedish", "tr": "turkish",
-    "zh": "chinese",
-}  # fmt: skip
 
 
 def model_names(info: EngineInfo) -> list[str]:
@@ -74,7 +67,7 @@ def our_language(code: str | None, info: EngineInfo) -> str | None:
     """Our name for `en`, `en-GB` and so on; None, to find out, where the checkpoint has it not."""
     if code is None:
         return None
-    name = _LANGUAGES.get(code.lower().partition("-")[0], code.lower())
+    name = language_name(code) or code.lower()
     languages = {language for one in info.models or (info,) for language in one.languages}
     return name if name in languages else None
 
@@ -85,10 +78,20 @@ def own_voice(voices: Sequence[str], *names: str) -> str | None:
     return next((own[name.lower()] for name in names if name.lower() in own), None)
 
 
-def no_voice(name: str, voices: Sequence[str]) -> str:
-    """The beginning of a message: there is none of this name, but these."""
+def chosen_voice(
+    name: str | None, voices: Sequence[str], *others: str, foreign: bool = False, hint: str = ""
+) -> str | None:
+    """The voice that is meant: of this name, in any case, else the first of the `others` there is.
+
+    None leaves the choice to the checkpoint: where none is named, or a `foreign` one of another
+    API's. Raises WrongField for any other, which says what there is, and `hint`.
+    """
+    found = None if name is None else own_voice(voices, name, *others)
+    if name is None or found is not None or foreign:
+        return found
     there_are = ", ".join(voices) or "none by name"
-    return f"there is no voice {name[:40]!r}; this server has {there_are}"
+    message = f"there is no voice {name[:40]!r}; this server has {there_are}{hint}"
+    raise WrongField(message, "voice", "voice_not_found")
 
 
 def our_format(

@@ -159,7 +159,7 @@ class SpeechContext:
         self._was_active()
         self.speech.flush()
 
-    def flush(self, tag: Any = None) -> Segment:
+    def flush(self) -> Segment:
         """Speak all text so far to its end; text that follows begins a new segment.
 
         Raises RequestError if too many wait.
@@ -167,7 +167,6 @@ class SpeechContext:
         self._check_segments()
         segment = self._cut()
         segment.flushed = True
-        segment.tag = tag if tag is not None else segment.tag
         return segment
 
     def end(self) -> None:

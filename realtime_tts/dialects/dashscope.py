@@ -15,16 +15,21 @@ from starlette.websockets import WebSocket
 
 from realtime_tts.dialects.catalogue import our_language, our_model
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
-from realtime_tts.dialects.dashscope_answer import Response, deny, error, event, refusal_body
-from realtime_tts.dialects.dashscope_request import Wishes, our_voice, parse_wishes
+from realtime_tts.dialects.dashscope_messages import (
+    API,
+    Response,
+    Wishes,
+    error,
+    event,
+    our_voice,
+    parse_wishes,
+)
 from realtime_tts.dialects.fields import check_length, type_of
 from realtime_tts.dialects.socket import SingleVoiceSocket
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.front import Front
-
-__all__ = ["SOCKET_PATH", "deny", "routes"]
 
 SOCKET_PATH = "/api-ws/v1/realtime"
 
@@ -45,6 +50,7 @@ def routes(front: Front) -> list[BaseRoute]:
 class DashScopeSocket(SingleVoiceSocket):
     """One socket of this API."""
 
+    api = API
     hold_seconds = HOLD_SECONDS
 
     def __init__(self, front: Front, websocket: WebSocket) -> None:
@@ -187,10 +193,6 @@ class DashScopeSocket(SingleVoiceSocket):
     def refusal(self, failure: TurnFailure) -> Messages:
         client_event_id, self._event_id = self._event_id, None
         return [error(failure, client_event_id)]
-
-    @classmethod
-    def denial(cls, status: int, failure: TurnFailure) -> Any:
-        return refusal_body(status, failure.message)
 
     def _response(self, context: SpeechContext, segment: Segment) -> Response:
         if segment.tag is None:

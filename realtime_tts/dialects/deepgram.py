@@ -5,26 +5,17 @@ docs/dialects.md says what is taken and what is not.
 
 from __future__ import annotations
 
-import uuid
-
 from starlette.requests import Request
-from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
-from starlette.types import Receive
 
-from realtime_tts.dialects import deepgram_answer as answer
-from realtime_tts.dialects.deepgram_answer import deny
+from realtime_tts.dialects import deepgram_messages as messages
 from realtime_tts.dialects.deepgram_flux import FluxSocket
-from realtime_tts.dialects.deepgram_request import http_wanted, text_of
+from realtime_tts.dialects.deepgram_messages import API, http_wanted, text_of
 from realtime_tts.dialects.deepgram_socket import SpeakSocket
-from realtime_tts.dialects.http import BodyTooLarge, read_object
-from realtime_tts.dialects.speech_endpoint import Order, SpeechEndpoint
+from realtime_tts.dialects.speech_endpoint import BodyTooLarge, Order, SpeechEndpoint, read_object
 from realtime_tts.errors import RequestError
-from realtime_tts.protocol.effects import TurnFailure
-from realtime_tts.protocol.parsing import ProtocolError, TooLarge
+from realtime_tts.protocol.parsing import TooLarge
 from realtime_tts.server.front import Front
-
-__all__ = ["FLUX_PATH", "SPEAK_PATH", "deny", "routes"]
 
 SPEAK_PATH, FLUX_PATH = "/v1/speak", "/v2/speak"
 
@@ -42,35 +33,19 @@ def routes(front: Front) -> list[BaseRoute]:
 class DeepgramSpeech(SpeechEndpoint):
     """Speech for a text that comes whole; the address says how."""
 
-    api = "deepgram"
+    api = API
 
     async def order(self, request: Request, request_id: str) -> Order:
-        text = await self._read(request.receive)
-        info, voices = self.front.info, self.front.voice_names()
-        wanted = http_wanted(
-            request.query_params, self.front.settings(longest_lead=True), info, voices
-        )
-        headers = answer.speech_headers(request_id, wanted, len(text))
+        text = await self._read(request)
+        wanted = http_wanted(request.query_params, self.front)
+        headers = messages.speech_headers(request_id, wanted, len(text))
         return Order(text, wanted.settings, headers=headers, other_speed=wanted.other_speed)
 
-    async def _read(self, receive: Receive) -> str:
+    async def _read(self, request: Request) -> str:
         try:
-            body = await read_object(receive, self.limits)
+            body = await read_object(request, self.front.limits)
         except BodyTooLarge as error:
             raise TooLarge(str(error)) from None
-        if not (text := text_of(body, self.limits)):
+        if not (text := text_of(body, self.front.limits)):
             raise RequestError("`text`, the text to speak, must be a string that is not empty")
         return text
-
-    def wrong_method(self, method: str, request_id: str) -> Response:
-        message = f"{method} is not for this path; use POST, or a WebSocket"
-        return self.failed(TurnFailure("method_not_allowed", message, False), request_id)
-
-    def unfit(self, problem: RequestError | ProtocolError, request_id: str) -> Response:
-        return self.failed(TurnFailure(problem.code, str(problem), False), request_id)
-
-    def failed(self, failure: TurnFailure, request_id: str) -> Response:
-        return answer.http_error(failure, request_id)
-
-    def new_request_id(self) -> str:
-        return str(uuid.uuid4())

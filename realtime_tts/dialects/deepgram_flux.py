@@ -15,9 +15,9 @@ from typing import Any
 
 from starlette.websockets import WebSocket
 
-from realtime_tts.dialects import deepgram_answer as answer
+from realtime_tts.dialects import deepgram_messages as messages
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
-from realtime_tts.dialects.deepgram_request import text_of
+from realtime_tts.dialects.deepgram_messages import text_of
 from realtime_tts.dialects.deepgram_socket import ONLY, Command, DeepgramSocket
 from realtime_tts.dialects.fields import SPEED_IS_ONE
 from realtime_tts.dialects.timing import words_of
@@ -76,7 +76,10 @@ class FluxSocket(DeepgramSocket):
         self._sounded = False
 
     def greeting(self) -> str:
-        return answer.connected(self.request_id, self.wanted, self.version)
+        uuids = [messages.model_uuid(self.wanted.model)]
+        return messages.greeting(
+            "Connected", self.request_id, self.wanted, self.version, model_uuids=uuids
+        )
 
     def commands(self) -> Mapping[str, Command]:
         return {
@@ -108,7 +111,7 @@ class FluxSocket(DeepgramSocket):
     def _flush(self, message: dict[str, Any]) -> None:
         if not self._turns or self._turns[-1].flushed:
             text = "There is no active turn. The request will be ignored."
-            self.say(answer.warning("NO_ACTIVE_SPEECH", text))
+            self.say(messages.warning("NO_ACTIVE_SPEECH", text))
             return
         self.voice().flush()
         self._turns[-1].flushed = True
@@ -120,12 +123,12 @@ class FluxSocket(DeepgramSocket):
             raise RequestError("`speed` must be a number from 0.5 to 1.5")
         lowest, highest = _SPEEDS
         if speed == 1:
-            self.say(answer.message("ConfigureSuccess", applied={"speed": 1.0}))
+            self.say(messages.message("ConfigureSuccess", applied={"speed": 1.0}))
         elif lowest <= speed <= highest:
-            self.say(answer.not_configured("SPEED_NOT_SUPPORTED", SPEED_IS_ONE))
+            self.say(messages.not_configured("SPEED_NOT_SUPPORTED", SPEED_IS_ONE))
         else:
             text = f"speed must be between {lowest} and {highest}"
-            self.say(answer.not_configured("SPEED_OUT_OF_RANGE", text, speed))
+            self.say(messages.not_configured("SPEED_OUT_OF_RANGE", text, speed))
 
     # Interrupts.
 
@@ -133,12 +136,12 @@ class FluxSocket(DeepgramSocket):
         offset = _offset_of(message)
         if offset is not None and offset / 1000 < self._position:
             text = f"the playback offset must advance past {round(self._position * 1000)} ms"
-            self.say(answer.warning("INVALID_INTERRUPT_OFFSET", text))
+            self.say(messages.warning("INVALID_INTERRUPT_OFFSET", text))
             return
         turn = self._turns[0] if self._turns else self._still_heard(offset)
         if turn is None:
             code = "NO_ACTIVE_SPEECH" if self._sounded else "NO_AUDIO_GENERATED"
-            self.say(answer.warning(code, "There is no speech to interrupt."))
+            self.say(messages.warning(code, "There is no speech to interrupt."))
             return
         if not turn.over:
             self._measure(turn)
@@ -149,8 +152,8 @@ class FluxSocket(DeepgramSocket):
             # interrupt, which is right, one that goes back.
             self._clock = self._position = min(offset / 1000, turn.base + turn.seconds)
             split = turn.split(self._clock - turn.base)
-        account = answer.account(turn.speech_id, turn.seconds, turn.chars)
-        self.say(answer.interrupted(round(self._clock * 1000), split, account))
+        account = messages.account(turn.speech_id, turn.seconds, turn.chars)
+        self.say(messages.interrupted(round(self._clock * 1000), split, account))
         self._last = None
         self._turns.clear()
         self.silence()  # takes back what waits before the answer, too
@@ -187,11 +190,11 @@ class FluxSocket(DeepgramSocket):
         return ()
 
     def finished(self) -> Messages:
-        return () if self._failed else [answer.session_metadata(self._clock, self._chars)]
+        return () if self._failed else [messages.session_metadata(self._clock, self._chars)]
 
     def _start(self, turn: _Turn) -> None:
         turn.base = self._clock
-        self.say(answer.message("SpeechStarted", speech_id=turn.speech_id))
+        self.say(messages.message("SpeechStarted", speech_id=turn.speech_id))
 
     def _end_turn(self) -> None:
         """At once and not behind the sound, which has been sent: no interrupt can come between."""
@@ -202,11 +205,11 @@ class FluxSocket(DeepgramSocket):
         self._last, self._clock = turn, turn.base + turn.seconds
         if not turn.samples:
             text = "The turn had no text that can be spoken."
-            self.say(answer.warning("NO_SYNTHESIZABLE_TEXT", text))
+            self.say(messages.warning("NO_SYNTHESIZABLE_TEXT", text))
         if turn.flushed:
-            self.say(answer.message("Flushed", speech_id=turn.speech_id))
-        account = answer.account(turn.speech_id, turn.seconds, turn.chars)
-        self.say(answer.message("SpeechMetadata", **account))
+            self.say(messages.message("Flushed", speech_id=turn.speech_id))
+        account = messages.account(turn.speech_id, turn.seconds, turn.chars)
+        self.say(messages.message("SpeechMetadata", **account))
         if self._turns:
             self._start(self._turns[0])
 

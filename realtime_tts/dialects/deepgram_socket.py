@@ -14,9 +14,9 @@ from typing import Any
 
 from starlette.websockets import WebSocket
 
-from realtime_tts.dialects import deepgram_answer as answer
+from realtime_tts.dialects import deepgram_messages as messages
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
-from realtime_tts.dialects.deepgram_request import socket_wanted, text_of
+from realtime_tts.dialects.deepgram_messages import socket_wanted, text_of
 from realtime_tts.dialects.socket import SpeechSocket
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
@@ -31,6 +31,7 @@ ONLY = ""  # the id of the one context
 class DeepgramSocket(SpeechSocket):
     """`Speak`, `Flush` and `Close`, and how it ends; subclasses say what they say."""
 
+    api = messages.API
     max_contexts = 1
     idle_seconds = 3_600.0  # clients keep sockets for an hour, and send nothing when nobody speaks
 
@@ -38,9 +39,7 @@ class DeepgramSocket(SpeechSocket):
         super().__init__(front, websocket)
         self.request_id = str(uuid.UUID(self.name + secrets.token_hex(10)))
         self.version = front.info.model
-        self.wanted = socket_wanted(
-            websocket.query_params, self.front.settings(), front.info, front.voice_names()
-        )
+        self.wanted = socket_wanted(websocket.query_params, front)
         front.check_speech(self.wanted.settings)
         self._leaving = False
         self._failed = False
@@ -48,7 +47,7 @@ class DeepgramSocket(SpeechSocket):
     def greet(self) -> None:
         self.say(self.greeting())
         if self.wanted.other_speed:
-            self.say(answer.speed_warning())
+            self.say(messages.speed_warning())
 
     @abc.abstractmethod
     def greeting(self) -> str:
@@ -76,7 +75,7 @@ class DeepgramSocket(SpeechSocket):
         try:
             command(message)
         except TurnFailure as failure:
-            self.fail(failure, answer.fatal(failure)[1])
+            self.fail(failure, messages.fatal(failure)[1])
 
     def voice(self) -> SpeechContext:
         """The context that speaks. Raises TurnFailure if there is no room for it now."""
@@ -97,31 +96,23 @@ class DeepgramSocket(SpeechSocket):
     def segment_done(self, context: SpeechContext, segment: Segment) -> Messages:
         if segment.reason != "complete":
             text = f"speech was cut at its longest ({segment.reason}); flush more often"
-            self.say(answer.warning("SPEECH_CUT_SHORT", text))
+            self.say(messages.warning("SPEECH_CUT_SHORT", text))
         return ()
 
     def failed(self, context: SpeechContext, failure: TurnFailure) -> Messages:
         self._failed = True
-        code, close = answer.fatal(failure)
+        code, close = messages.fatal(failure)
         self.finish(close, code)
-        return [answer.error(failure)]
+        return [messages.error(failure)]
 
     def refusal(self, failure: TurnFailure) -> Messages:
-        return [answer.error(failure)]
+        return [messages.error(failure)]
 
     def received_invalid(self, problem: RequestError | ProtocolError) -> None:
         failure = TurnFailure(problem.code, str(problem), False)
-        code, close = answer.fatal(failure)
-        self.say(answer.error(failure))
+        code, close = messages.fatal(failure)
+        self.say(messages.error(failure))
         self.close(close, code)
-
-    @classmethod
-    def denial(cls, status: int, failure: TurnFailure) -> Any:
-        return answer.error_body(failure, str(uuid.uuid4()))
-
-    @classmethod
-    def denial_headers(cls, failure: TurnFailure) -> Mapping[str, str]:
-        return {"dg-error": answer.header_value(failure.message)}
 
 
 class SpeakSocket(DeepgramSocket):
@@ -133,7 +124,10 @@ class SpeakSocket(DeepgramSocket):
         self._cleared = 0
 
     def greeting(self) -> str:
-        return answer.metadata(self.request_id, self.wanted, self.version)
+        uuid = messages.model_uuid(self.wanted.model)
+        return messages.greeting(
+            "Metadata", self.request_id, self.wanted, self.version, model_uuid=uuid
+        )
 
     def commands(self) -> Mapping[str, Command]:
         return {"Speak": self._speak, "Flush": self._flush, "Clear": self._clear}
@@ -145,13 +139,13 @@ class SpeakSocket(DeepgramSocket):
         self.voice().flush()
 
     def _clear(self, message: dict[str, Any]) -> None:
-        self.say(answer.message("Cleared", sequence_id=self._cleared))
+        self.say(messages.message("Cleared", sequence_id=self._cleared))
         self._cleared += 1
         self.silence()  # takes back what waits before the answer, too
 
     def segment_done(self, context: SpeechContext, segment: Segment) -> Messages:
         super().segment_done(context, segment)
         if segment.flushed:
-            self.say(answer.message("Flushed", sequence_id=self._flushed))
+            self.say(messages.message("Flushed", sequence_id=self._flushed))
             self._flushed += 1
         return ()

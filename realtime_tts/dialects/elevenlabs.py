@@ -1,7 +1,6 @@
 """ElevenLabs' API: the routes, and those over HTTP, `POST /v1/text-to-speech/{voice}` and below it.
 
-docs/dialects.md says what is taken and what is not. `elevenlabs_socket.py` has the sockets,
-`elevenlabs_lists.py` voices and models.
+docs/dialects.md says what is taken and what is not. `elevenlabs_socket.py` has the sockets.
 """
 
 from __future__ import annotations
@@ -12,43 +11,49 @@ import json
 from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Match, Route, WebSocketRoute
+from starlette.types import Scope
 from starlette.websockets import WebSocket
 
-from realtime_tts.dialects import elevenlabs_answer as answer
-from realtime_tts.dialects.catalogue import our_language, our_model
-from realtime_tts.dialects.elevenlabs_answer import deny, deny_or
-from realtime_tts.dialects.elevenlabs_lists import list_routes
-from realtime_tts.dialects.elevenlabs_request import (
+from realtime_tts.dialects import elevenlabs_messages as messages
+from realtime_tts.dialects.api import ListEndpoint, Refusal
+from realtime_tts.dialects.catalogue import model_names, our_language, our_model, own_voice
+from realtime_tts.dialects.elevenlabs_messages import (
+    API,
     DEFAULT_FORMAT,
     audio_of,
+    is_client,
     our_voice,
     parse_body,
 )
 from realtime_tts.dialects.elevenlabs_socket import ContextsSocket, StreamSocket
-from realtime_tts.dialects.http import check_text, read_object, timed_sounds
-from realtime_tts.dialects.speech_endpoint import Order, Pieces, SpeechEndpoint
+from realtime_tts.dialects.speech_endpoint import (
+    Order,
+    Pieces,
+    SpeechEndpoint,
+    check_text,
+    read_object,
+    timed_sounds,
+)
 from realtime_tts.dialects.timing import Timed, characters_of
-from realtime_tts.errors import RequestError
-from realtime_tts.protocol.effects import TurnFailure
-from realtime_tts.protocol.parsing import ProtocolError
 from realtime_tts.server.front import Front
 from realtime_tts.server.speech import Speech
-
-__all__ = ["DIALOGUE_PATH", "QUERY_KEYS", "SPEECH_PATH", "deny", "deny_or", "routes"]
 
 SPEECH_PATH = "/v1/text-to-speech/"
 DIALOGUE_PATH = "/v1/text-to-dialogue"
 VOICES_2_PATH = "/v2/voices"
 QUERY_KEYS = frozenset({"xi-api-key", "xi_api_key", "single_use_token"})
 
+_USUAL_PAGE, _LONGEST_PAGE = 10, 100
 _NO_SOUND = b'"audio_base64": ""'
 _SOUND_BYTES = 3 * 65_536
 """Of sound in one piece of a long answer; in base64 three bytes end a group."""
 
+_NO_MODEL = "model_not_supported"
 _NO_DIALOGUE = (
     "this server has no text-to-dialogue, where clients go for the models eleven_v3 and eleven_v4; "
     "ask for another model, such as eleven_flash_v2_5: the loaded checkpoint speaks for any"
@@ -65,24 +70,27 @@ def routes(front: Front) -> Sequence[BaseRoute]:
         Route(voice + "/stream", ElevenLabsSpeech(front)),
         Route(voice + "/with-timestamps", ElevenLabsSpeech(front, times=True, whole=True)),
         Route(voice + "/stream/with-timestamps", ElevenLabsSpeech(front, times=True)),
-        *list_routes(front, VOICES_2_PATH),
+        _OwnClients("/v1/voices", ListEndpoint(API, front, _voices), methods=["GET"]),
+        _OwnClients("/v1/voices/{id}", ListEndpoint(API, front, _voice_called), methods=["GET"]),
+        _OwnClients("/v1/models", ListEndpoint(API, front, _models), methods=["GET"]),
+        Route(VOICES_2_PATH, ListEndpoint(API, front, _page)),
         Route(DIALOGUE_PATH + "{rest:path}", _no_dialogue, methods=["GET", "POST"]),
         WebSocketRoute(DIALOGUE_PATH + "{rest:path}", _no_dialogue_socket),
     ]
 
 
 async def _no_dialogue(request: Request) -> Response:
-    return JSONResponse(answer.detail("model_not_supported", _NO_DIALOGUE), 404)
+    return API.response(Refusal(404, _NO_MODEL, _NO_DIALOGUE), API.new_request_id())
 
 
 async def _no_dialogue_socket(websocket: WebSocket) -> None:
-    await deny(websocket.scope, websocket.send, 404, "model_not_supported", _NO_DIALOGUE)
+    await API.deny(websocket.scope, websocket.send, 404, _NO_MODEL, _NO_DIALOGUE)
 
 
 class ElevenLabsSpeech(SpeechEndpoint):
     """Speech for a text that comes whole. `times`: JSON, with its characters; `whole`: in one."""
 
-    api = "elevenlabs"
+    api = API
 
     def __init__(self, front: Front, *, times: bool = False, whole: bool = False) -> None:
         super().__init__(front)
@@ -90,8 +98,8 @@ class ElevenLabsSpeech(SpeechEndpoint):
         self._whole = whole
 
     async def order(self, request: Request, request_id: str) -> Order:
-        body = parse_body(await read_object(request.receive, self.limits))
-        check_text("text", body.text, self.limits)
+        body = parse_body(await read_object(request, self.front.limits))
+        check_text("text", body.text, self.front.limits)
         output_format = request.query_params.get("output_format") or DEFAULT_FORMAT
         info = self.front.info
         settings = self.front.settings(
@@ -107,15 +115,6 @@ class ElevenLabsSpeech(SpeechEndpoint):
             return order
         pieces = _whole if self._whole else _lines
         return replace(order, media_type="application/json", pieces=pieces)
-
-    def wrong_method(self, method: str, request_id: str) -> Response:
-        return answer.wrong_method(method, "POST")
-
-    def unfit(self, problem: RequestError | ProtocolError, request_id: str) -> Response:
-        return answer.bad_request(problem, request_id)
-
-    def failed(self, failure: TurnFailure, request_id: str) -> Response:
-        return answer.http_error(failure, request_id)
 
 
 async def _lines(speech: Speech) -> Pieces:
@@ -142,7 +141,7 @@ async def _whole(speech: Speech) -> Pieces:
 
 
 def _object(sound: bytes, characters: list[Timed]) -> bytes:
-    alignment = answer.seconds(characters) if characters else None
+    alignment = messages.seconds(characters) if characters else None
     return json.dumps(
         {
             "audio_base64": base64.b64encode(sound).decode(),
@@ -150,3 +149,78 @@ def _object(sound: bytes, characters: list[Timed]) -> bytes:
             "normalized_alignment": alignment,
         }
     ).encode()
+
+
+# Lists, at paths that other APIs have, too.
+
+
+class _OwnClients(Route):
+    """A route for the clients of this API alone: other requests pass on to the routes behind it."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        match, found = super().matches(scope)
+        if match is not Match.FULL or not is_client(scope):
+            return Match.NONE, {}
+        return match, found
+
+
+def _voices(front: Front, request: Request) -> Any:
+    return {"voices": [_voice(front, name) for name in front.voice_names()]}
+
+
+def _voice_called(front: Front, request: Request) -> Any | Refusal:
+    """One of them, by its id in any case."""
+    asked = request.path_params["id"]
+    found = own_voice(front.voice_names(), asked)
+    message = f"there is no voice {asked[:40]!r}; GET /v1/voices lists those there are"
+    return _voice(front, found) if found else Refusal(404, "voice_not_found", message)
+
+
+def _page(front: Front, request: Request) -> Any:
+    """Some of them: the second version of the list."""
+    query, names = request.query_params, list(front.voice_names())
+    if query.get("search"):
+        names = [name for name in names if query["search"].lower() in name.lower()]
+    if asked := query.getlist("voice_ids"):
+        names = [name for name in names if name in asked]
+    total, after = len(names), query.get("next_page_token")
+    if after in names:
+        names = names[names.index(after) + 1 :]
+    size = query.get("page_size", "")
+    whole = size.isascii() and size.isdigit()
+    most = min(_LONGEST_PAGE, max(1, int(size[:9]))) if whole else _USUAL_PAGE
+    page, has_more = names[:most], len(names) > most
+    return {
+        "voices": [_voice(front, name) for name in page],
+        "has_more": has_more,
+        "total_count": total,
+        "next_page_token": page[-1] if has_more else None,
+    }
+
+
+def _voice(front: Front, name: str) -> dict[str, Any]:
+    built_in = name in front.info.voices
+    return {
+        "voice_id": name, "name": name, "category": "premade" if built_in else "cloned",
+        "labels": {}, "description": None, "preview_url": None, "settings": None,
+        "available_for_tiers": [], "high_quality_base_model_ids": [],
+    }  # fmt: skip
+
+
+def _models(front: Front, request: Request) -> Any:
+    """The loaded checkpoints."""
+    return [_model(front, name) for name in model_names(front.info)]
+
+
+def _model(front: Front, name: str) -> dict[str, Any]:
+    info = front.info
+    most = front.limits.max_text_chars
+    return {
+        "model_id": name, "name": name, "description": "", "can_do_text_to_speech": True,
+        "can_be_finetuned": False, "can_do_voice_conversion": False, "can_use_style": False,
+        "can_use_speaker_boost": False, "serves_pro_voices": False, "token_cost_factor": 1.0,
+        "requires_alpha_access": False, "maximum_text_length_per_request": most,
+        "max_characters_request_free_user": most,
+        "max_characters_request_subscribed_user": most,
+        "languages": [{"language_id": each, "name": each} for each in info.languages],
+    }  # fmt: skip

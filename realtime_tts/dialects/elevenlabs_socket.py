@@ -11,9 +11,9 @@ from typing import Any
 
 from starlette.websockets import WebSocket
 
-from realtime_tts.dialects import elevenlabs_answer as answer
+from realtime_tts.dialects import elevenlabs_messages as messages
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
-from realtime_tts.dialects.elevenlabs_request import (
+from realtime_tts.dialects.elevenlabs_messages import (
     Message,
     Wanted,
     key_in,
@@ -47,6 +47,7 @@ class State:
 class ElevenLabsSocket(SpeechSocket):
     """One socket. Voice, model, language and format are those of its address."""
 
+    api = messages.API
     wanted: Wanted
     """What its address asks for; there from the first message of a client that is known."""
 
@@ -75,23 +76,19 @@ class ElevenLabsSocket(SpeechSocket):
         that ends sooner.
         """
         self._agreed = True
-        socket, info = self.websocket, self.front.info
-        voice, voices = socket.path_params["voice"], self.front.voice_names()
+        address = self.websocket.query_params, self.websocket.path_params["voice"]
         try:
-            self.wanted = wanted_of(socket.query_params, voice, self.front.settings(), info, voices)
+            self.wanted = wanted_of(*address, self.front)
             self.front.check_speech(self.wanted.settings)
         except RequestError as error:
-            failure = TurnFailure(answer.reason_of(error), str(error), False)
-            self.fail(failure, answer.close_code(failure))
+            failure = TurnFailure(messages.reason_of(error), str(error), False)
+            self.fail(failure, messages.close_code(failure))
 
     def begin(self, context_id: str) -> SpeechContext:
         """A new context. Raises TurnFailure if there is no room for it."""
         wanted = self.wanted
         return self.open_context(
-            context_id,
-            wanted.settings,
-            hold_seconds=wanted.hold_seconds,
-            tag=State(),
+            context_id, wanted.settings, hold_seconds=wanted.hold_seconds, tag=State()
         )
 
     def feed(self, context: SpeechContext, message: Message) -> None:
@@ -118,25 +115,21 @@ class ElevenLabsSocket(SpeechSocket):
     # To the client.
 
     def sound(self, context: SpeechContext, segment: Segment, data: bytes) -> Messages:
-        return [encoded(answer.sound(data), context.id)]
+        return [encoded(messages.sound(data), context.id)]
 
     def spoken(self, context: SpeechContext, segment: Segment, span: SpokenSpan) -> Messages:
         """Who asks for `sync_alignment`, LiveKit does, takes times as the context's; the others add
         those of the messages up, as the API documents them."""
         state: State = context.tag
-        told = answer.times(span, 0 if self.wanted.sync_alignment else state.aligned_ms)
+        told = messages.times(span, 0 if self.wanted.sync_alignment else state.aligned_ms)
         state.aligned_ms = round(span.end * 1000)
         return [encoded(told, context.id)]
 
     def refusal(self, failure: TurnFailure) -> Messages:
-        return [encoded(answer.error(failure))]
+        return [encoded(messages.error(failure))]
 
     def close_reason(self, failure: TurnFailure) -> str:
-        return answer.close_reason(failure)
-
-    @classmethod
-    def denial(cls, status: int, failure: TurnFailure) -> Any:
-        return answer.detail(answer.name_of(failure), failure.message)
+        return messages.close_reason(failure)
 
 
 class StreamSocket(ElevenLabsSocket):
@@ -162,7 +155,7 @@ class StreamSocket(ElevenLabsSocket):
             try:
                 context = self.begin("")
             except TurnFailure as failure:
-                self.fail(failure, answer.close_code(failure))
+                self.fail(failure, messages.close_code(failure))
                 return
         self.feed(context, message)
 
@@ -172,14 +165,14 @@ class StreamSocket(ElevenLabsSocket):
 
     def received_invalid(self, problem: RequestError | ProtocolError) -> None:
         """What is wrong ends this socket, as it does the original's, but for speech on its way."""
-        failure = TurnFailure(answer.reason_of(problem), str(problem), False)
+        failure = TurnFailure(messages.reason_of(problem), str(problem), False)
         if self._ended:
             self.say(*self.refusal(failure))
         else:
-            self.fail(failure, answer.close_code(failure))
+            self.fail(failure, messages.close_code(failure))
 
     def finished(self) -> Messages:
-        return () if self._failure else [encoded(answer.final())]
+        return () if self._failure else [encoded(messages.final())]
 
     def done(self, context: SpeechContext) -> Messages:
         """Also when it ended by itself, for want of text."""
@@ -188,12 +181,12 @@ class StreamSocket(ElevenLabsSocket):
 
     def failed(self, context: SpeechContext, failure: TurnFailure) -> Messages:
         self._failure = failure
-        return [encoded(answer.error(failure))]
+        return [encoded(messages.error(failure))]
 
     def context_over(self, context: SpeechContext) -> None:
         if self._failure is not None:
             self.contexts.pop(context.id, None)
-            self.close(answer.close_code(self._failure), answer.close_reason(self._failure))
+            self.close(messages.close_code(self._failure), messages.close_reason(self._failure))
         super().context_over(context)
 
 
@@ -273,7 +266,7 @@ class ContextsSocket(ElevenLabsSocket):
 
     def _silence(self, context_id: str) -> None:
         if self.cancel(context_id):
-            self.say(encoded(answer.final(), context_id))
+            self.say(encoded(messages.final(), context_id))
 
     def _leave(self) -> None:
         """`close_socket`: what was closed or flushed is spoken to its end."""
@@ -286,19 +279,19 @@ class ContextsSocket(ElevenLabsSocket):
     # To the client.
 
     def done(self, context: SpeechContext) -> Messages:
-        return [encoded(answer.final(), context.id)]
+        return [encoded(messages.final(), context.id)]
 
     def failed(self, context: SpeechContext, failure: TurnFailure) -> Messages:
         """Final as well: for some clients an error alone does not end a context."""
         self._over.append(context.id)
-        return [encoded(answer.error(failure) | {"isFinal": True}, context.id)]
+        return [encoded(messages.error(failure) | {"isFinal": True}, context.id)]
 
     def received_invalid(self, problem: RequestError | ProtocolError) -> None:
-        self.say(*self.refusal(TurnFailure(answer.reason_of(problem), str(problem), False)))
+        self.say(*self.refusal(TurnFailure(messages.reason_of(problem), str(problem), False)))
 
     def refusal(self, failure: TurnFailure) -> Messages:
         final = {"isFinal": True} if self._last_id in self._over else {}
-        return [encoded(answer.error(failure) | final, self._last_id)]
+        return [encoded(messages.error(failure) | final, self._last_id)]
 
 
 def encoded(message: dict[str, Any], context_id: str = "") -> str:

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args
 
 import msgspec
+from msgspec import Meta, structs
 
 from realtime_tts.errors import RequestError
+from realtime_tts.protocol.expected import words
 
 S = TypeVar("S", bound=msgspec.Struct)
 
-# How msgspec complains: of the types that can be, and where.
-_EXPECTED = re.compile(r"Expected `(?P<type>\w+)(?: \| null)?`")
-_AT = re.compile(r" - at `\$\.(?P<path>[\w.]+)")
-_FORMS = {
-    "str": "a string", "bool": "true or false", "int": "a whole number", "float": "a number",
-    "object": "an object",
-}  # fmt: skip
+_AT = re.compile(r" - at `\$\.(?P<path>[\w.]+)")  # where msgspec complains
+
+ContextId = Annotated[str, Meta(min_length=1, max_length=512)]
+"""The name that a client gives one of several contexts."""
 
 SPEED_IS_ONE = "the speed is 1: this server speaks at the voice's own pace"
 """What a client that asks for another speed is told, beside the speech."""
@@ -27,11 +26,16 @@ _MAX_DIGITS = 20  # beyond 4,300 Python refuses to count
 
 
 class WrongField(RequestError):
-    """A field cannot be what was given. `field` is its path, such as `voice.id`; "" if unknown."""
+    """A field cannot be what was given. `field` is its path, such as `voice.id`; "" if unknown.
+    `reason`: the API's word for it, if it has one; `status`: over HTTP."""
 
-    def __init__(self, message: str, field: str) -> None:
+    def __init__(
+        self, message: str, field: str = "", reason: str | None = None, status: int = 400
+    ) -> None:
         super().__init__(message)
         self.field = field
+        self.reason = reason
+        self.status = status
 
 
 def read_fields(
@@ -45,15 +49,25 @@ def read_fields(
     try:
         return msgspec.convert(fields, kind)
     except msgspec.ValidationError as error:
-        found, expected = _AT.search(str(error)), _EXPECTED.match(str(error))
+        found = _AT.search(str(error))
         name = found["path"] if found else ""
-        form = forms.get(name) or _FORMS.get(expected["type"] if expected else "")
         prefix = f"{within}." if within else ""
-        problem = f"`{prefix}{name}` must be {form}" if name and form else str(error)
-        raise WrongField(problem, name) from None
+        form = forms.get(name) or _form(kind, name)
+        raise WrongField(f"`{prefix}{name}` must be {form}" if name else str(error), name) from None
     except UnicodeEncodeError:  # msgspec cannot quote half a character when it complains of one
         where = f" of `{within}`" if within else ""
-        raise WrongField(f"a field{where} has a wrong value", "") from None
+        raise WrongField(f"a field{where} has a wrong value") from None
+
+
+def _form(kind: Any, path: str) -> str:
+    """What the field must be, by its type."""
+    for name in filter(None, path.split(".")):
+        # Of a union that has a struct in it, such as `Voice | str`, the field is that one's.
+        struct = next(
+            each for each in (*get_args(kind), kind) if hasattr(each, "__struct_fields__")
+        )
+        kind = next(one.type for one in structs.fields(struct) if one.encode_name == name)
+    return words(kind)
 
 
 def type_of(message: Mapping[str, Any], known: Collection[str]) -> str:

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import abc
 import time
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
-from starlette.responses import JSONResponse
 from starlette.websockets import WebSocket
 
-from realtime_tts.dialects.refusals import close_reason, retry_after, status_of
+from realtime_tts.dialects.api import Api, close_reason
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.intake import Intake
@@ -26,6 +25,9 @@ from realtime_tts.server.socket import Messages, ServedSocket
 
 class JsonSocket(ServedSocket):
     """One accepted socket. Subclasses fill in the hooks; they are plain calls."""
+
+    api: ClassVar[Api]
+    """Refuses before the upgrade."""
 
     def __init__(self, front: Front, websocket: WebSocket) -> None:
         super().__init__(front, websocket)
@@ -59,26 +61,15 @@ class JsonSocket(ServedSocket):
         return failure.code
 
     @classmethod
-    def denial(cls, status: int, failure: TurnFailure) -> Any:
-        """The JSON body of a refusal before the upgrade."""
-        return {"error": {"code": failure.code, "message": failure.message}}
-
-    @classmethod
-    def denial_headers(cls, failure: TurnFailure) -> Mapping[str, str]:
-        """Headers of a refusal before the upgrade."""
-        return {}
-
-    @classmethod
     async def refuse(cls, websocket: WebSocket, failure: TurnFailure) -> None:
-        status = status_of(failure)
+        refusal = cls.api.of_failure(failure)
         if "origin" in websocket.headers:
             await websocket.accept(cls.subprotocol(websocket.scope))
-            code = CloseCode.POLICY if status == 400 else CloseCode.TRY_AGAIN
-            told = close_reason(failure.message) if status == 400 else failure.code
-            await websocket.close(code, told)
+            bad = refusal.status == 400
+            code = CloseCode.POLICY if bad else CloseCode.TRY_AGAIN
+            await websocket.close(code, close_reason(failure.message) if bad else failure.code)
             return
-        headers = {**retry_after(failure), **cls.denial_headers(failure)}
-        response = JSONResponse(cls.denial(status, failure), status, headers)
+        response = cls.api.response(refusal, cls.api.new_request_id())
         await websocket.send_denial_response(response)
 
     # What it calls.

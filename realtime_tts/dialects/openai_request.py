@@ -8,14 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from realtime_tts.audio.formats import AudioFormat
-from realtime_tts.dialects.catalogue import (
-    TASK_FORM,
-    Task,
-    no_voice,
-    our_format,
-    own_voice,
-    refuse_cloning,
-)
+from realtime_tts.dialects.catalogue import Task, chosen_voice, our_format, refuse_cloning
 from realtime_tts.dialects.fields import WrongField, read_fields
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.parsing import ProtocolError, load_object
@@ -39,32 +32,7 @@ VOICES: dict[str, tuple[str, ...]] = {
 """OpenAI's voices, and which of ours speaks for each: the first that the checkpoint has. Of a
 checkpoint with other voices, those in their order, the first for the first name and so on."""
 
-_FORMS = {
-    "voice": 'a string, or an object {"id": "…"}',
-    "task_type": TASK_FORM,
-    "stream_format": '"audio" or "sse"',
-    "language": "a string of 1 to 128 characters",
-    "seed": "a whole number from 0 to 9223372036854775807",
-    "lead_ms": "a whole number from 200 to 3600000",
-}
-
-
-class BadRequest(RequestError):
-    """The request cannot be taken; `param` is the field at fault, if it is one."""
-
-    def __init__(
-        self, message: str, param: str | None = None, code: str | None = None, status: int = 400
-    ) -> None:
-        super().__init__(message)
-        self.param = param
-        self.reason = code
-        self.status = status
-
-
-class VoiceId(msgspec.Struct, frozen=True):
-    """The other way to name a voice."""
-
-    id: str
+_FORMS = {"voice": 'a string, or an object {"id": "…"}'}
 
 
 class SpeechRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,7 +41,7 @@ class SpeechRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     input: str
     model: str | None = None
-    voice: str | VoiceId | None = None
+    voice: str | None = None
     speaker: str | None = None
     task_type: Task | None = None
     instructions: str | None = None
@@ -86,69 +54,59 @@ class SpeechRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def voice_name(self) -> str | None:
-        if isinstance(self.voice, VoiceId):
-            return self.voice.id
         return self.speaker if self.voice is None else self.voice
 
 
 def parse_request(body: bytes, limits: Limits) -> SpeechRequest:
-    """The request in a body. A field that is null counts as absent. Raises BadRequest."""
+    """The request in a body. A field that is null counts as absent. Raises WrongField."""
     try:
         fields = load_object(body.decode())
     except (UnicodeDecodeError, ProtocolError) as error:
-        raise BadRequest(f"the body must be a JSON object in UTF-8: {error}") from None
+        raise WrongField(f"the body must be a JSON object in UTF-8: {error}") from None
     given = {name: value for name, value in fields.items() if value is not None}
     if "input" not in given:
-        raise BadRequest("`input`, the text to speak, is missing", "input")
-    try:
-        refuse_cloning(given)
-        request = read_fields(given, SpeechRequest, _FORMS)
-    except WrongField as error:
-        raise _explained(error) from None
+        raise WrongField("`input`, the text to speak, is missing", "input")
+    refuse_cloning(given)
+    voice = given.get("voice")
+    if isinstance(voice, dict) and isinstance(voice.get("id"), str):
+        given["voice"] = voice["id"]
+    request = read_fields(given, SpeechRequest, _FORMS)
     _check(request, limits)
     return request
-
-
-def _explained(error: WrongField) -> BadRequest:
-    name = error.field.partition(".")[0]  # OpenAI names the outermost
-    form = _FORMS.get(name)
-    return BadRequest(f"`{name}` must be {form}" if form else str(error), name or None)
 
 
 def _check(request: SpeechRequest, limits: Limits) -> None:
     chars = len(request.input)
     if chars == 0:
-        raise BadRequest("`input` is empty: there is no text to speak", "input")
+        raise WrongField("`input` is empty: there is no text to speak", "input")
     if chars > limits.max_text_chars:
         message = f"`input` must have at most {limits.max_text_chars} characters, it has {chars}"
-        raise BadRequest(message, "input", "string_above_max_length")
+        raise WrongField(message, "input", "string_above_max_length")
     chars = len(request.instructions or "")
     if chars > limits.max_instructions_chars:
         most = limits.max_instructions_chars
         message = f"`instructions` must have at most {most} characters, they have {chars}"
-        raise BadRequest(message, "instructions", "string_above_max_length")
+        raise WrongField(message, "instructions", "string_above_max_length")
 
 
 def format_of(request: SpeechRequest) -> AudioFormat:
-    """What `response_format` means. Raises BadRequest if this server cannot make it."""
+    """What `response_format` means. Raises WrongField if this server cannot make it."""
     try:
         return our_format(request.response_format)
     except RequestError as error:
-        raise BadRequest(str(error), "response_format") from None
+        raise WrongField(str(error), "response_format") from None
 
 
 def our_voice(name: str | None, voices: Sequence[str]) -> str | None:
     """The voice of this checkpoint that `name` means; None leaves the choice to it.
 
-    Its own names come first, in any case, then OpenAI's. Raises BadRequest for any other.
+    Its own names come first, in any case, then OpenAI's. Raises WrongField for any other.
     """
     if name is None:
         return None
     asked = name.lower()
-    found = own_voice(voices, name, *VOICES.get(asked, ()))
-    if found is None and asked not in VOICES:
-        hint = f"and takes OpenAI's names for them: {', '.join(VOICES)}"
-        raise BadRequest(f"{no_voice(name, voices)}, {hint}", "voice", "voice_not_found")
+    hint = f", and takes OpenAI's names for them: {', '.join(VOICES)}"
+    found = chosen_voice(name, voices, *VOICES.get(asked, ()), foreign=asked in VOICES, hint=hint)
     if found is None and voices:
         found = voices[list(VOICES).index(asked) % len(voices)]
     return found

@@ -34,7 +34,7 @@ class SpeechSocket(JsonSocket, ContextSocket):
     idle_seconds: ClassVar[float] = 300.0
     """Without a message and without speech for so long, the socket is closed with 1000."""
     hold_seconds: ClassVar[float | None] = 3.0
-    """Text that pauses for so long is spoken to its end; None: the server's `turn_idle_seconds`."""
+    """Text that pauses for so long is spoken to its end; None: the server's `turn_idle_ms`."""
 
     def __init__(self, front: Front, websocket: WebSocket) -> None:
         super().__init__(front, websocket)
@@ -81,7 +81,7 @@ class SpeechSocket(JsonSocket, ContextSocket):
         if after is not None or not self.contexts:
             self.front.admit(held=1)  # the socket's own session
         else:
-            self.front.admit_more()
+            self.front.admit(more=True)
         hold = self.hold_seconds if hold_seconds is None else hold_seconds
         idle = self.limits.turn_idle_ms / 1000
         saved = settings.lead_ms == self.limits.max_lead_ms  # nobody hears it as it comes
@@ -253,7 +253,7 @@ class SingleVoiceSocket(SpeechSocket):
             assert self._chosen is not None, "`speak_as` comes first"
             self._voice = self.open_context(
                 str(self._opened), self._chosen,
-                lasting=True, continuous=False, after=self._last_context(),
+                lasting=True, continuous=False, after=next(reversed(self.contexts.values()), None),
             )  # fmt: skip
         return self._voice
 
@@ -261,6 +261,3 @@ class SingleVoiceSocket(SpeechSocket):
         """Silence at once: of all the text so far nothing is sent after this."""
         for context_id in list(self.contexts):
             self.cancel(context_id)
-
-    def _last_context(self) -> SpeechContext | None:
-        return next(reversed(self.contexts.values()), None)

@@ -1,7 +1,8 @@
 """SpeechEndpoint: a text in a `POST`, its speech in the answer, whatever the API looks like.
 
-Admission, the speech, and every way in which it can end are here. A dialect
-subclasses it and says how a request is read (`order`), and what is said instead of speech.
+Admission, the speech, and every way in which it can end are here. A dialect subclasses it and says
+how a request is read (`order`). `read_body` and `read_object` take the request in, `sounds` and
+`timed_sounds` give the pieces of the answer.
 """
 
 from __future__ import annotations
@@ -12,23 +13,101 @@ import contextlib
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from realtime_tts.audio.packets import FramedPackets
+from realtime_tts.dialects.api import Api, Refusal
 from realtime_tts.dialects.fields import SPEED_IS_ONE
-from realtime_tts.dialects.http import EVENTS, ClientGone, new_request_id, sounds
+from realtime_tts.dialects.timing import spans_of
 from realtime_tts.errors import RequestError
 from realtime_tts.logs import event
 from realtime_tts.protocol.effects import TurnFailure
-from realtime_tts.protocol.parsing import ProtocolError
+from realtime_tts.protocol.parsing import ProtocolError, load_object
 from realtime_tts.protocol.settings import Limits, SessionSettings
 from realtime_tts.server.front import Front
 from realtime_tts.server.socket import abort, address_of
-from realtime_tts.server.speech import Delivery, Speech
+from realtime_tts.server.speech import Delivery, Sound, Speech, SpokenSpan
+
+EVENTS = "text/event-stream"
+_BYTES_PER_CHAR = 12  # `\ud83d\ude00`: what a JSON string can make of one character
+
+
+class BodyTooLarge(RequestError):
+    """The request has more bytes than were allowed; they have been read and dropped."""
+
+    def __init__(self, max_bytes: int) -> None:
+        super().__init__(f"the body must have at most {max_bytes} bytes")
+
+
+async def read_body(request: Request, max_bytes: int) -> bytes:
+    """The whole body. Raises BodyTooLarge, and ClientDisconnect.
+
+    One that is too large is read to its end all the same (the server's deadline for bodies ends an
+    endless one): a client that is still writing when the answer comes would not see the answer.
+    """
+    body, size = bytearray(), 0
+    async for piece in request.stream():
+        size += len(piece)
+        if size <= max_bytes:
+            body += piece
+    if size > max_bytes:
+        raise BodyTooLarge(max_bytes)
+    return bytes(body)
+
+
+def most_body_bytes(chars: int, limits: Limits) -> int:
+    """Of a request whose texts have so many characters: beside them, what one message may have."""
+    return _BYTES_PER_CHAR * chars + limits.max_message_bytes
+
+
+async def read_object(request: Request, limits: Limits) -> dict[str, Any]:
+    """The JSON object that is the body, with room for one text.
+
+    Raises BodyTooLarge, ClientDisconnect; RequestError or ProtocolError for what is no JSON object.
+    """
+    body = await read_body(request, most_body_bytes(limits.max_text_chars, limits))
+    try:
+        return load_object(body.decode())
+    except UnicodeDecodeError:
+        raise RequestError("the body must be a JSON object in UTF-8") from None
+
+
+def check_text(name: str, text: str, limits: Limits) -> None:
+    """Raise RequestError if this field is empty or too long to be spoken."""
+    most = limits.max_text_chars
+    if not 1 <= len(text) <= most:
+        raise RequestError(f"`{name}` must have 1 to {most} characters, it has {len(text)}")
+
+
+async def timed_sounds(speech: Speech) -> AsyncGenerator[tuple[bytes, SpokenSpan | None], None]:
+    """The speech's sound in its format, each piece with the text that became spoken with it, in
+    seconds of the answer. What there is more of the one or the other comes alone.
+
+    The first piece comes with the first sound. So whatever refuses or fails the speech before it
+    speaks (TurnFailure) comes before the first piece.
+    """
+    given = await speech.next()
+    while given is not None:
+        spans = spans_of(speech)
+        yield given.data if isinstance(given, Sound) else b"", next(spans, None)
+        for span in spans:
+            yield b"", span
+            await asyncio.sleep(0)  # who puts long ones into messages leaves room for others
+        given = await speech.next(fill=True)
+
+
+async def sounds(speech: Speech) -> AsyncGenerator[bytes, None]:
+    """The same without the text."""
+    given = await speech.next()
+    while given is not None:
+        if isinstance(given, Sound):
+            yield given.data
+        given = await speech.next(fill=True)
+
 
 log = logging.getLogger(__name__)
 
@@ -55,8 +134,7 @@ class SpeechEndpoint(abc.ABC):
     """The endpoint of a route. Until the answer begins, with the first sound, a refusal has a
     status; what fails later cuts the connection, or is an event where the answer is of events."""
 
-    api: ClassVar[str]
-    """Its name in the log."""
+    api: ClassVar[Api]
     cuts_events: ClassVar[bool] = False
     """Whether the connection is cut behind an event that says what failed."""
 
@@ -67,59 +145,37 @@ class SpeechEndpoint(abc.ABC):
 
     @abc.abstractmethod
     async def order(self, request: Request, request_id: str) -> Order:
-        """Read the request and check it. Raises RequestError, ProtocolError and ClientGone."""
-
-    @abc.abstractmethod
-    def wrong_method(self, method: str, request_id: str) -> Response:
-        """For anything but `POST`."""
-
-    @abc.abstractmethod
-    def unfit(self, problem: RequestError | ProtocolError, request_id: str) -> Response:
-        """For a request that cannot be taken."""
-
-    @abc.abstractmethod
-    def failed(self, failure: TurnFailure, request_id: str) -> Response:
-        """For speech that is not to be had now, or went wrong."""
+        """Read the request and check it. Raises RequestError, ProtocolError, ClientDisconnect."""
 
     def failed_event(self, failure: TurnFailure, request_id: str) -> bytes:
-        """The same as an event; empty if the API has none for it."""
+        """What says that speech went wrong, as an event; empty if the API has none for it."""
         return b""
-
-    def new_request_id(self) -> str:
-        """What the request is called in the answer and in the log."""
-        return new_request_id()
-
-    # What it calls.
-
-    @property
-    def limits(self) -> Limits:
-        """What a request may have; once the engine is ready."""
-        return self.front.limits
 
     # The endpoint.
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        answer = _Answer(scope, receive, send, self.new_request_id())
+        answer = _Answer(scope, receive, send, self.api.new_request_id())
         try:
             await self._answer(Request(scope, receive), answer)
-        except ClientGone:
+        except ClientDisconnect:
             return
         except (RequestError, ProtocolError) as error:
-            await self._refuse(answer, self.unfit(error, answer.request_id))
+            await self._refuse(answer, self.api.of_problem(error))
         except TurnFailure as failure:
             await self._fail(answer, failure)
         except Exception:
-            log.exception(f"{self.api}.bug", extra={"fields": {"request": answer.request_id}})
+            log.exception(f"{self.api.name}.bug", extra={"fields": {"request": answer.request_id}})
             await self._fail(answer, TurnFailure("internal", "a fault of the server"))
 
     async def _answer(self, request: Request, answer: _Answer) -> None:
         request_id = answer.request_id
         if request.method != "POST":
-            await self._refuse(answer, self.wrong_method(request.method, request_id))
+            await self._refuse(answer, self.api.wrong_method(request.method, "POST"))
             return
         self.front.admit()  # before anything asks the engine, which may be loading
         order = await self.order(request, request_id)
-        saved = order.settings.lead_ms == self.limits.max_lead_ms  # a smaller one was asked for
+        # Where a smaller lead was asked for, somebody listens.
+        saved = order.settings.lead_ms == self.front.limits.max_lead_ms
         delivery = Delivery(FramedPackets, fills=True, saved=saved)
         client = address_of(request.scope)
         answer.speech = self.front.open_speech(request_id, order.settings, client, delivery)
@@ -129,12 +185,12 @@ class SpeechEndpoint(abc.ABC):
 
     async def _fail(self, answer: _Answer, failure: TurnFailure) -> None:
         told = self.failed_event(failure, answer.request_id)
-        await self._refuse(answer, self.failed(failure, answer.request_id), told)
+        await self._refuse(answer, self.api.of_failure(failure), told)
 
-    async def _refuse(self, answer: _Answer, response: Response, told: bytes = b"") -> None:
-        status = response.status_code
-        event(log, logging.INFO, f"{self.api}.error", request=answer.request_id, status=status)
-        await answer.refuse(response, told, cut=self.cuts_events)
+    async def _refuse(self, answer: _Answer, refusal: Refusal, told: bytes = b"") -> None:
+        request_id, name = answer.request_id, f"{self.api.name}.error"
+        event(log, logging.INFO, name, request=request_id, status=refusal.status)
+        await answer.refuse(self.api.response(refusal, request_id), told, cut=self.cuts_events)
 
 
 class _Answer:

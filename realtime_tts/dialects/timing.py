@@ -44,7 +44,5 @@ def characters_of(span: SpokenSpan) -> list[Timed]:
 def _part(span: SpokenSpan, first: int, end: int) -> Timed:
     per_character = (span.end - span.start) / len(span.text)
     return Timed(
-        span.text[first:end],
-        span.start + first * per_character,
-        span.start + end * per_character,
+        span.text[first:end], span.start + first * per_character, span.start + end * per_character
     )

@@ -17,20 +17,19 @@ from starlette.routing import BaseRoute
 from starlette.websockets import WebSocket
 
 from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
-from realtime_tts.dialects.catalogue import model_for, our_language
+from realtime_tts.dialects.catalogue import chosen_voice, model_for, our_language
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
 from realtime_tts.dialects.fields import check_length, type_of
+from realtime_tts.dialects.openai import API
 from realtime_tts.dialects.socket import SingleVoiceSocket
 from realtime_tts.dialects.timing import words_of
-from realtime_tts.dialects.vllm_omni_request import Config, our_voice, parse_config
+from realtime_tts.dialects.vllm_omni_request import Config, parse_config
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.front import Front
 from realtime_tts.server.speech import SpokenSpan
-
-__all__ = ["SOCKET_PATH", "routes"]
 
 SOCKET_PATH = "/v1/audio/speech/stream"
 
@@ -42,6 +41,8 @@ def routes(front: Front) -> list[BaseRoute]:
 
 class VllmOmniSocket(SingleVoiceSocket):
     """One socket of this API."""
+
+    api = API
 
     def __init__(self, front: Front, websocket: WebSocket) -> None:
         super().__init__(front, websocket)
@@ -85,7 +86,7 @@ class VllmOmniSocket(SingleVoiceSocket):
 
     def _voice_settings(self, config: Config) -> SessionSettings:
         info = self.front.info
-        voice = our_voice(config.voice_name, self.front.voice_names())
+        voice = chosen_voice(config.voice_name, self.front.voice_names())
         return self.front.settings(
             audio=config.audio,
             model=model_for(config.task_type, config.model, voice, info),
@@ -232,7 +233,7 @@ class Sentence:
             "format": self.config.response_format,
         }  # fmt: skip
         if self.config.stream_audio:
-            message["sample_rate"] = self.config.sample_rate
+            message["sample_rate"] = self.config.audio.sample_rate
         if self.config.word_timestamps:
             message["word_timestamps"] = True
         return json.dumps(message)

@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
-from realtime_tts.audio.formats import AudioFormat, parse_format
-from realtime_tts.dialects.catalogue import (
-    TASK_FORM,
-    Task,
-    no_voice,
-    our_format,
-    own_voice,
-    refuse_cloning,
-)
+from realtime_tts.audio.formats import AudioFormat
+from realtime_tts.dialects.catalogue import Task, our_format, refuse_cloning
 from realtime_tts.dialects.fields import read_fields
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.settings import Seed
 
-_FORMS = {
-    "task_type": TASK_FORM,
-    "language": 'a string, such as "Auto" or "English"',
-    "seed": "a whole number from 0 to 9223372036854775807",
-}
+_FORMS = {"language": 'a string, such as "Auto" or "English"'}
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,11 +45,6 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
         return self.speaker if self.voice is None else self.voice
 
     @property
-    def sample_rate(self) -> int:
-        """In hertz."""
-        return parse_format(self.response_format).sample_rate
-
-    @property
     def audio(self) -> AudioFormat:
         """The format, as ours. Raises RequestError if this server cannot make it."""
         return our_format(self.response_format)
@@ -77,14 +60,3 @@ def parse_config(fields: dict[str, Any]) -> Config:
             '`response_format` to "pcm"'
         )
     return config
-
-
-def our_voice(name: str | None, voices: Sequence[str]) -> str | None:
-    """The voice of that name, in any case; None leaves the choice to the checkpoint.
-
-    Raises RequestError if there is none.
-    """
-    found = None if name is None else own_voice(voices, name)
-    if name is not None and found is None:
-        raise RequestError(no_voice(name, voices))
-    return found

@@ -35,9 +35,8 @@ from realtime_tts.errors import ConfigError, NumericsError, RequestError
 from realtime_tts.kernels import triton_available
 from realtime_tts.model import PromptSpec, ReferenceSound, SpeechModel, VoiceLookup
 from realtime_tts.model.frame_step import RING, decoded
-from realtime_tts.model.paged_cache import PAGE_SIZE, position_bytes
+from realtime_tts.model.paged_cache import PAGE_SIZE, PagedKVCache, position_bytes
 from realtime_tts.model.slot_sampling import is_wide
-from realtime_tts.model.slot_store import new_store
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tts_scheduler import CodecRun, KVCacheSize, Prefill, StepPlan
 
@@ -93,7 +92,8 @@ class CapturedEngine(ModelEngine):
             )
         with self._on_device():
             dtype = model.talker.dtype
-            store = new_store(shape, slots, kv_positions, self._device, dtype)
+            pages = kv_positions // PAGE_SIZE
+            store = PagedKVCache(shape, slots, pages, self._device, dtype)
             self._steps = CapturedSteps(model, self._prompts, slots, store, capture=self._captured)
         self._references = ReferenceSound(model.slot_codec, self._steps.codec_step.state)
         self._row_buckets = self._steps.row_buckets

@@ -30,7 +30,7 @@ from realtime_tts.model.frame_step import (
     PromptStep,
     Start,
 )
-from realtime_tts.model.slot_store import SlotStore
+from realtime_tts.model.paged_cache import PagedKVCache
 
 log = logging.getLogger(__name__)
 
@@ -81,7 +81,7 @@ class CapturedSteps:
         model: SpeechModel,
         prompts: PromptBuilder,
         slots: int,
-        store: SlotStore,
+        store: PagedKVCache,
         *,
         capture: bool,
     ) -> None:

@@ -30,7 +30,7 @@ from realtime_tts.engine.warm_up import taught_scheduler
 from realtime_tts.errors import CheckpointError, ConfigError
 from realtime_tts.garbage import calm_garbage_collector
 from realtime_tts.memory_limits import told_memory_limits
-from tts_scheduler import SchedulerConfig, StepPlan
+from tts_scheduler import SchedulerConfig
 
 HEARTBEAT_SECONDS = 0.5
 _LINGER_MS = 2_000
@@ -111,8 +111,8 @@ class Recorder:
         self._steps: list[wire.MadeStep] = []
         self._guards: list[str] = []
 
-    def step(self, seconds: float, plan: StepPlan) -> None:
-        self._steps.append(wire.MadeStep(seconds, len(plan.prefills), len(plan.decodes)))
+    def step(self, seconds: float, prefills: int, decodes: int) -> None:
+        self._steps.append(wire.MadeStep(seconds, prefills, decodes))
 
     def guard(self, reason: str) -> None:
         self._guards.append(reason)

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from realtime_tts.engine.check import check_spec, no_voice
 from realtime_tts.engine.interface import (
     EngineInfo,
     MeasuredStep,
@@ -23,6 +22,8 @@ from realtime_tts.engine.interface import (
     Samples,
     StepOutput,
     UtteranceSpec,
+    check_spec,
+    no_voice,
 )
 from realtime_tts.sampling import Sampling
 from tts_scheduler import CodecRun, Decode, KVCacheSize, Layout, Prefill, StepPlan
@@ -32,6 +33,7 @@ VOICES = {"alto": 330.0, "bass": 110.0, "soprano": 660.0, "tenor": 220.0}
 
 _DEFAULT_VOICE = "tenor"
 _AMPLITUDE = 0.3
+_RATE, _FRAME_SAMPLES = 24_000, 1_920  # as `EngineInfo` has them
 _TAUGHT_ROWS = (1, 2, 4, 8, 16, 32, 64)
 
 
@@ -50,20 +52,14 @@ class Faults:
 
 @dataclass(frozen=True, slots=True)
 class FakeEngineConfig:
-    """`step_seconds` + `row_seconds` * rows is how long a step takes; speech of one text token
-    lasts `frames_per_token` frames, and the first `silence` samples are silent. `kv_pages` of
-    `kv_page_size` positions are its memory for keys and values; None: no limit."""
+    """`step_seconds` is how long a step takes; speech of one text token lasts `frames_per_token`
+    frames, and the first `silence` samples are silent."""
 
     slots: int = 256
     step_seconds: float = 0.002
-    row_seconds: float = 0.0
     frames_per_token: int = 3
     silence: int = 0
     max_frames: int = 2_000
-    sample_rate: int = 24_000
-    samples_per_frame: int = 1_920
-    kv_pages: int | None = None
-    kv_page_size: int = 16
     safe_tokens: int = 0
 
 
@@ -90,7 +86,6 @@ class FakeEngine:
         self._registered = registered
         self.faults = faults or Faults()
         self._rows: dict[str, _Row] = {}
-        self._pages = _Pages(self.config.kv_page_size)
 
     @property
     def info(self) -> EngineInfo:
@@ -103,18 +98,13 @@ class FakeEngine:
             default_sampling=Sampling(),
             slots=self.config.slots,
             max_frames=self.config.max_frames,
-            sample_rate=self.config.sample_rate,
-            samples_per_frame=self.config.samples_per_frame,
             voice_family="fake",
             safe_tokens=self.config.safe_tokens,
         )
 
     @property
     def kv_cache(self) -> KVCacheSize | None:
-        pages, size = self.config.kv_pages, self.config.kv_page_size
-        if pages is None:
-            return None
-        return KVCacheSize(pages, size, pages * size, self.config.max_frames)
+        return None
 
     @property
     def open_utterances(self) -> int:
@@ -126,7 +116,7 @@ class FakeEngine:
         machine's pace."""
         progress("warm-up", 1, 1)
         plans = [_lesson(rows, frames) for rows in _TAUGHT_ROWS for frames in range(3)]
-        return [MeasuredStep(plan, self._step_seconds(plan)) for plan in plans]
+        return [MeasuredStep(plan, self.config.step_seconds) for plan in plans]
 
     def check(self, spec: UtteranceSpec) -> None:
         check_spec(self.info, spec, self._registered)
@@ -151,11 +141,8 @@ class FakeEngine:
     def step(self, plan: StepPlan) -> StepOutput:
         if self.faults.before_step is not None:
             self.faults.before_step(plan)
-        if self.config.kv_pages is not None:
-            self._pages.follow(plan)
-        seconds = self._step_seconds(plan)
-        if seconds > 0:
-            time.sleep(seconds)
+        if self.config.step_seconds > 0:
+            time.sleep(self.config.step_seconds)
         output = StepOutput()
         for prefill in plan.prefills:
             self._make_frame(prefill.id, output)
@@ -168,12 +155,6 @@ class FakeEngine:
 
     def close(self, utterance_id: str) -> None:
         self._rows.pop(utterance_id, None)
-        self._pages.tables.pop(utterance_id, None)
-        self._pages.swapped.pop(utterance_id, None)
-
-    def _step_seconds(self, plan: StepPlan) -> float:
-        rows = len(plan.prefills) + len(plan.decodes)
-        return self.config.step_seconds + self.config.row_seconds * rows
 
     def _make_frame(self, id: str, output: StepOutput) -> None:
         row = self._rows[id]
@@ -195,7 +176,7 @@ class FakeEngine:
         if frames == 0:
             return
         row.pending -= frames
-        output.samples[id] = self._tone(id, row, frames * self.config.samples_per_frame)
+        output.samples[id] = self._tone(id, row, frames * _FRAME_SAMPLES)
 
     def _tone(self, id: str, row: _Row, count: int) -> Samples:
         positions = np.arange(row.sample, row.sample + count, dtype=np.float64)
@@ -204,38 +185,8 @@ class FakeEngine:
         if spoken and id in self.faults.runaway:
             return np.zeros(count, dtype=np.float32)
         positions = np.maximum(0, positions - self.config.silence)
-        phase = 2 * np.pi * row.frequency / self.config.sample_rate * positions
+        phase = 2 * np.pi * row.frequency / _RATE * positions
         return (_AMPLITUDE * np.sin(phase)).astype(np.float32)
-
-
-class _Pages:
-    """Block tables as plans say them, and the promises that plans have to keep."""
-
-    def __init__(self, page_size: int) -> None:
-        self._page_size = page_size
-        self._prompts: dict[str, int] = {}
-        self.tables: dict[str, list[int]] = {}
-        self.swapped: dict[str, int] = {}
-        """Pages that rows in host memory had, by id."""
-
-    def follow(self, plan: StepPlan) -> None:
-        for out in plan.swap_outs:
-            self.swapped[out.id] = len(self.tables.pop(out.id))
-        for each in plan.reservations:
-            table = self.tables.setdefault(each.id, [])
-            assert len(table) == each.first, f"a gap in the block table of {each.id}"
-            table += each.pages
-        for back in plan.swap_ins:
-            assert len(self.tables[back.id]) >= self.swapped.pop(back.id), "pages were lost"
-        owned = [page for table in self.tables.values() for page in table]
-        assert len(owned) == len(set(owned)), "a page has two owners"
-        self._prompts.update((prefill.id, prefill.positions) for prefill in plan.prefills)
-        for id, frame in [(p.id, 0) for p in plan.prefills] + [
-            (d.id, d.frame) for d in plan.decodes
-        ]:
-            assert id not in self.swapped, f"{id} is in host memory"
-            room = len(self.tables[id]) * self._page_size
-            assert self._prompts[id] + frame <= room, f"{id} has no page for frame {frame}"
 
 
 def _lesson(rows: int, frames: int) -> StepPlan:

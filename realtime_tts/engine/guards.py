@@ -70,18 +70,6 @@ def trailing_silence(samples: BlockSamples, config: GuardConfig) -> list[int]:
 class Guards:
     """Watches one utterance. Feed it what was made; it answers with a reason to stop, or None."""
 
-    __slots__ = (
-        "_codes",
-        "_config",
-        "_frames",
-        "_last",
-        "_run",
-        "_silence_limit",
-        "_silent_samples",
-        "text_finished",
-        "text_tokens",
-    )
-
     def __init__(self, config: GuardConfig, sample_rate: int) -> None:
         self._config = config
         self._silence_limit = round(config.silence_seconds * sample_rate)
@@ -111,10 +99,6 @@ class Guards:
         if self._run >= config.repetition_run and self._repeats(first_code):
             return REPETITION
         return None
-
-    def samples(self, samples: BlockSamples) -> str | None:
-        """Take samples (shape [n], float32 in [-1, 1] or PCM) that left the codec."""
-        return self.silence(trailing_silence(samples[None], self._config)[0], len(samples))
 
     def silence(self, trailing: int, length: int) -> str | None:
         """Take `length` samples that left the codec, of which the last `trailing` cannot be

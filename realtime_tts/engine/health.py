@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 from typing import Protocol
 
 from realtime_tts.engine import wire
 from realtime_tts.engine.interface import EngineInfo, Progress
 from realtime_tts.engine.link import EngineStatus
+from realtime_tts.engine.loop import LoopObserver
 
 
-@dataclass(frozen=True, slots=True)
-class StepSizes:
-    """How many rows a step had; it stands for the plan, which stays with the engine."""
-
-    prefills: range
-    decodes: range
-
-
-class ProcessObserver(Protocol):
-    """What is told about an engine process's steps and restarts; metrics implement it."""
-
-    def step(self, seconds: float, plan: StepSizes) -> None: ...
-
-    def guard(self, reason: str) -> None: ...
+class ProcessObserver(LoopObserver, Protocol):
+    """Told of restarts, too."""
 
     def restarted(self) -> None: ...
 
@@ -92,8 +80,7 @@ class EngineHealth:
         if self._observer is None:
             return
         for step in steps:
-            sizes = StepSizes(range(step.prefills), range(step.decodes))
-            self._observer.step(step.seconds, sizes)
+            self._observer.step(step.seconds, step.prefills, step.decodes)
         for reason in guards:
             self._observer.guard(reason)
 

@@ -13,6 +13,8 @@ import threading
 import time
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from realtime_tts.engine.guards import GuardConfig
 from realtime_tts.engine.interface import Engine, EngineInfo, Progress, UtteranceSpec
 from realtime_tts.engine.link import Command, EngineStatus, Event, Open, Refused
@@ -63,7 +65,6 @@ class InProcessEngine:
         self._over: str | None = None
         """Why nothing is taken any more; set on the asyncio loop."""
         self._stopping = False
-        self._ready = asyncio.Event()
 
     @property
     def info(self) -> EngineInfo:
@@ -78,10 +79,6 @@ class InProcessEngine:
         self._deliver = deliver
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
         self._thread.start()
-
-    async def wait_ready(self) -> None:
-        """Return when the engine is ready or has failed; `status()` tells which."""
-        await self._ready.wait()
 
     def submit(self, *commands: Command) -> None:
         loop = self._loop
@@ -104,9 +101,7 @@ class InProcessEngine:
         loop = self._loop
         if loop is None or self._failure is not None:
             return EngineStatus(False, 0, 0, 0, 0, 0.0, self._failure)
-        load = loop.load
-        age = time.monotonic() - loop.last_alive
-        return EngineStatus(True, load.active, load.held, load.queued, load.capacity, age)
+        return replace(loop.load, last_step_age=time.monotonic() - loop.last_alive)
 
     async def stop(self) -> None:
         """Stop the loop after the step under way and wait for its thread."""
@@ -119,7 +114,6 @@ class InProcessEngine:
     def _ended(self, failure: str | None) -> None:
         """The thread is through. Here, where commands come from, none slips in between."""
         self._failure, self._over = failure, failure or "the engine was stopped"
-        self._ready.set()
         assert self._deliver is not None, "start() comes before the thread"
         if self._loop is not None and (left := self._loop.left()):
             self._deliver([_unavailable(id, self._over) for id in left])
@@ -133,15 +127,10 @@ class InProcessEngine:
                 self._engine = self._load(self._progress)
                 scheduler = taught_scheduler(self._engine, self._config, self._progress)
             loop = EngineLoop(
-                self._engine,
-                scheduler,
-                self._publish,
-                guards=self._guards,
-                observer=self._observer,
+                self._engine, scheduler, self._publish, guards=self._guards, observer=self._observer
             )
             self._loop = loop
             if not self._stopping:
-                self._on_asyncio(self._ready.set)
                 loop.run()
         except (CheckpointError, ConfigError) as error:
             failure = str(error)  # says it all: a traceback would only hide it

@@ -9,16 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from realtime_tts import demo_voice
-from realtime_tts.engine.check import no_voice
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
-from realtime_tts.engine.interface import Engine, Progress
-from realtime_tts.engine.models import FamilyOf, no_family
+from realtime_tts.engine.interface import Engine, Progress, no_voice
+from realtime_tts.engine.models import FamilyOf
 from realtime_tts.engine.settings import EngineConfig
-from realtime_tts.engine.voice_maker import load_voice_maker
+from realtime_tts.errors import CheckpointError
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
-from realtime_tts.voices.maker import VoiceMaker, load_fake
+from realtime_tts.voices.audio import Recording
+from realtime_tts.voices.file import now
+from realtime_tts.voices.form import NewVoice
+from realtime_tts.voices.maker import SILENCE_SECONDS, VoiceMaker, load_fake
 from realtime_tts.voices.registry import Registry
 
 
@@ -28,19 +32,14 @@ def engine_loader(config: EngineConfig) -> Callable[[Progress], Engine]:
 
 
 def _load_fake(config: EngineConfig, progress: Progress) -> Engine:
-    fake = FakeEngineConfig(
-        slots=config.scheduler.slots,
-        step_seconds=config.step_seconds,
-        row_seconds=config.row_seconds,
-    )
+    fake = FakeEngineConfig(slots=config.scheduler.slots, step_seconds=config.step_seconds)
     if config.max_frames is not None:
         fake = replace(fake, max_frames=config.max_frames)
     return FakeEngine(fake, registered=registered_voices(config))
 
 
 def _load_model(config: EngineConfig, progress: Progress) -> Engine:
-    from realtime_tts.engine.make import load_engine
-    from realtime_tts.engine.random_voice import load_random
+    from realtime_tts.engine.make import load_engine, load_random
 
     load = load_engine if config.random_weights is None else load_random
     return load(config, progress)
@@ -63,7 +62,7 @@ def registered_voices(config: EngineConfig) -> Callable[[str], bool]:
 def voice_families(config: EngineConfig) -> FamilyOf:
     """Tells which checkpoints can speak a registered voice, by its name."""
     if config.voices_dir is None:
-        return no_family
+        return lambda name: None
     registry = Registry(config.voices_dir)
 
     def family(name: str) -> str | None:
@@ -79,3 +78,47 @@ def voice_maker_loader(*configs: EngineConfig) -> Callable[[], VoiceMaker]:
     if configs[0].kind == "fake":
         return load_fake
     return partial(load_voice_maker, *(config.checkpoint for config in configs))
+
+
+if TYPE_CHECKING:
+    from realtime_tts.model.voice_encoder import VoiceEncoder
+
+
+class ModelVoiceMaker:
+    """A `VoiceMaker` over the model's `VoiceEncoder`."""
+
+    def __init__(self, encoder: VoiceEncoder) -> None:
+        self._encoder = encoder
+
+    def make(self, wanted: NewVoice, recording: Recording, path: Path) -> None:
+        from realtime_tts.model.voice_file import save_voice
+
+        voice = self._encoder.encode(
+            recording.samples,
+            recording.sample_rate,
+            transcript=wanted.text,
+            silence=SILENCE_SECONDS if wanted.append_silence else 0.0,
+            name=wanted.name,
+            language=wanted.language,
+        )
+        save_voice(replace(voice, metadata={"created": now()}), path)
+
+
+def load_voice_maker(*checkpoints: str) -> VoiceMaker:
+    """Load the encoders of the first of these that is a Base checkpoint, in one CPU thread.
+
+    Raises CheckpointError.
+    """
+    import torch
+
+    from realtime_tts.model import find_checkpoint
+    from realtime_tts.model.voice_encoder import VoiceEncoder
+
+    torch.set_num_threads(1)
+    reasons = []
+    for checkpoint in checkpoints:
+        try:
+            return ModelVoiceMaker(VoiceEncoder.load(Path(find_checkpoint(checkpoint))))
+        except CheckpointError as error:  # another variant, which has no encoders
+            reasons.append(str(error))
+    raise CheckpointError("; ".join(reasons))

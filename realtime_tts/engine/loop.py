@@ -9,19 +9,18 @@ from __future__ import annotations
 import logging
 import queue
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Protocol
 
 from realtime_tts.engine.guards import GuardConfig, Watch
 from realtime_tts.engine.interface import Engine, RowError, StepOutput
-from realtime_tts.engine.leading_silence import LeadingSilence
 from realtime_tts.engine.link import (
     Append,
     Audio,
     Cancel,
     Command,
     Ended,
+    EngineStatus,
     Event,
     Failed,
     Finish,
@@ -32,9 +31,9 @@ from realtime_tts.engine.link import (
     Started,
     Waits,
 )
-from realtime_tts.engine.sound import all_sound, pcm_rows, sample_counts
+from realtime_tts.engine.sound import LeadingSilence, all_sound, pcm_rows, sample_counts
 from realtime_tts.errors import EngineError, NumericsError, RequestError
-from tts_scheduler import DoesNotFit, Layout, Scheduler, Stats, StepPlan, StepResult
+from tts_scheduler import DoesNotFit, Layout, Scheduler, StepPlan, StepResult
 from tts_scheduler import Refused as RefusedAdmission
 
 log = logging.getLogger(__name__)
@@ -49,19 +48,9 @@ LOAD_INTERVAL = 0.1
 class LoopObserver(Protocol):
     """Told what the loop does; metrics implement it."""
 
-    def step(self, seconds: float, plan: StepPlan) -> None: ...
+    def step(self, seconds: float, prefills: int, decodes: int) -> None: ...
 
     def guard(self, reason: str) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class EngineLoad:
-    """A snapshot of the scheduler's gauges, safe to read from any thread."""
-
-    active: int = 0
-    held: int = 0
-    queued: int = 0
-    capacity: int = 0
 
 
 class EngineLoop:
@@ -223,9 +212,8 @@ class EngineLoop:
         now = self._clock()
         if now >= self._load_due:
             scheduler = self.scheduler
-            self.load = EngineLoad(
-                scheduler.active, scheduler.held, scheduler.queued, scheduler.capacity
-            )
+            held, queued = scheduler.held, scheduler.queued
+            self.load = EngineStatus(True, scheduler.active, held, queued, scheduler.capacity, 0.0)
             self._load_due = now + LOAD_INTERVAL
 
     def _wait(self) -> None:
@@ -275,7 +263,7 @@ class EngineLoop:
         now = self._clock()
         waiting = frozenset(self.scheduler.commit(plan, result, now))
         if self._observer is not None:
-            self._observer.step(seconds, plan)
+            self._observer.step(seconds, len(plan.prefills), len(plan.decodes))
         # In this order a listener hears of a turn: it starts, it sounds, it is over.
         self._events.extend(
             Started(p.id, p.layout.value) for p in plan.prefills if p.id in output.frames
@@ -287,19 +275,13 @@ class EngineLoop:
         guards = self._watch.guards
         self._events.extend(Waits(id, guards[id].text_tokens) for id in waiting)
         for id, reason in ended.items():
-            stats = self._stats(id)
+            stats = self.scheduler.stats(id, now)
             self._events.append(Ended(id, reason, stats.frames, stats.held_seconds))
         for id, failure in output.failed.items():
-            self._events.append(self._failed(id, failure))
-        self._forget_all([*ended, *output.failed])
-
-    def _stats(self, id: str) -> Stats:
-        return self.scheduler.stats(id, self._clock())
-
-    def _failed(self, id: str, failure: RowError) -> Failed:
-        retryable = failure.code in (EngineError.code, NumericsError.code)
-        held = self._stats(id).held_seconds
-        return Failed(id, failure.code, failure.message, retryable, held)
+            code, retryable = failure.code, failure.code in (EngineError.code, NumericsError.code)
+            self._events.append(Failed(id, code, failure.message, retryable, held(id, now)))
+        for id in (*ended, *output.failed):
+            self._forget(id)
 
     def _flush_events(self) -> None:
         if self._events:
@@ -310,10 +292,6 @@ class EngineLoop:
         self._watch.end(id)
         self._silence.end(id)
         self.engine.close(id)
-
-    def _forget_all(self, ids: Iterable[str]) -> None:
-        for id in ids:
-            self._forget(id)
 
     def _end_all(self, code: str, message: str) -> None:
         now = self._clock()

@@ -1,17 +1,24 @@
-"""Which engine a model gets: captured programs on a GPU, plain modules on a CPU."""
+"""Which engine a model gets: captured programs on a GPU, plain modules on a CPU.
+
+The model is a checkpoint's, or has random weights, to measure a machine that has none. Then the
+text tokenizer is the demo voice's, all turns have the same length, and the name says what it is
+wherever a model's name is shown.
+"""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import torch
 
+from realtime_tts import demo_voice
 from realtime_tts.engine.captured_engine import LONGEST_PROMPT, CapturedEngine
 from realtime_tts.engine.interface import Progress
 from realtime_tts.engine.memory import CONTEXT_BYTES, Footprint, MemoryBudget, room_for
 from realtime_tts.engine.model_engine import ModelEngine
-from realtime_tts.engine.settings import EngineConfig
+from realtime_tts.engine.settings import RANDOM_FRAMES, EngineConfig
 from realtime_tts.engine.spoken_as import no_voices
 from realtime_tts.engine.torch_engine import TorchEngine
 from realtime_tts.engine.torch_setup import chosen_dtype, prepare_torch
@@ -27,8 +34,10 @@ from realtime_tts.model import (
 )
 from realtime_tts.model.codec_gemm_state import RingShape
 from realtime_tts.model.config import ModelConfig
+from realtime_tts.model.config_files import read_config
 from realtime_tts.model.encoder_config import cloning_obstacle
 from realtime_tts.model.paged_cache import position_bytes
+from realtime_tts.model.random_weights import SIZES, STORED, random_model, released_config
 from realtime_tts.model.weights import stored_dtype
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from realtime_tts.voices.loaded import LoadedVoices
@@ -134,3 +143,43 @@ def footprint(config: ModelConfig, dtype: torch.dtype, max_frames: int) -> Footp
     slot = codec_values + taps + frame * config.talker.code_groups
     longest = min(max_frames + LONGEST_PROMPT, talker.max_positions)
     return Footprint(position_bytes(talker, dtype), slot * dtype.itemsize, longest)
+
+
+Dimensions = Mapping[str, Callable[[ModelConfig], ModelConfig]]
+"""Functions by name that make another configuration of the demo voice's, with its text ids."""
+
+
+def _released(size: str) -> Callable[[ModelConfig], ModelConfig]:
+    return lambda demo: released_config(size, demo.text)
+
+
+DIMENSIONS: Dimensions = {size: _released(size) for size in SIZES} | {"demo": lambda demo: demo}
+
+
+def load_random(
+    config: EngineConfig, progress: Progress, dimensions: Dimensions = DIMENSIONS
+) -> ModelEngine:
+    """An engine of the dimensions that `random_weights` names, whose turns have `max_frames` frames
+    each; "auto" and memory mean what they mean for a released checkpoint.
+
+    Raises ConfigError for a device that is not there or too small.
+    """
+    assert config.random_weights is not None, "no random weights were asked for"
+    prepare_torch(config.device, config.threads)
+    model = random_model(
+        dimensions[config.random_weights](read_config(demo_voice.FOLDER)),
+        name=config.name,
+        device=config.device,
+        dtype=chosen_dtype(config.dtype, config.device, lambda: STORED),
+        frames=config.max_frames or RANDOM_FRAMES,
+        progress=progress,
+    )
+    return make_engine(
+        model,
+        Qwen2Tokenizer.from_folder(demo_voice.FOLDER),
+        name=config.name,
+        slots=config.scheduler.slots,
+        fit_slots=config.fit_slots,
+        gpu_memory=config.memory,
+        eager=config.eager,
+    )

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
 
-from realtime_tts.engine.interface import (
-    EngineInfo,
-    Execution,
-    MeasuredStep,
-    Progress,
-    StepOutput,
-    UtteranceSpec,
-)
+from realtime_tts.engine.interface import Engine, EngineInfo, Execution, UtteranceSpec
 from realtime_tts.engine.spoken_as import SpokenAs, no_voices
 from realtime_tts.errors import CheckpointError, RequestError
 from realtime_tts.model import PromptBuilder, PromptSpec, SpeechModel, VoiceLookup
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
-from tts_scheduler import KVCacheSize, StepPlan
+from tts_scheduler import KVCacheSize
 
 _POSITIONS_PER_TOKEN = 4.6
 """Of an utterance: a token's own in the full-text layout, and the frames of the slowest voices."""
@@ -56,7 +48,7 @@ class Row:
         return self.prompt + self.frames
 
 
-class ModelEngine(ABC):
+class ModelEngine(Engine):
     """The half of `Engine` that computes nothing.
 
     Making one raises CheckpointError for a tokenizer that is not the model's.
@@ -123,7 +115,6 @@ class ModelEngine(ABC):
 
     @property
     def kv_cache(self) -> KVCacheSize | None:
-        """As `Engine.kv_cache`."""
         return None
 
     @property
@@ -134,18 +125,6 @@ class ModelEngine(ABC):
     def sample_ids(self) -> Sequence[int]:
         """Ids of a short text, for warming up and measuring."""
         return self._prompts.sample_ids
-
-    @abstractmethod
-    def warm_up(self, progress: Progress) -> list[MeasuredStep]:
-        """As `Engine.warm_up`."""
-
-    @abstractmethod
-    def step(self, plan: StepPlan) -> StepOutput:
-        """As `Engine.step`."""
-
-    @abstractmethod
-    def close(self, utterance_id: str) -> None:
-        """As `Engine.close`."""
 
     def check(self, spec: UtteranceSpec) -> None:
         self._spoken_as.check(spec)

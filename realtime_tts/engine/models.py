@@ -19,11 +19,6 @@ FamilyOf = Callable[[str], str | None]
 """The `model` of a registered voice, by its name; None: there is no such voice."""
 
 
-def no_family(name: str) -> str | None:
-    """Where no voices are registered."""
-    return None
-
-
 class Models(DataParallelEngines):
     """An `EngineLink` over links by the name of their model, the first one being the default.
 
@@ -31,7 +26,9 @@ class Models(DataParallelEngines):
     are refused by it.
     """
 
-    def __init__(self, links: Mapping[str, EngineLink], family_of: FamilyOf = no_family) -> None:
+    def __init__(
+        self, links: Mapping[str, EngineLink], family_of: FamilyOf = lambda name: None
+    ) -> None:
         super().__init__(tuple(links.values()))
         self._names = tuple(links)
         self._family_of = family_of

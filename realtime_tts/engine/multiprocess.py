@@ -16,11 +16,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from realtime_tts.engine import wire
-from realtime_tts.engine.check import check_spec, no_voice
 from realtime_tts.engine.child import ChildSpec
 from realtime_tts.engine.guards import GuardConfig
 from realtime_tts.engine.health import EngineHealth, ProcessObserver
-from realtime_tts.engine.interface import Engine, EngineInfo, Progress, UtteranceSpec
+from realtime_tts.engine.interface import (
+    Engine,
+    EngineInfo,
+    Progress,
+    UtteranceSpec,
+    check_spec,
+    no_voice,
+)
 from realtime_tts.engine.link import (
     Audio,
     Cancel,

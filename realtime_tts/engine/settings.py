@@ -35,7 +35,7 @@ class EngineConfig:
     checkpoint's own limit).
     `gpu_memory`: what the engine may take of a GPU, as "8GiB", "80%" or "0.8" (None: nearly all
     that is free).
-    `step_seconds` and `row_seconds` are the fake engine's speed. `random_weights` takes the place
+    `step_seconds` is the fake engine's speed. `random_weights` takes the place
     of `model`: the dimensions of a release ("1.7B", "0.6B") or of the demo voice ("demo") with
     weights nobody trained; every turn then has `max_frames` frames, and no guard ends it.
     `voices_dir`: the folder of registered voices (None: there are none).
@@ -54,7 +54,6 @@ class EngineConfig:
     gpu_memory: str | None = None
     guards: GuardConfig = GuardConfig()
     step_seconds: float = 0.002
-    row_seconds: float = 0.0
     random_weights: str | None = None
     voices_dir: str | None = None
 
@@ -73,9 +72,8 @@ class EngineConfig:
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise ConfigError(f"{name} must be positive, got {value}")
-        for name in ("step_seconds", "row_seconds"):
-            if getattr(self, name) < 0:
-                raise ConfigError(f"{name} must not be negative, got {getattr(self, name)}")
+        if self.step_seconds < 0:
+            raise ConfigError(f"step_seconds must not be negative, got {self.step_seconds}")
 
     def _check_random(self, size: str) -> None:
         if size not in RANDOM_SIZES:

@@ -1,18 +1,25 @@
-"""What a step made for the ears, in blocks: one array operation for many rows.
+"""What a step made for the ears, in blocks; and the silence that speech begins with, left out.
 
-A row at a time, 64 rows of four frames cost 0.7 ms to quantise and as much again to listen to.
+One array operation is for many rows: a row at a time, 64 rows of four frames cost 0.7 ms to
+quantise and as much again to listen to.
+
+Checkpoints begin with some 0.1 s of silence. It is cut off where sound leaves the engine, so that
+nobody behind knows of it: packets, positions, word times and the scheduler's mirror of the listener
+count what is heard.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from realtime_tts.audio.pcm import quantised
-from realtime_tts.engine.interface import SoundBlock, StepOutput
+from realtime_tts.audio.pcm import FULL_SCALE, quantised
+from realtime_tts.engine.interface import BlockSamples, SoundBlock, StepOutput
 
 
 def all_sound(output: StepOutput) -> list[SoundBlock]:
@@ -44,3 +51,101 @@ def pcm_rows(block: SoundBlock) -> Iterator[bytes]:
     else:
         pcm = quantised(samples.astype(np.float32, copy=False))
     return (row.tobytes() for row in pcm)
+
+
+_PEAK_DBFS, _LEVEL_DBFS = -50.0, -55.0
+_WINDOW_SECONDS = 0.005
+_ATTACK_SECONDS = 0.005
+"""What is kept before the first sound: it begins more softly than it is found."""
+_MOST_SECONDS = 1.0
+"""Silence longer than this is not the beginning of speech, and stays."""
+_LEAST_SECONDS = 0.04
+_LEAST_STEPS = 3.0
+"""A first packet of less, or of less than so many steps take, would leave a gap behind it."""
+
+
+def onsets(samples: BlockSamples, sample_rate: int) -> list[int]:
+    """The first sample of each row of `samples` [rows, n], float or PCM, that is heard; -1 without.
+
+    Heard are samples beyond -50 dBFS, and those beyond -55 dBFS in 5 ms that are as loud as that
+    on average.
+    """
+    scale = FULL_SCALE if samples.dtype == np.int16 else 1.0
+    peak, level = (scale * 10 ** (dbfs / 20) for dbfs in (_PEAK_DBFS, _LEVEL_DBFS))
+    rows, length = samples.shape
+    size = round(_WINDOW_SECONDS * sample_rate)
+    heights = np.abs(samples.astype(np.float32))
+    heard = heights > peak
+    whole = length // size * size
+    windows = heights[:, :whole].reshape(rows, -1, size)
+    loud = np.einsum("rwn,rwn->rw", windows, windows) > size * level**2
+    heard[:, :whole] |= ((windows > level) & loud[:, :, None]).reshape(rows, whole)
+    first = np.where(heard.any(1), heard.argmax(1), -1) if length else np.full(rows, -1)
+    found: list[int] = first.tolist()
+    return found
+
+
+@dataclass(slots=True)
+class _Held:
+    """What an utterance has said so far and nobody was given; `start`: where it is heard first."""
+
+    parts: list[NDArray[Any]] = field(default_factory=list)
+    length: int = 0
+    start: int | None = None
+
+    def sound(self, id: str) -> SoundBlock:
+        return SoundBlock((id,), np.concatenate(self.parts)[None, self.start or 0 :])
+
+
+class LeadingSilence:
+    """Holds back the sound of utterances that have not been heard yet."""
+
+    def __init__(self, sample_rate: int) -> None:
+        self._rate = sample_rate
+        self._held: dict[str, _Held] = {}
+
+    def begin(self, id: str) -> None:
+        """A new utterance, whose leading silence nobody wants."""
+        self._held[id] = _Held()
+
+    def end(self, id: str) -> None:
+        """It is over; what is held back of it is dropped. Idempotent."""
+        self._held.pop(id, None)
+
+    def cut_from(
+        self, blocks: Sequence[SoundBlock], ended: Collection[str], seconds: float
+    ) -> list[SoundBlock]:
+        """What is to be heard of a step that took `seconds`. Those in `ended` make no more sound:
+        all is given that they had, silence too if there was nothing else."""
+        if not self._held:
+            return list(blocks)
+        given = [part for block in blocks for part in self._of_block(block, seconds)]
+        for id in self._held.keys() & ended:
+            if (held := self._held.pop(id)).parts:
+                given.append(held.sound(id))
+        return given
+
+    def _of_block(self, block: SoundBlock, seconds: float) -> list[SoundBlock]:
+        held, samples, attack = self._held, block.samples, round(_ATTACK_SECONDS * self._rate)
+        rows = [number for number, id in enumerate(block.ids) if id in held]
+        if not rows:
+            return [block]
+        given = []
+        for number, onset in zip(rows, onsets(samples[rows], self._rate), strict=True):
+            id = block.ids[number]
+            each = held[id]
+            if onset >= 0 and each.start is None:
+                each.start = max(0, each.length + onset - attack)
+            each.parts.append(samples[number])
+            each.length += samples.shape[1]
+            if self._is_enough(each, seconds):
+                given.append(held.pop(id).sound(id))
+        others = sorted(set(range(len(block.ids))) - set(rows))
+        if others:
+            given.append(SoundBlock([block.ids[n] for n in others], samples[others]))
+        return given
+
+    def _is_enough(self, held: _Held, seconds: float) -> bool:
+        if held.start is None:
+            return held.length >= _MOST_SECONDS * self._rate
+        return held.length - held.start >= max(_LEAST_SECONDS, _LEAST_STEPS * seconds) * self._rate

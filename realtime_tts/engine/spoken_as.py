@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import torch
 
@@ -19,7 +20,6 @@ from realtime_tts.model import (
     to_reference,
 )
 from realtime_tts.model.config import ModelConfig
-from realtime_tts.model.recent import Recent
 
 _KEPT = 64
 """Voices whose transcripts are kept tokenised."""
@@ -45,8 +45,10 @@ class SpokenAs:
         voices: VoiceLookup,
     ) -> None:
         self._config, self._prompts = config, prompts
-        self._encode, self._voices = encode, voices
-        self._references: Recent[Voice, Reference] = Recent(_KEPT)
+        self._voices = voices
+        self._of_voice: Callable[[Voice], Reference] = lru_cache(_KEPT)(
+            lambda voice: to_reference(voice, config, encode)
+        )
         self._lock = threading.Lock()
         hidden = config.talker.transformer.hidden
         self._nobody = Reference(torch.zeros(hidden))
@@ -94,9 +96,7 @@ class SpokenAs:
                 "speaks cloned voices; a CustomVoice checkpoint has voices of its own"
             )
         with self._lock:
-            return self._references.get(
-                voice, lambda: to_reference(voice, self._config, self._encode)
-            )
+            return self._of_voice(voice)
 
     def _refuse_cloned(self, name: str) -> None:
         voice = self._voices(name.lower())

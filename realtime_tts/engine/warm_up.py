@@ -29,11 +29,7 @@ _WHOLE_TEXT = 4
 
 
 def warm_up(
-    engine: Engine,
-    text: Sequence[int],
-    slots: int,
-    progress: Progress,
-    rows: Sequence[int] = _ROWS,
+    engine: Engine, text: Sequence[int], slots: int, progress: Progress, rows: Sequence[int] = _ROWS
 ) -> list[MeasuredStep]:
     """Speak `text` (token ids) in each number of slots of `rows`, twice, and begin as often with a
     longer one in the full-text layout; returns the second times.

@@ -40,7 +40,7 @@ from realtime_tts.model.prompt import Prompt, PromptBuilder, PromptSpec
 from realtime_tts.model.reference import Reference, ReferenceSound, to_reference
 from realtime_tts.model.sampling import SamplingState
 from realtime_tts.model.speech_model import Frame, SpeechModel, SpeechState, load_model
-from realtime_tts.model.state import KVCache, SlotKVCache
+from realtime_tts.model.state import KVCache
 from realtime_tts.model.voice import Voice, VoiceLookup, blend
 from realtime_tts.model.voice_encoder import VoiceEncoder
 from realtime_tts.model.voice_file import load_voice, save_voice
@@ -60,7 +60,6 @@ __all__ = [
     "ReferenceSound",
     "Sampling",
     "SamplingState",
-    "SlotKVCache",
     "SpeechModel",
     "SpeechState",
     "Variant",

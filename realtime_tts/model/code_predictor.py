@@ -83,9 +83,7 @@ class CodePredictor:
         self.projection: Linear | None = None
         if hidden != width:
             name = f"{prefix}.small_to_mtp_projection"
-            self.projection = Linear(
-                take(f"{name}.weight", hidden, width), take(f"{name}.bias", hidden)
-            )
+            self.projection = Linear(*weights.affine(name, hidden, width))
         others = range(groups - 1)
         # One table for codebooks 1..15, so that a frame's embeddings are summed in one go.
         self.embedding = torch.cat(

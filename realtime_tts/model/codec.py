@@ -31,14 +31,11 @@ class CodecDecoder:
         self.config, self.device = config, device
         self._layout = layout = StateLayout()
         dim, latent, width = config.codebook_dim, config.latent_dim, config.decoder_dim
-        take = weights.take
+        affine = weights.affine
         self._codebooks = codebook_tables(config, weights)
         self._offsets = torch.arange(config.codebooks, device=device) * config.codebook_size
         self._pre_conv = CausalConv(
-            take("decoder.pre_conv.conv.weight", latent, dim, 3),
-            take("decoder.pre_conv.conv.bias", latent),
-            layout,
-            steps=1,
+            *affine("decoder.pre_conv.conv", latent, dim, 3), layout, steps=1
         )
         self._transformer = CodecTransformer(config, weights, layout, device)
         self._upsample = [
@@ -47,10 +44,7 @@ class CodecDecoder:
         ]
         steps = prod(config.upsampling_ratios)  # per frame
         self._conv = CausalConv(
-            take("decoder.decoder.0.conv.weight", width, latent, 7),
-            take("decoder.decoder.0.conv.bias", width),
-            layout,
-            steps=steps,
+            *affine("decoder.decoder.0.conv", width, latent, 7), layout, steps=steps
         )
         self._blocks = []
         for index, rate in enumerate(config.upsample_rates):
@@ -62,10 +56,7 @@ class CodecDecoder:
         last = len(config.upsample_rates) + 1
         self._snake = SnakeBeta(weights, f"decoder.decoder.{last}", width, steps)
         self._last = CausalConv(
-            take(f"decoder.decoder.{last + 1}.conv.weight", 1, width, 7),
-            take(f"decoder.decoder.{last + 1}.conv.bias", 1),
-            layout,
-            steps=steps,
+            *affine(f"decoder.decoder.{last + 1}.conv", 1, width, 7), layout, steps=steps
         )
 
     @property

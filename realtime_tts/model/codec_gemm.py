@@ -8,7 +8,6 @@ of rows and of frames.
 from __future__ import annotations
 
 from math import prod
-from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -130,18 +129,3 @@ class GemmCodecDecoder:
         samples = output_conv(x, *self._last, call.past(self._last_past))
         advance(state.frames, state.side, slots, frames)
         return samples.view(rows, -1)
-
-
-def load_gemm_codec(
-    folder: Path,
-    config: CodecConfig,
-    *,
-    device: torch.device,
-    dtype: torch.dtype = torch.bfloat16,
-) -> GemmCodecDecoder:
-    """The decoder of a checkpoint's `speech_tokenizer` folder. Raises CheckpointError."""
-    # In float32 first: the codebooks are quotients and products of what is stored.
-    with Weights(folder, device=device, dtype=torch.float32, ignored=("encoder.",)) as weights:
-        decoder = GemmCodecDecoder(config, weights, device, dtype)
-        weights.finish()
-    return decoder

@@ -40,6 +40,9 @@ class Parts:
     def take(self, name: str, *shape: int) -> Tensor:
         return self.weights.take(name, *shape).to(self.dtype).contiguous()
 
+    def affine(self, name: str, *shape: int) -> tuple[Tensor, Tensor]:
+        return self.take(f"{name}.weight", *shape), self.take(f"{name}.bias", shape[0])
+
     def take_float(self, name: str, *shape: int) -> Tensor:
         return self.weights.take(name, *shape).float()
 
@@ -83,24 +86,17 @@ class GemmConvNeXt:
     """Upsampling by `ratio`, then x + gamma * mlp(norm(depthwise k7(x)))."""
 
     def __init__(self, parts: Parts, name: str, channels: int, ratio: int) -> None:
-        take, wide = parts.take, 4 * channels
+        wide = 4 * channels
         self._channels = channels
         self._repeat, bias = parts.transposed(f"{name}.0.conv", channels, channels, ratio, ratio)
         self._repeat_bias = bias.to(parts.dtype)
         name = f"{name}.1"
-        taps = take(f"{name}.dwconv.conv.weight", channels, 1, _TAPS)
+        taps, self._bias = parts.affine(f"{name}.dwconv.conv", channels, 1, _TAPS)
         self._taps = taps.squeeze(1).t().contiguous()
-        self._bias = take(f"{name}.dwconv.conv.bias", channels)
-        self._norm = take(f"{name}.norm.weight", channels), take(f"{name}.norm.bias", channels)
-        self._up = (
-            take(f"{name}.pwconv1.weight", wide, channels),
-            take(f"{name}.pwconv1.bias", wide),
-        )
-        self._down = (
-            take(f"{name}.pwconv2.weight", channels, wide),
-            take(f"{name}.pwconv2.bias", channels),
-        )
-        self._gamma = take(f"{name}.gamma", channels)
+        self._norm = parts.affine(f"{name}.norm", channels)
+        self._up = parts.affine(f"{name}.pwconv1", wide, channels)
+        self._down = parts.affine(f"{name}.pwconv2", channels, wide)
+        self._gamma = parts.take(f"{name}.gamma", channels)
         self._past = parts.layout.add(_TAPS - 1, channels)
 
     def __call__(self, x: Tensor, rows: Rows) -> Tensor:

@@ -6,14 +6,13 @@ same for the life of the state, and nothing on the host changes from call to cal
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from realtime_tts.kernels.codec_past import Past
-from realtime_tts.model.codec_state import Region, StateLayout
+from realtime_tts.model.codec_state import Region, StateLayout, StreamState
 
 MAX_FRAMES = 8
 """New frames of one call at most: the ring has room for so many beside the window."""
@@ -46,17 +45,7 @@ class RingShape:
         return needed + -needed % 16
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SavedGemmStream:
-    """The saved state of one stream: its part of each of the state's tensors."""
-
-    taps: Tensor
-    ring: Tensor
-    side: Tensor
-    frames: Tensor
-
-
-class GemmCodecState:
+class GemmCodecState(StreamState):
     """State of `slots` streams and of a scratch slot, number `slots`, for padding rows.
 
     The released codec has 270 KB of taps, twice, and 2.6 MB of ring by slot in bfloat16.
@@ -69,44 +58,18 @@ class GemmCodecState:
         self.slots = slots
         self.taps = torch.zeros(count, 2, size, device=device, dtype=dtype)
         """Steps before the present ones, of every convolution; see `Past` for the two sides."""
-        self.ring = torch.zeros(
-            count,
-            ring.layers,
-            2,
-            ring.heads,
-            ring.frames,
-            ring.head_dim,
-            device=device,
-            dtype=dtype,
-        )
+        shape = (count, ring.layers, 2, ring.heads, ring.frames, ring.head_dim)
+        self.ring = torch.zeros(shape, device=device, dtype=dtype)
         self.side = torch.zeros(count, dtype=torch.long, device=device)
         self.frames = torch.zeros(count, dtype=torch.long, device=device)
         """Frames decoded so far, by slot."""
+        self.parts = self.taps, self.ring, self.side, self.frames
 
-    def save(self, slot: int) -> SavedGemmStream:
-        """A copy of one stream, which later decoding does not change."""
-        parts = (self.taps, self.ring, self.side, self.frames)
-        return SavedGemmStream(*(part[slot].clone() for part in parts))
-
-    def restore(self, slot: int, saved: SavedGemmStream) -> None:
-        """Go on in `slot` where the saved stream was."""
-        self.taps[slot].copy_(saved.taps)
-        self.ring[slot].copy_(saved.ring)
-        self.side[slot].copy_(saved.side)
-        self.frames[slot].copy_(saved.frames)
-
-    def reset(self, slots: Sequence[int] | Tensor) -> None:
-        """Back to the start: slot numbers, on the device already where nothing may wait for it.
-
-        The ring stays as it is: places of frames that never were are not read.
-        """
-        chosen = (
-            slots
-            if isinstance(slots, Tensor)
-            else torch.tensor(slots, dtype=torch.long, device=self.frames.device)
-        )
-        self.taps.index_fill_(0, chosen, 0)
-        self.frames.index_fill_(0, chosen, 0)
+    def reset(self, which: Tensor) -> None:
+        """Back to the start in these slots [n] int64. The ring stays as it is: places of frames
+        that never were are not read."""
+        self.taps.index_fill_(0, which, 0)
+        self.frames.index_fill_(0, which, 0)
 
 
 @dataclass(frozen=True, slots=True)

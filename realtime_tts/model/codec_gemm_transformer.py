@@ -68,30 +68,20 @@ class RingTransformer:
     def __init__(self, parts: Parts, config: CodecConfig, device: torch.device) -> None:
         shape, name = config.transformer, "decoder.pre_transformer"
         hidden, latent = shape.hidden, config.latent_dim
-        take = parts.take
         self.ring = RingShape(shape.layers, shape.heads, shape.head_dim, config.window)
         self._eps = shape.norm_eps
-        self._input = (
-            take(f"{name}.input_proj.weight", hidden, latent),
-            take(f"{name}.input_proj.bias", hidden),
-        )
+        self._input = parts.affine(f"{name}.input_proj", hidden, latent)
+        self._output = parts.affine(f"{name}.output_proj", latent, hidden)
         self._layers = [
             RingLayer(parts, f"{name}.layers.{index}", shape) for index in range(shape.layers)
         ]
-        norm = take(f"{name}.norm.weight", hidden)
+        norm = parts.take(f"{name}.norm.weight", hidden)
         self._next_norms = [*(layer.input_norm for layer in self._layers[1:]), norm]
-        self._output = (
-            take(f"{name}.output_proj.weight", latent, hidden),
-            take(f"{name}.output_proj.bias", latent),
-        )
         ages = torch.arange(config.window, dtype=torch.float64)
         cos, sin = rope_tables(ages, rope_frequencies(shape))
         half = shape.head_dim // 2
         # The tables' second halves: sin is negative in the first (see `rope_tables`).
-        self._turns = (
-            cos[:, half:].contiguous().to(device),
-            sin[:, half:].contiguous().to(device),
-        )
+        self._turns = (cos[:, half:].contiguous().to(device), sin[:, half:].contiguous().to(device))
 
     def __call__(self, x: Tensor, rows: Rows) -> Tensor:
         shape = x.shape

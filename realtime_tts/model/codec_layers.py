@@ -149,23 +149,16 @@ class ResidualUnit:
         steps: int,
         layout: StateLayout,
     ) -> None:
-        def take(part: str, *shape: int) -> Tensor:
-            return weights.take(f"{name}.{part}", *shape)
-
         self._first = SnakeBeta(weights, f"{name}.act1", channels, steps)
         self._wide = CausalConv(
-            take("conv1.conv.weight", channels, channels, 7),
-            take("conv1.conv.bias", channels),
+            *weights.affine(f"{name}.conv1.conv", channels, channels, 7),
             layout,
             steps=steps,
             dilation=dilation,
         )
         self._second = SnakeBeta(weights, f"{name}.act2", channels, steps)
-        self._point = Linear(
-            take("conv2.conv.weight", channels, channels, 1).squeeze(2),
-            take("conv2.conv.bias", channels),
-            exact_rows=False,
-        )
+        weight, bias = weights.affine(f"{name}.conv2.conv", channels, channels, 1)
+        self._point = Linear(weight.squeeze(2), bias, exact_rows=False)
 
     def __call__(self, x: Tensor, memory: Tensor) -> Tensor:
         y = self._wide(x, memory, self._first)
@@ -176,21 +169,14 @@ class ConvNeXt:
     """x + gamma * mlp(norm(depthwise k7(x)))."""
 
     def __init__(self, weights: Weights, name: str, channels: int, layout: StateLayout) -> None:
-        def take(part: str, *shape: int) -> Tensor:
-            return weights.take(f"{name}.{part}", *shape)
-
-        self._taps = take("dwconv.conv.weight", channels, 1, 7).squeeze(1).t().contiguous()
-        self._bias = take("dwconv.conv.bias", channels)
+        taps, self._bias = weights.affine(f"{name}.dwconv.conv", channels, 1, 7)
+        self._taps = taps.squeeze(1).t().contiguous()
         self._past = layout.add(6, channels)
-        self._norm = take("norm.weight", channels), take("norm.bias", channels)
-        wide = 4 * channels
-        self._up = Linear(
-            take("pwconv1.weight", wide, channels), take("pwconv1.bias", wide), exact_rows=False
-        )
-        self._down = Linear(
-            take("pwconv2.weight", channels, wide), take("pwconv2.bias", channels), exact_rows=False
-        )
-        self._gamma = take("gamma", channels)
+        self._norm = weights.affine(f"{name}.norm", channels)
+        up = weights.affine(f"{name}.pwconv1", 4 * channels, channels)
+        down = weights.affine(f"{name}.pwconv2", channels, 4 * channels)
+        self._up, self._down = Linear(*up, exact_rows=False), Linear(*down, exact_rows=False)
+        self._gamma = weights.take(f"{name}.gamma", channels)
 
     def __call__(self, x: Tensor, memory: Tensor) -> Tensor:
         rows, steps, channels = x.shape

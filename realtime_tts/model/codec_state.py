@@ -6,6 +6,7 @@ slots once, the layers update their regions in place, and the rows go back in on
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -39,37 +40,35 @@ class StateLayout:
         return region
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SavedStream:
-    """A stream's memory [size], and how many frames it has decoded [1]."""
+class StreamState(ABC):
+    """State of several streams: a slot has its place in each of the tensors `parts`."""
 
-    memory: Tensor
-    frames: Tensor
+    parts: tuple[Tensor, ...]
+
+    @abstractmethod
+    def reset(self, which: Tensor) -> None:
+        """Back to the start in these slots [n] int64."""
+
+    def save(self, slot: int) -> list[Tensor]:
+        """A copy of one stream, which later decoding does not change."""
+        return [part[slot].clone() for part in self.parts]
+
+    def restore(self, slot: int, saved: Sequence[Tensor]) -> None:
+        """Go on in `slot` where the saved stream was."""
+        for part, kept in zip(self.parts, saved, strict=True):
+            part[slot].copy_(kept)
 
 
-class CodecState:
+class CodecState(StreamState):
     """Memory of `slots` streams; zeros are the state before the first frame."""
 
     def __init__(self, slots: int, size: int, device: torch.device) -> None:
         self.memory = torch.zeros(slots, size, device=device)
         self.frames = torch.zeros(slots, dtype=torch.long, device=device)
         """Frames decoded so far, by slot."""
+        self.parts = self.memory, self.frames
 
-    @property
-    def slots(self) -> int:
-        return self.memory.shape[0]
-
-    def reset(self, which: Sequence[int] | Tensor) -> None:
+    def reset(self, which: list[int] | Tensor) -> None:
         """Back to the start: slot numbers, or a mask [slots] of bool."""
-        chosen = which if isinstance(which, Tensor) else list(which)
-        self.memory[chosen] = 0
-        self.frames[chosen] = 0
-
-    def save(self, slot: int) -> SavedStream:
-        """A copy of one stream, which later decoding does not change."""
-        return SavedStream(self.memory[slot].clone(), self.frames[slot : slot + 1].clone())
-
-    def restore(self, slot: int, saved: SavedStream) -> None:
-        """Go on in `slot` where the saved stream was."""
-        self.memory[slot].copy_(saved.memory)
-        self.frames[slot : slot + 1].copy_(saved.frames)
+        self.memory[which] = 0
+        self.frames[which] = 0

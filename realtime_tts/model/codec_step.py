@@ -8,21 +8,9 @@ import torch
 from torch import Tensor
 
 from realtime_tts.kernels.codec_output import pcm
+from realtime_tts.model.codec_state import StreamState
 
-_State = TypeVar("_State", bound="SlotState")
-
-
-class SlotState(Protocol):
-    """A codec's state by slot, on the device."""
-
-    def reset(self, which: Tensor, /) -> None:
-        """Back to the start in these slots [n] int64."""
-
-    def save(self, slot: int, /) -> Any:
-        """A copy of one slot's state."""
-
-    def restore(self, slot: int, saved: Any, /) -> None:
-        """Go on in `slot` where the saved one was."""
+_State = TypeVar("_State", bound=StreamState)
 
 
 class SlotCodec(Protocol[_State]):

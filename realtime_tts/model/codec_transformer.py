@@ -14,13 +14,7 @@ from torch import Tensor
 from realtime_tts.model.attention import attend_window
 from realtime_tts.model.codec_state import StateLayout
 from realtime_tts.model.config import CodecConfig, TransformerConfig
-from realtime_tts.model.layers import (
-    RMSNorm,
-    SwiGLU,
-    rope_frequencies,
-    rope_tables,
-    rotate,
-)
+from realtime_tts.model.layers import RMSNorm, SwiGLU, rope_frequencies, rope_tables, rotate
 from realtime_tts.model.linear import Linear
 from realtime_tts.model.weights import Weights
 
@@ -52,12 +46,7 @@ class WindowedLayer:
         # Not folded into the products: their weights would no longer be those that are stored.
         self._out_scale = take("self_attn_layer_scale.scale", hidden)
         self._mlp_scale = take("mlp_layer_scale.scale", hidden)
-        self._mlp = SwiGLU(
-            take("mlp.gate_proj.weight", config.intermediate, hidden),
-            take("mlp.up_proj.weight", config.intermediate, hidden),
-            take("mlp.down_proj.weight", hidden, config.intermediate),
-            exact_rows=False,
-        )
+        self._mlp = SwiGLU(config, weights, f"{name}.mlp", exact_rows=False)
         self._past = layout.add(window - 1, 2 * width)
 
     @property
@@ -103,22 +92,15 @@ class CodecTransformer:
     ) -> None:
         shape, name = config.transformer, "decoder.pre_transformer"
         hidden, latent = shape.hidden, config.latent_dim
-        take = weights.take
-        self._input = Linear(
-            take(f"{name}.input_proj.weight", hidden, latent),
-            take(f"{name}.input_proj.bias", hidden),
-            exact_rows=False,
-        )
+        inwards = weights.affine(f"{name}.input_proj", hidden, latent)
+        outwards = weights.affine(f"{name}.output_proj", latent, hidden)
+        self._input = Linear(*inwards, exact_rows=False)
         self._layers = [
             WindowedLayer(shape, config.window, weights, f"{name}.layers.{index}", layout)
             for index in range(shape.layers)
         ]
-        self._norm = RMSNorm(take(f"{name}.norm.weight", hidden), shape.norm_eps)
-        self._output = Linear(
-            take(f"{name}.output_proj.weight", latent, hidden),
-            take(f"{name}.output_proj.bias", latent),
-            exact_rows=False,
-        )
+        self._norm = RMSNorm(weights.take(f"{name}.norm.weight", hidden), shape.norm_eps)
+        self._output = Linear(*outwards, exact_rows=False)
         # float64: a stream has no longest length, and large angles lose digits.
         self._frequencies = rope_frequencies(shape).to(device)
         self._ages = torch.arange(config.window, device=device).flip(0)  # oldest key first

@@ -20,10 +20,8 @@ import torch
 from torch import Tensor
 
 from realtime_tts.model.fused import FusedPredictor
-from realtime_tts.model.paged_cache import PagedKVCache
-from realtime_tts.model.prompt_rows import PromptRows
+from realtime_tts.model.paged_cache import PagedKVCache, PromptRows
 from realtime_tts.model.slot_sampling import SETTINGS, DrawnRows, SlotSampling
-from realtime_tts.model.slot_store import SlotStore
 from realtime_tts.model.speech_model import Frame, SpeechModel
 from realtime_tts.sampling import Sampling
 
@@ -53,7 +51,7 @@ class FrameStep:
     `outputs` [slots] int32 is what a frame leaves (`decoded`); `inputs` what it reads.
     """
 
-    def __init__(self, model: SpeechModel, slots: int, store: SlotStore, bos: Tensor) -> None:
+    def __init__(self, model: SpeechModel, slots: int, store: PagedKVCache, bos: Tensor) -> None:
         """`bos` [1, H]: the codec vector that a new utterance begins with."""
         talker, device = model.talker, model.talker.device
         assert talker.config.vocab < _ENDED, "codes and flags share a number"
@@ -70,14 +68,10 @@ class FrameStep:
         self._starts = torch.zeros(slots * START_NUMBERS, dtype=torch.long, device=device)
         self.outputs = torch.zeros(slots, dtype=torch.int32, device=device)
         self._bos, self._last_code = bos, model.config.predictor.vocab - 1
-        self.persistent_talker = self.persistent_predictor = False
+        fused = FusedPredictor(model.predictor, slots, device)
+        self._predict, self.persistent_predictor = fused.codes, fused.persistent
+        self.persistent_talker = talker.prepare_steps()
         """Whether one kernel moves few rows on by a position; and one makes their whole frame."""
-        if isinstance(store, PagedKVCache):
-            fused = FusedPredictor(model.predictor, slots, device)
-            self._predict, self.persistent_predictor = fused.codes, fused.persistent
-            self.persistent_talker = talker.prepare_steps()
-        else:
-            self._predict = model.predictor.codes
 
     def numbers(self, starts: Sequence[Start]) -> list[int]:
         """What `begin` reads of these starts."""

@@ -71,9 +71,13 @@ def rotate(x: Tensor, cos: Tensor, sin: Tensor, out: Tensor) -> None:
 class SwiGLU:
     """down(silu(gate(x)) * up(x)), gate and up in one product."""
 
-    def __init__(self, gate: Tensor, up: Tensor, down: Tensor, *, exact_rows: bool = True) -> None:
-        self.gate_up = Linear(torch.cat((gate, up)), exact_rows=exact_rows)
-        self.down = Linear(down, exact_rows=exact_rows)
+    def __init__(
+        self, config: TransformerConfig, weights: Weights, name: str, *, exact_rows: bool = True
+    ) -> None:
+        wide, hidden, take = config.intermediate, config.hidden, weights.take
+        gate_up = [take(f"{name}.{part}_proj.weight", wide, hidden) for part in ("gate", "up")]
+        self.gate_up = Linear(torch.cat(gate_up), exact_rows=exact_rows)
+        self.down = Linear(take(f"{name}.down_proj.weight", hidden, wide), exact_rows=exact_rows)
 
     def __call__(self, x: Tensor) -> Tensor:
         gate, up = self.gate_up(x).chunk(2, -1)
@@ -94,24 +98,14 @@ class DecoderLayer:
         eps = config.norm_eps
         self.input_norm = RMSNorm(take("input_layernorm", hidden), eps)
         self.output_norm = RMSNorm(take("post_attention_layernorm", hidden), eps)
-        self.qkv = Linear(
-            torch.cat(
-                (
-                    take("self_attn.q_proj", queries, hidden),
-                    take("self_attn.k_proj", keys, hidden),
-                    take("self_attn.v_proj", keys, hidden),
-                )
-            )
-        )
+        sizes = {"q": queries, "k": keys, "v": keys}
+        qkv = [take(f"self_attn.{part}_proj", size, hidden) for part, size in sizes.items()]
+        self.qkv = Linear(torch.cat(qkv))
         q_norm, k_norm = take("self_attn.q_norm", dim), take("self_attn.k_norm", dim)
         per_head = (q_norm.expand(config.heads, dim), k_norm.expand(config.kv_heads, dim))
         self.head_norm = RMSNorm(torch.cat(per_head), eps)  # [heads + kv_heads, head_dim]
         self.attention_output = Linear(take("self_attn.o_proj", hidden, queries))
-        self.mlp = SwiGLU(
-            take("mlp.gate_proj", config.intermediate, hidden),
-            take("mlp.up_proj", config.intermediate, hidden),
-            take("mlp.down_proj", hidden, config.intermediate),
-        )
+        self.mlp = SwiGLU(config, weights, f"{prefix}.mlp")
 
     @property
     def products(self) -> tuple[Linear, ...]:

@@ -17,13 +17,64 @@ the scratch slot, number `slots`, at position 0: what they write goes to a page 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
 
 import torch
 from torch import Tensor
 
 from realtime_tts.kernels import decode_attention, prompt_attention, rope_and_store, store_prefix
 from realtime_tts.model.config import TransformerConfig
-from realtime_tts.model.prompt_rows import PromptRows
+
+
+@dataclass(frozen=True, slots=True)
+class PromptRows:
+    """Where N positions of B prompts go, which are computed one behind the other. Row b has those
+    from begins[b] to begins[b + 1]: prompts have very different lengths, and no row is as long as
+    the longest one.
+
+    What lies behind begins[B] is padding: its owner is the scratch slot, its place 0.
+    """
+
+    slots: Tensor
+    """[B]"""
+    starts: Tensor
+    """[B]: the place in its slot of each row's first position."""
+    begins: Tensor
+    """[B + 1], ascending."""
+    owners: Tensor
+    """[N]: the slot of each position."""
+    places: Tensor
+    """[N]: its place in that slot."""
+    most: int
+    """No row has more positions."""
+
+    @property
+    def last(self) -> Tensor:
+        """[B]: the number of each row's last position, if it has any."""
+        return (self.begins[1:] - 1).clamp(min=0)
+
+    @classmethod
+    def of(
+        cls,
+        slots: Sequence[int],
+        starts: Sequence[int],
+        lengths: Sequence[int],
+        device: torch.device,
+    ) -> PromptRows:
+        """Of numbers on the host, without padding."""
+
+        def tensor(numbers: Sequence[int]) -> Tensor:
+            return torch.tensor(numbers, dtype=torch.long, device=device)
+
+        rows = list(zip(slots, starts, lengths, strict=True))
+        owners = [slot for slot, _, length in rows for _ in range(length)]
+        places = [start + step for _, start, length in rows for step in range(length)]
+        begins = tensor([0, *accumulate(lengths)])
+        return cls(
+            tensor(slots), tensor(starts), begins, tensor(owners), tensor(places), max(lengths)
+        )
+
 
 PAGE_SIZE = 16
 """Positions of a page: 1.3 s of speech, so a turn wastes 0.6 s of it on average."""
@@ -75,11 +126,6 @@ class PagedKVCache:
         )
 
     # Host ------------------------------------------------------------------------------------
-
-    @property
-    def bytes(self) -> int:
-        """Memory of the pages, used or not."""
-        return self.pages.numel() * self.pages.element_size()
 
     def capacity(self, slot: int) -> int:
         """Positions that the slot's pages hold."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import torch
 from torch import Tensor
@@ -22,7 +22,6 @@ from torch import Tensor
 from realtime_tts.errors import CheckpointError, RequestError
 from realtime_tts.model.code_predictor import CodePredictor
 from realtime_tts.model.config import ModelConfig, Variant
-from realtime_tts.model.recent import Recent
 from realtime_tts.model.reference import Reference
 from realtime_tts.model.talker import Talker
 
@@ -97,8 +96,8 @@ class PromptBuilder:
         self.tts_eos: Tensor = eos
         """Text vector [H] that says, once, that the text is complete."""
         self._tts_bos = bos
-        self._prefixes: Recent[PromptSpec, Tensor] = Recent(_PREFIXES)
-        self._shown: Recent[Reference, _Shown] = Recent(_REFERENCES)
+        self._prefix = lru_cache(_PREFIXES)(self._make_prefix)
+        self._shown = lru_cache(_REFERENCES)(self._show)
 
     @property
     def behind_text(self) -> tuple[int, int]:
@@ -193,8 +192,7 @@ class PromptBuilder:
         """Everything before the text [L, H]: the same for every utterance of this `spec`, for which
         it is kept. Not to be written to."""
         names = [name and name.lower() for name in (spec.speaker, spec.language)]
-        key = replace(spec, speaker=names[0], language=names[1])
-        return self._prefixes.get(key, lambda: self._make_prefix(spec))
+        return self._prefix(replace(spec, speaker=names[0], language=names[1]))
 
     def _make_prefix(self, spec: PromptSpec) -> Tensor:
         opening = self.text(self.instruction_ids(spec) + self._template)
@@ -213,7 +211,7 @@ class PromptBuilder:
         self, prefix: Tensor, reference: Reference, ids: Sequence[int], layout: str, finished: bool
     ) -> Prompt:
         """Transcript and text on the text channel, the reference's frames on the other."""
-        shown = self._shown.get(reference, lambda: self._show(reference))
+        shown = self._shown(reference)
         text = torch.cat((shown.text, self._text_and_end(ids)))
         if layout == FULL_TEXT:
             tail = torch.cat((text + self.pad, shown.spoken + self.tts_pad))

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from realtime_tts.errors import RequestError
-from realtime_tts.model.codec_step import SlotCodec, SlotState
+from realtime_tts.model.codec_state import StreamState
+from realtime_tts.model.codec_step import SlotCodec
 from realtime_tts.model.config import ModelConfig
-from realtime_tts.model.recent import Recent
 from realtime_tts.model.voice import Voice
 
 
@@ -83,22 +84,22 @@ class ReferenceSound:
     and copied into the slot of every utterance in that voice.
     """
 
-    def __init__(self, codec: SlotCodec[Any], state: SlotState) -> None:
+    def __init__(self, codec: SlotCodec[Any], state: StreamState) -> None:
         self._codec, self._state = codec, state
-        self._kept: Recent[Reference, Any] = Recent(_KEPT)
+        self._behind = lru_cache(_KEPT)(self._heard)
 
     @torch.inference_mode()
     def begin(self, slot: int, reference: Reference | None) -> None:
         """Ready `slot`, which was cleared, for the first frame behind `reference`."""
         if reference is not None and reference.codes is not None:
-            codes = reference.codes
-            self._state.restore(slot, self._kept.get(reference, lambda: self._heard(codes)))
+            self._state.restore(slot, self._behind(reference))
 
-    def _heard(self, codes: Tensor) -> Any:
-        """The state of a stream that decoded codes [m, 16]."""
+    def _heard(self, reference: Reference) -> Any:
+        """The state of a stream that decoded the reference's codes."""
+        assert reference.codes is not None, "only codes are heard"
         state, device = self._codec.new_slot_state(1), self._codec.device
         slots = torch.zeros(1, dtype=torch.long, device=device)
-        for piece in _pieces(codes.to(device, torch.long)):
+        for piece in _pieces(reference.codes.to(device, torch.long)):
             self._codec.decode(piece.unsqueeze(0), slots, state)
         return state.save(0)
 

@@ -24,8 +24,9 @@ from realtime_tts.model.sampling import (
     finite_rows,
     no_codes,
     penalised,
+    seed_key,
+    uniforms,
 )
-from realtime_tts.model.uniform import seed_key, uniforms
 from realtime_tts.sampling import Sampling
 
 NARROW_K = 64

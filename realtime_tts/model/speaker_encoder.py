@@ -81,8 +81,7 @@ class _Conv:
         dilation: int = 1,
     ) -> None:
         inputs, outputs = channels
-        self._weight = weights.take(f"{name}.weight", outputs, inputs, kernel)
-        self._bias = weights.take(f"{name}.bias", outputs)
+        self._weight, self._bias = weights.affine(name, outputs, inputs, kernel)
         reach = (kernel - 1) * dilation
         self._dilation, self._padding = dilation, (reach // 2, reach - reach // 2)
 

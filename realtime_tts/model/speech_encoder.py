@@ -92,7 +92,7 @@ class SpeechEncoder:
 
 
 class _Conv:
-    """A causal convolution [B, in, T] -> [B, out, ceil(T / stride)].
+    """A causal convolution [B, in, T] -> [B, out, ceil(T / stride)], behind an ELU if asked for.
 
     The end is filled up to a whole stride, so that no sample is left out. `reach`: how many earlier
     inputs the last of its inputs is heard with.
@@ -109,14 +109,16 @@ class _Conv:
         dilation: int = 1,
         bias: bool = True,
         edge: str = "constant",
+        elu: bool = False,
     ) -> None:
         inputs, outputs = channels
         self._weight = weights.take(f"{name}.conv.weight", outputs, inputs, kernel)
         self._bias = weights.take(f"{name}.conv.bias", outputs) if bias else None
         self.stride, self.reach = stride, (kernel - 1) * dilation
-        self._dilation, self._edge = dilation, edge
+        self._dilation, self._edge, self._elu = dilation, edge, elu
 
     def __call__(self, x: Tensor) -> Tensor:
+        x = F.elu(x) if self._elu else x
         edges = (self.reach + 1 - self.stride, -x.shape[2] % self.stride)
         x = F.pad(x, edges, mode=self._edge)
         return F.conv1d(x, self._weight, self._bias, self.stride, dilation=self._dilation)
@@ -137,25 +139,10 @@ class _Residual:
         return x + self._out(F.elu(self._in(F.elu(x))))
 
 
-class _Strided:
-    """ELU, then a convolution; between the stages of the encoder."""
-
-    def __init__(self, conv: _Conv) -> None:
-        self._conv = conv
-        self.stride, self.reach = conv.stride, conv.reach
-
-    def __call__(self, x: Tensor) -> Tensor:
-        return self._conv(F.elu(x))
-
-
-def _convolutions(
-    config: SpeechEncoderConfig, weights: Weights
-) -> list[_Conv | _Residual | _Strided]:
+def _convolutions(config: SpeechEncoderConfig, weights: Weights) -> list[_Conv | _Residual]:
     """Samples [B, 1, n] to [B, hidden, steps], in order. ELUs count in the stored numbering."""
     name, channels = "encoder.encoder.layers", config.filters
-    steps: list[_Conv | _Residual | _Strided] = [
-        _Conv(weights, f"{name}.0", (1, channels), config.kernel)
-    ]
+    steps: list[_Conv | _Residual] = [_Conv(weights, f"{name}.0", (1, channels), config.kernel)]
     number = 1
     for stride in config.strides:
         for index in range(config.residual_layers):
@@ -163,11 +150,11 @@ def _convolutions(
             steps.append(_Residual(config, weights, f"{name}.{number}", channels, dilation))
             number += 1
         wider = (channels, 2 * channels)
-        conv = _Conv(weights, f"{name}.{number + 1}", wider, 2 * stride, stride=stride)
-        steps.append(_Strided(conv))
+        between = f"{name}.{number + 1}"
+        steps.append(_Conv(weights, between, wider, 2 * stride, stride=stride, elu=True))
         channels, number = 2 * channels, number + 2
-    last = _Conv(weights, f"{name}.{number + 1}", (channels, config.hidden), config.last_kernel)
-    return [*steps, _Strided(last)]
+    last, ends = f"{name}.{number + 1}", (channels, config.hidden)
+    return [*steps, _Conv(weights, last, ends, config.last_kernel, elu=True)]
 
 
 def _rotation(
@@ -199,7 +186,7 @@ class _Layer:
         self._up = take(f"{name}.mlp.fc1.weight", wide, hidden)
         self._down = take(f"{name}.mlp.fc2.weight", hidden, wide)
         self._norms = [
-            (take(f"{name}.{norm}.weight", hidden), take(f"{name}.{norm}.bias", hidden))
+            weights.affine(f"{name}.{norm}", hidden)
             for norm in ("input_layernorm", "post_attention_layernorm")
         ]
         self._scales = [

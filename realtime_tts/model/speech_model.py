@@ -13,7 +13,7 @@ from realtime_tts.kernels import FrameDraws
 from realtime_tts.model.checkpoint import Progress, find_checkpoint, ignore_progress
 from realtime_tts.model.code_predictor import Choices, Choose, CodePredictor, Predict
 from realtime_tts.model.codec import CodecDecoder
-from realtime_tts.model.codec_gemm import GemmCodecDecoder, load_gemm_codec
+from realtime_tts.model.codec_gemm import GemmCodecDecoder
 from realtime_tts.model.codec_state import CodecState
 from realtime_tts.model.config import ModelConfig
 from realtime_tts.model.config_files import read_config
@@ -149,6 +149,15 @@ class SpeechModel:
         )
 
 
+def make_parts(
+    config: ModelConfig, weights: Weights, device: torch.device, dtype: torch.dtype
+) -> tuple[Talker, CodePredictor]:
+    """Talker and code predictor of these weights."""
+    talker = Talker(config.talker, weights, device, dtype)
+    width, groups = config.talker.transformer.hidden, config.talker.code_groups
+    return talker, CodePredictor(config.predictor, width, groups, weights, device, dtype)
+
+
 def load_model(
     source: str | Path,
     *,
@@ -167,28 +176,17 @@ def load_model(
     place = torch.device(device)
     progress("load talker", 0, 2)
     with Weights(folder, device=place, dtype=dtype, ignored=("speaker_encoder.",)) as weights:
-        talker = Talker(config.talker, weights, place, dtype)
-        predictor = CodePredictor(
-            config.predictor,
-            config.talker.transformer.hidden,
-            config.talker.code_groups,
-            weights,
-            place,
-            dtype,
-        )
+        talker, predictor = make_parts(config, weights, place, dtype)
         weights.finish()
     progress("load codec", 1, 2)
-    codec = _load_codec(folder, config, place)
-    fast = None
-    if place.type == "cuda":
-        fast = load_gemm_codec(folder / "speech_tokenizer", config.codec, device=place, dtype=dtype)
+    folder_of_codec, fast = folder / "speech_tokenizer", None
+    # In float32 first: the codebooks are quotients and products of what is stored.
+    with Weights(
+        folder_of_codec, device=place, dtype=torch.float32, ignored=("encoder.",)
+    ) as weights:
+        codec = CodecDecoder(config.codec, weights, place)
+        weights.finish()
+        if place.type == "cuda":
+            fast = GemmCodecDecoder(config.codec, weights, place, dtype)
     progress("load codec", 2, 2)
     return SpeechModel(str(source), folder, config, talker, predictor, codec, slot_codec=fast)
-
-
-def _load_codec(folder: Path, config: ModelConfig, device: torch.device) -> CodecDecoder:
-    folder = folder / "speech_tokenizer"
-    with Weights(folder, device=device, dtype=torch.float32, ignored=("encoder.",)) as weights:
-        codec = CodecDecoder(config.codec, weights, device)
-        weights.finish()
-    return codec

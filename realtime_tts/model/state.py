@@ -1,14 +1,12 @@
-"""The talker's keys and values, by slot.
+"""The talker's keys and values, by slot, for plain modules.
 
-`KVCache` is what the talker asks for; another store (pages, captured graphs) fits behind it.
-`SlotKVCache` keeps one contiguous buffer per slot that doubles when it is full: memory follows
-the speech really made, a decode step copies nothing but its own row, and attention reads views.
+One contiguous buffer per slot doubles when it is full: memory follows the speech really made, a
+decode step copies nothing but its own row, and attention reads views.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -19,33 +17,9 @@ from realtime_tts.model.config import TransformerConfig
 _FIRST_CAPACITY = 256  # positions; 20 s of speech
 
 
-class KVCache(Protocol):
-    """Keys and values of the talker. Per step: `begin`, then one attend call per layer."""
-
-    def length(self, slot: int) -> int:
-        """Positions stored for a slot."""
-
-    def clear(self, slot: int) -> None:
-        """Forget a slot's positions."""
-
-    def begin(self, slots: Sequence[int], count: int) -> list[int]:
-        """Make room for `count` further positions in each slot; the position of the first."""
-
-    def attend_prompt(self, layer: int, query: Tensor, keys_values: Tensor) -> Tensor:
-        """Store a prompt in the one slot begun, which was empty, and attend causally.
-
-        query [L, heads, D], keys_values [L, 2, kv_heads, D] -> [L, heads * D].
-        """
-
-    def attend_step(self, layer: int, query: Tensor, keys_values: Tensor) -> Tensor:
-        """Store one position for each slot begun; each row attends to all of its own slot.
-
-        query [B, heads, D], keys_values [B, 2, kv_heads, D] -> [B, heads * D].
-        """
-
-
-class SlotKVCache:
-    """A growing buffer [layers, 2, kv_heads, capacity, D] per slot."""
+class KVCache:
+    """A growing buffer [layers, 2, kv_heads, capacity, D] per slot. Per step: `begin`, then one
+    attend call per layer."""
 
     def __init__(
         self, config: TransformerConfig, slots: int, device: torch.device, dtype: torch.dtype
@@ -57,19 +31,12 @@ class SlotKVCache:
         self._layers: list[list[Tensor]] = [[] for _ in range(slots)]
         self._rows: list[tuple[int, int]] = []  # (slot, position) of this step
 
-    @property
-    def slots(self) -> int:
-        return len(self._lengths)
-
-    @property
-    def bytes(self) -> int:
-        """Memory held now."""
-        return sum(b.numel() * b.element_size() for b in self._buffers if b is not None)
-
     def length(self, slot: int) -> int:
+        """Positions stored for a slot."""
         return self._lengths[slot]
 
     def clear(self, slot: int) -> None:
+        """Forget a slot's positions."""
         self._lengths[slot] = 0
         buffer = self._buffers[slot]
         if buffer is not None and buffer.shape[3] > _FIRST_CAPACITY:
@@ -77,6 +44,7 @@ class SlotKVCache:
             self._layers[slot] = []
 
     def begin(self, slots: Sequence[int], count: int) -> list[int]:
+        """Make room for `count` further positions in each slot; the position of the first."""
         positions = [self._lengths[slot] for slot in slots]
         for slot, position in zip(slots, positions, strict=True):
             self._reserve(slot, position + count)
@@ -85,6 +53,10 @@ class SlotKVCache:
         return positions
 
     def attend_prompt(self, layer: int, query: Tensor, keys_values: Tensor) -> Tensor:
+        """Store a prompt in the one slot begun, which was empty, and attend causally.
+
+        query [L, heads, D], keys_values [L, 2, kv_heads, D] -> [L, heads * D].
+        """
         ((slot, position),) = self._rows
         assert position == 0, f"slot {slot} holds {position} positions; clear it first"
         length = query.shape[0]
@@ -94,6 +66,10 @@ class SlotKVCache:
         return attend_prompt(query.transpose(0, 1), key, value)
 
     def attend_step(self, layer: int, query: Tensor, keys_values: Tensor) -> Tensor:
+        """Store one position for each slot begun; each row attends to all of its own slot.
+
+        query [B, heads, D], keys_values [B, 2, kv_heads, D] -> [B, heads * D].
+        """
         rows = []
         for (slot, position), q, kv in zip(
             self._rows, query.unbind(0), keys_values.unbind(0), strict=True

@@ -17,10 +17,8 @@ from realtime_tts.model.config import TalkerConfig
 from realtime_tts.model.fused import fused_layers, layer_weights
 from realtime_tts.model.layers import DecoderLayer, RMSNorm, Rope
 from realtime_tts.model.linear import Linear
-from realtime_tts.model.paged_cache import PagedKVCache
-from realtime_tts.model.prompt_rows import PromptRows
-from realtime_tts.model.slot_store import DenseSlotStore, SlotStore
-from realtime_tts.model.state import KVCache, SlotKVCache
+from realtime_tts.model.paged_cache import PagedKVCache, PromptRows
+from realtime_tts.model.state import KVCache
 from realtime_tts.model.weights import Weights
 
 
@@ -40,12 +38,8 @@ class Talker:
             "talker.model.text_embedding.weight", config.text_vocab, wide, keep_dtype=True
         )
         projection = "talker.text_projection.linear_fc"
-        self.text_up = Linear(
-            take(f"{projection}1.weight", wide, wide), take(f"{projection}1.bias", wide)
-        )
-        self.text_down = Linear(
-            take(f"{projection}2.weight", hidden, wide), take(f"{projection}2.bias", hidden)
-        )
+        self.text_up = Linear(*weights.affine(f"{projection}1", wide, wide))
+        self.text_down = Linear(*weights.affine(f"{projection}2", hidden, wide))
         self.codec_embedding = take("talker.model.codec_embedding.weight", config.vocab, hidden)
         self.layers = [
             DecoderLayer(shape, weights, f"talker.model.layers.{index}")
@@ -66,8 +60,8 @@ class Talker:
             self._step = step_program(model)
         return self._step is not None
 
-    def new_cache(self, slots: int) -> SlotKVCache:
-        return SlotKVCache(self.config.transformer, slots, self.device, self.dtype)
+    def new_cache(self, slots: int) -> KVCache:
+        return KVCache(self.config.transformer, slots, self.device, self.dtype)
 
     @torch.inference_mode()
     def text(self, ids: Sequence[int]) -> Tensor:
@@ -113,22 +107,9 @@ class Talker:
 
     @torch.inference_mode()
     def decode_at(
-        self, inputs: Tensor, slots: Tensor, positions: Tensor, store: SlotStore
-    ) -> Tensor:
-        """Position `positions` [B] of each slot [B]: inputs [B, H] -> outputs [B, H]."""
-        if isinstance(store, PagedKVCache):
-            return self._decode_fused(inputs, slots, positions, store)
-        assert isinstance(store, DenseSlotStore), f"no way to attend to {type(store).__name__}"
-        cos, sin = self._turns(positions)
-        x = inputs
-        for index, layer in enumerate(self.layers):
-            query, keys_values = layer.project(x, cos, sin)
-            x = layer.output(x, store.attend_step(index, query, keys_values, slots, positions))
-        return self.norm(x)
-
-    def _decode_fused(
         self, inputs: Tensor, slots: Tensor, positions: Tensor, cache: PagedKVCache
     ) -> Tensor:
+        """Position `positions` [B] of each slot [B]: inputs [B, H] -> outputs [B, H]."""
         if self._step is not None and len(inputs) <= MOST_STEP_ROWS:
             return self._step(inputs, cache.pages, cache.tables, slots, positions)
         cos, sin = self._rope.cos, self._rope.sin
@@ -139,33 +120,15 @@ class Talker:
         return fused_layers(self.layers, self.norm, inputs, attend)
 
     @torch.inference_mode()
-    def fill_at(self, inputs: Tensor, rows: PromptRows, store: SlotStore) -> Tensor:
+    def fill_at(self, inputs: Tensor, rows: PromptRows, cache: PagedKVCache) -> Tensor:
         """Several prompts' positions: inputs [N, H], whose keys and values go where `rows` says, ->
         outputs [N, H]."""
-        if isinstance(store, PagedKVCache):
-            return self._fill_fused(inputs, rows, store)
-        assert isinstance(store, DenseSlotStore), f"no way to attend to {type(store).__name__}"
-        cos, sin = self._turns(rows.places)
-        x = inputs
-        for index, layer in enumerate(self.layers):
-            query, keys_values = layer.project(x, cos, sin)
-            x = layer.output(x, store.attend_prompt(index, query, keys_values, rows))
-        return self.norm(x)
-
-    def _fill_fused(self, inputs: Tensor, rows: PromptRows, cache: PagedKVCache) -> Tensor:
         cos, sin = self._rope.cos, self._rope.sin
 
         def attend(index: int, qkv: Tensor, norm: Tensor) -> Tensor:
             return cache.attend_prompt(index, qkv, rows, norm, cos, sin)
 
         return fused_layers(self.layers, self.norm, inputs, attend)
-
-    def _turns(self, positions: Tensor) -> tuple[Tensor, Tensor]:
-        """Rotation tables [n, 1, D] of positions [n]."""
-        return (
-            self._rope.cos.index_select(0, positions).unsqueeze(1).to(self.dtype),
-            self._rope.sin.index_select(0, positions).unsqueeze(1).to(self.dtype),
-        )
 
     @torch.inference_mode()
     def logits(self, hidden: Tensor) -> Tensor:

@@ -1,10 +1,4 @@
-"""Voices on disk: one safetensors file each, some kilobytes, with text in its metadata.
-
-speaker_embedding  F32 [H]
-codes              I16 [m, 16]     only if the recording is used in context
-metadata           format = "realtime-tts voice", version = "1", name, model; transcript and
-                   language where there are any; extra = a JSON object of strings
-"""
+"""Voices on disk, with torch: one safetensors file each, as `voices/file.py` describes it."""
 
 from __future__ import annotations
 
@@ -23,11 +17,7 @@ from torch import Tensor
 
 from realtime_tts.errors import VoiceError
 from realtime_tts.model.voice import Voice
-
-FORMAT = "realtime-tts voice"
-VERSION = "1"
-MOST_BYTES = 1 << 20
-"""A minute of reference takes 24 kB; what is larger than this is something else."""
+from realtime_tts.voices.file import FORMAT, MOST_BYTES, VERSION
 
 
 def save_voice(voice: Voice, path: Path) -> None:

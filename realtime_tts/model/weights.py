@@ -33,12 +33,7 @@ class Weights:
     """
 
     def __init__(
-        self,
-        folder: Path,
-        *,
-        device: torch.device,
-        dtype: torch.dtype,
-        ignored: Sequence[str] = (),
+        self, folder: Path, *, device: torch.device, dtype: torch.dtype, ignored: Sequence[str] = ()
     ) -> None:
         self._folder, self._device, self._dtype = folder, device, dtype
         self._ignored = tuple(ignored)
@@ -65,9 +60,6 @@ class Weights:
     ) -> None:
         self._stack.close()
 
-    def __contains__(self, name: str) -> bool:
-        return name in self._files
-
     def take(self, name: str, *shape: int, keep_dtype: bool = False) -> Tensor:
         """A tensor in the wanted precision on the wanted device.
 
@@ -92,6 +84,10 @@ class Weights:
         dtype = FLOAT_TYPES[stored] if keep_dtype else self._dtype
         # A copy, because the file is mapped: the first use must not wait for the disk.
         return tensor.to(device=self._device, dtype=dtype, copy=True)
+
+    def affine(self, name: str, *shape: int) -> tuple[Tensor, Tensor]:
+        """The weight, of this shape, and the bias of a product or a convolution."""
+        return self.take(f"{name}.weight", *shape), self.take(f"{name}.bias", shape[0])
 
     def finish(self) -> None:
         """Raise CheckpointError if any tensor was missing, misshaped or never asked for."""

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import torch
 
+from realtime_tts.engine.torch_setup import name_of
+
 _COPY_BYTES = {"cpu": 1 << 28, "cuda": 1 << 31}
 _PRODUCT = {"cpu": 1024, "cuda": 8192}
 _CPU_CACHE = Path("/sys/devices/system/cpu/cpu0/cache")
@@ -30,7 +32,7 @@ class Limits:
 
 def measure_limits(device: torch.device, dtypes: tuple[torch.dtype, ...]) -> Limits:
     """Takes about a second on either kind of device."""
-    rates = {str(dtype).removeprefix("torch."): _product_rate(device, dtype) for dtype in dtypes}
+    rates = {name_of(dtype): _product_rate(device, dtype) for dtype in dtypes}
     return Limits(_name(device), _bandwidth(device), rates, _cache_bytes(device))
 
 

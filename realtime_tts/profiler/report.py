@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from realtime_tts.engine.torch_setup import name_of
 from realtime_tts.model import SpeechModel
 from realtime_tts.model.codec import CodecDecoder
 from realtime_tts.model.config import ModelConfig
@@ -71,7 +72,7 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class Widths:
-    """Bytes of the narrowest weight that is read: on the CPU they may be packed (half.py)."""
+    """Bytes of the narrowest weight that is read: on the CPU they may be packed (linear.py)."""
 
     talker: int
     predictor: int
@@ -92,11 +93,6 @@ class Widths:
                 model.slot_codec_dtype.itemsize,
             ),
         )
-
-
-def name_of(dtype: torch.dtype) -> str:
-    """Name a precision without its module: `bfloat16`."""
-    return str(dtype).removeprefix("torch.")
 
 
 def _narrowest(products: Iterable[Linear], otherwise: int) -> int:

@@ -7,7 +7,6 @@ products; activations, norms, sampling and launches are free. A multiply-add is 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
 
 from realtime_tts.model.config import CodecConfig, ModelConfig, TransformerConfig
 
@@ -74,8 +73,8 @@ def codec_work(
 ) -> Work:
     """The work of `frames` new frames of every row, with carried state. `item`: bytes of a number;
     `weight_item`: of a weight, if that is another number."""
-    parts = codec_parts(config)
-    attention = 4 * config.transformer.layers * _width(config.transformer) * config.window
+    parts, shape = codec_parts(config), config.transformer
+    attention = 4 * shape.layers * shape.heads * shape.head_dim * config.window
     entries = config.codebooks * config.codebook_dim
     return Work(
         weight_bytes=sum(part.weights for part in parts) * (weight_item or item),
@@ -135,8 +134,5 @@ def codec_taps(config: CodecConfig) -> int:
 
 def codec_keys(config: CodecConfig) -> int:
     """Elements of keys and values of one stream."""
-    return 2 * config.transformer.layers * _width(config.transformer) * (config.window - 1)
-
-
-def _width(shape: TransformerConfig) -> int:
-    return prod((shape.heads, shape.head_dim))
+    shape = config.transformer
+    return 2 * shape.layers * shape.heads * shape.head_dim * (config.window - 1)

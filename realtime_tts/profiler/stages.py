@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import cycle, islice
 from statistics import median
 from typing import Any
 
@@ -53,7 +54,8 @@ def time_stages(engine: ModelEngine, rows: int, context: int, repeat: int) -> St
         for _ in range(_WARM_UP):
             bench.step()
         whole = [_timed(bench.step, device) for _ in range(repeat)]
-        with _clock(engine) as seconds:
+        captured = engine if isinstance(engine, CapturedEngine) else None
+        with _program_clock(captured) if captured else _module_clock(engine.model) as seconds:
             each = [_stages_of(bench.step, seconds, device) for _ in range(repeat)]
     finally:
         bench.close()
@@ -75,7 +77,8 @@ class _Bench:
         self._rows = [(f"profile-{slot}", slot) for slot in range(rows)]
         self._pages = ScriptedPages(rows, engine.kv_cache)
         prompt = engine.prompt_tokens(UtteranceSpec())
-        ids = _text(engine, max(1, context - prompt - 2))
+        # So long that nobody can have spoken it within the run.
+        ids = list(islice(cycle(engine.sample_ids), max(1, context - prompt - 2)))
         for id, slot in self._rows:
             engine.open(id, UtteranceSpec(seed=slot))
             engine.append(id, ids)
@@ -94,12 +97,6 @@ class _Bench:
             self._engine.close(id)
 
 
-def _text(engine: ModelEngine, count: int) -> list[int]:
-    """A text so long that nobody can have spoken it within the run."""
-    sample = engine.sample_ids
-    return [sample[index % len(sample)] for index in range(count)]
-
-
 def _timed(work: Callable[[], None], device: torch.device) -> float:
     synchronise(device)
     started = time.perf_counter()
@@ -114,12 +111,6 @@ def _stages_of(
     seconds.update(dict.fromkeys(seconds, 0.0))
     whole = _timed(work, device)
     return seconds | {HOST: whole - sum(seconds.values())}
-
-
-def _clock(engine: ModelEngine) -> contextlib.AbstractContextManager[dict[str, float]]:
-    if isinstance(engine, CapturedEngine):
-        return _program_clock(engine)
-    return _module_clock(engine.model)
 
 
 @contextlib.contextmanager

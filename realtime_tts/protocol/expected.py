@@ -15,13 +15,15 @@ from realtime_tts.protocol.messages import CLIENT_MESSAGES
 
 def _fields(struct: type[msgspec.Struct]) -> Iterator[tuple[str, str]]:
     for field in msgspec.structs.fields(struct):
-        union = get_origin(field.type) in (Union, UnionType)
-        yield field.name, _words(get_args(field.type)[0] if union else field.type)
+        yield field.name, words(field.type)
     for inner in nested(struct).values():
         yield from _fields(inner)
 
 
-def _words(hint: Any) -> str:
+def words(hint: Any) -> str:
+    """What a value of this type must be; of a union the first counts."""
+    if get_origin(hint) in (Union, UnionType):
+        hint = get_args(hint)[0]
     if get_origin(hint) is Literal:
         *most, last = (f'"{value}"' for value in get_args(hint))
         return f"{', '.join(most)} or {last}"
@@ -34,8 +36,12 @@ def _words(hint: Any) -> str:
             return "a string"
         case inspect.StrType():
             return f"a string of {kind.min_length} to {kind.max_length} characters"
+        case inspect.IntType(ge=None):
+            return "a whole number"
         case inspect.IntType():
             return f"a whole number from {kind.ge} to {kind.le}"
+        case inspect.FloatType(ge=None, gt=None):
+            return "a number"
         case inspect.FloatType(gt=None):
             return f"a number from {kind.ge:g} to {kind.le:g}"
         case inspect.FloatType():
@@ -47,9 +53,9 @@ def _words(hint: Any) -> str:
 
 
 EXPECTED = {"type": "a string"} | {
-    name: words for struct in CLIENT_MESSAGES.values() for name, words in _fields(struct)
+    name: said for struct in CLIENT_MESSAGES.values() for name, said in _fields(struct)
 }
 """By the name of the field; fields of one name take the same."""
 
-NUMBERS = frozenset(name for name, words in EXPECTED.items() if "number" in words)
+NUMBERS = frozenset(name for name, said in EXPECTED.items() if "number" in said)
 """The fields that are numbers."""

@@ -7,7 +7,7 @@ binary frames carry audio and nothing else. Reading and writing them is in parsi
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 from msgspec import Meta
@@ -26,8 +26,7 @@ SAMPLE_RATE = ENGINE_RATE
 TurnId = Annotated[
     str,
     Meta(
-        pattern=r"\A[!-~]{1,64}\Z",
-        description="1 to 64 printable ASCII characters without space",
+        pattern=r"\A[!-~]{1,64}\Z", description="1 to 64 printable ASCII characters without space"
     ),
 ]
 Milliseconds = Annotated[
@@ -232,21 +231,10 @@ ServerMessage = (
     Ready | TurnStarted | TurnWords | TurnInterrupted | TurnDone | WarningMessage | ErrorMessage
 )
 
-CLIENT_MESSAGES: dict[str, type[ClientMessage]] = {
-    "session.start": SessionStart,
-    "text": Text,
-    "flush": Flush,
-    "turn.end": TurnEnd,
-    "interrupt": Interrupt,
-    "played": Played,
-    "session.close": SessionClose,
-}
-SERVER_MESSAGES: dict[str, type[ServerMessage]] = {
-    "ready": Ready,
-    "turn.started": TurnStarted,
-    "turn.words": TurnWords,
-    "turn.interrupted": TurnInterrupted,
-    "turn.done": TurnDone,
-    "warning": WarningMessage,
-    "error": ErrorMessage,
-}
+
+def _by_tag(union: Any) -> dict[str, Any]:
+    return {kind.__struct_config__.tag: kind for kind in get_args(union)}
+
+
+CLIENT_MESSAGES: dict[str, type[ClientMessage]] = _by_tag(ClientMessage)
+SERVER_MESSAGES: dict[str, type[ServerMessage]] = _by_tag(ServerMessage)

@@ -102,7 +102,9 @@ def decode_client_message(raw: str | bytes, max_bytes: int = 65_536) -> Decoded:
             f"expected a text frame with JSON, found a binary one of {len(raw)} bytes; "
             "a client sends no audio"
         )
-    size = _utf8_size(raw, max_bytes)
+    size = 4 * len(raw)  # at most, and exact enough when that is allowed
+    if size > max_bytes:
+        size = len(raw.encode(errors="surrogatepass"))
     if size > max_bytes:
         raise TooLarge(f"expected at most {max_bytes} bytes, found {size}; send it in pieces")
     fields = load_object(raw)
@@ -176,11 +178,6 @@ def describe_unknown(name: str, where: str, known: Collection[str]) -> str:
 
 
 # Steps --------------------------------------------------------------------------------------
-
-
-def _utf8_size(raw: str, enough: int) -> int:
-    """Bytes of `raw` in UTF-8; at most four a character is exact enough when that is allowed."""
-    return len(raw) * 4 if len(raw) * 4 <= enough else len(raw.encode(errors="surrogatepass"))
 
 
 def _is_deeper(value: Any, levels: int) -> bool:

@@ -8,20 +8,13 @@ one monotonic clock. What happens to turns is in turns.py; here is what concerns
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import Enum, auto
 from typing import Any
 
 from realtime_tts.errors import RealtimeTTSError
 from realtime_tts.protocol import messages as m
-from realtime_tts.protocol.effects import (
-    Close,
-    Effect,
-    HeardReport,
-    Send,
-    TurnFailure,
-    TurnStats,
-)
+from realtime_tts.protocol.effects import Close, Effect, HeardReport, Send, TurnFailure, TurnStats
 from realtime_tts.protocol.intake import Intake
 from realtime_tts.protocol.parsing import ProtocolError, decode_client_message
 from realtime_tts.protocol.query import parse_query
@@ -239,20 +232,15 @@ class Session:
         self._turns.settings = settings
 
     def _ready(self) -> m.Ready:
-        info = self.info
+        audio = self.settings.audio
         return m.Ready(
-            session_id=info.session_id,
             protocol=m.SUBPROTOCOL,
-            server=info.server,
-            model=info.model,
-            voices=info.voices,
-            languages=info.languages,
             settings=self.settings,
-            sample_rate=self.settings.audio.sample_rate,
-            encoding=self.settings.audio.encoding,
-            packet_bytes=self.settings.audio.packet_bytes,
+            sample_rate=audio.sample_rate,
+            encoding=audio.encoding,
+            packet_bytes=audio.packet_bytes,
             limits=self.limits,
-            models=info.models,
+            **asdict(self.info),
         )
 
     def _bad_message(self, error: ProtocolError, now: float) -> list[Effect]:

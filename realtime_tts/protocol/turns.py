@@ -18,9 +18,8 @@ from realtime_tts.protocol.effects import (
     TurnFailure,
     TurnStats,
 )
-from realtime_tts.protocol.roster import Roster
 from realtime_tts.protocol.settings import Limits, SessionSettings
-from realtime_tts.protocol.turn import Event, State, Turn
+from realtime_tts.protocol.turn import Event, Roster, State, Turn
 
 
 class Turns:

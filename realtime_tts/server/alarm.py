@@ -42,12 +42,8 @@ class Alarm:
     def release(self) -> None:
         """Ring no more: whoever would hear it is forgotten."""
         self.stop()
-        self._ring = _nothing
+        self._ring = lambda: None
 
     def _fire(self) -> None:
         self._timer = None
         self._ring()
-
-
-def _nothing() -> None:
-    """Whoever would hear it is gone."""

@@ -26,7 +26,11 @@ from realtime_tts.dialects import (
     tokens,
     vllm_omni,
 )
-from realtime_tts.dialects.cartesia_answer import deny as deny_cartesia
+from realtime_tts.dialects.cartesia_messages import API as CARTESIA
+from realtime_tts.dialects.dashscope_messages import API as DASHSCOPE
+from realtime_tts.dialects.deepgram_messages import API as DEEPGRAM
+from realtime_tts.dialects.elevenlabs_messages import API as ELEVENLABS
+from realtime_tts.dialects.elevenlabs_messages import deny_or
 from realtime_tts.metrics import CONTENT_TYPE, Metrics
 from realtime_tts.server.auth import (
     OPEN_PATHS,
@@ -79,20 +83,20 @@ def create_app(front: Front) -> Starlette:
         open_paths=OPEN_PATHS | {route.path for route in page},
         metrics=front.metrics,
         rules={
-            openai.AUDIO_PATHS: PathRule(openai.deny),
-            openai.MODELS_PATH: PathRule(elevenlabs.deny_or(openai.deny)),
-            elevenlabs.SPEECH_PATH: PathRule(elevenlabs.deny, elevenlabs.QUERY_KEYS, late_key=True),
-            elevenlabs.DIALOGUE_PATH: PathRule(elevenlabs.deny),
-            elevenlabs.VOICES_2_PATH: PathRule(elevenlabs.deny),
-            "/v1/voices": PathRule(elevenlabs.deny_or(send_denial), token_methods=_READING),
-            "/tts/": PathRule(deny_cartesia, cartesia.QUERY_KEYS),
-            "/voices": PathRule(deny_cartesia, cartesia.QUERY_KEYS),
-            dashscope.SOCKET_PATH: PathRule(dashscope.deny),
-            deepgram.SPEAK_PATH: PathRule(deepgram.deny),
-            deepgram.FLUX_PATH: PathRule(deepgram.deny),
-            tokens.ELEVENLABS_PATH: PathRule(elevenlabs.deny, token_methods=_NONE),
-            tokens.DEEPGRAM_PATH: PathRule(deepgram.deny, token_methods=_NONE),
-            tokens.CARTESIA_PATH: PathRule(deny_cartesia, token_methods=_NONE),
+            openai.AUDIO_PATHS: PathRule(openai.API.deny),
+            openai.MODELS_PATH: PathRule(deny_or(openai.API.deny)),
+            elevenlabs.SPEECH_PATH: PathRule(ELEVENLABS.deny, elevenlabs.QUERY_KEYS, late_key=True),
+            elevenlabs.DIALOGUE_PATH: PathRule(ELEVENLABS.deny),
+            elevenlabs.VOICES_2_PATH: PathRule(ELEVENLABS.deny),
+            "/v1/voices": PathRule(deny_or(send_denial), token_methods=_READING),
+            "/tts/": PathRule(CARTESIA.deny, cartesia.QUERY_KEYS),
+            "/voices": PathRule(CARTESIA.deny, cartesia.QUERY_KEYS),
+            dashscope.SOCKET_PATH: PathRule(DASHSCOPE.deny),
+            deepgram.SPEAK_PATH: PathRule(DEEPGRAM.deny),
+            deepgram.FLUX_PATH: PathRule(DEEPGRAM.deny),
+            tokens.ELEVENLABS_PATH: PathRule(ELEVENLABS.deny, token_methods=_NONE),
+            tokens.DEEPGRAM_PATH: PathRule(DEEPGRAM.deny, token_methods=_NONE),
+            tokens.CARTESIA_PATH: PathRule(CARTESIA.deny, token_methods=_NONE),
             TOKEN_PATH: PathRule(send_denial, token_methods=_NONE),
             "/metrics": PathRule(send_denial, token_methods=_NONE),
         },

@@ -165,16 +165,25 @@ class Gate:
 
 
 def error_response(
-    status: int, code: str, message: str, retry_after: int | None = None
+    status: int,
+    code: str,
+    message: str,
+    retry_after: int | None = None,
+    *,
+    fatal: bool = True,
+    retryable: bool | None = None,
 ) -> Response:
-    """The JSON `error` that a session would get, as an answer; `retry_after` in seconds."""
-    retryable = retry_after is not None
-    wait_ms = None if retry_after is None else retry_after * 1000
+    """The JSON `error` that a session would get, as an answer. `retry_after`: seconds, None if none
+    are known; `retryable`: whether another try may help, by default with those only."""
     error = ErrorMessage(
-        code=code, message=message, fatal=True, retryable=retryable, retry_after_ms=wait_ms
+        code=code,
+        message=message,
+        fatal=fatal,
+        retryable=retry_after is not None if retryable is None else retryable,
+        retry_after_ms=None if retry_after is None else retry_after * 1000,
     )
     headers = {"www-authenticate": "Bearer"} if status == 401 else {}
-    headers |= {"retry-after": str(retry_after)} if retryable else {}
+    headers |= {} if retry_after is None else {"retry-after": str(retry_after)}
     return Response(encode(error), status, headers, media_type="application/json")
 
 

@@ -10,14 +10,13 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 
-from realtime_tts.engine.check import check_spec
-from realtime_tts.engine.interface import EngineInfo, UtteranceSpec
+from realtime_tts.engine.interface import EngineInfo, UtteranceSpec, check_spec
 from realtime_tts.engine.link import Cancel, Command, EngineLink, Event
 from realtime_tts.errors import EngineError, RealtimeTTSError
 from realtime_tts.logs import event as log_event
 from realtime_tts.metrics import Metrics
 from realtime_tts.server.time_slices import TimeSlices
-from realtime_tts.text.speech_rate import SpeechRates
+from realtime_tts.text.spoken import SpeechRates
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tts_scheduler import Reaction
 

@@ -105,8 +105,8 @@ class Front:
     def settings(self, *, longest_lead: bool = False, **chosen: Any) -> SessionSettings:
         """The checkpoint's defaults and the server's lead, or the longest one, for clients that
         play a file when it is complete; but for what is chosen and not None."""
-        limits = self.config.limits
-        lead_seconds = limits.max_lead_seconds if longest_lead else self.config.lead_seconds
+        longest = self.config.limits.max_lead_ms / 1000
+        lead_seconds = longest if longest_lead else self.config.lead_seconds
         given = {name: value for name, value in chosen.items() if value is not None}
         return structs.replace(session_defaults(self.engine.info, lead_seconds), **given)
 
@@ -121,21 +121,17 @@ class Front:
 
     # Sessions.
 
-    def admit(self, held: int = 0, spared: int = 0) -> None:
+    def admit(self, held: int = 0, *, more: bool = False) -> None:
         """Raise TurnFailure if another session would not be taken now.
 
-        `held`: sessions that the asker counts for already and would use; `spared`: that are to be
-        left to others.
+        `held`: sessions that the asker counts for already and would use. `more`: it is one more of
+        a connection, for which the last eighth is not.
         """
-        refusal = self._refusal(held, spared)
+        refusal = self._refusal(held, -(-self.max_sessions // _SPARED_PART) if more else 0)
         if refusal is not None:
             self.metrics.refused.labels(refusal.code).inc()
             event(log, logging.WARNING, "session.refused", code=refusal.code)
             raise refusal
-
-    def admit_more(self) -> None:
-        """The same for one more session of a connection: the last eighth is not for it."""
-        self.admit(spared=-(-self.max_sessions // _SPARED_PART))
 
     def _refusal(self, held: int, spared: int) -> TurnFailure | None:
         if self.draining:
@@ -166,8 +162,8 @@ class Front:
     def max_outbox(self) -> int:
         """Bytes of audio that may wait for one reader."""
         limits = self.config.limits
-        bytes_per_second = SAMPLE_RATE * BYTES_PER_SAMPLE
-        return round((limits.max_lead_seconds + limits.outbox_seconds) * bytes_per_second)
+        bytes_per_ms = SAMPLE_RATE * BYTES_PER_SAMPLE / 1000
+        return round((limits.max_lead_ms + limits.outbox_ms) * bytes_per_ms)
 
     # Connections.
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from realtime_tts.protocol.effects import HeardReport
 from realtime_tts.text.pipeline import TextPipeline, TextSegment
-from realtime_tts.text.speech_times import SpokenSpan
-from realtime_tts.text.spoken_text import SpokenText
+from realtime_tts.text.speech_times import SpokenSpan, SpokenText
 from tts_scheduler import Playback
 
 

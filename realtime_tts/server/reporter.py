@@ -7,6 +7,7 @@ Lengths are logged, text never is.
 from __future__ import annotations
 
 import logging
+from dataclasses import asdict
 
 from realtime_tts.logs import event
 from realtime_tts.metrics import Metrics
@@ -70,16 +71,7 @@ class SessionReporter:
 
     def done(self, turn_id: str, reason: str, stats: TurnStats, text_chars: int) -> None:
         """A turn is over of which no message of the native protocol tells."""
-        done = TurnDone(
-            turn_id=turn_id,
-            reason=reason,
-            samples=stats.samples,
-            ttfa_ms=stats.ttfa_ms,
-            underruns=stats.underruns,
-            held_ms=stats.held_ms,
-            held_inside_word=stats.held_inside_word,
-            text_chars=text_chars,
-        )
+        done = TurnDone(turn_id=turn_id, reason=reason, text_chars=text_chars, **asdict(stats))
         self._turn_done(done)
 
     def bug(self) -> None:

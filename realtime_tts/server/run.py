@@ -19,7 +19,6 @@ from realtime_tts.errors import ConfigError
 from realtime_tts.garbage import calm_garbage_collector
 from realtime_tts.logs import event
 from realtime_tts.metrics import Metrics
-from realtime_tts.protocol.settings import Limits
 from realtime_tts.server.app import create_app
 from realtime_tts.server.engine_host import EngineHost, LoadTokenizer
 from realtime_tts.server.front import Front
@@ -136,7 +135,7 @@ def uvicorn_config(front: Front) -> uvicorn.Config:
         loop="asyncio",
         http=guarded(GuardedHttp, config.socket, metrics),
         ws=guarded(GuardedWebSocket, config.socket, metrics),
-        ws_max_size=Limits(max_message_bytes=config.limits.max_message_bytes).max_frame_bytes,
+        ws_max_size=config.limits.max_frame_bytes,
         ws_ping_interval=config.socket.ping_interval,
         ws_ping_timeout=config.socket.ping_timeout,
         ws_per_message_deflate=False,  # 32 times the CPU of a send, and PCM does not shrink

@@ -33,9 +33,7 @@ def write_self_signed(folder: Path, *hosts: str) -> TlsConfig:
     key = ec.generate_private_key(ec.SECP256R1())
     names = dict.fromkeys(("localhost", "127.0.0.1", "::1", socket.gethostname(), *hosts))
     certificate, secret = folder / "certificate.pem", folder / "key.pem"
-    certificate.write_bytes(
-        _certificate(key, names).public_bytes(serialization.Encoding.PEM),
-    )
+    certificate.write_bytes(_certificate(key, names).public_bytes(serialization.Encoding.PEM))
     with os.fdopen(os.open(secret, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(
             key.private_bytes(

@@ -32,15 +32,11 @@ def _check_readable(what: str, path: Path) -> None:
         data = path.read_bytes()
     except OSError as error:
         raise ConfigError(f"cannot read the TLS {what} {path}: {error.strerror}") from error
-    marker = "PRIVATE KEY-----" if what == "private key" else "-----BEGIN CERTIFICATE-----"
+    key = what == "private key"
+    marker = "PRIVATE KEY-----" if key else "-----BEGIN CERTIFICATE-----"
     if marker.encode() not in data:
-        raise ConfigError(
-            f"there is no {what} in {path}; expected a PEM file with a line {_shown(marker)}"
-        )
-
-
-def _shown(marker: str) -> str:
-    return marker if marker.startswith("-") else f"-----BEGIN … {marker}"
+        shown = f"-----BEGIN … {marker}" if key else marker
+        raise ConfigError(f"there is no {what} in {path}; expected a PEM file with a line {shown}")
 
 
 class _Encrypted(Exception):

@@ -17,8 +17,7 @@ from starlette.routing import BaseRoute, Route
 
 from realtime_tts.engine.interface import EngineInfo
 from realtime_tts.logs import event
-from realtime_tts.protocol.messages import ErrorMessage
-from realtime_tts.protocol.parsing import encode
+from realtime_tts.server.auth import error_response
 from realtime_tts.server.front import SERVER_NAME, Front
 from realtime_tts.voices.errors import (
     BuiltInVoice,
@@ -74,24 +73,14 @@ def _answered(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
         except VoiceRequestError as error:
             path, client = request.url.path, request.client
             event(log, logging.WARNING, "voices.refused", code=error.code, path=path, client=client)
-            return _error_response(error)
+            wait, again = error.retry_after or None, error.retryable
+            return error_response(
+                error.status, error.code, str(error), wait, fatal=False, retryable=again
+            )
         except ClientDisconnect:
             return Response(status_code=400)  # nobody reads it
 
     return endpoint
-
-
-def _error_response(error: VoiceRequestError) -> Response:
-    message = ErrorMessage(
-        code=error.code,
-        message=str(error),
-        fatal=False,
-        retryable=error.retryable,
-        retry_after_ms=error.retry_after * 1000 or None,
-    )
-    headers = {"retry-after": str(error.retry_after)} if error.retry_after else {}
-    body = encode(message)
-    return Response(body, error.status, headers, media_type="application/json")
 
 
 # Reading.

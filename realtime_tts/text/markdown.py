@@ -20,9 +20,8 @@ from realtime_tts.text.characters import (
     ZERO_WIDTH_JOINER,
     is_word_character,
 )
-from realtime_tts.text.emphasis import Emphasis
 from realtime_tts.text.links import AddressReader, LinkReader
-from realtime_tts.text.marks import Step, run_length, starts_with
+from realtime_tts.text.marks import Emphasis, Step, run_length, starts_with
 from realtime_tts.text.speech_writer import Gap, SpeechWriter
 
 _UNREAD = rf"\s{EMOJI}{INVISIBLE}{ZERO_WIDTH_JOINER}"

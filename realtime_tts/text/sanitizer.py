@@ -19,10 +19,6 @@ _LINE_BREAKS = "\r\v\f\x85"
 _REPLACEMENT = "\ufffd"
 
 
-def _is_high(char: str) -> bool:
-    return "\ud800" <= char <= "\udbff"
-
-
 def _is_low(char: str) -> bool:
     return "\udc00" <= char <= "\udfff"
 
@@ -65,7 +61,7 @@ class Sanitizer:
             self._high = ""
             return self._put(self._limit_marks(pair), 2)
         before = self._take_lone_high() if self._high else ""
-        if _is_high(char):
+        if "\ud800" <= char <= "\udbff":  # the first half of a pair
             self._high = char
             self._after_return = False
             return before

@@ -11,18 +11,20 @@ taken back, so words are squeezed or wait where the first guess turns out wrong.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import accumulate, pairwise
 from math import inf
 from typing import NamedTuple
 
-from realtime_tts.text.pipeline import TextPipeline
+from realtime_tts.text.pipeline import TextPipeline, TextSegment
 from realtime_tts.text.spoken import (
     ROUNDING,
     SpokenPart,
+    SpokenSplit,
     expected_durations,
     may_end_word,
     source_cut,
+    split_spoken,
 )
 
 _LOOK = 500
@@ -41,11 +43,12 @@ class SpokenSpan(NamedTuple):
         return SpokenSpan(self.text, self.start + seconds, self.end + seconds)
 
 
-class SpeechTimes:
-    """The words of one turn against its audio. Nothing is worked out before somebody asks, and of
-    a long text no more than the audio has come to.
+class SpokenText:
+    """The text of one turn against its audio, part by part as pauses cut it. Nothing is worked out
+    before somebody asks, and of a long text no more than the audio has come to.
 
-    `language` ("Japanese") refines durations; `pace`: seconds of audio for an expected second.
+    Seconds are those of the turn's audio. `language` ("Japanese") refines durations; `pace`:
+    seconds of audio for an expected second, for speech that is not complete.
     """
 
     def __init__(
@@ -54,6 +57,7 @@ class SpeechTimes:
         self._pipeline = pipeline
         self._language = language
         self._pace = pace
+        self._parts = [SpokenPart(0, 0.0, 0.0)]  # one for each segment begun
         self._part = 0  # the one whose words are given out
         self._before = 0.0  # seconds of audio before it
         self._count = 0  # spoken characters given out
@@ -63,13 +67,36 @@ class SpeechTimes:
         self._at = 0.0  # where the last word ended, in seconds of audio
         self._ended = False  # no more speech comes, though perhaps not all was spoken
 
+    def begin(self, segment: TextSegment) -> None:
+        """The speech so far is complete; what follows is this segment's, after its pause."""
+        self._parts.append(SpokenPart(segment.start, segment.pause, 0.0))
+
+    def made(self, seconds: float) -> None:
+        """So much more speech was made."""
+        part = self._parts[-1]
+        self._parts[-1] = part._replace(generated=part.generated + seconds)
+
+    def measured(self) -> tuple[float, float]:
+        """Expected and true seconds of the last part, when all its speech was made."""
+        part, segments = self._parts[-1], self._pipeline.segments
+        end = segments[len(self._parts)].start if len(self._parts) < len(segments) else None
+        text = self._pipeline.spoken[part.start : end]
+        return sum(expected_durations(text, self._language)), part.generated
+
+    def split(self, played: float, generated: float, complete: bool) -> SpokenSplit:
+        """The caller's text in two, where its listener stopped: see `split_spoken`."""
+        return split_spoken(
+            self._pipeline,
+            played,
+            generated,
+            complete=complete,
+            language=self._language,
+            parts=self._parts if len(self._parts) > 1 else (),
+            pace=self._pace,
+        )
+
     def take(
-        self,
-        played: float,
-        parts: Sequence[SpokenPart],
-        in_all: float | None = None,
-        *,
-        ended: bool = False,
+        self, played: float, in_all: float | None = None, *, ended: bool = False
     ) -> list[SpokenSpan]:
         """The words that are spoken by `played` seconds and were not given out yet; of many the
         next. Call it again until it gives none.
@@ -77,11 +104,11 @@ class SpeechTimes:
         Each is the caller's text from where the one before ends: with the white space before it,
         and with marks that are not spoken. Where a script writes no spaces, a character counts as
         a word. Joined they are the text so far; all of it when all speech is played, and then the
-        last may end in white space, or be that alone. `parts` are those begun, all but the last of
-        them complete; `in_all`: seconds of the audio of all the text, when that is known. `ended`:
-        no more speech comes, and no word grows; without `in_all` perhaps not all text was spoken.
+        last may end in white space, or be that alone. `in_all`: seconds of the audio of all the
+        text, when that is known. `ended`: no more speech comes, and no word grows; without `in_all`
+        perhaps not all text was spoken.
         """
-        self._ended = ended
+        self._ended, parts = ended, self._parts
         words: list[SpokenSpan] = []
         while True:
             part = parts[self._part]

@@ -7,7 +7,7 @@ generated, and the text. Every spoken character c has an expected duration d(c) 
 - Generation complete: the text fills the audio, so heard = D * played / generated. In a text of
   one script this is nearly the proportion of characters.
 - Not complete: heard = played / pace, and at most D. The pace is what the voice usually takes for
-  an expected second (`pace.py`).
+  an expected second (`SpeechRates`).
 
 The characters whose durations sum up to `heard` are counted as spoken, back to the last end of a
 word (any character, where words are not separated by spaces). The estimate rather says too little
@@ -18,7 +18,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable, Sequence
 from itertools import accumulate, takewhile
 from typing import NamedTuple
 
@@ -161,12 +162,9 @@ def source_cut(pipeline: TextPipeline, count: int) -> int:
 
 def expected_durations(text: str, language: str | None) -> Iterable[float]:
     """Seconds of each character, worked out as they are taken."""
-    japanese = (language or "").lower() in ("japanese", "ja") or _has_kana(text)
+    japanese = (language or "").lower() in ("japanese", "ja")
+    japanese = japanese or not text.isascii() and _KANA.search(text) is not None
     return map(_DURATIONS[japanese].__getitem__, text)
-
-
-def _has_kana(text: str) -> bool:
-    return not text.isascii() and _KANA.search(text) is not None
 
 
 def _duration(char: str, japanese: bool) -> float:
@@ -221,3 +219,38 @@ def may_end_word(text: str, index: int) -> bool:
     if writes_without_spaces(before) or writes_without_spaces(after):
         return not before.isspace()
     return after.isspace() and not before.isspace()
+
+
+_LATELY = 60.0
+"""Expected seconds of speech that count; older ones fade."""
+_SHORTEST = 1.0
+"""Shorter texts teach nothing: the silence at both ends is too large a part of them."""
+_SLOWEST = 2.0
+_VOICES = 1_000
+
+
+class SpeechRates:
+    """The speech rate of each voice: seconds of audio for an expected second, 1 if not known.
+
+    Expected is what an average speaker takes. From sentence to sentence the ratio varies by a few
+    percent, between voices by tens: what a voice has spoken lately tells how fast it goes on.
+    """
+
+    def __init__(self) -> None:
+        self._heard: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()  # the latest last
+
+    def of(self, voice: Hashable) -> float:
+        """The speech rate of a voice, from 1/2 to 2."""
+        expected, seconds = self._heard.get(voice, (1.0, 1.0))
+        return min(_SLOWEST, max(1 / _SLOWEST, seconds / expected))
+
+    def learn(self, voice: Hashable, expected: float, seconds: float) -> None:
+        """A text of `expected` seconds took `seconds`, from its first sound to its last."""
+        if expected < _SHORTEST or seconds <= 0:
+            return
+        before = self._heard.pop(voice, (0.0, 0.0))
+        expected, seconds = before[0] + expected, before[1] + seconds
+        kept = min(1.0, _LATELY / expected)
+        self._heard[voice] = expected * kept, seconds * kept
+        if len(self._heard) > _VOICES:
+            self._heard.popitem(last=False)

@@ -87,10 +87,11 @@ class ByteVocabulary:
         self.ids = ids
         self.longest = max(map(len, self.tokens))
         self._model = model
-        self._starting = {
+        self.starting = {
             char: (bisect_left(self.tokens, char), bisect_left(self.tokens, chr(ord(char) + 1)))
             for char in ALPHABET
         }
+        """By first character, the range (low, high) of tokens[low:high] that start with it."""
         self.is_pair = lru_cache(maxsize=1 << 15)(self._is_pair)
         self._word = lru_cache(maxsize=1 << 14)(self._encode_text)
 
@@ -108,10 +109,6 @@ class ByteVocabulary:
     def split(self, text: str) -> list[str]:
         """The tokens of one pre-token."""
         return [token.value for token in self._model.tokenize(text)]
-
-    def starting(self, char: str) -> tuple[int, int]:
-        """The range (low, high) of tokens[low:high], all tokens that start with `char`."""
-        return self._starting[char]
 
     def find(self, prefix: str, low: int, high: int) -> int | None:
         """The index of the first of tokens[low:high] that starts with `prefix`."""
@@ -204,14 +201,14 @@ class OpenPreToken:
         return self._grow_and_release()
 
     def _may_be_one_token(self) -> bool:
-        low, high = self._vocabulary.starting(self._bytes[0])
+        low, high = self._vocabulary.starting[self._bytes[0]]
         found = self._vocabulary.find(self._bytes, low, high)
         return found is not None and self._is_possible(_Start(0, found, high))
 
     def _grow(self, position: int) -> None:
         """Take in the byte at `position`: narrow every start and find the parent of its end."""
         vocabulary, data, end = self._vocabulary, self._bytes, position + 1
-        self._starts.append(_Start(position, *vocabulary.starting(data[position])))
+        self._starts.append(_Start(position, *vocabulary.starting[data[position]]))
         self.steps += len(self._starts)
         alive, parent = [], None
         for start in self._starts:

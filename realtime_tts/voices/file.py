@@ -28,7 +28,7 @@ VERSION = "1"
 _EMBEDDING = "speaker_embedding"
 SUFFIX = ".safetensors"
 MAX_DIMENSIONS = 8_192
-_MAX_FILE_BYTES = 1 << 20
+MOST_BYTES = 1 << 20
 """A minute of codes takes 24 kB, an embedding 8; what is much larger is no voice."""
 
 _ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -77,8 +77,8 @@ def read_record(path: Path) -> VoiceRecord:
     details = path.stat()
     if not stat.S_ISREG(details.st_mode):  # opening a pipe would wait for its writer
         raise CorruptVoiceError("not a file")
-    if details.st_size > _MAX_FILE_BYTES:
-        raise CorruptVoiceError(f"{details.st_size} bytes; a voice has {_MAX_FILE_BYTES} at most")
+    if details.st_size > MOST_BYTES:
+        raise CorruptVoiceError(f"{details.st_size} bytes; a voice has {MOST_BYTES} at most")
     try:
         with safe_open(path, "numpy") as file:
             metadata = file.metadata() or {}

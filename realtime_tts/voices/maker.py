@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -13,6 +11,7 @@ from realtime_tts.voices.audio import Recording
 from realtime_tts.voices.file import write_voice
 from realtime_tts.voices.form import NewVoice
 
+_BANDS = 64
 SILENCE_SECONDS = 0.5
 """Appended to a recording unless the client says no: its last phoneme would bleed into speech."""
 
@@ -28,20 +27,15 @@ class VoiceMaker(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
 class FakeVoiceMaker:
     """Takes the place of an encoder beside the fake engine: its embedding is a coarse spectrum.
 
-    It is no speaker encoder, and nothing that was trained is in it. `seconds`: how long it takes.
+    It is no speaker encoder, and nothing that was trained is in it.
     """
 
-    seconds: float = 0.0
-    bands: int = 64
-
     def make(self, wanted: NewVoice, recording: Recording, path: Path) -> None:
-        time.sleep(self.seconds)
         power = np.abs(np.fft.rfft(recording.samples, 2 * 4_096)[1:]) ** 2
-        bands = np.log1p(power.reshape(self.bands, -1).sum(axis=1)).astype(np.float32)
+        bands = np.log1p(power.reshape(_BANDS, -1).sum(axis=1)).astype(np.float32)
         silence = SILENCE_SECONDS if wanted.append_silence else 0.0
         frames = round((recording.seconds + silence) * 12.5)
         codes = np.zeros((frames, 16), np.int16) if wanted.text else None

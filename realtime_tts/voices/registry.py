@@ -116,7 +116,9 @@ class Registry:
     def check_free(self, id: str) -> None:
         """Raises BadVoiceRequest for what is no id, VoiceExists for one that is taken."""
         if self.find(check_id(id)) is not None:
-            raise _exists(id)
+            raise VoiceExists(
+                f"there is a voice {id!r} already: delete it first, or choose another name"
+            )
 
     def add(self, unfinished: Path) -> VoiceRecord:
         """Register the finished file at `unfinished`, which is gone afterwards.
@@ -243,10 +245,6 @@ def _sync(path: Path) -> None:
 
 def _skipped(path: Path, why: str) -> None:
     event(log, logging.WARNING, "voice.skipped", file=path.name, why=why)
-
-
-def _exists(id: str) -> VoiceExists:
-    return VoiceExists(f"there is a voice {id!r} already: delete it first, or choose another name")
 
 
 def _cannot_store(folder: Path, error: OSError) -> CannotStore:

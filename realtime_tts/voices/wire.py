@@ -5,6 +5,8 @@ Nothing that the worker says is unpickled: it has read what strangers sent.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 MAX_REPLY_BYTES = 64 * 1024
@@ -50,23 +52,7 @@ class Refused(msgspec.Struct, frozen=True, tag=True):
 
 Reply = Started | Read | Loaded | Made | Refused
 
-_encoder = msgspec.msgpack.Encoder()
-_job_decoder = msgspec.msgpack.Decoder(Job)
-_reply_decoder = msgspec.msgpack.Decoder(Reply)
-
-
-def encode(message: Job | Reply) -> bytes:
-    """The message as msgpack."""
-    return _encoder.encode(message)
-
-
-def decode_job(data: bytes) -> Job:
-    """The job in a message of the server's. Raises msgspec.DecodeError."""
-    found: Job = _job_decoder.decode(data)
-    return found
-
-
-def decode_reply(data: bytes) -> Reply:
-    """The reply in a message of the worker's. Raises msgspec.DecodeError."""
-    found: Reply = _reply_decoder.decode(data)
-    return found
+encode = msgspec.msgpack.Encoder().encode
+decode_job = msgspec.msgpack.Decoder(Job).decode
+decode_reply: Callable[[bytes], Reply] = msgspec.msgpack.Decoder(Reply).decode
+"""Both raise msgspec.DecodeError."""

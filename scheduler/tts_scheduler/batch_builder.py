@@ -10,12 +10,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
 
-from tts_scheduler.codec_chunks import codec_run, first_run
 from tts_scheduler.config import SchedulerConfig
 from tts_scheduler.cost import StepCosts
 from tts_scheduler.page_planner import PagePlanner
 from tts_scheduler.plan import CodecRun, Decode, Layout, Prefill, StepPlan
-from tts_scheduler.policy import Policy, due, is_text_late, next_packet
+from tts_scheduler.policy import Policy, codec_run, due, first_run, is_text_late, next_packet
 from tts_scheduler.utterance import Utterance
 
 
@@ -37,23 +36,6 @@ class _Row:
 
 class BatchBuilder:
     """A plan in the making. Predicted seconds are cautious ones throughout."""
-
-    __slots__ = (
-        "_chosen",
-        "_codec",
-        "_config",
-        "_costs",
-        "_latest",
-        "_now",
-        "_overloaded",
-        "_pace",
-        "_prefills",
-        "_ranked",
-        "_rows_per_step",
-        "_seconds",
-        "_step",
-        "_turn",
-    )
 
     def __init__(
         self, config: SchedulerConfig, costs: StepCosts, caution: float, now: float, rows: int
@@ -205,12 +187,12 @@ class BatchBuilder:
 
         Not all of them: a step with nothing in it saves nobody.
         """
-        chosen = self._chosen
+        chosen, costs = self._chosen, self._costs
         kept = 0 if self._codec else 1
         while self._now + self._seconds > self._latest and len(chosen) > kept:
             if chosen[-1].pressing:
                 break
-            seconds = self._seconds - self._row_seconds(chosen[-1])
+            seconds = self._seconds - costs.row - costs.codec_frame * chosen[-1].codec
             due_after = chosen[-1].due - self._step
             if due_after < self._now + seconds:
                 break
@@ -273,12 +255,8 @@ class BatchBuilder:
         return self._costs.base + seconds + 2.0 * self._step > most
 
     def _codec_frames(self, row: Utterance, pending: int, has_next: bool) -> int:
-        if row.playback.on_air:
-            return codec_run(row, pending, has_next, self._now, self._turn, self._config)
-        return codec_run(row, pending, has_next, self._now, self._pace, self._config)
-
-    def _row_seconds(self, entry: _Row) -> float:
-        return self._costs.row + self._costs.codec_frame * entry.codec
+        wait = self._turn if row.playback.on_air else self._pace
+        return codec_run(row, pending, has_next, self._now, wait, self._config)
 
     def _add_codec(self, row: Utterance, frames: int) -> None:
         if frames:

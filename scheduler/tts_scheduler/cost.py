@@ -90,20 +90,6 @@ class _Fit:
     otherwise keep the capacity so low that there are never sixty-four rows again.
     """
 
-    __slots__ = (
-        "_all",
-        "_fade",
-        "_keep",
-        "_observed",
-        "_prior",
-        "_recent",
-        "_scaled",
-        "_seen",
-        "_seen_last",
-        "_sizes",
-        "factors",
-    )
-
     def __init__(self, prior: tuple[float, float, float], memory: int) -> None:
         self._prior = prior
         self._keep = 1.0 - 1.0 / memory
@@ -174,43 +160,32 @@ class CostModel:
     """
 
     def __init__(
-        self,
-        prior: StepCosts | None = None,
-        memory: int = 50,
-        row_buckets: tuple[int, ...] = (),
+        self, prior: StepCosts | None = None, memory: int = 50, row_buckets: tuple[int, ...] = ()
     ) -> None:
         self.row_buckets = tuple(sorted(row_buckets))
         prior = StepCosts() if prior is None else prior
         self._steady = _Fit((prior.base, prior.row, prior.codec_frame), memory)
         self._extra = _Fit((prior.prefill, prior.prefill_row, prior.prefill_token), memory)
         self._prior = prior
-        self._spread = 1.0  # nothing seen yet: the prior may be far off
-        self._seen = 0
-        self._costs = prior
-
-    @property
-    def costs(self) -> StepCosts:
-        """What has been learned so far, as seconds per unit of load."""
-        return self._costs
-
-    @property
-    def spread(self) -> float:
+        self.spread = 1.0  # nothing seen yet: the prior may be far off
         """The usual error of a prediction, as a share of it."""
-        return self._spread
+        self._seen = 0
+        self.costs = prior
+        """What has been learned so far, as seconds per unit of load."""
 
     @property
     def caution(self) -> float:
         """Factor on a prediction (1 to 2) that most steps stay below."""
-        return 1.0 + min(1.0, _CAUTION * self._spread)
+        return 1.0 + min(1.0, _CAUTION * self.spread)
 
     def predict(self, load: Load) -> float:
         """Expected duration of a step, in seconds; never falls when load is added."""
-        return self._costs.seconds(self._padded(load))
+        return self.costs.seconds(self._padded(load))
 
     def costs_at(self, rows: int) -> StepCosts:
         """Costs for steps of about `rows` decodes: right for that number, linear around it."""
         padding = bucket_of(rows, self.row_buckets) - rows
-        costs = self._costs
+        costs = self.costs
         return replace(costs, base=costs.base + padding * costs.row) if padding else costs
 
     def _padded(self, load: Load) -> Load:
@@ -222,12 +197,12 @@ class CostModel:
         if seconds < 0.0:
             raise ValueError(f"a step takes at least 0 seconds, got {seconds}")
         load = self._padded(load)
-        expected = max(self._costs.seconds(load), 1e-6)
+        expected = max(self.costs.seconds(load), 1e-6)
         # Not more than at the very first step: what is off by far more is learned bit by bit.
-        limit = _OUTLIER * min(max(self._spread, 0.02), 1.0) * expected
+        limit = _OUTLIER * min(max(self.spread, 0.02), 1.0) * expected
         error = min(max(seconds - expected, -limit), limit)
         self._seen += 1
-        self._spread += max(0.05, 1.0 / (self._seen + 1)) * (abs(error) / expected - self._spread)
+        self.spread += max(0.05, 1.0 / (self._seen + 1)) * (abs(error) / expected - self.spread)
         self._learn(load, expected + error, 1.0 / expected**2)
 
     def _learn(self, load: Load, seconds: float, weight: float) -> None:
@@ -242,7 +217,7 @@ class CostModel:
                 self._steady.observe(steady, share * seconds, 0.2 * weight)
         else:
             self._steady.observe(steady, seconds, weight)
-        self._costs = self._fitted()
+        self.costs = self._fitted()
 
     def _fitted(self) -> StepCosts:
         prior, steady, extra = self._prior, self._steady.factors, self._extra.factors
@@ -270,5 +245,5 @@ class CostModel:
 
     def _full_step(self, rows: int) -> float:
         """Seconds of a step in which each of `rows` makes a frame and hears it."""
-        costs = self._costs
+        costs = self.costs
         return costs.base + costs.row * bucket_of(rows, self.row_buckets) + costs.codec_frame * rows

@@ -15,12 +15,7 @@ from math import ceil
 from tts_scheduler.config import SchedulerConfig
 from tts_scheduler.kv_cache import KVCacheManager
 from tts_scheduler.plan import Prefill, Reservation, StepPlan, SwapIn, SwapOut
-from tts_scheduler.policy import (
-    MEMORY_AHEAD,
-    PREEMPT_AHEAD,
-    may_preempt_at,
-    needs_memory_by,
-)
+from tts_scheduler.policy import MEMORY_AHEAD, PREEMPT_AHEAD, may_preempt_at, needs_memory_by
 from tts_scheduler.utterance import Utterance
 
 

@@ -115,12 +115,7 @@ class StepPlan:
     @property
     def ids(self) -> frozenset[str]:
         """Every utterance named in this plan."""
-        named = {p.id for p in self.prefills}
-        named.update(d.id for d in self.decodes)
-        named.update(c.id for c in self.codec)
-        named.update(out.id for out in self.swap_outs)
-        named.update(reservation.id for reservation in self.reservations)
-        return frozenset(named)
+        return frozenset(self.slots)
 
     @property
     def slots(self) -> dict[str, int]:

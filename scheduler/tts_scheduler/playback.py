@@ -20,19 +20,6 @@ class Playback:
     Both return by how many seconds a packet came after its playback deadline (0.0: in time).
     """
 
-    __slots__ = (
-        "_played",
-        "first_sent_at",
-        "late_seconds",
-        "packet_samples",
-        "packets",
-        "runs_out_at",
-        "sample_rate",
-        "sent_samples",
-        "underruns",
-        "unsent_samples",
-    )
-
     def __init__(
         self,
         sample_rate: int = 24_000,

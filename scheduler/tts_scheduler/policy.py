@@ -37,21 +37,9 @@ class Policy:
     protects: bool
 
 
-def _by_due_time(_row: Utterance, due: float) -> float:
-    return due
-
-
-def _by_last_service(row: Utterance, _due: float) -> float:
-    return row.served
-
-
-def _by_arrival(row: Utterance, _due: float) -> float:
-    return row.order
-
-
-DEADLINE_ORDER = Policy("deadline order", _by_due_time, protects=True)
-ROUND_ROBIN = Policy("round robin", _by_last_service, protects=False)
-ARRIVAL_ORDER = Policy("arrival order", _by_arrival, protects=False)
+DEADLINE_ORDER = Policy("deadline order", lambda _row, due: due, protects=True)
+ROUND_ROBIN = Policy("round robin", lambda row, _due: row.served, protects=False)
+ARRIVAL_ORDER = Policy("arrival order", lambda row, _due: row.order, protects=False)
 POLICIES = (DEADLINE_ORDER, ROUND_ROBIN, ARRIVAL_ORDER)
 
 
@@ -164,3 +152,54 @@ def back_at(row: Utterance, config: SchedulerConfig) -> tuple[float, ...]:
     pages for its next frame, as its deadline comes near enough to take those of others."""
     times = () if not row.parked else (resume_at(row, config),)
     return times if row.frames < row.frame_limit else (*times, may_preempt_at(row, config))
+
+
+def codec_run(
+    row: Utterance, pending: int, has_next: bool, now: float, step: float, config: SchedulerConfig
+) -> int:
+    """Frames of `row` to turn into samples in a step that takes `step` seconds; 0 for none.
+
+    Few, and sound leaves early; many, and the codec works less per frame. The next size of
+    `codec_chunks` is used only while the next packet is safe without this step's frames.
+    `pending` frames will be there when the codec runs; `has_next`: another can be made after it.
+    A row that is about to wait for text gives its listener all it has.
+    """
+    if pending == 0 or not has_next:
+        return pending
+    playback = row.playback
+    if playback.first_sent_at is None:
+        return first_run(row, pending, now, step, config)
+    if playback.unsent_samples + pending * config.frame_samples < config.packet_samples:
+        return 0  # it would fill no packet: no listener has anything of it yet
+    schedule = config.codec_chunks
+    target = schedule[row.codec_runs] if row.codec_runs < len(schedule) else schedule[-1]
+    if pending >= target:
+        return pending
+    deadline = playback.runs_out_at
+    assert deadline is not None, f"{row.id} is on air without a deadline"
+    ready = now + (1 + target - pending) * step + config.reserve
+    return 0 if ready <= deadline else pending
+
+
+def first_run(
+    row: Utterance, pending: int, now: float, step: float, config: SchedulerConfig
+) -> int:
+    """Frames of the first run: as few as leave time to make the second packet.
+
+    One frame is 80 ms of sound but the next full packet needs two more frames. Where two steps
+    take longer than that, sound that left now would be followed by a gap.
+    """
+    if pending >= max(2, config.codec_chunks[-1]):
+        return pending
+    samples = pending * config.frame_samples
+    first = min(samples, config.packet_samples)
+    full = (samples - first) // config.packet_samples
+    unsent = samples - first - full * config.packet_samples
+    missing_frames = -(-(config.packet_samples - unsent) // config.frame_samples)
+    lead = (samples - unsent) / config.sample_rate
+    deadline = row.playback.deadline()  # of a listener who still hears the previous turn
+    if deadline is not None:
+        lead += max(0.0, deadline - now - step)
+    if pending >= config.codec_chunks[0] and missing_frames * step <= lead:
+        return pending
+    return 0

@@ -15,7 +15,7 @@ from random import Random
 from tts_scheduler.admission import Refused
 from tts_scheduler.config import SchedulerConfig
 from tts_scheduler.cost import CostModel
-from tts_scheduler.machine import AnyMachine
+from tts_scheduler.machine import Machine
 from tts_scheduler.plan import StepPlan, StepResult
 from tts_scheduler.playback import Playback
 from tts_scheduler.policy import DEADLINE_ORDER, Policy
@@ -46,7 +46,9 @@ class Turn:
     def deliver(self, samples: int, now: float, config: SchedulerConfig) -> None:
         """The framer: first packet at once, later ones full, at the end whatever is left."""
         self.unsent += samples
-        while self.unsent >= config.packet_samples or (self.unsent and self._flushes):
+        while self.unsent:
+            if self.unsent < config.packet_samples and not (self.over or self.listener is None):
+                return
             packet = min(self.unsent, config.packet_samples)
             self.unsent -= packet
             self.trace.packet(now, packet)
@@ -54,10 +56,6 @@ class Turn:
                 starts_at = max(now + self.trace.client_buffer, self.trace.listener_free_at or now)
                 self.listener = Playback(config.sample_rate, listener_free_at=starts_at)
             self.listener.sent(packet, now)
-
-    @property
-    def _flushes(self) -> bool:
-        return self.over or self.listener is None
 
     def to_hear(self, now: float) -> float:
         """Seconds until the listener has heard all that was sent."""
@@ -105,7 +103,7 @@ class Simulation:
     def __init__(
         self,
         workload: Workload,
-        machine: AnyMachine,
+        machine: Machine,
         config: SchedulerConfig,
         *,
         seed: int = 0,

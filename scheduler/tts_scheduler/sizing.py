@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tts_scheduler.config import SchedulerConfig
-from tts_scheduler.machine import AnyMachine
+from tts_scheduler.machine import Machine
 from tts_scheduler.policy import DEADLINE_ORDER, Policy
 from tts_scheduler.report import Summary
-from tts_scheduler.simulator import Simulation
+from tts_scheduler.simulator import Outcome, Simulation
 from tts_scheduler.workload import Workload
 
 
@@ -24,17 +24,12 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One run: what `sessions` sessions got. `peak`: most turns active at once; `peak_pages`: most
-    pages of the KV cache in use at once; `swap_outs`: times that a turn was preempted."""
+    """One run: what `sessions` sessions got."""
 
     policy: str
     sessions: int
     summary: Summary
-    refusals: float
-    capacity: int
-    peak: int
-    peak_pages: int
-    swap_outs: int
+    outcome: Outcome
 
     def fits(self, limits: Limits) -> bool:
         """All limits are met."""
@@ -43,35 +38,26 @@ class Point:
             ttfa is not None
             and ttfa.p95 <= limits.ttfa_p95
             and self.summary.kept_turns >= limits.kept_turns
-            and self.refusals <= limits.refusals
+            and self.outcome.refusals <= limits.refusals
         )
 
 
 def run_point(
     workload: Workload,
-    machine: AnyMachine,
+    machine: Machine,
     config: SchedulerConfig,
     seed: int = 0,
     policy: Policy = DEADLINE_ORDER,
 ) -> Point:
     """Simulate one number of sessions."""
     outcome = Simulation(workload, machine, config, seed=seed, policy=policy).run()
-    return Point(
-        policy=policy.name,
-        sessions=workload.sessions,
-        summary=outcome.summary(),
-        refusals=outcome.refusals,
-        capacity=outcome.capacity,
-        peak=outcome.peak,
-        peak_pages=outcome.peak_pages,
-        swap_outs=outcome.swap_outs,
-    )
+    return Point(policy.name, workload.sessions, outcome.summary(), outcome)
 
 
 def curve(
     sessions: Iterable[int],
     workload: Workload,
-    machine: AnyMachine,
+    machine: Machine,
     config: SchedulerConfig,
     seed: int = 0,
     policy: Policy = DEADLINE_ORDER,

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from realtime_tts.bench.gaps import Sound, SpokenWords, find_gaps
+from realtime_tts.bench.heard import Sound, SpokenWords, find_gaps
 
 RATE = 24_000
 LOUD, CLOSURE, HUSH = 8_000.0, 200.0, 8.0  # 0, -32 and -60 dB of a voice's level

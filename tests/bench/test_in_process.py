@@ -50,9 +50,9 @@ async def test_the_open_loop_and_interrupts_work_as_well() -> None:
 
 
 async def test_the_same_speech_comes_out_as_over_a_socket() -> None:
-    async with engine_target(FAKE, {}) as target, target.session() as session:
-        whole = await session.speak(TurnPlan(((0.0, "Hello there."),)))
-        split = await session.speak(TurnPlan(((0.0, "Hel"), (0.01, "lo the"), (0.01, "re."))))
+    async with engine_target(FAKE, {}) as target, target.session() as speak:
+        whole = await speak(TurnPlan(((0.0, "Hello there."),)))
+        split = await speak(TurnPlan(((0.0, "Hel"), (0.01, "lo the"), (0.01, "re."))))
     samples = [sum(n for _, n in seen.trace.packets) for seen in (whole, split)]
     assert samples[0] == samples[1] > 0
     assert all(n <= 2048 for _, n in whole.trace.packets)  # 4,096 bytes
@@ -60,8 +60,8 @@ async def test_the_same_speech_comes_out_as_over_a_socket() -> None:
 
 
 async def test_a_turn_without_speech_ends_at_once() -> None:
-    async with engine_target(FAKE, {}) as target, target.session() as session:
-        seen = await session.speak(TurnPlan(((0.0, " ... "),)))
+    async with engine_target(FAKE, {}) as target, target.session() as speak:
+        seen = await speak(TurnPlan(((0.0, " ... "),)))
     assert seen.error is None and not seen.trace.packets
 
 

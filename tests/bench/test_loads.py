@@ -8,8 +8,8 @@ import pytest_asyncio
 
 from realtime_tts.bench.client_pool import (
     SESSIONS_PER_PROCESS,
+    ClientPool,
     ClientProcessFailed,
-    client_pool,
     processes_for,
 )
 from realtime_tts.bench.deltas import DeltaKind, DeltaTiming
@@ -134,12 +134,12 @@ async def test_the_open_loop_is_the_same_load_from_several_processes(server: str
 
 
 async def test_client_processes_that_cannot_go_on_say_why_and_are_replaced(server: str) -> None:
-    nobody = settings("ws://127.0.0.1:1", turns=1)
-    async with client_pool() as pool:
+    nobody = settings("ws://127.0.0.1:1", turns=1, client_processes=2)
+    async with ClientPool() as pool:
         with pytest.raises(ClientProcessFailed, match=r"127\.0\.0\.1:1"):
-            await pool.carry_out(Level(Mode.CLOSED, 2), nobody, silent, processes=2)
-        given = settings(server, turns=1)
-        seen = await pool.carry_out(Level(Mode.CLOSED, 2), given, silent, processes=2)
+            await pool.carry_out(Level(Mode.CLOSED, 2), nobody, silent)
+        given = settings(server, turns=1, client_processes=2)
+        seen = await pool.carry_out(Level(Mode.CLOSED, 2), given, silent)
     assert len(seen.turns) == 2
 
 

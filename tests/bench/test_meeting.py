@@ -1,7 +1,7 @@
 import asyncio
 
 from realtime_tts.bench.meeting import Alone, Enough, Rounds, Share
-from realtime_tts.bench.turns import clock
+from realtime_tts.bench.observation import clock
 
 
 class Others:

@@ -1,7 +1,13 @@
 import pytest
 
-from realtime_tts.bench.observation import Observation
-from realtime_tts.bench.observed import Observed, busy_window, merged, most_at_once, span
+from realtime_tts.bench.observation import (
+    Observation,
+    Observed,
+    busy_window,
+    merged,
+    most_at_once,
+    span,
+)
 from tts_scheduler.report import Trace
 
 SECOND = bytes(2 * 24_000)

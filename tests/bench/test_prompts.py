@@ -1,4 +1,8 @@
-from realtime_tts.bench.prompts import PROMPTS, PromptPicker
+from itertools import islice
+from random import Random
+
+from realtime_tts.bench.prompts import PROMPTS
+from realtime_tts.bench.workload import shuffled
 
 
 def test_prompts_go_from_a_few_words_to_a_long_reply() -> None:
@@ -10,9 +14,9 @@ def test_prompts_go_from_a_few_words_to_a_long_reply() -> None:
 
 
 def test_every_prompt_comes_once_a_round_in_an_order_the_seed_repeats() -> None:
-    picker, again = PromptPicker(3), PromptPicker(3)
-    first = [picker.next() for _ in PROMPTS]
+    picked, again = shuffled(PROMPTS, Random(3)), shuffled(PROMPTS, Random(3))
+    first = list(islice(picked, len(PROMPTS)))
     assert sorted(first) == sorted(PROMPTS)
-    assert [again.next() for _ in PROMPTS] == first
-    assert sorted(picker.next() for _ in PROMPTS) == sorted(PROMPTS)
-    assert [PromptPicker(4).next() for _ in range(3)] != first[:3]
+    assert list(islice(again, len(PROMPTS))) == first
+    assert sorted(islice(picked, len(PROMPTS))) == sorted(PROMPTS)
+    assert list(islice(shuffled(PROMPTS, Random(4)), 3)) != first[:3]

@@ -3,11 +3,9 @@ from dataclasses import asdict, fields
 
 import pytest
 
-from realtime_tts.bench.observation import Observation
-from realtime_tts.bench.observed import Observed
-from realtime_tts.bench.result import DEFINITIONS, LevelResult, level_result
+from realtime_tts.bench.observation import Observation, Observed
+from realtime_tts.bench.result import DEFINITIONS, LevelResult, StepTimes, level_result
 from realtime_tts.bench.settings import Level, Mode
-from realtime_tts.bench.steps import StepTimes
 from realtime_tts.client import TurnResult
 from tts_scheduler.report import Trace
 

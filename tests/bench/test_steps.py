@@ -1,14 +1,5 @@
-from realtime_tts.bench.steps import StepTimes, between, mean_ms, read_steps
+from realtime_tts.bench.result import StepTimes, between, mean_ms, read_steps
 from realtime_tts.metrics import Metrics, row_bucket
-from tts_scheduler import Decode, Layout, Prefill, StepPlan
-
-
-def decodes(count: int) -> StepPlan:
-    return StepPlan((), tuple(Decode(str(slot), slot, 1) for slot in range(count)))
-
-
-def prefill() -> StepPlan:
-    return StepPlan((Prefill("p", 0, 9, 1, Layout.STREAMING),))
 
 
 def test_rows_are_counted_in_powers_of_two() -> None:
@@ -17,13 +8,13 @@ def test_rows_are_counted_in_powers_of_two() -> None:
 
 def test_step_times_are_exact_and_only_those_between_two_readings() -> None:
     metrics = Metrics()
-    metrics.step(0.5, decodes(3))  # before: not counted
+    metrics.step(0.5, 0, 3)  # before: not counted
     before = read_steps(metrics.render().decode())
-    metrics.step(0.010, decodes(3))
-    metrics.step(0.020, decodes(4))
-    metrics.step(0.004, decodes(1))
-    metrics.step(0.100, prefill())
-    metrics.step(0.001, StepPlan())
+    metrics.step(0.010, 0, 3)
+    metrics.step(0.020, 0, 4)
+    metrics.step(0.004, 0, 1)
+    metrics.step(0.100, 1, 0)
+    metrics.step(0.001, 0, 0)
     after = read_steps(metrics.render().decode())
     assert between(before, after) == (
         StepTimes(0, "decode", 1, 1.0),

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from realtime_tts.bench.growth import read_growth
+from realtime_tts.bench.plot import read_growth
 from realtime_tts.bench.settings import BenchSettings, Mode
 from realtime_tts.bench.suite import STARTS, figures, suite_levels
 from realtime_tts.cli import main

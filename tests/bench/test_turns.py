@@ -1,6 +1,6 @@
 import asyncio
 
-from realtime_tts.bench.turns import speak
+from realtime_tts.bench.sockets import speak
 from realtime_tts.client import RealtimeTTS, Turn
 from realtime_tts.client.connection import Connection
 from realtime_tts.errors import HandshakeRefused

@@ -3,20 +3,25 @@ from collections.abc import Iterator
 
 import pytest
 
+from realtime_tts.cli.files import Sink
 from realtime_tts.cli.output import Output, SinkMaker
 from realtime_tts.cli.playback import PlayerFailed
 
 
-class FakeSink:
+class FakeSink(Sink):
     """Fails at a chosen packet, or at the end."""
 
-    def __init__(self, name: str, fails_at: int | None = None, played: float = 0.0) -> None:
+    def __init__(self, name: str, fails_at: int | None = None, played: float | None = 0.0) -> None:
         self.name = name
         self.fails_at = fails_at
-        self.played_seconds: float | None = played
+        self.played = played
         self.packets: list[bytes] = []
         self.finished = False
         self.stopped = False
+
+    @property
+    def played_seconds(self) -> float | None:
+        return self.played
 
     async def write(self, packet: bytes) -> None:
         if self.fails_at == len(self.packets):
@@ -35,7 +40,7 @@ class FakeSink:
 def makers(*sinks: FakeSink | PlayerFailed) -> Iterator[SinkMaker]:
     for sink in sinks:
 
-        async def make(sink: FakeSink | PlayerFailed = sink) -> FakeSink:
+        def make(sink: FakeSink | PlayerFailed = sink) -> FakeSink:
             if isinstance(sink, PlayerFailed):
                 raise sink
             return sink
@@ -98,14 +103,15 @@ async def test_a_packet_that_was_on_its_way_when_it_was_stopped_is_dropped() -> 
 
 
 async def test_a_player_that_starts_while_it_is_stopped_says_nothing() -> None:
-    sink, starting, started = FakeSink("slow"), asyncio.Event(), asyncio.Event()
+    starting, started = asyncio.Event(), asyncio.Event()
 
-    async def make() -> FakeSink:
-        starting.set()
-        await started.wait()
-        return sink
+    class Slow(FakeSink):
+        async def open(self) -> None:
+            starting.set()
+            await started.wait()
 
-    output = Output(iter([make]), lambda why: None)
+    sink = Slow("slow")
+    output = Output(makers(sink), lambda why: None)
     writing = asyncio.create_task(output.write(b"a"))
     await starting.wait()
     output.stop()
@@ -122,8 +128,7 @@ async def test_when_nothing_works_it_says_so() -> None:
 
 @pytest.mark.parametrize("played", [None, 5.0])
 async def test_speech_that_can_no_longer_be_repeated_is_not_kept(played: float | None) -> None:
-    sink = FakeSink("long")
-    sink.played_seconds = played
+    sink = FakeSink("long", played=played)
     output = Output(makers(sink), lambda why: None)
     await speak(output, *[b"packet"] * 1_000)
     assert len(sink.packets) == 1_000

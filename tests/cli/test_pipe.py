@@ -19,7 +19,7 @@ def pipe(tmp_path: Path) -> Path:
 
 
 async def test_a_wav_into_a_pipe_keeps_the_header_of_a_stream(pipe: Path) -> None:
-    sink = await next(sink_makers(str(pipe), AudioFormat(container="wav")))()
+    sink = next(sink_makers(str(pipe), AudioFormat(container="wav")))()
     reading = asyncio.create_task(asyncio.to_thread(pipe.read_bytes))
     await sink.write(b"\x01\x00")
     await sink.write(b"\x02\x00")

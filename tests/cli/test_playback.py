@@ -1,42 +1,47 @@
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from realtime_tts.cli.playback import PlaybackClock, PlayerFailed, ProcessSink
+from realtime_tts.cli.playback import Player, PlayerFailed, ProcessSink
 
 SECOND = bytes(48_000)
 
 
-class Time:
-    def __init__(self) -> None:
-        self.now = 100.0
+@pytest.fixture
+def time(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """The clock of players, which stands still."""
+    clock = SimpleNamespace(now=100.0)
+    monkeypatch.setattr("realtime_tts.cli.playback.time.monotonic", lambda: clock.now)
+    return clock
 
-    def __call__(self) -> float:
-        return self.now
 
-
-def test_what_was_heard_is_what_time_has_played_of_what_was_given() -> None:
-    time = Time()
-    clock = PlaybackClock(time)
-    assert clock.played == 0.0
-    clock.wrote(len(SECOND) * 3)  # three seconds at once
-    assert clock.played == 0.0
+def test_what_was_heard_is_what_time_has_played_of_what_was_given(time: SimpleNamespace) -> None:
+    player = Player()
+    assert player.played_seconds == 0.0
+    player.gave(SECOND * 3)  # three seconds at once
+    assert player.played_seconds == 0.0
     time.now += 1.25
-    assert clock.played == pytest.approx(1.25)
+    assert player.played_seconds == pytest.approx(1.25)
     time.now += 10.0
-    assert clock.played == pytest.approx(3.0)
+    assert player.played_seconds == pytest.approx(3.0)
 
 
-def test_silence_between_packets_is_not_heard_speech() -> None:
-    time = Time()
-    clock = PlaybackClock(time)
-    clock.wrote(len(SECOND))
+def test_silence_between_packets_is_not_heard_speech(time: SimpleNamespace) -> None:
+    player = Player()
+    player.gave(SECOND)
     time.now += 5.0
-    clock.wrote(len(SECOND))
-    assert clock.played == pytest.approx(1.0)
+    player.gave(SECOND)
+    assert player.played_seconds == pytest.approx(1.0)
     time.now += 0.5
-    assert clock.played == pytest.approx(1.5)
+    assert player.played_seconds == pytest.approx(1.5)
+
+
+async def started(command: tuple[str, ...]) -> ProcessSink:
+    sink = ProcessSink(command)
+    await sink.open()
+    return sink
 
 
 def python(code: str) -> tuple[str, ...]:
@@ -46,7 +51,7 @@ def python(code: str) -> tuple[str, ...]:
 async def test_a_player_gets_the_packets_on_its_standard_input(tmp_path: Path) -> None:
     copy = tmp_path / "heard"
     code = f"import sys; open({str(copy)!r}, 'wb').write(sys.stdin.buffer.read())"
-    sink = await ProcessSink.start(python(code))
+    sink = await started(python(code))
     await sink.write(b"ab")
     await sink.write(b"cd")
     await sink.finish()
@@ -54,11 +59,11 @@ async def test_a_player_gets_the_packets_on_its_standard_input(tmp_path: Path) -
 
 
 async def test_a_player_that_dies_is_an_error() -> None:
-    sink = await ProcessSink.start(python("raise SystemExit(3)"))
+    sink = await started(python("raise SystemExit(3)"))
     with pytest.raises(PlayerFailed, match="exit status 3"):
         for _ in range(1_000):
             await sink.write(SECOND)
-    sink = await ProcessSink.start(python("import sys; sys.stdin.read(); raise SystemExit(4)"))
+    sink = await started(python("import sys; sys.stdin.read(); raise SystemExit(4)"))
     await sink.write(b"ab")
     with pytest.raises(PlayerFailed, match="exit status 4"):
         await sink.finish()
@@ -66,11 +71,11 @@ async def test_a_player_that_dies_is_an_error() -> None:
 
 async def test_a_player_that_is_not_there_is_an_error() -> None:
     with pytest.raises(PlayerFailed, match="cannot be started"):
-        await ProcessSink.start(("no-such-player-anywhere",))
+        await started(("no-such-player-anywhere",))
 
 
 async def test_stopping_a_player_is_immediate_and_no_error() -> None:
-    sink = await ProcessSink.start(python("import time; time.sleep(60)"))
+    sink = await started(python("import time; time.sleep(60)"))
     await sink.write(b"ab")
     sink.stop()
     sink.stop()

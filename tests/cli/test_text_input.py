@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from realtime_tts.cli.text_input import text_from
+from realtime_tts.cli.say import text_from
 
 
 async def test_text_comes_while_the_writer_still_writes() -> None:

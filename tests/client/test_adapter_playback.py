@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from realtime_tts.adapters.playback import Listener, Playback
+from realtime_tts.adapters.utterance import Listener, Playback
 from tts_scheduler.playback import Playback as ServersMirror
 
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from realtime_tts.client.backoff import Backoff
+from realtime_tts.client.client import Backoff
 from realtime_tts.errors import ConfigError
 
 

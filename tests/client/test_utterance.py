@@ -58,7 +58,7 @@ async def test_what_nobody_heard_is_begun_again_with_all_of_its_text(stand_in: A
 
     async with RealtimeTTS(await stand_in.start(script)) as tts:
         utterance.add("The ti")
-        assert [len(packet) async for packet in utterance.packets(tts)] == [200]
+        assert [len(packet) async for packet in utterance.packets(tts.speak)] == [200]
     assert utterance.complete
 
 
@@ -75,7 +75,7 @@ async def test_what_was_heard_is_not_begun_again(stand_in: Any) -> None:
     utterance.add("The tide.")
     async with RealtimeTTS(await stand_in.start(script)) as tts:
         with pytest.raises(TurnError, match="send the text again"):
-            async for packet in utterance.packets(tts):
+            async for packet in utterance.packets(tts.speak):
                 heard += len(packet)
     assert heard == 200
     assert not utterance.complete
@@ -93,7 +93,7 @@ async def test_the_third_failure_is_the_last(stand_in: Any) -> None:
     utterance.add("The tide.")
     async with RealtimeTTS(await stand_in.start(script)) as tts:
         with pytest.raises(TurnError):
-            async for _ in utterance.packets(tts):
+            async for _ in utterance.packets(tts.speak):
                 pass
 
 
@@ -126,7 +126,7 @@ async def test_a_turn_that_is_over_before_its_text_is_followed_by_one_with_the_r
 
     async with RealtimeTTS(await stand_in.start(script)) as tts:
         utterance.add("Wait... ")
-        assert [len(packet) async for packet in utterance.packets(tts)] == [200, 100]
+        assert [len(packet) async for packet in utterance.packets(tts.speak)] == [200, 100]
 
 
 async def test_an_utterance_stopped_before_it_begins_says_nothing(stand_in: Any) -> None:
@@ -138,7 +138,7 @@ async def test_an_utterance_stopped_before_it_begins_says_nothing(stand_in: Any)
         utterance = Utterance()
         utterance.add("The tide.")
         assert await utterance.interrupt() is None
-        assert [packet async for packet in utterance.packets(tts)] == []
+        assert [packet async for packet in utterance.packets(tts.speak)] == []
         async with asyncio.timeout(5):
             await utterance.wait_begun()
             await utterance.wait_ended()
@@ -172,7 +172,7 @@ async def test_words_count_from_the_first_sound_of_all_its_turns(stand_in: Any) 
     async with RealtimeTTS(await stand_in.start(script)) as tts:
         packets = 0
         words: list[Word] = []
-        async for _ in utterance.packets(tts):
+        async for _ in utterance.packets(tts.speak):
             packets += 1
             words += utterance.take_words()
         words += utterance.take_words()
@@ -206,7 +206,7 @@ async def test_the_server_is_told_how_far_its_listener_is(stand_in: Any) -> None
     async with RealtimeTTS(await stand_in.start(script)) as tts:
         await utterance.tell_played()  # nothing to tell yet
         utterance.add("One.")
-        packets = utterance.packets(tts)
+        packets = utterance.packets(tts.speak)
         await anext(packets)
         await utterance.tell_played()  # and nobody plays it
         utterance.playback.give(1.0, time.monotonic() - 0.4)
@@ -242,7 +242,7 @@ async def test_a_position_counts_from_the_turn_that_is_told_it(stand_in: Any) ->
 
     utterance.add("One.")
     async with RealtimeTTS(await stand_in.start(script)) as tts:
-        packets = utterance.packets(tts)
+        packets = utterance.packets(tts.speak)
         for _ in range(2):
             await anext(packets)
         utterance.playback.give(2.0, time.monotonic() - 1.5)
@@ -271,7 +271,7 @@ async def test_whoever_stops_the_turn_first_says_what_was_heard(stand_in: Any) -
 
     utterance.add("One.")
     async with RealtimeTTS(await stand_in.start(script)) as tts:
-        packets = utterance.packets(tts)
+        packets = utterance.packets(tts.speak)
         await anext(packets)
         utterance.playback.give(1.0, time.monotonic() - 0.4)
         utterance.stop()

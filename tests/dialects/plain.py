@@ -6,23 +6,38 @@ import base64
 import contextlib
 import json
 from collections.abc import AsyncIterator
+from types import SimpleNamespace
 from typing import Any
 
 import websockets
+from msgspec.structs import replace
 from starlette.routing import WebSocketRoute
 
+from realtime_tts.dialects.api import Api, Refusal
 from realtime_tts.dialects.catalogue import our_format
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
 from realtime_tts.dialects.socket import SpeechSocket
 from realtime_tts.dialects.timing import words_of
+from realtime_tts.engine.interface import EngineInfo
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
+from realtime_tts.protocol.settings import SessionSettings
+from realtime_tts.server.session_settings import session_defaults
 from tests.server.talking import KeyTalker
 
 PATH = "/plain"
 
 
+class Plain(Api):
+    name = "plain"
+    permanent = 503
+
+    def body(self, refusal: Refusal, request_id: str) -> dict[str, Any]:
+        return {"code": refusal.code, "message": refusal.message}
+
+
 class PlainSocket(SpeechSocket):
+    api = Plain()
     max_contexts = 50
     hold_seconds = None
 
@@ -50,7 +65,7 @@ class PlainSocket(SpeechSocket):
             raise RequestError("it has ended")
         context.feed(message.get("text", ""))
         if "flush" in message:
-            context.flush(message["flush"])
+            context.flush().tag = message["flush"]
         if message.get("end"):
             context.end()
 
@@ -111,3 +126,13 @@ def add_route(server: Any) -> None:
     routes = server.app_routes()
     if not any(isinstance(one, WebSocketRoute) and one.path == PATH for one in routes):
         routes.insert(0, WebSocketRoute(PATH, endpoint))
+
+
+def front_of(info: EngineInfo, voices: tuple[str, ...]) -> Any:
+    """What a request's parser needs of a `Front`."""
+
+    def settings(*, longest_lead: bool = False, **chosen: Any) -> SessionSettings:
+        given = {name: value for name, value in chosen.items() if value is not None}
+        return replace(session_defaults(info, 3.0), **given)
+
+    return SimpleNamespace(info=info, voice_names=lambda: voices, settings=settings)

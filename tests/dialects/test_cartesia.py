@@ -11,7 +11,7 @@ import websockets
 
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.dialects.cartesia import CartesiaSocket
-from realtime_tts.dialects.cartesia_request import DEFAULT_BUFFER_DELAY_MS
+from realtime_tts.dialects.cartesia_messages import DEFAULT_BUFFER_DELAY_MS
 from realtime_tts.engine.fake import Faults
 from realtime_tts.server.speech import STALL_SECONDS
 from tests.dialects.asking import SLOW
@@ -24,10 +24,10 @@ def test_the_figures_in_the_document_are_the_code_s() -> None:
     section = " ".join(DOCUMENT.partition("## Cartesia\n")[2].split())
     limits, server = LimitsConfig(), ServerConfig()
     assert f"up to {CartesiaSocket.max_contexts} contexts" in section
-    assert f"for {limits.turn_idle_seconds:.0f} s (`turn_idle_seconds`)" in section
+    assert f"for {limits.turn_idle_ms / 1000:.0f} s (`turn_idle_ms`)" in section
     assert f"by default {DEFAULT_BUFFER_DELAY_MS:,}." in section
     assert f"({server.lead_seconds:.0f} s) ahead" in section
-    assert f"up to {limits.max_lead_seconds:.0f} s." in section
+    assert f"up to {limits.max_lead_ms / 1000:.0f} s." in section
     assert f"more than {STALL_SECONDS} s" in section
     assert f"nothing for {server.socket.write_stall:.0f} s" in section
     assert f"{CartesiaSocket.idle_seconds / 60:.0f} minutes" in section
@@ -266,7 +266,7 @@ async def test_a_huge_message_closes_the_socket_and_nothing_else(speech: Any) ->
 
 
 async def test_half_open_contexts_end_by_themselves(speech: Any) -> None:
-    limits = LimitsConfig(turn_idle_seconds=0.1)
+    limits = LimitsConfig(turn_idle_ms=100)
     async with speech(ServerConfig(port=0, limits=limits)) as server, cartesian(server) as client:
         for number in range(20):
             await client.say("", f"c{number}", continue_=True)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from realtime_tts.dialects.cartesia_request import Generation, our_voice, parse
+from realtime_tts.dialects.cartesia_messages import Generation, our_voice, parse
 from realtime_tts.dialects.catalogue import our_language
 from realtime_tts.engine.fake import FakeEngine
 from realtime_tts.errors import RequestError
@@ -63,6 +63,22 @@ def test_null_is_absent_at_every_depth() -> None:
 )
 def test_voices(voice: Any, ours: str | None) -> None:
     assert our_voice(parse({"transcript": "a", "voice": voice}), VOICES) == ours
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"voice": {"id": 5}}, "`voice.id` must be a string"),
+        ({"voice": {"mode": []}}, "`voice.mode` must be a string"),
+        ({"voice": 7}, "`voice` must be an object"),
+        ({"context_id": ""}, "`context_id` must be a string of 1 to 512 characters"),
+        ({"max_buffer_delay_ms": 5_001}, "`max_buffer_delay_ms` must be a whole number from 0 to"),
+        ({"generation_config": {"volume": "x"}}, "`generation_config.volume` must be a number"),
+    ],
+)
+def test_a_field_of_the_wrong_type_is_named(fields: dict[str, Any], problem: str) -> None:
+    with pytest.raises(RequestError, match=problem):
+        parse(fields)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from realtime_tts.dialects.dashscope import (
     DashScopeSocket,
     ends_sentence,
 )
-from realtime_tts.dialects.dashscope_request import our_voice
+from realtime_tts.dialects.dashscope_messages import our_voice
 from realtime_tts.engine.fake import Faults
 from realtime_tts.server.speech import STALL_SECONDS
 from tests.dialects.asking import SLOW

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from realtime_tts.audio.encoders import Encoder
 from realtime_tts.audio.formats import RATES
 from realtime_tts.config import LimitsConfig, ServerConfig
-from realtime_tts.dialects.deepgram_request import (
+from realtime_tts.dialects.deepgram_messages import (
     OUR_MASCULINE,
     http_wanted,
     our_voice,
@@ -22,11 +22,13 @@ from realtime_tts.engine.fake import FakeEngine
 from realtime_tts.errors import RequestError
 from realtime_tts.server.session_settings import session_defaults
 from realtime_tts.server.speech import STALL_SECONDS
+from tests.dialects.plain import front_of
 
 INFO = FakeEngine().info
 DEFAULTS = session_defaults(INFO, 3.0)
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "dialects.md").read_text(encoding="utf-8")
 DEMO = ("ava", "kal", "ray")
+FRONT = front_of(INFO, DEMO)
 RELEASED = ("vivian", "ryan", "uncle_fu", "dylan-2")
 
 
@@ -80,10 +82,10 @@ def test_other_models_are_an_error_that_lists_what_there_is(name: str) -> None:
 
 
 def test_the_checkpoint_is_a_model_too() -> None:
-    wanted = socket_wanted({"model": INFO.model}, DEFAULTS, INFO, DEMO)
+    wanted = socket_wanted({"model": INFO.model}, FRONT)
     assert wanted.settings.model == INFO.model
     assert wanted.settings.voice == DEFAULTS.voice
-    assert socket_wanted({}, DEFAULTS, INFO, DEMO).settings == DEFAULTS
+    assert socket_wanted({}, FRONT).settings == DEFAULTS
 
 
 @given(
@@ -100,7 +102,7 @@ def test_the_checkpoint_is_a_model_too() -> None:
 def test_any_query_is_understood_or_refused(query: dict[str, str]) -> None:
     for wanted_of in (socket_wanted, http_wanted):
         try:
-            wanted = wanted_of(query, DEFAULTS, INFO, DEMO)
+            wanted = wanted_of(query, FRONT)
         except RequestError as error:
             assert str(error)
         else:

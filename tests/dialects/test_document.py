@@ -95,4 +95,4 @@ def test_the_figures_are_the_code_s() -> None:
     limits = LimitsConfig()
     assert f"{limits.max_text_chars:,} characters" in DOCUMENT
     assert f"{limits.max_instructions_chars:,} characters" in DOCUMENT
-    assert f"{limits.max_lead_seconds:.0f} s ahead" in DOCUMENT
+    assert f"{limits.max_lead_ms / 1000:.0f} s ahead" in DOCUMENT

@@ -78,7 +78,7 @@ async def test_who_only_waits_for_text_is_told_at_once(
     connect: Callable[..., Any],
     message: dict[str, Any] | None,
 ) -> None:
-    config = ServerConfig(port=0, limits=LimitsConfig(turn_idle_seconds=3_600))
+    config = ServerConfig(port=0, limits=LimitsConfig(turn_idle_ms=3_600_000))
     async with speech(config) as server, connect(server) as client:
         if message is not None:
             await client.socket.send(json.dumps(message))

@@ -213,7 +213,7 @@ async def test_an_id_may_begin_again(speech: Any) -> None:
 
 
 async def test_contexts_that_nobody_ends_end(speech: Any) -> None:
-    limits = LimitsConfig(turn_idle_seconds=0.1)
+    limits = LimitsConfig(turn_idle_ms=100)
     async with speech(ServerConfig(port=0, limits=limits)) as server, eleven(server) as client:
         for number in range(20):
             await client.send(text=" ", context_id=f"c{number}")

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from realtime_tts.dialects.elevenlabs_request import (
+from realtime_tts.dialects.elevenlabs_messages import (
+    API,
     Body,
     Message,
-    Unfit,
     audio_of,
     key_in,
     our_voice,
@@ -19,9 +19,10 @@ from realtime_tts.dialects.elevenlabs_request import (
     parse_message,
     wanted_of,
 )
+from realtime_tts.dialects.fields import WrongField
 from realtime_tts.engine.fake import FakeEngine
 from realtime_tts.errors import RequestError
-from realtime_tts.server.session_settings import session_defaults
+from tests.dialects.plain import front_of
 
 VOICES = ("ava", "kal")
 FIELDS = [
@@ -53,7 +54,7 @@ def test_anything_is_read_or_refused(fields: dict[str, Any]) -> None:
 def test_any_address_is_read_or_refused(query: dict[str, str], voice: str) -> None:
     info = FakeEngine().info
     try:
-        wanted = wanted_of(query, voice, session_defaults(info, 3.0), info, info.voices)
+        wanted = wanted_of(query, voice, front_of(info, info.voices))
     except RequestError as error:
         str(error).encode(errors="surrogatepass")
     else:
@@ -65,15 +66,14 @@ def test_any_address_is_read_or_refused(query: dict[str, str], voice: str) -> No
 )
 def test_seeds_of_an_address(seed: str, taken: int | None) -> None:
     info = FakeEngine().info
-    defaults = session_defaults(info, 3.0)
-    assert wanted_of({"seed": seed}, "alto", defaults, info, info.voices).settings.seed == taken
+    assert wanted_of({"seed": seed}, "alto", front_of(info, info.voices)).settings.seed == taken
 
 
 @pytest.mark.parametrize("seed", [str(2**63), "0" * 20 + "9" * 20, "0" * 5_000, "-1", "\u0663"])
 def test_seeds_that_are_none(seed: str) -> None:
     info = FakeEngine().info
     with pytest.raises(RequestError, match="whole number"):
-        wanted_of({"seed": seed}, "alto", session_defaults(info, 3.0), info, info.voices)
+        wanted_of({"seed": seed}, "alto", front_of(info, info.voices))
 
 
 def test_null_is_absent_at_every_depth() -> None:
@@ -91,9 +91,9 @@ def test_voices(voice: str, ours: str | None) -> None:
 
 @pytest.mark.parametrize("voice", ["", "nobody", "hpp4J3VqNfWAUOO0d1U", "hpp4J3VqNfWAUOO0d1U-"])
 def test_voices_that_there_are_not(voice: str) -> None:
-    with pytest.raises(Unfit, match="ava, kal") as caught:
+    with pytest.raises(WrongField, match="ava, kal") as caught:
         our_voice(voice, VOICES)
-    assert (caught.value.reason, caught.value.status) == ("voice_not_found", 404)
+    assert API.of_problem(caught.value).status == 404 and caught.value.reason == "voice_not_found"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 import websockets
 
 from realtime_tts.config import LimitsConfig, ServerConfig
-from realtime_tts.dialects.elevenlabs_request import DEFAULT_FORMAT, HOLD_SECONDS, SETTLE_SECONDS
+from realtime_tts.dialects.elevenlabs_messages import DEFAULT_FORMAT, HOLD_SECONDS, SETTLE_SECONDS
 from realtime_tts.dialects.elevenlabs_socket import DEFAULT_ID, ContextsSocket
 from realtime_tts.engine.fake import Faults
 from realtime_tts.server.speech import STALL_SECONDS
@@ -36,9 +36,9 @@ def test_the_figures_in_the_document_are_the_code_s() -> None:
     assert f"a pause of {HOLD_SECONDS:.0f} s" in section
     assert f"up to {ContextsSocket.max_contexts} contexts" in section
     assert f"at most {limits.max_text_chars:,} characters" in section
-    assert f"for {limits.turn_idle_seconds:.0f} s (`turn_idle_seconds`)" in section
+    assert f"for {limits.turn_idle_ms / 1000:.0f} s (`turn_idle_ms`)" in section
     assert f"({server.lead_seconds:.0f} s) ahead" in section
-    assert f"up to {limits.max_lead_seconds:.0f} s." in section
+    assert f"up to {limits.max_lead_ms / 1000:.0f} s." in section
     assert f"more than {STALL_SECONDS} s" in section
     assert f"{ContextsSocket.idle_seconds / 60:.0f} minutes" in section
 
@@ -112,7 +112,7 @@ async def test_no_text_at_all_is_only_an_end(speech: Any) -> None:
 
 
 async def test_without_text_it_ends_by_itself(speech: Any) -> None:
-    limits = LimitsConfig(turn_idle_seconds=0.1)
+    limits = LimitsConfig(turn_idle_ms=100)
     async with speech(ServerConfig(port=0, limits=limits)) as server:
         async with eleven(server, multi=False) as client:
             await client.send(**FIRST)

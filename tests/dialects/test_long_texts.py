@@ -71,13 +71,11 @@ async def test_a_text_that_waited_behind_speech_is_taken_in_bit_by_bit(
         assert slices.largest() == 5 and slices.each_in_its_round()
 
 
-async def test_who_goes_in_the_middle_leaves_nothing_behind(
-    speech: Any, slices: Any, eventually: Any
-) -> None:
+async def test_who_goes_in_the_middle_leaves_nothing_behind(speech: Any, slices: Any) -> None:
     async with speech() as server:
         async with plain(server) as client:
             await client.send(text=LONG * 100)
-            await eventually(lambda: len(slices.seen) > 10)
+            await slices.first(11)
             server.running.front.end_sessions()
             assert (await client.until("error"))[-1]["error"] == "going_away"
             count = len(slices.seen)

@@ -123,7 +123,7 @@ async def test_speech_comes_faster_than_it_plays(speech: Any) -> None:
 
 async def test_a_file_is_made_as_fast_as_the_machine_can_however_long_it_is(speech: Any) -> None:
     """Two texts with a pause between them, so that a second utterance goes on as fast."""
-    config = ServerConfig(port=0, limits=LimitsConfig(max_lead_seconds=3.0))
+    config = ServerConfig(port=0, limits=LimitsConfig(max_lead_ms=3_000))
     async with speech(config) as server:
         began = time.monotonic()
         text = f'{LONG}<break time="500ms"/>{LONG}'
@@ -134,7 +134,7 @@ async def test_a_file_is_made_as_fast_as_the_machine_can_however_long_it_is(spee
 
 async def test_a_client_that_reads_slowly_is_not_run_away_from(speech: Any, peer: Any) -> None:
     """It takes sound twice as fast as it plays: what is made ahead of that is bounded."""
-    config = ServerConfig(port=0, limits=LimitsConfig(max_lead_seconds=3.0))
+    config = ServerConfig(port=0, limits=LimitsConfig(max_lead_ms=3_000))
     body = json.dumps({"voice": "alto", "input": LONG * 2, "response_format": "pcm"})
     async with speech(config) as server:
         slow = await peer(server.port, receive_buffer=8_192)

@@ -144,7 +144,7 @@ async def test_a_client_that_does_not_read_is_given_up(
     """The kernel takes some megabytes; then the deadline for readers runs."""
     socket = SocketConfig(write_stall=0.3)
     engine = FakeEngineConfig(frames_per_token=8, step_seconds=0.0)
-    limits = LimitsConfig(max_lead_seconds=3_600, outbox_seconds=3_600)
+    limits = LimitsConfig(max_lead_ms=3_600_000, outbox_ms=3_600_000)
     async with speech(ServerConfig(port=0, socket=socket, limits=limits), engine) as server:
         deaf = await peer(server.port, receive_buffer=4_096)
         body = json.dumps({**GOOD, "input": "x" * 249}).encode()

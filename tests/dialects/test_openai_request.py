@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from realtime_tts.dialects.openai_request import VOICES, BadRequest, our_voice, parse_request, usage
+from realtime_tts.dialects.fields import WrongField
+from realtime_tts.dialects.openai_request import VOICES, our_voice, parse_request, usage
 from realtime_tts.protocol.settings import Limits
 
 LIMITS = Limits(max_text_chars=100, max_instructions_chars=20)
@@ -21,8 +22,8 @@ def parse(**fields: Any) -> Any:
     return parse_request(json.dumps(fields).encode(), LIMITS)
 
 
-def refusal(body: bytes) -> BadRequest:
-    with pytest.raises(BadRequest) as caught:
+def refusal(body: bytes) -> WrongField:
+    with pytest.raises(WrongField) as caught:
         parse_request(body, LIMITS)
     return caught.value
 
@@ -63,7 +64,7 @@ def test_a_voice_has_two_forms() -> None:
 )
 def test_a_field_of_the_wrong_type_is_named(field: str, value: Any) -> None:
     error = refusal(json.dumps({"input": "Hi.", field: value}).encode())
-    assert error.param == field
+    assert error.field == field
     assert f"`{field}` must be" in str(error)
 
 
@@ -76,8 +77,8 @@ def test_what_is_no_json_object_is_refused(body: bytes) -> None:
 
 
 def test_text_that_is_missing_empty_or_too_long() -> None:
-    assert refusal(b"{}").param == "input"
-    assert refusal(b'{"input": null}').param == "input"
+    assert refusal(b"{}").field == "input"
+    assert refusal(b'{"input": null}').field == "input"
     assert "empty" in str(refusal(b'{"input": ""}'))
     assert "at most 100 characters, it has 101" in str(refusal(b'{"input": "%s"}' % (b"x" * 101)))
     assert parse(input="ü" * 100).input == "ü" * 100
@@ -85,7 +86,7 @@ def test_text_that_is_missing_empty_or_too_long() -> None:
 
 def test_instructions_have_a_limit() -> None:
     assert parse(input="Hi.", instructions="x" * 20)
-    assert refusal(json.dumps({"input": "a", "instructions": "x" * 21}).encode()).param == (
+    assert refusal(json.dumps({"input": "a", "instructions": "x" * 21}).encode()).field == (
         "instructions"
     )
 
@@ -120,9 +121,9 @@ def test_the_voices_documented_are_the_voices_meant() -> None:
 
 
 def test_an_unknown_voice_is_answered_with_those_there_are() -> None:
-    with pytest.raises(BadRequest, match="ava, ray, kal.*alloy") as caught:
+    with pytest.raises(WrongField, match="ava, ray, kal.*alloy") as caught:
         our_voice("rachel", DEMO)
-    assert caught.value.param == "voice"
+    assert caught.value.field == "voice"
 
 
 def test_a_checkpoint_without_voices_chooses_itself() -> None:

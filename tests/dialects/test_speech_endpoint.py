@@ -11,28 +11,27 @@ from typing import Any
 import httpx2
 import pytest
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from realtime_tts.audio.encoders import Encoder
 from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.dialects.catalogue import our_format
-from realtime_tts.dialects.http import read_object
-from realtime_tts.dialects.speech_endpoint import Order, SpeechEndpoint
+from realtime_tts.dialects.speech_endpoint import Order, SpeechEndpoint, read_object
 from realtime_tts.errors import RequestError
 from tests.dialects.asking import SLOW
+from tests.dialects.plain import Plain
 
 PATH = "/plain-speech"
 TEXT = "Hello."
 
 
 class PlainSpeech(SpeechEndpoint):
-    api = "plain"
+    api = Plain()
     opened: Callable[[], Any] = staticmethod(lambda: None)
 
     async def order(self, request: Request, request_id: str) -> Order:
-        asked = await read_object(request.receive, self.limits)
+        asked = await read_object(request, self.front.limits)
         if asked.get("break"):
             raise ZeroDivisionError
         return Order(
@@ -43,15 +42,6 @@ class PlainSpeech(SpeechEndpoint):
     def audio(self) -> AudioFormat:
         self.opened()
         return our_format("mp3")
-
-    def wrong_method(self, method: str, request_id: str) -> Response:
-        return PlainTextResponse(f"not {method}", 405)
-
-    def unfit(self, problem: Exception, request_id: str) -> Response:
-        return PlainTextResponse(str(problem), 400)
-
-    def failed(self, failure: Any, request_id: str) -> Response:
-        return PlainTextResponse(failure.code, 503)
 
 
 def endpoint_of(server: Any) -> PlainSpeech:
@@ -109,7 +99,7 @@ async def test_a_place_that_is_lost_while_the_request_is_read_leaves_no_encoder(
     async with speech() as server:
         endpoint_of(server).opened = server.running.front.drain
         answer = await post(server)
-        assert (answer.status_code, answer.text) == (503, "going_away")
+        assert (answer.status_code, answer.json()["code"]) == (503, "going_away")
         assert encoders.closed == {*encoders.opened} and server.running.front.sessions == 0
 
 
@@ -128,7 +118,7 @@ async def test_a_format_that_cannot_be_made_begins_no_speech(speech: Any) -> Non
     async with speech() as server:
         endpoint_of(server).opened = refuse
         answer = await post(server)
-        assert (answer.status_code, answer.text) == (400, "no such format")
+        assert (answer.status_code, answer.json()["message"]) == (400, "no such format")
         assert server.value("tts_text_chars_total") == 0
 
 
@@ -140,7 +130,7 @@ async def test_refusals_and_faults_are_in_the_log(
         endpoint_of(server)
         async with httpx2.AsyncClient(base_url=server.running.url) as client:
             assert (await client.put(PATH)).status_code == 405
-        assert (await post(server, **{"break": True})).text == "internal"
+        assert (await post(server, **{"break": True})).json()["code"] == "internal"
         refused = [one.fields["status"] for one in caplog.records if one.msg == "plain.error"]  # type: ignore[attr-defined]
         assert refused == [405, 503]
         assert [one.msg for one in caplog.records if one.exc_info] == ["plain.bug"]

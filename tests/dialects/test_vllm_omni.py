@@ -49,7 +49,7 @@ def test_the_figures_in_the_document_are_the_code_s() -> None:
         f"longer than {MAX_FRAME_BYTES >> 20} MiB",
         f"pauses for {VllmOmniSocket.hold_seconds:.0f} s",
         f"`lead_seconds` ({server.lead_seconds:.0f} s)",
-        f"the other up to {limits.max_lead_seconds:.0f} s",
+        f"the other up to {limits.max_lead_ms / 1000:.0f} s",
         f"more than {STALL_SECONDS} s",
         f"nothing for {server.socket.write_stall:.0f} s",
         f"for {VllmOmniSocket.idle_seconds / 60:.0f} minutes",

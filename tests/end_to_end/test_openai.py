@@ -22,7 +22,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 TEXT = "The museum is open until six."
 ENGINE = EngineConfig(
     max_frames=60,
-    scheduler=SchedulerConfig(slots=8, max_start_wait=0.05, utilisation=1_000),
+    scheduler=SchedulerConfig(slots=2, max_start_wait=0.05, utilisation=1_000),
 )
 
 

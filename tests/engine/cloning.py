@@ -94,9 +94,12 @@ class Conversation:
     def __init__(self, engine: ModelEngine) -> None:
         self._arrived: queue.SimpleQueue[list[Event]] = queue.SimpleQueue()
         # Nobody listens: a machine with other work, too, is to let everybody in.
-        config = SchedulerConfig(slots=SLOTS, max_rows=SLOTS, lead_cap=60.0, utilisation=1000.0)
+        config = SchedulerConfig(
+            slots=SLOTS, max_rows=SLOTS, lead_cap=60.0, utilisation=1000.0, kv_utilisation=1000.0
+        )
+        scheduler = Scheduler(config, kv_cache=engine.kv_cache)
         self.loop = EngineLoop(
-            engine, Scheduler(config), self._arrived.put, guards=GuardConfig(enabled=False)
+            engine, scheduler, self._arrived.put, guards=GuardConfig(enabled=False)
         )
         self.events: list[Event] = []
 

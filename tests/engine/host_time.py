@@ -41,7 +41,7 @@ from realtime_tts.engine.interface import SoundBlock, StepOutput, UtteranceSpec
 from realtime_tts.engine.link import Append, Event, Open
 from realtime_tts.engine.loop import EngineLoop
 from realtime_tts.garbage import calm_garbage_collector
-from tts_scheduler import Scheduler, SchedulerConfig, StepPlan
+from tts_scheduler import KVCacheSize, Scheduler, SchedulerConfig, StepPlan
 
 FRAME_SECONDS = 0.08
 FRAME_SAMPLES = 1_920
@@ -83,7 +83,9 @@ class NullEngine(FakeEngine):
     """Frames and sound for whatever was planned, without computing; it moves the clock."""
 
     def __init__(self, rows: int, kind: str, pages: int | None) -> None:
-        super().__init__(FakeEngineConfig(slots=rows, step_seconds=0.0, kv_pages=pages))
+        super().__init__(FakeEngineConfig(slots=rows, step_seconds=0.0))
+        most = self.config.max_frames
+        self._memory = None if pages is None else KVCacheSize(pages, 16, pages * 16, most)
         random = np.random.default_rng(1)
         noise = random.uniform(-0.3, 0.3, (rows, 16 * FRAME_SAMPLES)).astype(np.float32)
         self._noise = quantised(noise) if kind == "pcm" else noise
@@ -92,6 +94,10 @@ class NullEngine(FakeEngine):
         self.step_seconds = 0.004
         self.steps = 0
         self.after_step: Callable[[StepPlan], None] = lambda plan: None
+
+    @property
+    def kv_cache(self) -> KVCacheSize | None:
+        return self._memory
 
     def step(self, plan: StepPlan) -> StepOutput:
         self.steps += 1

@@ -8,6 +8,7 @@ import pytest
 
 from realtime_tts.engine.captured_engine import CapturedEngine
 from realtime_tts.engine.interface import UtteranceSpec
+from realtime_tts.engine.warm_up import ScriptedPages
 from realtime_tts.model import Voice
 from tests.engine.cloning import DOING, FRAMES, SLOTS, engine, tokenizer, voice_of
 from tests.engine.speaking import (
@@ -102,8 +103,9 @@ def test_text_that_arrives_step_by_step_changes_nothing(voices: dict[str, Voice]
         pieces, fed = Utterance("pieces", 1, ids, spec), max(1, each.text_needed(spec))
         each.open(pieces.id, spec)
         each.append(pieces.id, ids[:fed])
+        pages = ScriptedPages(SLOTS, each.kv_cache)
         for _ in range(FRAMES):
-            output = each.step(plan(each, [pieces]))
+            output = each.step(pages.added_to(plan(each, [pieces])))
             pieces.codes.append(output.frames[pieces.id])
             pieces.frames += 1
             pieces.sounded += 1

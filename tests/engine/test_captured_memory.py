@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
@@ -13,8 +14,7 @@ from realtime_tts.engine import captured_engine
 from realtime_tts.engine.captured_engine import CapturedEngine
 from realtime_tts.engine.interface import UtteranceSpec
 from realtime_tts.model import SpeechModel, load_model
-from realtime_tts.model.config import TransformerConfig
-from realtime_tts.model.paged_cache import PAGE_SIZE, PagedKVCache
+from realtime_tts.model.paged_cache import PagedKVCache
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tests.engine.speaking import PARITY, SAMPLINGS, Utterance, same_speech, speak_scheduled
 from tts_scheduler import CodecRun, Decode, Layout, Prefill, Reservation, StepPlan, SwapIn, SwapOut
@@ -23,10 +23,7 @@ TINY = PARITY / "tiny-custom_voice"
 SLOTS, FRAMES = 6, 40
 
 
-def paged(
-    config: TransformerConfig, slots: int, positions: int, device: torch.device, dtype: torch.dtype
-) -> PagedKVCache:
-    return PagedKVCache(config, slots, positions // PAGE_SIZE, device, dtype, positions=128)
+paged = partial(PagedKVCache, positions=128)
 
 
 @pytest.fixture(autouse=True)
@@ -44,12 +41,10 @@ def loaded(device: str) -> SpeechModel:
     return found
 
 
-@pytest.fixture(scope="module", params=["paged", "dense"])
-def model(request: pytest.FixtureRequest) -> Iterator[SpeechModel]:
-    """On a CPU, with what a GPU uses, pages, and with what a CPU uses."""
+@pytest.fixture(scope="module")
+def model() -> Iterator[SpeechModel]:
     with pytest.MonkeyPatch.context() as patch:
-        if request.param == "paged":
-            patch.setattr(captured_engine, "new_store", paged)
+        patch.setattr(captured_engine, "PagedKVCache", paged)
         yield loaded("cpu")
 
 
@@ -136,7 +131,7 @@ def test_who_leaves_while_swapped_out_leaves_nothing_behind(
 def test_a_swap_keeps_every_code(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same steps twice. Once row a is swapped out in the middle, row b writes to its pages, and
     it comes back into other ones."""
-    monkeypatch.setattr(captured_engine, "new_store", paged)
+    monkeypatch.setattr(captured_engine, "PagedKVCache", paged)
     model = loaded(device)
     calm, swapped = by_hand(engine(model, 128), swap=False), by_hand(engine(model, 128), swap=True)
     assert [len(codes) for codes in calm.values()] == [26, 26]

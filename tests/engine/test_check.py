@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from realtime_tts.engine.check import check_spec
 from realtime_tts.engine.fake import FakeEngine
-from realtime_tts.engine.interface import UtteranceSpec
+from realtime_tts.engine.interface import UtteranceSpec, check_spec
 from realtime_tts.errors import RequestError
 
 CUSTOM = replace(FakeEngine().info, model="custom", variant="custom_voice")

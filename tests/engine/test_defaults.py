@@ -32,8 +32,7 @@ from realtime_tts.model import load_model
 from realtime_tts.model.code_predictor import CodePredictor
 from realtime_tts.model.config_files import read_config
 from realtime_tts.model.fused import frame_model
-from realtime_tts.model.random_weights import STORED, RandomWeights
-from realtime_tts.model.released import released_config
+from realtime_tts.model.random_weights import STORED, RandomWeights, released_config
 from realtime_tts.text.stable_bpe import ALPHABET
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tests.engine.speaking import PARITY

@@ -14,9 +14,9 @@ import torch
 from realtime_tts.engine.captured_engine import CapturedEngine
 from realtime_tts.engine.devices import choose, look_up
 from realtime_tts.engine.guards import GuardConfig
+from realtime_tts.engine.make import load_random
 from realtime_tts.engine.memory import MOST_SLOTS
 from realtime_tts.engine.model_engine import ModelEngine
-from realtime_tts.engine.random_voice import load_random
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.engine.torch_engine import TorchEngine
 from tts_scheduler import SchedulerConfig

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from realtime_tts.audio.pcm import quantised
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.engine.interface import SoundBlock, UtteranceSpec
-from realtime_tts.engine.leading_silence import LeadingSilence, onsets
 from realtime_tts.engine.link import Append, Audio, Ended, Event, Finish, Open
 from realtime_tts.engine.loop import EngineLoop
+from realtime_tts.engine.sound import LeadingSilence, onsets
 from tests.properties import examples
 from tts_scheduler import Scheduler, SchedulerConfig, StepPlan, StepResult
 

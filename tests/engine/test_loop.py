@@ -24,6 +24,7 @@ from realtime_tts.engine.link import (
     Waits,
 )
 from realtime_tts.engine.loop import MAX_CONSECUTIVE_FAILURES
+from tests.engine.faulty import until
 from tts_scheduler import SchedulerConfig, StepPlan
 
 FRAME_BYTES = 3_840
@@ -66,7 +67,7 @@ async def running(
     link = InProcessEngine(lambda progress: engine, config, guards=guards)
     listener = Listener()
     link.start(listener.deliver)
-    await link.wait_ready()
+    await until(lambda: link.status().ready or link.status().failure)
     try:
         yield link, listener
     finally:
@@ -292,6 +293,6 @@ async def test_a_checkpoint_that_does_not_load_leaves_a_reason() -> None:
     link = InProcessEngine(load, SchedulerConfig())
     listener = Listener()
     link.start(listener.deliver)
-    await link.wait_ready()
+    await until(lambda: link.status().failure)
     assert "no such checkpoint" in (link.status().failure or "")
     await link.stop()

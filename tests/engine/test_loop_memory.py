@@ -13,6 +13,7 @@ from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.engine.in_process import InProcessEngine
 from realtime_tts.engine.interface import UtteranceSpec
 from realtime_tts.engine.link import Append, Cancel, Ended, Failed, Finish, Open, Refused
+from tests.engine.paged_fake import PagedFakeEngine
 from tests.engine.test_loop import Listener, running
 from tts_scheduler import StepPlan
 
@@ -23,7 +24,8 @@ def crowded(engine: FakeEngine) -> AbstractAsyncContextManager[tuple[InProcessEn
 
 
 def small(pages: int, plans: list[StepPlan]) -> FakeEngine:
-    engine = FakeEngine(FakeEngineConfig(slots=16, step_seconds=0.0, max_frames=60, kv_pages=pages))
+    config = FakeEngineConfig(slots=16, step_seconds=0.0, max_frames=60)
+    engine = PagedFakeEngine(config, pages)
     engine.faults.before_step = plans.append
     return engine
 

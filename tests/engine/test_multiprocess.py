@@ -19,11 +19,10 @@ import psutil
 import pytest
 import zmq
 
-from realtime_tts.engine.check import check_spec
 from realtime_tts.engine.child import HEARTBEAT_SECONDS, Age
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.engine.in_process import InProcessEngine
-from realtime_tts.engine.interface import UtteranceSpec
+from realtime_tts.engine.interface import UtteranceSpec, check_spec
 from realtime_tts.engine.link import (
     Append,
     Audio,
@@ -36,6 +35,7 @@ from realtime_tts.engine.link import (
     Open,
     Refused,
     Started,
+    Waits,
 )
 from realtime_tts.engine.multiprocess import MultiprocessEngine, Supervision
 from realtime_tts.errors import RequestError
@@ -46,7 +46,8 @@ from tts_scheduler import SchedulerConfig
 QUICK = Supervision(
     hang_seconds=1.5, first_delay=0.05, max_restarts=3, stop_seconds=1.0, tick_seconds=0.05
 )
-SLOTS = SchedulerConfig(slots=16, max_start_wait=0.01, utilisation=1_000)
+SLOTS = SchedulerConfig(slots=16, max_start_wait=0.01, utilisation=1_000, codec_chunks=(1,))
+"""A frame of sound at a time, so that a guard's last look at it does not depend on the clock."""
 
 
 class Listener:
@@ -64,14 +65,14 @@ class Listener:
         self._link.submit(Open(id, UtteranceSpec(**spec)), text, Finish(id))  # type: ignore[arg-type]
 
     async def over(self, id: str) -> Event:
-        await until(lambda: any(not isinstance(e, Started | Audio) for e in self.of(id)))
+        await until(lambda: any(not isinstance(e, Started | Audio | Waits) for e in self.of(id)))
         return self.of(id)[-1]
 
     def summary(self, id: str) -> list[object]:
-        """The utterance's events without times: packets as one sound."""
+        """The utterance's events but for what the clock decides: packets are one sound."""
         events = self.of(id)
         sound = b"".join(event.pcm for event in events if isinstance(event, Audio))
-        rest = [event for event in events if not isinstance(event, Audio)]
+        rest = [event for event in events if not isinstance(event, Audio | Waits)]
         times = {"held_seconds": 0.0}
         return [
             sound,

@@ -7,8 +7,8 @@ import pytest
 
 from realtime_tts.engine.guards import GuardConfig
 from realtime_tts.engine.interface import UtteranceSpec
+from realtime_tts.engine.make import DIMENSIONS, load_random
 from realtime_tts.engine.model_engine import ModelEngine
-from realtime_tts.engine.random_voice import DIMENSIONS, load_random
 from realtime_tts.engine.settings import RANDOM_SIZES, EngineConfig
 from realtime_tts.engine.torch_engine import TorchEngine
 from realtime_tts.errors import ConfigError

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from realtime_tts.engine.check import check_spec
-from realtime_tts.engine.interface import UtteranceSpec
+from realtime_tts.engine.interface import UtteranceSpec, check_spec
 from realtime_tts.errors import RequestError
 from realtime_tts.model import Voice
 from tests.engine.cloning import engine, voice_of

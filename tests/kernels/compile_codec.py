@@ -26,8 +26,7 @@ from realtime_tts.kernels.codec_output import pcm
 from realtime_tts.kernels.dispatch import Kernel
 from realtime_tts.model.codec_gemm import GemmCodecDecoder
 from realtime_tts.model.config import TextIds
-from realtime_tts.model.random_weights import RandomWeights
-from realtime_tts.model.released import released_config
+from realtime_tts.model.random_weights import RandomWeights, released_config
 
 _ARCHITECTURE = 90
 _TYPES = {

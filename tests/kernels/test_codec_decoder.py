@@ -11,15 +11,16 @@ import pytest
 import torch
 
 from realtime_tts.model import load_model
-from realtime_tts.model.codec_gemm import load_gemm_codec
+from realtime_tts.model.codec_gemm import GemmCodecDecoder
+from realtime_tts.model.weights import Weights
 
 PARITY = Path(__file__).parents[1] / "data" / "parity" / "tiny-custom_voice"
 
 
 def test_a_frame_on_kernels_is_that_of_the_cpu(device: torch.device) -> None:
     model = load_model(PARITY)
-    place = PARITY / "speech_tokenizer"
-    codec = load_gemm_codec(place, model.config.codec, device=device, dtype=torch.float32)
+    with Weights(PARITY / "speech_tokenizer", device=device, dtype=torch.float32) as weights:
+        codec = GemmCodecDecoder(model.config.codec, weights, device, torch.float32)
     codes = torch.randint(0, 256, (1, 1, 16), generator=torch.Generator().manual_seed(3))
     wanted = model.codec.decode(codes, [0], model.codec.new_state(1))
     state, row = codec.new_slot_state(2), torch.tensor([1], device=device)

@@ -8,9 +8,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from realtime_tts.model import half, linear
-from realtime_tts.model.half import half_product, half_serves, pack_half, rows_are_independent
-from realtime_tts.model.linear import Linear
+from realtime_tts.model import linear
+from realtime_tts.model.linear import (
+    Linear,
+    half_product,
+    half_serves,
+    pack_half,
+    rows_are_independent,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -54,11 +59,11 @@ def test_a_weight_half_precision_cannot_hold_leaves_all_alone(weight: Tensor, va
 def test_large_weights_are_left_to_several_threads(
     weight: Tensor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(half, "_LARGEST", weight.numel() - 1)
+    monkeypatch.setattr(linear, "_LARGEST", weight.numel() - 1)
     assert half_serves(weight)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
     assert not half_serves(weight)
-    monkeypatch.setattr(half, "_LARGEST", weight.numel())
+    monkeypatch.setattr(linear, "_LARGEST", weight.numel())
     assert half_serves(weight)
 
 
@@ -92,6 +97,6 @@ def test_a_product_that_is_wrong_or_depends_on_the_rows_is_noticed(
         return right(x, packed, bias) * 1.1
 
     for product in (by_rows, wrong):
-        monkeypatch.setattr(half, "half_product", product)
+        monkeypatch.setattr(linear, "half_product", product)
         rows_are_independent.cache_clear()
         assert not half_serves(weight)

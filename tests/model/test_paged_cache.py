@@ -10,8 +10,7 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from realtime_tts.model import SpeechModel
-from realtime_tts.model.paged_cache import PagedKVCache
-from realtime_tts.model.prompt_rows import PromptRows
+from realtime_tts.model.paged_cache import PagedKVCache, PromptRows
 from realtime_tts.model.random_weights import RandomWeights
 from realtime_tts.model.talker import Talker
 

@@ -18,7 +18,7 @@ def test_a_cache_takes_its_positions_and_a_scratch_page(model: SpeechModel) -> N
     one = position_bytes(shape, torch.bfloat16)
     assert one == 2 * 3 * 2 * 8 * 2
     cache = PagedKVCache(shape, 2, 9, torch.device("cpu"), torch.bfloat16, page_size=SIZE)
-    assert (cache.positions, cache.bytes) == (9 * SIZE, (9 + 1) * SIZE * one)
+    assert (cache.positions, cache.pages.nbytes) == (9 * SIZE, (9 + 1) * SIZE * one)
 
 
 def test_a_slot_can_have_all_pages_unless_told_otherwise(model: SpeechModel) -> None:

@@ -148,13 +148,13 @@ def test_a_head_is_made_once(
     prompts: Callable[[str], PromptBuilder], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     builder, made = prompts("custom_voice"), list[PromptSpec]()
-    make = builder._make_prefix
+    think = builder._thinking  # a part of the head, and of nothing else that is made
 
-    def making(spec: PromptSpec) -> Any:
+    def thinking(spec: PromptSpec) -> list[int]:
         made.append(spec)
-        return make(spec)
+        return think(spec)
 
-    monkeypatch.setattr(builder, "_make_prefix", making)
+    monkeypatch.setattr(builder, "_thinking", thinking)
     for speaker in ("ryan", "Ryan", "ryan"):
         inputs(builder, speaker=speaker, language="italian", instructions="As if in a hurry.")
     assert len(made) == 1

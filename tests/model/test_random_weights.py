@@ -10,8 +10,7 @@ from realtime_tts.model.code_predictor import CodePredictor
 from realtime_tts.model.codec import CodecDecoder
 from realtime_tts.model.config import ModelConfig
 from realtime_tts.model.config_files import read_config
-from realtime_tts.model.random_weights import RandomWeights, random_model
-from realtime_tts.model.released import SIZES, released_config
+from realtime_tts.model.random_weights import SIZES, RandomWeights, random_model, released_config
 from realtime_tts.model.talker import Talker
 
 CPU = torch.device("cpu")

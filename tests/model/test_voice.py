@@ -14,7 +14,8 @@ from safetensors.torch import save_file
 
 from realtime_tts.errors import VoiceError
 from realtime_tts.model.voice import Voice, blend
-from realtime_tts.model.voice_file import FORMAT, MOST_BYTES, load_voice, save_voice
+from realtime_tts.model.voice_file import load_voice, save_voice
+from realtime_tts.voices.file import FORMAT, MOST_BYTES
 
 
 def anna(**changes: Any) -> Voice:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from realtime_tts.model.config import ModelConfig
 from realtime_tts.model.config_files import read_config
-from realtime_tts.model.released import released_config
+from realtime_tts.model.random_weights import released_config
 from realtime_tts.profiler.roofline import (
     Work,
     codec_keys,

@@ -11,8 +11,8 @@ from realtime_tts.cli import main
 from realtime_tts.cli.profile import rows_of
 from realtime_tts.engine.captured_engine import CapturedEngine
 from realtime_tts.engine.guards import GuardConfig
+from realtime_tts.engine.make import load_random
 from realtime_tts.engine.model_engine import ModelEngine
-from realtime_tts.engine.random_voice import load_random
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.errors import ConfigError
 from realtime_tts.profiler.machine import Limits, fastest

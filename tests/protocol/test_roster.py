@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from realtime_tts.protocol.roster import REMEMBERED, Roster
 from realtime_tts.protocol.settings import SessionSettings
-from realtime_tts.protocol.turn import Event, State
+from realtime_tts.protocol.turn import REMEMBERED, Event, Roster, State
 
 SETTINGS = SessionSettings()
 

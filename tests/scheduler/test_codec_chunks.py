@@ -1,7 +1,7 @@
 import pytest
 
 from tts_scheduler import Layout, Phase, Playback, SchedulerConfig
-from tts_scheduler.codec_chunks import codec_run, first_run
+from tts_scheduler.policy import codec_run, first_run
 from tts_scheduler.utterance import Utterance
 
 CONFIG = SchedulerConfig()

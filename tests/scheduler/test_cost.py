@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.scheduler.graph_machine import GraphMachine
 from tts_scheduler import CostModel, Load, StepCosts
-from tts_scheduler.machine import GraphMachine
 
 CPU = StepCosts(0.012, 0.006, 0.002, 0.02, 0.02, 0.0002)
 GPU = StepCosts(0.0067, 0.00004, 0.00003, 0.0018, 0.0001, 0.000004)

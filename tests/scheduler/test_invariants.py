@@ -68,9 +68,8 @@ def snapshot(scheduler: Scheduler) -> object:
     """Everything a plan could have changed."""
 
     def row(utterance: Utterance) -> tuple[object, ...]:
-        playback = utterance.playback
         own = [getattr(utterance, f.name) for f in fields(utterance) if f.name != "playback"]
-        return (*own, *(getattr(playback, name) for name in playback.__slots__))
+        return (*own, *vars(utterance.playback).values())
 
     kv = scheduler._requests.kv
     return (

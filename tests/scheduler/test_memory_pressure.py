@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from random import Random
+from typing import cast
 
 import pytest
 
@@ -102,7 +103,7 @@ def run(
     engine = Engine(memory)
     config = SchedulerConfig(slots=64, **settings)  # type: ignore[arg-type]
     workload = Workload(sessions, turns=turns, feeds=feeds, barge_in=barge_in, tokens=tokens)
-    engine.simulation = Simulation(workload, engine, config, seed=seed)
+    engine.simulation = Simulation(workload, cast(Machine, engine), config, seed=seed)
     return engine.simulation.run(), engine
 
 

@@ -131,8 +131,8 @@ def test_a_curve_falls_where_the_machine_is_full() -> None:
     points = list(curve([2, 4, 16], Workload(0, feeds=QUICK), CPU, config, seed=1))
     assert [point.sessions for point in points] == [2, 4, 16]
     assert largest_fit(points, Limits()) == 4
-    assert points[-1].refusals > 0.1
-    assert points[0].capacity >= 4 and points[0].peak <= 2
+    assert points[-1].outcome.refusals > 0.1
+    assert points[0].outcome.capacity >= 4 and points[0].outcome.peak <= 2
 
 
 def test_fitting_ends_at_the_first_failure() -> None:

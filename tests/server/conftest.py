@@ -17,9 +17,9 @@ import uvicorn
 import websockets
 
 from realtime_tts.config import ServerConfig, SocketConfig
-from realtime_tts.engine.check import no_voice
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig, Faults
 from realtime_tts.engine.in_process import InProcessEngine
+from realtime_tts.engine.interface import no_voice
 from realtime_tts.metrics import Metrics
 from realtime_tts.server.http import GuardedHttp
 from realtime_tts.server.run import RunningServer, running
@@ -257,6 +257,12 @@ class Slices:
         while True:
             self._round += 1
             await asyncio.sleep(0)
+
+    async def first(self, count: int) -> None:
+        """Until so many were taken in: by the rounds of the loop, whatever time they take."""
+        async with asyncio.timeout(20):
+            while len(self.seen) < count:  # noqa: ASYNC110
+                await asyncio.sleep(0)
 
     def joined(self) -> str:
         return "".join(text for _, text in self.seen)

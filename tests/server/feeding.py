@@ -29,7 +29,7 @@ from realtime_tts.engine.link import Append, Audio, Ended, Event, Finish, Open, 
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.made import Made
 from realtime_tts.server.utterances import Utterances
-from realtime_tts.text.speech_rate import SpeechRates
+from realtime_tts.text.spoken import SpeechRates
 from realtime_tts.text.stable_bpe import ALPHABET
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from realtime_tts.text.unspoken import End, end_of

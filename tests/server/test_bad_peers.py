@@ -48,7 +48,7 @@ async def test_a_client_that_stops_reading_is_dropped_and_delays_nobody(
 async def test_a_client_that_reads_a_trickle_is_dropped_when_too_much_waits(
     speech: Any, peer: Any
 ) -> None:
-    limits = LimitsConfig(outbox_seconds=0.5, max_lead_seconds=3)
+    limits = LimitsConfig(outbox_ms=500, max_lead_ms=3_000)
     config = ServerConfig(port=0, limits=limits, socket=SocketConfig(write_stall=10))
     async with speech(config) as server:
         slow = await peer(server.port, receive_buffer=4_096)

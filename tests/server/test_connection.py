@@ -100,7 +100,7 @@ async def test_a_long_text_that_comes_with_its_end_is_whole_to_the_engine(
 
 
 async def test_text_that_waited_in_the_queue_is_taken_in_bit_by_bit_too(
-    speech: Any, slices: Any, eventually: Any
+    speech: Any, slices: Any
 ) -> None:
     """An interrupt that comes in between leaves all of it to be said."""
     long = "Some more words. " * 50
@@ -109,7 +109,7 @@ async def test_text_that_waited_in_the_queue_is_taken_in_bit_by_bit_too(
         await talker.send("text", turn_id="b", text=long)
         await talker.send("text", turn_id="b", text=long, end=True)
         await talker.send("turn.end", turn_id="a")
-        await eventually(lambda: len(slices.seen) > 5)
+        await slices.first(6)
         await talker.send("interrupt")
         interrupted = (await talker.until("turn.interrupted"))[-1]
         assert interrupted["turn_id"] == "b"
@@ -350,7 +350,7 @@ async def test_session_close_speaks_the_rest_then_closes_with_1000(speech: Any) 
 
 
 async def test_a_turn_whose_text_stops_coming_ends_as_idle(speech: Any) -> None:
-    config = ServerConfig(port=0, limits=LimitsConfig(turn_idle_seconds=0.2))
+    config = ServerConfig(port=0, limits=LimitsConfig(turn_idle_ms=200))
     async with speech(config) as server, server.talk() as talker:
         await talker.send("text", text="And then")
         messages = await talker.until("turn.done")

@@ -213,7 +213,7 @@ async def test_only_our_subprotocol_is_ever_selected(speech: Any) -> None:
 
 
 async def test_ready_tells_the_settings_and_the_limits_in_force(speech: Any) -> None:
-    limits = LimitsConfig(max_queued_turns=3, turn_idle_seconds=7.5)
+    limits = LimitsConfig(max_queued_turns=3, turn_idle_ms=7_500)
     config = ServerConfig(port=0, limits=limits, lead_seconds=2.5)
     async with speech(config) as server:
         url = server.running.websocket_url + "?voice=alto&temperature=0.5"

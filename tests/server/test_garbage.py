@@ -3,12 +3,17 @@ front, and so all its listeners, while it is looked through."""
 
 from __future__ import annotations
 
+import asyncio
 import gc
+import weakref
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+
+from realtime_tts.protocol.settings import SessionSettings
+from realtime_tts.server.speech import Delivery
 
 OF_A_TURN = (
     "realtime_tts.text",
@@ -55,3 +60,22 @@ async def test_a_turn_leaves_no_cycles_behind(speech: Any, garbage: Any, interru
             else:
                 await talker.until("turn.done")
         assert not garbage()
+
+
+@pytest.mark.parametrize("cut", [False, True], ids=["spoken", "closed early"])
+async def test_a_speech_of_another_api_is_gone_when_nobody_has_it(
+    speech: Any, garbage: Any, cut: bool
+) -> None:
+    async with speech() as server:
+        one = server.running.front.open_speech("s1", SessionSettings(), "test", Delivery())
+        one.feed("Hello there.")
+        if not cut:
+            one.end()
+            while await one.next() is not None:
+                pass
+        one.close()
+        await server.settled()
+        gone = weakref.ref(one)
+        del one
+        await asyncio.sleep(0)
+        assert gone() is None

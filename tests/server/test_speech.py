@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
-import weakref
 from typing import Any
 
 import pytest
@@ -354,26 +352,3 @@ async def test_all_text_is_told_once_in_order_and_within_the_sound(
         assert told == ["One and two. ", "", "Three<break time='200ms'/> and four, ", "five!", ""]
         assert last == pytest.approx(one.track.seconds, abs=0.02)
         one.close()
-
-
-@pytest.mark.parametrize("cut", [False, True], ids=["spoken", "closed early"])
-async def test_a_speech_that_is_over_does_not_wait_for_the_garbage_collector(
-    speech: Any, cut: bool
-) -> None:
-    """Which would stop everybody for thousands of them at once."""
-    async with speech() as server:
-        one = open_speech(server)
-        one.feed("Hello there.")
-        if not cut:
-            one.end()
-            await rest(one)
-        one.close()
-        await server.settled()
-        gone = weakref.ref(one)
-        gc.disable()
-        try:
-            del one
-            await asyncio.sleep(0)
-            assert gone() is None
-        finally:
-            gc.enable()

@@ -15,8 +15,7 @@ from realtime_tts.server.listener import Listener
 from realtime_tts.server.speech import Speech
 from realtime_tts.text import speech_times
 from realtime_tts.text.pipeline import TextPipeline
-from realtime_tts.text.speech_times import SpokenSpan
-from realtime_tts.text.spoken_text import SpokenText
+from realtime_tts.text.speech_times import SpokenSpan, SpokenText
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tests.server.conftest import byte_tokenizer
 

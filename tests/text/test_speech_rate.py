@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from realtime_tts.text.speech_rate import SpeechRates
+from realtime_tts.text.spoken import SpeechRates
 
 
 def test_a_voice_that_nobody_has_heard_speaks_as_expected() -> None:

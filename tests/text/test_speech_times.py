@@ -1,4 +1,4 @@
-"""SpeechTimes: every character once, in order, never beyond the audio."""
+"""Times of words: every character once, in order, never beyond the audio."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from realtime_tts.text import speech_times
 from realtime_tts.text.languages import language_for
 from realtime_tts.text.pipeline import TextPipeline
-from realtime_tts.text.speech_times import SpokenSpan
+from realtime_tts.text.speech_times import SpokenSpan, SpokenText
 from realtime_tts.text.spoken import expected_durations
-from realtime_tts.text.spoken_text import SpokenText
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 
 TOKENIZER = Qwen2Tokenizer.from_folder(Path(__file__).parent / "data" / "tiny_tokenizer")

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from realtime_tts.model import PromptSpec, SpeechModel, load_model
-from realtime_tts.text import Qwen2Tokenizer
+from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tools.demo_voice.codec_model import Codec
 from tools.demo_voice.codes import CodedShard
 from tools.demo_voice.export import write_checkpoint

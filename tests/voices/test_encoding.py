@@ -126,9 +126,12 @@ async def test_a_worker_that_died_between_jobs_costs_nobody_a_recording(
 ) -> None:
     one = library()
     await clone(one)
-    assert one.worker is not None and one.worker.pid is not None
-    os.kill(one.worker.pid, signal.SIGKILL)
-    await asyncio.sleep(0.1)
+    assert one.worker is not None and one.worker._child is not None
+    child = one.worker._child
+    os.kill(child.pid, signal.SIGKILL)
+    async with asyncio.timeout(20):
+        while child.running:  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
     await clone(one, "ben")
     assert len(workers(tmp_path)) == 2
 

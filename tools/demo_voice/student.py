@@ -28,7 +28,7 @@ Layout = Literal["full_text", "streaming"]
 LAYOUTS: tuple[Layout, ...] = ("full_text", "streaming")
 SAMPLE_RATE = 24_000
 _LONGEST_DELTA = 6
-_AHEAD_SECONDS = 3600.0  # nobody listens: no turn waits for a listener
+_AHEAD_SECONDS = 3_600  # nobody listens: no turn waits for a listener
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class StudentSettings:
         )
 
     def server(self) -> ServerConfig:
-        limits = LimitsConfig(max_lead_seconds=_AHEAD_SECONDS, outbox_seconds=_AHEAD_SECONDS)
+        limits = LimitsConfig(max_lead_ms=1000 * _AHEAD_SECONDS, outbox_ms=1000 * _AHEAD_SECONDS)
         return ServerConfig(
             port=0,
             lead_seconds=_AHEAD_SECONDS,

@@ -23,7 +23,8 @@ from typing import Literal, get_args
 import numpy as np
 
 from realtime_tts.bench.deltas import DeltaTiming, schedule
-from realtime_tts.bench.turns import Schedule, speak
+from realtime_tts.bench.observation import Schedule
+from realtime_tts.bench.sockets import speak
 from realtime_tts.client import RealtimeTTS, SessionOptions, TurnResult, Word
 from tools.demo_voice.recognise import Recogniser, Recording
 from tools.demo_voice.report import table

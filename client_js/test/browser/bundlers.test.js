@@ -4,7 +4,7 @@ import { extname, join } from "node:path";
 import { test } from "node:test";
 
 import { install } from "../installed.js";
-import { open, serve, skip } from "./harness.js";
+import { open, server, skip } from "./harness.js";
 
 const APP = `
   import { RealtimeTTS } from "realtime-tts";
@@ -55,7 +55,7 @@ for (const [name, build] of Object.entries(BUNDLERS)) {
     const out = join(folder, "out");
     writeFileSync(app, APP);
     await build({ folder, app, out });
-    const { url } = await serve(t, "--engine", "fake");
+    const url = await server();
     const page = await open(t, url);
     // Nothing but what the bundler wrote can be had.
     await page.route(`${url}/built/*`, (route) => {

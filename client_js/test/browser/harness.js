@@ -1,8 +1,9 @@
 import { existsSync, readFileSync } from "node:fs";
+import { after } from "node:test";
 
 import { skip as noServer } from "./server.js";
 
-export { serve } from "./server.js";
+export { serve, server } from "./server.js";
 
 const CHROMIUMS = [
   process.env.CHROMIUM,
@@ -29,12 +30,26 @@ export const skip = chromium
   ? noServer
   : `no Chromium: looked at ${CHROMIUMS.join(", ")}; install it or set CHROMIUM`;
 
-/** An empty page of that server, or one with `body`, until the test is over. */
+let launched;
+
+/** The browser of a file's tests. */
+function browser() {
+  launched ??= import("playwright-core").then(({ chromium: launcher }) =>
+    launcher.launch({ executablePath: chromium, args: FLAGS }),
+  );
+  return launched;
+}
+
+after(async () => (await launched)?.close());
+
+/**
+ * An empty page of that server, or one with `body`, until the test is over; with a profile of its
+ * own, so that it knows nothing of other tests.
+ */
 export async function open(t, url, body = "<body>", path = "/blank") {
-  const { chromium: launcher } = await import("playwright-core");
-  const browser = await launcher.launch({ executablePath: chromium, args: FLAGS });
-  t.after(() => browser.close());
-  const page = await browser.newPage({ ignoreHTTPSErrors: true }); // the servers sign their own
+  const profile = { ignoreHTTPSErrors: true }; // the servers sign their own certificates
+  const page = await (await browser()).newPage(profile);
+  t.after(() => page.context().close());
   const errors = [];
   const logged = [];
   page.on("pageerror", (error) => errors.push(error));

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { serve, skip } from "./harness.js";
+import { server, skip } from "./harness.js";
 import { PHONE, met, state, visit } from "./page-visit.js";
 
 const TABS = ["type", "stream", "several", "chat"];
@@ -52,7 +52,7 @@ function faults() {
 }
 
 test("the demo page, for everybody", { skip }, async (t) => {
-  const { url } = await serve(t, "--engine", "fake");
+  const url = await server();
 
   for (const [theme, size] of [["light"], ["dark"], ["light", PHONE], ["dark", PHONE]]) {
     await t.test(`is readable and named, ${theme}${size ? ", on a phone" : ""}`, async (t) => {

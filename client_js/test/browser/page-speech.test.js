@@ -3,13 +3,13 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 
-import { serve, skip } from "./harness.js";
+import { server, skip } from "./harness.js";
 import { figure, interrupted, met, stream, until, visit, words } from "./page-visit.js";
 
 const LONG = "The tide is coming in, slowly but surely, and all the boats are afloat again. ".repeat(3);
 
 test("the demo page", { skip }, async (t) => {
-  const { url } = await serve(t, "--engine", "fake");
+  const url = await server();
 
   await t.test("speaks while somebody types, is held between, and ends", async (t) => {
     const page = await visit(t, url);

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { serve, skip } from "./harness.js";
+import { serve, server, skip } from "./harness.js";
 import { interrupted, met, stream, until, visit, words } from "./page-visit.js";
 
 const KEY = "correct-horse-battery";
@@ -53,7 +53,7 @@ test("a server that wants a key is given one", { skip }, async (t) => {
 });
 
 test("a full server says when to try again", { skip }, async (t) => {
-  const { url } = await serve(t, "--engine", "fake");
+  const url = await server();
   const page = await visit(t, url, {
     before: (page) =>
       page.routeWebSocket(/\/v1\/tts/, (socket) => {
@@ -72,7 +72,7 @@ test("a full server says when to try again", { skip }, async (t) => {
 
 /** The page as the chat example serves it, with a model that says `reply`. */
 async function chat(t, reply, answer = {}) {
-  const { url } = await serve(t, "--engine", "fake");
+  const url = await server();
   const asked = [];
   const page = await visit(t, url, {
     hash: "#chat",
@@ -187,7 +187,7 @@ test("a loud voice interrupts", { skip }, async (t) => {
 });
 
 test("without the chat example its tab says how to start it", { skip }, async (t) => {
-  const { url } = await serve(t, "--engine", "fake");
+  const url = await server();
   const page = await visit(t, url, { hash: "#chat" });
   await met(page);
   assert.ok(await page.isVisible("#chat-absent"));

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { open, serve, skip, stage } from "./harness.js";
+import { open, serve, server, skip, stage } from "./harness.js";
 
 const TEXT = "The tide is coming in, slowly but surely, and the boats are all afloat.";
 const HERTZ = { soprano: 660, alto: 330 };
@@ -13,7 +13,7 @@ for (const [voice, rate] of [
 ]) {
   const where = rate ? `resampled to ${rate} Hz` : "at 24 kHz";
   test(`every sample is played, at the right pitch, ${where}`, { skip }, async (t) => {
-    const { url } = await serve(t, "--engine", "fake");
+    const url = await server();
     const page = await stage(t, url, { settings: { voice }, rate });
     const found = await page.evaluate(
       async (text) => {
@@ -44,7 +44,7 @@ for (const [voice, rate] of [
 }
 
 test("where a page allows no blob:, the worklet comes from its own file", { skip }, async (t) => {
-  const { url } = await serve(t, "--engine", "fake");
+  const url = await server();
   const policy = "script-src 'self' 'unsafe-eval'; worker-src 'self'";
   const page = await open(
     t,
@@ -67,7 +67,7 @@ test("where a page allows no blob:, the worklet comes from its own file", { skip
 });
 
 test("turns are played one after the other, and the server hears how far", { skip }, async (t) => {
-  const { url } = await serve(t, "--engine", "fake");
+  const url = await server();
   const page = await stage(t, url);
   const found = await page.evaluate(async () => {
     const events = [];
@@ -98,7 +98,7 @@ test("turns are played one after the other, and the server hears how far", { ski
 });
 
 test("a barge-in is silence at once, and its report is exact", { skip }, async (t) => {
-  const { url } = await serve(t, "--engine", "fake");
+  const url = await server();
   const page = await stage(t, url);
   const found = await page.evaluate(async (text) => {
     const sent = [];
@@ -146,7 +146,7 @@ test("a barge-in is silence at once, and its report is exact", { skip }, async (
 });
 
 test("a turn that is interrupted elsewhere falls silent as well", { skip }, async (t) => {
-  const { url } = await serve(t, "--engine", "fake");
+  const url = await server();
   const page = await stage(t, url);
   const [reason, played, sounding] = await page.evaluate(async (text) => {
     const turn = tts.speak(text);
@@ -164,7 +164,7 @@ test("a turn that is interrupted elsewhere falls silent as well", { skip }, asyn
 });
 
 test("a stall is one underrun, without a click, and then it fills further", { skip }, async (t) => {
-  const { url } = await serve(t, "--engine", "fake");
+  const url = await server();
   const page = await stage(t, url, { settings: { leadMs: 300 } });
   const found = await page.evaluate(async (text) => {
     const seen = [];
@@ -194,7 +194,7 @@ test("a stall is one underrun, without a click, and then it fills further", { sk
 });
 
 test("the first click unlocks the sound; before it nothing is played", { skip }, async (t) => {
-  const { url } = await serve(t, "--engine", "fake");
+  const url = await server();
   // All by the page itself, until the click: what a test evaluates counts as a gesture.
   const page = await open(
     t,
@@ -233,7 +233,7 @@ test(
   "after an interruption by the system it goes on when the page is seen",
   { skip },
   async (t) => {
-    const { url } = await serve(t, "--engine", "fake");
+    const url = await server();
     const page = await stage(t, url);
     const resumed = await page.evaluate(async () => {
       const { context } = player;
@@ -287,7 +287,7 @@ test("a server that dies and comes back: what was not heard is known", { skip },
 });
 
 test("the demo voice speaks, and it is not silence", { skip }, async (t) => {
-  const { url } = await serve(t);
+  const { url } = await serve(t, "--slots", "2"); // soon warm
   const page = await stage(t, url);
   const found = await page.evaluate(async () => {
     const playback = player.play(tts.speak("Good morning."));

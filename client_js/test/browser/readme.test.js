@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { open, serve, skip } from "./harness.js";
+import { open, server, skip } from "./harness.js";
 
 const README = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
 const PAGE = README.match(/^```html\n(.*?)^```/ms)[1];
 
 test("the README's page, as it stands, speaks and stops", { skip }, async (t) => {
-  const { url } = await serve(t);
+  const url = await server();
   const page = await open(t, url, PAGE);
   await page.waitForFunction(() => globalThis.hush.onclick);
   await page.click("#speak");

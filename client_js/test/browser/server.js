@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
+import { after } from "node:test";
 import { fileURLToPath } from "node:url";
 
 const PYTHONS = [
@@ -14,15 +15,14 @@ export const skip =
   !python &&
   `no server: looked for ${PYTHONS.join(", ")}; \`make test\`, or set REALTIME_TTS_PYTHON`;
 
-/** A server of its own, until the test is over; `ca` is the file that makes it trusted, with TLS. */
-export async function serve(t, ...flags) {
+/** Starts a server; `ca` is the file that makes it trusted, with TLS. */
+function start(...flags) {
   const args = ["-m", "realtime_tts", "serve", "--port", "0", ...flags];
   const server = spawn(python, args, { stdio: ["ignore", "pipe", "pipe"] });
   const ended = new Promise((resolve) => server.once("exit", resolve));
   const kill = () => (server.kill("SIGKILL"), ended);
-  t.after(kill);
   let said = "";
-  const [, url, ca] = await new Promise((resolve, reject) => {
+  const found = new Promise((resolve, reject) => {
     const hear = (chunk) => {
       said += chunk;
       const found = said.match(/ on (https?:\S+)[^]*?(?:--tls-ca (\S+)[^]*)?\/v1\/tts/);
@@ -32,5 +32,24 @@ export async function serve(t, ...flags) {
     server.stderr.on("data", hear);
     ended.then((code) => reject(new Error(`the server ended with ${code}:\n${said}`)));
   });
+  return { found, kill };
+}
+
+/** A server of its own, until the test is over. */
+export async function serve(t, ...flags) {
+  const { found, kill } = start(...flags);
+  t.after(kill);
+  const [, url, ca] = await found;
   return { url, ca, kill };
 }
+
+let shared;
+
+/** The URL of a server with the fake engine that the tests of a file share: none of them ends it. */
+export async function server() {
+  shared ??= start("--engine", "fake");
+  const [, url] = await shared.found;
+  return url;
+}
+
+after(() => shared?.kill());

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from realtime_tts.text.languages.language import Currency, Language
-from realtime_tts.text.languages.tables import by_name, invariable, nouns
+from realtime_tts.text.languages.language import Currency, Language, by_name, invariable, nouns
 
 _DIGITS = "零一二三四五六七八九"
 _POWERS = ((10**12, "万亿"), (10**8, "亿"), (10**4, "万"))
@@ -63,7 +62,6 @@ def date(day: int, month: int, in_year: int | None, previous: str) -> str:
 
 CHINESE = Language(
     name="chinese",
-    codes=("zh", "cmn"),
     cardinal=cardinal,
     count=count,
     ordinal=lambda n, mark: cardinal(n),

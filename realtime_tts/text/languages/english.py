@@ -9,9 +9,13 @@ from realtime_tts.text.languages.language import (
     Kind,
     Language,
     Noun,
+    abbreviations,
+    by_name,
     by_powers,
+    invariable,
+    nouns,
+    numbered,
 )
-from realtime_tts.text.languages.tables import abbreviations, by_name, invariable, nouns, numbered
 
 _SMALL = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
@@ -25,15 +29,8 @@ _POWERS = (
     (1000, "one thousand", "thousand"),
     (100, "one hundred", "hundred"),
 )
-_ORDINALS = {
-    "one": "first",
-    "two": "second",
-    "three": "third",
-    "five": "fifth",
-    "eight": "eighth",
-    "nine": "ninth",
-    "twelve": "twelfth",
-}
+_ORDINALS = {"one": "first", "two": "second", "three": "third", "five": "fifth"}
+_ORDINALS |= {"eight": "eighth", "nine": "ninth", "twelve": "twelfth"}
 _MONTHS = (
     "January February March April May June July August September October November December"
 ).split()
@@ -94,11 +91,9 @@ def clock(minute: int) -> str:
 
 def date(day: int, month: int, in_year: int | None, previous: str) -> str:
     words = f"{_MONTHS[month - 1]} {ordinal(day)}"
-    return words if in_year is None else f"{words}, {year_of(in_year)}"
-
-
-def year_of(n: int) -> str:
-    return year(n) if n in YEARS else cardinal(n)
+    if in_year is None:
+        return words
+    return f"{words}, {year(in_year) if in_year in YEARS else cardinal(in_year)}"
 
 
 def _fractions() -> dict[tuple[int, int], str]:
@@ -162,7 +157,6 @@ _CENT = Noun("cent", "cents")
 
 ENGLISH = Language(
     name="english",
-    codes=("en",),
     cardinal=cardinal,
     count=lambda n, gender: cardinal(n),
     ordinal=ordinal,

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from realtime_tts.text.languages.language import Currency, Kind, Language, Noun, by_powers
-from realtime_tts.text.languages.tables import (
+from realtime_tts.text.languages.language import (
+    Currency,
+    Kind,
+    Language,
+    Noun,
     abbreviations,
     by_name,
+    by_powers,
     fractions,
     invariable,
     nouns,
@@ -139,7 +143,6 @@ _UNITS = (
 
 FRENCH = Language(
     name="french",
-    codes=("fr",),
     cardinal=cardinal,
     count=count,
     ordinal=ordinal,

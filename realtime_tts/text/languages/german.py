@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from realtime_tts.text.languages.language import YEARS, Currency, Kind, Language, Noun, by_powers
-from realtime_tts.text.languages.tables import (
+from realtime_tts.text.languages.language import (
+    YEARS,
+    Currency,
+    Kind,
+    Language,
+    Noun,
     abbreviations,
     by_name,
+    by_powers,
     fractions,
     invariable,
     nouns,
@@ -41,10 +46,7 @@ def count(n: int, gender: str) -> str:
 
 def _millions(n: int, one: str) -> str:
     return by_powers(
-        n,
-        _POWERS,
-        lambda many: _thousands(many, "eins"),
-        lambda rest: _thousands(rest, one),
+        n, _POWERS, lambda many: _thousands(many, "eins"), lambda rest: _thousands(rest, one)
     )
 
 
@@ -142,7 +144,6 @@ _CENT = invariable("Cent")
 
 GERMAN = Language(
     name="german",
-    codes=("de",),
     cardinal=cardinal,
     count=count,
     ordinal=ordinal,

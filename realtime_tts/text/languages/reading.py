@@ -14,9 +14,15 @@ from typing import NamedTuple
 
 from realtime_tts.text.characters import is_word_character, writes_without_spaces
 from realtime_tts.text.languages.amounts import TOO_LONG, AmountWords, money_sign
-from realtime_tts.text.languages.extents import CLOSERS, NumberExtents
 from realtime_tts.text.languages.language import Language
-from realtime_tts.text.languages.patterns import MINUS, SIGNS, VULGAR, Patterns
+from realtime_tts.text.languages.patterns import (
+    CLOSERS,
+    MINUS,
+    SIGNS,
+    VULGAR,
+    NumberExtents,
+    Patterns,
+)
 
 _ALONE = re.compile(
     rf"(?:(?P<one>\d{{1,6}})|(?P<first>[1-9]\d?)(?: \d{{1,2}})+)[{re.escape(CLOSERS)}]*\Z"
@@ -37,7 +43,7 @@ class NumberReader(AmountWords):
     def __init__(self, language: Language) -> None:
         super().__init__(language)
         self._patterns = Patterns(language)
-        self._extents = NumberExtents(language)
+        self.extent = NumberExtents(language).extent
         self._rules: tuple[Callable[[str, str], Reading | None], ...] = (
             self._phone,
             self._date,
@@ -51,12 +57,6 @@ class NumberReader(AmountWords):
         )
         self._rules_of_signs = (self._phone, self._range, self._quantity)
         """The rules for what begins with a sign or a parenthesis."""
-
-    def extent(self, text: str, at: int, ended: bool, stop: Callable[[str], bool]) -> int | None:
-        """As `NumberExtents.extent`."""
-        return self._extents.extent(text, at, ended, stop)
-
-    # Reading ------------------------------------------------------------------------------------
 
     def read(self, text: str, previous: str) -> Reading | None:
         """The number that `text` begins with. `previous` is the word before it. None: no number."""
@@ -268,7 +268,5 @@ def begins_number(text: str, at: int, previous: str, ended: bool) -> bool | None
     return (False if ended else None) if not window else window[0].isdecimal()
 
 
-@cache
-def reader_for(language: Language) -> NumberReader:
-    """Give the reader of a language; all sessions share it."""
-    return NumberReader(language)
+reader_for = cache(NumberReader)
+"""Gives the reader of a language; all sessions share it."""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from realtime_tts.text.languages.language import Currency, Kind, Language, Noun, by_powers
-from realtime_tts.text.languages.tables import (
+from realtime_tts.text.languages.language import (
+    Currency,
+    Kind,
+    Language,
+    Noun,
     abbreviations,
     by_name,
+    by_powers,
     fractions,
     invariable,
     nouns,
@@ -40,10 +44,7 @@ def cardinal(n: int) -> str:
 def count(n: int, gender: str) -> str:
     """Say a number before a noun of a gender; with gender "" it stands alone."""
     return by_powers(
-        n,
-        _MILLIONS,
-        lambda many: _thousands(many, "m"),
-        lambda rest: _thousands(rest, gender),
+        n, _MILLIONS, lambda many: _thousands(many, "m"), lambda rest: _thousands(rest, gender)
     )
 
 
@@ -133,7 +134,6 @@ _UNITS = (
 
 SPANISH = Language(
     name="spanish",
-    codes=("es",),
     cardinal=cardinal,
     count=count,
     ordinal=ordinal,
@@ -163,12 +163,7 @@ SPANISH = Language(
         }
     ),
     units=_UNITS,
-    scales=by_name(
-        {
-            "mil": invariable("mil"),
-            "millón millones": Noun("millón", "millones"),
-        }
-    ),
+    scales=by_name({"mil": invariable("mil"), "millón millones": Noun("millón", "millones")}),
     fractions=fractions(
         "un medio|un tercio|dos tercios|un cuarto|tres cuartos|un quinto|un octavo"
     ),

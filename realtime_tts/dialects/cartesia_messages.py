@@ -1,20 +1,29 @@
-"""What a client of Cartesia's API asks for, read and checked; voices and languages, as ours."""
+"""What a client of Cartesia's API asks for, read and checked, and what it is told."""
 
 from __future__ import annotations
 
+import base64
 import re
+import time
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from realtime_tts.audio.formats import AudioFormat
-from realtime_tts.dialects.catalogue import no_voice, our_format, our_language, our_model, own_voice
-from realtime_tts.dialects.fields import read_fields, without_nulls
+from realtime_tts.dialects.api import Api, Refusal
+from realtime_tts.dialects.catalogue import chosen_voice, our_format, our_language, our_model
+from realtime_tts.dialects.fields import ContextId, read_fields, without_nulls
+from realtime_tts.dialects.timing import words_of
 from realtime_tts.errors import RequestError
+from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.messages import SAMPLE_RATE
+from realtime_tts.protocol.parsing import ProtocolError
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.front import Front
+from realtime_tts.server.speech import SpokenSpan
 
 DEFAULT_BUFFER_DELAY_MS = 3_000
 _SETTLE_SECONDS = 0.3
@@ -29,8 +38,6 @@ _FORMS = {
     "output_format.encoding": '"pcm_s16le", "pcm_f32le", "pcm_mulaw" or "pcm_alaw"',
     "output_format.sample_rate": "a whole number of Hz",
     "output_format.bit_rate": "a whole number of bits a second",
-    "context_id": "a string of 1 to 512 characters",
-    "max_buffer_delay_ms": "a whole number from 0 to 5000",
     "speed": "a number",
     "generation_config.speed": "a number",
 }
@@ -78,13 +85,13 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True, rename={"continue_":
     model_id: str | None = None
     voice: Voice | str | None = None
     output_format: OutputFormat = OutputFormat()
-    context_id: str | None = None
+    context_id: ContextId | None = None
     continue_: bool = False
     flush: bool = False
     cancel: bool = False
     language: str | None = None
     add_timestamps: bool = False
-    max_buffer_delay_ms: int = DEFAULT_BUFFER_DELAY_MS
+    max_buffer_delay_ms: Annotated[int, Meta(ge=0, le=5_000)] = DEFAULT_BUFFER_DELAY_MS
     generation_config: GenerationConfig = GenerationConfig()
     speed: float | str = 1.0
 
@@ -113,10 +120,6 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True, rename={"continue_":
 def parse(fields: dict[str, Any]) -> Generation:
     """The request in a JSON object. Raises RequestError that names the field at fault."""
     request = read_fields(without_nulls(fields), Generation, _FORMS)
-    if request.context_id is not None and not 1 <= len(request.context_id) <= 512:
-        raise RequestError(f"`context_id` must be {_FORMS['context_id']}")
-    if not 0 <= request.max_buffer_delay_ms <= 5_000:
-        raise RequestError(f"`max_buffer_delay_ms` must be {_FORMS['max_buffer_delay_ms']}")
     volume = request.generation_config.volume
     if volume != 1:
         raise RequestError(
@@ -146,8 +149,104 @@ def our_voice(request: Generation, voices: Sequence[str]) -> str | None:
     if isinstance(request.voice, Voice) and request.voice.id is None:
         raise RequestError("`voice.id` is missing: this server takes voices by their id only")
     name = request.voice_id
-    found = None if name is None else own_voice(voices, name)
-    if name is None or found is not None or _UUID.fullmatch(name):
-        return found
-    hint = "and takes the UUID of any of Cartesia's voices for its own default"
-    raise RequestError(f"{no_voice(name, voices)}, {hint}")
+    foreign = name is not None and _UUID.fullmatch(name) is not None
+    hint = ", and takes the UUID of any of Cartesia's voices for its own default"
+    return chosen_voice(name, voices, foreign=foreign, hint=hint)
+
+
+_PARTIAL, _OK = 206, 200
+_LIMITED = "concurrency_limited"
+_TITLES = {
+    400: "Bad request", 401: "Unauthorized", 403: "Forbidden", 404: "Not found",
+    405: "Method not allowed", 429: "Too many requests", 500: "Internal error",
+    503: "Service unavailable",
+}  # fmt: skip
+
+
+class Stopwatch:
+    """`step_time`: milliseconds since the chunk before."""
+
+    def __init__(self) -> None:
+        self._at = time.monotonic()
+
+    def step_ms(self) -> float:
+        """Since the call before, or the start."""
+        now = time.monotonic()
+        step, self._at = now - self._at, now
+        return round(step * 1000, 3)
+
+
+def chunk(data: bytes, step_ms: float) -> dict[str, Any]:
+    """Sound in the format that was asked for."""
+    return {
+        "type": "chunk", "data": base64.b64encode(data).decode(), "done": False,
+        "status_code": _PARTIAL, "step_time": step_ms,
+    }  # fmt: skip
+
+
+def timestamps(span: SpokenSpan) -> dict[str, Any]:
+    """The words of a span, in seconds."""
+    words = words_of(span)
+    return {
+        "type": "timestamps",
+        "done": False,
+        "status_code": _PARTIAL,
+        "word_timestamps": {
+            "words": [word.text for word in words],
+            "start": [round(word.start, 4) for word in words],
+            "end": [round(word.end, 4) for word in words],
+        },
+    }
+
+
+def flush_done(flush_id: int) -> dict[str, Any]:
+    """All sound of the text up to a flush was sent; `flush_id` counts from 1."""
+    return {
+        "type": "flush_done", "done": False, "flush_done": True, "flush_id": flush_id,
+        "status_code": _PARTIAL,
+    }  # fmt: skip
+
+
+def done(reason: str) -> dict[str, Any]:
+    """LiveKit looks for `done`, others for the type. `reason` is ours, as in `turn.done`."""
+    return {"type": "done", "done": True, "status_code": _OK, "reason": reason}
+
+
+def error(failure: TurnFailure, request_id: str) -> dict[str, Any]:
+    """`done` is false, since LiveKit takes a true one for the end of its speech, and never looks at
+    the error."""
+    body = API.body(API.of_failure(failure), request_id)
+    if failure.code == "too_many_contexts":
+        body |= {"title": "Too many contexts", "error": f"Too many contexts: {failure.message}"}
+    return {"type": "error", "done": False, **body}
+
+
+class Cartesia(Api):
+    """Cartesia's errors."""
+
+    name = "cartesia"
+    reading = ("GET",)
+    codes = {
+        "overloaded": (429, _LIMITED), "too_many_sessions": (429, _LIMITED),
+        "too_many_contexts": (429, _LIMITED), "rate_limited": (429, "rate_limited"),
+        "unauthorized": (401, "unauthorized"),
+    }  # fmt: skip
+
+    def of_failure(self, failure: TurnFailure) -> Refusal:
+        refusal = super().of_failure(failure)
+        fault = failure.code in ("internal", "numerics") and not failure.retryable
+        return replace(refusal, status=500) if fault else refusal
+
+    def of_problem(self, problem: RequestError | ProtocolError) -> Refusal:
+        return Refusal(400, RequestError.code, str(problem))
+
+    def body(self, refusal: Refusal, request_id: str) -> dict[str, Any]:
+        """`error` is the message again, where older versions of the API have it."""
+        title = _TITLES.get(refusal.status, "Error")
+        return {
+            "title": title, "message": refusal.message, "error": f"{title}: {refusal.message}",
+            "error_code": refusal.code, "status_code": refusal.status, "request_id": request_id,
+        }  # fmt: skip
+
+
+API = Cartesia()

@@ -1,0 +1,134 @@
+"""Api: how one API says over HTTP that it refuses something, or that something has failed.
+
+Errors have one shape in each: of requests, of sockets before the upgrade, and at the gate.
+"""
+
+from __future__ import annotations
+
+import abc
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.types import Receive, Scope, Send
+
+from realtime_tts.errors import RequestError
+from realtime_tts.protocol.effects import TurnFailure
+from realtime_tts.protocol.parsing import ProtocolError
+from realtime_tts.server.auth import send_instead
+from realtime_tts.server.front import Front
+from realtime_tts.server.socket import BAD_REQUEST
+
+_REASON_BYTES = 123  # of a close frame
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a client does not get what it asks for. `code`: the API's word for it, if it has one;
+    `param`: what is at fault in the request, if that is known."""
+
+    status: int
+    code: str | None
+    message: str
+    param: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class Api(abc.ABC):
+    """The errors of one API."""
+
+    name: ClassVar[str]
+    """In the log."""
+    codes: ClassVar[Mapping[str, tuple[int, str]]] = {}
+    """Of failures, by our code: the status, and the API's code."""
+    permanent: ClassVar[int] = 400
+    """The status of other failures, where no other try helps."""
+    denials: ClassVar[Mapping[int, str]] = {}
+    """The API's code for what the gate denies, by the status, where it is not ours."""
+    reading: ClassVar[tuple[str, ...]] = ("GET", "HEAD")
+    """What it names for lists, where another method was used."""
+    method_code: ClassVar[str | None] = "method_not_allowed"
+    method_hint: ClassVar[str] = "{} is not for this path; use {}"
+
+    @abc.abstractmethod
+    def body(self, refusal: Refusal, request_id: str) -> dict[str, Any]:
+        """What the answer says, as JSON has it."""
+
+    def headers(self, refusal: Refusal, request_id: str) -> dict[str, str]:
+        """Of the answer, besides those of the refusal."""
+        return {"x-request-id": request_id}
+
+    def new_request_id(self) -> str:
+        """What a request is called in the answer and in the log."""
+        return f"req_{secrets.token_hex(12)}"
+
+    def of_failure(self, failure: TurnFailure) -> Refusal:
+        """429 where others are in the way, 503 where another try may help."""
+        status = 503 if failure.retryable else self.permanent
+        if failure.code in ("overloaded", "too_many_sessions"):
+            status = 429
+        elif failure.code == BAD_REQUEST:
+            status = 400
+        status, code = self.codes.get(failure.code, (status, failure.code))
+        return Refusal(status, code, failure.message, headers=_retry_after(failure))
+
+    def of_problem(self, problem: RequestError | ProtocolError) -> Refusal:
+        """For a request that cannot be taken."""
+        return self.of_failure(TurnFailure(problem.code, str(problem), False))
+
+    def wrong_method(self, found: str, *allowed: str) -> Refusal:
+        """For a path that takes other methods."""
+        message = self.method_hint.format(found, allowed[0])
+        return Refusal(405, self.method_code, message, headers={"allow": ", ".join(allowed)})
+
+    def response(self, refusal: Refusal, request_id: str) -> JSONResponse:
+        """The answer that refuses."""
+        headers = {**refusal.headers, **self.headers(refusal, request_id)}
+        return JSONResponse(self.body(refusal, request_id), refusal.status, headers)
+
+    async def deny(self, scope: Scope, send: Send, status: int, code: str, message: str) -> None:
+        """The gate's no."""
+        headers = {"www-authenticate": "Bearer"} if status == 401 else {}
+        refusal = Refusal(status, self.denials.get(status, code), message, headers=headers)
+        await send_instead(self.response(refusal, self.new_request_id()), scope, send)
+
+
+class ListEndpoint:
+    """A `GET` of what there is; 503 while that is not known. `answer` gives what the body is to
+    hold, or refuses."""
+
+    def __init__(
+        self, api: Api, front: Front, answer: Callable[[Front, Request], Any | Refusal]
+    ) -> None:
+        self._api, self._front, self._answer = api, front, answer
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request, request_id = Request(scope), self._api.new_request_id()
+        found = self._found(request)
+        if isinstance(found, Refusal):
+            response = self._api.response(found, request_id)
+        else:
+            response = JSONResponse(found, headers={"x-request-id": request_id})
+        await response(scope, receive, send)
+
+    def _found(self, request: Request) -> Any | Refusal:
+        if request.method not in ("GET", "HEAD"):
+            return self._api.wrong_method(request.method, *self._api.reading)
+        if (reason := self._front.not_ready()) is not None:
+            return self._api.of_failure(TurnFailure("not_ready", reason, True, 2_000))
+        return self._answer(self._front, request)
+
+
+def _retry_after(failure: TurnFailure) -> dict[str, str]:
+    """The header that says in how many seconds to try again, if that may help."""
+    if not failure.retryable or failure.retry_after_ms is None:
+        return {}
+    return {"retry-after": str(max(1, -(-failure.retry_after_ms // 1000)))}
+
+
+def close_reason(text: str) -> str:
+    """As much of it as a close frame can carry."""
+    return text.encode(errors="replace")[:_REASON_BYTES].decode(errors="ignore")

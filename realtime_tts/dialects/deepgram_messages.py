@@ -1,0 +1,282 @@
+"""What a client of Deepgram's API asks for, read and checked, and what it is told."""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from realtime_tts.audio.encoders import require
+from realtime_tts.audio.formats import audio_format
+from realtime_tts.dialects.api import Api, Refusal
+from realtime_tts.dialects.catalogue import our_language, our_model, own_voice
+from realtime_tts.dialects.fields import SPEED_IS_ONE, number_in
+from realtime_tts.engine.interface import EngineInfo
+from realtime_tts.errors import RequestError
+from realtime_tts.protocol.effects import TurnFailure
+from realtime_tts.protocol.messages import CloseCode
+from realtime_tts.protocol.parsing import TooLarge
+from realtime_tts.protocol.settings import Limits, SessionSettings
+from realtime_tts.server.front import Front
+
+STREAMED = {"linear16": "pcm_s16le", "mulaw": "pcm_mulaw", "alaw": "pcm_alaw"}
+"""Encodings that have no container, as ours."""
+WHOLE = {**STREAMED, "mp3": "mp3", "opus": "opus", "flac": "flac", "aac": "aac"}
+"""Encodings of speech that is asked for over HTTP."""
+
+MASCULINE = frozenset(
+    "alvaro angus apollo aquila arcas aries atlas cesare dionisio draco ebisu elio fabian flavio "
+    "fujin hector helios hermes hyperion javier julius jupiter lars luciano mars neptune nestor "
+    "odysseus orion orpheus perseus pluto roman sander saturn sirio valerio zeus".split()
+)
+"""Aura's voices that Deepgram lists as masculine; they are spoken by the first of these of ours."""
+OUR_MASCULINE = ("ray", "ryan", "kal", "aiden", "uncle_fu")
+
+_MODEL = re.compile(
+    r"(?:aura(?:-\d+)?|flux)-(?P<voice>[^\W\d].*?)(?:-(?P<language>[a-z]{2}(?:-[a-z]{2})?))?",
+    re.IGNORECASE,
+)
+_LARGEST = 10_000_000  # of any whole number in an address
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What an address says. `model`: its own word for it, for the answers."""
+
+    model: str
+    settings: SessionSettings
+    other_speed: bool
+    """Another speed than 1 was asked for."""
+
+
+def socket_wanted(query: Mapping[str, str], front: Front) -> Wanted:
+    """What a socket is to speak: samples, as they are. Raises RequestError."""
+    encoding = query.get("encoding") or "linear16"
+    if encoding.lower() not in STREAMED:
+        hint = "; compressed speech is to be had over HTTP" if encoding.lower() in WHOLE else ""
+        raise _unknown("encoding", encoding, f"over a WebSocket it is {', '.join(STREAMED)}{hint}")
+    container = query.get("container") or "none"
+    if container.lower() != "none":
+        raise _unknown("container", container, "over a WebSocket there is none; leave it out")
+    return _wanted(query, front, STREAMED[encoding.lower()], "raw")
+
+
+def http_wanted(query: Mapping[str, str], front: Front) -> Wanted:
+    """What a request is to speak: a file, an mp3 if it says nothing. Raises RequestError."""
+    if query.get("callback"):
+        raise RequestError("`callback` is not for this server: take the speech from the answer")
+    encoding = (query.get("encoding") or "mp3").lower()
+    if encoding not in WHOLE:
+        raise _unknown("encoding", encoding, f"it is one of {', '.join(WHOLE)}")
+    asked = (query.get("container") or "").lower()
+    if encoding not in STREAMED:
+        container = None if asked in ("", "none") else asked
+    else:
+        container = {"": "wav", "none": "raw"}.get(asked, asked)
+    bit_rate = _number(query, "bit_rate") if encoding in ("mp3", "opus", "aac") else None
+    return _wanted(query, front, WHOLE[encoding], container, bit_rate, longest_lead=True)
+
+
+def text_of(message: Mapping[str, Any], limits: Limits) -> str:
+    """The text to speak. Raises RequestError, and TooLarge, which has a code of its own."""
+    text, most = message.get("text"), limits.max_text_chars
+    if not isinstance(text, str):
+        raise RequestError("`text`, the text to speak, must be a string")
+    if len(text) > most:
+        raise TooLarge(f"`text` must have at most {most} characters, it has {len(text)}")
+    return text
+
+
+def our_voice(name: str, voices: Sequence[str], info: EngineInfo) -> tuple[str | None, str | None]:
+    """The voice of this server that a model of Deepgram's means, and its language, in our words.
+
+    `ava`, `aura-2-ava-en` and `flux-ava-en` are our voice `ava`. Of Deepgram's own, the masculine
+    ones have one of ours, all others (None) the checkpoint's default. Raises RequestError for a
+    name that is neither.
+    """
+    found = own_voice(voices, name)
+    if found is not None:
+        return found, None
+    theirs = _MODEL.fullmatch(name)
+    if theirs is None:
+        raise RequestError(
+            f"there is no model {name[:40]!r}; this server has {', '.join(voices) or 'one voice'}, "
+            "and takes Deepgram's, such as aura-2-thalia-en, for voices of its own"
+        )
+    language = our_language(theirs["language"], info)
+    voice = theirs["voice"].lower()
+    return own_voice(voices, voice, *(OUR_MASCULINE if voice in MASCULINE else ())), language
+
+
+def _wanted(
+    query: Mapping[str, str],
+    front: Front,
+    encoding: str,
+    container: str | None,
+    bit_rate: int | None = None,
+    *,
+    longest_lead: bool = False,
+) -> Wanted:
+    audio = audio_format(encoding, _number(query, "sample_rate"), container, bit_rate)
+    require(audio)
+    named, voice, language = query.get("model") or "", None, None
+    model = our_model(named, front.info)
+    if named and model is None:
+        voice, language = our_voice(named, front.voice_names(), front.info)
+    settings = front.settings(
+        longest_lead=longest_lead, audio=audio, model=model, voice=voice, language=language
+    )
+    return Wanted(named or settings.voice or front.info.model, settings, _speed(query) != 1)
+
+
+def _speed(query: Mapping[str, str]) -> float:
+    asked = query.get("speed") or "1"
+    try:
+        return float(asked)
+    except ValueError:
+        raise _unknown("speed", asked, "it is a number") from None
+
+
+def _number(query: Mapping[str, str], name: str) -> int | None:
+    text = query.get(name)
+    if not text:
+        return None
+    number = number_in(text, _LARGEST)
+    if number is None:
+        raise _unknown(name, text, "it is a whole number")
+    return number
+
+
+def _unknown(name: str, found: str, hint: str) -> RequestError:
+    return RequestError(f"`{name}` cannot be {found[:40]!r}: {hint}")
+
+
+_UNPARSEABLE, _INVALID, _LIMIT, _TOO_BIG = "MESSAGE-0000", "DATA-0000", "DATA-0001", "BIG-0000"
+_INTERNAL = "NET-0000"
+_UNSUPPORTED_DATA = 1003
+# What we call it: what the API calls it, and the code of the close that follows.
+_FATAL = {
+    "bad_json": (_UNPARSEABLE, _UNSUPPORTED_DATA),
+    "bad_request": (_UNPARSEABLE, _UNSUPPORTED_DATA),
+    "unknown_type": (_INVALID, CloseCode.POLICY),
+    "too_large": (_TOO_BIG, CloseCode.TOO_BIG),
+    "rate_limited": (_LIMIT, CloseCode.POLICY),
+    "too_many_errors": (_LIMIT, CloseCode.POLICY),
+    "going_away": (_INTERNAL, CloseCode.GOING_AWAY),
+}
+NO_CONTROLS = {"pronunciations_applied": 0, "breaks_applied": 0, "pronunciation_warnings": 0}
+
+
+def message(kind: str, **fields: Any) -> str:
+    """One message of this type."""
+    return json.dumps({"type": kind, **fields})
+
+
+def model_uuid(name: str) -> str:
+    """The same for the same name, always."""
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"model:{name}"))
+
+
+def greeting(kind: str, request_id: str, wanted: Wanted, version: str, **uuid: Any) -> str:
+    """The first message of a socket. `version` is the loaded checkpoint."""
+    named = {"model_name": wanted.model, "model_version": version}
+    return message(kind, request_id=request_id, **named, **uuid)
+
+
+def account(speech_id: str, seconds: float, chars: int) -> dict[str, Any]:
+    """What a turn of `/v2/speak` came to."""
+    return {
+        "speech_id": speech_id, "audio_duration_ms": round(seconds * 1000),
+        "input_character_count": chars, "billable_character_count": chars,
+        "controls_applied": NO_CONTROLS,
+    }  # fmt: skip
+
+
+def interrupted(played_ms: int, split: tuple[str, str] | None, found: Mapping[str, Any]) -> str:
+    """`split`: the text that was heard and the text that was not, if the client said how far."""
+    texts = {} if split is None else {"text_spoken": split[0], "text_remaining": split[1]}
+    return message("SpeechInterrupted", audio_played_ms=played_ms, **texts, metadata=found)
+
+
+def session_metadata(seconds: float, chars: int) -> str:
+    """What a session of `/v2/speak` came to; its last message."""
+    return message(
+        "SessionMetadata", total_audio_duration_ms=round(seconds * 1000),
+        total_input_character_count=chars, total_billable_character_count=chars,
+    )  # fmt: skip
+
+
+def not_configured(code: str, description: str, value: float | None = None) -> str:
+    """The answer to one that was not; `value` is the speed it asked for."""
+    found = {} if value is None else {"value": value}
+    return message("ConfigureFailure", code=code, field="speed", **found, description=description)
+
+
+def warning(code: str, description: str) -> str:
+    """LiveKit reads `warn_msg`, which older versions of the API had."""
+    return message(
+        "Warning", code=code, description=description, warn_code=code, warn_msg=description
+    )
+
+
+def speed_warning() -> str:
+    """For an address that asks for another speed than 1."""
+    return warning("SPEED_NOT_SUPPORTED", SPEED_IS_ONE)
+
+
+def error(failure: TurnFailure) -> str:
+    """`reason` is our own code."""
+    code, _ = fatal(failure)
+    return message("Error", code=code, description=failure.message, reason=failure.code)
+
+
+def fatal(failure: TurnFailure) -> tuple[str, int]:
+    """The API's code of an error, and that of the close which follows it."""
+    return _FATAL.get(failure.code, (_INTERNAL, CloseCode.INTERNAL))
+
+
+def speech_headers(request_id: str, wanted: Wanted, chars: int) -> dict[str, str]:
+    """What is said of speech over HTTP beside the speech."""
+    return {
+        "dg-request-id": request_id, "dg-model-name": header_value(wanted.model),
+        "dg-model-uuid": model_uuid(wanted.model), "dg-char-count": str(chars),
+    }  # fmt: skip
+
+
+def header_value(text: str) -> str:
+    """What a header can hold of it: one line of ASCII that can be printed."""
+    line = " ".join(text.split())[:1000]
+    return "".join(char if char.isascii() and char.isprintable() else "?" for char in line)
+
+
+class Deepgram(Api):
+    """Deepgram's errors. Clients of the sockets read why they were refused in `dg-error`."""
+
+    name = "deepgram"
+    codes = {
+        "overloaded": (429, "TOO_MANY_REQUESTS"),
+        "too_many_sessions": (429, "TOO_MANY_REQUESTS"),
+        "bad_request": (400, "Bad Request"),
+        "bad_json": (400, "Bad Request"),
+        "too_large": (413, "PAYLOAD_TOO_LARGE"),
+        "internal": (500, "INTERNAL_SERVER_ERROR"),
+        "numerics": (500, "INTERNAL_SERVER_ERROR"),
+    }
+    denials = {401: "INVALID_AUTH", 403: "INSUFFICIENT_PERMISSIONS"}
+    method_code = "METHOD_NOT_ALLOWED"
+    method_hint = "{} is not for this path; use {}, or a WebSocket"
+
+    def body(self, refusal: Refusal, request_id: str) -> dict[str, Any]:
+        return {"err_code": refusal.code, "err_msg": refusal.message, "request_id": request_id}
+
+    def headers(self, refusal: Refusal, request_id: str) -> dict[str, str]:
+        return {"dg-error": header_value(refusal.message), "dg-request-id": request_id}
+
+    def new_request_id(self) -> str:
+        return str(uuid.uuid4())
+
+
+API = Deepgram()

@@ -1,0 +1,15 @@
+"""The languages that checkpoints speak, by their codes (ISO 639-1)."""
+
+from __future__ import annotations
+
+_NAMES = {
+    "ar": "arabic", "de": "german", "en": "english", "es": "spanish", "fr": "french",
+    "hi": "hindi", "it": "italian", "ja": "japanese", "ko": "korean", "nl": "dutch",
+    "pl": "polish", "pt": "portuguese", "ru": "russian", "sv": "swedish", "tr": "turkish",
+    "zh": "chinese",
+}  # fmt: skip
+
+
+def language_name(code: str) -> str | None:
+    """`english` for `en`, `en-GB` and so on; None for a code that is not known here."""
+    return _NAMES.get(code.lower().partition("-")[0])

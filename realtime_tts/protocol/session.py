@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from enum import Enum, auto
-from typing import Any
 
 from realtime_tts.errors import RealtimeTTSError
 from realtime_tts.protocol import messages as m
@@ -68,15 +67,6 @@ class Session:
         self._intake = Intake(self.limits)
         self._warned: set[str] = set()
         self._close = Close(m.CloseCode.DONE, "done")
-        self._handlers: dict[type, Callable[[Any, float], list[Effect]]] = {
-            m.SessionStart: self._on_session_start,
-            m.Text: self._turns.text,
-            m.Flush: self._turns.flush,
-            m.TurnEnd: self._turns.end,
-            m.Interrupt: self._turns.interrupt,
-            m.Played: self._turns.played,
-            m.SessionClose: self._on_session_close,
-        }
 
     @property
     def settings(self) -> SessionSettings:
@@ -121,7 +111,7 @@ class Session:
         """The same for a parsed message, without the limits on the wire."""
         if not self._listening:
             return []
-        return [*self._handlers[type(message)](message, now), *self._settle()]
+        return [*self._handled(message, now), *self._settle()]
 
     # From the connection --------------------------------------------------------------------
 
@@ -209,6 +199,23 @@ class Session:
             return effects
         self.phase = Phase.CLOSED
         return [*effects, self._close]
+
+    def _handled(self, message: m.ClientMessage, now: float) -> list[Effect]:
+        match message:
+            case m.SessionStart():
+                return self._on_session_start(message, now)
+            case m.Text():
+                return self._turns.text(message, now)
+            case m.Flush():
+                return self._turns.flush(message, now)
+            case m.TurnEnd():
+                return self._turns.end(message, now)
+            case m.Interrupt():
+                return self._turns.interrupt(message, now)
+            case m.Played():
+                return self._turns.played(message, now)
+        assert isinstance(message, m.SessionClose)
+        return self._on_session_close(message, now)
 
     def _on_session_start(self, message: m.SessionStart, now: float) -> list[Effect]:
         try:

@@ -120,7 +120,10 @@ class Connection(ServedSocket):
             self._carry_out(self.session.closed())
         if turn is not None:
             turn.speech.close()
-        self._alarm.stop()
+        # Nothing is left that only a full collection would find, which stops everybody.
+        self._alarm.release()
+        self._turn = None
+        self._past.clear()
 
     def faulted(self) -> None:
         """The session may be in any state: it says what it still can, and is closed in any case."""

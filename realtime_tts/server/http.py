@@ -18,7 +18,7 @@ from uvicorn.server import ServerState
 
 from realtime_tts.logs import event
 from realtime_tts.server.alarm import Alarm
-from realtime_tts.server.websocket import ABORT_EXTENSION, Guarded
+from realtime_tts.server.websocket import ABORT_EXTENSION, Guarded, forget
 
 log = logging.getLogger(__name__)
 
@@ -49,8 +49,8 @@ class GuardedHttp(Guarded, HttpToolsProtocol):
         self._header_alarm.within(self.settings.handshake_timeout)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_alarms()
         super().connection_lost(exc)
+        self._forget()
 
     def data_received(self, data: bytes) -> None:
         if self.transport.is_closing():
@@ -95,9 +95,9 @@ class GuardedHttp(Guarded, HttpToolsProtocol):
             super().on_message_complete()
 
     def handle_websocket_upgrade(self) -> None:
-        self._stop_alarms()
         if not self._too_large:
             super().handle_websocket_upgrade()
+            self._forget()
 
     # Giving up.
 
@@ -123,6 +123,6 @@ class GuardedHttp(Guarded, HttpToolsProtocol):
         event(log, logging.WARNING, "socket.abort", reason=reason, client=self.client)
         self.transport.abort()
 
-    def _stop_alarms(self) -> None:
-        for alarm in (self._header_alarm, self._body_alarm, self.stall):
-            alarm.stop()
+    def _forget(self) -> None:
+        forget(self, self._header_alarm, self._body_alarm, self.stall)
+        self.parser = None  # type: ignore[assignment]  # it calls methods of this

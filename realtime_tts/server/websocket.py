@@ -79,6 +79,19 @@ class Guarded(asyncio.Protocol):
         self.stall.stop()
 
 
+def forget(protocol: Any, *alarms: Alarm) -> None:
+    """Let go of what a protocol that is over is held by: only a full collection would find it, and
+    that stops everybody."""
+    for alarm in alarms:
+        alarm.release()
+    if (scope := getattr(protocol, "scope", None)) is not None:
+        scope.get("extensions", {})[ABORT_EXTENSION] = _gone
+
+
+def _gone(reason: str) -> None:
+    """There is no connection to cut any more."""
+
+
 G = TypeVar("G", bound=Guarded)
 
 
@@ -118,9 +131,8 @@ class GuardedWebSocket(Guarded, WebSocketsSansIOProtocol):
         self._handshake.within(self.settings.handshake_timeout)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        for alarm in (self._handshake, self.stall, self._linger):
-            alarm.stop()
         super().connection_lost(exc)
+        forget(self, self._handshake, self.stall, self._linger)
 
     def eof_received(self) -> None:
         self._linger.within(

@@ -23,18 +23,18 @@ OF_A_TURN = (
     "realtime_tts.server.track",
     "realtime_tts.server.connection",
 )
-"""Modules of what a turn is made of; a socket and a server have cycles, but not for each turn."""
+"""Modules of what a turn is made of."""
 
 
 @pytest.fixture
 def garbage() -> Iterator[Any]:
-    """Counts what of this package only a collection finds, by type, since it was last asked."""
+    """Counts what of these modules only a collection finds, by type, since it was last asked."""
 
-    def found() -> Counter[str]:
+    def found(*of: str) -> Counter[str]:
         gc.collect()
         types = [type(thing) for thing in gc.garbage]
         gc.garbage.clear()
-        return Counter(kind.__qualname__ for kind in types if kind.__module__.startswith(OF_A_TURN))
+        return Counter(kind.__qualname__ for kind in types if kind.__module__.startswith(of))
 
     gc.collect()
     gc.disable()
@@ -59,7 +59,22 @@ async def test_a_turn_leaves_no_cycles_behind(speech: Any, garbage: Any, interru
                 await talker.until("turn.done")
             else:
                 await talker.until("turn.done")
-        assert not garbage()
+        assert not garbage(*OF_A_TURN)
+
+
+@pytest.mark.parametrize("ending", ["closed", "cut off", "in the middle of a turn"])
+async def test_a_socket_leaves_no_cycles_behind(speech: Any, garbage: Any, ending: str) -> None:
+    """Of the server's own objects; asyncio's transport has one."""
+    async with speech() as server:
+        for _ in range(3):
+            async with server.talk() as talker:
+                await talker.send("text", text="Hello there.", end=True)
+                await talker.until("turn.started" if "middle" in ending else "turn.done")
+                if ending == "cut off":
+                    talker.socket.transport.abort()
+            await server.settled()
+            await asyncio.sleep(0.05)
+            assert not garbage("realtime_tts")
 
 
 @pytest.mark.parametrize("cut", [False, True], ids=["spoken", "closed early"])

@@ -239,7 +239,7 @@ async def test_an_interrupt_is_answered_at_once_and_tells_what_was_heard(speech:
 
 async def test_without_a_position_what_was_heard_is_what_had_time_to_play(speech: Any) -> None:
     async with speech() as server, server.talk() as talker:
-        await talker.send("text", text="x" * 60)
+        await talker.send("text", text="x " * 30)
         await talker.until("turn.started")
         await asyncio.sleep(0.3)  # meanwhile three seconds were sent
         await talker.send("interrupt")
@@ -471,7 +471,7 @@ async def test_metrics_tell_what_the_script_did(speech: Any) -> None:
             await talker.send("text", text=text, end=True)
             messages = await talker.until("turn.done")
             dones.append((messages[-1], len(audio_of(messages))))
-        await talker.send("text", text="Third")
+        await talker.send("text", text="Third ")
         await talker.until("turn.started")
         await talker.send("interrupt")
         last = await talker.until("turn.done")
@@ -482,7 +482,7 @@ async def test_metrics_tell_what_the_script_did(speech: Any) -> None:
         assert server.value("tts_interrupts_total") == 1
         assert server.value("tts_ttfa_seconds_count") == 3
         assert server.value("tts_audio_seconds_total") == pytest.approx(seconds)
-        assert server.value("tts_text_chars_total") == len("First.Second.Third")
+        assert server.value("tts_text_chars_total") == len("First.Second.Third ")
         assert server.value("tts_sessions") == 1
         assert server.value("tts_open_turns") == 0
         assert server.value("tts_engine_step_seconds_count") > 0

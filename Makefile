@@ -27,9 +27,11 @@ serve: $(VENV)/.server  ## start the server with the embedded demo voice; ARGS="
 quick: $(VENV)/.dev  ## lint, types, import rules and the tests of the pure parts, but for slow ones
 	$(MAKE) --no-print-directory --jobs 2 lint check pure
 
-# Two at a time, the longest first; the tests that judge by the clock wait until nothing else runs.
+# Two at a time, the longest first. Tests that judge by the clock, as those of the player in a browser
+# do, wait until nothing else runs.
 test: $(VENV)/.dev client_js/node_modules/.installed  ## everything: lint, types, import rules, Python and JavaScript tests
-	$(MAKE) --no-print-directory --jobs 2 together js lint check
+	$(MAKE) --no-print-directory --jobs 2 together lint check
+	$(MAKE) --no-print-directory js
 	$(MAKE) --no-print-directory alone
 
 test-clients: $(VENV)/.dev  ## published clients of other APIs, each in its own environment; CLIENTS="openai" runs one

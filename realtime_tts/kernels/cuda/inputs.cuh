@@ -6,7 +6,6 @@
 
 #include <weights.cuh>
 
-constexpr int AREA = EIGHT * EIGHT;  // results of eight rows of weights and eight of inputs
 constexpr int STAGE = 64 + 32;  // of a row, so that two lie in different banks
 
 using Squares = float[EIGHT][WARPS];

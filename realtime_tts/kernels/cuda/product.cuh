@@ -15,6 +15,7 @@ constexpr int MOST_EIGHTS = larger(larger(groups(FUSED), 2 * groups(WIDE)), grou
 static_assert(larger(larger(groups(FUSED), groups(WIDE)), groups(VOCAB)) * EIGHT * EIGHT <= THREADS,
               "a thread for each result");
 constexpr int MOST_PARTS = larger(chunks(QUERIES), chunks(WIDE)) * SPAN;
+constexpr int AREA = EIGHT * EIGHT;  // results of eight rows of weights and eight of inputs
 
 struct alignas(16) Scratch {
     float sums[WARPS][MOST_EIGHTS * AREA];

@@ -116,7 +116,10 @@ class Failed(msgspec.Struct, frozen=True, tag=True):
     held_seconds: float = 0.0
 
 
-Event = Refused | Started | Audio | Waits | Ended | Failed
+Over = Refused | Ended | Failed
+"""The last event of its utterance."""
+
+Event = Started | Audio | Waits | Over
 
 
 class EngineStatus(msgspec.Struct, frozen=True):

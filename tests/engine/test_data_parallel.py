@@ -24,6 +24,7 @@ from realtime_tts.engine.link import (
     Open,
     Refused,
     Started,
+    Waits,
 )
 from realtime_tts.engine.multiprocess import MultiprocessEngine, Supervision
 from tests.engine.faulty import Faulty, until
@@ -106,6 +107,17 @@ def test_what_comes_for_an_utterance_that_ended_goes_nowhere() -> None:
     one.deliver([Failed("a", "engine_error", "", True)])
     link.submit(Append("a", [1]), Cancel("a"), Cancel("a"))
     assert len(one.given) == 1
+
+
+def test_an_utterance_that_waits_for_text_is_still_where_it_was() -> None:
+    one, other = Scripted(2), Scripted(2)
+    link, _ = engines(one, other)
+    link.submit(Open("a", UtteranceSpec()), Append("a", [1]))
+    one.deliver([Started("a", "streaming"), Audio("a", b"", stands=True), Waits("a", 1)])
+    link.submit(Append("a", [2]), Finish("a"))
+    assert one.given[-2:] == [Append("a", [2]), Finish("a")]
+    link.submit(Open("b", UtteranceSpec()))
+    assert other.opened() == ["b"], "it counts still"
 
 
 def test_they_are_ready_when_all_have_been_and_while_one_is() -> None:

@@ -123,7 +123,7 @@ Event = Started | Audio | Waits | Over
 
 
 class EngineStatus(msgspec.Struct, frozen=True):
-    """A snapshot for `/readyz` and `/metrics`."""
+    """A snapshot for `/readyz` and `/metrics`. `others`: utterances of other fronts."""
 
     ready: bool
     active: int
@@ -133,6 +133,7 @@ class EngineStatus(msgspec.Struct, frozen=True):
     last_step_age: float
     """Seconds since the loop last finished a step or looked for work."""
     failure: str | None = None
+    others: int = 0
 
 
 class EngineLink(Protocol):

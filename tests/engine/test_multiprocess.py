@@ -344,7 +344,7 @@ async def test_an_engine_that_cannot_hear_any_more_ends_and_is_started_again() -
         link.submit(Open("held", UtteranceSpec()), Append("held", [1, 2, 3]))
         await until(lambda: heard.of("held"))
         assert child is not None
-        child._down.send(b"\xc1 this is no message", zmq.NOBLOCK)
+        child.channel._down.send(b"\xc1 this is no message", zmq.NOBLOCK)
         failed = await heard.over("held")
         assert isinstance(failed, Failed) and failed.retryable
         await until(lambda: link.status().ready and link.pid != first)

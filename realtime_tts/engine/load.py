@@ -6,7 +6,7 @@ voices, is loaded: in the engine's own process or thread, and nowhere if the eng
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -24,6 +24,8 @@ from realtime_tts.voices.file import now
 from realtime_tts.voices.form import NewVoice
 from realtime_tts.voices.maker import SILENCE_SECONDS, VoiceMaker, load_fake
 from realtime_tts.voices.registry import Registry
+
+TokenizerLoaders = Callable[[], Qwen2Tokenizer] | Mapping[str, Callable[[], Qwen2Tokenizer]]
 
 
 def engine_loader(config: EngineConfig) -> Callable[[Progress], Engine]:
@@ -52,6 +54,13 @@ def load_tokenizer(config: EngineConfig) -> Qwen2Tokenizer:
     from realtime_tts.model import find_checkpoint
 
     return Qwen2Tokenizer.from_folder(find_checkpoint(config.checkpoint))
+
+
+def tokenizer_loaders(configs: Sequence[EngineConfig]) -> TokenizerLoaders:
+    """What loads the tokenizer of one checkpoint, or of each by the name of its model."""
+    if len(configs) == 1:
+        return partial(load_tokenizer, configs[0])
+    return {config.model: partial(load_tokenizer, config) for config in configs}
 
 
 def registered_voices(config: EngineConfig) -> Callable[[str], bool]:

@@ -82,6 +82,7 @@ def create_app(front: Front) -> Starlette:
         loopback=is_loopback(config.host),
         open_paths=OPEN_PATHS | {route.path for route in page},
         metrics=front.metrics,
+        used_tokens=front.used_tokens,
         rules={
             openai.AUDIO_PATHS: PathRule(openai.API.deny),
             openai.MODELS_PATH: PathRule(deny_or(openai.API.deny)),
@@ -204,6 +205,4 @@ def _health(problem: str | None) -> Response:
 
 async def _metrics(request: Request) -> Response:
     front: Front = request.app.state.front
-    # In a thread: formatting hundreds of series must not delay a packet.
-    body = await asyncio.to_thread(front.metrics.render)
-    return Response(body, media_type=CONTENT_TYPE)
+    return Response(await front.metrics_page(), media_type=CONTENT_TYPE)

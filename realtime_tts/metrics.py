@@ -141,6 +141,15 @@ class Metrics:
         for name, (text, value) in gauges.items():
             Gauge(name, text, registry=self.registry).set_function(value)
 
+    def watch_fronts(self, fronts: Callable[[], float]) -> Counter:
+        """Show how many of several fronts take sockets; count up what is returned for each that
+        has ended and is started again."""
+        gauge = Gauge("tts_fronts", "Front processes that take sockets.", registry=self.registry)
+        gauge.set_function(fronts)
+        return self._counter(
+            "tts_front_restarts_total", "Front processes that ended and were started again."
+        )
+
     def describe_engine(self, infos: Iterable[EngineInfo]) -> None:
         """Show what each engine computes with."""
         for info in infos:

@@ -102,7 +102,8 @@ class FrontProcess:
 
     def _beat(self) -> None:
         """Tell that the event loop moves, and how full this front is; and again and again."""
-        self._row.beat(self._received, len(self._server.server_state.connections))
+        sockets = len(self._beginning) + len(self._server.server_state.connections)
+        self._row.beat(self._received, sockets)
         self._front.tell_others()
         self._loop.call_later(_BEAT_SECONDS, self._beat)
 

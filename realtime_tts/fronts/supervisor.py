@@ -98,6 +98,7 @@ class Supervisor:
         self._spec = spec
         self._occupancy = occupancy
         self._metrics = metrics
+        self._restarts = metrics.watch_fronts(lambda: len(self._listening))
         self._merged = MergedMetrics()
         self._supervision = supervision or Supervision()
         self._link, self._engines = parent_links(spec.engines, metrics, progress, self._told)
@@ -139,9 +140,13 @@ class Supervisor:
 
     def takers(self) -> list[FrontChild]:
         """Fronts that may be given a socket, the one with the fewest first."""
-        listening = [front for front in self._fronts.values() if front.listening]
+        listening = self._listening
         moving = [front for front in listening if front.silence < _SILENT_SECONDS]
         return sorted(moving or listening, key=lambda front: front.load)
+
+    @property
+    def _listening(self) -> list[FrontChild]:
+        return [front for front in self._fronts.values() if front.listening]
 
     def drain(self) -> None:
         """A signal has come: the first one lets turns finish, the second one ends them."""
@@ -212,6 +217,7 @@ class Supervisor:
                 event(log, logging.ERROR, "front.not_started", front=number, why=why)
                 self._give_up()
                 return
+            self._restarts.inc()
             delay = self._delay(ends)
             event(log, logging.ERROR, "front.died", front=number, why=why, restart_in=delay)
             with contextlib.suppress(TimeoutError):

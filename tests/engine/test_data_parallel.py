@@ -16,12 +16,14 @@ from realtime_tts.engine.link import (
     Append,
     Audio,
     Cancel,
+    Command,
     Ended,
     EngineStatus,
     Event,
     Failed,
     Finish,
     Open,
+    Played,
     Refused,
     Started,
     Waits,
@@ -107,6 +109,38 @@ def test_what_comes_for_an_utterance_that_ended_goes_nowhere() -> None:
     one.deliver([Failed("a", "engine_error", "", True)])
     link.submit(Append("a", [1]), Cancel("a"), Cancel("a"))
     assert len(one.given) == 1
+
+
+def test_turns_of_other_fronts_count() -> None:
+    one, other = Scripted(8), Scripted(8)
+    one.state = replace(one.state, others=5)
+    link, _ = engines(one, other)
+    for number in range(7):
+        link.submit(Open(f"t{number}", UtteranceSpec()))
+    assert (len(one.opened()), len(other.opened())) == (1, 6)
+    assert link.status().others == 5
+
+
+def test_a_refusal_is_tried_on_an_engine_with_capacity_before_anybody_hears_of_it() -> None:
+    one, other, full = Scripted(8), Scripted(4), Scripted(0)
+    link, events = engines(one, other, full)
+    spoken: list[Command] = [Open("a", UtteranceSpec()), Append("a", [1]), Finish("a")]
+    link.submit(*spoken[:2])
+    link.submit(spoken[2])
+    link.submit(Open("b", UtteranceSpec()))
+    one.deliver([Refused("a", "overloaded", "queue is full", 1.0), Started("b", "streaming")])
+    assert other.given == spoken and other.calls == 1, "in one piece"
+    assert events == [Started("b", "streaming")]
+    link.submit(Played("a", 0.5))
+    assert other.given[-1] == Played("a", 0.5)
+    refusal = Refused("a", "overloaded", "queue is full", 1.0)
+    other.deliver([refusal])
+    assert events[-1] == refusal and full.given == [], "nobody is left who could take it"
+    assert link.status().capacity == 12 and not link._waiting.keys() - {"b"}
+    link.submit(Open("c", UtteranceSpec()), Cancel("c"))
+    one.deliver([Refused("c", "overloaded", "", 1.0), Refused("b", "overloaded", "", 1.0)])
+    assert other.opened() == ["a"], "what was cancelled, or has started, is not begun again"
+    assert not link._waiting
 
 
 def test_an_utterance_that_waits_for_text_is_still_where_it_was() -> None:

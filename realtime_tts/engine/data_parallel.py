@@ -20,8 +20,8 @@ from realtime_tts.engine.link import (
     EngineLink,
     EngineStatus,
     Event,
+    Last,
     Open,
-    Over,
     Refused,
 )
 
@@ -151,7 +151,7 @@ class DataParallelEngines:
     def _publish(self, events: list[Event]) -> None:
         told = [event for event in events if not self._tried_again(event)]
         for event in told:
-            if isinstance(event, Over):
+            if isinstance(event, Last):
                 self._over(event.id)
         assert self._deliver is not None, "start() comes before the first event"
         if told:

@@ -14,7 +14,7 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from realtime_tts.engine import wire
-from realtime_tts.engine.link import Cancel, Command, Event, Open, Over
+from realtime_tts.engine.link import Cancel, Command, Event, Last, Open
 
 
 class FrontLine(Protocol):
@@ -69,7 +69,7 @@ class Fronts:
                     rest.append(event)
                     continue
                 front, id = owner
-                if isinstance(event, Over):
+                if isinstance(event, Last):
                     self._forget(event.id)
                 shares.setdefault(front, []).append(replace(event, id=id))
             for front, share in shares.items():

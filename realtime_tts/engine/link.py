@@ -116,10 +116,9 @@ class Failed(msgspec.Struct, frozen=True, tag=True):
     held_seconds: float = 0.0
 
 
-Over = Refused | Ended | Failed
-"""The last event of its utterance."""
-
-Event = Started | Audio | Waits | Over
+Event = Refused | Started | Audio | Waits | Ended | Failed
+Last = Refused | Ended | Failed
+"""After one of these nothing follows for its id."""
 
 
 class EngineStatus(msgspec.Struct, frozen=True):

@@ -16,8 +16,8 @@ from realtime_tts.engine.link import (
     EngineStatus,
     Event,
     Failed,
+    Last,
     Open,
-    Over,
     Refused,
 )
 
@@ -81,7 +81,7 @@ class RemoteEngine:
 
     def _publish(self, events: list[Event]) -> None:
         for one in events:
-            if isinstance(one, Over):
+            if isinstance(one, Last):
                 self._open.discard(one.id)
         if events:
             assert self._deliver is not None, "start() comes before the first event"

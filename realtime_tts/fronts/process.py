@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import pickle
+import shutil
 import socket
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -55,6 +56,7 @@ class FrontProcess:
 
     def __init__(self, parent: Parent, spec: wire.FrontSpec) -> None:
         self._parent = parent
+        self._folder = spec.folder
         self._loop = asyncio.get_running_loop()
         self._sender = ThreadPoolExecutor(1, "parent-sender")  # a pipe may be full
         self._sockets = socket.socket(fileno=spec.sockets)
@@ -78,7 +80,7 @@ class FrontProcess:
 
     async def run(self) -> int:
         """Serve until the parent says that it is enough; the exit status."""
-        self._parent.listen(lambda data: self._hear(wire.decode_down(data)), at_end=lambda: None)
+        self._parent.listen(self._hear, at_end=self._tidy_up)
         self._server.on_started = self._started
         try:
             await self._server.serve([])
@@ -120,8 +122,12 @@ class FrontProcess:
 
     # From the parent.
 
-    def _hear(self, message: wire.Down) -> None:
-        self._loop.call_soon_threadsafe(self._do, message)
+    def _hear(self, data: bytes) -> None:
+        self._loop.call_soon_threadsafe(self._do, wire.decode_down(data))
+
+    def _tidy_up(self) -> None:
+        """The parent has been killed."""
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     def _do(self, message: wire.Down) -> None:
         match message:

@@ -176,7 +176,9 @@ class Supervisor:
         if addresses is not None:
             front.send(wire.EngineFound(engine, str(addresses.folder)))
         else:
-            front.send(wire.EngineLost(engine, self._engines[engine].status().failure))
+            failure = self._engines[engine].status().failure
+            # Before that, `_until_complete` finds it, says so once, and ends the server.
+            front.send(wire.EngineLost(engine, failure if self._complete else None))
 
     async def _until_complete(self, port: int, on_ready: OnReady | None) -> None:
         """Wait until engines and fronts are ready, or an engine cannot be loaded."""

@@ -205,4 +205,8 @@ def _health(problem: str | None) -> Response:
 
 async def _metrics(request: Request) -> Response:
     front: Front = request.app.state.front
-    return Response(await front.metrics_page(), media_type=CONTENT_TYPE)
+    try:
+        page = await front.metrics_page()
+    except TimeoutError:
+        return _health("the other processes of the server do not answer")
+    return Response(page, media_type=CONTENT_TYPE)

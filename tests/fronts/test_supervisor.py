@@ -10,7 +10,6 @@ import os
 import signal
 import ssl
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -309,27 +308,26 @@ async def test_metrics_are_the_sum_of_all_fronts_and_never_go_back() -> None:
             await server.until("tts_sessions", 3)
 
 
-async def test_sigterm_lets_turns_of_all_fronts_finish_and_leaves_nothing() -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        async with in_folder(folder), serving() as server, sessions(server, 6) as opened:
-            assert files(Path(folder))
-            processes = server.main.children(recursive=True)
-            assert len(processes) == 3
-            for one in opened:
-                await one.say("one " * 25)
-            await until(lambda: all(one.samples for one in opened))
-            server.process.send_signal(signal.SIGTERM)
-            await asyncio.sleep(0.3)
-            assert (await server.get("/readyz")).status_code == 503
-            for one in opened:
-                done = await one.until("turn.done")
-                assert done["reason"] == "complete" and done["samples"] == one.samples
-                await one.task
-                assert one.socket.close_code == 1001
-            async with asyncio.timeout(10):
-                assert await server.process.wait() == 0
-            assert not any(one.is_running() for one in processes)
-        assert not files(Path(folder))
+async def test_sigterm_lets_turns_of_all_fronts_finish_and_leaves_nothing(tmp_path: Path) -> None:
+    async with in_folder(str(tmp_path)), serving() as server, sessions(server, 6) as opened:
+        assert files(tmp_path)
+        processes = server.main.children(recursive=True)
+        assert len(processes) == 3
+        for one in opened:
+            await one.say("one " * 25)
+        await until(lambda: all(one.samples for one in opened))
+        server.process.send_signal(signal.SIGTERM)
+        await asyncio.sleep(0.3)
+        assert (await server.get("/readyz")).status_code == 503
+        for one in opened:
+            done = await one.until("turn.done")
+            assert done["reason"] == "complete" and done["samples"] == one.samples
+            await one.task
+            assert one.socket.close_code == 1001
+        async with asyncio.timeout(10):
+            assert await server.process.wait() == 0
+        assert not any(one.is_running() for one in processes)
+    assert not files(tmp_path)
 
 
 @contextlib.asynccontextmanager
@@ -362,11 +360,13 @@ async def test_a_second_signal_ends_turns_at_once() -> None:
         assert time.monotonic() - begun < 5
 
 
-async def test_nothing_outlives_a_server_that_is_killed() -> None:
-    async with serving() as server, sessions(server, 2):
+async def test_nothing_outlives_a_server_that_is_killed(tmp_path: Path) -> None:
+    async with in_folder(str(tmp_path)), serving() as server, sessions(server, 2):
         processes = server.main.children(recursive=True)
+        assert files(tmp_path)
         server.process.kill()
         await until(lambda: not any(alive(one) for one in processes))
+        assert not files(tmp_path)
 
 
 def alive(process: psutil.Process) -> bool:

@@ -28,7 +28,7 @@ from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.fronts import wire
 from realtime_tts.fronts.acceptor import Acceptor
 from realtime_tts.fronts.child import FrontChild
-from realtime_tts.fronts.merged_metrics import MergedMetrics, families_of, page_of
+from realtime_tts.fronts.scraping import Scraping
 from realtime_tts.logs import event
 from realtime_tts.metrics import Metrics
 from realtime_tts.server.occupancy import Occupancy
@@ -38,7 +38,6 @@ from realtime_tts.server.tls import server_context
 log = logging.getLogger(__name__)
 
 _POLL_SECONDS = 0.05
-_SCRAPE_SECONDS = 1.0
 _SILENT_SECONDS = 1.0
 """A front that has not moved for so long gets no sockets while others do."""
 _GRACE_SECONDS = 5.0
@@ -99,7 +98,7 @@ class Supervisor:
         self._occupancy = occupancy
         self._metrics = metrics
         self._restarts = metrics.watch_fronts(lambda: len(self._listening))
-        self._merged = MergedMetrics()
+        self._scraping = Scraping(metrics)
         self._supervision = supervision or Supervision()
         self._link, self._engines = parent_links(spec.engines, metrics, progress, self._told)
         self._fronts: dict[int, FrontChild] = {}  # those that run, by number
@@ -109,9 +108,6 @@ class Supervisor:
         self._exit_code = 0
         self._drained = 0  # signals that have come
         self._ending = asyncio.Event()
-        self._asked: dict[tuple[int, int], asyncio.Future[None]] = {}
-        self._asks = 0
-        self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(self, acceptor: Acceptor, port: int, on_ready: OnReady | None) -> int:
         """Until the last front has ended, which is not to be started again; the exit code."""
@@ -131,9 +127,10 @@ class Supervisor:
             await asyncio.gather(*keeping)
         finally:
             acceptor.close()
-            for task in (waiting, *keeping, *self._tasks):
+            for task in (waiting, *keeping):
                 task.cancel()
-            await asyncio.gather(waiting, *keeping, *self._tasks, return_exceptions=True)
+            await asyncio.gather(waiting, *keeping, return_exceptions=True)
+            await self._scraping.close()
             await self._link.stop()
         event(log, logging.INFO, "server.ended", exit_code=self._exit_code)
         return self._exit_code
@@ -188,10 +185,8 @@ class Supervisor:
                 log.error("engine.load_failed", extra={"fields": {"error": status.failure}})
                 self._give_up()
                 return
-            if (
-                status.ready
-                and sum(one.ready for one in self._fronts.values()) == self._spec.fronts
-            ):
+            ready = [front for front in self._fronts.values() if front.ready]
+            if status.ready and len(ready) == self._spec.fronts:
                 break
             await asyncio.sleep(_POLL_SECONDS)
         info = self._link.info
@@ -255,7 +250,7 @@ class Supervisor:
             del self._fronts[number]
             for link in self._engines:
                 link.gone(front.serial)
-            self._merged.ended(front.serial)
+            self._scraping.ended(front)
             await front.close()
 
     async def _watch(self, front: FrontChild) -> None:
@@ -279,32 +274,6 @@ class Supervisor:
             case wire.Ready():
                 front.ready = True
             case wire.PageWanted(ask):
-                task = asyncio.create_task(self._answer(front, ask), name="metrics")
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
-            case wire.Families(ask, families):
-                self._merged.told(front.serial, families)
-                if (asked := self._asked.get((ask, front.serial))) is not None:
-                    asked.set_result(None)
-
-    # Metrics.
-
-    async def _answer(self, asker: FrontChild, ask: int) -> None:
-        """Ask all fronts what they count, and tell the one that was asked the sum. For one that
-        does not answer counts what it told last."""
-        self._asks += 1
-        number, loop = self._asks, asyncio.get_running_loop()
-        keys = {(number, front.serial): front for front in self._fronts.values()}
-        for key, front in keys.items():
-            self._asked[key] = loop.create_future()
-            front.send(wire.FamiliesWanted(number))
-        try:
-            async with asyncio.timeout(_SCRAPE_SECONDS):
-                await asyncio.gather(*(self._asked[key] for key in keys))
-        except TimeoutError:
-            event(log, logging.WARNING, "metrics.incomplete", why="a front does not answer")
-        finally:
-            for key in keys:
-                del self._asked[key]
-        everything = families_of(self._metrics.registry), *self._merged.of_fronts()
-        asker.send(wire.Page(ask, await asyncio.to_thread(page_of, everything)))
+                self._scraping.answer(front, ask, list(self._fronts.values()))
+            case wire.Families():
+                self._scraping.told(front, message)

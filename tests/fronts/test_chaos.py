@@ -10,7 +10,7 @@ from functools import partial
 import websockets
 
 from tests.engine.faulty import until
-from tests.fronts.test_supervisor import Server, Session, serving
+from tests.fronts.running import Server, Session, serving
 
 KILLS = 6
 TALKERS = 12

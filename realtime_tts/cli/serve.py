@@ -51,7 +51,6 @@ def run(arguments: argparse.Namespace) -> int:
     check_memory_limits(_folders(arguments))
     from realtime_tts.engine.links import make_links
     from realtime_tts.engine.load import tokenizer_loaders, voice_maker_loader
-    from realtime_tts.fronts.supervisor import supervise
     from realtime_tts.logs import configure_logging
     from realtime_tts.metrics import Metrics
     from realtime_tts.server.run import serve
@@ -92,6 +91,8 @@ def run(arguments: argparse.Namespace) -> int:
         log_reasons(choice)
         allow_open_files()
         if fronts > 1:
+            from realtime_tts.fronts.supervisor import supervise
+
             return supervise(config, engines, fronts, metrics, progress.update, on_ready=ready)
         return serve(
             config,

@@ -51,7 +51,7 @@ def load_tokenizer(config: EngineConfig) -> Qwen2Tokenizer:
     """The text tokenizer of the checkpoint. Raises CheckpointError."""
     if config.kind == "fake" or config.random_weights is not None:
         return Qwen2Tokenizer.from_folder(demo_voice.FOLDER)
-    from realtime_tts.model import find_checkpoint
+    from realtime_tts.checkpoint import find_checkpoint
 
     return Qwen2Tokenizer.from_folder(find_checkpoint(config.checkpoint))
 
@@ -120,7 +120,7 @@ def load_voice_maker(*checkpoints: str) -> VoiceMaker:
     """
     import torch
 
-    from realtime_tts.model import find_checkpoint
+    from realtime_tts.checkpoint import find_checkpoint
     from realtime_tts.model.voice_encoder import VoiceEncoder
 
     torch.set_num_threads(1)

@@ -17,7 +17,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from realtime_tts.model.checkpoint import Progress, ignore_progress
+from realtime_tts.checkpoint import Progress, ignore_progress
 from realtime_tts.model.codec import CodecDecoder
 from realtime_tts.model.codec_gemm import GemmCodecDecoder
 from realtime_tts.model.config import (

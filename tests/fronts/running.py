@@ -28,7 +28,7 @@ from tts_scheduler import SchedulerConfig
 
 configure_logging("json")
 options = eval(sys.argv[1])
-engine = EngineConfig(
+engine = EngineConfig() if options.pop("real", False) else EngineConfig(
     kind="fake", step_seconds=0.002, devices=("cpu",) * options.pop("engines", 1),
     scheduler=SchedulerConfig(slots=64, utilisation=1_000), voices_dir=options.pop("voices", None),
 )

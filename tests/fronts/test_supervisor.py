@@ -252,6 +252,18 @@ async def test_lines_of_the_log_name_the_front() -> None:
     assert [line for line in lines if line["event"] == "server.ended"]
 
 
+async def test_fronts_of_a_real_voice_load_no_torch() -> None:
+    """Each would take 200 MB, and two seconds more to start."""
+    async with serving(real=True) as server:
+        for front in server.fronts:
+            assert not any("libtorch" in mapped.path for mapped in front.memory_maps())
+        (engine,) = server.engines
+        assert any("libtorch" in mapped.path for mapped in engine.memory_maps())
+        async with sessions(server, 1) as (one,):
+            await one.say("Hello there.")
+            assert (await one.until("turn.done"))["reason"] == "complete" and one.samples
+
+
 async def test_a_server_that_cannot_load_ends_with_1_and_says_why_once() -> None:
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "realtime_tts", "serve", "--fronts", "2", "--port", "0"),

@@ -17,6 +17,7 @@ import gzip
 import os
 import re
 import sys
+from collections.abc import Generator
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -96,10 +97,16 @@ class _QuickAsyncio(ModuleType):
         await asyncio.sleep(seconds / 10)
 
 
-def pytest_collection() -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
     """What is imported and collected stays: no garbage is looked for in it, neither now nor, half a
     second each time, in the middle of a test."""
     gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_finish() -> None:
@@ -107,8 +114,6 @@ def pytest_collection_finish() -> None:
     The tests start a thousand servers in their own process: these look a hundred times a second,
     and the page's files are compressed once for all of them.
     """
-    gc.freeze()
-    gc.enable()
     server, static = (
         sys.modules.get(name) for name in ("uvicorn.server", "realtime_tts.server.static")
     )

@@ -205,12 +205,17 @@ def save_growth(found: Sequence[Growth], path: Path) -> None:
         figure.text(0.01, 0.015, noise + places, fontsize=7, color=_SMALL)
 
 
-def main(words: Sequence[str] | None = None) -> int:
-    """Draw what the command line names. Returns the exit status."""
+def command_parser() -> argparse.ArgumentParser:
+    """The parser of this command line."""
     parser = argparse.ArgumentParser(prog="python -m tools.bench_pictures")
     parser.add_argument("results", type=Path, nargs="+", metavar="JSON")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE")
-    arguments = parser.parse_args(words)
+    return parser
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Draw what the command line names. Returns the exit status."""
+    arguments = command_parser().parse_args(words)
     try:
         results = [read_result(path) for path in arguments.results]
     except ConfigError as error:

@@ -16,7 +16,6 @@ from websockets.exceptions import ConnectionClosed
 from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.client.handshake import open_socket
 from realtime_tts.client.inbox import Inbox, session_error, turn_error, turn_lost
-from realtime_tts.client.report import Interrupted, TurnResult
 from realtime_tts.client.token_bucket import TokenBucket
 from realtime_tts.client.trust import key_header
 from realtime_tts.errors import ConfigError, ConnectionLost
@@ -189,7 +188,7 @@ class Connection:
                     inbox.words += message.words
             case TurnInterrupted():
                 if (inbox := self._inboxes.get(message.turn_id)) is not None:
-                    inbox.was_interrupted(Interrupted.of(message))
+                    inbox.was_interrupted(message)
             case TurnDone():
                 self._turn_done(message)
             case WarningMessage():
@@ -203,7 +202,7 @@ class Connection:
             return
         if self._on_air is inbox:
             self._on_air = None
-        inbox.done(TurnResult.of(message))
+        inbox.done(message)
 
     def _warning(self, message: WarningMessage) -> None:
         inbox = self._inboxes.get(message.turn_id or "")

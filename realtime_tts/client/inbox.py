@@ -13,7 +13,6 @@ import time
 from collections import deque
 
 from realtime_tts.audio.formats import AudioFormat
-from realtime_tts.client.report import Interrupted, TurnResult
 from realtime_tts.errors import (
     ConnectionLost,
     OverloadedError,
@@ -21,7 +20,13 @@ from realtime_tts.errors import (
     RequestError,
     TurnError,
 )
-from realtime_tts.protocol.messages import ErrorMessage, WarningMessage, Word
+from realtime_tts.protocol.messages import (
+    ErrorMessage,
+    TurnDone,
+    TurnInterrupted,
+    WarningMessage,
+    Word,
+)
 
 _SAMPLE_BYTES = {"pcm_s16le": 2, "pcm_f32le": 4, "pcm_mulaw": 1, "pcm_alaw": 1}
 _ALREADY_DONE = "turn_already_done"
@@ -39,9 +44,9 @@ class Inbox:
         self.audio = AudioFormat()  # until the server says otherwise
         self.warnings: list[WarningMessage] = []
         self.words: list[Word] = []
-        self.result: TurnResult | None = None
+        self.result: TurnDone | None = None
         self.failure: BaseException | None = None
-        self.interrupted: Interrupted | None = None
+        self.interrupted: TurnInterrupted | None = None
         self.forgotten = False
         self._refused: RealtimeTTSError | None = None
         self._packets: deque[bytes] = deque()
@@ -71,7 +76,7 @@ class Inbox:
             self._packets.append(data)
             self._changed.set()
 
-    def was_interrupted(self, report: Interrupted) -> None:
+    def was_interrupted(self, report: TurnInterrupted) -> None:
         """Take the server's answer to an interrupt."""
         self.interrupted = report
         self.silence()
@@ -92,7 +97,7 @@ class Inbox:
         if not self.over and self._refused is None:
             self._refused = error
 
-    def done(self, result: TurnResult) -> None:
+    def done(self, result: TurnDone) -> None:
         """Take `turn.done`. It fails the turn if the speech is not all that was asked for."""
         self.result = result
         if self.failure is None:
@@ -127,7 +132,7 @@ class Inbox:
                 return None
             await self._wait()
 
-    async def wait_interrupted(self) -> Interrupted | None:
+    async def wait_interrupted(self) -> TurnInterrupted | None:
         """The answer to an interrupt, None if the turn is forgotten.
 
         Raises the failure if there will be no answer, because the connection is gone.

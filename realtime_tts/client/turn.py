@@ -9,7 +9,6 @@ from typing import TypeVar
 from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.client.connection import Connection
 from realtime_tts.client.inbox import Inbox
-from realtime_tts.client.report import Interrupted, TurnResult
 from realtime_tts.errors import ClientError, ConnectionLost
 from realtime_tts.protocol.messages import (
     Flush,
@@ -17,7 +16,9 @@ from realtime_tts.protocol.messages import (
     Message,
     Played,
     Text,
+    TurnDone,
     TurnEnd,
+    TurnInterrupted,
     WarningMessage,
     Word,
 )
@@ -64,12 +65,12 @@ class Turn:
         return self._inbox.over
 
     @property
-    def result(self) -> TurnResult | None:
+    def result(self) -> TurnDone | None:
         """How the turn ended, once the server has said so."""
         return self._inbox.result
 
     @property
-    def interrupted(self) -> Interrupted | None:
+    def interrupted(self) -> TurnInterrupted | None:
         """The server's answer to `interrupt`, once it came."""
         return self._inbox.interrupted
 
@@ -186,7 +187,7 @@ class Turn:
 
     # Stopping
 
-    async def interrupt(self, played_ms: float | None = None) -> Interrupted:
+    async def interrupt(self, played_ms: float | None = None) -> TurnInterrupted:
         """Stop speaking. From this call on not one more packet comes out of the turn.
 
         `played_ms`: how much the listener has heard; without it the server estimates. Works on a
@@ -250,10 +251,20 @@ class Turn:
     def _finish_here(self, reason: str) -> None:
         """The turn is over without the server having heard of it."""
         if not self.over:
-            self._inbox.done(TurnResult(self.turn_id, reason, 0, None, 0, 0.0, 0))
+            nothing = TurnDone(
+                turn_id=self.turn_id, reason=reason,
+                samples=0, ttfa_ms=None, underruns=0, held_ms=0.0, text_chars=0,
+            )  # fmt: skip
+            self._inbox.done(nothing)
 
-    def _heard_all(self, played_ms: float | None) -> Interrupted:
+    def _heard_all(self, played_ms: float | None) -> TurnInterrupted:
         """The report about a turn so old that the server has forgotten it, or one without text."""
         samples = 0 if self.result is None else self.result.samples
         heard = samples / 24 if played_ms is None else played_ms
-        return Interrupted(self.turn_id, samples, heard, self.text, "")
+        return TurnInterrupted(
+            turn_id=self.turn_id,
+            samples_sent=samples,
+            played_ms=heard,
+            text_spoken=self.text,
+            text_remaining="",
+        )

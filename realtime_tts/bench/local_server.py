@@ -16,10 +16,8 @@ _POLL_SECONDS = 0.1
 _STOP_SECONDS = 10.0
 
 
-class ServerDidNotStart(RealtimeTTSError):
+class ServerDidNotStart(RealtimeTTSError, code="server_did_not_start"):
     """The server's process ended, or was not ready in time; the message holds its last words."""
-
-    code = "server_did_not_start"
 
 
 @contextlib.asynccontextmanager

@@ -35,13 +35,10 @@ SOCKET_PATH = "/v1/audio/speech/stream"
 
 
 def routes(front: Front) -> list[BaseRoute]:
-    """The routes of this API."""
     return [VllmOmniSocket.route(front, SOCKET_PATH)]
 
 
 class VllmOmniSocket(SingleVoiceSocket):
-    """One socket of this API."""
-
     api = API
 
     def __init__(self, front: Front, websocket: WebSocket) -> None:
@@ -80,7 +77,7 @@ class VllmOmniSocket(SingleVoiceSocket):
         self._refused = True
         config = parse_config(message)
         chosen = self._voice_settings(config)
-        self.check(chosen)
+        self.front.check_speech(chosen)
         self._config, self._refused = config, False
         self.speak_as(chosen)
 

@@ -18,11 +18,9 @@ import torch
 from torch import Tensor
 
 from realtime_tts.model.checkpoint import Progress, ignore_progress
-from realtime_tts.model.codec import CodecDecoder
-from realtime_tts.model.codec_gemm import GemmCodecDecoder
 from realtime_tts.model.config import ModelConfig, TextIds
 from realtime_tts.model.config_files import read_config
-from realtime_tts.model.speech_model import SpeechModel, make_parts
+from realtime_tts.model.speech_model import SpeechModel, build_model
 from realtime_tts.model.weights import Weights
 
 _ONES = ("norm.weight", ".cluster_usage")
@@ -58,7 +56,7 @@ class RandomWeights(Weights):
 
     def take(self, name: str, *shape: int, keep_dtype: bool = False) -> Tensor:
         self.sizes[name] = prod(shape)
-        tensor = torch.empty(shape, device=self._device, dtype=self._stored)
+        tensor = torch.empty(shape, device=self.device, dtype=self._stored)
         if not tensor.is_meta:
             self._fill(name, tensor)
         return tensor if keep_dtype else tensor.to(self._dtype)
@@ -82,7 +80,7 @@ class RandomWeights(Weights):
         """Make a generator for each tensor, so that the order in which they are asked for does not
         matter."""
         key = zlib.crc32(f"{self._seed}:{name}".encode())
-        return torch.Generator(self._device).manual_seed(key)
+        return torch.Generator(self.device).manual_seed(key)
 
 
 def random_model(
@@ -103,18 +101,14 @@ def random_model(
     if frames is not None:
         fixed = replace(config.generation, min_frames=frames, max_new_tokens=frames + 1)
         config = replace(config, generation=fixed)
-    progress("make talker", 0, 2)
-    stored = RandomWeights(device=place, dtype=dtype, stored=STORED)
-    talker, predictor = make_parts(config, stored, place, dtype)
-    progress("make codec", 1, 2)
-    full = RandomWeights(device=place, dtype=torch.float32, stored=torch.float32)
-    codec = CodecDecoder(config.codec, full, place)
-    fast = None
-    if place.type == "cuda":
-        fast = GemmCodecDecoder(config.codec, full, place, dtype)
-    progress("make codec", 2, 2)
-    return SpeechModel(
-        name, Path(), config, talker, predictor, codec, slot_codec=fast, random_weights=True
+    return build_model(
+        config,
+        RandomWeights(device=place, dtype=dtype, stored=STORED),
+        RandomWeights(device=place, dtype=torch.float32, stored=torch.float32),
+        dtype,
+        progress,
+        name=name,
+        random_weights=True,
     )
 
 

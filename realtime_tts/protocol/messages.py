@@ -61,6 +61,11 @@ class CloseCode(IntEnum):
     TRY_AGAIN = 1013
 
 
+def close_reason(text: str) -> str:
+    """As much of it as a close frame can carry: 123 bytes."""
+    return text.encode(errors="replace")[:123].decode(errors="ignore")
+
+
 class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type"):
     """Base of all messages. A field left at its default is left out when encoded."""
 

@@ -15,14 +15,8 @@ from numpy.typing import NDArray
 from realtime_tts.audio.pcm import FULL_SCALE
 from realtime_tts.engine.interface import UtteranceSpec
 from realtime_tts.engine.link import Append, Ended, Failed, Finish, Open, Started
-from realtime_tts.model import (
-    PromptSpec,
-    ReferenceSound,
-    Voice,
-    load_voice,
-    save_voice,
-    to_reference,
-)
+from realtime_tts.model import PromptSpec, ReferenceSound, Voice, load_voice, to_reference
+from realtime_tts.model.voice_file import save_voice
 from realtime_tts.sampling import PredictorSampling, Sampling
 from tests.engine.cloning import (
     DOING,

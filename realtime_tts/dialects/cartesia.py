@@ -63,7 +63,6 @@ class _State:
     add_timestamps: bool
     watch: messages.Stopwatch = field(default_factory=messages.Stopwatch)
     flushes_done: int = 0
-    last: str = ""  # the end of its text
     reason: str = "complete"
 
 
@@ -107,20 +106,11 @@ class CartesiaSocket(SpeechSocket):
                 f"the context {context_id[:40]!r} was ended by a message without `continue`; "
                 "wait for its `done`, or take another id"
             )
-        context.feed(self._joined(context.tag, request))
+        context.feed(request.transcript, whole=request.whole_units)
         if request.flush:
             context.flush()
-            context.tag.last = ""
         if not request.continue_:
             context.end()
-
-    def _joined(self, state: _State, request: messages.Generation) -> str:
-        """Whole sentences come without the space between them, pieces of words as they are."""
-        text = request.transcript
-        glue = request.whole_units and state.last and text and not text[0].isspace()
-        glued = " " + text if glue and not state.last.isspace() else text
-        state.last = text[-1:] or state.last
-        return glued
 
     # To the client.
 

@@ -16,7 +16,7 @@ from starlette.websockets import WebSocket
 from realtime_tts.dialects import dashscope_messages as messages
 from realtime_tts.dialects.catalogue import our_language, our_model
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
-from realtime_tts.dialects.fields import check_length, type_of
+from realtime_tts.dialects.fields import text_of, type_of
 from realtime_tts.dialects.socket import SingleVoiceSocket
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
@@ -100,10 +100,8 @@ class DashScopeSocket(SingleVoiceSocket):
             seed=wishes.seed,
         )
 
-    def _append(self, text: Any) -> None:
-        if not isinstance(text, str):
-            raise RequestError("`text`, the text to speak, must be a string")
-        check_length("text", text, self.limits.max_text_chars)
+    def _append(self, value: Any) -> None:
+        text = text_of(value, self.limits.max_text_chars)
         if self._wishes.mode == "server_commit":
             self._feed(text)
         else:

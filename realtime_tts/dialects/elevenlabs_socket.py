@@ -31,7 +31,6 @@ _REMEMBERED = 256
 class State:
     """What a context needs besides its speech."""
 
-    last: str = ""  # the end of its text
     flushed: bool = False  # the last message of it was a flush without text
     unflushed: bool = False  # text came that no flush was for
     aligned_ms: int = 0  # up to where its text has been told
@@ -90,20 +89,13 @@ class ElevenLabsSocket(SpeechSocket):
         check_length("text", text, self.limits.max_text_chars)
         opening = text == " " and not context.speaking  # how clients begin, with nothing to say
         if text and not opening:
-            context.feed(self._joined(state, text))
+            context.feed(text, whole=self.wanted.auto_mode)
         if text.strip():
             state.flushed, state.unflushed = False, True
         if message.flush:
             context.flush()
-            state.last, state.flushed, state.unflushed = "", not text.strip(), False
+            state.flushed, state.unflushed = not text.strip(), False
         context.touch()
-
-    def _joined(self, state: State, text: str) -> str:
-        """With `auto_mode` whole sentences come, without the space between them."""
-        apart = state.last.isspace() or text[0].isspace()
-        glue = self.wanted.auto_mode and state.last and not apart
-        state.last = text[-1]
-        return " " + text if glue else text
 
     # To the client.
 

@@ -19,7 +19,7 @@ from starlette.websockets import WebSocket
 from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
 from realtime_tts.dialects.catalogue import chosen_voice, model_for, our_language
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
-from realtime_tts.dialects.fields import check_length, type_of
+from realtime_tts.dialects.fields import text_of, type_of
 from realtime_tts.dialects.openai import API
 from realtime_tts.dialects.socket import SingleVoiceSocket
 from realtime_tts.dialects.timing import words_of
@@ -95,10 +95,8 @@ class VllmOmniSocket(SingleVoiceSocket):
             lead_ms=None if config.stream_audio else self.limits.max_lead_ms,
         )
 
-    def _text(self, text: Any) -> None:
-        if not isinstance(text, str):
-            raise RequestError("`text`, the text to speak, must be a string")
-        check_length("text", text, self.limits.max_text_chars)
+    def _text(self, value: Any) -> None:
+        text = text_of(value, self.limits.max_text_chars)
         if self._refused:
             raise RequestError(
                 "the last `session.config` was refused, and its text is not spoken in another "

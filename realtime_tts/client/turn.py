@@ -240,11 +240,16 @@ class Turn:
     def _finish_here(self, reason: str) -> None:
         """The turn is over without the server having heard of it."""
         if not self.over:
-            nothing = m.TurnDone(
-                turn_id=self.turn_id, reason=reason,
-                samples=0, ttfa_ms=None, underruns=0, held_ms=0.0, text_chars=0,
-            )  # fmt: skip
-            self._inbox.done(nothing)
+            done = m.TurnDone(
+                turn_id=self.turn_id,
+                reason=reason,
+                samples=0,
+                ttfa_ms=None,
+                underruns=0,
+                held_ms=0.0,
+                text_chars=0,
+            )
+            self._inbox.done(done)
 
     def _heard_all(self, played_ms: float | None) -> m.TurnInterrupted:
         """The report about a turn so old that the server has forgotten it, or one without text."""

@@ -74,8 +74,8 @@ class SpeechModel:
         talker: Talker,
         predictor: CodePredictor,
         codec: CodecDecoder,
-        *,
         slot_codec: GemmCodecDecoder | None = None,
+        *,
         random_weights: bool = False,
     ) -> None:
         self.name, self.folder, self.config = name, folder, config
@@ -176,10 +176,8 @@ def build_model(
         captures = place.type == "cuda"
         fast = GemmCodecDecoder(config.codec, codec_weights, place, dtype) if captures else None
     progress("load codec", 2, 2)
-    return SpeechModel(
-        name, folder, config, talker, predictor, codec,
-        slot_codec=fast, random_weights=random_weights,
-    )  # fmt: skip
+    parts = talker, predictor, codec, fast
+    return SpeechModel(name, folder, config, *parts, random_weights=random_weights)
 
 
 def load_model(

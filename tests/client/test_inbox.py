@@ -10,9 +10,14 @@ from realtime_tts.protocol.messages import WarningMessage
 
 def result(reason: str = "complete") -> TurnResult:
     return TurnResult(
-        turn_id="t", reason=reason,
-        samples=2, ttfa_ms=1.0, underruns=0, held_ms=0.0, text_chars=3,
-    )  # fmt: skip
+        turn_id="t",
+        reason=reason,
+        samples=2,
+        ttfa_ms=1.0,
+        underruns=0,
+        held_ms=0.0,
+        text_chars=3,
+    )
 
 
 def report() -> Interrupted:

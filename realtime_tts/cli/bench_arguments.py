@@ -8,7 +8,7 @@ from pathlib import Path
 
 from realtime_tts.bench.deltas import DeltaKind, DeltaTiming
 from realtime_tts.bench.feeds import FEEDS
-from realtime_tts.bench.prompts import PROMPTS
+from realtime_tts.bench.prompts import PROMPTS, read_prompts
 from realtime_tts.bench.settings import AgentSettings, BenchSettings, Level, Mode
 from realtime_tts.bench.suite import suite_levels
 from realtime_tts.cli.session_arguments import (
@@ -46,9 +46,8 @@ examples:
   realtime-tts bench --sessions 64,128,256 --stop-at-underrun    how many it can carry
   realtime-tts bench --suite --markdown table.md         the table of docs/performance.md
   realtime-tts bench --feeds --json feeds.json           replies that are written slowly, or stall
-  realtime-tts bench --compare a.json b.json --png growth.png    a picture of earlier results
   realtime-tts bench --in-process --sessions 1,4         the engine alone, without sockets
-  realtime-tts bench --start "--engine fake" --json fake.json --png fake.png
+  realtime-tts bench --start "--engine fake" --json fake.json
   realtime-tts bench --deltas words --tokens-per-second 20 --stall-chance 0.02
 
 Latency and gaps are measured while turns are paced as listeners hear them. RTF comes from a second
@@ -83,15 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_measuring_arguments(parser.add_argument_group("measuring"))
     _add_text_arguments(parser.add_argument_group("text"))
     output = parser.add_argument_group("output")
-    output.add_argument(
-        "--compare",
-        type=Path,
-        nargs="+",
-        metavar="JSON",
-        help="measure nothing: draw these results into --png, how TTFA and steps grow",
-    )
     output.add_argument("--json", type=Path, metavar="FILE", help="all figures")
-    output.add_argument("--png", type=Path, metavar="FILE", help="a picture (extra `plot`)")
     output.add_argument("--markdown", type=Path, metavar="FILE", help="the table, for documents")
     add_server_arguments(parser)
     add_voice_arguments(parser)
@@ -201,7 +192,7 @@ def levels_of(arguments: argparse.Namespace) -> list[Level]:
 def feeds_at_once(arguments: argparse.Namespace) -> int:
     """How many feeds `--feeds` measures at once. Raises ConfigError for what it cannot be with."""
     others = {"--suite": arguments.suite, "--mode": arguments.mode, "--rate": arguments.rate}
-    others |= {"--in-process": arguments.in_process is not None, "--png": arguments.png}
+    others |= {"--in-process": arguments.in_process is not None}
     for flag, given in others.items():
         if given:
             raise ConfigError(f"--feeds has feeds of its own, and a table: leave {flag} out")
@@ -233,15 +224,6 @@ def bench_settings(arguments: argparse.Namespace, url: str) -> BenchSettings:
         interrupts=arguments.interrupts or 0.0,
         agents=agents,
         cut_between=_two(arguments.cut_between),
-        prompts=PROMPTS if arguments.prompts is None else prompts_of(arguments.prompts),
+        prompts=PROMPTS if arguments.prompts is None else read_prompts(arguments.prompts),
         **{name: getattr(arguments, name) for name in (*_TURNS, *_AS_GIVEN)},
     )
-
-
-def prompts_of(path: Path) -> tuple[str, ...]:
-    """The lines of a file that hold text. Raises ConfigError."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read the prompts: {error}") from error
-    return tuple(line.strip() for line in lines if line.strip())

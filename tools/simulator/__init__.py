@@ -1,0 +1,1 @@
+"""Virtual machines and sessions around the real scheduler: see scheduler/README.md."""

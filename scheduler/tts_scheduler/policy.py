@@ -38,6 +38,9 @@ class Policy:
 
 
 DEADLINE_ORDER = Policy("deadline order", lambda _row, due: due, protects=True)
+ROUND_ROBIN = Policy("round robin", lambda row, _due: row.served, protects=False)
+ARRIVAL_ORDER = Policy("arrival order", lambda row, _due: row.order, protects=False)
+POLICIES = (DEADLINE_ORDER, ROUND_ROBIN, ARRIVAL_ORDER)
 
 
 def next_packet(row: Utterance, config: SchedulerConfig) -> tuple[float, int]:

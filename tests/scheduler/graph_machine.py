@@ -4,9 +4,9 @@ from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass
 
-from tools.simulator.machine import Machine
 from tts_scheduler import CostModel, Load, StepPlan
 from tts_scheduler.cost import bucket_of
+from tts_scheduler.machine import Machine
 
 ROW_BUCKETS = (1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 

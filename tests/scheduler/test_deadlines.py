@@ -16,10 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.properties import examples
-from tools.simulator.machine import Machine
-from tools.simulator.orders import ROUND_ROBIN
-from tools.simulator.simulator import Simulation
-from tools.simulator.workload import FAST, SLOW, STEADY, Workload
 from tts_scheduler import (
     CostModel,
     Load,
@@ -30,7 +26,10 @@ from tts_scheduler import (
     StepPlan,
     StepResult,
 )
-from tts_scheduler.policy import DEADLINE_ORDER, Policy, due
+from tts_scheduler.machine import Machine
+from tts_scheduler.policy import DEADLINE_ORDER, ROUND_ROBIN, Policy, due
+from tts_scheduler.simulator import Simulation
+from tts_scheduler.workload import FAST, SLOW, STEADY, Workload
 
 FRAME, PACKET, RATE = 1920, 2048, 24_000
 STEPS = 6

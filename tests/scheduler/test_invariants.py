@@ -16,7 +16,6 @@ from hypothesis.stateful import (
 )
 
 from tests.properties import examples
-from tools.simulator.orders import POLICIES
 from tts_scheduler import (
     Admitted,
     CostModel,
@@ -33,6 +32,7 @@ from tts_scheduler import (
     StepResult,
 )
 from tts_scheduler.admission import peak_pages
+from tts_scheduler.policy import POLICIES
 from tts_scheduler.utterance import Utterance
 
 COSTS = StepCosts(0.010, 0.004, 0.001, 0.010, 0.004, 0.0001)

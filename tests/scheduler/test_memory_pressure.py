@@ -12,10 +12,10 @@ from typing import cast
 
 import pytest
 
-from tools.simulator.machine import Machine
-from tools.simulator.simulator import Outcome, Simulation
-from tools.simulator.workload import FEEDS, SLOW, STALLING, TextFeed, Workload
 from tts_scheduler import CostModel, KVCacheSize, SchedulerConfig, StepCosts, StepPlan
+from tts_scheduler.machine import Machine
+from tts_scheduler.simulator import Outcome, Simulation
+from tts_scheduler.workload import FEEDS, SLOW, STALLING, TextFeed, Workload
 
 MAX_FRAMES = 400
 COSTS = StepCosts(0.010, 0.0004, 0.0002, 0.002, 0.001, 0.0)

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from tests.scheduler.test_simulator import CPU, MIDDLE
-from tools.simulator.machine import Machine
-from tools.simulator.simulator import Simulation, Turn
-from tools.simulator.workload import COMPLETE, FAST, STEADY, Workload
 from tts_scheduler import SchedulerConfig
+from tts_scheduler.machine import Machine
 from tts_scheduler.report import TurnReport, measure
+from tts_scheduler.simulator import Simulation, Turn
+from tts_scheduler.workload import COMPLETE, FAST, STEADY, Workload
 
 LISTENERS = Workload(0, turns=6, feeds=(FAST, STEADY), reporting=0.0, barge_in=0.0)
 FILE = replace(LISTENERS, tokens=(250, 250), feeds=(COMPLETE,), follow_up=0.0, pause_seconds=0.0)

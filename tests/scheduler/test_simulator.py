@@ -4,14 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from tools.simulator.machine import Machine
-from tools.simulator.orders import ARRIVAL_ORDER, POLICIES, ROUND_ROBIN
-from tools.simulator.simulator import Outcome, Simulation
-from tools.simulator.sizing import Limits, curve, largest_fit, run_point
-from tools.simulator.workload import BURSTY, COMPLETE, FAST, STEADY, Workload
 from tts_scheduler import CostModel, SchedulerConfig, StepCosts, StepPlan
-from tts_scheduler.policy import DEADLINE_ORDER
+from tts_scheduler.machine import Machine
+from tts_scheduler.policy import ARRIVAL_ORDER, DEADLINE_ORDER, POLICIES, ROUND_ROBIN
 from tts_scheduler.report import measure
+from tts_scheduler.simulator import Outcome, Simulation
+from tts_scheduler.sizing import Limits, curve, largest_fit, run_point
+from tts_scheduler.workload import BURSTY, COMPLETE, FAST, STEADY, Workload
 
 GPU = Machine(StepCosts(0.0067, 0.00004, 0.00003, 0.0018, 0.0001, 0.000004))
 MIDDLE = Machine(StepCosts(0.012, 0.00015, 0.0001, 0.004, 0.0005, 0.00001))

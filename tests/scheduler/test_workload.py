@@ -2,7 +2,7 @@ from random import Random
 
 import pytest
 
-from tools.simulator.workload import FEEDS, SLOW, STALLING, TextFeed, Workload, write_script
+from tts_scheduler.workload import FEEDS, SLOW, STALLING, TextFeed, Workload, write_script
 
 
 @pytest.mark.parametrize("feed", FEEDS, ids=lambda feed: feed.name)

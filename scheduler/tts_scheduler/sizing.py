@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tools.simulator.machine import Machine
-from tools.simulator.simulator import Outcome, Simulation
-from tools.simulator.workload import Workload
 from tts_scheduler.config import SchedulerConfig
+from tts_scheduler.machine import Machine
 from tts_scheduler.policy import DEADLINE_ORDER, Policy
 from tts_scheduler.report import Summary
+from tts_scheduler.simulator import Outcome, Simulation
+from tts_scheduler.workload import Workload
 
 
 @dataclass(frozen=True, slots=True)

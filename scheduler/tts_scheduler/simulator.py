@@ -12,16 +12,16 @@ from heapq import heappop, heappush
 from itertools import count
 from random import Random
 
-from tools.simulator.machine import Machine
-from tools.simulator.workload import Script, Workload, write_script
 from tts_scheduler.admission import Refused
 from tts_scheduler.config import SchedulerConfig
 from tts_scheduler.cost import CostModel
+from tts_scheduler.machine import Machine
 from tts_scheduler.plan import StepPlan, StepResult
 from tts_scheduler.playback import Playback
 from tts_scheduler.policy import DEADLINE_ORDER, Policy
 from tts_scheduler.report import Summary, Trace, measure, summarise
 from tts_scheduler.scheduler import Scheduler
+from tts_scheduler.workload import Script, Workload, write_script
 
 _TRIES = 3
 """How often a refused session asks before it gives the turn up."""

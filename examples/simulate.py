@@ -1,8 +1,8 @@
 """How many sessions fit on a machine? Simulates them with the real scheduler, without a GPU.
 
-    python -m tools.simulator --base-ms 7 --row-ms 0.06 --slots 512 --png curve.png
-    python -m tools.simulator --base-ms 12 --row-ms 8 --slots 8 --sessions 2 4 6 8 --compare
-    python -m tools.simulator --kv-positions 20000      # memory for keys and values, too
+    python examples/simulate.py --base-ms 7 --row-ms 0.06 --slots 512 --png curve.png
+    python examples/simulate.py --base-ms 12 --row-ms 8 --slots 8 --sessions 2 4 6 8 --compare
+    python examples/simulate.py --kv-positions 20000      # memory for keys and values, too
 
 The costs are those of one engine step: base + row · rows, plus the prefills in it. The defaults are
 those of a large GPU; measure your own at two batch sizes.
@@ -19,12 +19,11 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from tools.simulator.machine import Machine
-from tools.simulator.orders import POLICIES
-from tools.simulator.sizing import Limits, Point, curve, largest_fit
-from tools.simulator.workload import FEEDS, Workload
 from tts_scheduler import KVCacheSize, SchedulerConfig, StepCosts
-from tts_scheduler.policy import DEADLINE_ORDER, Policy
+from tts_scheduler.machine import Machine
+from tts_scheduler.policy import DEADLINE_ORDER, POLICIES, Policy
+from tts_scheduler.sizing import Limits, Point, curve, largest_fit
+from tts_scheduler.workload import FEEDS, Workload
 
 UNLIMITED = 1e6  # utilisation at which admission never says no
 PAGE_SIZE = 16

@@ -1,1 +1,0 @@
-"""Virtual machines and sessions around the real scheduler: see scheduler/README.md."""

@@ -10,6 +10,7 @@ import logging
 import shlex
 import signal
 from collections.abc import AsyncIterator, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -30,6 +31,7 @@ from realtime_tts.cli.failures import ExitStatus, check_folders
 from realtime_tts.cli.serve import progress_bars
 from realtime_tts.cli.session_arguments import shown_command
 from realtime_tts.client import SessionOptions
+from realtime_tts.errors import ConfigError
 
 __all__ = ["add_arguments", "run"]
 
@@ -38,10 +40,14 @@ _TOO_WIDE = "The table is too wide for this terminal: --markdown FILE writes it.
 
 
 def run(arguments: argparse.Namespace) -> int:
-    check_folders(arguments.json, arguments.markdown)
+    check_folders(arguments.json, arguments.markdown, arguments.png)
     if arguments.feeds is not None:
         return _feeds(arguments)
     levels = levels_of(arguments)
+    if arguments.png is not None:
+        import matplotlib  # noqa: F401 - missing: say so now, not after the run
+    if arguments.compare is not None:
+        return _compare(arguments)
     with _quiet_client():
         result = asyncio.run(_run(arguments, levels))
     console = Console(highlight=False)
@@ -53,6 +59,8 @@ def run(arguments: argparse.Namespace) -> int:
         console.print(note, style="yellow")
     console.print(headline(result), style="dim")
     _write(arguments, result.as_dict(), markdown_table(result))
+    if arguments.png is not None:
+        _draw(result, arguments.png)
     return ExitStatus.FAILED if result.missing else ExitStatus.OK
 
 
@@ -61,6 +69,26 @@ def _write(arguments: argparse.Namespace, figures: dict[str, Any], markdown: str
         arguments.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
     if arguments.markdown is not None:
         arguments.markdown.write_text(markdown, encoding="utf-8")
+
+
+def _draw(result: BenchResult, path: Path) -> None:
+    if len({level.mode for level in result.levels}) > 1:  # they have no axis in common
+        from realtime_tts.bench.plot import growth, save_growth
+
+        save_growth([growth(result.as_dict())], path)
+        return
+    from realtime_tts.bench.plot import save_plot
+
+    save_plot(result, path)
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    if arguments.png is None:
+        raise ConfigError("--compare draws a picture: say where with --png FILE")
+    from realtime_tts.bench.plot import read_growth, save_growth
+
+    save_growth([read_growth(path) for path in arguments.compare], arguments.png)
+    return ExitStatus.OK
 
 
 def _feeds(arguments: argparse.Namespace) -> int:

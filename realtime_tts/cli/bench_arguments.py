@@ -46,8 +46,9 @@ examples:
   realtime-tts bench --sessions 64,128,256 --stop-at-underrun    how many it can carry
   realtime-tts bench --suite --markdown table.md         the table of docs/performance.md
   realtime-tts bench --feeds --json feeds.json           replies that are written slowly, or stall
+  realtime-tts bench --compare a.json b.json --png growth.png    a picture of earlier results
   realtime-tts bench --in-process --sessions 1,4         the engine alone, without sockets
-  realtime-tts bench --start "--engine fake" --json fake.json
+  realtime-tts bench --start "--engine fake" --json fake.json --png fake.png
   realtime-tts bench --deltas words --tokens-per-second 20 --stall-chance 0.02
 
 Latency and gaps are measured while turns are paced as listeners hear them. RTF comes from a second
@@ -82,7 +83,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_measuring_arguments(parser.add_argument_group("measuring"))
     _add_text_arguments(parser.add_argument_group("text"))
     output = parser.add_argument_group("output")
+    output.add_argument(
+        "--compare",
+        type=Path,
+        nargs="+",
+        metavar="JSON",
+        help="measure nothing: draw these results into --png, how TTFA and steps grow",
+    )
     output.add_argument("--json", type=Path, metavar="FILE", help="all figures")
+    output.add_argument("--png", type=Path, metavar="FILE", help="a picture (extra `plot`)")
     output.add_argument("--markdown", type=Path, metavar="FILE", help="the table, for documents")
     add_server_arguments(parser)
     add_voice_arguments(parser)
@@ -192,7 +201,7 @@ def levels_of(arguments: argparse.Namespace) -> list[Level]:
 def feeds_at_once(arguments: argparse.Namespace) -> int:
     """How many feeds `--feeds` measures at once. Raises ConfigError for what it cannot be with."""
     others = {"--suite": arguments.suite, "--mode": arguments.mode, "--rate": arguments.rate}
-    others |= {"--in-process": arguments.in_process is not None}
+    others |= {"--in-process": arguments.in_process is not None, "--png": arguments.png}
     for flag, given in others.items():
         if given:
             raise ConfigError(f"--feeds has feeds of its own, and a table: leave {flag} out")

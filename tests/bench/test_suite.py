@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
+from realtime_tts.bench.plot import read_growth
 from realtime_tts.bench.settings import BenchSettings, Mode
 from realtime_tts.bench.suite import STARTS, figures, suite_levels
 from realtime_tts.cli import main
-from tools import bench_pictures
-from tools.bench_pictures import growth, read_result
 
 SETTINGS = BenchSettings(server="ws://127.0.0.1:1", options={"voice": "ava"})
 
@@ -40,6 +39,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     words = ["bench", "--suite", "--start", flags]
     words += ["--sessions", "2,4", "--rate", "10,20", "--prompts", str(prompts)]
     words += ["--json", str(folder / "s.json"), "--markdown", str(folder / "s.md")]
+    words += ["--png", str(folder / "s.png")]
     with small.context():
         assert main(words) == 0
     small.undo()
@@ -90,26 +90,23 @@ def test_a_level_says_what_it_alone_had_otherwise(report: dict[str, Any]) -> Non
     assert set(streaming["layouts"]) == {"streaming"} and set(alone["layouts"]) == {"full_text"}
 
 
-def test_pictures_are_drawn_of_the_results_of_earlier_runs(
+def test_the_picture_of_growth_can_be_drawn_again_from_the_results(
     report: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder: Path = report["folder"]
-    result = read_result(folder / "s.json")
-    found = growth(result)
+    assert (folder / "s.png").read_bytes().startswith(b"\x89PNG")
+    found = read_growth(folder / "s.json")
     assert [sessions for sessions, _, _ in found.ttfa] == [1, 2, 4, 5]
     assert [rows for rows, _ in found.steps][:2] == [1, 2]
-    closed = tuple(level for level in result.levels if level.mode == Mode.CLOSED)
-    one_mode = json.dumps(replace(result, levels=closed).as_dict())
-    (folder / "closed.json").write_text(one_mode, encoding="utf-8")
-    for names in (["s.json"], ["s.json", "s.json"], ["closed.json"]):
-        paths = [str(folder / name) for name in names]
-        assert bench_pictures.main([*paths, "--out", str(folder / "s.png")]) == 0
-        assert (folder / "s.png").read_bytes().startswith(b"\x89PNG")
-        (folder / "s.png").unlink()
+    both = [str(folder / "s.json")] * 2
+    assert main(["bench", "--compare", *both, "--png", str(folder / "c.png")]) == 0
+    assert (folder / "c.png").read_bytes().startswith(b"\x89PNG")
     (folder / "no.json").write_text("{}", encoding="utf-8")
-    wrong = [str(folder / "no.json"), "--out", str(folder / "s.png")]
-    assert bench_pictures.main(wrong) == 2
+    wrong = ["bench", "--compare", str(folder / "no.json"), "--png", str(folder / "c.png")]
+    assert main(wrong) == 2
     assert "is not a result of" in capsys.readouterr().err
+    assert main(["bench", "--compare", *both]) == 2
+    assert "--png" in capsys.readouterr().err
 
 
 def test_nothing_measured_is_no_figure() -> None:

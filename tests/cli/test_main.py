@@ -105,7 +105,7 @@ def test_flags_that_cannot_work_are_wrong_usage(
         (PermissionError(13, "Permission denied", "x.wav"), ExitStatus.FAILED, "'x.wav'"),
         (RealtimeTTSError("other"), ExitStatus.FAILED, "other"),
         (ImportError("no torch", name="torch"), ExitStatus.FAILED, "realtime-tts-server[server]"),
-        (ImportError("…", name="cryptography.x509"), ExitStatus.FAILED, "realtime-tts-server[tls]"),
+        (ImportError("…", name="matplotlib"), ExitStatus.FAILED, "realtime-tts-server[plot]"),
     ],
 )
 def test_each_kind_of_failure_has_its_status_and_its_advice(

@@ -1,27 +1,20 @@
-"""Draws pictures of load tests, from what `realtime-tts bench --json` wrote.
+"""The figures as pictures: one result's by the load, or how those of several results grow with it.
 
-    python -m tools.bench_pictures cpu.json --out cpu.png
-    python -m tools.bench_pictures 1.7B.json 0.6B.json --out growth.png
-
-One result of levels of one mode is drawn by its load. Of others, the picture shows how the time to
-first audio and the engine's steps grow. Needs matplotlib, the extra `plot`.
+Growth is read from the JSON of earlier runs, so that nothing has to be measured again.
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
-import sys
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from math import nan
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from realtime_tts.bench.result import LevelResult, Spread, mean_ms
+from realtime_tts.bench.result import LevelResult, Spread, StepTimes, mean_ms
 from realtime_tts.bench.run import BenchResult
 from realtime_tts.bench.settings import Mode
 from realtime_tts.bench.tables import headline, load_name
@@ -32,8 +25,8 @@ _COLORS = (_RAW, _AUDIBLE, _VIABLE, _RTF, "#b5838d", "#8a7500")
 _GRID, _SMALL = "#e3e3e3", "#666666"
 
 
-def save_load(result: BenchResult, path: Path) -> None:
-    """Draw the figures of one result by its load, into a PNG (or what the file's suffix says)."""
+def save_plot(result: BenchResult, path: Path) -> None:
+    """Write a PNG (or what the file's suffix says). Needs matplotlib, the extra `plot`."""
     levels = result.levels
     title = "Streaming speech under load"
     if result.server["random_weights"]:
@@ -157,38 +150,51 @@ class Growth:
     steps: tuple[tuple[int, float], ...]
 
 
-def read_result(path: Path) -> BenchResult:
+def read_growth(path: Path) -> Growth:
     """Read a result's JSON file. Raises ConfigError for a file that is none."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=BenchResult)
-    except (OSError, msgspec.DecodeError) as error:
-        message = f"{path} is not a result of `realtime-tts bench --json`: {error}"
+        return growth(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        message = f"{path} is not a result of `realtime-tts bench --json`: {error!r}"
         raise ConfigError(message) from error
 
 
-def growth(result: BenchResult) -> Growth:
-    """Take the growth from a result. Of several levels of one size the first one counts."""
-    levels, machine, server = result.levels, result.machine, result.server
-    bursts = {level.sessions for level in levels if level.mode == Mode.BURST}
+def growth(result: dict[str, Any]) -> Growth:
+    """Take the growth from a result, given as JSON has it."""
+    levels, machine, server = result["levels"], result["machine"], result["server"]
+    bursts = {level["sessions"] for level in levels if level["mode"] == Mode.BURST}
     mode = Mode.BURST if len(bursts) > 1 else Mode.CLOSED
-    ttfa: dict[int, tuple[int, float, float]] = {}
-    for level in levels:
-        if level.mode == mode and (spread := level.ttfa_raw_ms) is not None:
-            ttfa.setdefault(level.sessions, (level.sessions, spread.p50, spread.p95))
-    steps = [step for level in levels for step in (*level.steps, *level.unpaced_steps)]
-    means = {step.rows: mean_ms(steps, step.rows, "decode") for step in steps if step.rows}
+    steps = [
+        StepTimes(**step) for level in levels for step in (*level["steps"], *level["unpaced_steps"])
+    ]
     return Growth(
         name=f"{server['model']}",
         machine=f"{machine['gpu'] or machine['cpu']}, {machine['commit'] or 'no commit'}",
         random_weights=bool(server["random_weights"]),
         mode=mode.value,
-        ttfa=tuple(ttfa[sessions] for sessions in sorted(ttfa)),
-        steps=tuple((rows, mean) for rows, mean in sorted(means.items()) if mean is not None),
+        ttfa=tuple(_ttfa(level for level in levels if level["mode"] == mode)),
+        steps=tuple(_means(steps)),
     )
 
 
+def _ttfa(levels: Iterable[dict[str, Any]]) -> list[tuple[int, float, float]]:
+    """Give one point for each number of sessions; of several such levels the first one counts."""
+    points: dict[int, tuple[int, float, float]] = {}
+    for level in levels:
+        if (spread := level["ttfa_raw_ms"]) is not None:
+            sessions = level["sessions"]
+            points.setdefault(sessions, (sessions, spread["p50"], spread["p95"]))
+    return [points[sessions] for sessions in sorted(points)]
+
+
+def _means(steps: Sequence[StepTimes]) -> list[tuple[int, float]]:
+    sizes = sorted({step.rows for step in steps if step.rows})
+    means = [(rows, mean_ms(steps, rows, "decode")) for rows in sizes]
+    return [(rows, mean) for rows, mean in means if mean is not None]
+
+
 def save_growth(found: Sequence[Growth], path: Path) -> None:
-    """Draw how the figures of several results grow, into a PNG (or what the suffix says)."""
+    """Write a PNG (or what the file's suffix says). Needs matplotlib, the extra `plot`."""
     together = all(one.mode == Mode.BURST for one in found)
     noise = "random weights: speech is noise; " if any(one.random_weights for one in found) else ""
     places = "; ".join(dict.fromkeys(one.machine for one in found))
@@ -203,30 +209,3 @@ def save_growth(found: Sequence[Growth], path: Path) -> None:
         _by_rows(steps, "rows in the step, at most")
         _title(steps, "Mean engine step without a prompt (80 ms is real time)", "ms")
         figure.text(0.01, 0.015, noise + places, fontsize=7, color=_SMALL)
-
-
-def command_parser() -> argparse.ArgumentParser:
-    """The parser of this command line."""
-    parser = argparse.ArgumentParser(prog="python -m tools.bench_pictures")
-    parser.add_argument("results", type=Path, nargs="+", metavar="JSON")
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE")
-    return parser
-
-
-def main(words: Sequence[str] | None = None) -> int:
-    """Draw what the command line names. Returns the exit status."""
-    arguments = command_parser().parse_args(words)
-    try:
-        results = [read_result(path) for path in arguments.results]
-    except ConfigError as error:
-        print(error, file=sys.stderr)
-        return 2
-    if len(results) == 1 and len({level.mode for level in results[0].levels}) == 1:
-        save_load(results[0], arguments.out)
-    else:
-        save_growth([growth(result) for result in results], arguments.out)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

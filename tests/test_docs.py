@@ -20,7 +20,6 @@ from realtime_tts.engine.load import engine_loader, load_tokenizer
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.server.run import running
 from realtime_tts.version import __version__
-from tools import bench_pictures
 from tts_scheduler import SchedulerConfig
 
 ROOT = Path(__file__).parents[1]
@@ -120,9 +119,6 @@ def test_the_readme_has_programs_and_commands_to_check() -> None:
 def test_the_commands_parse(command: str) -> None:
     command = command.split(" | ffplay")[0]
     words = shlex.split(command.split("|")[-1], comments=True)
-    if words[:3] == ["python", "-m", "tools.bench_pictures"]:
-        bench_pictures.command_parser().parse_args(words[3:])
-        return
     assert words[0] == "realtime-tts"
     command_parser(words[1:]).parse_args(words[1:])
 

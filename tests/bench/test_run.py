@@ -17,7 +17,6 @@ from realtime_tts.bench.run import run
 from realtime_tts.bench.settings import AgentSettings, BenchSettings, Level, Mode
 from realtime_tts.cli import main
 from realtime_tts.errors import RequestError
-from tools import bench_pictures
 
 PROMPTS = ("Hi.", "Yes.", "Sure.")
 
@@ -52,9 +51,8 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     words = ["bench", "--start", "--engine fake --step-seconds 0.001", "--sessions", "1,3"]
     words += ["--turns", "2", "--warm-up", "1", "--pause", "0", "--prompts", str(prompts)]
     words += ["--tokens-per-second", "500", "--rtf-turns", "1", "--json", str(folder / "b.json")]
-    words += ["--markdown", str(folder / "b.md")]
+    words += ["--markdown", str(folder / "b.md"), "--png", str(folder / "b.png")]
     assert main(words) == 0
-    assert bench_pictures.main([str(folder / "b.json"), "--out", str(folder / "b.png")]) == 0
     written: dict[str, Any] = json.loads((folder / "b.json").read_text(encoding="utf-8"))
     written["markdown"] = (folder / "b.md").read_text(encoding="utf-8")
     written["png"] = (folder / "b.png").read_bytes()

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import heapq
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from math import ceil, inf
@@ -80,7 +80,10 @@ class Gap:
 
 
 class Feeding:
-    """One turn. `run` feeds it all; what came of it is in the attributes. It is its own host."""
+    """One turn. `run` feeds it all; what came of it is in the attributes. It is its own host.
+
+    `step_of`: seconds that the next step of a row takes.
+    """
 
     def __init__(
         self,
@@ -89,6 +92,7 @@ class Feeding:
         pace: FeedPace | None = None,
         safe_tokens: int = 0,
         in_context: bool = False,
+        step_of: Callable[[Row], float] = lambda row: STEP,
         **settings: Any,
     ) -> None:
         self.rows: list[Row] = []
@@ -102,6 +106,7 @@ class Feeding:
         self.reaction, self.paces = Reaction(), SpeechRates()
         self._tokenizer = tokenizer
         self._in_context = in_context
+        self._step_of = step_of
         usual = {"voice": "anna", "text_normalization": "on", "language": "english"}
         chosen = SessionSettings(**(usual | settings))
         host: Any = self
@@ -168,9 +173,10 @@ class Feeding:
             elif due is not None and due <= self.now:
                 self.turn.poll(self.now)
             else:
-                self.now += STEP
+                row = self.rows[-1]
+                self.now += self._step_of(row)
                 step_at = self.now
-                self._step(self.rows[-1])
+                self._step(row)
         self.ended_at = self.turn.listener.dry_at(self.now)
 
     def _take(self, text: str | None) -> None:

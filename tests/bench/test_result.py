@@ -69,6 +69,12 @@ def test_gaps_show_in_every_figure_about_them() -> None:
     assert result.held_ms is not None and result.held_ms.p99 == pytest.approx(30.0, abs=1)
 
 
+def test_a_player_that_waits_first_does_not_hear_a_short_gap() -> None:
+    turns = [turn(0.1, gap=0.09), turn(0.1, gap=0.11)]
+    result = level_result(LEVEL, Observed(turns, 4.0, 2), None)
+    assert (result.underruns, result.underruns_buffered) == (2, 1)
+
+
 def test_speed_comes_from_the_unpaced_pass_alone() -> None:
     paced = Observed([turn(0.1)], 4.0, 1)
     without = level_result(LEVEL, paced, None)

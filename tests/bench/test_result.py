@@ -6,7 +6,7 @@ import pytest
 from realtime_tts.bench.observation import Observation, Observed
 from realtime_tts.bench.result import DEFINITIONS, LevelResult, StepTimes, level_result
 from realtime_tts.bench.settings import Level, Mode
-from realtime_tts.client import TurnResult
+from tests.bench.turns import turn_result
 from tts_scheduler.report import Trace
 
 LEVEL = Level(Mode.CLOSED, sessions=2)
@@ -19,7 +19,9 @@ def turn(ttfa: float, gap: float = 0.0, *, held_ms: float = 0.0) -> Observation:
     seen.packet(LOUD_SECOND, 100.0 + ttfa)
     seen.packet(LOUD_SECOND, 100.0 + ttfa + (1.0 + gap if gap else 0.5))
     server_ttfa = ttfa * 1000 - 1
-    seen.result = TurnResult("t", "complete", 48_000, server_ttfa, int(gap > 0), held_ms, 10)
+    seen.result = turn_result(
+        ttfa_ms=server_ttfa, underruns=int(gap > 0), held_ms=held_ms, text_chars=10
+    )
     seen.layout = "streaming"
     return seen
 

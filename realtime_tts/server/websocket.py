@@ -12,6 +12,7 @@ It relies on methods of `WebSocketsSansIOProtocol` that uvicorn does not promise
 from __future__ import annotations
 
 import asyncio
+import codecs
 import logging
 import socket
 from functools import partial
@@ -45,6 +46,8 @@ ABORT_EXTENSION = "realtime_tts.abort"
 """Key in the ASGI scope's extensions: `abort(reason)`, which ASGI itself has no word for."""
 MORE_EXTENSION = "realtime_tts.more"
 """Key in an ASGI message that is sent: another one comes at once, and can leave with it."""
+
+_Utf8Decoder = codecs.getincrementaldecoder("utf-8")
 
 _quiet = logging.getLogger(__name__ + ".frames")
 _quiet.setLevel(logging.WARNING)  # below that the library logs every frame, text included
@@ -120,6 +123,7 @@ class GuardedWebSocket(Guarded, WebSocketsSansIOProtocol):
         self._looking = False  # a time slice is to come
         self._ahead = 0  # bytes of messages that wait to be taken
         self._ping_window_ends = 0.0
+        self._utf8: codecs.IncrementalDecoder | None = None  # None once the text is wrong
         self._handshake = Alarm(self._no_handshake)
         self.stall = Alarm(partial(self.abort, SLOW_READER))
         self._linger = Alarm(self._lingered)
@@ -223,24 +227,40 @@ class GuardedWebSocket(Guarded, WebSocketsSansIOProtocol):
         if self.transport.get_write_buffer_size() > self.settings.write_buffer_cap:
             self.abort("write_buffer")
 
+    def handle_text(self, event: Frame) -> None:
+        self._utf8 = _Utf8Decoder()
+        self.curr_msg_data_type = "text"
+        if self._is_valid(event):
+            super().handle_text(event)
+
     def handle_cont(self, event: Frame) -> None:
-        if self._aborted:
+        if self._aborted or not self._is_valid(event):
             return
         super().handle_cont(event)
         if len(self.frames) > self.settings.pending_fragments:
             self.abort("fragment_flood")
 
-    def send_receive_event_to_app(self) -> None:
-        if self._aborted:
-            return
-        if self.curr_msg_data_type == "text" and not _is_utf8(self.frames):
-            # uvicorn would log a traceback, and raise if the peer has closed meanwhile.
-            self.frames = []
+    def _is_valid(self, event: Frame) -> bool:
+        """Whether a text is UTF-8 so far: who is wrong in a fragment need not send the others.
+
+        uvicorn would find it at the end, log a traceback, and raise if the peer has closed."""
+        if self.curr_msg_data_type == "bytes":
+            return True
+        if self._utf8 is None:
+            return False
+        try:
+            self._utf8.decode(event.data, final=event.fin)
+        except UnicodeDecodeError:
+            self._utf8, self.frames = None, []
             if self.conn.state is State.OPEN:
                 self.conn.send_close(1007, "text must be UTF-8")
                 self.handle_parser_exception()
-            return
-        self._queue_without_pause()
+            return False
+        return True
+
+    def send_receive_event_to_app(self) -> None:
+        if not self._aborted:
+            self._queue_without_pause()
 
     def _queue_without_pause(self) -> None:
         """uvicorn stops reading after every message until it is taken: two system calls each.
@@ -308,11 +328,3 @@ class GuardedWebSocket(Guarded, WebSocketsSansIOProtocol):
     def _lingered(self) -> None:
         if not self.disconnected:
             self.abort("close_timeout")
-
-
-def _is_utf8(frames: list[bytes]) -> bool:
-    try:
-        b"".join(frames).decode()
-    except UnicodeDecodeError:
-        return False
-    return True

@@ -10,7 +10,7 @@ import struct
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import pytest
 import uvicorn
@@ -55,7 +55,7 @@ class RawPeer:
         self._buffer = b""
 
     @classmethod
-    async def connect(cls, port: int, *, receive_buffer: int | None = None) -> RawPeer:
+    async def connect(cls, port: int, *, receive_buffer: int | None = None) -> Self:
         sock = socket.socket()
         if receive_buffer is not None:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
@@ -200,36 +200,37 @@ async def peer() -> AsyncIterator[Callable[..., Any]]:
         one.sock.close()
 
 
+@contextlib.asynccontextmanager
+async def aimed(app: Any, settings: SocketConfig, **uvicorn_options: Any) -> AsyncIterator[Aimed]:
+    """An ASGI app behind the guarded protocol classes."""
+    metrics = Metrics()
+    listener = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(
+        app,
+        http=guarded(GuardedHttp, settings, metrics),
+        ws=guarded(GuardedWebSocket, settings, metrics),
+        ws_per_message_deflate=False,
+        ws_ping_interval=settings.ping_interval,
+        ws_ping_timeout=settings.ping_timeout,
+        lifespan="off",
+        log_config=None,
+        timeout_graceful_shutdown=1,
+        **uvicorn_options,
+    )
+    server = uvicorn.Server(config)
+    task = asyncio.create_task(server.serve([listener]))
+    await until(lambda: server.started)
+    try:
+        yield Aimed(listener.getsockname()[1], metrics, server)
+    finally:
+        server.should_exit = True
+        await task
+
+
 @pytest.fixture
 def aim_at() -> Callable[..., AbstractAsyncContextManager[Aimed]]:
     """Serve an ASGI app with the guarded protocol classes: `async with aim_at(app, ...)`."""
-
-    @contextlib.asynccontextmanager
-    async def serve(app: Any, settings: SocketConfig, **uvicorn_options: Any) -> Any:
-        metrics = Metrics()
-        listener = socket.create_server(("127.0.0.1", 0))
-        config = uvicorn.Config(
-            app,
-            http=guarded(GuardedHttp, settings, metrics),
-            ws=guarded(GuardedWebSocket, settings, metrics),
-            ws_per_message_deflate=False,
-            ws_ping_interval=settings.ping_interval,
-            ws_ping_timeout=settings.ping_timeout,
-            lifespan="off",
-            log_config=None,
-            timeout_graceful_shutdown=1,
-            **uvicorn_options,
-        )
-        server = uvicorn.Server(config)
-        task = asyncio.create_task(server.serve([listener]))
-        await until(lambda: server.started)
-        try:
-            yield Aimed(listener.getsockname()[1], metrics, server)
-        finally:
-            server.should_exit = True
-            await task
-
-    return serve
+    return aimed
 
 
 def byte_tokenizer() -> Qwen2Tokenizer:

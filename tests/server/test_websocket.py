@@ -258,16 +258,19 @@ async def test_invalid_utf8_is_closed_with_1007(
         assert all(message["type"] != "websocket.receive" for message in app.received)
 
 
+@pytest.mark.parametrize("rest", [b"", frame_bytes(CONT, b"the rest")], ids=["whole", "fragment"])
 async def test_invalid_utf8_right_before_a_close_is_no_accident(
-    aim_at: Any, peer: Any, caplog: pytest.LogCaptureFixture
+    aim_at: Any, peer: Any, caplog: pytest.LogCaptureFixture, rest: bytes
 ) -> None:
     app = App()
     async with aim_at(app, FAST) as server:
         bad = await peer(server.port)
         await bad.upgrade()
-        await bad.send(b"\x81\x82\x00\x00\x00\x00\xff\xfe\x88\x80\x00\x00\x00\x00")
+        text = frame_bytes(TEXT, b"\xff\xfe", fin=not rest)
+        await bad.send(text + rest + frame_bytes(CLOSE))
         assert await bad.ended(2)
         await app.disconnected.wait()
+        assert [message["type"] for message in app.received] == ["websocket.disconnect"]
         assert "Fatal error" not in caplog.text  # asyncio's words for an exception of ours
 
 

@@ -155,6 +155,7 @@ class SpeechEndpoint(abc.ABC):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         answer = _Answer(scope, receive, send, self.api.new_request_id())
+        answer.address = self.front.addresses.of(scope.get("client"))
         try:
             await self._answer(Request(scope, receive), answer)
         except ClientDisconnect:
@@ -200,6 +201,7 @@ class _Answer:
     sessions = open_turns = 1
     speech: Speech
     """Once there is one."""
+    address: object
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> None:
         self.request_id = request_id

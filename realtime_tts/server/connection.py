@@ -59,8 +59,9 @@ class Connection(ServedSocket):
         super().__init__(front, websocket)
         info = front.info
         models = tuple(model.model for model in info.models)
-        told = (self.name, SERVER_NAME, info.model, front.voice_names(), info.languages, models)
-        self.session = Session(ServerInfo(*told), front.settings(), front.limits, front.check)
+        names = front.voice_names()
+        told = ServerInfo(self.name, SERVER_NAME, info.model, names, info.languages, models)
+        self.session = Session(told, front.settings(), front.limits, front.check, self.bad)
         self._effects: deque[Effect] = deque()
         self._carrying_out = False
         self._turn: _Turn | None = None

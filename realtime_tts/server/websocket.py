@@ -14,9 +14,8 @@ from __future__ import annotations
 import asyncio
 import codecs
 import logging
-import socket
 from functools import partial
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, cast
 
 from uvicorn._types import ASGIReceiveEvent, ASGISendEvent
 from uvicorn.config import Config
@@ -26,24 +25,19 @@ from uvicorn.server import ServerState
 from websockets.frames import Frame
 from websockets.protocol import State
 
-from realtime_tts.config import SocketConfig
 from realtime_tts.logs import event
-from realtime_tts.metrics import Metrics
+from realtime_tts.server.addresses import network_of
 from realtime_tts.server.alarm import Alarm
-from realtime_tts.server.time_slices import TimeSlices
+from realtime_tts.server.guarded import ABORT_EXTENSION, Guarded, forget
 
 log = logging.getLogger(__name__)
 
 SLOW_READER = "slow_reader"
 
-READING_SECONDS = 0.002
-"""After so long with one client's messages the others have their turn."""
 _READ_AHEAD, _READ_AHEAD_BYTES = 8, 16_384
 """Messages of one client that wait to be taken, or bytes, before its socket is read no more."""
 _AT_ONCE = 1_024
 """Bytes that are looked at in one go: at most 170 frames, which take a millisecond."""
-ABORT_EXTENSION = "realtime_tts.abort"
-"""Key in the ASGI scope's extensions: `abort(reason)`, which ASGI itself has no word for."""
 MORE_EXTENSION = "realtime_tts.more"
 """Key in an ASGI message that is sent: another one comes at once, and can leave with it."""
 
@@ -51,57 +45,6 @@ _Utf8Decoder = codecs.getincrementaldecoder("utf-8")
 
 _quiet = logging.getLogger(__name__ + ".frames")
 _quiet.setLevel(logging.WARNING)  # below that the library logs every frame, text included
-
-
-class Guarded(asyncio.Protocol):
-    """What is the same for every socket, before an upgrade and after. `guarded` sets the fields."""
-
-    settings: ClassVar[SocketConfig]
-    metrics: ClassVar[Metrics]
-    slices: ClassVar[TimeSlices]
-    stall: Alarm
-    """Rings when the peer has read nothing for too long."""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        super().connection_made(transport)
-        # Small, so that a reader who plays speech as it comes shows progress within the deadline:
-        # the kernel calls a socket writable when a third of its buffer is free, and left alone that
-        # buffer grows to megabytes.
-        transport.set_write_buffer_limits(high=self.settings.write_high_water)
-        raw: socket.socket | None = transport.get_extra_info("socket")
-        if raw is not None:
-            raw.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self.settings.send_buffer)
-
-    def pause_writing(self) -> None:
-        super().pause_writing()
-        self.stall.within(self.settings.write_stall)
-
-    def resume_writing(self) -> None:
-        super().resume_writing()
-        self.stall.stop()
-
-
-def forget(protocol: Any, *alarms: Alarm) -> None:
-    """Let go of what a protocol that is over is held by: only a full collection would find it, and
-    that stops everybody."""
-    for alarm in alarms:
-        alarm.release()
-    if (scope := getattr(protocol, "scope", None)) is not None:
-        scope.get("extensions", {})[ABORT_EXTENSION] = _gone
-
-
-def _gone(reason: str) -> None:
-    """There is no connection to cut any more."""
-
-
-G = TypeVar("G", bound=Guarded)
-
-
-def guarded(kind: type[G], settings: SocketConfig, metrics: Metrics) -> type[G]:
-    """The class to pass to uvicorn as `http` or `ws`."""
-    fields = {"settings": settings, "metrics": metrics, "slices": TimeSlices()}
-    return type(kind.__name__, (kind,), fields)
 
 
 class GuardedWebSocket(Guarded, WebSocketsSansIOProtocol):
@@ -160,13 +103,14 @@ class GuardedWebSocket(Guarded, WebSocketsSansIOProtocol):
     # What comes in.
 
     def data_received(self, data: bytes) -> None:
-        """A read may bring 40,000 frames, so more than a little is looked at in time slices."""
+        """A read may bring 40,000 frames, and a pass of the event loop the reads of a thousand
+        sockets, so more than a little is looked at in time slices."""
         if len(data) <= _AT_ONCE and not self._unread:
-            self._look_at(data)
-        else:
-            self._unread += data
-            self.transport.pause_reading()
-            self._look_on()
+            if self.slices.at_once(partial(self._look_at, data)):
+                return
+        self._unread += data
+        self.transport.pause_reading()
+        self._look_on()
 
     async def receive(self) -> ASGIReceiveEvent:
         message = await super().receive()
@@ -176,7 +120,7 @@ class GuardedWebSocket(Guarded, WebSocketsSansIOProtocol):
     def _look_on(self) -> None:
         if self._unread and not self._looking and self._may_look():
             self._looking = True
-            self.slices.add(self._look_further)
+            self.slices.add(self._look_further, self.client and network_of(self.client[0]))
 
     def _may_look(self) -> bool:
         """Messages are taken as fast as they are made; those behind a close are dropped."""

@@ -21,10 +21,11 @@ from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig, Faults
 from realtime_tts.engine.in_process import InProcessEngine
 from realtime_tts.engine.interface import no_voice
 from realtime_tts.metrics import Metrics
+from realtime_tts.server.guarded import guarded
 from realtime_tts.server.http import GuardedHttp
 from realtime_tts.server.run import RunningServer, running
 from realtime_tts.server.utterances import Utterances
-from realtime_tts.server.websocket import GuardedWebSocket, guarded
+from realtime_tts.server.websocket import GuardedWebSocket
 from realtime_tts.text.stable_bpe import ALPHABET
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from realtime_tts.voices.library import VoiceLibrary
@@ -55,8 +56,12 @@ class RawPeer:
         self._buffer = b""
 
     @classmethod
-    async def connect(cls, port: int, *, receive_buffer: int | None = None) -> Self:
+    async def connect(
+        cls, port: int, *, receive_buffer: int | None = None, source: str | None = None
+    ) -> Self:
         sock = socket.socket()
+        if source is not None:
+            sock.bind((source, 0))
         if receive_buffer is not None:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         sock.setblocking(False)

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from realtime_tts.config import SocketConfig
-from realtime_tts.server.websocket import ABORT_EXTENSION, GuardedWebSocket
+from realtime_tts.server.guarded import ABORT_EXTENSION
+from realtime_tts.server.websocket import GuardedWebSocket
 from tests.server.conftest import frame_bytes
 
 MS = 0.001

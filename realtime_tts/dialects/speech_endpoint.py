@@ -178,6 +178,7 @@ class SpeechEndpoint(abc.ABC):
         # Where a smaller lead was asked for, somebody listens.
         saved = order.settings.lead_ms == self.front.limits.max_lead_ms
         delivery = Delivery(FramedPackets, fills=True, saved=saved)
+        self.front.check_room(order.settings)
         client = address_of(request.scope)
         answer.speech = self.front.open_speech(request_id, order.settings, client, delivery)
         async with answer.heard():

@@ -203,6 +203,12 @@ class Front:
         self.limits.check(settings)
         self.check(settings)
 
+    def check_room(self, settings: SessionSettings) -> None:
+        """Raise TurnFailure if the engine has just said that it has no room for such a turn."""
+        failure = self.engine.overloaded(settings.model, settings.voice)
+        if failure is not None:
+            raise failure
+
     def open_speech(
         self, name: str, settings: SessionSettings, client: str, delivery: Delivery, **options: Any
     ) -> Speech:

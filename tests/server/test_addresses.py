@@ -213,7 +213,7 @@ async def test_the_tenth_bad_message_counts_over_reconnects(speech: Any) -> None
             async with server.talk() as talker:
                 for _ in range(count):
                     await talker.socket.send("garbage")
-                codes = []
+                codes: list[str] = []
                 while len(codes) < count:
                     codes.append((await talker.next())["code"])
                 with contextlib.suppress(websockets.ConnectionClosed):

@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 SWITCH_SECONDS = 0.0005
 """How long one thread may keep the interpreter from another that wants it. A step asks for it after
-each of its hundreds of operations, and Python's own 5 ms for each would be seconds in a server whose
+each of its hundreds of operations; with Python's own 5 ms for each it would take seconds where the
 event loop is busy, with refusals say."""
 
 

@@ -28,6 +28,7 @@ EventHandler = Callable[[Event], None]
 LoadTokenizer = Callable[[], Qwen2Tokenizer] | Mapping[str, Callable[[], Qwen2Tokenizer]]
 """One for all models, or each by the name of its model."""
 _POLL_SECONDS = 0.05
+_LEAST_WAIT_MS = 250  # before another try
 _STOP_SECONDS = 5.0
 _STOP_LOADING_SECONDS = 0.5
 
@@ -165,7 +166,8 @@ class EngineHost:
         found = self._full.get(self.info_for(model, voice).model)
         if found is None or (left := found[0] - time.monotonic()) <= 0:
             return None
-        return TurnFailure(found[1].code, found[1].message, True, round(left * 1000))
+        wait_ms = max(_LEAST_WAIT_MS, round(left * 1000))
+        return TurnFailure(found[1].code, found[1].message, True, wait_ms)
 
     def refused(self, model: str | None, voice: str | None, refused: Refused) -> None:
         """The engine has refused a turn with these."""

@@ -158,18 +158,29 @@ class GuardedWebSocket(Guarded, WebSocketsSansIOProtocol):
         self._linger.within(self.settings.close_timeout + 1.0)
 
     def handle_ping(self) -> None:
-        if self._aborted:
+        if self._aborted or self._is_flood("ping_flood"):
             return
+        super().handle_ping()
+        if self.transport.get_write_buffer_size() > self.settings.write_buffer_cap:
+            self.abort("write_buffer")
+
+    def handle_pong(self, event: Frame) -> None:
+        """Nobody counts what answers a ping of ours; of others there may be as many as pings."""
+        if self._aborted or self.pending_ping_payload == bytes(event.data):
+            super().handle_pong(event)
+        else:
+            self._is_flood("pong_flood")
+
+    def _is_flood(self, reason: str) -> bool:
+        """Count a control frame; too many in a second end the socket."""
         now = self.loop.time()
         if now >= self._ping_window_ends:
             self._ping_window_ends, self._pings = now + 1.0, 0
         self._pings += 1
         if self._pings > self.settings.pings_per_second:
-            self.abort("ping_flood")
-            return
-        super().handle_ping()
-        if self.transport.get_write_buffer_size() > self.settings.write_buffer_cap:
-            self.abort("write_buffer")
+            self.abort(reason)
+            return True
+        return False
 
     def handle_text(self, event: Frame) -> None:
         self._utf8 = _Utf8Decoder()

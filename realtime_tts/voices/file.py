@@ -147,4 +147,7 @@ def write_voice(
     metadata = {"format": FORMAT, "version": VERSION, "name": name, "model": model, "extra": extra}
     metadata |= {"language": language} if language else {}
     metadata |= {"transcript": transcript} if transcript else {}
-    save_file(tensors, path, metadata)
+    try:
+        save_file(tensors, path, metadata)
+    except SafetensorError as error:  # what it makes of a disk that is full, too
+        raise OSError(str(error)) from error

@@ -95,16 +95,19 @@ async def test_a_peer_that_answers_no_ping_is_dropped_even_with_a_full_buffer(
         assert server.aborts("ping_timeout") == 1
 
 
-async def test_a_ping_flood_is_cut_off(aim_at: Any, peer: Any) -> None:
+@pytest.mark.parametrize(("opcode", "reason"), [(PING, "ping_flood"), (PONG, "pong_flood")])
+async def test_a_flood_of_control_frames_is_cut_off(
+    aim_at: Any, peer: Any, opcode: int, reason: str
+) -> None:
     app = App()
     async with aim_at(app, FAST) as server:
         flooder = await peer(server.port)
         await flooder.upgrade()
         for _ in range(60):
-            await flooder.frame(PING, b"x" * 100)
+            await flooder.frame(opcode, b"x" * 100)
         async with asyncio.timeout(3):
             await app.disconnected.wait()
-        assert app.last_reason() == "ping_flood"
+        assert app.last_reason() == reason
 
 
 async def test_a_sane_number_of_pings_is_answered(aim_at: Any, peer: Any) -> None:

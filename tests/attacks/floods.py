@@ -156,6 +156,25 @@ async def refused_turns(stage: Stage) -> str:
     return f"{answers['overloaded']:,} refused, {answers['complete']} spoken"
 
 
+async def churn(stage: Stage) -> str:
+    """Sessions that come, speak a word of MP3 and vanish."""
+    before = stage.process.num_threads()
+    most = before
+    for _ in range(15):
+
+        async def visit() -> None:
+            async with stage.session("?encoding=mp3") as socket:
+                await socket.send('{"type":"text","text":"Hi.","end":true}')
+                while isinstance(await socket.recv(), str):
+                    pass
+                socket.transport.abort()
+
+        await asyncio.gather(*(visit() for _ in range(4)))
+        most = max(most, stage.process.num_threads())
+    assert most <= before + 4, (before, most)
+    return f"60 sessions; {before} threads before, {most} at most"
+
+
 FLOODS = [
     Attack("tiny frames, as fast as they go", "the socket is dropped", tiny_frames),
     Attack("the same from 100 sockets", "they are dropped", tiny_frames_of_many),
@@ -170,5 +189,6 @@ FLOODS = [
         refused_turns,
         ends=frozenset({"error"}),  # refused, as any other
     ),
+    Attack("sessions of MP3 that come and vanish", "no thread for each", churn),
     Attack("1,400 connections", "429 beyond the burst; other addresses are let in", connections),
 ]

@@ -1,7 +1,8 @@
 """The server that is attacked: the whole front with short deadlines and few connections for an
-address, tones in an engine process, and a voice worker. `python -m tests.attacks.server FOLDER` prints its port when it is ready.
+address, tones in an engine process, and a voice worker.
 
-A step raises once for each time that the file `FOLDER/raise` is made.
+`python -m tests.attacks.server FOLDER` prints its port when it is ready. A step raises once for
+each time that the file `FOLDER/raise` is made.
 """
 
 from __future__ import annotations

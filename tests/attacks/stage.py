@@ -19,7 +19,6 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.server.conftest import RawPeer
 
-
 _CONTROL = "127.0.0.9"  # who looks how the server is
 
 

@@ -243,7 +243,7 @@ def test_a_voice_that_cannot_be_loaded_is_unknown(tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_written_is_an_oserror(tmp_path: Path) -> None:
-    """safetensors has an error of its own, for a full disk as well."""
+    """Which is answered with 507; safetensors' own error would not be."""
     with pytest.raises(OSError):
         write_voice(
             tmp_path / "missing" / "file", np.zeros(4, np.float32), name="anna", model="fake"

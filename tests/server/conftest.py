@@ -24,7 +24,7 @@ from realtime_tts.metrics import Metrics
 from realtime_tts.server.guarded import guarded
 from realtime_tts.server.http import GuardedHttp
 from realtime_tts.server.run import RunningServer, running
-from realtime_tts.server.time_slices import TimeSlices
+from realtime_tts.server.text_input import TextInput
 from realtime_tts.server.utterances import Utterances
 from realtime_tts.server.websocket import GuardedWebSocket
 from realtime_tts.text.stable_bpe import ALPHABET
@@ -260,15 +260,12 @@ class Slices:
         monkeypatch.setattr("realtime_tts.server.text_input.SLICE", 5)
         monkeypatch.setattr("realtime_tts.server.time_slices.SLICE_SECONDS", 0.0)
         self._held = False
-        run = TimeSlices._run
+        step = TextInput._step
 
-        def run_unless_held(slices: TimeSlices) -> None:
-            if self._held:
-                asyncio.get_running_loop().call_soon(run_unless_held, slices)
-            else:
-                run(slices)
+        def step_unless_held(text_input: TextInput) -> bool:
+            return True if self._held else step(text_input)
 
-        monkeypatch.setattr(TimeSlices, "_run", run_unless_held)
+        monkeypatch.setattr(TextInput, "_step", step_unless_held)
 
     async def count_rounds(self) -> None:
         while True:

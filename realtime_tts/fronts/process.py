@@ -10,11 +10,13 @@ import shutil
 import socket
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import zmq
 
 from realtime_tts.child_process import Parent
+from realtime_tts.config import ServerConfig
 from realtime_tts.engine.addresses import Addresses
 from realtime_tts.engine.interface import EngineInfo
 from realtime_tts.engine.link import EngineStatus
@@ -70,13 +72,15 @@ class FrontProcess:
         tokenizers = tokenizer_loaders(spec.engines)
         self._metrics = FrontMetrics()
         voices = _voices(spec)
-        self._front = make_front(spec.config, link, tokenizers, self._metrics, voices, self._row)
+        config = _share(spec.config, spec.fronts)
+        self._front = make_front(config, link, tokenizers, self._metrics, voices, self._row)
         self._front.metrics_page = self._page_of_all
         self._front.used_tokens = UsedByAll(spec.folder)
         self._front.engine.on_ready = self._ready
-        tls = server_context(spec.config.tls) if spec.config.tls else None
-        config = uvicorn_config(self._front)
-        self._server = DrainingServer(config, self._front, tls=tls, handle_signals=False)
+        tls = server_context(config.tls) if config.tls else None
+        self._server = DrainingServer(
+            uvicorn_config(self._front), self._front, tls=tls, handle_signals=False
+        )
 
     async def run(self) -> int:
         """Serve until the parent says that it is enough; the exit status."""
@@ -171,6 +175,20 @@ class FrontProcess:
             task = asyncio.create_task(self._server.take(accepted))
             self._beginning.add(task)
             task.add_done_callback(self._beginning.discard)
+
+
+def _share(config: ServerConfig, fronts: int) -> ServerConfig:
+    """A front's share of what an address may do, whose connections go to all fronts alike."""
+    whole = config.addresses
+    return replace(
+        config,
+        addresses=replace(
+            whole,
+            connections_per_second=whole.connections_per_second / fronts,
+            handshakes=-(-whole.handshakes // fronts),
+            sockets_without_key=-(-whole.sockets_without_key // fronts),
+        ),
+    )
 
 
 def _voices(spec: wire.FrontSpec) -> VoiceLibrary | None:

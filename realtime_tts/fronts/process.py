@@ -72,7 +72,7 @@ class FrontProcess:
         tokenizers = tokenizer_loaders(spec.engines)
         self._metrics = FrontMetrics()
         voices = _voices(spec)
-        config = _share(spec.config, spec.fronts)
+        config = share_of_addresses(spec.config, spec.fronts)
         self._front = make_front(config, link, tokenizers, self._metrics, voices, self._row)
         self._front.metrics_page = self._page_of_all
         self._front.used_tokens = UsedByAll(spec.folder)
@@ -177,7 +177,7 @@ class FrontProcess:
             task.add_done_callback(self._beginning.discard)
 
 
-def _share(config: ServerConfig, fronts: int) -> ServerConfig:
+def share_of_addresses(config: ServerConfig, fronts: int) -> ServerConfig:
     """A front's share of what an address may do, whose connections go to all fronts alike."""
     whole = config.addresses
     return replace(

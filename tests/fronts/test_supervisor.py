@@ -17,6 +17,8 @@ import psutil
 import pytest
 import websockets
 
+from realtime_tts.config import ServerConfig
+from realtime_tts.fronts.process import share_of_addresses
 from realtime_tts.server.self_signed import write_self_signed
 from tests.engine.faulty import files, until
 from tests.fronts.running import in_folder, serving, sessions
@@ -114,6 +116,17 @@ async def test_a_limit_of_sessions_holds_over_all_fronts() -> None:
         async with sessions(server, 1):
             with pytest.raises(websockets.InvalidStatus):
                 await websockets.connect(server.socket_url, proxy=None)
+
+
+@pytest.mark.parametrize("fronts", [2, 3, 8])
+def test_fronts_together_let_an_address_do_what_one_would(fronts: int) -> None:
+    whole = ServerConfig().addresses
+    share = share_of_addresses(ServerConfig(), fronts).addresses
+    assert share.connections_per_second * fronts == pytest.approx(whole.connections_per_second)
+    for name in ("handshakes", "sockets_without_key"):
+        most = getattr(whole, name)
+        assert most <= getattr(share, name) * fronts < most + fronts, name
+    assert share.trusted_proxies == whole.trusted_proxies
 
 
 async def test_a_burst_of_sockets_exceeds_the_limit_by_a_session_of_each_front_at_most() -> None:

@@ -14,14 +14,13 @@ from msgspec.structs import replace
 
 from realtime_tts.engine.interface import EngineInfo, UtteranceSpec
 from realtime_tts.engine.link import (
-    Audio,
     Cancel,
     Command,
     EngineLink,
     EngineStatus,
     Event,
+    Last,
     Open,
-    Started,
 )
 
 
@@ -118,7 +117,7 @@ class DataParallelEngines:
 
     def _publish(self, events: list[Event]) -> None:
         for event in events:
-            if not isinstance(event, Audio | Started):
+            if isinstance(event, Last):
                 self._over(event.id)
         assert self._deliver is not None, "start() comes before the first event"
         self._deliver(events)

@@ -28,15 +28,14 @@ from realtime_tts.engine.interface import (
     no_voice,
 )
 from realtime_tts.engine.link import (
-    Audio,
     Cancel,
     Command,
     EngineStatus,
     Event,
     Failed,
+    Last,
     Open,
     Refused,
-    Started,
 )
 from realtime_tts.engine.spawn import Process
 from realtime_tts.logs import event
@@ -242,7 +241,7 @@ class MultiprocessEngine:
 
     def _publish(self, events: list[Event]) -> None:
         for one in events:
-            if not isinstance(one, Audio | Started):
+            if isinstance(one, Last):
                 self._open.discard(one.id)
         if events:
             assert self._deliver is not None, "start() comes before the first event"

@@ -15,7 +15,7 @@ class TurnResult:
     24 kHz were sent. `ttfa_ms` counts from the first text at the server to the first packet, None
     if there was none. `underruns`: packets sent too late for gapless playback. `held_ms`: time
     the speech waited for text; `held_inside_word`: how often the listener may have heard it wait in
-    the middle of a word.
+    the middle of a word. `moves`: how often another engine went on with it.
     """
 
     turn_id: str
@@ -26,6 +26,7 @@ class TurnResult:
     held_ms: float
     text_chars: int
     held_inside_word: int = 0
+    moves: int = 0
 
     @property
     def seconds(self) -> float:

@@ -206,6 +206,7 @@ class TurnDone(Message, frozen=True, kw_only=True, tag="turn.done"):
     held_ms: float
     text_chars: int
     held_inside_word: int = 0
+    moves: int = 0
 
 
 class WarningMessage(Message, frozen=True, kw_only=True, tag="warning"):

@@ -51,6 +51,9 @@ class Metrics:
         self.held_inside_word = self._counter(
             "tts_held_inside_word_total", "Times speech waited for text, perhaps inside a word."
         )
+        self.moves = self._counter(
+            "tts_moves_total", "Times another engine went on with a turn that had lost its own."
+        )
         self.underrun_seconds = self._histogram(
             "tts_underrun_seconds", "Length of those gaps.", _UNDERRUN_BUCKETS
         )

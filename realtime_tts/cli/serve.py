@@ -137,6 +137,7 @@ def server_config(
         allowed_origins=tuple(arguments.allow_origin or ()),
         lead_seconds=arguments.lead_seconds,
         drain_seconds=arguments.drain_seconds,
+        failover_seconds=arguments.failover_seconds,
         log_format=arguments.log_format or ("text" if terminal else "json"),
         log_level=arguments.log_level,
         tls=tls,

@@ -194,6 +194,13 @@ def _add_server_arguments(group: argparse._ArgumentGroup) -> None:
         help="at SIGTERM, let turns finish for so long (default: 30)",
     )
     group.add_argument(
+        "--failover-seconds",
+        type=float,
+        default=30.0,
+        help="a turn whose engine failed waits so long for another one, or for the restart "
+        "(default: 30; 0: it fails at once)",
+    )
+    group.add_argument(
         "--log-format", choices=("json", "text"), help="default: text on a terminal, else json"
     )
     group.add_argument("--log-level", choices=("debug", "info", "warning", "error"), default="info")

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import uvicorn
 
 from realtime_tts.config import ServerConfig
+from realtime_tts.engine.failover import Failover
 from realtime_tts.engine.link import EngineLink
 from realtime_tts.errors import ConfigError
 from realtime_tts.garbage import calm_garbage_collector
@@ -203,5 +204,6 @@ def make_front(
     others: Row | None = None,
 ) -> Front:
     """A front over this link; nothing runs before its application does."""
+    link = Failover(link, config.failover_seconds)
     engine = EngineHost(link, load_tokenizer, metrics, stall_seconds=config.engine_stall_seconds)
     return Front(config, engine, metrics, voices, others)

@@ -210,6 +210,21 @@ async def test_two_processes_share_the_load_and_one_speaks_on_when_the_other_die
     assert sum(isinstance(e, Failed) and e.code == "engine_stopped" for e in events) == 3
 
 
+async def test_text_that_comes_after_a_wait_reaches_the_turn_s_engine() -> None:
+    links = [InProcessEngine(Faulty(), SchedulerConfig(slots=4)) for _ in range(2)]
+    link, events = DataParallelEngines(links), []  # type: ignore[var-annotated]
+    link.start(events.extend)
+    try:
+        await until(lambda: link.status().ready)
+        link.submit(Open("a", UtteranceSpec(layout="streaming")), Append("a", [1, 2]))
+        await until(lambda: any(isinstance(e, Waits) for e in events))
+        link.submit(Append("a", [3]), Finish("a"))
+        await until(lambda: any(isinstance(e, Ended) for e in events))
+    finally:
+        await link.stop()
+    assert next(e for e in events if isinstance(e, Ended)).frames == 9
+
+
 def ids(numbers: range) -> set[str]:
     return {f"turn-{number}" for number in numbers}
 

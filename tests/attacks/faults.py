@@ -127,7 +127,7 @@ GONE = frozenset({"error"})
 FAULTS = [
     Attack(
         "a step of the engine raises",
-        "its turns fail, and speech goes on",
+        "its turns go on",
         engine_raises,
         GONE,
         "engine.step_failed",

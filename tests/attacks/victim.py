@@ -31,7 +31,8 @@ async def speak(port: int) -> None:
                 raw = await socket.recv()
                 done = {} if isinstance(raw, bytes) else json.loads(raw)
             told = {name: done[name] for name in ("reason", "underruns", "ttfa_ms")}
-            sys.stdout.write(json.dumps(told | {"began": started}) + "\n")
+            told |= {"began": started, "moves": done.get("moves", 0)}
+            sys.stdout.write(json.dumps(told) + "\n")
             sys.stdout.flush()
             if done["reason"] == "error":
                 await asyncio.sleep(0.25)

@@ -50,7 +50,7 @@ class Emulated:
 
     def __init__(self, library: Any, model: FrameModel) -> None:
         self._library, self._model = library, model
-        words = ctypes.c_int.in_dll(library, "row_words").value
+        words = ctypes.c_int.in_dll(library, "words").value
         self._tables = FrameTables(model, words)
 
     def __call__(

@@ -11,7 +11,8 @@
 #include <frame.cuh>
 #include <tiles.cuh>
 
-constexpr int HIDDEN_PARTS = chunks(HIDDEN) * SPAN;
+constexpr int HIDDEN_PARTS = chunks(HIDDEN) * SPAN, QUERY_PARTS = chunks(QUERIES) * SPAN;
+constexpr int WIDE_PARTS = chunks(WIDE) * SPAN, MOST_PARTS = larger(QUERY_PARTS, WIDE_PARTS);
 constexpr int COLUMNS = RESIDUAL_GROUPS * TALL;  // of a residual, that each program has
 
 struct alignas(16) Memory {
@@ -139,18 +140,19 @@ DEVICE void send_residual(Here& here, int to, int tile, const Found& found) {
     }
 }
 
-// A product of PARTS parts. Some of them are asked for while those before are multiplied.
-template <int PARTS> DEVICE void residual_phase(Here& here, int from, int to) {
+// A product of `parts` parts. Some of them are asked for while those before are multiplied.
+DEVICE void residual_phase(Here& here, int parts, int from, int to) {
     constexpr int COUNT = RESIDUAL_GROUPS, TWO = 2 * SPAN;  // registers are few
-    constexpr int BLOCK = PARTS % TWO || COUNT > 2 ? SPAN : TWO;
+    constexpr int BLOCK = QUERY_PARTS % TWO || WIDE_PARTS % TWO || COUNT > 2 ? SPAN : TWO;
     const Share& share = here.residual_share;
     wait_for_all(here.stages);
     Rows rows = {row_of(here, share.first) + from, ROW_WORDS};
     u32 inputs[2][BLOCK][RESIDUAL_TILES][8];
     float found[COUNT][RESIDUAL_TILES][4] = {};
     UNROLL for (int i = 0; i < BLOCK; i++) load_part(rows, share.live, i, inputs[0][i]);
-    UNROLL for (int part = 0; part < PARTS; part += BLOCK) {
-        if (part + BLOCK < PARTS)
+    UNROLL for (int part = 0; part < MOST_PARTS; part += BLOCK) {
+        if (part >= parts) break;
+        if (part + BLOCK < parts)
             UNROLL for (int i = 0; i < BLOCK; i++)
                 load_part(rows, share.live, part + BLOCK + i, inputs[part / BLOCK % 2 ^ 1][i]);
         UNROLL for (int chunk = 0; chunk < BLOCK; chunk += SPAN)
@@ -173,9 +175,10 @@ template <int PARTS> DEVICE void residual_phase(Here& here, int from, int to) {
 }
 
 // Attention of each slot's key heads by a warp.
-DEVICE void attend_phase(Here& here, const Layer& layer, u16* pages, int position) {
+DEVICE void attend_phase(Here& here, int layer, int position) {
     const Arguments& given = here.given;
-    Turning turning = {layer.head_norm, given.cos, given.sin, given.eps};
+    Turning turning = {given.layers[layer].head_norm, given.cos, given.sin, given.eps};
+    u16* pages = given.pages + layer * given.layer_stride;
     int item = program_index() + thread_index() / LANES * PROGRAMS, count = given.slots * KEYS;
     Past past;
     if (item < count) load_past(keys_of(pages, item / KEYS, item % KEYS), position, past);
@@ -213,28 +216,35 @@ DEVICE void draw_phase(Here& here, int pass) {
     if (pass + 1 < PASSES) finish_stage(here.stages);
 }
 
-// One position through all layers. Those of the first two are given.
-DEVICE void make_layers(Here& here, int position) {
+// What the product after a norm is, in half a layer or of the head.
+DEVICE Route route_of(const Here& here, int position, int half) {
     const Arguments& given = here.given;
-    Rows end = {here.rows + AT_END, ROW_WORDS}, begin = {here.rows + AT_BEGIN, ROW_WORDS};
+    const Layer& layer = given.layers[half < 2 * LAYERS ? half / 2 : 0];
+    Rows begin = {here.rows + AT_BEGIN, ROW_WORDS}, end = {here.rows + AT_END, ROW_WORDS};
+    Rows middle = {here.rows + AT_MIDDLE, ROW_WORDS};
     if (position < 2) {
         i64 first = static_cast<i64>(position) * given.slots * (HIDDEN / 2);
         begin = {reinterpret_cast<const u32*>(given.x) + first, HIDDEN / 2};
     }
-    NO_UNROLL for (int half = 0; half < 2 * LAYERS; half++) {
-        const Layer& layer = given.layers[half / 2];
-        if (half % 2 == 0) {
-            normed_phase(here, {layer.input_norm, half ? end : begin, AT_FUSED,
-                                groups(FUSED, SHARES), false});
-            if (half == 0) begin_residual(here, begin);
-            attend_phase(here, layer, given.pages + half / 2 * given.layer_stride, position);
-            residual_phase<chunks(QUERIES) * SPAN>(here, AT_ATTENDED, AT_MIDDLE);
-        } else {
-            normed_phase(here, {layer.output_norm, {here.rows + AT_MIDDLE, ROW_WORDS}, AT_WIDE,
-                                groups(2 * WIDE, SHARES), true});
-            residual_phase<chunks(WIDE) * SPAN>(here, AT_WIDE, AT_END);
-        }
+    if (half == 2 * LAYERS) return {given.norm, end, AT_LOGITS, groups(VOCAB, SHARES), false};
+    if (half % 2) return {layer.output_norm, middle, AT_WIDE, groups(2 * WIDE, SHARES), true};
+    return {layer.input_norm, half ? end : begin, AT_FUSED, groups(FUSED, SHARES), false};
+}
+
+// One position: twice for each layer, and then the head, through the same code; what programs wait
+// for most would else be instructions. The first position has no head.
+DEVICE void make_pass(Here& here, int position) {
+    NO_UNROLL for (int half = 0; half < 2 * LAYERS + (position > 0); half++) {
+        Route route = route_of(here, position, half);
+        normed_phase(here, route);
+        if (half == 2 * LAYERS) break;
+        if (half == 0) begin_residual(here, route.inputs);
+        bool attends = half % 2 == 0;
+        if (attends) attend_phase(here, half / 2, position);
+        residual_phase(here, attends ? QUERY_PARTS : WIDE_PARTS, attends ? AT_ATTENDED : AT_WIDE,
+                       attends ? AT_MIDDLE : AT_END);
     }
+    if (position > 0) draw_phase(here, position - 1);
 }
 
 KERNEL(ALL_THREADS) predictor_batch(const Arguments given) {
@@ -250,12 +260,6 @@ KERNEL(ALL_THREADS) predictor_batch(const Arguments given) {
         bring_all(here.ring, given.heads);
         return;
     }
-    NO_UNROLL for (int position = 0; position <= PASSES; position++) {
-        make_layers(here, position);
-        if (position == 0) continue;
-        normed_phase(here, {given.norm, {here.rows + AT_END, ROW_WORDS}, AT_LOGITS,
-                            groups(VOCAB, SHARES), false});
-        draw_phase(here, position - 1);
-    }
+    NO_UNROLL for (int position = 0; position <= PASSES; position++) make_pass(here, position);
     if (program_index() == 0 && thread_index() == 0) *given.rounds = here.stages.count;
 }

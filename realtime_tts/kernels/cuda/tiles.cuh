@@ -25,9 +25,9 @@ struct Share {
 // Of all rows, as even as whole tiles can be.
 DEVICE Share share_of(int rows, int shares) {
     int each = ((rows + EIGHT - 1) / EIGHT + shares - 1) / shares * EIGHT;
-    int first = program_index() % shares * each, live = rows - first;
-    live = live < each ? live : each;
-    return {first, live > 0 ? live : 0, program_index() / shares};
+    int first = program_index() % shares * each, group = program_index() / shares;
+    if (first >= rows) return {0, 0, group};
+    return {first, rows - first < each ? rows - first : each, group};
 }
 
 // Rows of inputs, as pairs.
@@ -36,18 +36,18 @@ struct Rows {
     int stride;
 };
 
-// This thread's inputs of a part; of rows that are not live, zeros.
+// This thread's inputs of a part. What is not live is read as the last row that is.
 template <int COUNT>
 DEVICE void load_part(const Rows& rows, int live, int part, u32 (&inputs)[COUNT][8]) {
-    int lane = thread_index() % LANES, row = lane / 4;
-    const u32* place = rows.first + row * rows.stride + part_at(part) + lane % 4 * 4;
+    int lane = thread_index() % LANES, last = live > 0 ? live - 1 : 0;
+    const u32* place = rows.first + part_at(part) + lane % 4 * 4;
     UNROLL for (int tile = 0; tile < COUNT; tile++) {
-        Quad low = {}, high = {};
-        if (tile * EIGHT + row < live) low = look_quad(place), high = look_quad(place + 16);
-        place += EIGHT * rows.stride;
-        u32(&own)[8] = inputs[tile];
-        own[0] = low.x, own[1] = low.y, own[2] = low.z, own[3] = low.w;
-        own[4] = high.x, own[5] = high.y, own[6] = high.z, own[7] = high.w;
+        int row = tile * EIGHT + lane / 4;
+        const u32* own = place + (row < last ? row : last) * rows.stride;
+        Quad low = look_quad(own), high = look_quad(own + 16);
+        u32(&found)[8] = inputs[tile];
+        found[0] = low.x, found[1] = low.y, found[2] = low.z, found[3] = low.w;
+        found[4] = high.x, found[5] = high.y, found[6] = high.z, found[7] = high.w;
     }
 }
 

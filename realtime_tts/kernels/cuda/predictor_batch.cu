@@ -88,8 +88,7 @@ DEVICE void normed_phase(Here& here, const Route& route) {
     wait_for_all(here.stages);
     Rows rows = route.inputs;
     rows.first += static_cast<i64>(here.share.first) * rows.stride;
-    UNROLL for (int part = 0; part < HIDDEN_PARTS; part++)
-        load_part(rows, here.share.live, part, inputs[part]);
+    load_parts(rows, here.share.live, 0, inputs);
     add_squares(inputs, here.memory.squares);
     UNROLL for (int part = 0; part < HIDDEN_PARTS; part++)
         UNROLL for (int tile = 0; tile < TILES; tile++) UNROLL for (int k = 0; k < 8; k++)
@@ -149,12 +148,11 @@ DEVICE void residual_phase(Here& here, int parts, int from, int to) {
     Rows rows = {row_of(here, share.first) + from, ROW_WORDS};
     u32 inputs[2][BLOCK][RESIDUAL_TILES][8];
     float found[COUNT][RESIDUAL_TILES][4] = {};
-    UNROLL for (int i = 0; i < BLOCK; i++) load_part(rows, share.live, i, inputs[0][i]);
+    load_parts(rows, share.live, 0, inputs[0]);
     UNROLL for (int part = 0; part < MOST_PARTS; part += BLOCK) {
         if (part >= parts) break;
         if (part + BLOCK < parts)
-            UNROLL for (int i = 0; i < BLOCK; i++)
-                load_part(rows, share.live, part + BLOCK + i, inputs[part / BLOCK % 2 ^ 1][i]);
+            load_parts(rows, share.live, part + BLOCK, inputs[part / BLOCK % 2 ^ 1]);
         UNROLL for (int chunk = 0; chunk < BLOCK; chunk += SPAN)
             UNROLL for (int tile = 0; tile < COUNT; tile++) {
                 wait_for(here.ring.filled + here.ring.slot, here.ring.turn);

@@ -36,18 +36,21 @@ struct Rows {
     int stride;
 };
 
-// This thread's inputs of a part. What is not live is read as the last row that is.
-template <int COUNT>
-DEVICE void load_part(const Rows& rows, int live, int part, u32 (&inputs)[COUNT][8]) {
+// This thread's inputs of some parts. What is not live is read as the last row that is.
+template <int PARTS, int COUNT>
+DEVICE void load_parts(const Rows& rows, int live, int first, u32 (&inputs)[PARTS][COUNT][8]) {
     int lane = thread_index() % LANES, last = live > 0 ? live - 1 : 0;
-    const u32* place = rows.first + part_at(part) + lane % 4 * 4;
+    const u32* place = rows.first + part_at(first) + lane % 4 * 4;
     UNROLL for (int tile = 0; tile < COUNT; tile++) {
         int row = tile * EIGHT + lane / 4;
         const u32* own = place + (row < last ? row : last) * rows.stride;
-        Quad low = look_quad(own), high = look_quad(own + 16);
-        u32(&found)[8] = inputs[tile];
-        found[0] = low.x, found[1] = low.y, found[2] = low.z, found[3] = low.w;
-        found[4] = high.x, found[5] = high.y, found[6] = high.z, found[7] = high.w;
+        UNROLL for (int part = 0; part < PARTS; part++) {
+            const u32* quads = own + part / SPAN * (CHUNK / 2) + part % SPAN * 32;
+            Quad low = look_quad(quads), high = look_quad(quads + 16);
+            u32(&found)[8] = inputs[part][tile];
+            found[0] = low.x, found[1] = low.y, found[2] = low.z, found[3] = low.w;
+            found[4] = high.x, found[5] = high.y, found[6] = high.z, found[7] = high.w;
+        }
     }
 }
 

@@ -1,5 +1,5 @@
-"""The CUDA kernels of `predictor_frame.py`: one launch for a few rows (cuda/predictor_frame.cu), and
-one for many (cuda/predictor_batch.cu)."""
+"""The CUDA kernels of `predictor_frame.py`: a frame is one launch, of cuda/predictor_frame.cu for a
+few rows, and of cuda/predictor_batch.cu for many."""
 
 from __future__ import annotations
 
@@ -145,7 +145,9 @@ class FrameProgram:
 
     def __init__(self, model: FrameModel) -> None:
         self._model = model
-        self._builds = CudaBuilds(BUILDS, partial(frame_settings, model, PROGRAMS), model.norm.device)
+        self._builds = CudaBuilds(
+            BUILDS, partial(frame_settings, model, PROGRAMS), model.norm.device
+        )
         kernels = {build.kernel for build in BUILDS}
         self._tables = {
             kernel: FrameTables(model, self._builds.constant(kernel, "words")) for kernel in kernels

@@ -113,6 +113,18 @@ def assert_right(model: FrameModel, made: Made) -> None:
     assert not made.failed.any()
 
 
+def assert_same_alone(made: Made, launch: Launch, count: int) -> None:
+    """The last rows of a frame come out bit by bit as they do without the others."""
+    rows = len(made.codes)
+    own = slice(rows - count, rows)
+    x = torch.cat((made.x[:rows][own], made.x[rows:][own]))
+    draws = FrameDraws(*(each[own] for each in made.draws))
+    logits = torch.full_like(made.logits[:, own], float("nan"))
+    codes, failed = launch(x, made.before.clone(), draws, logits)
+    assert torch.equal(codes, made.codes[own]) and torch.equal(logits, made.logits[:, own])
+    assert torch.equal(failed, made.failed[own])
+
+
 def forced(model: FrameModel, made: Made) -> tuple[Tensor, Tensor]:
     """Logits and pages of the reference implementation when it is told the codes."""
     rows, pages, x, logits = len(made.codes), made.before.clone(), made.x, list[Tensor]()

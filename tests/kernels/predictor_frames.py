@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from realtime_tts.kernels import FrameDraws, FrameModel, LayerWeights, sample
+from realtime_tts.kernels.cuda_predictor_frame import FrameTables
 from realtime_tts.kernels.predictor_frame import plain_pass
 from realtime_tts.model.config import TransformerConfig
 from realtime_tts.model.layers import Rope
@@ -111,6 +112,12 @@ def assert_right(model: FrameModel, made: Made) -> None:
     assert made.pages[:, :rows, ..., last:, :].isnan().all()
     assert torch.equal(made.codes, drawn(made))
     assert not made.failed.any()
+
+
+def begin_rounds_at(tables: FrameTables, number: int) -> None:
+    """As if so many rounds had been there, and the last word of all came in the last of them."""
+    tables._words.view(torch.int32).fill_(number)
+    tables._rounds.fill_(number)
 
 
 def assert_same_alone(made: Made, launch: Launch, count: int) -> None:

@@ -27,6 +27,7 @@ from tests.kernels.predictor_frames import (
     Made,
     assert_right,
     assert_same_alone,
+    begin_rounds_at,
     difference,
     drawn,
     forced,
@@ -58,7 +59,7 @@ class Emulated:
     def __init__(self, library: Any, model: FrameModel) -> None:
         self._library, self._model = library, model
         words = ctypes.c_int.in_dll(library, "words").value
-        self._tables = FrameTables(model, words)
+        self.tables = FrameTables(model, words)
 
     def __call__(
         self, x: Tensor, pages: Tensor, draws: FrameDraws, logits: Tensor
@@ -66,7 +67,7 @@ class Emulated:
         rows, passes = len(x) // 2, len(self._model.heads)
         codes = torch.full((rows, passes), -1)
         failed = torch.ones(rows, dtype=torch.bool)
-        given = self._tables.arguments(x, self._model, pages, draws, codes, failed, logits)
+        given = self.tables.arguments(x, self._model, pages, draws, codes, failed, logits)
         stuck = self._library.run(ctypes.byref(given))
         assert not stuck, "all programs wait for each other"
         return codes, failed
@@ -127,6 +128,17 @@ def test_a_row_is_the_same_alone_and_among_others(
     model = make_model(random, SMALL, 512, passes=2)
     source = build(kernel_of(settings), frame_settings(model, PROGRAMS, settings))
     assert_same_alone(make_frame(random, model, launch := Emulated(source, model), 20), launch, 5)
+
+
+@pytest.mark.parametrize("settings", [MANY, BATCH])
+def test_rounds_may_wrap_around(settings: Mapping[str, int], build: Build) -> None:
+    random = normal()
+    model = make_model(random, SMALL, 512, passes=2)
+    source = build(kernel_of(settings), frame_settings(model, PROGRAMS, settings))
+    launch = Emulated(source, model)
+    begin_rounds_at(launch.tables, -2)
+    assert_right(model, make_frame(random, model, launch, 3))
+    assert int(launch.tables._rounds) > 0
 
 
 def test_a_cpu_has_no_program() -> None:

@@ -47,7 +47,8 @@ BUILDS = (
     Build(2, "predictor_frame", FEW_ROWS),
     Build(16, "predictor_frame", MANY_ROWS),
     batch(32, 1, 2, ring=8),
-    batch(64, 1, 2, ring=7),
+    batch(48, 1, 2, ring=8),
+    batch(64, 2, 4, ring=8),
 )
 MOST_FRAME_ROWS = BUILDS[-1].most
 """Utterances; with more of them, separate kernels are faster."""

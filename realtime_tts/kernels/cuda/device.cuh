@@ -110,8 +110,8 @@ DEVICE void look_twice(const u64* place, u64& first, u64& second) {
 }
 DEVICE void others_turn() {}
 
-// Numbers that other programs have written before they told of it, and how they tell: whoever sees
-// the number told sees all that the teller's program had written before its barrier.
+// Numbers that other programs have written before they told of it, and how they tell, by counting:
+// whoever sees the count sees all that the teller's program had written before its barrier.
 
 DEVICE u32 look_pair(const u32* place) {
     u32 pair;
@@ -126,16 +126,13 @@ DEVICE Quad look_quad(const u32* place) {
                  : "memory");
     return quad;
 }
-DEVICE void tell(u32* place, u32 number) {
-    asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(place), "r"(number) : "memory");
+DEVICE void tell(u32* count) {
+    asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(count) : "memory");
 }
-DEVICE Quad told(const u32* place) {
-    Quad quad;
-    asm volatile("ld.acquire.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(quad.x), "=r"(quad.y), "=r"(quad.z), "=r"(quad.w)
-                 : "l"(place)
-                 : "memory");
-    return quad;
+DEVICE u32 told(const u32* count) {
+    u32 number;
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(number) : "l"(count) : "memory");
+    return number;
 }
 
 // Copies into shared memory that are told of at a barrier in shared memory ------------------------

@@ -20,13 +20,15 @@ struct alignas(16) Memory {
     float squares[SHARE_ROWS][WARPS];
     float residual[RESIDUAL_ROWS][COLUMNS];
     Drawing drawing;
+    New made[WARPS];
 };
 
+constexpr int LINE = 32;  // words of a line of the cache, in which programs count stages
 constexpr int RING_AT = (sizeof(Memory) + 127) / 128 * 128;
 // What a launcher has to know.
 CONSTANT(threads, ALL_THREADS)
 CONSTANT(shared_bytes, RING_AT + RING_BYTES)
-CONSTANT(words, (PROGRAMS + ROWS * ROW_WORDS) / 2)
+CONSTANT(words, (LINE + ROWS * ROW_WORDS) / 2)
 
 // What all phases of a thread share.
 struct Here {
@@ -95,11 +97,13 @@ DEVICE void normed_phase(Here& here, const Route& route) {
             inputs[part][tile][k] = multiply_pairs(inputs[part][tile][k], gains[part][k]);
     NO_UNROLL for (int tile = 0; tile < route.tiles; tile++) {
         float found[TILES][4] = {};
+        int slot = here.ring.slot;
         UNROLL for (int part = 0; part < HIDDEN_PARTS; part++) {
             if (part % SPAN == 0) wait_for(here.ring.filled + here.ring.slot, here.ring.turn);
             multiply_part(weights_at(here.ring, part % SPAN), inputs[part], found);
-            if (part % SPAN == SPAN - 1) leave_unit(here.ring, here.given.heads);
+            if (part % SPAN == SPAN - 1) leave_unit(here.ring);
         }
+        if (!ASKER) refill_own(here.ring, slot, HIDDEN_PARTS / SPAN, here.given.heads);
         Found& all = here.memory.found[here.turn];
         here.turn ^= 1;
         lay_down(found, all);
@@ -153,14 +157,16 @@ DEVICE void residual_phase(Here& here, int parts, int from, int to) {
         if (part >= parts) break;
         if (part + BLOCK < parts)
             load_parts(rows, share.live, part + BLOCK, inputs[part / BLOCK % 2 ^ 1]);
+        int slot = here.ring.slot;
         UNROLL for (int chunk = 0; chunk < BLOCK; chunk += SPAN)
             UNROLL for (int tile = 0; tile < COUNT; tile++) {
                 wait_for(here.ring.filled + here.ring.slot, here.ring.turn);
                 UNROLL for (int i = 0; i < SPAN; i++)
                     multiply_part(weights_at(here.ring, i), inputs[part / BLOCK % 2][chunk + i],
                                   found[tile]);
-                leave_unit(here.ring, here.given.heads);
+                leave_unit(here.ring);
             }
+        if (!ASKER) refill_own(here.ring, slot, BLOCK / SPAN * COUNT, here.given.heads);
     }
     UNROLL for (int tile = 0; tile < COUNT; tile++) {
         Found& all = here.memory.found[here.turn];
@@ -178,15 +184,16 @@ DEVICE void attend_phase(Here& here, int layer, int position) {
     Turning turning = {given.layers[layer].head_norm, given.cos, given.sin, given.eps};
     u16* pages = given.pages + layer * given.layer_stride;
     int item = program_index() + thread_index() / LANES * PROGRAMS, count = given.slots * KEYS;
-    Past past;
-    if (item < count) load_past(keys_of(pages, item / KEYS, item % KEYS), position, past);
+    New& made = here.memory.made[thread_index() / LANES];
+    Page page;
+    if (item < count) load_page(keys_of(pages, item), position, page);
     wait_for_all(here.stages);
     NO_UNROLL while (item < count) {
         u32* row = row_of(here, item / KEYS);
-        u16* keys = keys_of(pages, item / KEYS, item % KEYS);
-        attend_row(turning, position, item % KEYS, keys, row + AT_FUSED, row + AT_ATTENDED, past);
+        attend_row(turning, position, item % KEYS, keys_of(pages, item), row + AT_FUSED,
+                   row + AT_ATTENDED, page, made);
         item += PROGRAMS * WARPS;
-        if (item < count) load_past(keys_of(pages, item / KEYS, item % KEYS), position, past);
+        if (item < count) load_page(keys_of(pages, item), position, page);
     }
     finish_stage(here.stages);
 }
@@ -250,7 +257,7 @@ KERNEL(ALL_THREADS) predictor_batch(const Arguments given) {
     Memory& memory = *reinterpret_cast<Memory*>(bytes);
     u32* meeting = reinterpret_cast<u32*>(given.words);
     Here here = {given, memory, ring_at(bytes + RING_AT), {meeting, *given.rounds},
-                 meeting + PROGRAMS, share_of(given.slots, SHARES),
+                 meeting + LINE, share_of(given.slots, SHARES),
                  share_of(given.slots, RESIDUAL_SHARES), 0};
     prepare(here.ring, given.layers);
     if (!ASKER) begin_own(here.ring, given.heads);

@@ -38,7 +38,7 @@ DEVICE void stream_product(Ring& ring, const u32 (&columns)[PARTS][8], int tiles
             if (part % SPAN < SPAN - 1) continue;
             warp_barrier();
             if (lane == 0) arrive(ring.emptied + ring.slot);
-            if (!ASKER) refill_last(ring, nullptr);
+            if (!ASKER) refill_last(ring);
             ring.next();
         }
         if (lane % 4 * 2 >= MOST_ROWS) continue;

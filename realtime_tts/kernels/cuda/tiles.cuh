@@ -13,6 +13,12 @@ constexpr int TILES = SHARE_ROWS / EIGHT, RESIDUAL_TILES = RESIDUAL_ROWS / EIGHT
 static_assert(TILES >= RESIDUAL_TILES && RESIDUAL_TILES > 0, "where the residual is, fewer rows");
 static_assert(SHARE_ROWS % EIGHT == 0 && RESIDUAL_ROWS % EIGHT == 0, "whole tiles");
 
+DEVICE void widen(Pair pair, float (&x)[4]) {
+    x[0] = wide_low(pair.x), x[1] = wide_high(pair.x);
+    x[2] = wide_low(pair.y), x[3] = wide_high(pair.y);
+}
+DEVICE Pair narrowed(const float (&x)[4]) { return {narrow(x[0], x[1]), narrow(x[2], x[3])}; }
+
 // What each warp has found: results by rows, so that banks differ.
 constexpr int SLICE = TALL + 4;
 using Found = float[WARPS][SHARE_ROWS][SLICE];
@@ -70,10 +76,9 @@ DEVICE const u8* weights_at(const Ring& ring, int part) {
     int lane = thread_index() % LANES, warp = thread_index() / LANES;
     return ring.units + ring.slot * UNIT + lane / 4 * 2 * PITCH + warp * OWN * 2 + part * 128;
 }
-DEVICE void leave_unit(Ring& ring, const u16* const* heads) {
+DEVICE void leave_unit(Ring& ring) {
     warp_barrier();
     if (thread_index() % LANES == 0) arrive(ring.emptied + ring.slot);
-    if (!ASKER) refill_last(ring, heads);
     ring.next();
 }
 

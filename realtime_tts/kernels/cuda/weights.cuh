@@ -169,13 +169,13 @@ DEVICE void refill_own(Ring& ring, int first, int count, const u16* const* heads
 
 // Or by the warps that compute, each of which has a slot: of a stream, what comes RING units after
 // the unit that was taken before this one. Everybody else is likely to have taken that, too.
-DEVICE void refill_last(Ring& ring, const u16* const* heads) {
+DEVICE void refill_last(Ring& ring) {
     int warp = thread_index() / LANES, slot = ring.slot ? ring.slot - 1 : RING - 1;
-    bool due = warp == slot && ring.taken > 0 && ring.pass < PASSES;
+    bool due = warp == slot && ring.taken > 0 && ring.taken + RING - 1 < UNITS;
     ring.taken++;
     if (!due) return;
     wait_for(ring.emptied + slot, ring.slot ? ring.turn : ring.turn ^ 1);
-    bring(ring, slot, RING, heads, streaming_policy());
+    bring(ring, slot, RING, nullptr, streaming_policy());
 }
 
 // This lane's part of sixty-four inputs of a row: two times eight that follow each other, or four

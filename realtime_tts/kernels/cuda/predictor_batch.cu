@@ -103,12 +103,12 @@ DEVICE void normed_phase(Here& here, const Route& route) {
             multiply_part(weights_at(here.ring, part % SPAN), inputs[part], found);
             if (part % SPAN == SPAN - 1) leave_unit(here.ring);
         }
-        if (!ASKER) refill_own(here.ring, slot, HIDDEN_PARTS / SPAN, here.given.heads);
         Found& all = here.memory.found[here.turn];
         here.turn ^= 1;
         lay_down(found, all);
         barrier(ALL, THREADS);
         send_normed(here, route, tile, all);
+        if (!ASKER) refill_own(here.ring, slot, HIDDEN_PARTS / SPAN, here.given.heads);
     }
     finish_stage(here.stages);
 }
@@ -147,17 +147,18 @@ DEVICE void send_residual(Here& here, int to, int tile, const Found& found) {
 DEVICE void residual_phase(Here& here, int parts, int from, int to) {
     constexpr int COUNT = RESIDUAL_GROUPS, TWO = 2 * SPAN;  // registers are few
     constexpr int BLOCK = QUERY_PARTS % TWO || WIDE_PARTS % TWO || COUNT > 2 ? SPAN : TWO;
+    constexpr bool ONCE = MOST_PARTS / SPAN * COUNT <= RING;  // then all warps have taken all units
     const Share& share = here.residual_share;
     wait_for_all(here.stages);
     Rows rows = {row_of(here, share.first) + from, ROW_WORDS};
     u32 inputs[2][BLOCK][RESIDUAL_TILES][8];
     float found[COUNT][RESIDUAL_TILES][4] = {};
     load_parts(rows, share.live, 0, inputs[0]);
+    int slot = here.ring.slot;
     UNROLL for (int part = 0; part < MOST_PARTS; part += BLOCK) {
         if (part >= parts) break;
         if (part + BLOCK < parts)
             load_parts(rows, share.live, part + BLOCK, inputs[part / BLOCK % 2 ^ 1]);
-        int slot = here.ring.slot;
         UNROLL for (int chunk = 0; chunk < BLOCK; chunk += SPAN)
             UNROLL for (int tile = 0; tile < COUNT; tile++) {
                 wait_for(here.ring.filled + here.ring.slot, here.ring.turn);
@@ -166,7 +167,9 @@ DEVICE void residual_phase(Here& here, int parts, int from, int to) {
                                   found[tile]);
                 leave_unit(here.ring);
             }
-        if (!ASKER) refill_own(here.ring, slot, BLOCK / SPAN * COUNT, here.given.heads);
+        if (ASKER || ONCE) continue;
+        refill_own(here.ring, slot, BLOCK / SPAN * COUNT, here.given.heads);
+        slot = here.ring.slot;
     }
     UNROLL for (int tile = 0; tile < COUNT; tile++) {
         Found& all = here.memory.found[here.turn];
@@ -175,6 +178,7 @@ DEVICE void residual_phase(Here& here, int parts, int from, int to) {
         barrier(ALL, THREADS);
         send_residual(here, to, tile, all);
     }
+    if (!ASKER && ONCE) refill_own(here.ring, slot, parts / SPAN * COUNT, here.given.heads);
     finish_stage(here.stages);
 }
 

@@ -114,9 +114,11 @@ def assert_right(model: FrameModel, made: Made) -> None:
     assert not made.failed.any()
 
 
-def begin_rounds_at(tables: FrameTables, number: int) -> None:
+def begin_rounds_at(tables: FrameTables, number: int, programs: int) -> None:
     """As if so many rounds had been there, and the last word of all came in the last of them."""
-    tables._words.view(torch.int32).fill_(number)
+    numbers = tables._words.view(torch.int32)
+    numbers.fill_(number)
+    numbers[0] = number * programs  # where programs count together
     tables._rounds.fill_(number)
 
 

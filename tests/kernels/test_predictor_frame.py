@@ -136,7 +136,7 @@ def test_rounds_may_wrap_around(settings: Mapping[str, int], build: Build) -> No
     model = make_model(random, SMALL, 512, passes=2)
     source = build(kernel_of(settings), frame_settings(model, PROGRAMS, settings))
     launch = Emulated(source, model)
-    begin_rounds_at(launch.tables, -2)
+    begin_rounds_at(launch.tables, -2, PROGRAMS)
     assert_right(model, make_frame(random, model, launch, 3))
     assert int(launch.tables._rounds) > 0
 

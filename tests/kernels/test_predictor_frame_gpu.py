@@ -16,6 +16,7 @@ from realtime_tts.kernels import (
     frame_program,
     sample,
 )
+from realtime_tts.kernels.cuda_builds import PROGRAMS
 from realtime_tts.model.code_predictor import Choices, CodePredictor
 from realtime_tts.model.config import PredictorConfig
 from realtime_tts.model.fused import FusedPredictor, frame_model
@@ -191,7 +192,7 @@ def test_rounds_may_wrap_around(
 ) -> None:
     model, program = released
     tables = program._tables[kernel]
-    begin_rounds_at(tables, -100)
+    begin_rounds_at(tables, -100, PROGRAMS)
     for _ in range(4):
         assert_right(model, make_frame(random, model, program, rows))
     assert int(tables._rounds) > 0

@@ -27,11 +27,9 @@ serve: $(VENV)/.server  ## start the server with the embedded demo voice; ARGS="
 quick: $(VENV)/.dev  ## lint, types, import rules and the tests of the pure parts, but for slow ones
 	$(MAKE) --no-print-directory --jobs 2 lint check pure
 
-# Two at a time, the longest first. Tests that judge by the clock, as those of the player in a browser
-# do, wait until nothing else runs.
+# Two at a time, the longest first. Tests that judge by the clock wait until nothing else runs.
 test: $(VENV)/.dev client_js/node_modules/.installed  ## everything: lint, types, import rules, Python and JavaScript tests
-	$(MAKE) --no-print-directory --jobs 2 together lint check
-	$(MAKE) --no-print-directory js
+	$(MAKE) --no-print-directory --jobs 2 together js lint check
 	$(MAKE) --no-print-directory alone
 
 test-clients: $(VENV)/.dev  ## published clients of other APIs, each in its own environment; CLIENTS="openai" runs one
@@ -96,6 +94,12 @@ $(VENV)/.dev: $(VENV)/.torch pyproject.toml
 	$(PIP) --editable '.[dev]'
 	touch $@ $(VENV)/.server
 
+# npm takes a minute or two even where it finds nothing to do: it is asked when what is to be
+# installed has changed, and not when the package's version or its scripts have.
 client_js/node_modules/.installed: client_js/package.json
-	cd client_js && npm install --no-audit --no-fund --no-package-lock --silent
-	touch $@
+	mkdir -p client_js/node_modules
+	node -p '((a) => JSON.stringify([a.dependencies, a.devDependencies]))(require("./$<"))' \
+		> client_js/node_modules/.wanted
+	cd client_js && { cmp -s node_modules/.wanted node_modules/.installed || \
+		npm install --no-audit --no-fund --no-package-lock --silent; }
+	mv client_js/node_modules/.wanted $@

@@ -1,7 +1,4 @@
-"""Every error this package raises on purpose.
-
-Each class has a `code`, the word that goes over the wire, and `retryable`.
-"""
+"""Every error this package raises on purpose."""
 
 from __future__ import annotations
 
@@ -9,93 +6,75 @@ from typing import ClassVar
 
 
 class RealtimeTTSError(Exception):
-    """Base of all errors raised on purpose by this package."""
+    """Base of all errors raised on purpose by this package.
+
+    A subclass has a `code`, the word that goes over the wire, and may be `retryable`; else it has
+    its base's.
+    """
 
     code: ClassVar[str] = "error"
     retryable: ClassVar[bool] = False
 
+    def __init_subclass__(cls, code: str | None = None, retryable: bool = False) -> None:
+        super().__init_subclass__()
+        cls.code = cls.code if code is None else code
+        cls.retryable = cls.retryable or retryable
 
-class ConfigError(RealtimeTTSError):
+
+class ConfigError(RealtimeTTSError, code="bad_config"):
     """A flag, environment variable or field has a value that cannot work."""
 
-    code = "bad_config"
 
-
-class CheckpointError(RealtimeTTSError):
+class CheckpointError(RealtimeTTSError, code="bad_checkpoint"):
     """A checkpoint folder is incomplete, inconsistent or of an unsupported kind."""
 
-    code = "bad_checkpoint"
 
-
-class VoiceError(RealtimeTTSError):
+class VoiceError(RealtimeTTSError, code="bad_voice"):
     """A voice file, an embedding or a recording is not what a voice can be made of."""
 
-    code = "bad_voice"
 
-
-class RequestError(RealtimeTTSError):
+class RequestError(RealtimeTTSError, code="bad_request"):
     """A turn asks for something the loaded checkpoint or server cannot do."""
 
-    code = "bad_request"
 
-
-class OverloadedError(RealtimeTTSError):
+class OverloadedError(RealtimeTTSError, code="overloaded", retryable=True):
     """No capacity now. `retry_after` is in seconds."""
-
-    code = "overloaded"
-    retryable = True
 
     def __init__(self, message: str, retry_after: float) -> None:
         super().__init__(message)
         self.retry_after = retry_after
 
 
-class EngineError(RealtimeTTSError):
+class EngineError(RealtimeTTSError, code="engine_error", retryable=True):
     """The engine failed while it worked on a turn."""
 
-    code = "engine_error"
-    retryable = True
 
-
-class NumericsError(EngineError):
+class NumericsError(EngineError, code="numerics"):
     """One row produced NaN or Inf logits; only that row ends."""
 
-    code = "numerics"
 
-
-class ClientError(RealtimeTTSError):
+class ClientError(RealtimeTTSError, code="client_error"):
     """Base of the Python client's errors."""
 
-    code = "client_error"
 
-
-class ConnectionLost(ClientError):
+class ConnectionLost(ClientError, code="connection_lost", retryable=True):
     """The WebSocket closed before the turn was done."""
 
-    code = "connection_lost"
-    retryable = True
 
-
-class HandshakeRefused(ClientError):
+class HandshakeRefused(ClientError, code="handshake_refused"):
     """The server refused the connection; `status` is the HTTP status, 0 if there was none."""
-
-    code = "handshake_refused"
 
     def __init__(self, message: str, status: int = 0) -> None:
         super().__init__(message)
         self.status = status
 
 
-class CertificateRefused(HandshakeRefused):
+class CertificateRefused(HandshakeRefused, code="certificate_refused"):
     """The server's certificate is not trusted, has expired, or is for another name."""
 
-    code = "certificate_refused"
 
-
-class TurnError(ClientError):
+class TurnError(ClientError, code="turn_error"):
     """The server ended a turn with an error; `server_code` is the code it gave."""
-
-    code = "turn_error"
 
     def __init__(self, message: str, server_code: str, server_retryable: bool = False) -> None:
         super().__init__(message)

@@ -4,17 +4,20 @@ A busy machine may stop a test for a second, anywhere; that says nothing of the 
 are the same in every run, so that a red run can be run again; new ones are looked for with
 `--hypothesis-profile=explore`. `make quick` looks at a quarter of them (`quick`).
 
-`pytest -m gpu` looks only into the files that have such tests. It needs torch, Triton, numpy,
-msgspec, safetensors, tokenizers, pytest and Hypothesis; what the other tests need may be missing.
+`pytest -m gpu` looks only into the files that have such tests, and so does `make alone`, which
+spares it the import of all others. Tests for a GPU need torch, Triton, numpy, msgspec, safetensors,
+tokenizers, pytest and Hypothesis; what the other tests need may be missing.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import gzip
 import os
 import re
 import sys
+from collections.abc import Generator
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -42,7 +45,8 @@ OF_PLUGINS = {
 }
 """Options in pyproject.toml, which pytest would refuse where the plugin is missing."""
 
-FOR_GPU = re.compile(r"mark\.gpu")
+FEW = {"gpu": re.compile(r"mark\.gpu"), "alone and not gpu": re.compile(r"mark\.alone")}
+"""What `-m` may say that few files have, and how to find them without importing any."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -68,17 +72,18 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """With `-m gpu`, all files and folders without tests for a GPU; None: ask others."""
-    if config.getoption("-m") != "gpu":
+    """With a `-m` of `FEW`, all files and folders without such tests; None: ask others."""
+    mark = FEW.get(config.getoption("-m"))
+    if mark is None:
         return None
     files = [collection_path] if collection_path.is_file() else collection_path.rglob("*.py")
-    return None if any(map(_is_for_gpu, files)) else True
+    return None if any(_has(mark, file) for file in files) else True
 
 
-def _is_for_gpu(file: Path) -> bool:
+def _has(mark: re.Pattern[str], file: Path) -> bool:
     """Whether it has the mark, or its folder's fixtures have it."""
     places = (file, file.with_name("conftest.py"))
-    return any(place.exists() and FOR_GPU.search(place.read_text("utf-8")) for place in places)
+    return any(place.exists() and mark.search(place.read_text("utf-8")) for place in places)
 
 
 class _QuickAsyncio(ModuleType):
@@ -90,6 +95,18 @@ class _QuickAsyncio(ModuleType):
     @staticmethod
     async def sleep(seconds: float) -> None:
         await asyncio.sleep(seconds / 10)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is imported and collected stays: no garbage is looked for in it, neither now nor, half a
+    second each time, in the middle of a test."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_finish() -> None:

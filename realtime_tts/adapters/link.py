@@ -32,11 +32,6 @@ class Link:
         self._retired: list[RealtimeTTS] = []
         self.client = make(options)
 
-    @property
-    def connected(self) -> bool:
-        """Whether the socket is open, as far as is known."""
-        return self.client.connected
-
     async def connect(self) -> None:
         """Raises what `RealtimeTTS.connect` raises."""
         await self.client.connect(retry_for=self._connect_seconds)

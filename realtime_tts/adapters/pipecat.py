@@ -156,7 +156,7 @@ class RealtimeTTSService(ContextService):
 
     async def on_turn_context_created(self, context_id: str) -> None:
         """Text will come: be connected by then."""
-        if self.is_usable and not self._link.connected:
+        if self.is_usable and not self._link.client.connected:
             self._spawn(self._connect(report=False), "connect")
 
     @traced_tts

@@ -178,7 +178,7 @@ class ConnectedService(TTSService):
         for name, old in previous.items():
             if getattr(self._settings, name) == refused.get(name):  # not changed again since
                 setattr(self._settings, name, old)
-        if not self._link.connected:
+        if not self._link.client.connected:
             self._link.renew(session_options(self._settings))
 
     # Errors and tasks

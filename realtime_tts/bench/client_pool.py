@@ -134,10 +134,8 @@ _NOTICE_SECONDS = 0.01
 """How long after the last process has arrived at a meeting all of them go on."""
 
 
-class ClientProcessFailed(RealtimeTTSError):
+class ClientProcessFailed(RealtimeTTSError, code="client_process_failed"):
     """One of the load generator's own processes could not go on; the message says why."""
-
-    code = "client_process_failed"
 
 
 def processes_for(level: Level, settings: BenchSettings) -> int:

@@ -171,8 +171,8 @@ class _Listening:
         utterances = self._speech.utterances
         self._seen.layout = utterances.layout
         self._seen.result = TurnResult(
-            self._speech.name,
-            reason,
+            turn_id=self._speech.name,
+            reason=reason,
             text_chars=self._seen.text_chars,
             **asdict(utterances.stats()),
         )

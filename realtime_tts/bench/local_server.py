@@ -9,17 +9,17 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
+from urllib.error import HTTPError
 
+from realtime_tts.client.trust import http_opener
 from realtime_tts.errors import ConfigError, RealtimeTTSError
 
 _POLL_SECONDS = 0.1
 _STOP_SECONDS = 10.0
 
 
-class ServerDidNotStart(RealtimeTTSError):
+class ServerDidNotStart(RealtimeTTSError, code="server_did_not_start"):
     """The server's process ended, or was not ready in time; the message holds its last words."""
-
-    code = "server_did_not_start"
 
 
 @contextlib.asynccontextmanager
@@ -59,7 +59,7 @@ async def _until_ready(
 ) -> None:
     try:
         async with asyncio.timeout(patience):
-            while await http_status(port, "/readyz") != 200:
+            while await asyncio.to_thread(http_status, port, "/readyz") != 200:
                 if process.returncode is not None:
                     raise ServerDidNotStart(f"the server ended while starting:\n{_tail(log)}")
                 await asyncio.sleep(_POLL_SECONDS)
@@ -68,21 +68,16 @@ async def _until_ready(
         raise ServerDidNotStart(message) from None
 
 
-async def http_status(port: int, path: str) -> int | None:
+def http_status(port: int, path: str) -> int | None:
     """The status of a GET on this machine; None if nothing answers."""
+    url = f"http://127.0.0.1:{port}{path}"
     try:
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        with http_opener(url, None).open(url, timeout=_STOP_SECONDS) as answer:
+            return int(answer.status)
+    except HTTPError as error:
+        return error.code
     except OSError:
         return None
-    try:
-        request = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n"
-        writer.write(request.encode())
-        line = (await reader.readline()).split()
-        return int(line[1]) if len(line) > 1 else None
-    except OSError:
-        return None
-    finally:
-        writer.close()
 
 
 async def _stop(process: asyncio.subprocess.Process) -> None:

@@ -9,19 +9,22 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
-from realtime_tts.bench.observation import Observation, Observed
+from realtime_tts.bench.observation import SAMPLE_RATE, Observation, Observed
 from realtime_tts.bench.settings import Level
-from tts_scheduler.report import percentiles, summarise
+from tts_scheduler.report import measure, percentiles, summarise
 
 _LINE = re.compile(
     r'^tts_engine_step_rows_seconds_(?P<what>count|sum)\{kind="(?P<kind>\w+)",rows="(?P<rows>\d+)"\}'
     r" (?P<value>\S+)$",
     re.MULTILINE,
 )
+
+CLIENT_BUFFER = 0.1
+"""Seconds that many listeners' players wait before they begin."""
 
 Steps = Mapping[tuple[int, str], tuple[float, float]]
 """How many steps there were, and their seconds in all, by (rows, kind)."""
@@ -84,6 +87,8 @@ DEFINITIONS = {
     "kept_turns": "share of turns without a gap that late text does not explain: the gaps together "
     "are no longer than the server says it waited for text",
     "underruns": "packets that came after the listener ran out of audio, without any buffer",
+    "underruns_buffered": "the same for a listener whose player begins 100 ms after the first "
+    "packet",
     "worst_gap_ms": "longest silence that late packets put into a turn",
     "held_ms": "server: how long a turn's speech waited for text",
     "rtf": "unpaced pass (whole text, no lead cap, no pauses): seconds from first text to last "
@@ -151,6 +156,7 @@ class LevelResult:
     viable_turns: float
     kept_turns: float
     underruns: int
+    underruns_buffered: int
     underruns_server: int
     worst_gap_ms: float
     held_ms: Spread | None
@@ -202,6 +208,7 @@ def level_result(
         viable_turns=summary.viable_turns,
         kept_turns=sum(kept) / len(kept) if kept else 1.0,
         underruns=summary.underruns,
+        underruns_buffered=sum(_buffered_underruns(turn) for turn in heard),
         underruns_server=sum(result.underruns for result in results),
         worst_gap_ms=round(max((turn.worst_gap for turn in heard), default=0.0) * 1000, 2),
         held_ms=spread([turn.report.held_seconds for turn in heard], 1000),
@@ -220,6 +227,10 @@ def level_result(
         **_interrupts(turns, mean_ms(steps)),
         **_speed(unpaced),
     )
+
+
+def _buffered_underruns(turn: Observation) -> int:
+    return measure(replace(turn.trace, client_buffer=CLIENT_BUFFER), SAMPLE_RATE).underruns
 
 
 def _counts(turns: Sequence[Observation]) -> dict[str, Any]:

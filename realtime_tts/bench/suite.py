@@ -11,6 +11,8 @@ from realtime_tts.bench.settings import AgentSettings, BenchSettings, Level, Mod
 
 STARTS = (8, 32, 64)
 """Turns that begin together."""
+CROWD = 256
+"""As many that begin together and are heard to their end."""
 CONVERSATIONS = 64
 
 _WHOLE = DeltaTiming(DeltaKind.WHOLE)
@@ -36,6 +38,7 @@ def suite_levels(
         Level(Mode.BURST, 1, changes=alone | streaming),
         *(Level(Mode.BURST, number, changes=together) for number in STARTS),
         Level(Mode.BURST, STARTS[-1], changes=together | streaming),
+        Level(Mode.BURST, CROWD, changes={"turns": 2, "rtf_turns": 0, "timing": _WHOLE}),
         *(
             Level(Mode.OPEN, rate=rate, changes={"seconds": 20.0, "timing": _WHOLE})
             for rate in rates
@@ -64,6 +67,7 @@ def figures(levels: Sequence[LevelResult]) -> list[Figure]:
     """
     makers = {Mode.BURST.value: _burst, Mode.OPEN.value: _open}
     found = [figure for each in levels for figure in makers.get(each.mode, _interrupts)(each)]
+    found += _of_rates([level for level in levels if level.mode == Mode.OPEN])
     return found + _of_ramp([level for level in levels if level.mode == Mode.CLOSED])
 
 
@@ -71,13 +75,25 @@ def _burst(level: LevelResult) -> list[Figure]:
     name = f"TTFA p50 / p95 / p99, {level.sessions} simultaneous starts"
     if level.sessions == 1:
         name = "TTFA p50 / p95 / p99, one session"
-    return [Figure(name, _ttfa(level), _starts(level)), *_interrupts(level)]
+    seen = _starts(level)
+    if not level.interrupted:
+        seen += f"; {_lost(level)}"
+    return [Figure(name, _ttfa(level), seen), *_interrupts(level)]
 
 
 def _open(level: LevelResult) -> list[Figure]:
     name = f"TTFA p50 / p95 / p99, {level.rate:g} turns a second"
-    kept = f"{_starts(level)}; {level.underruns} underruns, {level.failed} failed"
-    return [Figure(name, _ttfa(level), kept)]
+    return [Figure(name, _ttfa(level), f"{_starts(level)}; {_lost(level)}")]
+
+
+def _of_rates(levels: Sequence[LevelResult]) -> list[Figure]:
+    """The highest rate of the open loop that was kept, if several were tried."""
+    if len(levels) < 2:
+        return []
+    tried = ", ".join(f"{level.rate:g}: {_kept(level)}" for level in levels)
+    kept = max((level.rate for level in levels if level.sustained), default=None)
+    value = "none" if kept is None else f"{kept:g}"
+    return [Figure("turns a second without an underrun", value, tried)]
 
 
 def _interrupts(level: LevelResult) -> list[Figure]:
@@ -99,6 +115,10 @@ def _of_ramp(levels: Sequence[LevelResult]) -> list[Figure]:
         most = max(kept, key=lambda level: level.sessions)
         tried = ", ".join(f"{each.sessions}: {_kept(each)}" for each in levels)
         found.append(Figure("live streams without an underrun", str(most.sessions), tried))
+    if buffered := [each for each in levels if not (each.underruns_buffered or each.failed)]:
+        most = max(buffered, key=lambda level: level.sessions)
+        name = "… for listeners with a buffer of 100 ms"
+        found.append(Figure(name, str(most.sessions), f"{most.turns} turns"))
     fast = [level for level in levels if level.capacity is not None]
     if fast:
         most = max(fast, key=lambda level: level.capacity or 0.0)
@@ -117,8 +137,14 @@ def _bucket(rows: int) -> int:
 
 
 def _kept(level: LevelResult) -> str:
-    lost = f"{level.underruns} underruns, {level.failed} failed of {level.turns} turns"
-    return "none" if level.sustained else lost
+    return "none" if level.sustained else f"{_lost(level)} of {level.turns} turns"
+
+
+def _lost(level: LevelResult) -> str:
+    late = f"{level.underruns} underruns"
+    if level.underruns:
+        late += f" ({level.underruns_buffered} with a buffer of 100 ms)"
+    return f"{late}, {level.failed} failed"
 
 
 def _starts(level: LevelResult) -> str:

@@ -40,6 +40,7 @@ _COLUMNS = (
     _Column("without a gap of ours", lambda level: f"{level.kept_turns:.1%}", short=False),
     _Column("viability", lambda level: f"{level.viability:.2%}", short=False),
     _Column("underruns", lambda level: str(level.underruns)),
+    _Column("underruns with a buffer of 100 ms", lambda level: str(level.underruns_buffered)),
     _Column("worst gap ms", lambda level: f"{level.worst_gap_ms:.0f}", short=False),
     _Column("held p95 ms", lambda level: _p(level.held_ms, "p95"), short=False),
     _Column("RTF p50", lambda level: _p(level.rtf, "p50", 2), short=False),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from realtime_tts.bench.deltas import DeltaKind, DeltaTiming
 from realtime_tts.bench.feeds import FEEDS
-from realtime_tts.bench.prompts import PROMPTS
+from realtime_tts.bench.prompts import PROMPTS, read_prompts
 from realtime_tts.bench.settings import AgentSettings, BenchSettings, Level, Mode
 from realtime_tts.bench.suite import suite_levels
 from realtime_tts.cli.session_arguments import (
@@ -233,15 +233,6 @@ def bench_settings(arguments: argparse.Namespace, url: str) -> BenchSettings:
         interrupts=arguments.interrupts or 0.0,
         agents=agents,
         cut_between=_two(arguments.cut_between),
-        prompts=PROMPTS if arguments.prompts is None else prompts_of(arguments.prompts),
+        prompts=PROMPTS if arguments.prompts is None else read_prompts(arguments.prompts),
         **{name: getattr(arguments, name) for name in (*_TURNS, *_AS_GIVEN)},
     )
-
-
-def prompts_of(path: Path) -> tuple[str, ...]:
-    """The lines of a file that hold text. Raises ConfigError."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read the prompts: {error}") from error
-    return tuple(line.strip() for line in lines if line.strip())

@@ -30,10 +30,8 @@ PLAYER_COMMANDS: tuple[tuple[str, ...], ...] = (
 """Players that read raw 24 kHz s16le mono from standard input, in order of preference."""
 
 
-class PlayerFailed(RealtimeTTSError):
+class PlayerFailed(RealtimeTTSError, code="player_failed"):
     """A player was there but would not play, for example without a sound card."""
-
-    code = "player_failed"
 
 
 class Player(Sink):

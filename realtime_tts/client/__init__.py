@@ -7,10 +7,11 @@ from realtime_tts.client.options import (
     SamplingOptions,
     SessionOptions,
 )
-from realtime_tts.client.report import Interrupted, TurnResult
 from realtime_tts.client.speech import Speech, TextSource
 from realtime_tts.client.turn import Turn
 from realtime_tts.client.wav import speak_to_wav, wav_writer
+from realtime_tts.protocol.messages import TurnDone as TurnResult
+from realtime_tts.protocol.messages import TurnInterrupted as Interrupted
 from realtime_tts.protocol.messages import Word
 
 __all__ = [

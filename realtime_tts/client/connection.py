@@ -16,22 +16,10 @@ from websockets.exceptions import ConnectionClosed
 from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.client.handshake import open_socket
 from realtime_tts.client.inbox import Inbox, session_error, turn_error, turn_lost
-from realtime_tts.client.report import Interrupted, TurnResult
 from realtime_tts.client.token_bucket import TokenBucket
 from realtime_tts.client.trust import key_header
 from realtime_tts.errors import ConfigError, ConnectionLost
-from realtime_tts.protocol.messages import (
-    ErrorMessage,
-    Message,
-    Ready,
-    ServerMessage,
-    SessionStart,
-    TurnDone,
-    TurnInterrupted,
-    TurnStarted,
-    TurnWords,
-    WarningMessage,
-)
+from realtime_tts.protocol import messages as m
 from realtime_tts.protocol.parsing import ProtocolError, UnknownType, encode, parse_server_message
 from realtime_tts.protocol.settings import Limits
 
@@ -67,20 +55,20 @@ class Connection:
         self.lost: ConnectionLost | None = None
         self.leaving = False
         """The server finishes the turns it has and takes no new ones."""
-        self._ready: Ready | None = None
+        self._ready: m.Ready | None = None
         self._socket = socket
         # Weak: a turn that its caller dropped needs no inbox, and one that is done keeps its own
         # for a late interrupt.
         self._inboxes: WeakValueDictionary[str, Inbox] = WeakValueDictionary()
         self._on_air: Inbox | None = None
-        self._ready_waiters: list[asyncio.Future[Ready]] = []
-        self._fatal: ErrorMessage | None = None
+        self._ready_waiters: list[asyncio.Future[m.Ready]] = []
+        self._fatal: m.ErrorMessage | None = None
         self._bucket = TokenBucket(Limits())
         self._background: set[asyncio.Task[None]] = set()
         self._reader = asyncio.create_task(self._read(), name="realtime-tts reader")
 
     @classmethod
-    async def open(cls, target: Target, start: SessionStart) -> Connection:
+    async def open(cls, target: Target, start: m.SessionStart) -> Connection:
         """Connect and set the session up.
 
         Raises HandshakeRefused, OverloadedError, ConnectionLost, or RequestError for settings
@@ -90,7 +78,7 @@ class Connection:
         connection = cls(target, socket)
         try:
             await connection._await_ready(connection._expect_ready())
-            if start != SessionStart():
+            if start != m.SessionStart():
                 await connection.configure(start)
         except BaseException:
             await connection.close()
@@ -98,12 +86,12 @@ class Connection:
         return connection
 
     @property
-    def ready(self) -> Ready:
+    def ready(self) -> m.Ready:
         """The server's latest `ready`."""
         assert self._ready is not None, "open() returns after the first ready"
         return self._ready
 
-    async def configure(self, start: SessionStart) -> None:
+    async def configure(self, start: m.SessionStart) -> None:
         """Change the settings of later turns. Raises RequestError if the server cannot."""
         waiter = self._expect_ready()
         await self.send(start)
@@ -113,7 +101,7 @@ class Connection:
         """Hand what comes for this turn to `inbox` from now on."""
         self._inboxes[inbox.turn_id] = inbox
 
-    async def send(self, message: Message, *, urgent: bool = False) -> None:
+    async def send(self, message: m.Message, *, urgent: bool = False) -> None:
         """Send a message, in time with the server's rate limit unless it is urgent.
 
         Raises ConnectionLost.
@@ -126,7 +114,7 @@ class Connection:
         except ConnectionClosed as error:
             raise self._lost(error) from error
 
-    def send_later(self, message: Message) -> None:
+    def send_later(self, message: m.Message) -> None:
         """Send from where nothing can be awaited; a lost connection is no news there."""
 
         async def sending() -> None:
@@ -171,41 +159,41 @@ class Connection:
             self._end(ConnectionLost(f"{self.url} sent what no realtime-tts server sends: {error}"))
             await self._socket.close(1002)
 
-    def _dispatch(self, message: ServerMessage) -> None:
+    def _dispatch(self, message: m.ServerMessage) -> None:
         match message:
-            case Ready():
+            case m.Ready():
                 if self._ready is None:
                     self._bucket = TokenBucket(message.limits)
                 self._ready = message
                 for waiter in self._take_waiters():
                     waiter.set_result(message)
-            case TurnStarted():
+            case m.TurnStarted():
                 self._on_air = self._inboxes.get(message.turn_id)
                 if self._on_air is not None:
                     self._on_air.layout = message.layout
                     self._on_air.audio = message.audio or AudioFormat()
-            case TurnWords():
+            case m.TurnWords():
                 if (inbox := self._inboxes.get(message.turn_id)) is not None:
                     inbox.words += message.words
-            case TurnInterrupted():
+            case m.TurnInterrupted():
                 if (inbox := self._inboxes.get(message.turn_id)) is not None:
-                    inbox.was_interrupted(Interrupted.of(message))
-            case TurnDone():
+                    inbox.was_interrupted(message)
+            case m.TurnDone():
                 self._turn_done(message)
-            case WarningMessage():
+            case m.WarningMessage():
                 self._warning(message)
-            case ErrorMessage():
+            case m.ErrorMessage():
                 self._error(message)
 
-    def _turn_done(self, message: TurnDone) -> None:
+    def _turn_done(self, message: m.TurnDone) -> None:
         inbox = self._inboxes.get(message.turn_id)
         if inbox is None:
             return
         if self._on_air is inbox:
             self._on_air = None
-        inbox.done(TurnResult.of(message))
+        inbox.done(message)
 
-    def _warning(self, message: WarningMessage) -> None:
+    def _warning(self, message: m.WarningMessage) -> None:
         inbox = self._inboxes.get(message.turn_id or "")
         if inbox is not None:
             inbox.warn(message)
@@ -215,7 +203,7 @@ class Connection:
         else:
             log.warning("%s: %s", message.code, message.message)
 
-    def _error(self, message: ErrorMessage) -> None:
+    def _error(self, message: m.ErrorMessage) -> None:
         inbox = self._inboxes.get(message.turn_id or "")
         if inbox is not None and message.code == _UNKNOWN_TURN:
             inbox.forget()
@@ -233,8 +221,8 @@ class Connection:
 
     # Ready
 
-    def _expect_ready(self) -> asyncio.Future[Ready]:
-        waiter: asyncio.Future[Ready] = asyncio.get_running_loop().create_future()
+    def _expect_ready(self) -> asyncio.Future[m.Ready]:
+        waiter: asyncio.Future[m.Ready] = asyncio.get_running_loop().create_future()
         waiter.add_done_callback(_seen)
         if self.lost is not None:
             waiter.set_exception(self.lost)
@@ -242,7 +230,7 @@ class Connection:
             self._ready_waiters.append(waiter)
         return waiter
 
-    async def _await_ready(self, waiter: asyncio.Future[Ready]) -> None:
+    async def _await_ready(self, waiter: asyncio.Future[m.Ready]) -> None:
         try:
             await asyncio.wait_for(waiter, self.reply_timeout)
         except TimeoutError:
@@ -250,7 +238,7 @@ class Connection:
             assert self.lost is not None, "give_up() says why"
             raise self.lost from None
 
-    def _take_waiters(self) -> list[asyncio.Future[Ready]]:
+    def _take_waiters(self) -> list[asyncio.Future[m.Ready]]:
         waiters, self._ready_waiters = self._ready_waiters, []
         return [waiter for waiter in waiters if not waiter.done()]
 
@@ -281,7 +269,7 @@ class Connection:
         self._on_air = None
 
 
-def _seen(waiter: asyncio.Future[Ready]) -> None:
+def _seen(waiter: asyncio.Future[m.Ready]) -> None:
     """Nobody may be waiting any more when an answer is an error; asyncio would complain."""
     if not waiter.cancelled():
         waiter.exception()

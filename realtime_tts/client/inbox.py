@@ -13,7 +13,6 @@ import time
 from collections import deque
 
 from realtime_tts.audio.formats import AudioFormat
-from realtime_tts.client.report import Interrupted, TurnResult
 from realtime_tts.errors import (
     ConnectionLost,
     OverloadedError,
@@ -21,7 +20,7 @@ from realtime_tts.errors import (
     RequestError,
     TurnError,
 )
-from realtime_tts.protocol.messages import ErrorMessage, WarningMessage, Word
+from realtime_tts.protocol import messages as m
 
 _SAMPLE_BYTES = {"pcm_s16le": 2, "pcm_f32le": 4, "pcm_mulaw": 1, "pcm_alaw": 1}
 _ALREADY_DONE = "turn_already_done"
@@ -37,11 +36,11 @@ class Inbox:
         self.last_audio_at: float | None = None
         self.layout: str | None = None
         self.audio = AudioFormat()  # until the server says otherwise
-        self.warnings: list[WarningMessage] = []
-        self.words: list[Word] = []
-        self.result: TurnResult | None = None
+        self.warnings: list[m.WarningMessage] = []
+        self.words: list[m.Word] = []
+        self.result: m.TurnDone | None = None
         self.failure: BaseException | None = None
-        self.interrupted: Interrupted | None = None
+        self.interrupted: m.TurnInterrupted | None = None
         self.forgotten = False
         self._refused: RealtimeTTSError | None = None
         self._packets: deque[bytes] = deque()
@@ -71,12 +70,12 @@ class Inbox:
             self._packets.append(data)
             self._changed.set()
 
-    def was_interrupted(self, report: Interrupted) -> None:
+    def was_interrupted(self, report: m.TurnInterrupted) -> None:
         """Take the server's answer to an interrupt."""
         self.interrupted = report
         self.silence()
 
-    def warn(self, warning: WarningMessage) -> None:
+    def warn(self, warning: m.WarningMessage) -> None:
         """Take a warning about this turn."""
         self.warnings.append(warning)
         if warning.code == _ALREADY_DONE:
@@ -92,7 +91,7 @@ class Inbox:
         if not self.over and self._refused is None:
             self._refused = error
 
-    def done(self, result: TurnResult) -> None:
+    def done(self, result: m.TurnDone) -> None:
         """Take `turn.done`. It fails the turn if the speech is not all that was asked for."""
         self.result = result
         if self.failure is None:
@@ -127,7 +126,7 @@ class Inbox:
                 return None
             await self._wait()
 
-    async def wait_interrupted(self) -> Interrupted | None:
+    async def wait_interrupted(self) -> m.TurnInterrupted | None:
         """The answer to an interrupt, None if the turn is forgotten.
 
         Raises the failure if there will be no answer, because the connection is gone.
@@ -167,13 +166,13 @@ _RETRY_AFTER_MS = 1_000
 """How long to wait before another attempt where the server names no time."""
 
 
-def turn_error(message: ErrorMessage) -> RealtimeTTSError:
+def turn_error(message: m.ErrorMessage) -> RealtimeTTSError:
     """The error for a turn which the server ended with one."""
     said = f"{message.code}: {message.message}"
     return _overload(message) or TurnError(said, message.code, message.retryable)
 
 
-def session_error(message: ErrorMessage) -> RealtimeTTSError:
+def session_error(message: m.ErrorMessage) -> RealtimeTTSError:
     """The error for settings, or a whole session, which the server refused."""
     return _overload(message) or RequestError(f"{message.code}: {message.message}")
 
@@ -193,7 +192,7 @@ def turn_lost(error: ConnectionLost, inbox: Inbox) -> ConnectionLost:
     return lost
 
 
-def _overload(message: ErrorMessage) -> OverloadedError | None:
+def _overload(message: m.ErrorMessage) -> OverloadedError | None:
     if message.code != OverloadedError.code:
         return None
     return OverloadedError(message.message, (message.retry_after_ms or _RETRY_AFTER_MS) / 1000)

@@ -12,9 +12,9 @@ from collections.abc import (
     Iterable,
 )
 
-from realtime_tts.client.report import Interrupted, TurnResult
 from realtime_tts.client.turn import Turn
 from realtime_tts.errors import ClientError
+from realtime_tts.protocol.messages import TurnDone, TurnInterrupted
 
 TextSource = str | Iterable[str] | AsyncIterable[str]
 
@@ -39,12 +39,12 @@ class Speech:
         return self._turn
 
     @property
-    def result(self) -> TurnResult | None:
+    def result(self) -> TurnDone | None:
         """How it ended, once the server has said so."""
         return self._turn.result if self._turn else None
 
     @property
-    def interrupted(self) -> Interrupted | None:
+    def interrupted(self) -> TurnInterrupted | None:
         """What was heard, if it was interrupted and the server's answer came."""
         return self._turn.interrupted if self._turn else None
 
@@ -55,14 +55,16 @@ class Speech:
         # A generator of its own per loop: when the loop is left, it is closed at once.
         return self._packets()
 
-    async def interrupt(self, played_ms: float | None = None) -> Interrupted:
+    async def interrupt(self, played_ms: float | None = None) -> TurnInterrupted:
         """Stop speaking, from another task than the one that listens; its loop ends quietly.
 
         See `Turn.interrupt`.
         """
         self._stopped = True
         if self._turn is None:
-            return Interrupted("", 0, 0.0, "", "")
+            return TurnInterrupted(
+                turn_id="", samples_sent=0, played_ms=0.0, text_spoken="", text_remaining=""
+            )
         return await self._turn.interrupt(played_ms)
 
     async def _packets(self) -> AsyncGenerator[bytes, None]:

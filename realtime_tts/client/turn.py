@@ -9,18 +9,8 @@ from typing import TypeVar
 from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.client.connection import Connection
 from realtime_tts.client.inbox import Inbox
-from realtime_tts.client.report import Interrupted, TurnResult
 from realtime_tts.errors import ClientError, ConnectionLost
-from realtime_tts.protocol.messages import (
-    Flush,
-    Interrupt,
-    Message,
-    Played,
-    Text,
-    TurnEnd,
-    WarningMessage,
-    Word,
-)
+from realtime_tts.protocol import messages as m
 
 T = TypeVar("T")
 
@@ -64,12 +54,12 @@ class Turn:
         return self._inbox.over
 
     @property
-    def result(self) -> TurnResult | None:
+    def result(self) -> m.TurnDone | None:
         """How the turn ended, once the server has said so."""
         return self._inbox.result
 
     @property
-    def interrupted(self) -> Interrupted | None:
+    def interrupted(self) -> m.TurnInterrupted | None:
         """The server's answer to `interrupt`, once it came."""
         return self._inbox.interrupted
 
@@ -98,12 +88,12 @@ class Turn:
         return self._inbox.audio
 
     @property
-    def warnings(self) -> tuple[WarningMessage, ...]:
+    def warnings(self) -> tuple[m.WarningMessage, ...]:
         """What the server warned about, such as text with nothing to speak."""
         return tuple(self._inbox.warnings)
 
     @property
-    def words(self) -> tuple[Word, ...]:
+    def words(self) -> tuple[m.Word, ...]:
         """The words that are spoken in the packets so far, and when, by the server's estimate.
 
         With the option `word_times="on"`; without it there are none. Joined they are the text, as
@@ -151,12 +141,12 @@ class Turn:
         for start in range(0, len(delta), most):
             last = end and start + most >= len(delta)
             piece = delta[start : start + most]
-            await self._tell(Text(text=piece, turn_id=self.turn_id, end=last))
+            await self._tell(m.Text(text=piece, turn_id=self.turn_id, end=last))
 
     async def flush(self) -> None:
         """Speak what was sent so far to its end, and stay in the turn."""
         if not (self._connection is None or self._ended or self._stopped or self.over):
-            await self._tell(Flush(turn_id=self.turn_id))
+            await self._tell(m.Flush(turn_id=self.turn_id))
 
     async def end(self) -> None:
         """Say that no more text comes. A turn without any text is over at once. Idempotent."""
@@ -166,7 +156,7 @@ class Turn:
         if self._connection is None:
             self._finish_here("complete")
         elif not self.over:
-            await self._tell(TurnEnd(turn_id=self.turn_id))
+            await self._tell(m.TurnEnd(turn_id=self.turn_id))
 
     # Packets out
 
@@ -182,11 +172,11 @@ class Turn:
     async def played(self, played_ms: float) -> None:
         """Report how much the listener has heard, for a better schedule and `text_spoken`."""
         if self._connection is not None and not self._stopped:
-            await self._tell(Played(turn_id=self.turn_id, played_ms=played_ms))
+            await self._tell(m.Played(turn_id=self.turn_id, played_ms=played_ms))
 
     # Stopping
 
-    async def interrupt(self, played_ms: float | None = None) -> Interrupted:
+    async def interrupt(self, played_ms: float | None = None) -> m.TurnInterrupted:
         """Stop speaking. From this call on not one more packet comes out of the turn.
 
         `played_ms`: how much the listener has heard; without it the server estimates. Works on a
@@ -199,7 +189,7 @@ class Turn:
             self._finish_here("interrupted")
             return self._heard_all(0.0)
         if self._inbox.interrupted is None:
-            await self._tell(Interrupt(turn_id=self.turn_id, played_ms=played_ms), urgent=True)
+            await self._tell(m.Interrupt(turn_id=self.turn_id, played_ms=played_ms), urgent=True)
         report = await self._answer(self._inbox.wait_interrupted())
         await self._answer(self._inbox.wait_over())
         return report or self._heard_all(played_ms)
@@ -217,7 +207,7 @@ class Turn:
         if self._connection is None:
             self._finish_here("interrupted")
         elif self._inbox.result is None and not told:
-            self._connection.send_later(Interrupt(turn_id=self.turn_id, played_ms=played_ms))
+            self._connection.send_later(m.Interrupt(turn_id=self.turn_id, played_ms=played_ms))
 
     # Steps
 
@@ -230,7 +220,7 @@ class Turn:
                 self._connection = connection
         return self._connection
 
-    async def _tell(self, message: Message, *, urgent: bool = False) -> None:
+    async def _tell(self, message: m.Message, *, urgent: bool = False) -> None:
         assert self._connection is not None, "a turn reaches the server with its first text"
         try:
             await self._connection.send(message, urgent=urgent)
@@ -250,10 +240,25 @@ class Turn:
     def _finish_here(self, reason: str) -> None:
         """The turn is over without the server having heard of it."""
         if not self.over:
-            self._inbox.done(TurnResult(self.turn_id, reason, 0, None, 0, 0.0, 0))
+            done = m.TurnDone(
+                turn_id=self.turn_id,
+                reason=reason,
+                samples=0,
+                ttfa_ms=None,
+                underruns=0,
+                held_ms=0.0,
+                text_chars=0,
+            )
+            self._inbox.done(done)
 
-    def _heard_all(self, played_ms: float | None) -> Interrupted:
+    def _heard_all(self, played_ms: float | None) -> m.TurnInterrupted:
         """The report about a turn so old that the server has forgotten it, or one without text."""
         samples = 0 if self.result is None else self.result.samples
         heard = samples / 24 if played_ms is None else played_ms
-        return Interrupted(self.turn_id, samples, heard, self.text, "")
+        return m.TurnInterrupted(
+            turn_id=self.turn_id,
+            samples_sent=samples,
+            played_ms=heard,
+            text_spoken=self.text,
+            text_remaining="",
+        )

@@ -10,9 +10,8 @@ from typing import Unpack
 from realtime_tts.audio.formats import ENGINE_FORMAT
 from realtime_tts.client.client import DEFAULT_SERVER, RealtimeTTS
 from realtime_tts.client.options import SessionOptions
-from realtime_tts.client.report import TurnResult
 from realtime_tts.errors import ConfigError
-from realtime_tts.protocol.messages import SAMPLE_RATE
+from realtime_tts.protocol.messages import SAMPLE_RATE, TurnDone
 
 
 def wav_writer(path: str | PathLike[str], sample_rate: int = SAMPLE_RATE) -> wave.Wave_write:
@@ -31,7 +30,7 @@ def speak_to_wav(
     *,
     api_key: str | None = None,
     **options: Unpack[SessionOptions],
-) -> TurnResult:
+) -> TurnDone:
     """Speak `text` into a WAV file. Not to be called while an event loop runs in this thread.
 
     Of `audio` it takes `sample_rate` alone; ConfigError for the rest. Raises what RealtimeTTS
@@ -43,7 +42,7 @@ def speak_to_wav(
         raise ConfigError("speak_to_wav writes pcm_s16le; for other formats use RealtimeTTS")
     sample_rate = audio.get("sample_rate", SAMPLE_RATE)
 
-    async def speak() -> TurnResult:
+    async def speak() -> TurnDone:
         async with RealtimeTTS(server, api_key=api_key, **options) as tts:
             speech = tts.speak(text)
             with wav_writer(path, sample_rate) as file:

@@ -22,8 +22,6 @@ from realtime_tts.server.auth import send_instead
 from realtime_tts.server.front import Front
 from realtime_tts.server.socket import BAD_REQUEST
 
-_REASON_BYTES = 123  # of a close frame
-
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
@@ -127,8 +125,3 @@ def _retry_after(failure: TurnFailure) -> dict[str, str]:
     if not failure.retryable or failure.retry_after_ms is None:
         return {}
     return {"retry-after": str(max(1, -(-failure.retry_after_ms // 1000)))}
-
-
-def close_reason(text: str) -> str:
-    """As much of it as a close frame can carry."""
-    return text.encode(errors="replace")[:_REASON_BYTES].decode(errors="ignore")

@@ -21,7 +21,6 @@ from starlette.websockets import WebSocket
 
 from realtime_tts.dialects import cartesia_messages as messages
 from realtime_tts.dialects.api import ListEndpoint, Refusal
-from realtime_tts.dialects.cartesia_messages import API, Generation, parse, settings_of
 from realtime_tts.dialects.catalogue import own_voice
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
 from realtime_tts.dialects.fields import check_length
@@ -48,13 +47,12 @@ _BORN = "1970-01-01T00:00:00Z"
 
 
 def routes(front: Front) -> list[BaseRoute]:
-    """The routes of this API."""
     return [
         CartesiaSocket.route(front, SOCKET_PATH),
         Route("/tts/bytes", CartesiaSpeech(front, events=False)),
         Route("/tts/sse", CartesiaSpeech(front, events=True)),
-        Route(VOICES_PATH, ListEndpoint(API, front, _voices)),
-        Route(VOICES_PATH + "/{id}", ListEndpoint(API, front, _voices)),
+        Route(VOICES_PATH, ListEndpoint(messages.API, front, _voices)),
+        Route(VOICES_PATH + "/{id}", ListEndpoint(messages.API, front, _voices)),
     ]
 
 
@@ -65,14 +63,11 @@ class _State:
     add_timestamps: bool
     watch: messages.Stopwatch = field(default_factory=messages.Stopwatch)
     flushes_done: int = 0
-    last: str = ""  # the end of its text
     reason: str = "complete"
 
 
 class CartesiaSocket(SpeechSocket):
-    """One socket of this API."""
-
-    api = API
+    api = messages.API
 
     def __init__(self, front: Front, websocket: WebSocket) -> None:
         super().__init__(front, websocket)
@@ -83,7 +78,7 @@ class CartesiaSocket(SpeechSocket):
     def received(self, message: dict[str, Any]) -> None:
         named = message.get("context_id")
         self._last_id = named if isinstance(named, str) else self._last_id
-        request = parse(message)
+        request = messages.parse(message)
         context_id = request.context_id
         if context_id is None:
             if request.cancel or request.continue_:
@@ -98,11 +93,11 @@ class CartesiaSocket(SpeechSocket):
             raise RequestError("`transcript`, the text to speak, is missing; it may be empty")
         self._generate(context_id, request)
 
-    def _generate(self, context_id: str, request: Generation) -> None:
+    def _generate(self, context_id: str, request: messages.Generation) -> None:
         check_length("transcript", request.transcript, self.limits.max_text_chars)
         context = self.contexts.get(context_id) or self.open_context(
             context_id,
-            settings_of(request, self.front),
+            messages.settings_of(request, self.front),
             hold_seconds=request.hold_seconds,
             tag=_State(request.add_timestamps),
         )
@@ -111,20 +106,11 @@ class CartesiaSocket(SpeechSocket):
                 f"the context {context_id[:40]!r} was ended by a message without `continue`; "
                 "wait for its `done`, or take another id"
             )
-        context.feed(self._joined(context.tag, request))
+        context.feed(request.transcript, whole=request.whole_units)
         if request.flush:
             context.flush()
-            context.tag.last = ""
         if not request.continue_:
             context.end()
-
-    def _joined(self, state: _State, request: Generation) -> str:
-        """Whole sentences come without the space between them, pieces of words as they are."""
-        text = request.transcript
-        glue = request.whole_units and state.last and text and not text[0].isspace()
-        glued = " " + text if glue and not state.last.isspace() else text
-        state.last = text[-1:] or state.last
-        return glued
 
     # To the client.
 
@@ -167,16 +153,16 @@ def _of(context: SpeechContext, message: dict[str, Any], flush_id: int | None = 
 class CartesiaSpeech(SpeechEndpoint):
     """`POST /tts/bytes`, or `/tts/sse` if `events`."""
 
-    api = API
+    api = messages.API
 
     def __init__(self, front: Front, *, events: bool) -> None:
         super().__init__(front)
         self._events = events
 
     async def order(self, request: Request, request_id: str) -> Order:
-        asked = parse(await read_object(request, self.front.limits))
+        asked = messages.parse(await read_object(request, self.front.limits))
         check_text("transcript", asked.transcript, self.front.limits)
-        settings = settings_of(asked, self.front, longest_lead=True)
+        settings = messages.settings_of(asked, self.front, longest_lead=True)
         order = Order(asked.transcript, settings, other_speed=asked.other_speed)
         if not self._events:
             return order
@@ -229,7 +215,7 @@ def _voice(name: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-async def _events(request: Generation, speech: Speech) -> Pieces:
+async def _events(request: messages.Generation, speech: Speech) -> Pieces:
     """Server-sent events: chunks, times of words if they were asked for, and `done`."""
     watch = messages.Stopwatch()
     named = {} if request.context_id is None else {"context_id": request.context_id}

@@ -222,8 +222,6 @@ def error(failure: TurnFailure, request_id: str) -> dict[str, Any]:
 
 
 class Cartesia(Api):
-    """Cartesia's errors."""
-
     name = "cartesia"
     reading = ("GET",)
     codes = {

@@ -5,14 +5,35 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Literal
 
+import msgspec
+
 from realtime_tts.audio.encoders import require
 from realtime_tts.audio.formats import AudioFormat, audio_format, parse_format
 from realtime_tts.dialects.fields import WrongField
 from realtime_tts.engine.interface import CLONING_VARIANTS, EngineInfo
 from realtime_tts.languages import language_name
+from realtime_tts.protocol.settings import Seed
 
 Task = Literal["CustomVoice", "VoiceDesign", "Base"]
 """`task_type` of vLLM-Omni: a named speaker, a voice that is described, a registered voice."""
+
+
+class SpeechFields(msgspec.Struct, frozen=True, kw_only=True):
+    """What a request in OpenAI's words and a configuration in vLLM-Omni's both have. `speaker` and
+    `task_type` are vLLM-Omni's."""
+
+    model: str | None = None
+    voice: str | None = None
+    speaker: str | None = None
+    task_type: Task | None = None
+    instructions: str | None = None
+    speed: float = 1.0
+    seed: Seed | None = None
+
+    @property
+    def voice_name(self) -> str | None:
+        return self.speaker if self.voice is None else self.voice
+
 
 _CLONING = ("ref_audio", "ref_text", "speaker_embedding", "references")
 

@@ -101,6 +101,7 @@ class SpeechContext:
         self._draining = False
         self._over = False
         self._blank = False  # white space came that began no segment
+        self._last = ""  # the end of the text since the last flush
         self._active_at = time.monotonic()
         self._alarm = Alarm(self._on_time)
         self._frames = self._run()
@@ -131,12 +132,16 @@ class SpeechContext:
         """Whether it is silent until another is over."""
         return self._after is not None
 
-    def feed(self, text: str) -> Segment | None:
+    def feed(self, text: str, *, whole: bool = False) -> Segment | None:
         """Add text; not after `end`. Gives its segment; None for white space that begins nothing.
 
-        Raises RequestError if too much waits, TurnFailure for a first text in a drain.
+        `whole`: it is a sentence or more, and comes without the space behind the one before. Raises
+        RequestError if too much waits, TurnFailure for a first text in a drain.
         """
-        speech = self.speech
+        speech, before = self.speech, self._last
+        self._last = text[-1:] or before
+        if whole and before and text and not (before.isspace() or text[0].isspace()):
+            text = " " + text
         if speech.open is None:
             if not text.strip():
                 self._blank = self._blank or bool(text)
@@ -167,6 +172,7 @@ class SpeechContext:
         self._check_segments()
         segment = self._cut()
         segment.flushed = True
+        self._last = ""
         return segment
 
     def end(self) -> None:

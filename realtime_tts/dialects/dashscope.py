@@ -13,18 +13,10 @@ from typing import Any
 from starlette.routing import BaseRoute
 from starlette.websockets import WebSocket
 
+from realtime_tts.dialects import dashscope_messages as messages
 from realtime_tts.dialects.catalogue import our_language, our_model
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
-from realtime_tts.dialects.dashscope_messages import (
-    API,
-    Response,
-    Wishes,
-    error,
-    event,
-    our_voice,
-    parse_wishes,
-)
-from realtime_tts.dialects.fields import check_length, type_of
+from realtime_tts.dialects.fields import text_of, type_of
 from realtime_tts.dialects.socket import SingleVoiceSocket
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
@@ -43,21 +35,18 @@ _AFTER_SENTENCE = " \t\r\n\"'”’»)]」』）】"
 
 
 def routes(front: Front) -> list[BaseRoute]:
-    """The routes of this API."""
     return [DashScopeSocket.route(front, SOCKET_PATH)]
 
 
 class DashScopeSocket(SingleVoiceSocket):
-    """One socket of this API."""
-
-    api = API
+    api = messages.API
     hold_seconds = HOLD_SECONDS
 
     def __init__(self, front: Front, websocket: WebSocket) -> None:
         super().__init__(front, websocket)
         self._model = websocket.query_params.get("model") or front.info.model
         self._asked: dict[str, Any] = {}  # by all updates
-        self._wishes = Wishes()
+        self._wishes = messages.Wishes()
         self._buffer: list[str] = []  # text of the mode `commit`
         self._appended = False  # text since the last commit
         self._finished = False
@@ -67,7 +56,7 @@ class DashScopeSocket(SingleVoiceSocket):
 
     def greet(self) -> None:
         self.speak_as(self._voice_settings(self._wishes))
-        self.say(event("session.created", session=self._session()))
+        self.say(messages.event("session.created", session=self._session()))
 
     def received(self, message: dict[str, Any]) -> None:
         named = message.get("event_id")
@@ -91,30 +80,28 @@ class DashScopeSocket(SingleVoiceSocket):
             raise RequestError("`session` must be an object")
         given = {name: value for name, value in session.items() if value is not None}
         asked = self._asked | given
-        wishes = parse_wishes(asked)
+        wishes = messages.parse_wishes(asked)
         chosen = self._voice_settings(wishes)
-        self.check(chosen)
+        self.front.check_speech(chosen)
         self._asked, self._wishes = asked, wishes
         self.speak_as(chosen)
         if wishes.mode == "server_commit":
             self._speak_buffer()
-        self.say(event("session.updated", session=self._session()))
+        self.say(messages.event("session.updated", session=self._session()))
 
-    def _voice_settings(self, wishes: Wishes) -> SessionSettings:
+    def _voice_settings(self, wishes: messages.Wishes) -> SessionSettings:
         info = self.front.info
         return self.front.settings(
             audio=wishes.audio,
             model=our_model(self._model, info),
-            voice=our_voice(wishes.voice, self.front.voice_names()),
+            voice=messages.our_voice(wishes.voice, self.front.voice_names()),
             language=our_language(wishes.language_type, info),
             instructions=wishes.instructions or None,
             seed=wishes.seed,
         )
 
-    def _append(self, text: Any) -> None:
-        if not isinstance(text, str):
-            raise RequestError("`text`, the text to speak, must be a string")
-        check_length("text", text, self.limits.max_text_chars)
+    def _append(self, value: Any) -> None:
+        text = text_of(value, self.limits.max_text_chars)
         if self._wishes.mode == "server_commit":
             self._feed(text)
         else:
@@ -144,13 +131,13 @@ class DashScopeSocket(SingleVoiceSocket):
         segment = context.flush()
         self._appended = False
         item_id = self._response(context, segment).item_id
-        self.say(event("input_text_buffer.committed", item_id=item_id))
+        self.say(messages.event("input_text_buffer.committed", item_id=item_id))
 
     def _clear(self) -> None:
         if self._wishes.mode == "commit":
             self._buffer.clear()
             self._appended = False
-        self.say(event("input_text_buffer.cleared"))
+        self.say(messages.event("input_text_buffer.cleared"))
 
     def _cancel_response(self) -> None:
         for context in self.contexts.values():
@@ -182,22 +169,22 @@ class DashScopeSocket(SingleVoiceSocket):
         return ()
 
     def failed(self, context: SpeechContext, failure: TurnFailure) -> Messages:
-        told = [error(failure, None)]
+        told = [messages.error(failure, None)]
         for segment in context.speech.segments:
             told += self._ending(context, segment, "failed")
         return told
 
     def finished(self) -> Messages:
-        return [event("session.finished")]
+        return [messages.event("session.finished")]
 
     def refusal(self, failure: TurnFailure) -> Messages:
         client_event_id, self._event_id = self._event_id, None
-        return [error(failure, client_event_id)]
+        return [messages.error(failure, client_event_id)]
 
-    def _response(self, context: SpeechContext, segment: Segment) -> Response:
+    def _response(self, context: SpeechContext, segment: Segment) -> messages.Response:
         if segment.tag is None:
-            segment.tag = Response(voice=context.speech.settings.voice or "")
-        response: Response = segment.tag
+            segment.tag = messages.Response(voice=context.speech.settings.voice or "")
+        response: messages.Response = segment.tag
         return response
 
     def _ending(self, context: SpeechContext, segment: Segment, status: str) -> list[str]:
@@ -208,7 +195,7 @@ class DashScopeSocket(SingleVoiceSocket):
     def _session(self) -> dict[str, Any]:
         """The session as it is now, in the API's words."""
         wishes = self._wishes
-        chosen = our_voice(wishes.voice, self.front.voice_names())
+        chosen = messages.our_voice(wishes.voice, self.front.voice_names())
         session: dict[str, Any] = {
             "id": f"sess_{self.name}", "object": "realtime.session", "model": self._model,
             "voice": chosen or self.front.info.default_voice or "",

@@ -10,7 +10,6 @@ from starlette.routing import BaseRoute, Route
 
 from realtime_tts.dialects import deepgram_messages as messages
 from realtime_tts.dialects.deepgram_flux import FluxSocket
-from realtime_tts.dialects.deepgram_messages import API, http_wanted, text_of
 from realtime_tts.dialects.deepgram_socket import SpeakSocket
 from realtime_tts.dialects.speech_endpoint import BodyTooLarge, Order, SpeechEndpoint, read_object
 from realtime_tts.errors import RequestError
@@ -21,7 +20,6 @@ SPEAK_PATH, FLUX_PATH = "/v1/speak", "/v2/speak"
 
 
 def routes(front: Front) -> list[BaseRoute]:
-    """The routes of this API."""
     return [
         SpeakSocket.route(front, SPEAK_PATH),
         FluxSocket.route(front, FLUX_PATH),
@@ -33,11 +31,11 @@ def routes(front: Front) -> list[BaseRoute]:
 class DeepgramSpeech(SpeechEndpoint):
     """Speech for a text that comes whole; the address says how."""
 
-    api = API
+    api = messages.API
 
     async def order(self, request: Request, request_id: str) -> Order:
         text = await self._read(request)
-        wanted = http_wanted(request.query_params, self.front)
+        wanted = messages.http_wanted(request.query_params, self.front)
         headers = messages.speech_headers(request_id, wanted, len(text))
         return Order(text, wanted.settings, headers=headers, other_speed=wanted.other_speed)
 
@@ -46,6 +44,6 @@ class DeepgramSpeech(SpeechEndpoint):
             body = await read_object(request, self.front.limits)
         except BodyTooLarge as error:
             raise TooLarge(str(error)) from None
-        if not (text := text_of(body, self.front.limits)):
+        if not (text := messages.text_of(body, self.front.limits)):
             raise RequestError("`text`, the text to speak, must be a string that is not empty")
         return text

@@ -17,7 +17,6 @@ from starlette.websockets import WebSocket
 
 from realtime_tts.dialects import deepgram_messages as messages
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
-from realtime_tts.dialects.deepgram_messages import text_of
 from realtime_tts.dialects.deepgram_socket import ONLY, Command, DeepgramSocket
 from realtime_tts.dialects.fields import SPEED_IS_ONE
 from realtime_tts.dialects.timing import words_of
@@ -90,7 +89,7 @@ class FluxSocket(DeepgramSocket):
     # Text.
 
     def _speak(self, message: dict[str, Any]) -> None:
-        text = text_of(message, self.limits)
+        text = messages.text_of(message, self.limits)
         if not text:
             return
         voice = self.voice()

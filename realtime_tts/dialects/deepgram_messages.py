@@ -13,7 +13,7 @@ from realtime_tts.audio.encoders import require
 from realtime_tts.audio.formats import audio_format
 from realtime_tts.dialects.api import Api, Refusal
 from realtime_tts.dialects.catalogue import our_language, our_model, own_voice
-from realtime_tts.dialects.fields import SPEED_IS_ONE, number_in
+from realtime_tts.dialects.fields import number_in
 from realtime_tts.engine.interface import EngineInfo
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
@@ -220,11 +220,6 @@ def warning(code: str, description: str) -> str:
     return message(
         "Warning", code=code, description=description, warn_code=code, warn_msg=description
     )
-
-
-def speed_warning() -> str:
-    """For an address that asks for another speed than 1."""
-    return warning("SPEED_NOT_SUPPORTED", SPEED_IS_ONE)
 
 
 def error(failure: TurnFailure) -> str:

@@ -16,7 +16,7 @@ from starlette.websockets import WebSocket
 
 from realtime_tts.dialects import deepgram_messages as messages
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
-from realtime_tts.dialects.deepgram_messages import socket_wanted, text_of
+from realtime_tts.dialects.fields import SPEED_IS_ONE
 from realtime_tts.dialects.socket import SpeechSocket
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
@@ -39,7 +39,7 @@ class DeepgramSocket(SpeechSocket):
         super().__init__(front, websocket)
         self.request_id = str(uuid.UUID(self.name + secrets.token_hex(10)))
         self.version = front.info.model
-        self.wanted = socket_wanted(websocket.query_params, front)
+        self.wanted = messages.socket_wanted(websocket.query_params, front)
         front.check_speech(self.wanted.settings)
         self._leaving = False
         self._failed = False
@@ -47,7 +47,7 @@ class DeepgramSocket(SpeechSocket):
     def greet(self) -> None:
         self.say(self.greeting())
         if self.wanted.other_speed:
-            self.say(messages.speed_warning())
+            self.say(messages.warning("SPEED_NOT_SUPPORTED", SPEED_IS_ONE))
 
     @abc.abstractmethod
     def greeting(self) -> str:
@@ -133,7 +133,7 @@ class SpeakSocket(DeepgramSocket):
         return {"Speak": self._speak, "Flush": self._flush, "Clear": self._clear}
 
     def _speak(self, message: dict[str, Any]) -> None:
-        self.voice().feed(text_of(message, self.limits))
+        self.voice().feed(messages.text_of(message, self.limits))
 
     def _flush(self, message: dict[str, Any]) -> None:
         self.voice().flush()

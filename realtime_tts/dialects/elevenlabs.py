@@ -22,14 +22,7 @@ from starlette.websockets import WebSocket
 from realtime_tts.dialects import elevenlabs_messages as messages
 from realtime_tts.dialects.api import ListEndpoint, Refusal
 from realtime_tts.dialects.catalogue import model_names, our_language, our_model, own_voice
-from realtime_tts.dialects.elevenlabs_messages import (
-    API,
-    DEFAULT_FORMAT,
-    audio_of,
-    is_client,
-    our_voice,
-    parse_body,
-)
+from realtime_tts.dialects.elevenlabs_messages import API
 from realtime_tts.dialects.elevenlabs_socket import ContextsSocket, StreamSocket
 from realtime_tts.dialects.speech_endpoint import (
     Order,
@@ -98,15 +91,15 @@ class ElevenLabsSpeech(SpeechEndpoint):
         self._whole = whole
 
     async def order(self, request: Request, request_id: str) -> Order:
-        body = parse_body(await read_object(request, self.front.limits))
+        body = messages.parse_body(await read_object(request, self.front.limits))
         check_text("text", body.text, self.front.limits)
-        output_format = request.query_params.get("output_format") or DEFAULT_FORMAT
+        output_format = request.query_params.get("output_format") or messages.DEFAULT_FORMAT
         info = self.front.info
         settings = self.front.settings(
             longest_lead=True,
-            audio=audio_of(output_format),
+            audio=messages.audio_of(output_format),
             model=our_model(body.model_id, info),
-            voice=our_voice(request.path_params["voice"], self.front.voice_names()),
+            voice=messages.our_voice(request.path_params["voice"], self.front.voice_names()),
             language=our_language(body.language_code, info),
             seed=body.seed,
         )
@@ -159,7 +152,7 @@ class _OwnClients(Route):
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         match, found = super().matches(scope)
-        if match is not Match.FULL or not is_client(scope):
+        if match is not Match.FULL or not messages.is_client(scope):
             return Match.NONE, {}
         return match, found
 

@@ -13,7 +13,6 @@ from starlette.datastructures import Headers
 from starlette.types import Scope, Send
 
 from realtime_tts.audio.formats import AudioFormat
-from realtime_tts.dialects import api
 from realtime_tts.dialects.api import Api, Refusal
 from realtime_tts.dialects.catalogue import chosen_voice, our_format, our_language, our_model
 from realtime_tts.dialects.fields import (
@@ -26,7 +25,7 @@ from realtime_tts.dialects.fields import (
 from realtime_tts.dialects.timing import Timed, characters_of
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
-from realtime_tts.protocol.messages import CloseCode
+from realtime_tts.protocol.messages import CloseCode, close_reason
 from realtime_tts.protocol.parsing import ProtocolError
 from realtime_tts.protocol.settings import Seed, SessionSettings
 from realtime_tts.server.auth import Denial
@@ -202,9 +201,9 @@ def close_code(failure: TurnFailure) -> CloseCode:
     return CloseCode.TRY_AGAIN if failure.retryable or status == 429 else CloseCode.POLICY
 
 
-def close_reason(failure: TurnFailure) -> str:
+def reason_to_close(failure: TurnFailure) -> str:
     """A client that was sending when the socket ended may see nothing but this."""
-    return api.close_reason(f"{API.of_failure(failure).code}: {failure.message}")
+    return close_reason(f"{API.of_failure(failure).code}: {failure.message}")
 
 
 # Over HTTP.
@@ -220,8 +219,6 @@ def seconds(characters: list[Timed]) -> dict[str, Any]:
 
 
 class ElevenLabs(Api):
-    """ElevenLabs' errors."""
-
     name = "elevenlabs"
     codes = {
         "overloaded": (429, "system_busy"),

@@ -13,13 +13,6 @@ from starlette.websockets import WebSocket
 
 from realtime_tts.dialects import elevenlabs_messages as messages
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
-from realtime_tts.dialects.elevenlabs_messages import (
-    Message,
-    Wanted,
-    key_in,
-    parse_message,
-    wanted_of,
-)
 from realtime_tts.dialects.fields import check_length
 from realtime_tts.dialects.socket import SpeechSocket
 from realtime_tts.errors import RequestError
@@ -38,7 +31,6 @@ _REMEMBERED = 256
 class State:
     """What a context needs besides its speech."""
 
-    last: str = ""  # the end of its text
     flushed: bool = False  # the last message of it was a flush without text
     unflushed: bool = False  # text came that no flush was for
     aligned_ms: int = 0  # up to where its text has been told
@@ -48,7 +40,7 @@ class ElevenLabsSocket(SpeechSocket):
     """One socket. Voice, model, language and format are those of its address."""
 
     api = messages.API
-    wanted: Wanted
+    wanted: messages.Wanted
     """What its address asks for; there from the first message of a client that is known."""
 
     def __init__(self, front: Front, websocket: WebSocket) -> None:
@@ -58,16 +50,16 @@ class ElevenLabsSocket(SpeechSocket):
     # From the client.
 
     @abc.abstractmethod
-    def take(self, message: Message) -> None:
+    def take(self, message: messages.Message) -> None:
         """A message of a client that was let in."""
 
     def received(self, message: dict[str, Any]) -> None:
         if self.needs_key:
-            self.present_key(key_in(message))
+            self.present_key(messages.key_in(message))
         if not (self.closing or self.needs_key or self._agreed):
             self._agree()
         if not self.closing:
-            self.take(parse_message(message))
+            self.take(messages.parse_message(message))
 
     def _agree(self) -> None:
         """The address is checked; what it asks for holds for all messages.
@@ -78,7 +70,7 @@ class ElevenLabsSocket(SpeechSocket):
         self._agreed = True
         address = self.websocket.query_params, self.websocket.path_params["voice"]
         try:
-            self.wanted = wanted_of(*address, self.front)
+            self.wanted = messages.wanted_of(*address, self.front)
             self.front.check_speech(self.wanted.settings)
         except RequestError as error:
             failure = TurnFailure(messages.reason_of(error), str(error), False)
@@ -91,26 +83,19 @@ class ElevenLabsSocket(SpeechSocket):
             context_id, wanted.settings, hold_seconds=wanted.hold_seconds, tag=State()
         )
 
-    def feed(self, context: SpeechContext, message: Message) -> None:
+    def feed(self, context: SpeechContext, message: messages.Message) -> None:
         """Its text, and its flush. Raises RequestError."""
         text, state = message.text or "", context.tag
         check_length("text", text, self.limits.max_text_chars)
         opening = text == " " and not context.speaking  # how clients begin, with nothing to say
         if text and not opening:
-            context.feed(self._joined(state, text))
+            context.feed(text, whole=self.wanted.auto_mode)
         if text.strip():
             state.flushed, state.unflushed = False, True
         if message.flush:
             context.flush()
-            state.last, state.flushed, state.unflushed = "", not text.strip(), False
+            state.flushed, state.unflushed = not text.strip(), False
         context.touch()
-
-    def _joined(self, state: State, text: str) -> str:
-        """With `auto_mode` whole sentences come, without the space between them."""
-        apart = state.last.isspace() or text[0].isspace()
-        glue = self.wanted.auto_mode and state.last and not apart
-        state.last = text[-1]
-        return " " + text if glue else text
 
     # To the client.
 
@@ -129,7 +114,7 @@ class ElevenLabsSocket(SpeechSocket):
         return [encoded(messages.error(failure))]
 
     def close_reason(self, failure: TurnFailure) -> str:
-        return messages.close_reason(failure)
+        return messages.reason_to_close(failure)
 
 
 class StreamSocket(ElevenLabsSocket):
@@ -142,7 +127,7 @@ class StreamSocket(ElevenLabsSocket):
         self._failure: TurnFailure | None = None
         self._ended = False
 
-    def take(self, message: Message) -> None:
+    def take(self, message: messages.Message) -> None:
         if self._ended:
             if message.text and not message.text.isspace():
                 raise RequestError("the text was ended by an empty `text`; nothing follows it")
@@ -186,7 +171,7 @@ class StreamSocket(ElevenLabsSocket):
     def context_over(self, context: SpeechContext) -> None:
         if self._failure is not None:
             self.contexts.pop(context.id, None)
-            self.close(messages.close_code(self._failure), messages.close_reason(self._failure))
+            self.close(messages.close_code(self._failure), messages.reason_to_close(self._failure))
         super().context_over(context)
 
 
@@ -210,7 +195,7 @@ class ContextsSocket(ElevenLabsSocket):
         self._last_id = named if isinstance(named, str) else ""
         super().received(message)
 
-    def take(self, message: Message) -> None:
+    def take(self, message: messages.Message) -> None:
         context_id = message.context_id or DEFAULT_ID
         if message.close_socket:
             self._leave()
@@ -219,7 +204,7 @@ class ContextsSocket(ElevenLabsSocket):
         elif not self.finishing:
             self._speak(context_id, message)
 
-    def _speak(self, context_id: str, message: Message) -> None:
+    def _speak(self, context_id: str, message: messages.Message) -> None:
         text = message.text or ""
         if context_id in self._over:
             if not text.isspace():

@@ -93,6 +93,14 @@ def check_length(name: str, text: str, most: int) -> None:
         raise RequestError(f"`{name}` must have at most {most} characters, it has {len(text)}")
 
 
+def text_of(value: Any, most: int) -> str:
+    """The `text` of a message. Raises RequestError if it is none, or too long."""
+    if not isinstance(value, str):
+        raise RequestError("`text`, the text to speak, must be a string")
+    check_length("text", value, most)
+    return value
+
+
 def without_nulls(value: Any) -> Any:
     """The same without what is null, at any depth of objects: there null counts as absent."""
     if isinstance(value, dict):

@@ -12,11 +12,11 @@ from typing import Any, ClassVar
 
 from starlette.websockets import WebSocket
 
-from realtime_tts.dialects.api import Api, close_reason
+from realtime_tts.dialects.api import Api
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.intake import Intake
-from realtime_tts.protocol.messages import CloseCode
+from realtime_tts.protocol.messages import CloseCode, close_reason
 from realtime_tts.protocol.parsing import ProtocolError, load_object
 from realtime_tts.server.auth import LATE_KEY
 from realtime_tts.server.front import Front

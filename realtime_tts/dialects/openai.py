@@ -49,8 +49,6 @@ MODELS_PATH = "/v1/models"
 
 
 class OpenAI(Api):
-    """OpenAI's errors."""
-
     name = "openai"
     permanent = 500
     denials = {401: "invalid_api_key"}
@@ -77,7 +75,6 @@ API = OpenAI()
 
 
 def routes(front: Front) -> list[Route]:
-    """The routes of this API."""
     models = partial(_models, int(time.time()))
     return [
         Route(AUDIO_PATHS + "speech", OpenAISpeech(front)),

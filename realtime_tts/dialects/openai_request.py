@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-import msgspec
-
 from realtime_tts.audio.formats import AudioFormat
-from realtime_tts.dialects.catalogue import Task, chosen_voice, our_format, refuse_cloning
+from realtime_tts.dialects.catalogue import SpeechFields, chosen_voice, our_format, refuse_cloning
 from realtime_tts.dialects.fields import WrongField, read_fields
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.parsing import ProtocolError, load_object
-from realtime_tts.protocol.settings import LeadMs, Limits, Name, Seed
+from realtime_tts.protocol.settings import LeadMs, Limits, Name
 
 VOICES: dict[str, tuple[str, ...]] = {
     "alloy": ("ava", "vivian"),
@@ -35,26 +33,15 @@ checkpoint with other voices, those in their order, the first for the first name
 _FORMS = {"voice": 'a string, or an object {"id": "…"}'}
 
 
-class SpeechRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The body of `POST /v1/audio/speech`; other keys are ignored. `speaker` and `task_type` are
-    vLLM-Omni's, the last three are ours."""
+class SpeechRequest(SpeechFields, frozen=True, kw_only=True):
+    """The body of `POST /v1/audio/speech`; other keys are ignored. `language`, `seed` and `lead_ms`
+    are ours."""
 
     input: str
-    model: str | None = None
-    voice: str | None = None
-    speaker: str | None = None
-    task_type: Task | None = None
-    instructions: str | None = None
     response_format: str = "mp3"
-    speed: float = 1.0
     stream_format: Literal["audio", "sse"] = "audio"
     language: Name | None = None
-    seed: Seed | None = None
     lead_ms: LeadMs | None = None
-
-    @property
-    def voice_name(self) -> str | None:
-        return self.speaker if self.voice is None else self.voice
 
 
 def parse_request(body: bytes, limits: Limits) -> SpeechRequest:

@@ -232,10 +232,6 @@ class SingleVoiceSocket(SpeechSocket):
         self._chosen: SessionSettings | None = None
         self._voice: SpeechContext | None = None
 
-    def check(self, chosen: SessionSettings) -> None:
-        """Raise RequestError if this server cannot speak so."""
-        self.front.check_speech(chosen)
-
     def speak_as(self, chosen: SessionSettings) -> None:
         """Text that follows is spoken so."""
         self._chosen = chosen

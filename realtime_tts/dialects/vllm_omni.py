@@ -19,7 +19,7 @@ from starlette.websockets import WebSocket
 from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
 from realtime_tts.dialects.catalogue import chosen_voice, model_for, our_language
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
-from realtime_tts.dialects.fields import check_length, type_of
+from realtime_tts.dialects.fields import text_of, type_of
 from realtime_tts.dialects.openai import API
 from realtime_tts.dialects.socket import SingleVoiceSocket
 from realtime_tts.dialects.timing import words_of
@@ -35,13 +35,10 @@ SOCKET_PATH = "/v1/audio/speech/stream"
 
 
 def routes(front: Front) -> list[BaseRoute]:
-    """The routes of this API."""
     return [VllmOmniSocket.route(front, SOCKET_PATH)]
 
 
 class VllmOmniSocket(SingleVoiceSocket):
-    """One socket of this API."""
-
     api = API
 
     def __init__(self, front: Front, websocket: WebSocket) -> None:
@@ -80,7 +77,7 @@ class VllmOmniSocket(SingleVoiceSocket):
         self._refused = True
         config = parse_config(message)
         chosen = self._voice_settings(config)
-        self.check(chosen)
+        self.front.check_speech(chosen)
         self._config, self._refused = config, False
         self.speak_as(chosen)
 
@@ -98,10 +95,8 @@ class VllmOmniSocket(SingleVoiceSocket):
             lead_ms=None if config.stream_audio else self.limits.max_lead_ms,
         )
 
-    def _text(self, text: Any) -> None:
-        if not isinstance(text, str):
-            raise RequestError("`text`, the text to speak, must be a string")
-        check_length("text", text, self.limits.max_text_chars)
+    def _text(self, value: Any) -> None:
+        text = text_of(value, self.limits.max_text_chars)
         if self._refused:
             raise RequestError(
                 "the last `session.config` was refused, and its text is not spoken in another "

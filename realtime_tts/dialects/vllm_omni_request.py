@@ -4,31 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from realtime_tts.audio.formats import AudioFormat
-from realtime_tts.dialects.catalogue import Task, our_format, refuse_cloning
+from realtime_tts.dialects.catalogue import SpeechFields, our_format, refuse_cloning
 from realtime_tts.dialects.fields import read_fields
 from realtime_tts.errors import RequestError
-from realtime_tts.protocol.settings import Seed
 
 _FORMS = {"language": 'a string, such as "Auto" or "English"'}
 
 
-class Config(msgspec.Struct, frozen=True, kw_only=True):
+class Config(SpeechFields, frozen=True, kw_only=True):
     """A `session.config`. Other keys are ignored; null counts as absent."""
 
-    model: str | None = None
-    voice: str | None = None
-    speaker: str | None = None
-    task_type: Task | None = None
     language: str | None = None
-    instructions: str | None = None
     response_format: str = "wav"
-    speed: float = 1.0
     stream_audio: bool = False
     word_timestamps: bool = False
-    seed: Seed | None = None
     split_granularity: Any = None
     streaming_mode: Any = None
 
@@ -39,10 +29,6 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
             return "sentence"
         known = self.split_granularity in ("sentence", "clause")
         return self.split_granularity if known else None
-
-    @property
-    def voice_name(self) -> str | None:
-        return self.speaker if self.voice is None else self.voice
 
     @property
     def audio(self) -> AudioFormat:

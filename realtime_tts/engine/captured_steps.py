@@ -48,6 +48,9 @@ CODEC_FRAMES = (8, 4, 2, 1)
 CODEC_MOST = 512
 """Frames of all rows of a codec program: the codec's activations take megabytes for each."""
 
+MOST_STARTS = 64
+"""Utterances that one program begins; more are begun by several runs of it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Filling:
@@ -97,12 +100,14 @@ class CapturedSteps:
         self.graphs = Graphs(device, capture=capture)
         longest = model.config.talker.transformer.max_positions
         most = (3 + START_NUMBERS) * slots + len(self.prompt_step.inputs)
-        self._staging = Staging(max(most, longest), device)
+        self._staging = Staging(max(most, longest, 2 * store.tables.numel()), device)
+        store.to_device = self._staging.bring
         self._landing = Landing(slots, 2 * slots * samples, device)
         self._frame_rows = Buckets.of_rows(slots)
         self._codec_rows = {
             frames: Buckets.of_rows(min(slots, CODEC_MOST // frames)) for frames in CODEC_FRAMES
         }
+        self._start_rows = Buckets.of_rows(min(slots, MOST_STARTS))
         self._samples = samples
 
     @property
@@ -118,6 +123,7 @@ class CapturedSteps:
         for frames, rows in self._codec_rows.items():
             work += [partial(self._ready_codec, n, frames) for n in reversed(rows.sizes)]
         work += [partial(self._ready_prompt, n) for n in reversed(PROMPT_POSITIONS.sizes)]
+        work += [partial(self._ready_begin, n) for n in reversed(self._start_rows.sizes)]
         free, _ = torch.cuda.mem_get_info()
         started = time.perf_counter()
         for done, ready in enumerate(work):
@@ -149,9 +155,13 @@ class CapturedSteps:
 
     def begin(self, starts: Sequence[Start]) -> None:
         """New utterances, ready for their first frame."""
-        step, count = self.frame_step, len(starts)
-        self._staging.send(step.numbers(starts), step.starts(count))
-        self.codec_step.begin(step.begin(count))
+        for part in _parts(starts, self._start_rows.sizes[-1]):
+            rows = self._start_rows.fit(len(part))
+            self._ready_begin(rows, late=True)
+            padding = [self.frame_step.no_start] * (rows - len(part))
+            numbers = self.frame_step.numbers([*part, *padding])
+            self._staging.send(numbers, self.frame_step.starts(rows))
+            self.graphs.run(("begin", rows), partial(self._begin, rows))
 
     def make_frames(self, slots: Sequence[int], text: Sequence[int], wide: bool) -> None:
         """A frame of each slot; the last ones talk first and eat a text id each. Results to
@@ -223,6 +233,10 @@ class CapturedSteps:
         idle, program = partial(step.idle, positions), partial(step, positions)
         self._ready(("prompt", positions), idle, program, late)
 
+    def _ready_begin(self, rows: int, late: bool = False) -> None:
+        idle = partial(self.frame_step.idle_starts, rows)
+        self._ready(("begin", rows), idle, partial(self._begin, rows), late)
+
     def _ready(
         self, key: Hashable, idle: Callable[[], None], program: Callable[[], None], late: bool
     ) -> None:
@@ -231,6 +245,9 @@ class CapturedSteps:
             self.graphs.capture(key, program, late)
 
     # Details.
+
+    def _begin(self, rows: int) -> None:
+        self.codec_step.begin(self.frame_step.begin(rows))
 
     def _fill(self, fillings: Sequence[Filling]) -> None:
         step = self.prompt_step

@@ -106,6 +106,7 @@ class Staging:
         self._cuda = device.type == "cuda"
         self._host = torch.zeros(2 * size, dtype=torch.long, pin_memory=self._cuda)
         self._numbers = self._host.numpy()
+        self._device = torch.zeros(2 * size, dtype=torch.long, device=device)
         self._used = 0
 
     def reset(self) -> None:
@@ -114,14 +115,25 @@ class Staging:
 
     def send(self, values: Sequence[int] | NDArray[np.int64], target: Tensor) -> None:
         """Copy `values`, int64, to the beginning of `target`."""
+        place = self._written(values)
+        target[: len(values)].copy_(self._host[place], non_blocking=True)
+
+    def bring(self, values: Sequence[int]) -> Tensor:
+        """`values` on the device, int64; they stay there until the next `reset`."""
+        place = self._written(values)
+        self._device[place].copy_(self._host[place], non_blocking=True)
+        return self._device[place]
+
+    def _written(self, values: Sequence[int] | NDArray[np.int64]) -> slice:
+        """Put `values` where the device can read them."""
         start, end = self._used, self._used + len(values)
         if end > len(self._numbers):  # seldom: an unusual number of codec runs
             if self._cuda:
                 torch.cuda.current_stream().synchronize()
             start, end = 0, len(values)
         self._numbers[start:end] = values
-        target[: len(values)].copy_(self._host[start:end], non_blocking=True)
         self._used = end
+        return slice(start, end)
 
 
 class Landing:

@@ -20,7 +20,7 @@ from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.errors import CheckpointError
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from realtime_tts.voices.audio import Recording
-from realtime_tts.voices.file import now
+from realtime_tts.voices.file import write_voice
 from realtime_tts.voices.form import NewVoice
 from realtime_tts.voices.maker import SILENCE_SECONDS, VoiceMaker, load_fake
 from realtime_tts.voices.registry import Registry
@@ -91,8 +91,6 @@ class ModelVoiceMaker:
         self._encoder = encoder
 
     def make(self, wanted: NewVoice, recording: Recording, path: Path) -> None:
-        from realtime_tts.model.voice_file import save_voice
-
         voice = self._encoder.encode(
             recording.samples,
             recording.sample_rate,
@@ -101,7 +99,15 @@ class ModelVoiceMaker:
             name=wanted.name,
             language=wanted.language,
         )
-        save_voice(replace(voice, metadata={"created": now()}), path)
+        write_voice(
+            path,
+            voice.embedding.numpy(),
+            name=voice.name,
+            model=voice.model,
+            codes=None if voice.codes is None else voice.codes.numpy(),
+            language=voice.language,
+            transcript=voice.transcript,
+        )
 
 
 def load_voice_maker(*checkpoints: str) -> VoiceMaker:

@@ -1,6 +1,6 @@
 """Qwen3-TTS 12 Hz as plain torch modules: talker, code predictor, codec. No loop, no sessions.
 
-Everything a caller needs is here; how an utterance is made of it:
+How an utterance is made of its parts:
 
     model = load_model("path/or/hub-id", device="cpu", dtype=torch.float32)      # SpeechModel
     prompts = model.prompt_builder(encode)          # encode: str -> token ids, no special tokens
@@ -33,43 +33,24 @@ device, fused and packed, and attribute access is a measurable part of a small m
 """
 
 from realtime_tts.model.checkpoint import find_checkpoint
-from realtime_tts.model.codec import CodecDecoder
-from realtime_tts.model.codec_state import CodecState
-from realtime_tts.model.config import GenerationDefaults, ModelConfig, Variant
-from realtime_tts.model.prompt import Prompt, PromptBuilder, PromptSpec
+from realtime_tts.model.config import Variant
+from realtime_tts.model.prompt import PromptBuilder, PromptSpec
 from realtime_tts.model.reference import Reference, ReferenceSound, to_reference
-from realtime_tts.model.sampling import SamplingState
-from realtime_tts.model.speech_model import Frame, SpeechModel, SpeechState, load_model
-from realtime_tts.model.state import KVCache
-from realtime_tts.model.voice import Voice, VoiceLookup, blend
-from realtime_tts.model.voice_encoder import VoiceEncoder
-from realtime_tts.model.voice_file import load_voice, save_voice
-from realtime_tts.sampling import Sampling
+from realtime_tts.model.speech_model import SpeechModel, load_model
+from realtime_tts.model.voice import Voice, VoiceLookup
+from realtime_tts.model.voice_file import load_voice
 
 __all__ = [
-    "CodecDecoder",
-    "CodecState",
-    "Frame",
-    "GenerationDefaults",
-    "KVCache",
-    "ModelConfig",
-    "Prompt",
     "PromptBuilder",
     "PromptSpec",
     "Reference",
     "ReferenceSound",
-    "Sampling",
-    "SamplingState",
     "SpeechModel",
-    "SpeechState",
     "Variant",
     "Voice",
-    "VoiceEncoder",
     "VoiceLookup",
-    "blend",
     "find_checkpoint",
     "load_model",
     "load_voice",
-    "save_voice",
     "to_reference",
 ]

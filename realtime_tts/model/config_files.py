@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,6 +30,7 @@ _T = TypeVar("_T", int, float, str, bool)
 
 MODEL_TYPE = "qwen3_tts"
 CODEC_TYPE = "qwen3_tts_tokenizer_12hz"
+_CONTROL_IDS = ("pad_id", "bos_id", "think_id", "nothink_id", "think_bos_id", "think_eos_id")
 
 
 def read_config(folder: Path) -> ModelConfig:
@@ -169,13 +171,8 @@ def _talker(section: Section) -> TalkerConfig:
         text_vocab=section.get("text_vocab_size", int),
         text_hidden=section.get("text_hidden_size", int),
         code_groups=section.get("num_code_groups", int),
-        pad_id=section.id("codec_pad_id", vocab),
-        bos_id=section.id("codec_bos_id", vocab),
         eos_id=section.id("codec_eos_token_id", vocab),
-        think_id=section.id("codec_think_id", vocab),
-        nothink_id=section.id("codec_nothink_id", vocab),
-        think_bos_id=section.id("codec_think_bos_id", vocab),
-        think_eos_id=section.id("codec_think_eos_id", vocab),
+        **{name: section.id(f"codec_{name}", vocab) for name in _CONTROL_IDS},
         languages=section.ids("codec_language_id", vocab),
         speakers=section.ids("spk_id", vocab),
         dialects={name: str(value).lower() for name, value in dialects.items() if value},
@@ -207,14 +204,7 @@ def _codec(root: Section) -> CodecConfig:
 
 
 def _text_ids(root: Section, vocab: int) -> TextIds:
-    return TextIds(
-        im_start=root.id("im_start_token_id", vocab),
-        im_end=root.id("im_end_token_id", vocab),
-        assistant=root.id("assistant_token_id", vocab),
-        tts_pad=root.id("tts_pad_token_id", vocab),
-        tts_bos=root.id("tts_bos_token_id", vocab),
-        tts_eos=root.id("tts_eos_token_id", vocab),
-    )
+    return TextIds(*(root.id(f"{each.name}_token_id", vocab) for each in fields(TextIds)))
 
 
 def _generation(path: Path) -> GenerationDefaults:

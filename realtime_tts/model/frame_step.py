@@ -67,6 +67,8 @@ class FrameStep:
         self._inputs = torch.zeros(3 * slots, dtype=torch.long, device=device)
         self._starts = torch.zeros(slots * START_NUMBERS, dtype=torch.long, device=device)
         self.outputs = torch.zeros(slots, dtype=torch.int32, device=device)
+        self.no_start = Start(slots, 0, Sampling(), 0)
+        """Pads the starts of a batch: it is in the slot for padding."""
         self._bos, self._last_code = bos, model.config.predictor.vocab - 1
         fused = FusedPredictor(model.predictor, slots, device)
         self._predict, self.persistent_predictor = fused.codes, fused.persistent
@@ -82,6 +84,11 @@ class FrameStep:
     def starts(self, count: int) -> Tensor:
         """Where the `numbers` of so many starts go."""
         return self._starts[: count * START_NUMBERS]
+
+    def idle_starts(self, count: int) -> None:
+        """Starts that touch no utterance."""
+        numbers = torch.tensor(self.numbers([self.no_start] * count), device=self._starts.device)
+        self.starts(count).copy_(numbers)
 
     def begin(self, count: int) -> Tensor:
         """`count` new utterances, from `starts`; what their slots held before is forgotten.

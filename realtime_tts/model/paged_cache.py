@@ -16,7 +16,7 @@ the scratch slot, number `slots`, at position 0: what they write goes to a page 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -124,6 +124,8 @@ class PagedKVCache:
         self.tables = torch.zeros(
             (slots + 1, -(-positions // page_size)), device=device, dtype=torch.int32
         )
+        self.to_device: Callable[[Sequence[int]], Tensor] = self._pinned
+        """How numbers get to the device, as int64. Whoever runs steps may have a cheaper way."""
 
     # Host ------------------------------------------------------------------------------------
 
@@ -142,8 +144,11 @@ class PagedKVCache:
         for slot, place, _ in entries:
             assert place == self._held[slot], f"slot {slot} has {self._held[slot]} pages"
             self._held[slot] += 1
-        slots, places, pages = self._to_device(entries).unbind(1)
-        self.tables[slots, places] = pages.to(torch.int32)
+        width = self.tables.shape[1]
+        numbers = [slot * width + place for slot, place, _ in entries]
+        numbers += [page for _, _, page in entries]
+        where, pages = self.to_device(numbers).view(2, -1).unbind(0)
+        self.tables.view(-1).index_copy_(0, where, pages.int())
 
     @torch.inference_mode()
     def clear(self, slot: int) -> None:
@@ -161,7 +166,7 @@ class PagedKVCache:
         count = keys_values.shape[3]
         assert all(count <= self.capacity(slot) for slot in slots), "too few pages for a prefix"
         keys_values = keys_values.to(self.device, non_blocking=True)
-        store_prefix(keys_values, self.pages, self.tables, self._to_device(slots))
+        store_prefix(keys_values, self.pages, self.tables, self.to_device(slots))
 
     @torch.inference_mode()
     def read(self, slot: int, count: int) -> Tensor:
@@ -171,8 +176,8 @@ class PagedKVCache:
         found = self.pages[:, table].permute(0, 2, 3, 1, 4, 5).flatten(3, 4)
         return found[:, :, :, :count].contiguous()
 
-    def _to_device(self, numbers: Sequence[Sequence[int]] | Sequence[int]) -> Tensor:
-        """int64; from pinned memory, so that the copy to a GPU does not wait for its work."""
+    def _pinned(self, numbers: Sequence[int]) -> Tensor:
+        """From pinned memory, so that the copy to a GPU does not wait for its work."""
         held = torch.tensor(numbers, dtype=torch.long, pin_memory=self.device.type == "cuda")
         return held.to(self.device, non_blocking=True)
 

@@ -3,8 +3,8 @@
 Speed depends on dimensions and precision, not on values, so a server with random weights measures
 what the real one would do, on machines that have no checkpoint. Its speech is noise.
 
-The dimensions are from the published config.json files and tensor headers of the CustomVoice
-checkpoints; `tests/model/test_random_weights.py` holds them against the published parameter counts.
+`released/` has what the published config.json files of the 1.7B CustomVoice checkpoint say of them;
+`tests/model/test_random_weights.py` holds them against the published parameter counts.
 """
 
 from __future__ import annotations
@@ -18,19 +18,9 @@ import torch
 from torch import Tensor
 
 from realtime_tts.model.checkpoint import Progress, ignore_progress
-from realtime_tts.model.codec import CodecDecoder
-from realtime_tts.model.codec_gemm import GemmCodecDecoder
-from realtime_tts.model.config import (
-    CodecConfig,
-    GenerationDefaults,
-    ModelConfig,
-    PredictorConfig,
-    TalkerConfig,
-    TextIds,
-    TransformerConfig,
-    Variant,
-)
-from realtime_tts.model.speech_model import SpeechModel, make_parts
+from realtime_tts.model.config import ModelConfig, TextIds
+from realtime_tts.model.config_files import read_config
+from realtime_tts.model.speech_model import SpeechModel, build_model
 from realtime_tts.model.weights import Weights
 
 _ONES = ("norm.weight", ".cluster_usage")
@@ -66,7 +56,7 @@ class RandomWeights(Weights):
 
     def take(self, name: str, *shape: int, keep_dtype: bool = False) -> Tensor:
         self.sizes[name] = prod(shape)
-        tensor = torch.empty(shape, device=self._device, dtype=self._stored)
+        tensor = torch.empty(shape, device=self.device, dtype=self._stored)
         if not tensor.is_meta:
             self._fill(name, tensor)
         return tensor if keep_dtype else tensor.to(self._dtype)
@@ -90,7 +80,7 @@ class RandomWeights(Weights):
         """Make a generator for each tensor, so that the order in which they are asked for does not
         matter."""
         key = zlib.crc32(f"{self._seed}:{name}".encode())
-        return torch.Generator(self._device).manual_seed(key)
+        return torch.Generator(self.device).manual_seed(key)
 
 
 def random_model(
@@ -111,18 +101,14 @@ def random_model(
     if frames is not None:
         fixed = replace(config.generation, min_frames=frames, max_new_tokens=frames + 1)
         config = replace(config, generation=fixed)
-    progress("make talker", 0, 2)
-    stored = RandomWeights(device=place, dtype=dtype, stored=STORED)
-    talker, predictor = make_parts(config, stored, place, dtype)
-    progress("make codec", 1, 2)
-    full = RandomWeights(device=place, dtype=torch.float32, stored=torch.float32)
-    codec = CodecDecoder(config.codec, full, place)
-    fast = None
-    if place.type == "cuda":
-        fast = GemmCodecDecoder(config.codec, full, place, dtype)
-    progress("make codec", 2, 2)
-    return SpeechModel(
-        name, Path(), config, talker, predictor, codec, slot_codec=fast, random_weights=True
+    return build_model(
+        config,
+        RandomWeights(device=place, dtype=dtype, stored=STORED),
+        RandomWeights(device=place, dtype=torch.float32, stored=torch.float32),
+        dtype,
+        progress,
+        name=name,
+        random_weights=True,
     )
 
 
@@ -134,69 +120,9 @@ def _spread(name: str, tensor: Tensor) -> float:
     return 0.1 * size if name.endswith(_BRANCH) else size
 
 
-_LARGE = TransformerConfig(
-    layers=28,
-    hidden=2048,
-    heads=16,
-    kv_heads=8,
-    head_dim=128,
-    intermediate=6144,
-    rope_theta=1e6,
-    norm_eps=1e-6,
-    max_positions=32_768,
-)
-_SMALL = replace(_LARGE, hidden=1024, intermediate=3072)
-_PREDICTOR = PredictorConfig(replace(_SMALL, layers=5, max_positions=65_536), vocab=2048)
-_CODEC = CodecConfig(
-    codebooks=16,
-    codebook_size=2048,
-    codebook_dim=512,
-    latent_dim=1024,
-    transformer=TransformerConfig(
-        layers=8,
-        hidden=512,
-        heads=16,
-        kv_heads=16,
-        head_dim=64,
-        intermediate=1024,
-        rope_theta=1e4,
-        norm_eps=1e-5,
-        max_positions=8000,
-    ),
-    window=72,
-    decoder_dim=1536,
-    upsample_rates=(8, 5, 4, 3),
-    upsampling_ratios=(2, 2),
-    samples_per_frame=1920,
-)
-_LANGUAGES = {
-    "english": 2050,
-    "german": 2053,
-    "spanish": 2054,
-    "chinese": 2055,
-    "japanese": 2058,
-    "french": 2061,
-    "korean": 2064,
-    "russian": 2069,
-    "italian": 2070,
-    "portuguese": 2071,
-    "beijing_dialect": 2074,
-    "sichuan_dialect": 2062,
-}
-_SPEAKERS = {
-    "vivian": 3065,
-    "serena": 3066,
-    "uncle_fu": 3010,
-    "dylan": 2878,
-    "eric": 2875,
-    "ryan": 3061,
-    "aiden": 2861,
-    "ono_anna": 2873,
-    "sohee": 2864,
-}
-
-SIZES = {"1.7B": ("1b7", _LARGE), "0.6B": ("0b6", _SMALL)}
-"""The checkpoint's own word for its size, and its talker, by the name people use."""
+_RELEASED = Path(__file__).parent / "released"
+SIZES = {"1.7B": ("1b7", 2048, 6144), "0.6B": ("0b6", 1024, 3072)}
+"""The checkpoint's own word for its size, and its talker's widths, by the name people use."""
 
 
 def released_config(size: str, text: TextIds) -> ModelConfig:
@@ -205,23 +131,6 @@ def released_config(size: str, text: TextIds) -> ModelConfig:
     `text` are the ids of the tokenizer that will be used; its vocabulary must not be larger than
     the released one.
     """
-    word, transformer = SIZES[size]
-    talker = TalkerConfig(
-        transformer=transformer,
-        vocab=3072,
-        text_vocab=151_936,
-        text_hidden=2048,
-        code_groups=16,
-        pad_id=2148,
-        bos_id=2149,
-        eos_id=2150,
-        think_id=2154,
-        nothink_id=2155,
-        think_bos_id=2156,
-        think_eos_id=2157,
-        languages=_LANGUAGES,
-        speakers=_SPEAKERS,
-        dialects={"eric": "sichuan_dialect", "dylan": "beijing_dialect"},
-    )
-    generation = GenerationDefaults(max_new_tokens=8192)
-    return ModelConfig(Variant.CUSTOM_VOICE, word, talker, _PREDICTOR, _CODEC, text, generation)
+    config, (word, hidden, intermediate) = read_config(_RELEASED), SIZES[size]
+    widths = replace(config.talker.transformer, hidden=hidden, intermediate=intermediate)
+    return replace(config, size=word, talker=replace(config.talker, transformer=widths), text=text)

@@ -74,8 +74,8 @@ class SpeechModel:
         talker: Talker,
         predictor: CodePredictor,
         codec: CodecDecoder,
-        *,
         slot_codec: GemmCodecDecoder | None = None,
+        *,
         random_weights: bool = False,
     ) -> None:
         self.name, self.folder, self.config = name, folder, config
@@ -149,13 +149,35 @@ class SpeechModel:
         )
 
 
-def make_parts(
-    config: ModelConfig, weights: Weights, device: torch.device, dtype: torch.dtype
-) -> tuple[Talker, CodePredictor]:
-    """Talker and code predictor of these weights."""
-    talker = Talker(config.talker, weights, device, dtype)
-    width, groups = config.talker.transformer.hidden, config.talker.code_groups
-    return talker, CodePredictor(config.predictor, width, groups, weights, device, dtype)
+def build_model(
+    config: ModelConfig,
+    weights: Weights,
+    codec_weights: Weights,
+    dtype: torch.dtype,
+    progress: Progress,
+    *,
+    name: str,
+    folder: Path = Path(),
+    random_weights: bool = False,
+) -> SpeechModel:
+    """The model of these weights, on their device: talker, predictor and, on a GPU, `slot_codec` in
+    `dtype`, the plain codec in float32. Raises CheckpointError."""
+    place = weights.device
+    progress("load talker", 0, 2)
+    with weights:
+        width, groups = config.talker.transformer.hidden, config.talker.code_groups
+        talker = Talker(config.talker, weights, place, dtype)
+        predictor = CodePredictor(config.predictor, width, groups, weights, place, dtype)
+        weights.finish()
+    progress("load codec", 1, 2)
+    with codec_weights:
+        codec = CodecDecoder(config.codec, codec_weights, place)
+        codec_weights.finish()
+        captures = place.type == "cuda"
+        fast = GemmCodecDecoder(config.codec, codec_weights, place, dtype) if captures else None
+    progress("load codec", 2, 2)
+    parts = talker, predictor, codec, fast
+    return SpeechModel(name, folder, config, *parts, random_weights=random_weights)
 
 
 def load_model(
@@ -168,25 +190,18 @@ def load_model(
     """Load a checkpoint folder, or download one by its Hub id first. A Base checkpoint's encoders
     are not loaded: `VoiceEncoder` is.
 
-    Talker, predictor and, on a GPU, `slot_codec` run in `dtype`, the plain codec in float32. Set
-    the number of CPU threads before. Raises CheckpointError.
+    Set the number of CPU threads before. Raises CheckpointError.
     """
-    folder = find_checkpoint(source, progress)
-    config = read_config(folder)
-    place = torch.device(device)
-    progress("load talker", 0, 2)
-    with Weights(folder, device=place, dtype=dtype, ignored=("speaker_encoder.",)) as weights:
-        talker, predictor = make_parts(config, weights, place, dtype)
-        weights.finish()
-    progress("load codec", 1, 2)
-    folder_of_codec, fast = folder / "speech_tokenizer", None
-    # In float32 first: the codebooks are quotients and products of what is stored.
-    with Weights(
-        folder_of_codec, device=place, dtype=torch.float32, ignored=("encoder.",)
-    ) as weights:
-        codec = CodecDecoder(config.codec, weights, place)
-        weights.finish()
-        if place.type == "cuda":
-            fast = GemmCodecDecoder(config.codec, weights, place, dtype)
-    progress("load codec", 2, 2)
-    return SpeechModel(str(source), folder, config, talker, predictor, codec, slot_codec=fast)
+    folder, place = find_checkpoint(source, progress), torch.device(device)
+    return build_model(
+        read_config(folder),
+        Weights(folder, device=place, dtype=dtype, ignored=("speaker_encoder.",)),
+        # In float32 first: the codebooks are quotients and products of what is stored.
+        Weights(
+            folder / "speech_tokenizer", device=place, dtype=torch.float32, ignored=("encoder.",)
+        ),
+        dtype,
+        progress,
+        name=str(source),
+        folder=folder,
+    )

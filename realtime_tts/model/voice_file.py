@@ -1,45 +1,19 @@
-"""Voices on disk, with torch: one safetensors file each, as `voices/file.py` describes it."""
+"""Voices from disk, with torch: one safetensors file each, as `voices/file.py` writes it."""
 
 from __future__ import annotations
 
 import json
-import os
 import stat
-import tempfile
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
 from torch import Tensor
 
 from realtime_tts.errors import VoiceError
 from realtime_tts.model.voice import Voice
 from realtime_tts.voices.file import FORMAT, MOST_BYTES, VERSION
-
-
-def save_voice(voice: Voice, path: Path) -> None:
-    """Write a voice; whoever reads meanwhile sees the file as it was or as it will be.
-
-    Raises VoiceError for codes the format cannot hold, OSError.
-    """
-    tensors = {"speaker_embedding": voice.embedding.detach().float().cpu().contiguous()}
-    if voice.codes is not None:
-        codes = voice.codes.cpu()
-        if int(codes.min()) < 0 or int(codes.max()) >= 1 << 15:
-            raise VoiceError("a reference's codes must be 0 to 32767")
-        tensors["codes"] = codes.to(torch.int16).contiguous()
-    texts = {"name": voice.name, "model": voice.model}
-    optional = {"transcript": voice.transcript, "language": voice.language}
-    texts |= {key: value for key, value in optional.items() if value is not None}
-    if voice.metadata:
-        texts["extra"] = json.dumps(dict(voice.metadata), ensure_ascii=False)
-    written = save(tensors, {"format": FORMAT, "version": VERSION, **texts})
-    if len(written) > MOST_BYTES:
-        raise VoiceError(f"a voice file has at most {MOST_BYTES} bytes, this one {len(written)}")
-    _replace(path, written)
 
 
 def load_voice(path: Path) -> Voice:
@@ -101,19 +75,3 @@ def _extra(text: str) -> dict[str, str]:
     if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
         raise VoiceError("its extra metadata is not a JSON object of strings")
     return found
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Write beside the target, then take its place."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).chmod(0o644)  # mkstemp's 0600 would hide it from servers of other users
-        Path(name).replace(path)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            Path(name).unlink()
-        raise

@@ -35,7 +35,8 @@ class Weights:
     def __init__(
         self, folder: Path, *, device: torch.device, dtype: torch.dtype, ignored: Sequence[str] = ()
     ) -> None:
-        self._folder, self._device, self._dtype = folder, device, dtype
+        self.device = device
+        self._folder, self._dtype = folder, dtype
         self._ignored = tuple(ignored)
         self._stack = ExitStack()
         self._files: dict[str, Any] = {}  # tensor name -> open file
@@ -70,20 +71,20 @@ class Weights:
         file = self._files.get(name)
         if file is None:
             self._problems.append(f"{name}: missing, expected {list(shape)}")
-            return torch.zeros(shape, dtype=self._dtype, device=self._device)
+            return torch.zeros(shape, dtype=self._dtype, device=self.device)
         view = file.get_slice(name)
         found, stored = list(view.get_shape()), view.get_dtype()
         if found != list(shape):
             self._problems.append(f"{name}: expected shape {list(shape)}, found {found}")
-            return torch.zeros(shape, dtype=self._dtype, device=self._device)
+            return torch.zeros(shape, dtype=self._dtype, device=self.device)
         if stored not in FLOAT_TYPES:
             expected = ", ".join(FLOAT_TYPES)
             self._problems.append(f"{name}: expected dtype {expected}, found {stored}")
-            return torch.zeros(shape, dtype=self._dtype, device=self._device)
+            return torch.zeros(shape, dtype=self._dtype, device=self.device)
         tensor: Tensor = file.get_tensor(name)
         dtype = FLOAT_TYPES[stored] if keep_dtype else self._dtype
         # A copy, because the file is mapped: the first use must not wait for the disk.
-        return tensor.to(device=self._device, dtype=dtype, copy=True)
+        return tensor.to(device=self.device, dtype=dtype, copy=True)
 
     def affine(self, name: str, *shape: int) -> tuple[Tensor, Tensor]:
         """The weight, of this shape, and the bias of a product or a convolution."""

@@ -161,11 +161,9 @@ def _counted(
     device = model.talker.device
 
     def counted(*arguments: Any, **named: Any) -> Any:
-        synchronise(device)
-        started = time.perf_counter()
-        result = method(*arguments, **named)
-        synchronise(device)
-        seconds[stage] += time.perf_counter() - started
-        return result
+        results: list[Any] = []
+        work = partial(method, *arguments, **named)
+        seconds[stage] += _timed(lambda: results.append(work()), device)
+        return results[0]
 
     return counted

@@ -61,6 +61,11 @@ class CloseCode(IntEnum):
     TRY_AGAIN = 1013
 
 
+def close_reason(text: str) -> str:
+    """As much of it as a close frame can carry: 123 bytes."""
+    return text.encode(errors="replace")[:123].decode(errors="ignore")
+
+
 class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type"):
     """Base of all messages. A field left at its default is left out when encoded."""
 
@@ -184,7 +189,8 @@ class TurnWords(Message, frozen=True, kw_only=True, tag="turn.words"):
 class TurnInterrupted(Message, frozen=True, kw_only=True, tag="turn.interrupted"):
     """The answer to `interrupt`: what was heard. No audio of this turn follows.
 
-    `text_spoken` + `text_remaining` is the turn's text as the client sent it.
+    `text_spoken` + `text_remaining` is the turn's text as the client sent it. Where the cut lies is
+    an estimate from the audio played; without a position from the client `played_ms` is one too.
     """
 
     turn_id: str
@@ -195,7 +201,13 @@ class TurnInterrupted(Message, frozen=True, kw_only=True, tag="turn.interrupted"
 
 
 class TurnDone(Message, frozen=True, kw_only=True, tag="turn.done"):
-    """Exactly one for every turn, whatever happens. No audio of this turn follows."""
+    """Exactly one for every turn, whatever happens. No audio of this turn follows.
+
+    `samples` at 24 kHz were sent. `ttfa_ms` counts from the first text at the server to the first
+    packet, None if there was none. `underruns`: packets sent too late for gapless playback.
+    `held_ms`: time the speech waited for text; `held_inside_word`: how often the listener may have
+    heard it wait in the middle of a word.
+    """
 
     turn_id: str
     reason: str
@@ -206,6 +218,11 @@ class TurnDone(Message, frozen=True, kw_only=True, tag="turn.done"):
     held_ms: float
     text_chars: int
     held_inside_word: int = 0
+
+    @property
+    def seconds(self) -> float:
+        """Length of the speech that was sent."""
+        return self.samples / SAMPLE_RATE
 
 
 class WarningMessage(Message, frozen=True, kw_only=True, tag="warning"):

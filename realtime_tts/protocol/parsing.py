@@ -1,13 +1,5 @@
 """Text frames to messages and back. Whatever comes in, only a ProtocolError comes out.
 
-    ProtocolError
-    ├── BadJson             not one JSON object
-    ├── BadMessage          a field is missing, of the wrong type or out of range
-    │   └── BadSettings     the same in the URL's query (query.py)
-    ├── UnknownType         a `type` this version does not know
-    ├── TooLarge            more bytes than max_message_bytes
-    └── BinaryNotAllowed    a binary frame where only text frames are taken
-
 A field that this version does not know is no error. The server side hears about it, so that it can
 warn of `voise`; the client side ignores it, so that a newer server can say more.
 """
@@ -48,40 +40,39 @@ _SHOWN_CHARS = 40
 _TOO_DEEP = f"nested too deeply: at most {MAX_LEVELS} levels are taken"
 
 
-class ProtocolError(RealtimeTTSError):
+class ProtocolError(RealtimeTTSError, code="protocol_error"):
     """A message that cannot be taken. `code` goes over the wire."""
 
-    code = "protocol_error"
+
+class BadJson(ProtocolError, code="bad_json"):
+    """Not one JSON object."""
 
 
-class BadJson(ProtocolError):
-    code = "bad_json"
+class BadMessage(ProtocolError, code="bad_message"):
+    """A field is missing, of the wrong type or out of range.
 
-
-class BadMessage(ProtocolError):
-    """`field` is the path of the field at fault, empty when it is the whole message."""
-
-    code = "bad_message"
+    `field` is its path, empty when it is the whole message.
+    """
 
     def __init__(self, message: str, field: str = "") -> None:
         super().__init__(message)
         self.field = field
 
 
-class BadSettings(BadMessage):
-    code = "bad_settings"
+class BadSettings(BadMessage, code="bad_settings"):
+    """A BadMessage in the URL's query (query.py)."""
 
 
-class UnknownType(ProtocolError):
-    code = "unknown_type"
+class UnknownType(ProtocolError, code="unknown_type"):
+    """A `type` this version does not know."""
 
 
-class TooLarge(ProtocolError):
-    code = "too_large"
+class TooLarge(ProtocolError, code="too_large"):
+    """More bytes than `max_message_bytes`."""
 
 
-class BinaryNotAllowed(ProtocolError):
-    code = "binary_not_allowed"
+class BinaryNotAllowed(ProtocolError, code="binary_not_allowed"):
+    """A binary frame where only text frames are taken."""
 
 
 @dataclass(frozen=True, slots=True)

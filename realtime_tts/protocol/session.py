@@ -174,7 +174,7 @@ class Session:
         retryable = close_code is not m.CloseCode.POLICY  # anything else was not the client's fault
         error = m.ErrorMessage(code=code, message=message, fatal=True, retryable=retryable)
         self.phase = Phase.ENDING
-        self._close = Close(close_code, _close_reason(code, message))
+        self._close = Close(close_code, m.close_reason(f"{code}: {message}"))
         over = [*self._turns.drop_queued(), *self._turns.stop_on_air()]
         return [Send(error), *over, *self._settle()]
 
@@ -269,8 +269,3 @@ class Session:
 
 def _error(code: str, message: str) -> m.ErrorMessage:
     return m.ErrorMessage(code=code, message=message, fatal=False, retryable=False)
-
-
-def _close_reason(code: str, message: str) -> str:
-    """At most the 123 bytes that a close frame can carry, beginning with the code."""
-    return f"{code}: {message}".encode(errors="replace")[:123].decode(errors="ignore")

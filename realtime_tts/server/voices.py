@@ -51,13 +51,8 @@ def voice_routes() -> list[BaseRoute]:
     ]
 
 
-class NotReadyError(VoiceRequestError):
+class NotReadyError(VoiceRequestError, code="not_ready", status=503, retryable=True, retry_after=2):
     """No engine to ask, or none that takes anything new."""
-
-    code = "not_ready"
-    status = 503
-    retryable = True
-    retry_after = 2
 
 
 def _answered(handler: Handler) -> Callable[[Request], Awaitable[Response]]:

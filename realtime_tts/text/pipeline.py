@@ -62,7 +62,8 @@ class TextPipeline:
         self._normalizer = SpeechNormalizer(language, lexicon)
         self._tokenizer = IncrementalTokenizer(tokenizer)
         self._paced = paced
-        self._ended = False  # no more text comes
+        self.ended = False
+        """No more text comes."""
         self.unspoken = UnspokenText()
         self.segments = [TextSegment(0.0, 0)]
         self._deltas: list[str] = []
@@ -93,7 +94,7 @@ class TextPipeline:
 
     def feed(self, delta: str, now: float) -> list[int]:
         """Add text. Not after `finish`."""
-        assert not self._ended, "text after the end of the turn"
+        assert not self.ended, "text after the end of the turn"
         self._deltas.append(delta)
         since = self._filter_since()
         pieces = self._filtered(self._sanitizer.feed(delta), now)
@@ -122,19 +123,14 @@ class TextPipeline:
 
     def finish(self, now: float) -> list[int]:
         """End the turn. Idempotent."""
-        ids = [] if self._ended else self._speak(self._rest(now))
-        self._ended = True
+        ids = [] if self.ended else self._speak(self._rest(now))
+        self.ended = True
         return ids + self.release(0)
-
-    @property
-    def ended(self) -> bool:
-        """No more text comes."""
-        return self._ended
 
     def release(self, characters: int) -> list[int]:
         """Speak so much of `unspoken`; where that is the end of the turn, its last ids come."""
         ids = self._say(self.unspoken.take(characters)) if characters else []
-        if self._ended and not self.unspoken.text and not self.finished:
+        if self.ended and not self.unspoken.text and not self.finished:
             ids += self._commit(self._tokenizer.flush())
             self.finished = self.segments[-1].closed = True
         return ids

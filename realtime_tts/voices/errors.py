@@ -1,7 +1,4 @@
-"""Why a voice could not be made, found or removed, each with the HTTP status it is answered with.
-
-`code` is the word in the answer's `error`; `retryable` says that the same request may work later.
-"""
+"""Why a voice could not be made, found or removed, and the HTTP status that says so."""
 
 from __future__ import annotations
 
@@ -10,94 +7,66 @@ from typing import ClassVar
 from realtime_tts.errors import RealtimeTTSError
 
 
-class VoiceRequestError(RealtimeTTSError):
-    """Base of all errors of requests that concern voices."""
+class VoiceRequestError(RealtimeTTSError, code="voice_error"):
+    """Base of all errors of requests that concern voices. `retry_after`: whole seconds; 0: the
+    answer does not say."""
 
-    code = "voice_error"
     status: ClassVar[int] = 400
     retry_after: ClassVar[int] = 0
-    """Whole seconds; 0: the answer does not say."""
+
+    def __init_subclass__(
+        cls, code: str, status: int = 400, retryable: bool = False, retry_after: int = 0
+    ) -> None:
+        super().__init_subclass__(code, retryable)
+        cls.status, cls.retry_after = status, retry_after
 
 
-class BadVoiceRequest(VoiceRequestError):
+class BadVoiceRequest(VoiceRequestError, code="bad_request"):
     """A field is missing, of the wrong kind or out of range."""
 
-    code = "bad_request"
 
-
-class UnknownVoice(VoiceRequestError):
+class UnknownVoice(VoiceRequestError, code="unknown_voice", status=404):
     """There is no voice of that id."""
 
-    code = "unknown_voice"
-    status = 404
 
-
-class VoiceExists(VoiceRequestError):
+class VoiceExists(VoiceRequestError, code="voice_exists", status=409):
     """The id is taken, by a registered voice or by a speaker of the checkpoint."""
 
-    code = "voice_exists"
-    status = 409
 
-
-class BuiltInVoice(VoiceRequestError):
+class BuiltInVoice(VoiceRequestError, code="built_in_voice", status=409):
     """A speaker of the checkpoint has no embedding of its own to give, and cannot be removed."""
 
-    code = "built_in_voice"
-    status = 409
 
-
-class CannotClone(VoiceRequestError):
+class CannotClone(VoiceRequestError, code="cannot_clone", status=409):
     """This server keeps no voices, or none of its checkpoints can clone one."""
 
-    code = "cannot_clone"
-    status = 409
 
-
-class UploadTooLarge(VoiceRequestError):
+class UploadTooLarge(VoiceRequestError, code="too_large", status=413):
     """The body has more bytes than a recording may have."""
 
-    code = "too_large"
-    status = 413
 
-
-class UnsupportedMedia(VoiceRequestError):
+class UnsupportedMedia(VoiceRequestError, code="unsupported_media", status=415):
     """The body is neither a form nor JSON, or the file is of a kind that is not read."""
 
-    code = "unsupported_media"
-    status = 415
 
-
-class BadAudio(VoiceRequestError):
+class BadAudio(VoiceRequestError, code="bad_audio", status=422):
     """The recording cannot be used; the message says why and what to send instead."""
 
-    code = "bad_audio"
-    status = 422
 
-
-class EncoderFailed(VoiceRequestError):
+class EncoderFailed(
+    VoiceRequestError, code="encoder_failed", status=503, retryable=True, retry_after=5
+):
     """The worker that encodes voices ended or took too long; it is started again."""
 
-    code = "encoder_failed"
-    status = 503
-    retryable = True
-    retry_after = 5
 
-
-class EncoderBusy(VoiceRequestError):
+class EncoderBusy(
+    VoiceRequestError, code="encoder_busy", status=503, retryable=True, retry_after=10
+):
     """As many recordings as may wait are waiting already."""
 
-    code = "encoder_busy"
-    status = 503
-    retryable = True
-    retry_after = 10
 
-
-class CannotStore(VoiceRequestError):
+class CannotStore(VoiceRequestError, code="cannot_store", status=507, retryable=True):
     """The folder of voices cannot be written: a full disk, for example."""
-
-    code = "cannot_store"
-    status = 507
-    retryable = True
 
 
 def speaker_exists(name: str) -> VoiceExists:

@@ -15,12 +15,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
+from realtime_tts.errors import VoiceError
 from realtime_tts.voices.errors import BadVoiceRequest
 
 FORMAT = "realtime-tts voice"
@@ -65,11 +67,6 @@ def check_id(id: str) -> str:
             f"letter or a digit; found {shown!r}"
         )
     return id
-
-
-def now() -> str:
-    """The time now, in UTC, as `created` has it."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def read_record(path: Path) -> VoiceRecord:
@@ -135,16 +132,24 @@ def write_voice(
     *,
     name: str,
     model: str,
-    codes: NDArray[np.int16] | None = None,
+    codes: NDArray[np.integer[Any]] | None = None,
     language: str | None = None,
     transcript: str | None = None,
 ) -> None:
-    """Write a whole file at `path`, where nobody looks yet. Raises OSError."""
+    """Write a whole file at `path`, where nobody looks yet: embedding [H], codes [frames, 16].
+
+    Raises VoiceError for codes that the format cannot hold and for what is too large, OSError.
+    """
     tensors: dict[str, NDArray[np.float32] | NDArray[np.int16]] = {_EMBEDDING: embedding}
     if codes is not None:
-        tensors["codes"] = codes
-    extra = json.dumps({"created": now()})
+        if codes.min() < 0 or codes.max() >= 1 << 15:
+            raise VoiceError("a reference's codes must be 0 to 32767")
+        tensors["codes"] = codes.astype(np.int16)
+    extra = json.dumps({"created": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")})
     metadata = {"format": FORMAT, "version": VERSION, "name": name, "model": model, "extra": extra}
     metadata |= {"language": language} if language else {}
     metadata |= {"transcript": transcript} if transcript else {}
-    save_file(tensors, path, metadata)
+    written = save(tensors, metadata)
+    if len(written) > MOST_BYTES:
+        raise VoiceError(f"a voice file has at most {MOST_BYTES} bytes, this one {len(written)}")
+    path.write_bytes(written)

@@ -6,7 +6,8 @@ import pytest
 from realtime_tts.bench.feeds import FedReply, Feed
 from realtime_tts.bench.heard import Heard, feed_result, judge
 from realtime_tts.bench.observation import Observation
-from realtime_tts.client import TurnResult, Word
+from realtime_tts.client import Word
+from tests.bench.turns import turn_result
 from tts_scheduler.report import Trace
 
 RATE = 24_000
@@ -31,7 +32,7 @@ def seen(*packets: tuple[float, bytes]) -> Observation:
     turn.words = tuple(
         Word(text=word, start_ms=500.0 * n, end_ms=500.0 * (n + 1)) for n, word in enumerate(WORDS)
     )
-    turn.result = TurnResult("t", "complete", 3 * RATE, 90.0, 0, 40.0, len(REPLY))
+    turn.result = turn_result(samples=3 * RATE, held_ms=40.0, text_chars=len(REPLY))
     return turn
 
 
@@ -104,6 +105,8 @@ def test_the_same_replies_of_both_clients_are_compared() -> None:
 
 def test_what_the_server_counts_is_added_up() -> None:
     turn = seen((0.1, tone(3.0)))
-    turn.result = TurnResult("t", "complete", 3 * RATE, 90.0, 0, 40.0, len(REPLY), 2)
+    turn.result = turn_result(
+        samples=3 * RATE, held_ms=40.0, text_chars=len(REPLY), held_inside_word=2
+    )
     heard = judge(REPLY, WHOLE, turn)
     assert feed_result(Feed(10.0), [heard, heard], []).held_inside_word == 4

@@ -77,11 +77,11 @@ async def test_what_cannot_be_is_said_before_the_run(tmp_path: Path) -> None:
 def test_the_command_measures_random_weights_and_every_output_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    files = [tmp_path / name for name in ("b.json", "b.md", "b.png")]
+    files = [tmp_path / name for name in ("b.json", "b.md")]
     words = ["bench", "--in-process", "--max-frames 3 --slots 2", "--random-weights", "demo"]
     words += ["--sessions", "1", "--turns", "1", "--warm-up", "0", "--rtf-turns", "0"]
     words += ["--api-key", "s3cret", "--deltas", DeltaKind.WHOLE.value]
-    for flag, path in zip(("--json", "--markdown", "--png"), files, strict=True):
+    for flag, path in zip(("--json", "--markdown"), files, strict=True):
         words += [flag, str(path)]
     assert main(words) == 0
     result = json.loads(files[0].read_text())
@@ -91,4 +91,3 @@ def test_the_command_measures_random_weights_and_every_output_says_so(
     assert "s3cret" not in files[0].read_text() and "--api-key ***" in result["command"]
     assert "RANDOM WEIGHTS" in files[1].read_text()
     assert "RANDOM WEIGHTS" in capsys.readouterr().out
-    assert files[2].read_bytes().startswith(b"\x89PNG")

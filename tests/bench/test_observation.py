@@ -1,7 +1,7 @@
 import pytest
 
 from realtime_tts.bench.observation import Observation
-from realtime_tts.client import TurnResult
+from tests.bench.turns import turn_result
 from tts_scheduler.report import Trace
 
 SECOND = 24_000
@@ -58,7 +58,7 @@ def test_silent_turns_and_turns_without_audio_have_no_audible_figure() -> None:
 
 def test_what_the_server_says_about_the_turn_is_in_its_report() -> None:
     seen = observed((10.1, silence(1.0)))
-    seen.result = TurnResult("t", "complete", SECOND, 90.0, 0, 40.0, 5)
+    seen.result = turn_result(samples=SECOND, held_ms=40.0)
     assert (seen.report.reason, seen.report.held_seconds) == ("complete", 0.04)
 
 

@@ -6,7 +6,7 @@ import pytest
 from realtime_tts.bench.observation import Observation, Observed
 from realtime_tts.bench.result import DEFINITIONS, LevelResult, StepTimes, level_result
 from realtime_tts.bench.settings import Level, Mode
-from realtime_tts.client import TurnResult
+from tests.bench.turns import turn_result
 from tts_scheduler.report import Trace
 
 LEVEL = Level(Mode.CLOSED, sessions=2)
@@ -19,7 +19,9 @@ def turn(ttfa: float, gap: float = 0.0, *, held_ms: float = 0.0) -> Observation:
     seen.packet(LOUD_SECOND, 100.0 + ttfa)
     seen.packet(LOUD_SECOND, 100.0 + ttfa + (1.0 + gap if gap else 0.5))
     server_ttfa = ttfa * 1000 - 1
-    seen.result = TurnResult("t", "complete", 48_000, server_ttfa, int(gap > 0), held_ms, 10)
+    seen.result = turn_result(
+        ttfa_ms=server_ttfa, underruns=int(gap > 0), held_ms=held_ms, text_chars=10
+    )
     seen.layout = "streaming"
     return seen
 
@@ -67,6 +69,12 @@ def test_gaps_show_in_every_figure_about_them() -> None:
     assert (result.viability, result.viable_turns) == (0.5, 0.5)
     assert result.worst_gap_ms == 250.0
     assert result.held_ms is not None and result.held_ms.p99 == pytest.approx(30.0, abs=1)
+
+
+def test_a_player_that_waits_first_does_not_hear_a_short_gap() -> None:
+    turns = [turn(0.1, gap=0.09), turn(0.1, gap=0.11)]
+    result = level_result(LEVEL, Observed(turns, 4.0, 2), None)
+    assert (result.underruns, result.underruns_buffered) == (2, 1)
 
 
 def test_speed_comes_from_the_unpaced_pass_alone() -> None:

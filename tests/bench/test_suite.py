@@ -30,13 +30,14 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("suite")
     small = pytest.MonkeyPatch()
     small.setattr("realtime_tts.bench.suite.STARTS", (2, 4))
+    small.setattr("realtime_tts.bench.suite.CROWD", 5)
     small.setattr("realtime_tts.bench.suite.CONVERSATIONS", 3)
     small.setattr("realtime_tts.cli.bench_arguments.suite_levels", shortened)
     prompts = folder / "prompts.txt"
     prompts.write_text("Long enough to be on the air when it is cut off.\n", encoding="utf-8")
     flags = "--engine fake --slots 32 --utilisation 9 --max-frames 15 --lead-seconds 0.4"
     words = ["bench", "--suite", "--start", flags]
-    words += ["--sessions", "2,4", "--rate", "20", "--prompts", str(prompts)]
+    words += ["--sessions", "2,4", "--rate", "10,20", "--prompts", str(prompts)]
     words += ["--json", str(folder / "s.json"), "--markdown", str(folder / "s.md")]
     words += ["--png", str(folder / "s.png")]
     with small.context():
@@ -69,7 +70,10 @@ def test_one_run_gives_every_row_of_the_table(report: dict[str, Any]) -> None:
     for name in (
         "TTFA p50 / p95 / p99, one session",
         "TTFA p50 / p95 / p99, 4 simultaneous starts",
+        "TTFA p50 / p95 / p99, 5 simultaneous starts",
         "TTFA p50 / p95 / p99, 20 turns a second",
+        "turns a second without an underrun",
+        "… for listeners with a buffer of 100 ms",
         "live streams without an underrun",
         "audio seconds per second",
         "step, rows ≤ 1, codec and host included",
@@ -92,7 +96,7 @@ def test_the_picture_of_growth_can_be_drawn_again_from_the_results(
     folder: Path = report["folder"]
     assert (folder / "s.png").read_bytes().startswith(b"\x89PNG")
     found = read_growth(folder / "s.json")
-    assert [sessions for sessions, _, _ in found.ttfa] == [1, 2, 4]
+    assert [sessions for sessions, _, _ in found.ttfa] == [1, 2, 4, 5]
     assert [rows for rows, _ in found.steps][:2] == [1, 2]
     both = [str(folder / "s.json")] * 2
     assert main(["bench", "--compare", *both, "--png", str(folder / "c.png")]) == 0

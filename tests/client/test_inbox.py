@@ -2,18 +2,28 @@ import asyncio
 
 import pytest
 
+from realtime_tts.client import Interrupted, TurnResult
 from realtime_tts.client.inbox import Inbox
-from realtime_tts.client.report import Interrupted, TurnResult
 from realtime_tts.errors import ConnectionLost, OverloadedError, TurnError
 from realtime_tts.protocol.messages import WarningMessage
 
 
 def result(reason: str = "complete") -> TurnResult:
-    return TurnResult("t", reason, 2, 1.0, 0, 0.0, 3)
+    return TurnResult(
+        turn_id="t",
+        reason=reason,
+        samples=2,
+        ttfa_ms=1.0,
+        underruns=0,
+        held_ms=0.0,
+        text_chars=3,
+    )
 
 
 def report() -> Interrupted:
-    return Interrupted("t", 2, 1.0, "a", "b")
+    return Interrupted(
+        turn_id="t", samples_sent=2, played_ms=1.0, text_spoken="a", text_remaining="b"
+    )
 
 
 async def drained(inbox: Inbox) -> list[bytes]:

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from realtime_tts import Interrupted, RealtimeTTS
+from realtime_tts import RealtimeTTS
 from realtime_tts.errors import ClientError, ConnectionLost
 from realtime_tts.protocol.messages import Interrupt, Text, TurnEnd
+from tests.client.reports import interrupted
 
 
 async def echo_script(peer: Any) -> None:
@@ -82,7 +83,7 @@ async def test_leaving_the_loop_interrupts_the_turn_and_closes_the_source(stand_
         await source.closed.wait()
         assert speech.turn is not None
         await speech.turn._inbox.wait_over()
-        assert speech.interrupted == Interrupted(speech.turn.turn_id, 0, 0.0, "heard", "rest")
+        assert speech.interrupted == interrupted(speech.turn.turn_id, 0, 0.0, "heard", "rest")
         # The session goes on, and nothing of the old turn is in the new one.
         assert [len(packet) // 2 async for packet in tts.speak("Next.")] == [5]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from realtime_tts import Interrupted, RealtimeTTS
+from realtime_tts import RealtimeTTS
 from realtime_tts.errors import ClientError, ConnectionLost, OverloadedError, TurnError
 from realtime_tts.protocol.messages import (
     ErrorMessage,
@@ -18,6 +18,7 @@ from realtime_tts.protocol.messages import (
     WarningMessage,
 )
 from realtime_tts.protocol.settings import Limits
+from tests.client.reports import interrupted
 
 
 async def test_a_turn_sends_deltas_as_they_are_and_yields_its_packets(stand_in: Any) -> None:
@@ -127,7 +128,7 @@ async def test_a_turn_without_text_is_over_without_the_server(stand_in: Any) -> 
         assert [packet async for packet in turn] == []
         assert turn.result is not None and turn.result.reason == "complete"
         other = await tts.turn()
-        assert await other.interrupt() == Interrupted("turn-2", 0, 0.0, "", "")
+        assert await other.interrupt() == interrupted("turn-2", 0, 0.0, "", "")
         assert [packet async for packet in other] == []
     assert rest == []
 
@@ -152,7 +153,7 @@ async def test_after_an_interrupt_not_one_packet_comes_out(stand_in: Any) -> Non
         await turn.send("Hello.", end=True)
         assert len(await anext(turn)) == 3840
         report = await turn.interrupt(played_ms=80)
-        assert report == Interrupted("turn-1", 8064, 80.0, "Hel", "lo.")
+        assert report == interrupted("turn-1", 8064, 80.0, "Hel", "lo.")
         assert [packet async for packet in turn] == []
         assert turn.interrupted == report
         assert turn.result is not None and turn.result.reason == "interrupted"
@@ -231,7 +232,7 @@ async def test_a_turn_the_server_has_forgotten_counts_as_heard(
         turn = await tts.turn()
         await turn.send("AB", end=True)
         assert len([packet async for packet in turn]) == 1
-        assert await turn.interrupt() == Interrupted("turn-1", 2400, 100.0, "AB", "")
+        assert await turn.interrupt() == interrupted("turn-1", 2400, 100.0, "AB", "")
 
 
 async def test_an_interrupt_nobody_answers_gives_the_connection_up(stand_in: Any) -> None:

@@ -24,7 +24,8 @@ from realtime_tts.engine.link import Append, Audio, Ended, Event, Failed, Finish
 from realtime_tts.engine.loop import EngineLoop
 from realtime_tts.engine.model_engine import ModelEngine
 from realtime_tts.engine.torch_engine import TorchEngine
-from realtime_tts.model import SpeechModel, Voice, VoiceEncoder, VoiceLookup, load_model
+from realtime_tts.model import SpeechModel, Voice, VoiceLookup, load_model
+from realtime_tts.model.voice_encoder import VoiceEncoder
 from realtime_tts.sampling import PredictorSampling, Sampling
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tts_scheduler import Scheduler, SchedulerConfig

@@ -15,14 +15,7 @@ from numpy.typing import NDArray
 from realtime_tts.audio.pcm import FULL_SCALE
 from realtime_tts.engine.interface import UtteranceSpec
 from realtime_tts.engine.link import Append, Ended, Failed, Finish, Open, Started
-from realtime_tts.model import (
-    PromptSpec,
-    ReferenceSound,
-    Voice,
-    load_voice,
-    save_voice,
-    to_reference,
-)
+from realtime_tts.model import PromptSpec, ReferenceSound, Voice, load_voice, to_reference
 from realtime_tts.sampling import PredictorSampling, Sampling
 from tests.engine.cloning import (
     DOING,
@@ -39,6 +32,7 @@ from tests.engine.cloning import (
     tokenizer,
     voice_of,
 )
+from tests.model.voices import save_voice
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["plain", "captured"])

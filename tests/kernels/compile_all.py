@@ -1,6 +1,6 @@
-"""Compiles every Triton kernel as the launchers ask for it, for a GPU that need not be there.
+"""Compiles every Triton kernel as the launchers ask for it, for GPUs that need not be there.
 
-python compile_all.py 90    # compute capability, without the dot; prints the kernels' names
+python compile_all.py 80 90    # compute capabilities, without the dot; prints which and the kernel
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ BF16 = torch.bfloat16
 
 
 class NoDriver:
-    """As much of a driver as the compiler asks for."""
+    """As much of a driver as the compiler asks for. Each architecture is a device of its own."""
 
     def __init__(self, architecture: int) -> None:
-        self._target = GPUTarget("cuda", architecture, 32)
+        self._architecture = architecture
 
     def get_current_target(self) -> GPUTarget:
-        return self._target
+        return GPUTarget("cuda", self._architecture, 32)
 
     def get_current_device(self) -> int:
-        return 0
+        return self._architecture
 
     def get_current_stream(self, device: int) -> int:
         return 0
@@ -39,7 +39,8 @@ def compile_instead_of_launching() -> None:
     def compiled(self: Any, *args: Any, **kwargs: Any) -> Any:
         built = run(self, *args, **kwargs | {"warmup": True})
         assert built.asm["cubin"]
-        sys.stdout.write(f"{self.__name__}\n")
+        assert built.metadata.target == driver.active.get_current_target()
+        sys.stdout.write(f"{built.metadata.target.arch} {self.__name__}\n")
         return built
 
     jit.JITFunction.run = compiled
@@ -77,10 +78,11 @@ def sampling(vocab: int) -> None:
 
 
 if __name__ == "__main__":
-    driver.set_active(NoDriver(int(sys.argv[1])))
     compile_instead_of_launching()
-    elementwise()
-    attention(rows=1, length=16)  # split
-    attention(rows=64, length=256)
-    sampling(2048)
-    sampling(3072)
+    for architecture in sys.argv[1:]:
+        driver.set_active(NoDriver(int(architecture)))
+        elementwise()
+        attention(rows=1, length=16)  # split
+        attention(rows=64, length=256)
+        sampling(2048)
+        sampling(3072)

@@ -2,7 +2,7 @@
 
 Run as a program, because Triton's interpreter cannot be on: `compile_codec.py ROWS FRAMES`. The
 decoder runs on the meta device with every launch recorded instead of made. Prints a line for each
-kernel: its name, registers of a thread, and bytes of registers spilled.
+kernel: its name, registers of a thread, and bytes of its stack, where registers are spilled to.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any
 import torch
 import triton
 from torch import Tensor
+from triton import knobs
 from triton.backends.compiler import GPUTarget
-from triton.backends.nvidia.compiler import get_ptxas
 from triton.compiler import ASTSource
 from triton.runtime.jit import JITFunction
 
@@ -69,18 +69,16 @@ def described(
     return types, constants, attributes
 
 
-def registers(ptx: str) -> tuple[int, int]:
-    """Registers of a thread, and bytes spilled."""
-    with tempfile.NamedTemporaryFile("w", suffix=".ptx") as file:
-        file.write(ptx)
+def registers(cubin: bytes) -> tuple[int, int]:
+    """Registers of a thread, and bytes of its stack."""
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(cubin)
         file.flush()
-        command = [get_ptxas(_ARCHITECTURE).path, "-v", "--gpu-name=sm_90a", file.name]
-        told = subprocess.run(
-            [*command, "-o", "/dev/null"], capture_output=True, text=True, check=True
-        ).stderr
-    used, spilled = re.search(r"Used (\d+) reg", told), re.search(r"(\d+) bytes spill sto", told)
-    assert used and spilled, told
-    return int(used[1]), int(spilled[1])
+        command = [knobs.nvidia.cuobjdump.path, "--dump-resource-usage", file.name]
+        told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    used = re.search(r"REG:(\d+) STACK:(\d+) ", told)
+    assert used, told
+    return int(used[1]), int(used[2])
 
 
 def main(rows: int, frames: int) -> None:
@@ -101,7 +99,7 @@ def main(rows: int, frames: int) -> None:
             done.add(key)
             target = GPUTarget("cuda", _ARCHITECTURE, 32)
             made = triton.compile(ASTSource(kernel, *description), target, options)
-            print(kernel.__name__, *registers(made.asm["ptx"]))  # noqa: T201
+            print(kernel.__name__, *registers(made.asm["cubin"]))  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -14,14 +14,9 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from realtime_tts.model import (
-    Prompt,
-    PromptBuilder,
-    PromptSpec,
-    SamplingState,
-    SpeechModel,
-    load_model,
-)
+from realtime_tts.model import PromptBuilder, PromptSpec, SpeechModel, load_model
+from realtime_tts.model.prompt import Prompt
+from realtime_tts.model.sampling import SamplingState
 from realtime_tts.sampling import PredictorSampling, Sampling
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 

@@ -9,7 +9,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from realtime_tts.model import CodecDecoder, CodecState, SpeechModel
+from realtime_tts.model import SpeechModel
+from realtime_tts.model.codec import CodecDecoder
+from realtime_tts.model.codec_state import CodecState
 from realtime_tts.model.weights import Weights
 
 FRAME = 1920

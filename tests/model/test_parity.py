@@ -15,14 +15,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from realtime_tts.model import (
-    Prompt,
-    PromptBuilder,
-    PromptSpec,
-    Reference,
-    ReferenceSound,
-    SpeechModel,
-)
+from realtime_tts.model import PromptBuilder, PromptSpec, Reference, ReferenceSound, SpeechModel
+from realtime_tts.model.prompt import Prompt
 from realtime_tts.sampling import PredictorSampling, Sampling
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 

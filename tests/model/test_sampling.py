@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from realtime_tts.errors import RequestError
-from realtime_tts.model import SamplingState, SpeechModel
-from realtime_tts.model.sampling import Limits, draw
+from realtime_tts.model import SpeechModel
+from realtime_tts.model.sampling import Limits, SamplingState, draw
 from realtime_tts.sampling import PredictorSampling, Sampling, checked
 
 CPU = torch.device("cpu")

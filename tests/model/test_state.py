@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from realtime_tts.model import KVCache, SpeechModel, state
+from realtime_tts.model import SpeechModel, state
+from realtime_tts.model.state import KVCache
 
 CPU = torch.device("cpu")
 

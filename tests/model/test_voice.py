@@ -14,8 +14,9 @@ from safetensors.torch import save_file
 
 from realtime_tts.errors import VoiceError
 from realtime_tts.model.voice import Voice, blend
-from realtime_tts.model.voice_file import load_voice, save_voice
+from realtime_tts.model.voice_file import load_voice
 from realtime_tts.voices.file import FORMAT, MOST_BYTES
+from tests.model.voices import save_voice
 
 
 def anna(**changes: Any) -> Voice:
@@ -26,7 +27,6 @@ def anna(**changes: Any) -> Voice:
         transcript="Wie geht's? \U0001f600",
         model="qwen3-tts-12hz-1b7",
         language="german",
-        metadata={"source": "caf\u00e9"},
     )
     return replace(voice, **changes)
 
@@ -38,26 +38,26 @@ def test_a_voice_comes_back_as_it_was_saved(tmp_path: Path) -> None:
     assert voice.codes is not None and found.codes is not None
     assert torch.equal(found.embedding, voice.embedding) and torch.equal(found.codes, voice.codes)
     assert found.codes.dtype == torch.int64
-    for what in ("name", "transcript", "model", "language", "metadata"):
+    for what in ("name", "transcript", "model", "language"):
         assert getattr(found, what) == getattr(voice, what), what
+    assert set(found.metadata) == {"created"}
     assert [path.name for path in tmp_path.iterdir()] == ["anna.safetensors"]
 
 
 def test_a_voice_of_an_embedding_alone_comes_back(tmp_path: Path) -> None:
-    save_voice(anna(codes=None, transcript=None, language=None, metadata={}), tmp_path / "v")
+    save_voice(anna(codes=None, transcript=None, language=None), tmp_path / "v")
     found = load_voice(tmp_path / "v")
-    assert (found.codes, found.transcript, found.language, found.metadata) == (None, None, None, {})
+    assert (found.codes, found.transcript, found.language) == (None, None, None)
 
 
-def test_saving_replaces_and_leaves_nothing_behind_when_it_fails(tmp_path: Path) -> None:
+def test_what_no_file_can_hold_is_not_written(tmp_path: Path) -> None:
     path = tmp_path / "anna"
     save_voice(anna(), path)
     with pytest.raises(VoiceError, match="0 to 32767"):
         save_voice(anna(codes=torch.full((2, 16), 40_000)), path)
     with pytest.raises(VoiceError, match="at most"):
-        save_voice(anna(metadata={"long": "x" * MOST_BYTES}), path)
-    save_voice(anna(name="bert"), path)
-    assert load_voice(path).name == "bert"
+        save_voice(anna(transcript="x" * MOST_BYTES), path)
+    assert load_voice(path).name == "anna"
     assert [found.name for found in tmp_path.iterdir()] == ["anna"]
     with pytest.raises(OSError, match="No such file"):
         save_voice(anna(), tmp_path / "nowhere" / "anna")

@@ -23,6 +23,7 @@ from realtime_tts.engine.interface import no_voice
 from realtime_tts.metrics import Metrics
 from realtime_tts.server.http import GuardedHttp
 from realtime_tts.server.run import RunningServer, running
+from realtime_tts.server.time_slices import TimeSlices
 from realtime_tts.server.utterances import Utterances
 from realtime_tts.server.websocket import GuardedWebSocket, guarded
 from realtime_tts.text.stable_bpe import ALPHABET
@@ -252,6 +253,16 @@ class Slices:
         monkeypatch.setattr(Utterances, "feed", feed)
         monkeypatch.setattr("realtime_tts.server.text_input.SLICE", 5)
         monkeypatch.setattr("realtime_tts.server.time_slices.SLICE_SECONDS", 0.0)
+        self._held = False
+        run = TimeSlices._run
+
+        def run_unless_held(slices: TimeSlices) -> None:
+            if self._held:
+                asyncio.get_running_loop().call_soon(run_unless_held, slices)
+            else:
+                run(slices)
+
+        monkeypatch.setattr(TimeSlices, "_run", run_unless_held)
 
     async def count_rounds(self) -> None:
         while True:
@@ -263,6 +274,13 @@ class Slices:
         async with asyncio.timeout(20):
             while len(self.seen) < count:  # noqa: ASYNC110
                 await asyncio.sleep(0)
+
+    def hold(self) -> None:
+        """Take in no more until `go_on`: what comes meanwhile overtakes it, however slow."""
+        self._held = True
+
+    def go_on(self) -> None:
+        self._held = False
 
     def joined(self) -> str:
         return "".join(text for _, text in self.seen)

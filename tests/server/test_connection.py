@@ -110,8 +110,10 @@ async def test_text_that_waited_in_the_queue_is_taken_in_bit_by_bit_too(
         await talker.send("text", turn_id="b", text=long, end=True)
         await talker.send("turn.end", turn_id="a")
         await slices.first(6)
+        slices.hold()
         await talker.send("interrupt")
         interrupted = (await talker.until("turn.interrupted"))[-1]
+        slices.go_on()
         assert interrupted["turn_id"] == "b"
         assert (interrupted["text_spoken"], interrupted["text_remaining"]) == ("", long * 2)
         assert slices.each_in_its_round() and len(slices.joined()) < len(long)

@@ -48,18 +48,31 @@ globalThis.listenTo = async ({ context, analyser }) => {
     });
 };
 
-/** A WebSocket whose messages wait while `globalThis.stalled`. */
-globalThis.StallingSocket = class extends WebSocket {
-  #held = [];
+/**
+ * The network between page and server. From `stall` to `resume`, what the server says waits in
+ * `held`, and comes only as far as `deliver` lets it.
+ */
+globalThis.network = {
+  held: [],
+  stalled: false,
+  stall() {
+    this.stalled = true;
+  },
+  deliver(count = this.held.length) {
+    for (const { event, listener } of this.held.splice(0, count)) listener(event);
+  },
+  resume() {
+    this.stalled = false;
+    this.deliver();
+  },
+};
 
+globalThis.StallingSocket = class extends WebSocket {
   addEventListener(type, listener) {
     if (type !== "message") return super.addEventListener(type, listener);
     super.addEventListener(type, (event) => {
-      if (globalThis.stalled) this.#held.push(() => listener(event));
+      if (network.stalled) network.held.push({ event, listener });
       else listener(event);
     });
-    setInterval(() => {
-      if (!globalThis.stalled) for (const deliver of this.#held.splice(0)) deliver();
-    }, 5);
   }
 };

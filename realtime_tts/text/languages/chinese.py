@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from realtime_tts.text.languages.language import Currency, Language, by_name, invariable, nouns
+from realtime_tts.text.languages import tables
+from realtime_tts.text.languages.language import Currency, Language
 
 _DIGITS = "零一二三四五六七八九"
 _POWERS = ((10**12, "万亿"), (10**8, "亿"), (10**4, "万"))
@@ -77,24 +78,24 @@ CHINESE = Language(
     plus="加",
     to="到",
     percent="百分之",
-    degrees=invariable("度"),
+    degrees=tables.invariable("度"),
     number_sign="",
     and_sign="和",
     operators={"+": "加", "=": "等于", "×": "乘", "*": "乘", "÷": "除以"},
-    currencies=by_name(
+    currencies=tables.by_name(
         {
-            "¥ ￥ CNY": Currency(invariable("元")),
-            "$ USD": Currency(invariable("美元")),
-            "€ EUR": Currency(invariable("欧元")),
-            "£ GBP": Currency(invariable("英镑")),
+            "¥ ￥ CNY": Currency(tables.invariable("元")),
+            "$ USD": Currency(tables.invariable("美元")),
+            "€ EUR": Currency(tables.invariable("欧元")),
+            "£ GBP": Currency(tables.invariable("英镑")),
         }
     ),
-    units=nouns(
-        invariable,
+    units=tables.nouns(
+        tables.invariable,
         "km 公里|m 米|cm 厘米|mm 毫米|kg 公斤|g 克|mg 毫克|L 升|ml 毫升|km/h 公里每小时|m² 平方米"
         "|°C 摄氏度|℃ 摄氏度|GB 吉字节|MB 兆字节|Hz 赫兹|W 瓦|kW 千瓦",
     ),
-    scales=nouns(invariable, "万 万|亿 亿"),
+    scales=tables.nouns(tables.invariable, "万 万|亿 亿"),
     fractions={},
     mixed="又",
     money="",

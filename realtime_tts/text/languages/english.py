@@ -2,20 +2,8 @@
 
 from __future__ import annotations
 
-from realtime_tts.text.languages.language import (
-    YEARS,
-    Abbreviation,
-    Currency,
-    Kind,
-    Language,
-    Noun,
-    abbreviations,
-    by_name,
-    by_powers,
-    invariable,
-    nouns,
-    numbered,
-)
+from realtime_tts.text.languages import tables
+from realtime_tts.text.languages.language import YEARS, Abbreviation, Currency, Kind, Language, Noun
 
 _SMALL = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
@@ -43,7 +31,7 @@ def cardinal(n: int) -> str:
     if n < 100:
         tens, rest = divmod(n, 10)
         return _TENS[tens] + (f"-{_SMALL[rest]}" if rest else "")
-    return by_powers(n, _POWERS, cardinal, cardinal)
+    return tables.by_powers(n, _POWERS, cardinal, cardinal)
 
 
 def ordinal(n: int, mark: str = "") -> str:
@@ -107,7 +95,7 @@ def _fractions() -> dict[tuple[int, int], str]:
     return words
 
 
-_ABBREVIATIONS = abbreviations(
+_ABBREVIATIONS = tables.abbreviations(
     {
         Kind.TITLE: "Rev Reverend|Gen General|Capt Captain|Col Colonel|Lt Lieutenant|Sgt Sergeant"
         "|Sen Senator|Gov Governor|Hon Honorable|Mt Mount|Ft Fort",
@@ -133,7 +121,7 @@ def _measure(words: str, gender: str) -> Noun:
 
 
 _UNITS = (
-    nouns(
+    tables.nouns(
         _measure,
         "km kilometer|cm centimeter|mm millimeter|m meter|nm nanometer|mi mile|yd yard|kg kilogram"
         "|g gram|mg milligram|lb pound|oz ounce|l liter|L liter|ml milliliter|mL milliliter"
@@ -146,7 +134,7 @@ _UNITS = (
         "|km/h kilometer per hour|kph kilometer per hour|m/s meter per second"
         "|m² square meter|km² square kilometer|m³ cubic meter",
     )
-    | nouns(invariable, "Hz hertz|kHz kilohertz|MHz megahertz|GHz gigahertz")
+    | tables.nouns(tables.invariable, "Hz hertz|kHz kilohertz|MHz megahertz|GHz gigahertz")
     | {
         "ft": Noun("foot", "feet"),
         "°C": Noun("degree Celsius", "degrees Celsius"),
@@ -176,25 +164,25 @@ ENGLISH = Language(
     number_sign="number",
     and_sign="and",
     operators={"+": "plus", "=": "equals", "×": "times", "*": "times", "÷": "divided by"},
-    currencies=by_name(
+    currencies=tables.by_name(
         {
             "$": Currency(Noun("dollar", "dollars"), _CENT),
             "USD": Currency(Noun("US dollar", "US dollars"), _CENT),
             "€ EUR": Currency(Noun("euro", "euros"), _CENT),
             "£ GBP": Currency(Noun("pound", "pounds"), Noun("penny", "pence")),
-            "¥ JPY": Currency(invariable("yen")),
+            "¥ JPY": Currency(tables.invariable("yen")),
             "CHF": Currency(Noun("Swiss franc", "Swiss francs"), Noun("centime", "centimes")),
             "₹": Currency(Noun("rupee", "rupees"), Noun("paisa", "paise")),
             "¢": Currency(_CENT),
         }
     ),
     units=_UNITS,
-    scales=by_name(
+    scales=tables.by_name(
         {
-            "thousand k K": invariable("thousand"),
-            "million M": invariable("million"),
-            "billion B bn": invariable("billion"),
-            "trillion T": invariable("trillion"),
+            "thousand k K": tables.invariable("thousand"),
+            "million M": tables.invariable("million"),
+            "billion B bn": tables.invariable("billion"),
+            "trillion T": tables.invariable("trillion"),
         }
     ),
     fractions=_fractions(),
@@ -204,7 +192,7 @@ ENGLISH = Language(
     day_first=False,
     halves={form: form[0] + "m" for form in ("am", "pm", "a.m", "p.m", "a.m.", "p.m.")}
     | {form: form[0].lower() + "m" for form in ("AM", "PM", "A.M", "P.M", "A.M.", "P.M.")},
-    months=numbered(_MONTHS) | numbered(_SHORT_MONTHS) | {"Sept": 9},
+    months=tables.numbered(_MONTHS) | tables.numbered(_SHORT_MONTHS) | {"Sept": 9},
     abbreviations=_ABBREVIATIONS,
     pairs=True,
     dials=frozenset(("call", "Call", "dial", "Dial")),

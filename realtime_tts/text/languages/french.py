@@ -2,20 +2,8 @@
 
 from __future__ import annotations
 
-from realtime_tts.text.languages.language import (
-    Currency,
-    Kind,
-    Language,
-    Noun,
-    abbreviations,
-    by_name,
-    by_powers,
-    fractions,
-    invariable,
-    nouns,
-    numbered,
-    plural_s,
-)
+from realtime_tts.text.languages import tables
+from realtime_tts.text.languages.language import Currency, Kind, Language, Noun
 
 _SMALL = (
     "zéro un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize"
@@ -39,7 +27,7 @@ def cardinal(n: int) -> str:
 
 def count(n: int, gender: str) -> str:
     one = "une" if gender == "f" else "un"
-    return by_powers(
+    return tables.by_powers(
         n,
         _MILLIONS,
         lambda many: _thousands(many, "un", last=True),
@@ -48,7 +36,7 @@ def count(n: int, gender: str) -> str:
 
 
 def _thousands(n: int, one: str, last: bool) -> str:
-    return by_powers(
+    return tables.by_powers(
         n,
         _THOUSANDS,
         lambda many: _hundreds(many, "un", last=False),
@@ -60,7 +48,7 @@ def _hundreds(n: int, one: str, last: bool) -> str:
     """Say a number below 1,000. `last`: nothing follows but a noun, so that cents and vingts take
     their s."""
     several = "cents" if last and n % 100 == 0 else "cent"
-    return by_powers(
+    return tables.by_powers(
         n,
         ((100, "cent", several),),
         lambda many: _SMALL[many],
@@ -115,7 +103,7 @@ def _of(noun: str) -> str:
     return f" d'{noun}" if noun[0] in "aeiouéh" else f" de {noun}"
 
 
-_ABBREVIATIONS = abbreviations(
+_ABBREVIATIONS = tables.abbreviations(
     {
         Kind.TITLE: "Mme Madame|Mmes Mesdames|Mlle Mademoiselle|Dr Docteur|Pr Professeur"
         "|M Monsieur",
@@ -126,14 +114,14 @@ _ABBREVIATIONS = abbreviations(
     bare="Mme Mmes Mlle Dr Pr n°",
 )
 _UNITS = (
-    nouns(
-        plural_s,
+    tables.nouns(
+        tables.plural_s,
         "km kilomètre|m mètre|cm centimètre|mm millimètre|kg kilogramme|g gramme|mg milligramme"
         "|l litre|L litre|ml millilitre|km/h kilomètre par heure|m/s mètre par seconde"
         "|°C degré Celsius|kW kilowatt|kWh kilowattheure|W watt|V volt|Go gigaoctet|Mo mégaoctet",
     )
-    | nouns(plural_s, "min minute|s seconde|ms milliseconde", "f")
-    | nouns(invariable, "Hz hertz")
+    | tables.nouns(tables.plural_s, "min minute|s seconde|ms milliseconde", "f")
+    | tables.nouns(tables.invariable, "Hz hertz")
     | {
         "m²": Noun("mètre carré", "mètres carrés"),
         "km²": Noun("kilomètre carré", "kilomètres carrés"),
@@ -158,35 +146,35 @@ FRENCH = Language(
     plus="plus",
     to="à",
     percent="pour cent",
-    degrees=plural_s("degré"),
+    degrees=tables.plural_s("degré"),
     number_sign="numéro",
     and_sign="et",
     operators={"+": "plus", "=": "égale", "×": "fois", "*": "fois", "÷": "divisé par"},
-    currencies=by_name(
+    currencies=tables.by_name(
         {
-            "€ EUR": Currency(plural_s("euro"), plural_s("centime")),
-            "$ USD": Currency(plural_s("dollar"), plural_s("cent")),
-            "£ GBP": Currency(plural_s("livre", "f"), Noun("penny", "pence")),
-            "CHF": Currency(plural_s("franc suisse"), plural_s("centime")),
-            "¥": Currency(plural_s("yen")),
+            "€ EUR": Currency(tables.plural_s("euro"), tables.plural_s("centime")),
+            "$ USD": Currency(tables.plural_s("dollar"), tables.plural_s("cent")),
+            "£ GBP": Currency(tables.plural_s("livre", "f"), Noun("penny", "pence")),
+            "CHF": Currency(tables.plural_s("franc suisse"), tables.plural_s("centime")),
+            "¥": Currency(tables.plural_s("yen")),
         }
     ),
     units=_UNITS,
-    scales=by_name(
+    scales=tables.by_name(
         {
-            "mille": invariable("mille"),
-            "million millions": plural_s("million"),
-            "milliard milliards Md": plural_s("milliard"),
+            "mille": tables.invariable("mille"),
+            "million millions": tables.plural_s("million"),
+            "milliard milliards Md": tables.plural_s("milliard"),
         }
     ),
-    fractions=fractions(
+    fractions=tables.fractions(
         "un demi|un tiers|deux tiers|un quart|trois quarts|un cinquième|un huitième"
     ),
     mixed=" et ",
     money="{major} {minor}",
     of_scale=_of,
     singular_below=2.0,
-    months=numbered(_MONTHS),
+    months=tables.numbered(_MONTHS),
     abbreviations=_ABBREVIATIONS,
     phones=r"0\d(?:[ .-]\d{2}){4}",
     glued=r"(?P<hour>[01]?\d|2[0-4]) ?h ?(?P<minute>[0-5]\d)?(?!\w)",

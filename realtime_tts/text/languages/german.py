@@ -2,20 +2,8 @@
 
 from __future__ import annotations
 
-from realtime_tts.text.languages.language import (
-    YEARS,
-    Currency,
-    Kind,
-    Language,
-    Noun,
-    abbreviations,
-    by_name,
-    by_powers,
-    fractions,
-    invariable,
-    nouns,
-    numbered,
-)
+from realtime_tts.text.languages import tables
+from realtime_tts.text.languages.language import YEARS, Currency, Kind, Language, Noun
 
 _SMALL = (
     "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn"
@@ -45,7 +33,7 @@ def count(n: int, gender: str) -> str:
 
 
 def _millions(n: int, one: str) -> str:
-    return by_powers(
+    return tables.by_powers(
         n, _POWERS, lambda many: _thousands(many, "eins"), lambda rest: _thousands(rest, one)
     )
 
@@ -107,7 +95,7 @@ def date(day: int, month: int, in_year: int | None, previous: str) -> str:
     return f"{words} {year(in_year) if in_year in YEARS else cardinal(in_year)}"
 
 
-_ABBREVIATIONS = abbreviations(
+_ABBREVIATIONS = tables.abbreviations(
     {
         Kind.TITLE: "Dr Doktor|Prof Professor|Hr Herr|Fr Frau|St Sankt",
         Kind.PHRASE: "z.B zum Beispiel|d.h das heißt|u.a unter anderem|ca circa"
@@ -118,19 +106,19 @@ _ABBREVIATIONS = abbreviations(
     }
 )
 _UNITS = (
-    nouns(
-        invariable,
+    tables.nouns(
+        tables.invariable,
         "km Kilometer|m Meter|cm Zentimeter|mm Millimeter|l Liter|ml Milliliter"
         "|km/h Kilometer pro Stunde|m/s Meter pro Sekunde|m² Quadratmeter|km² Quadratkilometer"
         "|m³ Kubikmeter",
     )
-    | nouns(
-        invariable,
+    | tables.nouns(
+        tables.invariable,
         "kg Kilogramm|g Gramm|mg Milligramm|Uhr Uhr|°C Grad Celsius|kW Kilowatt|W Watt|V Volt"
         "|Hz Hertz|GB Gigabyte|MB Megabyte",
         "n",
     )
-    | by_name(
+    | tables.by_name(
         {
             "h Std": Noun("Stunde", "Stunden", "f"),
             "min Min": Noun("Minute", "Minuten", "f"),
@@ -140,7 +128,7 @@ _UNITS = (
         }
     )
 )
-_CENT = invariable("Cent")
+_CENT = tables.invariable("Cent")
 
 GERMAN = Language(
     name="german",
@@ -159,28 +147,28 @@ GERMAN = Language(
     plus="plus",
     to="bis",
     percent="Prozent",
-    degrees=invariable("Grad", "n"),
+    degrees=tables.invariable("Grad", "n"),
     number_sign="Nummer",
     and_sign="und",
     operators={"+": "plus", "=": "gleich", "×": "mal", "*": "mal", "÷": "geteilt durch"},
-    currencies=by_name(
+    currencies=tables.by_name(
         {
-            "€ EUR": Currency(invariable("Euro"), _CENT),
-            "$ USD": Currency(invariable("Dollar"), _CENT),
-            "£ GBP": Currency(invariable("Pfund", "n"), invariable("Pence")),
-            "CHF": Currency(invariable("Franken"), invariable("Rappen")),
-            "¥": Currency(invariable("Yen")),
+            "€ EUR": Currency(tables.invariable("Euro"), _CENT),
+            "$ USD": Currency(tables.invariable("Dollar"), _CENT),
+            "£ GBP": Currency(tables.invariable("Pfund", "n"), tables.invariable("Pence")),
+            "CHF": Currency(tables.invariable("Franken"), tables.invariable("Rappen")),
+            "¥": Currency(tables.invariable("Yen")),
         }
     ),
     units=_UNITS,
-    scales=by_name(
+    scales=tables.by_name(
         {
-            "Tausend": invariable("tausend"),
+            "Tausend": tables.invariable("tausend"),
             "Million Millionen Mio Mio.": Noun("Million", "Millionen", "f"),
             "Milliarde Milliarden Mrd Mrd.": Noun("Milliarde", "Milliarden", "f"),
         }
     ),
-    fractions=fractions(
+    fractions=tables.fractions(
         "ein halb|ein Drittel|zwei Drittel|ein Viertel|drei Viertel|ein Fünftel|ein Achtel"
     ),
     mixed=" und ",
@@ -189,6 +177,6 @@ GERMAN = Language(
     dotted_ordinals=True,
     clock_words=("Uhr",),
     glued=r"(?P<hour>[01]?\d|2[0-4])\.(?P<minute>[0-5]\d) ?Uhr",
-    months=numbered(_MONTHS) | {"Jänner": 1},
+    months=tables.numbered(_MONTHS) | {"Jänner": 1},
     abbreviations=_ABBREVIATIONS,
 )

@@ -2,19 +2,8 @@
 
 from __future__ import annotations
 
-from realtime_tts.text.languages.language import (
-    Currency,
-    Kind,
-    Language,
-    Noun,
-    abbreviations,
-    by_name,
-    by_powers,
-    fractions,
-    invariable,
-    nouns,
-    plural_s,
-)
+from realtime_tts.text.languages import tables
+from realtime_tts.text.languages.language import Currency, Kind, Language, Noun
 
 _SMALL = (
     "cero uno dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince"
@@ -43,13 +32,13 @@ def cardinal(n: int) -> str:
 
 def count(n: int, gender: str) -> str:
     """Say a number before a noun of a gender; with gender "" it stands alone."""
-    return by_powers(
+    return tables.by_powers(
         n, _MILLIONS, lambda many: _thousands(many, "m"), lambda rest: _thousands(rest, gender)
     )
 
 
 def _thousands(n: int, gender: str) -> str:
-    return by_powers(
+    return tables.by_powers(
         n,
         _THOUSANDS,
         lambda many: _hundreds(many, gender or "m"),
@@ -107,7 +96,7 @@ def date(day: int, month: int, in_year: int | None, previous: str) -> str:
     return words if in_year is None else f"{words} de {cardinal(in_year)}"
 
 
-_ABBREVIATIONS = abbreviations(
+_ABBREVIATIONS = tables.abbreviations(
     {
         Kind.TITLE: "Sr señor|Sra señora|Srta señorita|Dr doctor|Dra doctora|Prof profesor|D don"
         "|Dña doña|Ud usted|Uds ustedes",
@@ -117,14 +106,14 @@ _ABBREVIATIONS = abbreviations(
     }
 )
 _UNITS = (
-    nouns(
-        plural_s,
+    tables.nouns(
+        tables.plural_s,
         "km kilómetro|m metro|cm centímetro|mm milímetro|kg kilogramo|g gramo|mg miligramo"
         "|l litro|L litro|ml mililitro|min minuto|s segundo|ms milisegundo"
         "|km/h kilómetro por hora|m/s metro por segundo|°C grado Celsius|kW kilovatio|W vatio"
         "|V voltio|Hz hercio|GB gigabyte|MB megabyte",
     )
-    | nouns(plural_s, "h hora", "f")
+    | tables.nouns(tables.plural_s, "h hora", "f")
     | {
         "m²": Noun("metro cuadrado", "metros cuadrados"),
         "km²": Noun("kilómetro cuadrado", "kilómetros cuadrados"),
@@ -149,22 +138,24 @@ SPANISH = Language(
     plus="más",
     to="a",
     percent="por ciento",
-    degrees=plural_s("grado"),
+    degrees=tables.plural_s("grado"),
     number_sign="número",
     and_sign="y",
     operators={"+": "más", "=": "igual a", "×": "por", "*": "por", "÷": "dividido entre"},
-    currencies=by_name(
+    currencies=tables.by_name(
         {
-            "€ EUR": Currency(plural_s("euro"), plural_s("céntimo")),
-            "$ USD": Currency(Noun("dólar", "dólares"), plural_s("centavo")),
-            "£ GBP": Currency(plural_s("libra", "f"), plural_s("penique")),
-            "CHF": Currency(plural_s("franco"), plural_s("céntimo")),
+            "€ EUR": Currency(tables.plural_s("euro"), tables.plural_s("céntimo")),
+            "$ USD": Currency(Noun("dólar", "dólares"), tables.plural_s("centavo")),
+            "£ GBP": Currency(tables.plural_s("libra", "f"), tables.plural_s("penique")),
+            "CHF": Currency(tables.plural_s("franco"), tables.plural_s("céntimo")),
             "¥": Currency(Noun("yen", "yenes")),
         }
     ),
     units=_UNITS,
-    scales=by_name({"mil": invariable("mil"), "millón millones": Noun("millón", "millones")}),
-    fractions=fractions(
+    scales=tables.by_name(
+        {"mil": tables.invariable("mil"), "millón millones": Noun("millón", "millones")}
+    ),
+    fractions=tables.fractions(
         "un medio|un tercio|dos tercios|un cuarto|tres cuartos|un quinto|un octavo"
     ),
     mixed=" y ",

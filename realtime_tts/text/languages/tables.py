@@ -1,0 +1,88 @@
+"""A language's tables, written in short, and numbers of several words.
+
+One text stands for many nouns, abbreviations or fractions, separated by "|". An entry of the first
+two is what is written, a space, and what is said: "km kilometre|kg kilogram".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeVar
+
+from realtime_tts.text.languages.language import Abbreviation, Kind, Noun
+
+_T = TypeVar("_T")
+
+Power = tuple[int, str, str]
+"""A power, what is said for one of it ("un millón"), and what several are ("millones")."""
+
+
+def by_powers(
+    n: int, powers: Sequence[Power], several: Callable[[int], str], rest: Callable[[int], str]
+) -> str:
+    """The words for `n`, separated by spaces. `powers`: the largest first.
+
+    `several(k)`: the number before a power that there is k times, k > 1; `rest(k)`: the words for
+    what is left below the last power, 0 only if `n` is.
+    """
+    words = []
+    for power, one, many in powers:
+        times, n = divmod(n, power)
+        if times:
+            words.append(one if times == 1 else f"{several(times)} {many}")
+    if n or not words:
+        words.append(rest(n))
+    return " ".join(words)
+
+
+_FRACTIONS = ((1, 2), (1, 3), (2, 3), (1, 4), (3, 4), (1, 5), (1, 8))
+
+
+def plural_s(words: str, gender: str = "m") -> Noun:
+    """The plural takes its s behind the first word: grados Celsius."""
+    first, space, rest = words.partition(" ")
+    return Noun(words, f"{first}s{space}{rest}", gender)
+
+
+def invariable(words: str, gender: str = "m") -> Noun:
+    return Noun(words, words, gender)
+
+
+def nouns(noun: Callable[[str, str], Noun], text: str, gender: str = "m") -> dict[str, Noun]:
+    """Read a table of nouns, each of which `noun(words, gender)` makes."""
+    return {short: noun(words, gender) for short, words in _entries(text)}
+
+
+def by_name(table: Mapping[str, _T]) -> dict[str, _T]:
+    """Make an entry for each of the names, separated by spaces, that a key of `table` consists
+    of."""
+    return {name: value for names, value in table.items() for name in names.split()}
+
+
+def abbreviations(texts: Mapping[Kind, str], bare: str = "") -> dict[str, Abbreviation]:
+    """Read tables of abbreviations, which are written there without their last full stop.
+
+    `bare`: those that people write without one, too.
+    """
+    without_stop = bare.split()
+    return {
+        short: Abbreviation(words, kind, bare=short in without_stop)
+        for kind, text in texts.items()
+        for short, words in _entries(text)
+    }
+
+
+def fractions(text: str) -> dict[tuple[int, int], str]:
+    """The words for 1/2, 1/3, 2/3, 1/4, 3/4, 1/5 and 1/8."""
+    return dict(zip(_FRACTIONS, text.split("|"), strict=True))
+
+
+def numbered(names: Sequence[str]) -> dict[str, int]:
+    """Number the months by their names."""
+    return {name: number for number, name in enumerate(names, 1)}
+
+
+def _entries(text: str) -> Iterator[tuple[str, str]]:
+    for entry in text.split("|"):
+        written, _, said = entry.partition(" ")
+        yield written, said

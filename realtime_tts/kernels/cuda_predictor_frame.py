@@ -31,29 +31,29 @@ MANY_ROWS = MappingProxyType(
     {"FEW": 0, "WARPS": 8, "SPAN": 2, "RING": 7, "PACE": 1, "ASKER": 0, "TALL": 8}
 )
 """How it is built for more."""
-_BATCH = {"BATCH": 1, "FEW": 0, "WARPS": 8, "SPAN": 1, "PACE": 1, "ASKER": 0, "TALL": 16}
+_BATCH = {"BATCH": 1, "FEW": 0, "WARPS": 8, "SPAN": 1, "RING": 8, "PACE": 1, "ASKER": 0, "TALL": 16}
 
 
-def batch(rows: int, shares: int, residual_shares: int, ring: int) -> Build:
+def batch(rows: int, shares: int, residual_shares: int) -> Build:
     """Return how the kernel for many utterances is built for up to `rows` of them.
 
     Programs share the columns of a product: each has one of so many shares of the rows.
     """
-    macros = {"ROWS": rows, "SHARES": shares, "RESIDUAL_SHARES": residual_shares, "RING": ring}
+    macros = {"ROWS": rows, "SHARES": shares, "RESIDUAL_SHARES": residual_shares}
     return Build(rows, "predictor_batch", MappingProxyType(_BATCH | macros))
 
 
 BUILDS = (
     Build(2, "predictor_frame", FEW_ROWS),
-    Build(16, "predictor_frame", MANY_ROWS),
-    batch(32, 1, 2, ring=8),
-    batch(48, 1, 2, ring=8),
-    batch(64, 2, 4, ring=8),
+    Build(8, "predictor_frame", MANY_ROWS),
+    batch(16, 1, 2),
+    batch(32, 1, 2),
+    batch(64, 2, 4),
 )
 MOST_FRAME_ROWS = BUILDS[-1].most
 """Utterances; with more of them, separate kernels are faster."""
 
-_ROWS = 32  # of a pass of predictor_frame.cu; the first has two positions of each utterance
+_ROWS = 16  # of a pass of predictor_frame.cu; the first has two positions of each utterance
 # Hidden, query heads, key heads, of a head, intermediate; codes, passes, positions.
 _SIZES = (1024, 16, 8, 128, 3072, 2048, 15, 16)
 

@@ -3,7 +3,7 @@
 //
 // What is different follows from the rows. Each program reads the inputs of all rows in each phase,
 // and these are more bytes than its weights. So results are plain numbers in place of words, which
-// have a number of their round each, and a program that has finished a phase tells it to the others.
+// have a number of their round each, and programs count together how many have finished a phase.
 // Programs wait for all others between two phases, so whatever was to be read in a phase may be
 // written over in the next. The norm's scale of a row is found beside the product and multiplies
 // its results. The first two positions are passes of their own.

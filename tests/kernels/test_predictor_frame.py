@@ -102,7 +102,7 @@ def test_a_frame_is_that_of_the_plain_twin(
         assert_right(model, make_frame(random, model, launch, rows))
 
 
-@pytest.mark.parametrize("settings", [MANY, BATCH])
+@pytest.mark.parametrize("settings", [MANY, SHARED])
 def test_a_row_of_nonsense_fails_and_disturbs_no_other(
     settings: Mapping[str, int], build: Build
 ) -> None:
@@ -120,21 +120,17 @@ def test_a_row_of_nonsense_fails_and_disturbs_no_other(
     assert ((codes >= 0) & (codes < 512)).all()
 
 
-@pytest.mark.parametrize("settings", [BATCH, SHARED])
-def test_a_row_is_the_same_alone_and_among_others(
-    settings: Mapping[str, int], build: Build
-) -> None:
+def test_a_row_is_the_same_alone_and_among_others(build: Build) -> None:
     random = normal()
     model = make_model(random, SMALL, 512, passes=2)
-    source = build(kernel_of(settings), frame_settings(model, PROGRAMS, settings))
+    source = build(kernel_of(SHARED), frame_settings(model, PROGRAMS, SHARED))
     assert_same_alone(make_frame(random, model, launch := Emulated(source, model), 20), launch, 5)
 
 
-@pytest.mark.parametrize("settings", [MANY, BATCH])
-def test_rounds_may_wrap_around(settings: Mapping[str, int], build: Build) -> None:
+def test_rounds_may_wrap_around(build: Build) -> None:
     random = normal()
     model = make_model(random, SMALL, 512, passes=2)
-    source = build(kernel_of(settings), frame_settings(model, PROGRAMS, settings))
+    source = build(kernel_of(SHARED), frame_settings(model, PROGRAMS, SHARED))
     launch = Emulated(source, model)
     begin_rounds_at(launch.tables, -2, PROGRAMS)
     assert_right(model, make_frame(random, model, launch, 3))

@@ -19,7 +19,7 @@ CORE = $(shell $(BIN)/python -c 'import sys; \
 	print("COVERAGE_CORE=sysmon" if sys.version_info >= (3, 12) else "")')
 COVER = $(if $(CORE),--cov --cov-report=)
 
-.PHONY: serve quick test test-clients lint check pure unit together alone coverage js bench soak clean
+.PHONY: serve quick test test-clients test-attacks lint check pure unit together alone coverage js bench soak clean
 
 serve: $(VENV)/.server  ## start the server with the embedded demo voice; ARGS="--port 9000" adds flags
 	$(BIN)/realtime-tts serve $(ARGS)
@@ -34,6 +34,9 @@ test: $(VENV)/.dev client_js/node_modules/.installed  ## everything: lint, types
 
 test-clients: $(VENV)/.dev  ## published clients of other APIs, each in its own environment; CLIENTS="openai" runs one
 	$(BIN)/python -m tests.clients.run $(CLIENTS)
+
+test-attacks: $(VENV)/.dev  ## floods, fuzz, bad peers, uploads and faults against a running server: a table; ARGS="flood" runs some
+	$(BIN)/python -m tests.attacks $(ARGS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

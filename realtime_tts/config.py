@@ -6,6 +6,7 @@ these constructors. Units: seconds and bytes unless the name says otherwise.
 
 from __future__ import annotations
 
+import ipaddress
 from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import urlsplit
@@ -103,6 +104,40 @@ class LimitsConfig(Limits, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, slots=True)
+class AddressConfig:
+    """What the clients of one address may do: an IPv4 address or an IPv6 network of 64 bits.
+
+    `connections_per_second`: new connections, and requests, of an address, and requests with one
+    key; four times as many may come at once. `handshakes`: connections at once on which no request
+    is complete. `sockets_without_key`: open at once, where the key comes with a message.
+    `trusted_proxies`: addresses and networks whose `X-Forwarded-For` tells the client's address;
+    that of others counts for nothing.
+    """
+
+    connections_per_second: float = 256.0
+    handshakes: int = 256
+    sockets_without_key: int = 32
+    trusted_proxies: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("connections_per_second", "handshakes", "sockets_without_key"):
+            _require_positive(name, getattr(self, name))
+        for proxy in self.trusted_proxies:
+            try:
+                ipaddress.ip_network(proxy)
+            except ValueError as error:
+                raise ConfigError(
+                    f"a trusted proxy is an address or a network, such as 10.0.0.5 or 10.0.0.0/8: "
+                    f"{error}"
+                ) from None
+
+    @property
+    def burst(self) -> float:
+        """Connections that may come at once."""
+        return max(1.0, 4 * self.connections_per_second)
+
+
+@dataclass(frozen=True, slots=True)
 class TlsConfig:
     """PEM files: the server's certificate, then those between it and the authority, if any; and its
     private key, not encrypted. `key` None: the key is in the certificate's file."""
@@ -135,6 +170,7 @@ class ServerConfig:
     tls: TlsConfig | None = None
     limits: LimitsConfig = LimitsConfig()
     socket: SocketConfig = SocketConfig()
+    addresses: AddressConfig = AddressConfig()
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65_535:

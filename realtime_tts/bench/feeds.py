@@ -18,6 +18,17 @@ REPLIES = (
     "That card was declined. It ends in 4242, and it expired in June. Would you like to try "
     "another one, or pay when you pick it up?",
 )
+TWO_SENTENCES = (
+    REPLIES[1],
+    "I have moved the meeting to Thursday at ten. Everybody has been told about it.",
+    "The library closes at six today, but the reading room stays open until eight. Would you like "
+    "to reserve a seat?",
+    "Your parcel left our warehouse in Leipzig this morning and should reach you by the day after "
+    "tomorrow. I can send you a message when it is on its way.",
+    "If you cancel before the end of the month you get the whole amount back, and after that it is "
+    "half of it until the course begins. Shall I cancel it for you?",
+)
+"""With first sentences of 6, 9, 14, 18 and 27 words."""
 _SENTENCE_END = re.compile(r"[.!?](?=\s)")
 _WORD = re.compile(r"[^\W\d_]+")
 _OPEN_END = re.compile(r"(?<=\w)(?= \w)")  # between two words of a clause
@@ -49,6 +60,7 @@ STALLS = tuple(
 FEEDS = {
     "all": ((*PACES, *STALLS), REPLIES),
     "quick": ((PACES[0], PACES[3], PACES[5], *STALLS[1::3]), (REPLIES[1], REPLIES[3])),
+    "two-sentences": (PACES[1:3], TWO_SENTENCES),
 }
 """What `--feeds` takes: feeds, and the replies that each of them speaks."""
 

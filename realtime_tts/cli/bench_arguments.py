@@ -119,7 +119,8 @@ def _add_level_arguments(group: argparse._ArgumentGroup) -> None:
         const="all",
         choices=FEEDS,
         help="what is heard of replies that are written slowly, or with a stall in them, as many "
-        "feeds at once as --sessions says (default: 4); quick: two replies, few feeds",
+        "feeds at once as --sessions says (default: 4); quick: two replies, few feeds; "
+        "two-sentences: 30 and 15 tokens a second, first sentences of 6 to 27 words",
     )
     group.add_argument(
         "--sessions", help="closed, burst, agents: sessions at once (default: 1,2,4,8)"

@@ -122,7 +122,7 @@ def server_config(
     arguments: argparse.Namespace, *, terminal: bool, tls: TlsConfig | None = None
 ) -> ServerConfig:
     """The front's settings. Raises ConfigError."""
-    from realtime_tts.config import LimitsConfig, ServerConfig
+    from realtime_tts.config import AddressConfig, LimitsConfig, ServerConfig
 
     keys = os.environ.get(KEYS_VARIABLE) or os.environ.get(KEY_VARIABLE) or ""
     of_environment = [key.strip() for key in keys.split(",") if key.strip()]
@@ -137,6 +137,10 @@ def server_config(
         log_level=arguments.log_level,
         tls=tls,
         limits=LimitsConfig(max_sessions=arguments.max_sessions),
+        addresses=AddressConfig(
+            connections_per_second=arguments.connection_rate,
+            trusted_proxies=tuple(arguments.trusted_proxy or ()),
+        ),
     )
 
 

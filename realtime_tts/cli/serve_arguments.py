@@ -167,6 +167,21 @@ def _add_server_arguments(group: argparse._ArgumentGroup) -> None:
         "--max-sessions", type=int, help="open sockets (default: twice the slots, at least 512)"
     )
     group.add_argument(
+        "--connection-rate",
+        type=float,
+        default=256.0,
+        metavar="PER_SECOND",
+        help="new connections, and requests, of one address or with one key; four times as many "
+        "may come at once (default: 256)",
+    )
+    group.add_argument(
+        "--trusted-proxy",
+        action="append",
+        metavar="ADDRESS",
+        help="a proxy, or a network of them, whose X-Forwarded-For is believed; repeatable "
+        "(default: none)",
+    )
+    group.add_argument(
         "--drain-seconds",
         type=float,
         default=30.0,

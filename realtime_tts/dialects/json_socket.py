@@ -35,7 +35,7 @@ class JsonSocket(ServedSocket):
         self.closing = False
         """The socket is about to be closed: nothing is heard any more."""
         self._check_key: Callable[[str], bool] | None = websocket.scope.get(LATE_KEY)
-        self._intake = Intake(self.limits)
+        self._intake = Intake(self.limits, self.bad)
         self._active_at = time.monotonic()
 
     # What a dialect fills in.

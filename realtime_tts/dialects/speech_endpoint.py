@@ -155,6 +155,7 @@ class SpeechEndpoint(abc.ABC):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         answer = _Answer(scope, receive, send, self.api.new_request_id())
+        answer.address = self.front.addresses.of(scope.get("client"))
         try:
             await self._answer(Request(scope, receive), answer)
         except ClientDisconnect:
@@ -177,6 +178,7 @@ class SpeechEndpoint(abc.ABC):
         # Where a smaller lead was asked for, somebody listens.
         saved = order.settings.lead_ms == self.front.limits.max_lead_ms
         delivery = Delivery(FramedPackets, fills=True, saved=saved)
+        self.front.check_room(order.settings)
         client = address_of(request.scope)
         answer.speech = self.front.open_speech(request_id, order.settings, client, delivery)
         async with answer.heard():
@@ -200,6 +202,7 @@ class _Answer:
     sessions = open_turns = 1
     speech: Speech
     """Once there is one."""
+    address: object
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> None:
         self.request_id = request_id

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -25,6 +26,11 @@ from realtime_tts.memory_limits import told_memory_limits
 from tts_scheduler import SchedulerConfig
 
 log = logging.getLogger(__name__)
+
+SWITCH_SECONDS = 0.0005
+"""How long one thread may keep the interpreter from another that wants it. A step asks for it after
+each of its hundreds of operations; with Python's own 5 ms for each it would take seconds where the
+event loop is busy, with refusals say."""
 
 
 def _unavailable(id: str, why: str) -> Refused:
@@ -77,6 +83,7 @@ class InProcessEngine:
         assert self._thread is None, "an engine starts once"
         self._asyncio_loop = asyncio.get_running_loop()
         self._deliver = deliver
+        sys.setswitchinterval(min(SWITCH_SECONDS, sys.getswitchinterval()))
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
         self._thread.start()
 

@@ -62,12 +62,15 @@ Command = Open | Append | Finish | Cancel | Played | Lead
 
 
 class Refused(msgspec.Struct, frozen=True, tag=True):
-    """Not admitted, or queued too long. Nothing more follows for this id."""
+    """Not admitted, or queued too long. Nothing more follows for this id.
+
+    `full`: the next turn would be refused as well, for `retry_after` seconds or until one ends."""
 
     id: str
     code: str
     message: str
     retry_after: float
+    full: bool = False
 
 
 class Started(msgspec.Struct, frozen=True, tag=True):

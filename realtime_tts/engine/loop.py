@@ -193,7 +193,7 @@ class EngineLoop:
         if isinstance(admission, RefusedAdmission):
             self.engine.close(command.id)
             self._events.append(
-                Refused(command.id, "overloaded", admission.reason, admission.retry_after)
+                Refused(command.id, "overloaded", admission.reason, admission.retry_after, True)
             )
             return
         self._watch.begin(command.id)

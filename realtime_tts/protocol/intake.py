@@ -8,13 +8,16 @@ from realtime_tts.protocol.settings import Limits
 
 
 class Intake:
-    """A token bucket for messages and a sliding window for bad ones. Times in seconds."""
+    """A token bucket for messages and a sliding window for bad ones. Times in seconds.
 
-    def __init__(self, limits: Limits) -> None:
+    `bad`: when there were bad ones of the same client on other sockets; those that come are added.
+    """
+
+    def __init__(self, limits: Limits, bad: deque[float] | None = None) -> None:
         self._limits = limits
         self._tokens = float(limits.message_burst)
         self._refilled_at: float | None = None
-        self._bad: deque[float] = deque(maxlen=limits.max_bad_messages)
+        self._bad = deque[float](maxlen=limits.max_bad_messages) if bad is None else bad
 
     def admits(self, now: float) -> bool:
         """Count one message; False when it came too soon."""
@@ -30,6 +33,6 @@ class Intake:
     def tolerates_bad(self, now: float) -> bool:
         """Count one bad message; False when there were too many within the window."""
         self._bad.append(now)
-        full = len(self._bad) == self._limits.max_bad_messages
+        full = len(self._bad) >= self._limits.max_bad_messages
         window = self._limits.bad_message_window_ms / 1000
         return not (full and now - self._bad[0] <= window)

@@ -7,6 +7,7 @@ one monotonic clock. What happens to turns is in turns.py; here is what concerns
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from enum import Enum, auto
@@ -47,8 +48,8 @@ class Session:
     """One turn on the air, later ones queued with their text, `turn.done` once for each.
 
     `defaults` are the settings of a session that asks for nothing. `check` raises a
-    RealtimeTTSError for settings that this server cannot do. Call `begin` first. Nothing a client
-    sends makes it raise.
+    RealtimeTTSError for settings that this server cannot do. `bad` as `Intake` has it. Call `begin`
+    first. Nothing a client sends makes it raise.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class Session:
         defaults: SessionSettings | None = None,
         limits: Limits | None = None,
         check: Callable[[SessionSettings], None] | None = None,
+        bad: deque[float] | None = None,
     ) -> None:
         self.info = info
         self.limits = limits or Limits()
@@ -64,7 +66,7 @@ class Session:
         self._check = check
         self._defaults = defaults or SessionSettings()
         self._turns = Turns(self.limits, self._defaults)
-        self._intake = Intake(self.limits)
+        self._intake = Intake(self.limits, bad)
         self._warned: set[str] = set()
         self._close = Close(m.CloseCode.DONE, "done")
 

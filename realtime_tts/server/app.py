@@ -82,6 +82,7 @@ def create_app(front: Front) -> Starlette:
         loopback=is_loopback(config.host),
         open_paths=OPEN_PATHS | {route.path for route in page},
         metrics=front.metrics,
+        addresses=front.addresses,
         rules={
             openai.AUDIO_PATHS: PathRule(openai.API.deny),
             openai.MODELS_PATH: PathRule(deny_or(openai.API.deny)),

@@ -11,6 +11,7 @@ import hashlib
 import hmac
 import ipaddress
 import logging
+import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -18,12 +19,13 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from realtime_tts.logs import event
 from realtime_tts.metrics import Metrics
 from realtime_tts.protocol.messages import KEY_SUBPROTOCOL_PREFIX, ErrorMessage
 from realtime_tts.protocol.parsing import encode
+from realtime_tts.server.addresses import Addresses
 from realtime_tts.server.tokens import MINT, Tokens
 
 log = logging.getLogger(__name__)
@@ -34,6 +36,7 @@ Denial = Callable[[Scope, Send, int, str, str], Awaitable[None]]
 """Answers with a status, a code and a message, as the clients of some route expect it."""
 
 
+TOO_MANY_REQUESTS = "too_many_requests"
 LATE_KEY = "realtime_tts.late_key"
 """Key in the ASGI scope of a socket that has shown no key yet: a function that checks one."""
 
@@ -65,6 +68,7 @@ class Gate:
     - No key configured: open. Otherwise one of `Authorization: Bearer|Token KEY`, `X-API-Key: KEY`,
       `xi-api-key: KEY` or the subprotocols `realtime-tts.key.KEY` or `token, KEY`, else 401. A
       short-lived token (tokens.py) is as good as a key, but for what `token_methods` leaves out.
+    - More requests a second of an address, or with a key, than `addresses` allow: 429.
     - An `Origin` header (browsers send it, and nothing else stops one page from using another's
       server) must be this server's own or in the list, else 403. No `Origin` is fine.
     """
@@ -77,6 +81,7 @@ class Gate:
         allowed_origins: Iterable[str],
         loopback: bool,
         metrics: Metrics,
+        addresses: Addresses | None = None,
         open_paths: Collection[str] = OPEN_PATHS,
         rules: Mapping[str, PathRule] | None = None,
     ) -> None:
@@ -88,14 +93,29 @@ class Gate:
         self._origins = frozenset(origin.lower() for origin in allowed_origins)
         self._loopback = loopback
         self._metrics = metrics
+        self._addresses = addresses or Addresses()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] in ("http", "websocket") and scope["path"] not in self._open_paths:
-            denial = self._denial(scope)
+        if scope["type"] in ("http", "websocket"):
+            denial = self._too_many(scope)
+            if denial is None and scope["path"] not in self._open_paths:
+                denial = self._denial(scope)
             if denial is not None:
                 await self._deny(scope, send, *denial)
                 return
         await self._app(scope, receive, send)
+
+    def _too_many(self, scope: Scope) -> tuple[int, str, str] | None:
+        """Of one address, which probes may share: they are always answered."""
+        requests = self._addresses.of(scope.get("client")).requests
+        if scope["path"] in OPEN_PATHS or requests.take(time.monotonic()):
+            return None
+        return self._busy("of this address")
+
+    def _busy(self, whose: str) -> tuple[int, str, str]:
+        most = self._addresses.config.connections_per_second
+        why = f"more than {most:g} requests a second {whose}; the limit is --connection-rate"
+        return 429, TOO_MANY_REQUESTS, why
 
     def _denial(self, scope: Scope) -> tuple[int, str, str] | None:
         """None to let it pass, else status, code and message."""
@@ -108,21 +128,25 @@ class Gate:
         rule = self._rule_for(scope["path"])
         offered = list(_keys_offered(scope, rule.query_keys))
 
-        def lets_in(offered: Iterable[bytes]) -> bool:
+        def key_of(offered: Iterable[bytes]) -> bytes | None:
             key = self._known(offered)
             if key is not None:
                 scope[MINT] = partial(self._tokens.mint, key)
-                return True
+                return key
             allowed = rule.token_methods
             if allowed is not None and scope.get("method") not in allowed:
-                return False
-            return any(self._tokens.takes(token, origins) for token in offered)
+                return None
+            keys = (self._tokens.takes(token, origins) for token in offered)
+            return next((key for key in keys if key is not None), None)
 
-        if not lets_in(offered):
+        key = key_of(offered)
+        if key is None:
             if not offered and rule.late_key and scope["type"] == "websocket":
-                scope[LATE_KEY] = lambda key: lets_in([key.encode(errors="replace")])
+                scope[LATE_KEY] = lambda key: key_of([key.encode(errors="replace")]) is not None
                 return None
             return 401, "unauthorized", "a valid API key is needed (Authorization: Bearer KEY)"
+        if key and not self._addresses.of_key(key).take(time.monotonic()):
+            return self._busy("with this key")
         return None
 
     def _origin_allowed(self, origin: str, hosts: list[str]) -> bool:
@@ -149,19 +173,25 @@ class Gate:
 
     async def _deny(self, scope: Scope, send: Send, status: int, code: str, message: str) -> None:
         self._metrics.refused.labels(code).inc()
-        event(
-            log,
-            logging.WARNING,
-            "refused",
-            code=code,
-            path=scope["path"],
-            client=scope.get("client"),
-        )
-        await self._rule_for(scope["path"]).deny(scope, send, status, code, message)
+        client, path = scope.get("client"), scope["path"]
+        if status != 429:
+            event(log, logging.WARNING, "refused", code=code, path=path, client=client)
+        elif count := self._addresses.of(client).refused(time.monotonic()):
+            event(log, logging.WARNING, "address.refused", code=code, client=client, count=count)
+        if status == 429:
+            send = partial(_send_retry_after, send)
+        await self._rule_for(path).deny(scope, send, status, code, message)
 
     def _rule_for(self, path: str) -> PathRule:
         found = (rule for prefix, rule in self._rules.items() if path.startswith(prefix))
         return next(found, _NATIVE)
+
+
+async def _send_retry_after(send: Send, message: Message) -> None:
+    """Adds to the head of an answer when to try again."""
+    if message["type"] in ("http.response.start", "websocket.http.response.start"):
+        message["headers"] = [*message.get("headers", ()), (b"retry-after", b"1")]
+    await send(message)
 
 
 def error_response(

@@ -31,6 +31,7 @@ from realtime_tts.protocol.effects import (
     ReportPlayed,
     Send,
     TurnFailure,
+    TurnStats,
 )
 from realtime_tts.protocol.messages import (
     SUBPROTOCOL,
@@ -59,8 +60,9 @@ class Connection(ServedSocket):
         super().__init__(front, websocket)
         info = front.info
         models = tuple(model.model for model in info.models)
-        told = (self.name, SERVER_NAME, info.model, front.voice_names(), info.languages, models)
-        self.session = Session(ServerInfo(*told), front.settings(), front.limits, front.check)
+        names = front.voice_names()
+        told = ServerInfo(self.name, SERVER_NAME, info.model, names, info.languages, models)
+        self.session = Session(told, front.settings(), front.limits, front.check, self.bad)
         self._effects: deque[Effect] = deque()
         self._carrying_out = False
         self._turn: _Turn | None = None
@@ -190,11 +192,16 @@ class Connection(ServedSocket):
 
     def _open(self, effect: OpenTurn) -> None:
         assert self._turn is None, "the session opens one turn at a time"
+        settings = effect.settings
+        full = self.front.engine.overloaded(settings.model, settings.voice)
+        if full is not None:
+            self._refuse_turn(effect.turn_id, full)
+            return
         self._turns += 1
         before = self._past[-1].speech.utterances.listener if self._past else None
         speech = Speech(
             f"{self.name}-{self._turns}",
-            effect.settings,
+            settings,
             self.front.engine,
             Delivery(),
             self.front.max_outbox(),
@@ -205,6 +212,13 @@ class Connection(ServedSocket):
             feed_pace=self._feed_pace,
         )
         self._turn = _Turn(effect.turn_id, speech, self)
+
+    def _refuse_turn(self, turn_id: str, failure: TurnFailure) -> None:
+        """Before anything is made for it: what came with it is dropped."""
+        of_text = (FeedText, FlushText, EndText)
+        kept = [one for one in self._effects if not isinstance(one, of_text)]
+        self._effects = deque(kept)
+        self._carry_out(self.session.turn_failed(turn_id, failure, TurnStats()))
 
     def _interrupt(self, turn: _Turn, played_samples: int | None) -> None:
         """Silence first: the engine stops, unsent packets go, and only then comes the answer."""

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Mapping
 
 from realtime_tts.engine.interface import EngineInfo, UtteranceSpec, check_spec
-from realtime_tts.engine.link import Cancel, Command, EngineLink, Event
+from realtime_tts.engine.link import Cancel, Command, EngineLink, Event, Refused
 from realtime_tts.errors import EngineError, RealtimeTTSError
 from realtime_tts.logs import event as log_event
 from realtime_tts.metrics import Metrics
+from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.server.time_slices import TimeSlices
 from realtime_tts.text.spoken import SpeechRates
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
@@ -26,6 +28,7 @@ EventHandler = Callable[[Event], None]
 LoadTokenizer = Callable[[], Qwen2Tokenizer] | Mapping[str, Callable[[], Qwen2Tokenizer]]
 """One for all models, or each by the name of its model."""
 _POLL_SECONDS = 0.05
+_LEAST_WAIT_MS = 250  # before another try
 _STOP_SECONDS = 5.0
 _STOP_LOADING_SECONDS = 0.5
 
@@ -56,6 +59,7 @@ class EngineHost:
         self._tokenizers: dict[str, Qwen2Tokenizer] = {}
         self._handlers: dict[str, EventHandler] = {}
         self._outgoing: list[Command] = []
+        self._full: dict[str, tuple[float, Refused]] = {}  # until when, by model; see `overloaded`
         self._loading: asyncio.Task[None] | None = None
         self.load_failure: str | None = None
         """Set if the engine never became ready; the server cannot recover from it."""
@@ -154,6 +158,23 @@ class EngineHost:
         self._handlers[command.id] = handler
         self.submit(command)
 
+    def overloaded(self, model: str | None, voice: str | None) -> TurnFailure | None:
+        """Why a turn would not be taken now, if the engine has just said so of another: to refuse
+        it costs no text processing, and the engine hears nothing of it."""
+        if not self._full:
+            return None
+        found = self._full.get(self.info_for(model, voice).model)
+        if found is None or (left := found[0] - time.monotonic()) <= 0:
+            return None
+        wait_ms = max(_LEAST_WAIT_MS, round(left * 1000))
+        return TurnFailure(found[1].code, found[1].message, True, wait_ms)
+
+    def refused(self, model: str | None, voice: str | None, refused: Refused) -> None:
+        """The engine has refused a turn with these."""
+        if refused.full:
+            until = time.monotonic() + refused.retry_after
+            self._full[self.info_for(model, voice).model] = until, refused
+
     def submit(self, command: Command) -> None:
         """Send a command, together with all others of this round of the event loop.
 
@@ -172,11 +193,13 @@ class EngineHost:
     def cancel(self, utterance_id: str) -> None:
         """Stop an utterance; none of its events is delivered from here on. Idempotent."""
         if self._handlers.pop(utterance_id, None) is not None:
+            self._full.clear()  # there may be room again
             self.submit(Cancel(utterance_id))
 
     def forget(self, utterance_id: str) -> None:
         """The utterance has ended by itself."""
-        self._handlers.pop(utterance_id, None)
+        if self._handlers.pop(utterance_id, None) is not None:
+            self._full.clear()
 
     def _deliver(self, events: list[Event]) -> None:
         """One engine step's events: one look-up each. Those of cancelled utterances fall away."""

@@ -21,16 +21,18 @@ from realtime_tts.metrics import Metrics
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.protocol.settings import Limits, SessionSettings
+from realtime_tts.server.addresses import Addresses
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.reporter import SessionReporter
 from realtime_tts.server.session_settings import session_defaults, utterance_spec, wire_limits
 from realtime_tts.server.speech import Delivery, Speech
+from realtime_tts.server.time_slices import TimeSlices
 from realtime_tts.version import __version__
 from realtime_tts.voices.library import VoiceLibrary
 
 log = logging.getLogger(__name__)
 
-_MOST_UNAUTHENTICATED = 64
+_MOST_UNAUTHENTICATED = 256
 """Sockets of other APIs that may be open without having shown a key."""
 
 _SPARED_PART = 8
@@ -48,6 +50,9 @@ def going_away() -> TurnFailure:
 
 class Registered(Protocol):
     """A connection, over whatever API: it counts, and is drained and ended with the server."""
+
+    address: object
+    """Where it comes from: the same object for all from there."""
 
     @property
     def sessions(self) -> int:
@@ -82,6 +87,9 @@ class Front:
         self.voices = voices
         if voices is not None:
             engine.in_context = voices.registry.in_context
+        self.addresses = Addresses(config.addresses)
+        self.slices = TimeSlices()
+        """In which frames are looked at and messages are taken in."""
         self.draining = False
         self._connections: set[Registered] = set()
         metrics.sessions.set_function(lambda: self.sessions)
@@ -174,19 +182,32 @@ class Front:
         Raises TurnFailure if there is no room for it now.
         """
         self.admit()
-        unauthenticated = sum(one.sessions == 0 for one in self._connections)
-        if connection.sessions == 0 and unauthenticated >= _MOST_UNAUTHENTICATED:
-            raise _full(f"{_MOST_UNAUTHENTICATED} sockets have not shown their keys")
+        if connection.sessions == 0:
+            self._admit_without_key(connection)
         self._connections.add(connection)
         try:
             yield
         finally:
             self._connections.discard(connection)
 
+    def _admit_without_key(self, connection: Registered) -> None:
+        waiting = [one for one in self._connections if one.sessions == 0]
+        if len(waiting) >= _MOST_UNAUTHENTICATED:
+            raise _full(f"{_MOST_UNAUTHENTICATED} sockets have not shown their keys")
+        most = self.addresses.config.sockets_without_key
+        if sum(one.address is connection.address for one in waiting) >= most:
+            raise _full(f"{most} sockets of this address have not shown their keys")
+
     def check_speech(self, settings: SessionSettings) -> None:
         """Raise RequestError if the limits or the checkpoint do not allow `settings`."""
         self.limits.check(settings)
         self.check(settings)
+
+    def check_room(self, settings: SessionSettings) -> None:
+        """Raise TurnFailure if the engine has just said that it has no room for such a turn."""
+        failure = self.engine.overloaded(settings.model, settings.voice)
+        if failure is not None:
+            raise failure
 
     def open_speech(
         self, name: str, settings: SessionSettings, client: str, delivery: Delivery, **options: Any

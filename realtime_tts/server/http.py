@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from functools import partial
+import time
+from functools import lru_cache, partial
 from typing import Any, cast
 
 from uvicorn.config import Config
@@ -17,13 +18,32 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from realtime_tts.logs import event
+from realtime_tts.protocol.messages import ErrorMessage
+from realtime_tts.protocol.parsing import encode
+from realtime_tts.server.addresses import Address
 from realtime_tts.server.alarm import Alarm
-from realtime_tts.server.websocket import ABORT_EXTENSION, Guarded, forget
+from realtime_tts.server.guarded import ABORT_EXTENSION, Guarded, forget
 
 log = logging.getLogger(__name__)
 
 _TOO_LARGE = "431 Request Header Fields Too Large"
 _TOO_SLOW = "408 Request Timeout"
+_PROBES = (b"GET /livez ", b"GET /readyz ", b"GET /health ")
+"""Taken also of an address that is refused: through a proxy, a flood may come from the same one as
+the probes, and is no reason to restart the server."""
+
+
+@lru_cache(maxsize=8)
+def _busy(code: str, message: str) -> bytes:
+    """An answer that costs nothing: no request is parsed for it."""
+    error = ErrorMessage(
+        code=code, message=message, fatal=True, retryable=True, retry_after_ms=1_000
+    )
+    body = encode(error).encode()
+    return (
+        b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 1\r\nConnection: close\r\n"
+        b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
+    )
 
 
 class GuardedHttp(Guarded, HttpToolsProtocol):
@@ -40,6 +60,8 @@ class GuardedHttp(Guarded, HttpToolsProtocol):
         self._in_header = True
         self._waiting_bytes = 0  # of a header that is not complete
         self._too_large = False
+        self._address: Address | None = None  # None: a proxy's
+        self._unwelcome = False  # its address has opened too many connections of late
         self._header_alarm = Alarm(self._too_slow)
         self._body_alarm = Alarm(self._too_slow)
         self.stall = Alarm(partial(self._abort, "slow_http_reader"))
@@ -47,6 +69,10 @@ class GuardedHttp(Guarded, HttpToolsProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         self._header_alarm.within(self.settings.handshake_timeout)
+        if not self.addresses.is_proxy(self.client):
+            self._address = self.addresses.of(self.client)
+            self._address.begin_handshake(self, self._crowded_out)
+            self._unwelcome = not self._address.connections.take(time.monotonic())
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
@@ -54,6 +80,14 @@ class GuardedHttp(Guarded, HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         if self.transport.is_closing():
+            return
+        if self._unwelcome and not data.startswith(_PROBES):
+            most = self.addresses.config.connections_per_second
+            self._refuse_address(
+                "too_many_connections",
+                f"this address has opened more than {most:g} connections a second; keep them open, "
+                "or have the server take more (--connection-rate)",
+            )
             return
         if self._in_header:
             # Counted before parsing: an endless header line reaches no callback. The deadline is
@@ -76,6 +110,7 @@ class GuardedHttp(Guarded, HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._header_alarm.stop()
+        self._end_handshake()
         size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
         if size > self.settings.max_header_bytes:
             self._too_large = True  # answered by data_received, never dispatched
@@ -109,6 +144,28 @@ class GuardedHttp(Guarded, HttpToolsProtocol):
         else:
             self._abort("silent")
 
+    def _crowded_out(self) -> None:
+        most = self.addresses.config.handshakes
+        self._refuse_address(
+            "too_many_handshakes",
+            f"{most} connections of this address are open on which no request is complete",
+        )
+
+    def _refuse_address(self, code: str, message: str) -> None:
+        """Answer at once, and log little: it is to cost next to nothing."""
+        if self.transport.is_closing():
+            return
+        self.metrics.refused.labels(code).inc()
+        if self._address is not None and (count := self._address.refused(time.monotonic())):
+            name = self._address.name
+            event(log, logging.WARNING, "address.refused", code=code, address=name, count=count)
+        self.transport.write(_busy(code, message))
+        self.transport.close()
+
+    def _end_handshake(self) -> None:
+        if self._address is not None:
+            self._address.end_handshake(self)
+
     def _refuse(self, status: str) -> None:
         if self.transport.is_closing():
             return
@@ -124,5 +181,6 @@ class GuardedHttp(Guarded, HttpToolsProtocol):
         self.transport.abort()
 
     def _forget(self) -> None:
+        self._end_handshake()
         forget(self, self._header_alarm, self._body_alarm, self.stall)
         self.parser = None  # type: ignore[assignment]  # it calls methods of this

@@ -22,10 +22,11 @@ from realtime_tts.metrics import Metrics
 from realtime_tts.server.app import create_app
 from realtime_tts.server.engine_host import EngineHost, LoadTokenizer
 from realtime_tts.server.front import Front
+from realtime_tts.server.guarded import guarded
 from realtime_tts.server.http import GuardedHttp
 from realtime_tts.server.lifecycle import ACCEPTED_AT_ONCE, DrainingServer
 from realtime_tts.server.tls import server_context
-from realtime_tts.server.websocket import GuardedWebSocket, guarded
+from realtime_tts.server.websocket import GuardedWebSocket
 from realtime_tts.voices.library import VoiceLibrary
 
 log = logging.getLogger(__name__)
@@ -128,13 +129,15 @@ async def running(
 
 
 def uvicorn_config(front: Front) -> uvicorn.Config:
-    """uvicorn's settings: our protocol classes, no compression, nothing trusted from a proxy."""
-    config, metrics = front.config, front.metrics
+    """uvicorn's settings: our protocol classes, no compression, and only named proxies trusted."""
+    config = front.config
+    shared = config.socket, front.metrics, front.addresses, front.slices
+    proxies = config.addresses.trusted_proxies
     return uvicorn.Config(
         create_app(front),
         loop="asyncio",
-        http=guarded(GuardedHttp, config.socket, metrics),
-        ws=guarded(GuardedWebSocket, config.socket, metrics),
+        http=guarded(GuardedHttp, *shared),
+        ws=guarded(GuardedWebSocket, *shared),
         ws_max_size=config.limits.max_frame_bytes,
         ws_ping_interval=config.socket.ping_interval,
         ws_ping_timeout=config.socket.ping_timeout,
@@ -142,7 +145,8 @@ def uvicorn_config(front: Front) -> uvicorn.Config:
         lifespan="on",
         log_config=None,
         access_log=config.access_log,
-        proxy_headers=False,
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=list(proxies),
         server_header=False,
         backlog=ACCEPTED_AT_ONCE,
         timeout_graceful_shutdown=round(config.socket.close_timeout) + 1,

@@ -11,7 +11,6 @@ import abc
 import asyncio
 import contextlib
 import secrets
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -25,8 +24,9 @@ from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.server.auth import echoed_subprotocol
 from realtime_tts.server.front import Front, Registered
+from realtime_tts.server.guarded import ABORT_EXTENSION
 from realtime_tts.server.reporter import SessionReporter
-from realtime_tts.server.websocket import ABORT_EXTENSION, READING_SECONDS, SLOW_READER
+from realtime_tts.server.websocket import SLOW_READER
 from realtime_tts.server.writer import Frame, Messages, Writer, WriterFull
 
 __all__ = [
@@ -56,6 +56,9 @@ class ServedSocket(Registered, abc.ABC):
         self.name = secrets.token_hex(6)
         """No other socket has it."""
         self.client = address_of(websocket.scope)
+        self.address = front.addresses.of(websocket.scope.get("client"))
+        self.bad = self.address.bad_messages(front.config.limits.max_bad_messages)
+        """When there were bad messages: of its address before it, and its own."""
         self.reporter = SessionReporter(self.name, self.client, front.metrics)
         self.writer = Writer(websocket, front.max_outbox())
 
@@ -124,12 +127,13 @@ class ServedSocket(Registered, abc.ABC):
             await self._read()
         finally:
             self.gone()
+            self.address.remember_bad(self.bad)
             self.writer.shut()
             writer.cancel()
             await asyncio.gather(writer, return_exceptions=True)
 
     async def _read(self) -> None:
-        turn_at = time.monotonic()
+        slices, address = self.front.slices, self.address.name
         while True:
             message = await self.websocket.receive()
             if message["type"] == "websocket.disconnect":
@@ -137,11 +141,12 @@ class ServedSocket(Registered, abc.ABC):
                 return
             text = message.get("text")
             raw: str | bytes = message["bytes"] if text is None else text
-            with self.contained():
-                self.take_frame(raw)
-            if time.monotonic() - turn_at > READING_SECONDS:
-                await asyncio.sleep(0)  # a burst of one client must not delay the others
-                turn_at = time.monotonic()
+            # A burst of one client must not delay the others, nor one of a hundred sockets.
+            await slices.take_turn(partial(self._take, raw), address)
+
+    def _take(self, raw: str | bytes) -> None:
+        with self.contained():
+            self.take_frame(raw)
 
     async def _write(self) -> None:
         over = False

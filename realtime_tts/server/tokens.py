@@ -65,26 +65,27 @@ class Tokens:
         mac = hmac.digest(self._secrets.get(key, b""), body, "sha256")
         return base64.urlsafe_b64encode(mac + body).decode().rstrip("=")
 
-    def takes(self, token: bytes, origins: Collection[str]) -> bool:
-        """Whether it is one that still holds, in a request with these `Origin` headers. Uses it up
-        if it is for one use."""
-        claim = self._read(token)
+    def takes(self, token: bytes, origins: Collection[str]) -> bytes | None:
+        """The key that it is as good as, if it still holds, in a request with these `Origin`
+        headers; None if it does not. Uses it up if it is for one use."""
+        key, claim = self._read(token)
         now = time.time()
         if claim is None or claim.until <= now:
-            return False
+            return None
         if claim.origin is not None and [one.lower() for one in origins] != [claim.origin]:
-            return False
-        return not claim.once or self._use(claim, now)
+            return None
+        return key if not claim.once or self._use(claim, now) else None
 
-    def _read(self, token: bytes) -> Claim | None:
+    def _read(self, token: bytes) -> tuple[bytes, Claim | None]:
+        """The key that it is signed with, and what it says."""
         try:
             sealed = base64.b64decode(token + b"=" * (-len(token) % 4), b"-_", validate=True)
         except (binascii.Error, ValueError):
-            return None
+            return b"", None
         mac, body = sealed[:_MAC_BYTES], sealed[_MAC_BYTES:]
-        macs = [hmac.digest(secret, body, "sha256") for secret in self._secrets.values()]
-        signed = [hmac.compare_digest(mac, one) for one in macs]
-        return msgspec.json.decode(body, type=Claim) if any(signed) else None
+        macs = [(key, hmac.digest(one, body, "sha256")) for key, one in self._secrets.items()]
+        signed = [key for key, one in macs if hmac.compare_digest(mac, one)]
+        return (signed[0], msgspec.json.decode(body, type=Claim)) if signed else (b"", None)
 
     def _use(self, claim: Claim, now: float) -> bool:
         while self._forget and self._forget[0][0] <= now:

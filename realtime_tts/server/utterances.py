@@ -292,6 +292,7 @@ class Utterances:
             self._held_seconds = self._held_before + event.held_seconds
             self.failure = TurnFailure(event.code, event.message, event.retryable)
         else:
+            self._engine.refused(self._settings.model, self._settings.voice, event)
             retry_after_ms = round(event.retry_after * 1000)
             self.failure = TurnFailure(event.code, event.message, True, retry_after_ms)
         self.over = True

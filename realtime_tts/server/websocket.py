@@ -12,10 +12,10 @@ It relies on methods of `WebSocketsSansIOProtocol` that uvicorn does not promise
 from __future__ import annotations
 
 import asyncio
+import codecs
 import logging
-import socket
 from functools import partial
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, cast
 
 from uvicorn._types import ASGIReceiveEvent, ASGISendEvent
 from uvicorn.config import Config
@@ -25,80 +25,26 @@ from uvicorn.server import ServerState
 from websockets.frames import Frame
 from websockets.protocol import State
 
-from realtime_tts.config import SocketConfig
 from realtime_tts.logs import event
-from realtime_tts.metrics import Metrics
+from realtime_tts.server.addresses import network_of
 from realtime_tts.server.alarm import Alarm
-from realtime_tts.server.time_slices import TimeSlices
+from realtime_tts.server.guarded import ABORT_EXTENSION, Guarded, forget
 
 log = logging.getLogger(__name__)
 
 SLOW_READER = "slow_reader"
 
-READING_SECONDS = 0.002
-"""After so long with one client's messages the others have their turn."""
 _READ_AHEAD, _READ_AHEAD_BYTES = 8, 16_384
 """Messages of one client that wait to be taken, or bytes, before its socket is read no more."""
 _AT_ONCE = 1_024
 """Bytes that are looked at in one go: at most 170 frames, which take a millisecond."""
-ABORT_EXTENSION = "realtime_tts.abort"
-"""Key in the ASGI scope's extensions: `abort(reason)`, which ASGI itself has no word for."""
 MORE_EXTENSION = "realtime_tts.more"
 """Key in an ASGI message that is sent: another one comes at once, and can leave with it."""
 
+_Utf8Decoder = codecs.getincrementaldecoder("utf-8")
+
 _quiet = logging.getLogger(__name__ + ".frames")
 _quiet.setLevel(logging.WARNING)  # below that the library logs every frame, text included
-
-
-class Guarded(asyncio.Protocol):
-    """What is the same for every socket, before an upgrade and after. `guarded` sets the fields."""
-
-    settings: ClassVar[SocketConfig]
-    metrics: ClassVar[Metrics]
-    slices: ClassVar[TimeSlices]
-    stall: Alarm
-    """Rings when the peer has read nothing for too long."""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        super().connection_made(transport)
-        # Small, so that a reader who plays speech as it comes shows progress within the deadline:
-        # the kernel calls a socket writable when a third of its buffer is free, and left alone that
-        # buffer grows to megabytes.
-        transport.set_write_buffer_limits(high=self.settings.write_high_water)
-        raw: socket.socket | None = transport.get_extra_info("socket")
-        if raw is not None:
-            raw.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self.settings.send_buffer)
-
-    def pause_writing(self) -> None:
-        super().pause_writing()
-        self.stall.within(self.settings.write_stall)
-
-    def resume_writing(self) -> None:
-        super().resume_writing()
-        self.stall.stop()
-
-
-def forget(protocol: Any, *alarms: Alarm) -> None:
-    """Let go of what a protocol that is over is held by: only a full collection would find it, and
-    that stops everybody."""
-    for alarm in alarms:
-        alarm.release()
-    if (scope := getattr(protocol, "scope", None)) is not None:
-        scope.get("extensions", {})[ABORT_EXTENSION] = _gone
-
-
-def _gone(reason: str) -> None:
-    """There is no connection to cut any more."""
-
-
-G = TypeVar("G", bound=Guarded)
-
-
-def guarded(kind: type[G], settings: SocketConfig, metrics: Metrics) -> type[G]:
-    """The class to pass to uvicorn as `http` or `ws`."""
-    fields = {"settings": settings, "metrics": metrics, "slices": TimeSlices()}
-    return type(kind.__name__, (kind,), fields)
 
 
 class GuardedWebSocket(Guarded, WebSocketsSansIOProtocol):
@@ -120,6 +66,7 @@ class GuardedWebSocket(Guarded, WebSocketsSansIOProtocol):
         self._looking = False  # a time slice is to come
         self._ahead = 0  # bytes of messages that wait to be taken
         self._ping_window_ends = 0.0
+        self._utf8: codecs.IncrementalDecoder | None = None  # None once the text is wrong
         self._handshake = Alarm(self._no_handshake)
         self.stall = Alarm(partial(self.abort, SLOW_READER))
         self._linger = Alarm(self._lingered)
@@ -156,13 +103,14 @@ class GuardedWebSocket(Guarded, WebSocketsSansIOProtocol):
     # What comes in.
 
     def data_received(self, data: bytes) -> None:
-        """A read may bring 40,000 frames, so more than a little is looked at in time slices."""
+        """A read may bring 40,000 frames, and a pass of the event loop the reads of a thousand
+        sockets, so more than a little is looked at in time slices."""
         if len(data) <= _AT_ONCE and not self._unread:
-            self._look_at(data)
-        else:
-            self._unread += data
-            self.transport.pause_reading()
-            self._look_on()
+            if self.slices.at_once(partial(self._look_at, data)):
+                return
+        self._unread += data
+        self.transport.pause_reading()
+        self._look_on()
 
     async def receive(self) -> ASGIReceiveEvent:
         message = await super().receive()
@@ -172,7 +120,7 @@ class GuardedWebSocket(Guarded, WebSocketsSansIOProtocol):
     def _look_on(self) -> None:
         if self._unread and not self._looking and self._may_look():
             self._looking = True
-            self.slices.add(self._look_further)
+            self.slices.add(self._look_further, self.client and network_of(self.client[0]))
 
     def _may_look(self) -> bool:
         """Messages are taken as fast as they are made; those behind a close are dropped."""
@@ -210,37 +158,64 @@ class GuardedWebSocket(Guarded, WebSocketsSansIOProtocol):
         self._linger.within(self.settings.close_timeout + 1.0)
 
     def handle_ping(self) -> None:
-        if self._aborted:
-            return
-        now = self.loop.time()
-        if now >= self._ping_window_ends:
-            self._ping_window_ends, self._pings = now + 1.0, 0
-        self._pings += 1
-        if self._pings > self.settings.pings_per_second:
-            self.abort("ping_flood")
+        if self._aborted or self._is_flood("ping_flood"):
             return
         super().handle_ping()
         if self.transport.get_write_buffer_size() > self.settings.write_buffer_cap:
             self.abort("write_buffer")
 
+    def handle_pong(self, event: Frame) -> None:
+        """Nobody counts what answers a ping of ours; of others there may be as many as pings."""
+        if self._aborted or self.pending_ping_payload == bytes(event.data):
+            super().handle_pong(event)
+        else:
+            self._is_flood("pong_flood")
+
+    def _is_flood(self, reason: str) -> bool:
+        """Count a control frame; too many in a second end the socket."""
+        now = self.loop.time()
+        if now >= self._ping_window_ends:
+            self._ping_window_ends, self._pings = now + 1.0, 0
+        self._pings += 1
+        if self._pings > self.settings.pings_per_second:
+            self.abort(reason)
+            return True
+        return False
+
+    def handle_text(self, event: Frame) -> None:
+        self._utf8 = _Utf8Decoder()
+        self.curr_msg_data_type = "text"
+        if self._is_valid(event):
+            super().handle_text(event)
+
     def handle_cont(self, event: Frame) -> None:
-        if self._aborted:
+        if self._aborted or not self._is_valid(event):
             return
         super().handle_cont(event)
         if len(self.frames) > self.settings.pending_fragments:
             self.abort("fragment_flood")
 
-    def send_receive_event_to_app(self) -> None:
-        if self._aborted:
-            return
-        if self.curr_msg_data_type == "text" and not _is_utf8(self.frames):
-            # uvicorn would log a traceback, and raise if the peer has closed meanwhile.
-            self.frames = []
+    def _is_valid(self, event: Frame) -> bool:
+        """Whether a text is UTF-8 so far: who is wrong in a fragment need not send the others.
+
+        uvicorn would find it at the end, log a traceback, and raise if the peer has closed."""
+        if self.curr_msg_data_type == "bytes":
+            return True
+        if self._utf8 is None:
+            return False
+        try:
+            self._utf8.decode(event.data, final=event.fin)
+        except UnicodeDecodeError:
+            self._utf8, self.frames = None, []
             if self.conn.state is State.OPEN:
                 self.conn.send_close(1007, "text must be UTF-8")
                 self.handle_parser_exception()
-            return
-        self._queue_without_pause()
+            return False
+        return True
+
+    def send_receive_event_to_app(self) -> None:
+        if not self._aborted:
+            self._queue_without_pause()
 
     def _queue_without_pause(self) -> None:
         """uvicorn stops reading after every message until it is taken: two system calls each.
@@ -308,11 +283,3 @@ class GuardedWebSocket(Guarded, WebSocketsSansIOProtocol):
     def _lingered(self) -> None:
         if not self.disconnected:
             self.abort("close_timeout")
-
-
-def _is_utf8(frames: list[bytes]) -> bool:
-    try:
-        b"".join(frames).decode()
-    except UnicodeDecodeError:
-        return False
-    return True

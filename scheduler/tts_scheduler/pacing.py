@@ -33,6 +33,8 @@ STALL = 1.0
 END_WAIT = 0.15
 """Seconds after which text that ends in a mark is taken to have no more of it (`..` of `...`)."""
 _SLACK = 0.02
+_PAUSED, _PAUSED_SLACK = 0.3, 0.1
+"""After so many seconds without text there is so much more of it."""
 _SLOWEST = 0.5  # reaction that is believed: longer ones are accidents
 _FADE = 0.97  # how much an arrival counts when the next has come
 _LONGEST = {Unit.CLAUSE: 20.0, Unit.SENTENCE: 60.0}
@@ -125,5 +127,11 @@ class Pacing:
         return (self._last_at or 0.0) + END_WAIT
 
     def closes_at(self, dry_at: float) -> float:
-        """When a row without text has to be closed for its sound to go on without a gap."""
-        return dry_at - 1.5 * self._reaction.seconds - _SLACK
+        """When a row without text has to be closed for its sound to go on without a gap.
+
+        As late as the engine usually allows while text flows: each word that comes before then
+        saves a cut. Text that has paused hardly comes at just that moment; so there is time then
+        for an engine that is slower than usual.
+        """
+        latest = dry_at - 1.5 * self._reaction.seconds - _SLACK
+        return min(latest, max(latest - _PAUSED_SLACK, (self._last_at or 0.0) + _PAUSED))

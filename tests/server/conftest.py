@@ -10,7 +10,7 @@ import struct
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import pytest
 import uvicorn
@@ -21,11 +21,12 @@ from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig, Faults
 from realtime_tts.engine.in_process import InProcessEngine
 from realtime_tts.engine.interface import no_voice
 from realtime_tts.metrics import Metrics
+from realtime_tts.server.guarded import guarded
 from realtime_tts.server.http import GuardedHttp
 from realtime_tts.server.run import RunningServer, running
-from realtime_tts.server.time_slices import TimeSlices
+from realtime_tts.server.text_input import TextInput
 from realtime_tts.server.utterances import Utterances
-from realtime_tts.server.websocket import GuardedWebSocket, guarded
+from realtime_tts.server.websocket import GuardedWebSocket
 from realtime_tts.text.stable_bpe import ALPHABET
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from realtime_tts.voices.library import VoiceLibrary
@@ -56,8 +57,12 @@ class RawPeer:
         self._buffer = b""
 
     @classmethod
-    async def connect(cls, port: int, *, receive_buffer: int | None = None) -> RawPeer:
+    async def connect(
+        cls, port: int, *, receive_buffer: int | None = None, source: str | None = None
+    ) -> Self:
         sock = socket.socket()
+        if source is not None:
+            sock.bind((source, 0))
         if receive_buffer is not None:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         sock.setblocking(False)
@@ -201,36 +206,37 @@ async def peer() -> AsyncIterator[Callable[..., Any]]:
         one.sock.close()
 
 
+@contextlib.asynccontextmanager
+async def aimed(app: Any, settings: SocketConfig, **uvicorn_options: Any) -> AsyncIterator[Aimed]:
+    """An ASGI app behind the guarded protocol classes."""
+    metrics = Metrics()
+    listener = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(
+        app,
+        http=guarded(GuardedHttp, settings, metrics),
+        ws=guarded(GuardedWebSocket, settings, metrics),
+        ws_per_message_deflate=False,
+        ws_ping_interval=settings.ping_interval,
+        ws_ping_timeout=settings.ping_timeout,
+        lifespan="off",
+        log_config=None,
+        timeout_graceful_shutdown=1,
+        **uvicorn_options,
+    )
+    server = uvicorn.Server(config)
+    task = asyncio.create_task(server.serve([listener]))
+    await until(lambda: server.started)
+    try:
+        yield Aimed(listener.getsockname()[1], metrics, server)
+    finally:
+        server.should_exit = True
+        await task
+
+
 @pytest.fixture
 def aim_at() -> Callable[..., AbstractAsyncContextManager[Aimed]]:
     """Serve an ASGI app with the guarded protocol classes: `async with aim_at(app, ...)`."""
-
-    @contextlib.asynccontextmanager
-    async def serve(app: Any, settings: SocketConfig, **uvicorn_options: Any) -> Any:
-        metrics = Metrics()
-        listener = socket.create_server(("127.0.0.1", 0))
-        config = uvicorn.Config(
-            app,
-            http=guarded(GuardedHttp, settings, metrics),
-            ws=guarded(GuardedWebSocket, settings, metrics),
-            ws_per_message_deflate=False,
-            ws_ping_interval=settings.ping_interval,
-            ws_ping_timeout=settings.ping_timeout,
-            lifespan="off",
-            log_config=None,
-            timeout_graceful_shutdown=1,
-            **uvicorn_options,
-        )
-        server = uvicorn.Server(config)
-        task = asyncio.create_task(server.serve([listener]))
-        await until(lambda: server.started)
-        try:
-            yield Aimed(listener.getsockname()[1], metrics, server)
-        finally:
-            server.should_exit = True
-            await task
-
-    return serve
+    return aimed
 
 
 def byte_tokenizer() -> Qwen2Tokenizer:
@@ -254,15 +260,12 @@ class Slices:
         monkeypatch.setattr("realtime_tts.server.text_input.SLICE", 5)
         monkeypatch.setattr("realtime_tts.server.time_slices.SLICE_SECONDS", 0.0)
         self._held = False
-        run = TimeSlices._run
+        step = TextInput._step
 
-        def run_unless_held(slices: TimeSlices) -> None:
-            if self._held:
-                asyncio.get_running_loop().call_soon(run_unless_held, slices)
-            else:
-                run(slices)
+        def step_unless_held(text_input: TextInput) -> bool:
+            return True if self._held else step(text_input)
 
-        monkeypatch.setattr(TimeSlices, "_run", run_unless_held)
+        monkeypatch.setattr(TextInput, "_step", step_unless_held)
 
     async def count_rounds(self) -> None:
         while True:

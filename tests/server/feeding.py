@@ -2,27 +2,20 @@
 
 `Utterances` are the server's own. The engine is a machine that takes `STEP` seconds for a frame,
 speaks `FRAMES` frames for a token, and stands still where it lacks one.
-
-    python -m tests.server.feeding
-
-prints the table of scheduler/README.md: what a feed of so many tokens a second sounds like.
 """
 
 from __future__ import annotations
 
 import heapq
-import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from math import ceil, inf
 from random import Random
-from statistics import mean
 from typing import Any
 
 import msgspec
 
-from realtime_tts import demo_voice
 from realtime_tts.bench.deltas import DeltaKind, split
 from realtime_tts.engine.fake import FakeEngine
 from realtime_tts.engine.link import Append, Audio, Ended, Event, Finish, Open, Started, Waits
@@ -80,7 +73,10 @@ class Gap:
 
 
 class Feeding:
-    """One turn. `run` feeds it all; what came of it is in the attributes. It is its own host."""
+    """One turn. `run` feeds it all; what came of it is in the attributes. It is its own host.
+
+    `step_of`: seconds that the next step of a row takes.
+    """
 
     def __init__(
         self,
@@ -89,6 +85,7 @@ class Feeding:
         pace: FeedPace | None = None,
         safe_tokens: int = 0,
         in_context: bool = False,
+        step_of: Callable[[Row], float] = lambda row: STEP,
         **settings: Any,
     ) -> None:
         self.rows: list[Row] = []
@@ -102,6 +99,7 @@ class Feeding:
         self.reaction, self.paces = Reaction(), SpeechRates()
         self._tokenizer = tokenizer
         self._in_context = in_context
+        self._step_of = step_of
         usual = {"voice": "anna", "text_normalization": "on", "language": "english"}
         chosen = SessionSettings(**(usual | settings))
         host: Any = self
@@ -168,9 +166,10 @@ class Feeding:
             elif due is not None and due <= self.now:
                 self.turn.poll(self.now)
             else:
-                self.now += STEP
+                row = self.rows[-1]
+                self.now += self._step_of(row)
                 step_at = self.now
-                self._step(self.rows[-1])
+                self._step(row)
         self.ended_at = self.turn.listener.dry_at(self.now)
 
     def _take(self, text: str | None) -> None:
@@ -268,42 +267,3 @@ TEXTS = (
     "The ferry leaves in the morning and comes back before dark. If you like, I can book two seats "
     "on the upper deck, where you have the best view of the harbour.",
 )
-
-
-def row_of(rate: float, way: str, tokenizer: Qwen2Tokenizer) -> str:
-    """A line of the table: an even feed, then turns of a session whose feed is not."""
-    runs = []
-    for jitter in (0.0, 0.5):
-        pace = FeedPace() if jitter else None
-        for seed in range(12):
-            deltas = at_pace(TEXTS[seed % 3], rate, Random(seed), jitter)
-            whole = way == "sentences"
-            turn = Feeding(tokenizer, pacing="auto" if whole else way, pace=pace)
-            turn.run(list(by_sentence(deltas)) if whole else deltas)
-            runs.append(turn)
-    figures = (
-        f"{mean(run.first_at for run in runs):.2f}",
-        f"{mean(run.ended_at for run in runs):.1f}",
-        f"{sum(gap.after is None for run in runs for gap in run.gaps)}",
-        f"{mean(run.silence(End.WORD) for run in runs):.2f}",
-        f"{mean(run.silence(End.CLAUSE, End.SENTENCE) for run in runs):.2f}",
-        f"{mean(run.seams(End.WORD) for run in runs):.1f}",
-    )
-    return f"| {rate:.0f} | {way} | {' | '.join(figures)} |"
-
-
-def main() -> None:
-    tokenizer = Qwen2Tokenizer.from_folder(demo_voice.FOLDER)
-    lines = [
-        "| tokens/s | pacing | first sound, s | heard by, s | gaps in words "
-        "| silence in clauses, s | between clauses, s | cuts in clauses |",
-        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
-    ]
-    for rate in (60.0, 30.0, 15.0, 10.0, 5.0, 3.0):
-        for way in ("auto", "token", "clause", "sentence", "sentences"):
-            lines.append(row_of(rate, way, tokenizer))
-    sys.stdout.write("\n".join(lines) + "\n")
-
-
-if __name__ == "__main__":
-    main()

@@ -179,7 +179,7 @@ async def test_an_interrupt_takes_back_what_a_slow_reader_has_not_read(
 async def test_a_burst_of_messages_lets_others_run_in_between(
     speech: Any, peer: Any, eventually: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("realtime_tts.server.socket.READING_SECONDS", 0.0)
+    monkeypatch.setattr("realtime_tts.server.time_slices.SLICE_SECONDS", 0.0)
     async with speech() as server:
         burst = await peer(server.port)
         await burst.upgrade("/v1/tts")

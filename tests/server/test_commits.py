@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.engine.fake import FakeEngineConfig
 from realtime_tts.engine.link import Finish, Open
 from tts_scheduler import SchedulerConfig
@@ -71,6 +72,22 @@ async def test_a_text_that_stalls_is_spoken_without_being_told_to(speech: Any) -
     done = seen[-1]
     assert done["reason"] == "complete" and done["held_ms"] >= 300
     assert done.get("held_inside_word", 0) == 0
+
+
+async def test_a_last_word_that_may_go_on_is_spoken_when_the_turn_idles(speech: Any) -> None:
+    """Nobody ends or flushes the text: what was known before was heard in its time."""
+    config = ServerConfig(port=0, limits=LimitsConfig(turn_idle_ms=4000))
+    async with speech(config, engine=THREE) as server, server.talk("?word_times=on") as talker:
+        await talker.send("text", turn_id="a", text="Hello there")
+        seen = await heard(talker, 3 * len("Hello") * FRAME)
+        await server.settled_engine()
+        assert samples(seen) == 3 * len("Hello") * FRAME, "the last word waits"
+        seen += await talker.until("turn.done")
+    kinds = [m.get("code", m["type"]) for m in seen if isinstance(m, dict)]
+    assert kinds.index("turn_idle") < kinds.index("turn.done")
+    assert (seen[-1]["reason"], words(seen)) == ("idle", "Hello there")
+    assert samples(seen) == 3 * len("Hellothere") * FRAME
+    assert seen[-1].get("held_inside_word", 0) == 0
 
 
 async def test_an_interrupt_at_a_seam_says_what_was_heard_and_what_was_not(speech: Any) -> None:

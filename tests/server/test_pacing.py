@@ -18,7 +18,16 @@ from realtime_tts.text.pipeline import TextPipeline
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from realtime_tts.text.unspoken import End, end_of
 from tests.properties import examples
-from tests.server.feeding import FRAMES, STEP, TEXTS, Delta, Feeding, at_pace, by_sentence
+from tests.server.feeding import (
+    FRAMES,
+    STEP,
+    TEXTS,
+    Delta,
+    Feeding,
+    Row,
+    at_pace,
+    by_sentence,
+)
 from tts_scheduler import FeedPace
 
 TOKENIZER = Qwen2Tokenizer.from_folder(demo_voice.FOLDER)
@@ -142,6 +151,23 @@ def test_a_text_that_stalls_is_spoken_to_its_last_whole_word(
     turn.run([*deltas, *rest])
     assert " ".join(turn.spoken) == before + behind
     assert all(gap.after is not None for gap in turn.gaps)
+
+
+@pytest.mark.parametrize("before", ["I found three tables for ", "I found three tables fo"])
+def test_a_text_that_stalls_is_closed_in_time_for_a_step_four_times_as_long_as_usual(
+    before: str,
+) -> None:
+    """What the others in the engine do just then is not known."""
+
+    def step_of(row: Row) -> float:
+        return 0.06 if row.finished else 0.015
+
+    turn = Feeding(TOKENIZER, step_of=step_of)
+    for _ in range(20):
+        turn.reaction.note(0.015)
+    turn.run([*at_pace(before, 60, Random(1)), (1.0, "r you.")])
+    assert turn.seams(End.WORD) == 1
+    assert not [gap for gap in turn.gaps if gap.after is None]
 
 
 @pytest.mark.parametrize("rate", [60.0, 30.0, 15.0])

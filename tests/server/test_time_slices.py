@@ -69,3 +69,40 @@ async def test_a_step_may_add_others_and_one_that_fails_stops_nobody(
     assert await passes_until(done, 4) == 5
     assert sorted(done) == ["added", "added", "other", "other"]
     assert [str(failure) for failure in failures] == ["on purpose"]
+
+
+async def test_a_key_has_one_turn_however_much_it_adds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("realtime_tts.server.time_slices.SLICE_SECONDS", 0.0)
+    slices, done = TimeSlices(), list[str]()
+    for _ in range(100):
+        slices.add(Work("flood", 3, done).step, "flooder")
+    slices.add(Work("one", 3, done).step, "other")
+    await passes_until(done, 306 - 6)
+    assert done[:6] == ["flood", "one"] * 3
+
+
+async def test_what_is_done_at_once_is_part_of_the_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("realtime_tts.server.time_slices.SLICE_SECONDS", 0.0)
+    slices, done, passes = TimeSlices(), list[str](), list[int]()
+    turns = [
+        asyncio.create_task(slices.take_turn(Work(name, 1, done).step, name)) for name in "abcd"
+    ]
+    while not all(turn.done() for turn in turns):
+        await asyncio.sleep(0)
+        passes.append(len(done))
+    assert done == list("abcd")
+    assert max(after - before for before, after in zip([0, *passes], passes, strict=False)) == 1
+
+
+async def test_who_waits_for_a_turn_hears_what_went_wrong_in_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("realtime_tts.server.time_slices.SLICE_SECONDS", 0.0)
+    slices = TimeSlices()
+
+    def fails() -> None:
+        raise RuntimeError("on purpose")
+
+    for _ in range(2):  # at once, and in a later pass
+        with pytest.raises(RuntimeError, match="on purpose"):
+            await slices.take_turn(fails)

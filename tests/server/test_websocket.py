@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from realtime_tts.config import SocketConfig
-from realtime_tts.server.websocket import ABORT_EXTENSION, GuardedWebSocket
+from realtime_tts.server.guarded import ABORT_EXTENSION
+from realtime_tts.server.websocket import GuardedWebSocket
 from tests.server.conftest import frame_bytes
 
 MS = 0.001
@@ -94,16 +95,19 @@ async def test_a_peer_that_answers_no_ping_is_dropped_even_with_a_full_buffer(
         assert server.aborts("ping_timeout") == 1
 
 
-async def test_a_ping_flood_is_cut_off(aim_at: Any, peer: Any) -> None:
+@pytest.mark.parametrize(("opcode", "reason"), [(PING, "ping_flood"), (PONG, "pong_flood")])
+async def test_a_flood_of_control_frames_is_cut_off(
+    aim_at: Any, peer: Any, opcode: int, reason: str
+) -> None:
     app = App()
     async with aim_at(app, FAST) as server:
         flooder = await peer(server.port)
         await flooder.upgrade()
         for _ in range(60):
-            await flooder.frame(PING, b"x" * 100)
+            await flooder.frame(opcode, b"x" * 100)
         async with asyncio.timeout(3):
             await app.disconnected.wait()
-        assert app.last_reason() == "ping_flood"
+        assert app.last_reason() == reason
 
 
 async def test_a_sane_number_of_pings_is_answered(aim_at: Any, peer: Any) -> None:
@@ -258,16 +262,19 @@ async def test_invalid_utf8_is_closed_with_1007(
         assert all(message["type"] != "websocket.receive" for message in app.received)
 
 
+@pytest.mark.parametrize("rest", [b"", frame_bytes(CONT, b"the rest")], ids=["whole", "fragment"])
 async def test_invalid_utf8_right_before_a_close_is_no_accident(
-    aim_at: Any, peer: Any, caplog: pytest.LogCaptureFixture
+    aim_at: Any, peer: Any, caplog: pytest.LogCaptureFixture, rest: bytes
 ) -> None:
     app = App()
     async with aim_at(app, FAST) as server:
         bad = await peer(server.port)
         await bad.upgrade()
-        await bad.send(b"\x81\x82\x00\x00\x00\x00\xff\xfe\x88\x80\x00\x00\x00\x00")
+        text = frame_bytes(TEXT, b"\xff\xfe", fin=not rest)
+        await bad.send(text + rest + frame_bytes(CLOSE))
         assert await bad.ended(2)
         await app.disconnected.wait()
+        assert [message["type"] for message in app.received] == ["websocket.disconnect"]
         assert "Fatal error" not in caplog.text  # asyncio's words for an exception of ours
 
 

@@ -15,7 +15,17 @@ from starlette.websockets import WebSocket
 from realtime_tts import demo_voice
 from realtime_tts.config import ServerConfig
 from realtime_tts.engine.fake import FakeEngine
-from realtime_tts.engine.link import Append, Audio, Command, EngineStatus, Finish, Open, Started
+from realtime_tts.engine.interface import UtteranceSpec
+from realtime_tts.engine.link import (
+    Append,
+    Audio,
+    Command,
+    EngineStatus,
+    Finish,
+    Open,
+    Refused,
+    Started,
+)
 from realtime_tts.metrics import Metrics
 from realtime_tts.server.connection import Connection
 from realtime_tts.server.engine_host import EngineHost
@@ -27,9 +37,9 @@ TEXT = (
     "I have moved the meeting to Thursday and told everyone. Anna cannot come, so I asked her to "
     "send her notes the day before."
 )
-PER_START, PER_FIRST_SOUND, PER_TOKEN = 890, 420, 620
-"""A fifth more than there were with Python 3.11: 740, 348 and 518, of which the event loop's own
-rounds are some 140."""
+PER_START, PER_FIRST_SOUND, PER_TOKEN, PER_REFUSED = 890, 420, 620, 560
+"""A fifth more than there were with Python 3.11: 740, 348, 518 and 464, of which the event loop's
+own rounds are some 140. A refusal by the engine takes 1,188."""
 
 
 class Link:
@@ -61,6 +71,8 @@ class Link:
 
 class Peer:
     """The other end of a connection's socket."""
+
+    front: Front
 
     def __init__(self) -> None:
         self.said: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
@@ -114,7 +126,8 @@ async def peer(link: Link) -> AsyncIterator[Peer]:
     one = Peer()
     scope = {"type": "websocket", "path": "/", "query_string": b"", "headers": [], "extensions": {}}
     socket = WebSocket(scope, one.said.get, one.send)
-    task = asyncio.create_task(Connection.serve(Front(ServerConfig(), host, metrics), socket))
+    one.front = Front(ServerConfig(), host, metrics)
+    task = asyncio.create_task(Connection.serve(one.front, socket))
     await settled()
     for _ in range(2):
         await said_whole(one)
@@ -169,3 +182,61 @@ async def test_a_token_is_with_the_engine_after_few_calls(peer: Peer, link: Link
     counted = await calls(fed)
     assert sum(len(command.ids) for command in link.commands if isinstance(command, Append)) > 10
     assert counted <= PER_TOKEN * len(pieces), counted
+
+
+async def refused(peer: Peer, link: Link, *, retry_after: float = 60.0) -> None:
+    """A turn that the engine refuses, since it is full."""
+    await said_whole(peer)
+    (id,) = (command.id for command in link.commands if isinstance(command, Open))
+    link.deliver([Refused(id, "overloaded", "all is taken", retry_after, full=True)])
+    await settled()
+    link.commands.clear()
+
+
+def answers(peer: Peer) -> list[Any]:
+    """Messages of a turn that was refused, since they were looked at last."""
+    found = [json.loads(one["text"]) for one in peer.heard]
+    peer.heard.clear()
+    return found
+
+
+async def test_while_the_engine_is_full_a_turn_is_refused_after_few_calls_and_without_it(
+    peer: Peer, link: Link
+) -> None:
+    await refused(peer, link)
+    first = answers(peer)
+    counted = await calls(lambda: said_whole(peer))
+    assert link.commands == [], "the engine hears nothing of it"
+    error, done = answers(peer)
+    assert [one["type"] for one in first] == [error["type"], done["type"]] == ["error", "turn.done"]
+    assert error | {"turn_id": "", "retry_after_ms": 0} == first[0] | {
+        "turn_id": "", "retry_after_ms": 0,
+    }  # fmt: skip
+    assert 0 < error["retry_after_ms"] <= first[0]["retry_after_ms"] == 60_000
+    assert counted <= PER_REFUSED, counted
+
+
+async def test_the_engine_is_asked_again_when_a_turn_has_ended_or_the_time_is_over(
+    peer: Peer, link: Link
+) -> None:
+    await refused(peer, link, retry_after=0.05)
+    await asyncio.sleep(0.1)
+    await refused(peer, link)  # it is asked
+    host = peer.front.engine
+    host.open(Open("another's", UtteranceSpec()), lambda event: None)
+    await said_whole(peer)
+    assert [command.id for command in link.commands] == ["another's"], "it is full as before"
+    host.cancel("another's")
+    link.commands.clear()
+    await refused(peer, link)  # it is asked
+
+
+async def test_what_waits_in_the_queue_for_too_long_does_not_make_the_engine_full(
+    peer: Peer, link: Link
+) -> None:
+    for _ in range(2):
+        await said_whole(peer)
+        (id,) = (command.id for command in link.commands if isinstance(command, Open))
+        link.deliver([Refused(id, "overloaded", "no capacity became free in time", 60.0)])
+        await settled()
+        link.commands.clear()

@@ -240,3 +240,11 @@ def test_a_voice_that_cannot_be_loaded_is_unknown(tmp_path: Path) -> None:
         raise json.JSONDecodeError("broken", "", 0)
 
     assert LoadedVoices(registry, fail)("anna") is None
+
+
+def test_a_file_that_cannot_be_written_is_an_oserror(tmp_path: Path) -> None:
+    """Which is answered with 507; safetensors' own error would not be."""
+    with pytest.raises(OSError):
+        write_voice(
+            tmp_path / "missing" / "file", np.zeros(4, np.float32), name="anna", model="fake"
+        )

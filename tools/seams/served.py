@@ -5,7 +5,8 @@
 10,000 characters are sent, whole or (streaming layout) in tokens as a language model writes them,
 and heard as fast as the server makes them; what was spoken is kept. Every ten sentences are heard
 with a few seconds before and behind them, since the times of the server's words are estimates. The
-measure is the same sentences as turns of their own, joined by tens.
+measure is the same sentences as turns of their own, joined by tens. With several `--seeds` all is
+spoken and heard as often: one text has too few errors to tell a third more from chance.
 """
 
 from __future__ import annotations
@@ -80,11 +81,13 @@ class Spoken:
         return cls(how, told, Recording.read(path.with_suffix(".wav")))
 
 
-async def speak_kept(url: str, texts: Mapping[Path, Schedule], voice: str, layout: _Layout) -> None:
+async def speak_kept(
+    url: str, texts: Mapping[Path, Schedule], voice: str, layout: _Layout, seed: int
+) -> None:
     """Each text as a turn of one session, without waiting for a listener, where it is not kept."""
     missing = {path: text for path, text in texts.items() if not path.with_suffix(".json").exists()}
     options: SessionOptions = {
-        "voice": voice, "layout": layout, "word_times": "on", "seed": 1, "lead_ms": LEAD_MS
+        "voice": voice, "layout": layout, "word_times": "on", "seed": seed, "lead_ms": LEAD_MS
     }  # fmt: skip
     async with RealtimeTTS(url, **options) as tts:
         for path, text in missing.items():
@@ -149,9 +152,9 @@ def by_minutes(sound: Recording) -> tuple[list[float], list[float]]:
 class Run:
     """One text of many sentences by some voices in some layouts; every n-th ten is heard."""
 
-    def __init__(self, characters: int, every: int, out: Path) -> None:
+    def __init__(self, characters: int, every: int, seeds: Sequence[int], out: Path) -> None:
         self.pieces = sentences_of(characters)
-        self._every, self._out = every, out
+        self._every, self._seeds, self._out = every, seeds, out
         heard = [
             piece.strip()
             for at in range(0, len(self.pieces), _TOGETHER * every)
@@ -159,30 +162,39 @@ class Run:
         ]
         self.singles = list(dict.fromkeys(heard))
         self._recogniser = Recogniser(vocabulary())
-        self._known: dict[tuple[str, str], WordErrors] = {}
+        self._known: dict[tuple[str, str, int], WordErrors] = {}
 
-    def _turn(self, layout: str, voice: str) -> Path:
-        return self._out / f"{layout}_{voice}"
+    def _turn(self, layout: str, voice: str, seed: int) -> Path:
+        return self._out / f"seed_{seed}" / f"{layout}_{voice}"
 
-    def _single(self, sentence: str, voice: str) -> Path:
-        return self._out / "singles" / f"{self.singles.index(sentence):03d}_{voice}"
+    def _single(self, sentence: str, voice: str, seed: int) -> Path:
+        number = self.singles.index(sentence)
+        return self._out / f"seed_{seed}" / "singles" / f"{number:03d}_{voice}"
 
     async def speak(self, url: str, layouts: Sequence[_Layout], voices: Sequence[str]) -> None:
-        """Speak what is not kept, everything at once: the sentences first, so that the server
-        knows the pace of the voices."""
+        """Speak what is not kept, everything of a seed at once: the sentences first, so that the
+        server knows the pace of the voices."""
+        for seed in self._seeds:
+            await self._speak(url, layouts, voices, seed)
+
+    async def _speak(
+        self, url: str, layouts: Sequence[_Layout], voices: Sequence[str], seed: int
+    ) -> None:
         singly = {
-            voice: {self._single(each, voice): [(0.0, each)] for each in self.singles}
+            voice: {self._single(each, voice, seed): [(0.0, each)] for each in self.singles}
             for voice in voices
         }
         await asyncio.gather(
-            *(speak_kept(url, texts, voice, "streaming") for voice, texts in singly.items())
+            *(speak_kept(url, texts, voice, "streaming", seed) for voice, texts in singly.items())
         )
         text = "".join(self.pieces)
         deltas = schedule(text, DeltaTiming(), Random(1))
         sent: dict[_Layout, Schedule] = {"streaming": deltas, "full_text": [(0.0, text)]}
         await asyncio.gather(
             *(
-                speak_kept(url, {self._turn(layout, voice): sent[layout]}, voice, layout)
+                speak_kept(
+                    url, {self._turn(layout, voice, seed): sent[layout]}, voice, layout, seed
+                )
                 for layout in layouts
                 for voice in voices
             )
@@ -190,30 +202,41 @@ class Run:
 
     def row(self, layout: _Layout, voice: str) -> list[str]:
         """A line of the table."""
-        turn = Spoken.read(self._turn(layout, voice))
-        errors = [self._heard(*part) for part in parts_of(self.pieces, turn)[:: self._every]]
-        singles = [self._singly(first, voice) for first in self._firsts()]
-        pitch, level = by_minutes(turn.sound)
-        said = "".join(text for text, _ in turn.told)
-        whole = said == "".join(self.pieces)
+        turns = [Spoken.read(self._turn(layout, voice, seed)) for seed in self._seeds]
+        errors = [self._heard_in(turn) for turn in turns]
+        singles = [
+            self._singly(first, voice, seed) for seed in self._seeds for first in self._firsts()
+        ]
+        spans = [by_minutes(turn.sound) for turn in turns]
+        pitch = [value for values, _ in spans for value in values]
+        level = [value for _, values in spans for value in values]
+        said = ["".join(text for text, _ in turn.told) for turn in turns]
+        untold = sum(each != "".join(self.pieces) for each in said)
+        seconds = sum(turn.sound.seconds for turn in turns) / len(turns)
         return [
-            layout, voice, turn.how, f"{len(said)} characters, {'all' if whole else 'not all'}",
-            f"{turn.sound.seconds:.0f}", _rate(errors), _rate(singles),
-            " ".join(f"{each.rate:.2f}" for each in errors), _span(pitch), _span(level),
+            layout, voice, ", ".join(sorted({turn.how for turn in turns})),
+            "all" if not untold else f"not all of {untold} turns", f"{seconds:.0f}",
+            _rate([each for one in errors for each in one]), _rate(singles),
+            " ".join(f"{pooled(part).rate:.2f}" for part in zip(*errors, strict=True)),
+            _span(pitch), _span(level),
         ]  # fmt: skip
+
+    def _heard_in(self, turn: Spoken) -> list[WordErrors]:
+        """Its parts that are heard."""
+        return [self._heard(*part) for part in parts_of(self.pieces, turn)[:: self._every]]
 
     def _firsts(self) -> range:
         return range(0, len(self.pieces), _TOGETHER * self._every)
 
-    def _singly(self, first: int, voice: str) -> WordErrors:
+    def _singly(self, first: int, voice: str, seed: int) -> WordErrors:
         """Ten sentences that were turns of their own, joined."""
         tens = self.pieces[first : first + _TOGETHER]
         text = "".join(tens)
-        if (text, voice) not in self._known:
-            sounds = [Spoken.read(self._single(piece.strip(), voice)).sound for piece in tens]
-            samples = np.concatenate([sound.samples for sound in sounds])
-            self._known[text, voice] = self._heard(text, Recording(samples, SAMPLE_RATE))
-        return self._known[text, voice]
+        if (text, voice, seed) not in self._known:
+            paths = [self._single(piece.strip(), voice, seed) for piece in tens]
+            samples = np.concatenate([Spoken.read(path).sound.samples for path in paths])
+            self._known[text, voice, seed] = self._heard(text, Recording(samples, SAMPLE_RATE))
+        return self._known[text, voice, seed]
 
     def _heard(self, text: str, sound: Recording) -> WordErrors:
         return errors_inside(text, self._recogniser.transcribe(sound))
@@ -237,9 +260,10 @@ def main() -> None:
     parser.add_argument("--voices", nargs="+", choices=VOICES, default=list(VOICES))
     parser.add_argument("--characters", type=int, default=10_000)
     parser.add_argument("--every", type=int, default=1, help="hear every n-th ten sentences only")
+    parser.add_argument("--seeds", nargs="+", type=int, default=[1])
     parser.add_argument("--out", type=Path, default=OUT / "served")
     given = parser.parse_args()
-    run = Run(given.characters, given.every, given.out)
+    run = Run(given.characters, given.every, given.seeds, given.out)
     asyncio.run(run.speak(given.url, given.layouts, given.voices))
     rows = []
     for layout in given.layouts:

@@ -25,7 +25,7 @@ import struct
 import sys
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 _LENGTH = struct.Struct("!Q")
@@ -51,13 +51,19 @@ class ChildProcess:
 
     @classmethod
     async def start(
-        cls, module: str, *, output: Callable[[str], None] | None = None, background: bool = False
+        cls,
+        module: str,
+        *,
+        output: Callable[[str], None] | None = None,
+        background: bool = False,
+        pass_fds: Sequence[int] = (),
     ) -> ChildProcess:
         """Start a fresh interpreter that imports `module` and calls its `main(parent: Parent)`.
 
         `output` is called with each line that the child prints; without it, the lines go to this
         process's standard error. A `background` child has the lowest priority and computes with one
-        thread. Raises OSError if the machine cannot start another process.
+        thread. `pass_fds`: open files that it is to have, under the same numbers. Raises OSError if
+        the machine cannot start another process.
         """
         code = f"import sys; sys.path[:] = {sys.path!r}; from realtime_tts import child_process"
         process = await asyncio.create_subprocess_exec(
@@ -68,6 +74,7 @@ class ChildProcess:
             stderr=None if output is None else asyncio.subprocess.PIPE,
             env=os.environ | (_ONE_THREAD if background else {}),
             start_new_session=True,
+            pass_fds=pass_fds,
         )
         return cls(process, output)
 

@@ -155,6 +155,8 @@ class ServerConfig:
     `lead_seconds`: audio sent ahead of a listener at most, where a session asks for nothing else.
     `tls`: speak https and wss only; None: http and ws only.
     `engine_stall_seconds`: an engine whose loop has not moved for so long counts as dead.
+    `failover_seconds`: a turn whose engine failed waits so long for another one, or for the
+    restart; 0: it fails at once.
     """
 
     host: str = "127.0.0.1"
@@ -164,6 +166,7 @@ class ServerConfig:
     lead_seconds: float = SchedulerConfig().lead_cap
     drain_seconds: float = 30.0
     engine_stall_seconds: float = 20.0
+    failover_seconds: float = 30.0
     log_format: LogFormat = "json"
     log_level: str = "info"
     access_log: bool = True
@@ -183,6 +186,8 @@ class ServerConfig:
                 f"(max_lead_ms), got {self.lead_seconds}"
             )
         _require_positive("engine_stall_seconds", self.engine_stall_seconds)
+        if not self.failover_seconds >= 0:
+            raise ConfigError(f"failover_seconds must not be negative, got {self.failover_seconds}")
         if self.log_format not in ("json", "text"):
             raise ConfigError(f"log_format must be json or text, got {self.log_format!r}")
         if self.log_level not in LOG_LEVELS:

@@ -14,7 +14,7 @@ import queue
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TextIO
 
 from realtime_tts.config import LogFormat
@@ -22,6 +22,8 @@ from realtime_tts.config import LogFormat
 _QUEUE_LINES = 10_000
 _CLOSE_SECONDS = 1.0
 _TOGETHER_SECONDS, _TOGETHER_LINES = 0.01, 100
+_TOGETHER_BYTES = 4_096
+"""What a pipe takes in one piece: lines of several processes do not mix in it."""
 _SHORT_LEVELS = {"WARNING": "WARN", "CRITICAL": "FATAL"}
 
 
@@ -72,6 +74,18 @@ class HideQueries(logging.Filter):
         return True
 
 
+class AddFields(logging.Filter):
+    """Adds the same fields to every line."""
+
+    def __init__(self, fields: Mapping[str, object]) -> None:
+        super().__init__()
+        self._fields = dict(fields)
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.fields = {**self._fields, **getattr(record, "fields", {})}
+        return True
+
+
 class BackgroundHandler(logging.Handler):
     """Formats at once, writes in a thread. `dropped` counts lines that found the queue full."""
 
@@ -104,11 +118,15 @@ class BackgroundHandler(logging.Handler):
         while (line := self._lines.get()) is not None:
             if self._lines.empty():
                 time.sleep(_TOGETHER_SECONDS)
-            lines = [line]
+            lines, size = [line], len(line)
             while len(lines) < _TOGETHER_LINES and not self._lines.empty():
                 if (line := self._lines.get()) is None:
                     break
+                if size + len(line) + len(lines) >= _TOGETHER_BYTES:
+                    self._put(lines)
+                    lines, size = [], 0
                 lines.append(line)
+                size += len(line)
             self._put(lines)
             if line is None:
                 return
@@ -129,11 +147,15 @@ def configure_logging(
     *,
     access_log: bool = True,
     stream: TextIO | None = None,
+    fields: Mapping[str, object] | None = None,
 ) -> Callable[[], None]:
-    """Send everything, uvicorn's lines included, to `stream` (stderr). Returns what undoes it."""
+    """Send everything, uvicorn's lines included, to `stream` (stderr). `fields` are in every line.
+    Returns what undoes it."""
     handler = BackgroundHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter() if log_format == "json" else TextFormatter())
     handler.addFilter(HideQueries())
+    if fields:
+        handler.addFilter(AddFields(fields))
     root = logging.getLogger()
     root.addHandler(handler)
     root.setLevel(level.upper())

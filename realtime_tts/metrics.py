@@ -51,6 +51,9 @@ class Metrics:
         self.held_inside_word = self._counter(
             "tts_held_inside_word_total", "Times speech waited for text, perhaps inside a word."
         )
+        self.moves = self._counter(
+            "tts_moves_total", "Times another engine went on with a turn that had lost its own."
+        )
         self.underrun_seconds = self._histogram(
             "tts_underrun_seconds", "Length of those gaps.", _UNDERRUN_BUCKETS
         )
@@ -140,6 +143,15 @@ class Metrics:
         }
         for name, (text, value) in gauges.items():
             Gauge(name, text, registry=self.registry).set_function(value)
+
+    def watch_fronts(self, fronts: Callable[[], float]) -> Counter:
+        """Show how many of several fronts take sockets; count up what is returned for each that
+        has ended and is started again."""
+        gauge = Gauge("tts_fronts", "Front processes that take sockets.", registry=self.registry)
+        gauge.set_function(fronts)
+        return self._counter(
+            "tts_front_restarts_total", "Front processes that ended and were started again."
+        )
 
     def describe_engine(self, infos: Iterable[EngineInfo]) -> None:
         """Show what each engine computes with."""

@@ -86,6 +86,39 @@ def test_query_strings_are_cut_off() -> None:
     assert "secret" not in stream.getvalue()
 
 
+@pytest.mark.usefixtures("root_level")
+def test_fields_of_a_process_are_in_every_line_and_a_lines_own_come_before_them() -> None:
+    stream = io.StringIO()
+    undo = configure_logging("json", stream=stream, fields={"front": 2})
+    event(log, logging.INFO, "turn.done", samples=3)
+    event(log, logging.INFO, "front.died", front=1)
+    log.warning("plain")
+    undo()
+    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert [line["front"] for line in lines] == [2, 1, 2] and lines[0]["samples"] == 3
+
+
+@pytest.mark.usefixtures("root_level")
+def test_lines_of_several_processes_do_not_mix_in_a_pipe() -> None:
+    """What is written at once is whole lines, and no more than a pipe takes in one piece."""
+
+    class Pipe(io.StringIO):
+        pieces: list[str] = []
+
+        def write(self, text: str) -> int:
+            self.pieces.append(text)
+            return super().write(text)
+
+    pipe = Pipe()
+    undo = configure_logging("json", stream=pipe)
+    for number in range(300):
+        event(log, logging.INFO, "turn.done", number=number, filling="x" * (number % 90 * 20))
+    undo()
+    assert [json.loads(line)["number"] for line in pipe.getvalue().splitlines()] == [*range(300)]
+    assert all(piece.endswith("\n") and len(piece) <= 4_096 for piece in pipe.pieces)
+    assert len(pipe.pieces) < 200, "most lines travel with others"
+
+
 def test_a_pipe_nobody_reads_holds_nobody_up() -> None:
     read_end, write_end = os.pipe()
     with os.fdopen(write_end, "w") as pipe, os.fdopen(read_end) as reader:

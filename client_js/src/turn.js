@@ -15,7 +15,7 @@ import {
 /** @import { Connection } from "./connection.js" */
 
 const NOTHING_SENT = {
-  samples: 0, ttfaMs: null, underruns: 0, heldMs: 0, heldInsideWord: 0, textChars: 0,
+  samples: 0, ttfaMs: null, underruns: 0, heldMs: 0, heldInsideWord: 0, textChars: 0, moves: 0,
 };
 
 /** @implements {api.Turn} */
@@ -249,10 +249,12 @@ export class Turn {
     const { turn_id: turnId, reason, samples, underruns } = message;
     const { ttfa_ms: ttfaMs, held_ms: heldMs, text_chars: textChars } = message;
     const heldInsideWord = message.held_inside_word ?? 0;
+    const moves = message.moves ?? 0;
     if (reason === "closed" || reason === "error" || (this.#refused && reason !== "interrupted")) {
       const why = `${reason}: the server ended the turn before it was spoken`;
       this.fail(this.#refused ?? new TurnError(why, { code: reason, retryable: true }));
     }
-    this.#finish({ turnId, reason, samples, ttfaMs, underruns, heldMs, heldInsideWord, textChars });
+    const waits = { heldMs, heldInsideWord };
+    this.#finish({ turnId, reason, samples, ttfaMs, underruns, ...waits, textChars, moves });
   }
 }

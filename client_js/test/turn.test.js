@@ -43,6 +43,7 @@ test("deltas go out as they are and packets come in as they are", async (t) => {
     heldMs: 0,
     heldInsideWord: 0,
     textChars: 1,
+    moves: 0,
   });
   assert.equal(turn.samplesReceived, 3968);
   assert.equal(turn.layout, "streaming");

@@ -223,6 +223,8 @@ export interface TurnResult {
   /** How often the listener may have heard it wait in the middle of a word. */
   heldInsideWord: number;
   textChars: number;
+  /** How often another engine went on with it, because its own had failed. */
+  moves: number;
 }
 
 /**

@@ -106,6 +106,7 @@ export interface TurnDone {
   underruns: number;
   held_ms: number;
   held_inside_word?: number;
+  moves?: number;
   text_chars: number;
 }
 export interface Warning {

@@ -9,7 +9,6 @@ import shlex
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +29,7 @@ from realtime_tts.cli.serve_engine import (
     device_choice,
     engine_config,
     engine_configs,
+    front_count,
     log_reasons,
 )
 from realtime_tts.cli.session_arguments import KEY_VARIABLE
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from realtime_tts.config import ServerConfig, TlsConfig
     from realtime_tts.engine.link import EngineLink
     from realtime_tts.engine.settings import EngineConfig
-    from realtime_tts.server.engine_host import LoadTokenizer
 
 _EVERYWHERE = ("0.0.0.0", "::", "")  # hosts to listen on that are nobody's name
 
@@ -51,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Serve until SIGTERM or Ctrl-C. Returns the exit status."""
     check_memory_limits(_folders(arguments))
     from realtime_tts.engine.links import make_links
-    from realtime_tts.engine.load import voice_maker_loader
+    from realtime_tts.engine.load import tokenizer_loaders, voice_maker_loader
     from realtime_tts.logs import configure_logging
     from realtime_tts.metrics import Metrics
     from realtime_tts.server.run import serve
@@ -64,6 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     metrics = Metrics()
     progress = LoadingProgress(console)
 
+    fronts = front_count(arguments.fronts, engines)
     links: list[EngineLink] = []
 
     def link() -> EngineLink:
@@ -74,14 +74,14 @@ def run(arguments: argparse.Namespace) -> int:
         assert voices_dir is not None
         return VoiceLibrary(voices_dir, voice_maker_loader(*engines))
 
-    def ready(port: int) -> None:
+    def ready(port: int, link: EngineLink) -> None:
         progress.close()
         # Where nobody watches, standard error is the log: JSON lines and nothing else.
         where = console if console.is_terminal else Console()
         welcome(where, config, engines, port, self_signed=arguments.tls_self_signed)
-        info = links[0].info
+        info = link.info
         sessions = config.limits.sessions_for(info.slots)
-        capacity = links[0].status().capacity
+        capacity = link.status().capacity
         for line in chosen_lines(info, capacity, engines[0].scheduler, sessions):
             where.print(f"  {line}", highlight=False, soft_wrap=True)
 
@@ -90,13 +90,17 @@ def run(arguments: argparse.Namespace) -> int:
         configure_logging(config.log_format, config.log_level, access_log=config.access_log)
         log_reasons(choice)
         allow_open_files()
+        if fronts > 1:
+            from realtime_tts.fronts.supervisor import supervise
+
+            return supervise(config, engines, fronts, metrics, progress.update, on_ready=ready)
         return serve(
             config,
             link,
-            _tokenizers(engines),
+            tokenizer_loaders(engines),
             metrics,
             make_voices=library if voices_dir else None,
-            on_ready=ready,
+            on_ready=lambda port: ready(port, links[0]),
         )
 
 
@@ -133,6 +137,7 @@ def server_config(
         allowed_origins=tuple(arguments.allow_origin or ()),
         lead_seconds=arguments.lead_seconds,
         drain_seconds=arguments.drain_seconds,
+        failover_seconds=arguments.failover_seconds,
         log_format=arguments.log_format or ("text" if terminal else "json"),
         log_level=arguments.log_level,
         tls=tls,
@@ -165,14 +170,6 @@ def tls_config(arguments: argparse.Namespace) -> Iterator[TlsConfig | None]:
     hosts = [] if arguments.host in _EVERYWHERE else [arguments.host]
     with tempfile.TemporaryDirectory(prefix="realtime-tts-tls-") as folder:
         yield write_self_signed(Path(folder), *hosts)
-
-
-def _tokenizers(engines: Sequence[EngineConfig]) -> LoadTokenizer:
-    from realtime_tts.engine.load import load_tokenizer
-
-    if len(engines) == 1:
-        return partial(load_tokenizer, engines[0])
-    return {engine.model: partial(load_tokenizer, engine) for engine in engines}
 
 
 def progress_bars(console: Console) -> Progress:

@@ -164,6 +164,12 @@ def _add_server_arguments(group: argparse._ArgumentGroup) -> None:
         "repeatable; * means all",
     )
     group.add_argument(
+        "--fronts",
+        type=int,
+        help="processes that hold the clients' sockets, each over all engines (default: 1; where "
+        "engines are processes, one for each 128 slots, four cores for each, 8 at most)",
+    )
+    group.add_argument(
         "--max-sessions", type=int, help="open sockets (default: twice the slots, at least 512)"
     )
     group.add_argument(
@@ -186,6 +192,13 @@ def _add_server_arguments(group: argparse._ArgumentGroup) -> None:
         type=float,
         default=30.0,
         help="at SIGTERM, let turns finish for so long (default: 30)",
+    )
+    group.add_argument(
+        "--failover-seconds",
+        type=float,
+        default=30.0,
+        help="a turn whose engine failed waits so long for another one, or for the restart "
+        "(default: 30; 0: it fails at once)",
     )
     group.add_argument(
         "--log-format", choices=("json", "text"), help="default: text on a terminal, else json"

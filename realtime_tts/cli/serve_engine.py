@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
@@ -111,6 +112,26 @@ def _voices_dir(arguments: argparse.Namespace) -> str | None:
     from realtime_tts.voices.registry import default_folder
 
     return str(default_folder())
+
+
+_SLOTS_OF_A_FRONT, _CORES_OF_A_FRONT, _MOST_FRONTS = 128, 4, 8
+
+
+def front_count(
+    asked: int | None, engines: Sequence[EngineConfig], cores: int | None = None
+) -> int:
+    """How many processes hold the clients' sockets. `cores`: those of the machine, if not given.
+
+    Raises ConfigError.
+    """
+    if asked is not None:
+        if asked < 1:
+            raise ConfigError(f"--fronts must be at least 1, got {asked}")
+        return asked
+    slots = sum(len(one.processes()) * one.scheduler.slots for one in engines)
+    cores = (os.cpu_count() or 1) if cores is None else cores
+    useful = min(-(-slots // _SLOTS_OF_A_FRONT), cores // _CORES_OF_A_FRONT, _MOST_FRONTS)
+    return max(1, useful)
 
 
 def chosen_lines(

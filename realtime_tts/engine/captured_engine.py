@@ -15,7 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import msgspec
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from realtime_tts.engine.captured_sound import StepSound
@@ -27,6 +29,7 @@ from realtime_tts.engine.interface import (
     RowError,
     StepOutput,
 )
+from realtime_tts.engine.made_codes import packed
 from realtime_tts.engine.model_engine import ModelEngine
 from realtime_tts.engine.opening import Opening, PrefixCache
 from realtime_tts.engine.spoken_as import no_voices
@@ -230,7 +233,20 @@ class CapturedEngine(ModelEngine):
                 self._steps.fill_vectors(o.vectors, o.row.slot, o.prefix_length)
         self._steps.begin([opening.start for opening in openings])
         for o in openings:
-            self._references.begin(o.row.slot, o.prefix.reference)
+            self._references.begin(o.row.slot, o.prefix.reference, o.row.spoken)
+            if o.row.spoken is not None:
+                self._replay(o, o.row.spoken)
+
+    def _replay(self, opening: Opening, spoken: Tensor) -> None:
+        """Frames that were made elsewhere [k, 16] go behind the prompt, as a part of it; the talker
+        goes on with what follows the last one."""
+        row, frames = opening.row, self._prompts.frames(spoken)
+        row.spoken = None
+        inputs = frames[:-1] if opening.whole else torch.cat((self._prompts.bos, frames[:-1]))
+        if len(inputs):
+            text = self._prompts.text([self._next_text_id(row) for _ in inputs])
+            self._steps.fill_vectors(inputs + text, row.slot, row.prompt + opening.whole)
+        self._steps.resume(row.slot, spoken, frames[-1])
 
     def _launch_codec(self, runs: Sequence[CodecRun], flight: _Flight) -> None:
         coming = frozenset(flight.ids)
@@ -248,8 +264,14 @@ class CapturedEngine(ModelEngine):
         output, steps = flight.output, self._steps
         if flight.ids or flight.sound:
             steps.wait()
-        for id, number in zip(flight.ids, steps.outputs(len(flight.ids)), strict=True):
-            self._note_frame(id, number, output)
+        codes, ended, failed = decoded(steps.outputs(len(flight.ids)))
+        for id, made, over, bad in zip(flight.ids, codes, ended, failed, strict=True):
+            if bad:
+                output.failed[id] = RowError(NumericsError.code, "the model made NaN or Inf logits")
+            elif over:
+                output.ended[id] = "complete"
+            else:
+                self._note_frame(id, made, output)
         rest = {id: self._rows[id].pending for id in output.ended if self._rows[id].pending > 0}
         if rest:
             flight.sound.give(rest)
@@ -258,18 +280,12 @@ class CapturedEngine(ModelEngine):
         steps.reset()
         return output
 
-    def _note_frame(self, id: str, number: int, output: StepOutput) -> None:
-        first, ended, failed = decoded(number)
+    def _note_frame(self, id: str, codes: NDArray[np.int16], output: StepOutput) -> None:
         row = self._rows[id]
-        if failed:
-            output.failed[id] = RowError(NumericsError.code, "the model made NaN or Inf logits")
-        elif ended:
-            output.ended[id] = "complete"
-        else:
-            row.frames += 1
-            output.frames[id] = first
-            if row.frames >= self._max_frames:
-                output.ended[id] = "max_length"
+        row.frames += 1
+        output.frames[id], output.codes[id] = int(codes[0]), packed(codes)
+        if row.frames >= self._max_frames:
+            output.ended[id] = "max_length"
 
     def _on_device(self) -> contextlib.AbstractContextManager[None]:
         """Streams, events and graphs are those of the thread's current device."""

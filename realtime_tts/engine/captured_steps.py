@@ -102,7 +102,8 @@ class CapturedSteps:
         most = (3 + START_NUMBERS) * slots + len(self.prompt_step.inputs)
         self._staging = Staging(max(most, longest, 2 * store.tables.numel()), device)
         store.to_device = self._staging.bring
-        self._landing = Landing(slots, 2 * slots * samples, device)
+        self._groups = model.config.talker.code_groups
+        self._landing = Landing(slots * self._groups, 2 * slots * samples, device)
         self._frame_rows = Buckets.of_rows(slots)
         self._codec_rows = {
             frames: Buckets.of_rows(min(slots, CODEC_MOST // frames)) for frames in CODEC_FRAMES
@@ -163,6 +164,10 @@ class CapturedSteps:
             self._staging.send(numbers, self.frame_step.starts(rows))
             self.graphs.run(("begin", rows), partial(self._begin, rows))
 
+    def resume(self, slot: int, spoken: Tensor, embedding: Tensor) -> None:
+        """A new utterance goes on behind frames that were made elsewhere: see `FrameStep`."""
+        self.frame_step.resume(slot, spoken, embedding)
+
     def make_frames(self, slots: Sequence[int], text: Sequence[int], wide: bool) -> None:
         """A frame of each slot; the last ones talk first and eat a text id each. Results to
         `outputs`."""
@@ -200,9 +205,9 @@ class CapturedSteps:
         self._landing.wait()
         self._staging.reset()
 
-    def outputs(self, count: int) -> list[int]:
-        """Of `make_frames`, as `frame_step.decoded` reads them."""
-        return self._landing.numbers(count)
+    def outputs(self, count: int) -> NDArray[np.int32]:
+        """Of `make_frames` [count, 16], as `frame_step.decoded` reads them; not to be kept."""
+        return self._landing.numbers(count * self._groups).reshape(count, self._groups)
 
     def sound(self, sounding: Sounding) -> Pcm:
         """What the codec made of it [rows, samples]: a copy."""

@@ -1,8 +1,11 @@
 """The engine's process: what runs at the other end of `multiprocess.MultiprocessEngine`.
 
-The main thread runs the engine loop. A second one hands it the front's commands, a third tells the
-front twice a second that the process lives, and a fourth waits for the front's end (see
+The main thread runs the engine loop. A second one hands it the fronts' commands, a third tells
+them twice a second that the process lives, and a fourth waits for the parent's end (see
 child_process.py): nothing but the spec comes through standard input.
+
+The parent, which is the only front of most servers, gets everything. Other fronts get the events of
+their utterances and what the engine's load is.
 """
 
 from __future__ import annotations
@@ -10,18 +13,18 @@ from __future__ import annotations
 import contextlib
 import logging
 import pickle
-import shutil
 import threading
 import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import zmq
 
 from realtime_tts.child_process import Parent
 from realtime_tts.engine import wire
+from realtime_tts.engine.addresses import Addresses
+from realtime_tts.engine.fronts import Fronts
 from realtime_tts.engine.guards import GuardConfig
 from realtime_tts.engine.interface import Engine, Progress
 from realtime_tts.engine.link import Event
@@ -45,30 +48,16 @@ class ChildSpec:
     guards: GuardConfig | None
 
 
-@dataclass(frozen=True, slots=True)
-class Addresses:
-    """The sockets through which front and engine talk, in the front's private folder."""
-
-    folder: Path
-    log_level: int
-
-    @property
-    def up(self) -> str:
-        """The address at which the front listens."""
-        return f"ipc://{self.folder / 'up'}"
-
-    @property
-    def down(self) -> str:
-        """The address at which the engine listens."""
-        return f"ipc://{self.folder / 'down'}"
-
-
 class Uplink:
-    """Sends messages to the front, from any thread."""
+    """Sends messages to a front, from any thread. `most_waiting`: messages that may wait for it
+    before `send` waits, too; 0: any number."""
 
-    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], address: str) -> None:
+    def __init__(
+        self, context: zmq.Context[zmq.Socket[bytes]], address: str, *, most_waiting: int = 1_000
+    ) -> None:
         self._socket = context.socket(zmq.PUSH)
         self._socket.linger = _LINGER_MS
+        self._socket.sndhwm = most_waiting
         self._socket.connect(address)
         self._lock = threading.Lock()
 
@@ -78,13 +67,14 @@ class Uplink:
             if not self._socket.closed:
                 self._socket.send(data)
 
-    def close(self) -> None:
+    def close(self, *, drop: bool = False) -> None:
+        """Send no more; `drop` what has not left yet."""
         with self._lock:
-            self._socket.close()
+            self._socket.close(linger=0 if drop else None)
 
 
 class UplinkHandler(logging.Handler):
-    """Sends log records to the front, whose logging decides what becomes of them."""
+    """Sends log records to the parent, whose logging decides what becomes of them."""
 
     def __init__(self, uplink: Uplink) -> None:
         super().__init__()
@@ -105,7 +95,7 @@ class UplinkHandler(logging.Handler):
 
 
 class Recorder:
-    """Notes what the front's metrics want to know, until it is fetched."""
+    """Notes what the parent's metrics want to know, until it is fetched."""
 
     def __init__(self) -> None:
         self._steps: list[wire.MadeStep] = []
@@ -142,23 +132,26 @@ class Age:
 
 
 class Child:
-    """One engine and its loop, between the two sockets."""
+    """One engine and its loop, between the sockets."""
 
-    def __init__(self, parent: Parent, addresses: Addresses) -> None:
+    def __init__(self, parent: Parent, addresses: Addresses, log_level: int) -> None:
         self._parent = parent
         context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._context = context
-        self._uplink = Uplink(context, addresses.up)
+        self._uplink = Uplink(context, addresses.up(wire.PARENT))
+        # No front waits for another one: what is for one that takes nothing waits until the parent
+        # has ended it.
+        self._fronts = Fronts(lambda front: Uplink(context, addresses.up(front), most_waiting=0))
         self._downlink = context.socket(zmq.PULL)
         self._downlink.rcvhwm = 0
         self._downlink.bind(addresses.down)
         self._loop: EngineLoop | None = None
-        _log_to(self._uplink, addresses.log_level)
+        _log_to(self._uplink, log_level)
 
     def run(self, spec: bytes) -> int:
         """Load what `spec` (a pickled ChildSpec) says, serve until told to stop; the exit status.
 
-        Everything sent has reached the front's end of the socket when it returns.
+        Everything sent has reached the fronts' ends of the sockets when it returns.
         """
         threading.Thread(target=self._send_heartbeats, name="heartbeat", daemon=True).start()
         try:
@@ -177,6 +170,7 @@ class Child:
 
     def _close(self) -> None:
         self._uplink.close()
+        self._fronts.close()
         if self._loop is None:
             self._downlink.close()
         self._context.term()  # ends the reader, too
@@ -189,14 +183,16 @@ class Child:
         loop = EngineLoop(
             engine,
             scheduler,
-            lambda events: self._uplink.send(recorder.happened(events)),
+            lambda events: self._uplink.send(recorder.happened(self._fronts.publish(events))),
             guards=spec.guards,
             observer=recorder,
         )
         calm_garbage_collector()
         self._loop = loop
-        threading.Thread(target=self._read, args=(loop,), name="reader", daemon=True).start()
-        self._uplink.send(wire.Ready(engine.info, scheduler.capacity))
+        ready = wire.Ready(engine.info, scheduler.capacity)
+        reader = threading.Thread(target=self._read, args=(loop, ready), name="reader", daemon=True)
+        reader.start()
+        self._uplink.send(ready)
         loop.run()
 
     def _progress(self, what: str, done: int, total: int) -> None:
@@ -204,40 +200,42 @@ class Child:
 
     # Threads of their own.
 
-    def _read(self, loop: EngineLoop) -> None:
+    def _read(self, loop: EngineLoop, ready: wire.Ready) -> None:
         """Commands to the loop, until Stop; a loop that cannot hear any more is stopped, too."""
         try:
             with contextlib.suppress(zmq.ContextTerminated), contextlib.closing(self._downlink):
-                while isinstance(message := wire.decode_down(self._downlink.recv()), wire.Commands):
-                    loop.submit(*message.commands)
+                while True:
+                    match wire.decode_down(self._downlink.recv()):
+                        case wire.Commands() as message:
+                            loop.submit(*self._fronts.commands(message))
+                        case wire.Hello(front):
+                            self._fronts.join(front, ready)
+                        case wire.Gone(front):
+                            loop.submit(*self._fronts.leave(front))
+                        case wire.Stop():
+                            return
         finally:
             loop.stop()
 
     def _send_heartbeats(self) -> None:
         age = Age()
         while True:
-            loop = self._loop
-            if loop is None:
-                self._uplink.send(wire.Heartbeat(0, 0, 0, 0, 0.0))
-            else:
+            beat, loop = wire.Heartbeat(0, 0, 0, 0, 0.0), self._loop
+            if loop is not None:
                 load, still = loop.load, age.at(time.monotonic(), loop.last_alive)
-                self._uplink.send(
-                    wire.Heartbeat(load.active, load.held, load.queued, load.capacity, still)
-                )
+                beat = wire.Heartbeat(load.active, load.held, load.queued, load.capacity, still)
+            self._uplink.send(beat)
+            self._fronts.heartbeat(beat)
             time.sleep(HEARTBEAT_SECONDS)
             self._parent.check()
 
 
 def main(parent: Parent) -> int:
-    """Serve one front: its first message says where it listens, and what to load."""
-    addresses, spec = pickle.loads(parent.receive())
+    """Serve: the parent's first message says where to meet, and what to load."""
+    addresses, log_level, spec = pickle.loads(parent.receive())
     assert isinstance(addresses, Addresses)
-
-    def tidy_up() -> None:
-        shutil.rmtree(addresses.folder, ignore_errors=True)
-
-    parent.listen(lambda message: None, at_end=tidy_up)
-    return Child(parent, addresses).run(spec)
+    parent.listen(lambda message: None, at_end=addresses.remove)
+    return Child(parent, addresses, log_level).run(spec)
 
 
 def _log_to(uplink: Uplink, level: int) -> None:

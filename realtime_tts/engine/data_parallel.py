@@ -1,28 +1,38 @@
 """Data-parallel engines: several engines with one checkpoint, which the front sees as one.
 
-A new turn goes to the engine with the most free capacity, and stays there. Turns of one session
-may be spoken by different engines: they share nothing but the listener, whose state travels with
-`Open`.
+A new turn goes to the engine with the most free capacity, and stays there. If that engine refuses
+it, one that has capacity is tried before the front hears of it. Turns of one session may be spoken
+by different engines: they share nothing but the listener, whose state travels with `Open`.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 
 from msgspec.structs import replace
 
 from realtime_tts.engine.interface import EngineInfo, UtteranceSpec
 from realtime_tts.engine.link import (
-    Audio,
     Cancel,
     Command,
     EngineLink,
     EngineStatus,
     Event,
+    Last,
     Open,
-    Started,
+    Refused,
 )
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A turn that has not started: what was said of it so far, and who has refused it."""
+
+    opened: Open
+    commands: list[Command]
+    tried: set[int]
 
 
 class DataParallelEngines:
@@ -36,6 +46,7 @@ class DataParallelEngines:
         self._links = tuple(links)
         self._open = [0] * len(links)  # utterances that have not ended, by engine
         self._engine_of: dict[str, int] = {}
+        self._waiting: dict[str, _Waiting] = {}
         self._deliver: Callable[[list[Event]], None] | None = None
         self._complete = False
 
@@ -57,6 +68,8 @@ class DataParallelEngines:
         for command in commands:
             engine = self._engine_for(command)
             if engine is not None:
+                if (waiting := self._waiting.get(command.id)) is not None:
+                    waiting.commands.append(command)
                 groups.setdefault(engine, []).append(command)
         for engine, group in groups.items():
             self._links[engine].submit(*group)
@@ -82,6 +95,7 @@ class DataParallelEngines:
             capacity=sum(status.capacity for status in ready),
             last_step_age=min((status.last_step_age for status in ready), default=0.0),
             failure=failures[0] if failed else None,
+            others=sum(status.others for status in ready),
         )
 
     async def stop(self) -> None:
@@ -92,23 +106,41 @@ class DataParallelEngines:
     def _engine_for(self, command: Command) -> int | None:
         if isinstance(command, Open):
             engine = self._pick(command)
-            self._engine_of[command.id] = engine
-            self._open[engine] += 1
+            self._waiting[command.id] = _Waiting(command, [], {engine})
+            self._begin(command.id, engine)
             return engine
         if isinstance(command, Cancel):
+            self._waiting.pop(command.id, None)
             return self._over(command.id)
         return self._engine_of.get(command.id)  # None: it ended while the command was on its way
 
     def _pick(self, command: Open) -> int:
-        """Pick the engine for a new turn: the one with most free capacity, by our own count,
-        because what an engine reports is half a second old."""
+        """Pick the engine for a new turn."""
+        free = self._free()
+        return max(range(len(self._links)), key=free.__getitem__)
+
+    def _pick_again(self, command: Open, tried: Collection[int]) -> int | None:
+        """Pick another engine for a turn that these have refused; None if none has capacity."""
+        free = self._free()
+        ready = [
+            engine
+            for engine in range(len(free))
+            if engine not in tried and free[engine] > (True, 0)
+        ]
+        return max(ready, key=free.__getitem__, default=None)
+
+    def _free(self) -> list[tuple[bool, int]]:
+        """Whether each engine is ready, and how many turns it has capacity for: by our own count of
+        our turns, because what an engine reports of them is half a second old."""
         statuses = [link.status() for link in self._links]
+        return [
+            (status.ready, status.capacity - status.others - opened)
+            for status, opened in zip(statuses, self._open, strict=True)
+        ]
 
-        def free(engine: int) -> tuple[bool, int]:
-            status = statuses[engine]
-            return status.ready, status.capacity - self._open[engine]
-
-        return max(range(len(self._links)), key=free)
+    def _begin(self, id: str, engine: int) -> None:
+        self._engine_of[id] = engine
+        self._open[engine] += 1
 
     def _over(self, id: str) -> int | None:
         engine = self._engine_of.pop(id, None)
@@ -117,8 +149,26 @@ class DataParallelEngines:
         return engine
 
     def _publish(self, events: list[Event]) -> None:
-        for event in events:
-            if not isinstance(event, Audio | Started):
+        told = [event for event in events if not self._tried_again(event)]
+        for event in told:
+            if isinstance(event, Last):
                 self._over(event.id)
         assert self._deliver is not None, "start() comes before the first event"
-        self._deliver(events)
+        if told:
+            self._deliver(told)
+
+    def _tried_again(self, event: Event) -> bool:
+        """Whether it is a refusal that nobody needs to hear of, since another engine is asked."""
+        waiting = self._waiting.get(event.id)
+        if waiting is None:
+            return False
+        if isinstance(event, Refused):
+            engine = self._pick_again(waiting.opened, waiting.tried)
+            if engine is not None:
+                self._over(event.id)
+                self._begin(event.id, engine)
+                waiting.tried.add(engine)
+                self._links[engine].submit(*waiting.commands)
+                return True
+        del self._waiting[event.id]
+        return False

@@ -25,6 +25,7 @@ from realtime_tts.engine.interface import (
     check_spec,
     no_voice,
 )
+from realtime_tts.engine.made_codes import Codes, packed
 from realtime_tts.sampling import Sampling
 from tts_scheduler import CodecRun, Decode, KVCacheSize, Layout, Prefill, StepPlan
 
@@ -34,6 +35,7 @@ VOICES = {"alto": 330.0, "bass": 110.0, "soprano": 660.0, "tenor": 220.0}
 _DEFAULT_VOICE = "tenor"
 _AMPLITUDE = 0.3
 _RATE, _FRAME_SAMPLES = 24_000, 1_920  # as `EngineInfo` has them
+_BOOKS = np.arange(16, dtype=np.int16)
 _TAUGHT_ROWS = (1, 2, 4, 8, 16, 32, 64)
 
 
@@ -127,10 +129,13 @@ class FakeEngine:
     def text_needed(self, spec: UtteranceSpec) -> int:
         return 1
 
-    def open(self, utterance_id: str, spec: UtteranceSpec) -> None:
+    def open(self, utterance_id: str, spec: UtteranceSpec, spoken: Codes | None = None) -> None:
         voice = (spec.voice or _DEFAULT_VOICE).lower()
         # A registered voice has a tone of its own, too: between 700 and 999 Hz.
-        self._rows[utterance_id] = _Row(VOICES.get(voice, 700.0 + zlib.crc32(voice.encode()) % 300))
+        row = _Row(VOICES.get(voice, 700.0 + zlib.crc32(voice.encode()) % 300))
+        if spoken is not None:
+            row.frames, row.sample = len(spoken), len(spoken) * _FRAME_SAMPLES
+        self._rows[utterance_id] = row
 
     def append(self, utterance_id: str, ids: Sequence[int]) -> None:
         self._rows[utterance_id].tokens += len(ids)
@@ -168,7 +173,9 @@ class FakeEngine:
             return
         row.frames += 1
         row.pending += 1
-        output.frames[id] = zlib.crc32(f"{id}:{row.frames}".encode()) % 2_048
+        first = zlib.crc32(f"{id}:{row.frames}".encode()) % 2_048
+        output.frames[id] = first
+        output.codes[id] = packed((first + _BOOKS) % 2_048)
 
     def _run_codec(self, id: str, frames: int, output: StepOutput) -> None:
         row = self._rows[id]

@@ -148,8 +148,8 @@ class Landing:
         self._used = 0
 
     def outputs(self, source: Tensor) -> None:
-        """Bring int32 [n] over."""
-        self._outputs[: len(source)].copy_(source, non_blocking=True)
+        """Bring int32 over, of any shape."""
+        self._outputs[: source.numel()].copy_(source.view(-1), non_blocking=True)
 
     def samples(self, source: Tensor) -> slice:
         """Bring int16 [n, size] over; where it will lie, for `block`: right behind what came
@@ -167,9 +167,10 @@ class Landing:
             self._done.record()
             self._done.synchronize()
 
-    def numbers(self, count: int) -> list[int]:
-        """The outputs that came."""
-        return self._outputs[:count].tolist()
+    def numbers(self, count: int) -> NDArray[np.int32]:
+        """The first `count` outputs that came; not to be kept."""
+        found: NDArray[np.int32] = self._outputs[:count].numpy()
+        return found
 
     def block(self, rows: int, places: Sequence[slice]) -> Pcm:
         """Samples that came for `rows` rows, what lies in several places joined row by row: a

@@ -81,6 +81,18 @@ class Guards:
         self.text_tokens = 0
         self.text_finished = False
 
+    @property
+    def silent_samples(self) -> int:
+        """Samples in a row, up to the last one, that cannot be heard."""
+        return self._silent_samples
+
+    def resume(self, first_codes: Sequence[int], silent_samples: int) -> None:
+        """Another engine made frames with these first codes; `silent_samples` of its last sound
+        could not be heard."""
+        for code in first_codes:
+            self.frame(code)
+        self._silent_samples = silent_samples
+
     def frame(self, first_code: int) -> str | None:
         """A frame was made with this first code."""
         config = self._config

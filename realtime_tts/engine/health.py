@@ -42,7 +42,8 @@ class EngineHealth:
         if not self.ready or failure is not None:
             return EngineStatus(False, 0, 0, 0, 0, 0.0, failure)
         last = self._heartbeat
-        return EngineStatus(True, last.active, last.held, last.queued, last.capacity, self.age)
+        load = last.active, last.held, last.queued, last.capacity
+        return EngineStatus(True, *load, self.age, others=last.others)
 
     def born(self) -> None:
         """Begin with a new process, of which nothing is known yet."""

@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from realtime_tts.engine.made_codes import Codes
 from realtime_tts.errors import RequestError
 from realtime_tts.sampling import Sampling
 from tts_scheduler import KVCacheSize, StepPlan
@@ -90,6 +91,7 @@ class EngineInfo(msgspec.Struct, frozen=True):
     """Frames after which a turn ends with reason `max_length`."""
     sample_rate: int = 24_000
     samples_per_frame: int = 1_920
+    codes_per_frame: int = 16
     random_weights: bool = False
     """Nobody trained the model: it is there to be measured, and its speech is noise."""
     row_buckets: tuple[int, ...] = ()
@@ -141,7 +143,7 @@ class StepOutput:
     """What one engine step made, by utterance id.
 
     `frames`: first code of the frame made in this step (for the repetition guard), of every planned
-    row that did not end or fail.
+    row that did not end or fail. `codes`: all codes of the same frames, as `made_codes.packed`.
     `samples`: float32 in [-1, 1], the samples that left the codec in this step; `blocks` is the
     same for many rows at a time, which costs the host a fraction. An id is in one of them, once.
     `ended`: rows whose speech is over, with the reason (`complete` or `max_length`).
@@ -151,6 +153,7 @@ class StepOutput:
     """
 
     frames: dict[str, int] = field(default_factory=dict)
+    codes: dict[str, bytes] = field(default_factory=dict)
     samples: dict[str, Samples] = field(default_factory=dict)
     blocks: list[SoundBlock] = field(default_factory=list)
     ended: dict[str, str] = field(default_factory=dict)
@@ -195,8 +198,12 @@ class Engine(Protocol):
         text of the reference's.
         """
 
-    def open(self, utterance_id: str, spec: UtteranceSpec) -> None:
-        """Begin an utterance; it owns no slot until a plan prefills it. Raises RequestError."""
+    def open(self, utterance_id: str, spec: UtteranceSpec, spoken: Codes | None = None) -> None:
+        """Begin an utterance; it owns no slot until a plan prefills it. Raises RequestError.
+
+        `spoken` [frames, 16]: frames that were made elsewhere, whose sound nobody wants again. The
+        prefill goes on behind them: with the next frame, as if it had made them itself.
+        """
 
     def append(self, utterance_id: str, ids: Sequence[int]) -> None:
         """Add text token ids."""

@@ -15,15 +15,32 @@ from realtime_tts.engine.interface import EngineInfo, UtteranceSpec
 # Commands: front -> engine ------------------------------------------------------------------
 
 
+class Spoken(msgspec.Struct, frozen=True):
+    """What another engine has spoken of an utterance, and the listener was given.
+
+    `codes`: of all its frames, as `Audio` brought them. `samples`: what they came to for the
+    listener, without silence that was left out; the last `unsent` of them wait for their packet to
+    be full. `silent` and `held_seconds` as in the last `Audio`.
+    """
+
+    codes: bytes
+    samples: int
+    unsent: int = 0
+    silent: int = 0
+    held_seconds: float = 0.0
+
+
 class Open(msgspec.Struct, frozen=True, tag=True):
-    """`listener_free_after`: seconds until the listener has heard the session's earlier turns.
-    `continues`: a turn that was spoken in part, and is not refused for lack of room."""
+    """`listener_free_after`: seconds until the listener has heard the session's earlier turns, and
+    what was `spoken` of this. `continues`: a turn that was spoken in part, and is not refused for
+    lack of room. All text of what was `spoken` comes again, in commands of the same call."""
 
     id: str
     spec: UtteranceSpec
     listener_free_after: float = 0.0
     lead_cap: float | None = None
     continues: bool = False
+    spoken: Spoken | None = None
 
 
 class Append(msgspec.Struct, frozen=True, tag=True):
@@ -74,20 +91,26 @@ class Refused(msgspec.Struct, frozen=True, tag=True):
 
 
 class Started(msgspec.Struct, frozen=True, tag=True):
-    """Prefilled: the first audio follows. `layout` is the one that was used."""
+    """Prefilled: the next audio follows. `layout` is the one that was used. `moved`: another engine
+    had it before, or the same one before its restart; nothing was lost (`failover.py`)."""
 
     id: str
     layout: str
+    moved: bool = False
 
 
 class Audio(msgspec.Struct, frozen=True, tag=True):
     """`pcm`: s16le mono at the engine's sample rate. `held_seconds`: waited for text so far.
-    `stands`: its text is used up; `Waits` comes next, and says so."""
+    `stands`: its text is used up; `Waits` comes next, and says so. `codes`: of the frames that this
+    is the sound of (`made_codes.py`). `silent`: how many samples in a row, up to the last of these,
+    cannot be heard."""
 
     id: str
     pcm: bytes
     held_seconds: float = 0.0
     stands: bool = False
+    codes: bytes = b""
+    silent: int = 0
 
 
 class Waits(msgspec.Struct, frozen=True, tag=True):
@@ -120,10 +143,12 @@ class Failed(msgspec.Struct, frozen=True, tag=True):
 
 
 Event = Refused | Started | Audio | Waits | Ended | Failed
+Last = Refused | Ended | Failed
+"""After one of these nothing follows for its id."""
 
 
 class EngineStatus(msgspec.Struct, frozen=True):
-    """A snapshot for `/readyz` and `/metrics`."""
+    """A snapshot for `/readyz` and `/metrics`. `others`: utterances of other fronts."""
 
     ready: bool
     active: int
@@ -133,6 +158,7 @@ class EngineStatus(msgspec.Struct, frozen=True):
     last_step_age: float
     """Seconds since the loop last finished a step or looked for work."""
     failure: str | None = None
+    others: int = 0
 
 
 class EngineLink(Protocol):

@@ -4,9 +4,12 @@ of these one for each checkpoint."""
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
+from realtime_tts.engine.addresses import Addresses
 from realtime_tts.engine.data_parallel import DataParallelEngines
 from realtime_tts.engine.in_process import InProcessEngine
 from realtime_tts.engine.interface import Progress
@@ -15,11 +18,77 @@ from realtime_tts.engine.load import engine_loader, registered_voices, voice_fam
 from realtime_tts.engine.models import Models
 from realtime_tts.engine.multiprocess import MultiprocessEngine
 from realtime_tts.engine.settings import EngineConfig
+from realtime_tts.engine.shared import SharedEngine
 from realtime_tts.metrics import Metrics
+
+EngineTold = Callable[[int, Addresses | None], None]
+"""What `multiprocess.Told` hears, behind the number of the engine."""
+
+
+EngineOf = Callable[[EngineConfig, str, Progress], EngineLink]
+"""Makes the link to the engine process that a config describes, with a name for the log."""
+
+
+def make_links(configs: Sequence[EngineConfig], metrics: Metrics, progress: Progress) -> EngineLink:
+    """The link to the engines of these checkpoints. Call it on the event loop that will use it.
+    Nothing runs before the link's `start`."""
+    return _links(configs, metrics, progress, partial(_child, metrics))
 
 
 def make_link(config: EngineConfig, metrics: Metrics, progress: Progress) -> EngineLink:
-    """Call it on the event loop that will use it. Nothing runs before the link's `start`."""
+    """The same for one checkpoint."""
+    return make_links((config,), metrics, progress)
+
+
+def parent_links(
+    configs: Sequence[EngineConfig], metrics: Metrics, progress: Progress, told: EngineTold
+) -> tuple[EngineLink, tuple[MultiprocessEngine, ...]]:
+    """The same where other processes are the fronts: every engine runs in a process of its own. All
+    of them come, too, in the order of `shared_links`; `told` gets the number of one first."""
+    made: list[MultiprocessEngine] = []
+
+    def parent_of(config: EngineConfig, name: str, progress: Progress) -> EngineLink:
+        link = _child(metrics, config, name, progress, told=partial(told, len(made)))
+        made.append(link)
+        return link
+
+    return _links(_in_processes(configs), metrics, progress, parent_of), tuple(made)
+
+
+def shared_links(
+    configs: Sequence[EngineConfig], front: int
+) -> tuple[EngineLink, tuple[SharedEngine, ...]]:
+    """The same for one of these fronts, whose number it is: engines that somebody else starts."""
+    made: list[SharedEngine] = []
+
+    def shared_of(config: EngineConfig, name: str, progress: Progress) -> EngineLink:
+        link = SharedEngine(name, front, registered_voices(config))
+        made.append(link)
+        return link
+
+    nobody = Metrics()  # never shown: the parent's show the engines
+    return _links(_in_processes(configs), nobody, lambda *stage: None, shared_of), tuple(made)
+
+
+def _links(
+    configs: Sequence[EngineConfig], metrics: Metrics, progress: Progress, engine_of: EngineOf
+) -> EngineLink:
+    """Those on one CPU share its cores, on one GPU its memory."""
+    if len(configs) == 1:
+        return _link(configs[0], metrics, progress, engine_of)
+    # Engines on devices of their own share no cores.
+    alike = tuple(configs)
+    alike = alike if any(one.devices for one in alike) else _share_cores(alike)
+    links = {
+        one.model: _link(one, metrics, _named(progress, one.model), engine_of)
+        for one in _share_memory(alike)
+    }
+    return Models(links, voice_families(configs[0]))
+
+
+def _link(
+    config: EngineConfig, metrics: Metrics, progress: Progress, engine_of: EngineOf
+) -> EngineLink:
     processes = _share_cores(config.processes())
     if not processes:
         return InProcessEngine(
@@ -29,33 +98,38 @@ def make_link(config: EngineConfig, metrics: Metrics, progress: Progress) -> Eng
             observer=metrics,
             progress=progress,
         )
-    links = []
-    for number, one in enumerate(processes):
-        name = one.device if len(processes) == 1 else f"{number}-{one.device}"
-        shown = progress if len(processes) == 1 else _named(progress, name)
-        link = MultiprocessEngine(
-            engine_loader(one),
-            one.scheduler,
-            guards=one.guards,
-            observer=metrics,
-            progress=shown,
-            registered=registered_voices(one),
-            name=name,
-        )
-        links.append(link)
-    return links[0] if len(links) == 1 else DataParallelEngines(links)
+    if len(processes) == 1:
+        return engine_of(processes[0], processes[0].device, progress)
+    names = [f"{number}-{one.device}" for number, one in enumerate(processes)]
+    named = zip(processes, names, strict=True)
+    return DataParallelEngines(
+        [engine_of(one, name, _named(progress, name)) for one, name in named]
+    )
 
 
-def make_links(configs: Sequence[EngineConfig], metrics: Metrics, progress: Progress) -> EngineLink:
-    """The same for several checkpoints; those on one CPU share its cores, on one GPU its memory."""
-    if len(configs) == 1:
-        return make_link(configs[0], metrics, progress)
-    # Engines on devices of their own share no cores.
-    alike = tuple(configs)
-    alike = alike if any(one.devices for one in alike) else _share_cores(alike)
-    alike = _share_memory(alike)
-    links = {one.model: make_link(one, metrics, _named(progress, one.model)) for one in alike}
-    return Models(links, voice_families(configs[0]))
+def _child(
+    metrics: Metrics, config: EngineConfig, name: str, progress: Progress, **options: Any
+) -> MultiprocessEngine:
+    return MultiprocessEngine(
+        engine_loader(config),
+        config.scheduler,
+        guards=config.guards,
+        observer=metrics,
+        progress=progress,
+        registered=registered_voices(config),
+        name=name,
+        **options,
+    )
+
+
+def _in_processes(configs: Sequence[EngineConfig]) -> tuple[EngineConfig, ...]:
+    return tuple(map(_in_process, configs))
+
+
+def _in_process(config: EngineConfig) -> EngineConfig:
+    if config.kind == "inline":
+        return replace(config, kind="process")
+    return config if config.devices else replace(config, devices=(config.device,))
 
 
 def _named(progress: Progress, name: str) -> Progress:

@@ -6,7 +6,7 @@ voices, is loaded: in the engine's own process or thread, and nowhere if the eng
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -24,6 +24,8 @@ from realtime_tts.voices.file import write_voice
 from realtime_tts.voices.form import NewVoice
 from realtime_tts.voices.maker import SILENCE_SECONDS, VoiceMaker, load_fake
 from realtime_tts.voices.registry import Registry
+
+TokenizerLoaders = Callable[[], Qwen2Tokenizer] | Mapping[str, Callable[[], Qwen2Tokenizer]]
 
 
 def engine_loader(config: EngineConfig) -> Callable[[Progress], Engine]:
@@ -49,9 +51,16 @@ def load_tokenizer(config: EngineConfig) -> Qwen2Tokenizer:
     """The text tokenizer of the checkpoint. Raises CheckpointError."""
     if config.kind == "fake" or config.random_weights is not None:
         return Qwen2Tokenizer.from_folder(demo_voice.FOLDER)
-    from realtime_tts.model import find_checkpoint
+    from realtime_tts.checkpoint import find_checkpoint
 
     return Qwen2Tokenizer.from_folder(find_checkpoint(config.checkpoint))
+
+
+def tokenizer_loaders(configs: Sequence[EngineConfig]) -> TokenizerLoaders:
+    """What loads the tokenizer of one checkpoint, or of each by the name of its model."""
+    if len(configs) == 1:
+        return partial(load_tokenizer, configs[0])
+    return {config.model: partial(load_tokenizer, config) for config in configs}
 
 
 def registered_voices(config: EngineConfig) -> Callable[[str], bool]:
@@ -117,7 +126,7 @@ def load_voice_maker(*checkpoints: str) -> VoiceMaker:
     """
     import torch
 
-    from realtime_tts.model import find_checkpoint
+    from realtime_tts.checkpoint import find_checkpoint
     from realtime_tts.model.voice_encoder import VoiceEncoder
 
     torch.set_num_threads(1)

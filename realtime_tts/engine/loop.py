@@ -28,13 +28,16 @@ from realtime_tts.engine.link import (
     Open,
     Played,
     Refused,
+    Spoken,
     Started,
     Waits,
 )
+from realtime_tts.engine.made_codes import Codes, MadeCodes, unpacked
 from realtime_tts.engine.sound import LeadingSilence, all_sound, pcm_rows, sample_counts
 from realtime_tts.errors import EngineError, NumericsError, RequestError
 from tts_scheduler import DoesNotFit, Layout, Scheduler, StepPlan, StepResult
 from tts_scheduler import Refused as RefusedAdmission
+from tts_scheduler import Spoken as SpokenFrames
 
 log = logging.getLogger(__name__)
 
@@ -76,6 +79,7 @@ class EngineLoop:
         told = None if observer is None else observer.guard
         self._watch = Watch(guards or GuardConfig(), engine.info.sample_rate, told)
         self._silence = LeadingSilence(engine.info.sample_rate)
+        self._codes = MadeCodes(engine.info.codes_per_frame, engine.info.samples_per_frame)
         self._events: list[Event] = []
         self._failures = 0
         self._stopping = False
@@ -175,7 +179,8 @@ class EngineLoop:
         try:
             self.engine.check(spec)
             # Before the admission: what it can still refuse must not be admitted.
-            self.engine.open(command.id, spec)
+            codes = self._codes_of(command)
+            self.engine.open(command.id, spec, codes)
             admission = self.scheduler.open(
                 command.id,
                 prompt_tokens=self.engine.prompt_tokens(spec),
@@ -185,6 +190,7 @@ class EngineLoop:
                 lead_cap=command.lead_cap,
                 text_needed=self.engine.text_needed(spec),
                 continues=command.continues,
+                spoken=_counted(command.spoken, codes),
             )
         except (RequestError, DoesNotFit) as error:
             self.engine.close(command.id)
@@ -196,9 +202,22 @@ class EngineLoop:
                 Refused(command.id, "overloaded", admission.reason, admission.retry_after, True)
             )
             return
-        self._watch.begin(command.id)
-        if spec.trim_silence == "on":
-            self._silence.begin(command.id)
+        self._begin(command, codes)
+
+    def _codes_of(self, command: Open) -> Codes | None:
+        if command.spoken is None:
+            return None
+        return unpacked(command.spoken.codes, self.engine.info.codes_per_frame)
+
+    def _begin(self, command: Open, codes: Codes | None) -> None:
+        """It was admitted: note what its steps make."""
+        id, spoken = command.id, command.spoken
+        self._watch.begin(id)
+        self._codes.begin(id)
+        if spoken is not None and codes is not None:
+            self._watch.guards[id].resume(codes[:, 0].tolist(), spoken.silent)
+        elif command.spec.trim_silence == "on":  # what was spoken has been heard: it began before
+            self._silence.begin(id)
 
     def _expire(self) -> None:
         for id in self.scheduler.expire(self._clock()):
@@ -253,10 +272,12 @@ class EngineLoop:
         blocks = all_sound(output)
         ended = self._watch.reasons(output, blocks)
         heard = self._silence.cut_from(blocks, ended, seconds)
+        decoded = sample_counts(blocks)
+        self._codes.step(output.codes, decoded)
         result = StepResult(
             seconds=seconds,
             frames=frozenset(output.frames),
-            decoded=sample_counts(blocks),
+            decoded=decoded,
             samples=sample_counts(heard),
             ended=frozenset(ended) | frozenset(output.failed),
         )
@@ -268,11 +289,12 @@ class EngineLoop:
         self._events.extend(
             Started(p.id, p.layout.value) for p in plan.prefills if p.id in output.frames
         )
-        held = self.scheduler.held_seconds
+        held, codes, guards = self.scheduler.held_seconds, self._codes.take, self._watch.guards
         for block in heard:
-            rows = zip(block.ids, pcm_rows(block), strict=True)
-            self._events.extend([Audio(id, pcm, held(id, now), id in waiting) for id, pcm in rows])
-        guards = self._watch.guards
+            self._events.extend(
+                Audio(id, pcm, held(id, now), id in waiting, codes(id), guards[id].silent_samples)
+                for id, pcm in zip(block.ids, pcm_rows(block), strict=True)
+            )
         self._events.extend(Waits(id, guards[id].text_tokens) for id in waiting)
         for id, reason in ended.items():
             stats = self.scheduler.stats(id, now)
@@ -291,6 +313,7 @@ class EngineLoop:
     def _forget(self, id: str) -> None:
         self._watch.end(id)
         self._silence.end(id)
+        self._codes.end(id)
         self.engine.close(id)
 
     def _end_all(self, code: str, message: str) -> None:
@@ -299,3 +322,10 @@ class EngineLoop:
             self._events.append(Failed(id, code, message, retryable=True))
             self.scheduler.cancel(id, now)
             self._forget(id)
+
+
+def _counted(spoken: Spoken | None, codes: Codes | None) -> SpokenFrames | None:
+    """What the scheduler wants to know of it."""
+    if spoken is None or codes is None:
+        return None
+    return SpokenFrames(len(codes), spoken.samples, spoken.unsent, spoken.held_seconds)

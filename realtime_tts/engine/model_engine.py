@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 import torch
+from torch import Tensor
 
 from realtime_tts.engine.interface import Engine, EngineInfo, Execution, UtteranceSpec
+from realtime_tts.engine.made_codes import Codes
 from realtime_tts.engine.spoken_as import SpokenAs, no_voices
 from realtime_tts.errors import CheckpointError, RequestError
 from realtime_tts.model import PromptBuilder, PromptSpec, SpeechModel, VoiceLookup
@@ -23,7 +26,8 @@ class Row:
     """One utterance: its text, where the talker is in it, and how far its sound is.
 
     `frames` were made, the first `sounded` of them have been through the codec. `slot` is -1 until
-    its prefill; `prompt` positions come before that of frame 0.
+    its prefill; `prompt` positions come before that of frame 0. `spoken` [frames, 16]: those that
+    another engine has made, until the prefill.
     """
 
     spec: UtteranceSpec
@@ -36,6 +40,7 @@ class Row:
     eos_fed: bool = False
     frames: int = 0
     sounded: int = 0
+    spoken: Tensor | None = None
 
     @property
     def pending(self) -> int:
@@ -95,6 +100,7 @@ class ModelEngine(Engine):
             slots=self._slots,
             max_frames=self._max_frames,
             samples_per_frame=config.codec.samples_per_frame,
+            codes_per_frame=config.talker.code_groups,
             random_weights=self._model.random_weights,
             row_buckets=self._row_buckets,
             voice_family=config.family,
@@ -135,10 +141,13 @@ class ModelEngine(Engine):
     def text_needed(self, spec: UtteranceSpec) -> int:
         return self._prompts.text_needed(self._spoken_as.prompt_spec(spec))
 
-    def open(self, utterance_id: str, spec: UtteranceSpec) -> None:
+    def open(self, utterance_id: str, spec: UtteranceSpec, spoken: Codes | None = None) -> None:
         assert utterance_id not in self._rows, f"utterance {utterance_id!r} is open already"
         # Now, and not at the prefill: the voice may be deleted while the utterance waits.
-        self._rows[utterance_id] = Row(spec, self._spoken_as.prompt_spec(spec))
+        row = self._rows[utterance_id] = Row(spec, self._spoken_as.prompt_spec(spec))
+        if spoken is not None:
+            row.frames = row.sounded = len(spoken)
+            row.spoken = torch.from_numpy(spoken.astype(np.int64)).to(self._model.talker.device)
 
     def append(self, utterance_id: str, ids: Sequence[int]) -> None:
         self._rows[utterance_id].ids.extend(ids)

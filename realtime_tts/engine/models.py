@@ -6,7 +6,7 @@ a registered voice to a Base checkpoint of its family. Otherwise the first check
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from msgspec.structs import replace
 
@@ -60,6 +60,9 @@ class Models(DataParallelEngines):
             return self._chosen(command.spec)
         except RequestError:  # the session was checked: its model does not go away
             return 0
+
+    def _pick_again(self, command: Open, tried: Collection[int]) -> int | None:
+        return None  # the others speak with other models
 
     def _chosen(self, spec: UtteranceSpec) -> int:
         if spec.model is not None:

@@ -16,28 +16,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from realtime_tts.engine import wire
+from realtime_tts.engine.addresses import Addresses
 from realtime_tts.engine.child import ChildSpec
 from realtime_tts.engine.guards import GuardConfig
 from realtime_tts.engine.health import EngineHealth, ProcessObserver
-from realtime_tts.engine.interface import (
-    Engine,
-    EngineInfo,
-    Progress,
-    UtteranceSpec,
-    check_spec,
-    no_voice,
-)
-from realtime_tts.engine.link import (
-    Audio,
-    Cancel,
-    Command,
-    EngineStatus,
-    Event,
-    Failed,
-    Open,
-    Refused,
-    Started,
-)
+from realtime_tts.engine.interface import Engine, Progress, no_voice
+from realtime_tts.engine.link import Event
+from realtime_tts.engine.remote import RemoteEngine
 from realtime_tts.engine.spawn import Process
 from realtime_tts.logs import event
 from tts_scheduler import SchedulerConfig
@@ -66,13 +51,17 @@ class Supervision:
     tick_seconds: float = 0.25
 
 
-class MultiprocessEngine:
+Told = Callable[[Addresses | None], None]
+"""Hears where the engine can be found when a process of it is started, and None when that ends."""
+
+
+class MultiprocessEngine(RemoteEngine):
     """An `EngineLink` whose loop runs in a child process. `name` is the engine's in the log.
 
     `load` builds the engine over there: it is pickled, as are its arguments. `registered` tells
     whether a name is that of a registered voice. The first start must succeed, as with the inline
     engine; later ends are followed by a restart. Turns that an ending engine was speaking fail with
-    `engine_restarted`; while none runs, new ones are refused.
+    `engine_restarted`; while none runs, new ones are refused. `told` is for those who share it.
     """
 
     def __init__(
@@ -86,63 +75,38 @@ class MultiprocessEngine:
         supervision: Supervision | None = None,
         registered: Callable[[str], bool] = no_voice,
         name: str = "engine",
+        told: Told = lambda addresses: None,
     ) -> None:
-        self.name = name
-        self._registered = registered
+        super().__init__(name, wire.PARENT, EngineHealth(observer, progress), registered)
         self._spec = pickle.dumps(ChildSpec(load, config, guards))
         self._supervision = supervision or Supervision()
-        self._health = EngineHealth(observer, progress)
-        self._deliver: Callable[[list[Event]], None] | None = None
+        self._told = told
         self._process: Process | None = None
         self._task: asyncio.Task[None] | None = None
-        self._open: set[str] = set()
         self._restarts: deque[float] = deque()
-        self._failure: str | None = None
         self._stopping = asyncio.Event()
 
     # The link.
-
-    @property
-    def info(self) -> EngineInfo:
-        """What the engine can do. Only after it is ready; it stays through restarts."""
-        info = self._health.info
-        assert info is not None, "the engine is not loaded yet: check status().ready"
-        return info
-
-    @property
-    def open_utterances(self) -> int:
-        """Utterances given to the engine that have not ended."""
-        return len(self._open)
 
     @property
     def pid(self) -> int | None:
         """The child's process id; None while there is none."""
         return None if self._process is None else self._process.pid
 
+    @property
+    def addresses(self) -> Addresses | None:
+        """Where other fronts can find the engine; None while there is none."""
+        return None if self._process is None else self._process.addresses
+
     def start(self, deliver: Callable[[list[Event]], None]) -> None:
         assert self._task is None, "an engine starts once"
         self._deliver = deliver
         self._task = asyncio.create_task(self._supervise(), name=f"supervise-{self.name}")
 
-    def submit(self, *commands: Command) -> None:
-        if self._process is None or not self._health.ready:
-            self._refuse(commands)
-            return
-        for command in commands:
-            if isinstance(command, Open):
-                self._open.add(command.id)
-            elif isinstance(command, Cancel):
-                self._open.discard(command.id)
-        self._process.send(wire.Commands(list(commands)))
-
-    def info_for(self, spec: UtteranceSpec) -> EngineInfo:
-        return self.info
-
-    def check(self, spec: UtteranceSpec) -> None:
-        check_spec(self.info, spec, self._registered)
-
-    def status(self) -> EngineStatus:
-        return self._health.status(self._failure)
+    def gone(self, front: int) -> None:
+        """Tell the engine that a front has ended."""
+        if self._channel is not None:
+            self._channel.send(wire.Gone(front))
 
     async def stop(self) -> None:
         """Stop the loop after the step under way; a child that still loads is killed."""
@@ -151,7 +115,7 @@ class MultiprocessEngine:
             return
         if self._process is not None:
             if self._health.ready:
-                self._process.send(wire.Stop())
+                self._process.channel.send(wire.Stop())
             else:
                 self._process.kill()
         await asyncio.wait([self._task], timeout=self._supervision.stop_seconds)
@@ -167,9 +131,9 @@ class MultiprocessEngine:
             if self._stopping.is_set():
                 self._fail_open("engine_stopped", "the engine was stopped")
                 return
-            message = "the engine was restarted in the middle of this turn; send its text again"
-            self._fail_open("engine_restarted", message)
+            self._interrupted()
             self._failure = self._final(why)
+            self._told(None)
             if self._failure is not None:
                 event(log, logging.ERROR, "engine.given_up", engine=self.name, why=self._failure)
                 return
@@ -191,6 +155,8 @@ class MultiprocessEngine:
 
     async def _run_process(self) -> str:
         process = self._process = Process(self._spec, self.name, self._on_message)
+        self._channel = process.channel
+        self._told(process.addresses)
         watch = asyncio.create_task(self._watch(process), name=f"watch-{self.name}")
         try:
             await process.start()
@@ -201,7 +167,7 @@ class MultiprocessEngine:
             self._health.ready = False
             watch.cancel()
             await process.close()
-            self._process = None
+            self._process = self._channel = None
 
     async def _watch(self, process: Process) -> None:
         """Kill a child that hangs. Counts ticks, so that a pause of ours is not held against it."""
@@ -232,34 +198,3 @@ class MultiprocessEngine:
         limits = self._supervision
         doubled: float = limits.first_delay * 2 ** (len(self._restarts) - 1)
         return min(doubled, limits.longest_delay)
-
-    # Events.
-
-    def _on_message(self, message: wire.Up) -> None:
-        if isinstance(message, wire.Happened):
-            self._publish(message.events)
-        self._health.heard(message)
-
-    def _publish(self, events: list[Event]) -> None:
-        for one in events:
-            if not isinstance(one, Audio | Started):
-                self._open.discard(one.id)
-        if events:
-            assert self._deliver is not None, "start() comes before the first event"
-            self._deliver(events)
-
-    def _refuse(self, commands: tuple[Command, ...]) -> None:
-        message = self._failure or (
-            "the engine is still loading" if self._health.info is None else "the engine restarts"
-        )
-        refused: list[Event] = [
-            Refused(command.id, "engine_unavailable", message, 1.0)
-            for command in commands
-            if isinstance(command, Open)
-        ]
-        if refused:  # not at once: who submits is not ready for the answer yet
-            asyncio.get_running_loop().call_soon(self._publish, refused)
-
-    def _fail_open(self, code: str, message: str) -> None:
-        failed: list[Event] = [Failed(id, code, message, True) for id in sorted(self._open)]
-        self._publish(failed)

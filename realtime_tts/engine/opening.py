@@ -60,9 +60,15 @@ class Opening:
         return self.prefix_length + self.length
 
     @property
+    def whole(self) -> bool:
+        """The position of frame 0 is computed with the rest of the prompt."""
+        return bool(self.ids) or self.vectors is not None
+
+    @property
     def talks(self) -> bool:
-        """Its last position is a row of the step's `talk`; otherwise the prompt is whole."""
-        return not self.ids and self.vectors is None
+        """Its next frame is made of a row of the step's `talk`: the prompt is not whole, or is not
+        the last thing before that frame."""
+        return not self.whole or self.row.frames > 0
 
     @property
     def start(self) -> Start:

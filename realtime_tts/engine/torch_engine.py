@@ -14,7 +14,8 @@ import torch
 from torch import Tensor
 
 from realtime_tts.engine.interface import MeasuredStep, Progress, RowError, StepOutput
-from realtime_tts.engine.model_engine import ModelEngine
+from realtime_tts.engine.made_codes import packed
+from realtime_tts.engine.model_engine import ModelEngine, Row
 from realtime_tts.engine.spoken_as import no_voices
 from realtime_tts.engine.warm_up import warm_up
 from realtime_tts.errors import NumericsError, RequestError
@@ -22,6 +23,9 @@ from realtime_tts.model import ReferenceSound, SpeechModel, VoiceLookup
 from realtime_tts.sampling import checked
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tts_scheduler import CodecRun, Decode, Prefill, StepPlan
+
+_REPLAYED_AT_ONCE = 32
+"""Frames of a pass of the talker over what was spoken elsewhere."""
 
 
 class TorchEngine(ModelEngine):
@@ -88,8 +92,24 @@ class TorchEngine(ModelEngine):
         row.slot, row.fed, row.eos_fed = plan.slot, prompt.text_used, prompt.eos_used
         row.ids[:0] = prompt.carried
         self._state.begin(plan.slot, sampling, row.spec.seed)
-        self._references.begin(plan.slot, row.prompt_spec.reference)
-        return self._model.talker.prefill(prompt.inputs, plan.slot, self._state.kv)
+        self._references.begin(plan.slot, row.prompt_spec.reference, row.spoken)
+        hidden = self._model.talker.prefill(prompt.inputs, plan.slot, self._state.kv)
+        spoken, row.spoken = row.spoken, None
+        return hidden if spoken is None else self._replay(row, spoken)
+
+    def _replay(self, row: Row, spoken: Tensor) -> Tensor:
+        """Behind a prompt, the frames that were made elsewhere [k, 16] -> hidden state [H] that the
+        next one is made from: the decode steps of before, many to a pass.
+
+        Not a prefill: its attention sums in another order, and one sampled code later all would be
+        different.
+        """
+        self._state.sampling.resume(row.slot, spoken[:, 0])
+        text = self._prompts.text([self._next_text_id(row) for _ in spoken])
+        hidden = text
+        for inputs in torch.split(self._prompts.frames(spoken) + text, _REPLAYED_AT_ONCE):
+            hidden = self._model.talker.decode(inputs, [row.slot] * len(inputs), self._state.kv)
+        return hidden[-1]
 
     def _decode(self, plans: Sequence[Decode]) -> Tensor:
         """The talker's next hidden states [B, H]; each row eats one text token."""
@@ -104,7 +124,7 @@ class TorchEngine(ModelEngine):
         frame = self._model.frame(hidden, slots, self._state)
         self._embeddings[slots] = frame.embedding
         ended, failed = frame.ended.tolist(), frame.failed.tolist()
-        first_codes = frame.codes[:, 0].tolist()
+        codes = frame.codes.short().cpu().numpy()
         for index, (id, row) in enumerate(zip(ids, rows, strict=True)):
             if failed[index]:
                 output.failed[id] = RowError(NumericsError.code, "the model made NaN or Inf logits")
@@ -113,7 +133,8 @@ class TorchEngine(ModelEngine):
             else:
                 row.frames += 1
                 self._codes[id].append(frame.codes[index])
-                output.frames[id] = first_codes[index]
+                output.frames[id] = int(codes[index, 0])
+                output.codes[id] = packed(codes[index])
                 if row.frames >= self._max_frames:
                     output.ended[id] = "max_length"
 

@@ -1,4 +1,4 @@
-"""What the front and an engine process say to each other: msgpack over ZeroMQ, a struct a message.
+"""What fronts and an engine process say to each other: msgpack over ZeroMQ, a struct a message.
 
 One message carries all commands of a round of the event loop down, or all events of an engine step
 up. PCM travels as the bytes it is.
@@ -11,20 +11,37 @@ import msgspec
 from realtime_tts.engine.interface import EngineInfo
 from realtime_tts.engine.link import Command, Event
 
+PARENT = 0
+"""The number of the front that started the engine; others count from one, and each number is used
+once."""
+
 # Down: front -> engine ----------------------------------------------------------------------
 
 
+class Hello(msgspec.Struct, frozen=True, tag=True):
+    """Another front than the parent wants to be served; `Ready` answers once the engine is."""
+
+    front: int
+
+
 class Commands(msgspec.Struct, frozen=True, tag=True):
-    """Commands of one round of the event loop, which are to be applied together."""
+    """Commands of one round of a front's event loop, which are to be applied together."""
 
     commands: list[Command]
+    front: int = PARENT
+
+
+class Gone(msgspec.Struct, frozen=True, tag=True):
+    """This front has ended, says the parent: cancel its utterances, and hear it no more."""
+
+    front: int
 
 
 class Stop(msgspec.Struct, frozen=True, tag=True):
     """The engine is to end after the step under way; `Stopped` answers."""
 
 
-Down = Commands | Stop
+Down = Hello | Commands | Gone | Stop
 
 # Up: engine -> front ------------------------------------------------------------------------
 
@@ -61,13 +78,15 @@ class Happened(msgspec.Struct, frozen=True, tag=True):
 
 
 class Heartbeat(msgspec.Struct, frozen=True, tag=True):
-    """The process is alive; its loop last finished something `age` seconds ago."""
+    """The process is alive; its loop last finished something `age` seconds ago. `others`:
+    utterances of other fronts than the one that is told."""
 
     active: int
     held: int
     queued: int
     capacity: int
     age: float
+    others: int = 0
 
 
 class LogLine(msgspec.Struct, frozen=True, tag=True):

@@ -32,7 +32,7 @@ from one thread at a time. Parts are plain objects, not `nn.Module`s: weights ar
 device, fused and packed, and attribute access is a measurable part of a small model's step.
 """
 
-from realtime_tts.model.checkpoint import find_checkpoint
+from realtime_tts.checkpoint import find_checkpoint
 from realtime_tts.model.config import Variant
 from realtime_tts.model.prompt import PromptBuilder, PromptSpec
 from realtime_tts.model.reference import Reference, ReferenceSound, to_reference

@@ -94,19 +94,32 @@ class CodecDecoder:
         state.frames.index_copy_(0, rows, start)
         return pieces[0] if len(pieces) == 1 else torch.cat(pieces, 1)
 
-    def _decode(self, codes: Tensor, memory: Tensor, start: Tensor) -> Tensor:
+    @torch.inference_mode()
+    def attend(self, codes: Tensor, slots: Tensor, state: CodecState) -> None:
+        """As `decode` of codes [B, T, 16], but without the convolutions, which are most of the
+        work, and their state: they know `convolved_frames` frames only."""
+        memory, start = state.memory.index_select(0, slots), state.frames[slots]
+        self._attended(codes, memory, start)
+        state.memory.index_copy_(0, slots, memory)
+        state.frames.index_copy_(0, slots, start + codes.shape[1])
+
+    def _attended(self, codes: Tensor, memory: Tensor, start: Tensor) -> Tensor:
+        """What the transformer makes of codes [B, T, 16]: [B, T, latent]."""
         rows, frames, books = codes.shape
         entries = (codes + self._offsets).view(-1, books)
         x = F.embedding_bag(entries, self._codebooks, mode="sum").view(
             rows, frames, self.config.codebook_dim
         )
-        x = self._transformer(self._pre_conv(x, memory), memory, start)
+        return self._transformer(self._pre_conv(x, memory), memory, start)
+
+    def _decode(self, codes: Tensor, memory: Tensor, start: Tensor) -> Tensor:
+        x = self._attended(codes, memory, start)
         for up, mix in self._upsample:
             x = mix(up(x, memory), memory)
         x = self._conv(x, memory)
         for block in self._blocks:
             x = block(x, memory)
-        return self._last(x, memory, self._snake).view(rows, -1).clamp_(-1, 1)
+        return self._last(x, memory, self._snake).view(len(x), -1).clamp_(-1, 1)
 
 
 def _upsample(

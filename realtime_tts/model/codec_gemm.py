@@ -114,10 +114,8 @@ class GemmCodecDecoder:
         any pieces give the samples of all of them at once, but for rounding.
         """
         rows, frames, _ = codes.shape
-        assert 0 < frames <= MAX_FRAMES, f"{frames} frames in a call, expected 1 to {MAX_FRAMES}"
         call = Rows(state, slots)
-        x = codebook_sum(codes.contiguous(), self._table)
-        x = self._transformer(self._pre_conv(x, call), call)
+        x = self._attended(codes, call)
         for stage in self._upsample:
             x = stage(x, call)
         x = self._conv(x, call)
@@ -129,3 +127,16 @@ class GemmCodecDecoder:
         samples = output_conv(x, *self._last, call.past(self._last_past))
         advance(state.frames, state.side, slots, frames)
         return samples.view(rows, -1)
+
+    @torch.inference_mode()
+    def attend(self, codes: Tensor, slots: Tensor, state: GemmCodecState) -> None:
+        """As `decode`, but without the convolutions and their state."""
+        self._attended(codes, Rows(state, slots))
+        advance(state.frames, state.side, slots, codes.shape[1])
+
+    def _attended(self, codes: Tensor, call: Rows) -> Tensor:
+        """What the transformer makes of codes [B, T, 16]."""
+        frames = codes.shape[1]
+        assert 0 < frames <= MAX_FRAMES, f"{frames} frames in a call, expected 1 to {MAX_FRAMES}"
+        x = codebook_sum(codes.contiguous(), self._table)
+        return self._transformer(self._pre_conv(x, call), call)

@@ -16,7 +16,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from realtime_tts.model.fused import FusedPredictor
@@ -48,7 +50,8 @@ START_NUMBERS = 2 + SETTINGS
 class FrameStep:
     """State of `slots` slots, and the step that moves a batch of them on by one frame.
 
-    `outputs` [slots] int32 is what a frame leaves (`decoded`); `inputs` what it reads.
+    `outputs` [slots, 16] int32 is what a frame leaves, its codes, with flags at the first one
+    (`decoded`); `inputs` what it reads.
     """
 
     def __init__(self, model: SpeechModel, slots: int, store: PagedKVCache, bos: Tensor) -> None:
@@ -66,7 +69,7 @@ class FrameStep:
         """Frame number f of a slot is in place f % RING."""
         self._inputs = torch.zeros(3 * slots, dtype=torch.long, device=device)
         self._starts = torch.zeros(slots * START_NUMBERS, dtype=torch.long, device=device)
-        self.outputs = torch.zeros(slots, dtype=torch.int32, device=device)
+        self.outputs = torch.zeros(slots, groups, dtype=torch.int32, device=device)
         self.no_start = Start(slots, 0, Sampling(), 0)
         """Pads the starts of a batch: it is in the slot for padding."""
         self._bos, self._last_code = bos, model.config.predictor.vocab - 1
@@ -100,6 +103,13 @@ class FrameStep:
         self.sampling.begin(slots, given[:, 2:])
         return slots
 
+    def resume(self, slot: int, spoken: Tensor, embedding: Tensor) -> None:
+        """A new utterance goes on behind frames `spoken` [k, 16] elsewhere, the last of which has
+        this `embedding` [H]."""
+        self.embeddings[slot] = embedding
+        self.positions[slot] += len(spoken)
+        self.sampling.resume(slot, spoken[:, 0])
+
     def inputs(self, rows: int, talking: int) -> Tensor:
         """Where a frame of `rows` rows finds its slots [rows] and, right behind them, the `talk`
         of `talking` rows its slots and its text ids."""
@@ -129,8 +139,8 @@ class FrameStep:
             drawn.first_codes, drawn.other_codes, self._predict, drawn.other_draws,
         )  # fmt: skip
         self._keep(slots, drawn, frame)
-        flags = frame.ended * _ENDED + frame.failed * _FAILED
-        self.outputs[:rows].copy_(frame.codes[:, 0] + flags)
+        self.outputs[:rows].copy_(frame.codes)
+        self.outputs[:rows, 0] += frame.ended * _ENDED + frame.failed * _FAILED
 
     def _keep(self, slots: Tensor, drawn: DrawnRows, frame: Frame) -> None:
         self.embeddings.index_copy_(0, slots, frame.embedding)
@@ -142,9 +152,12 @@ class FrameStep:
         self.positions.index_copy_(0, slots, positions)
 
 
-def decoded(output: int) -> tuple[int, bool, bool]:
-    """First code, whether speech ended with it, whether there was NaN or Inf, of an output."""
-    return output & (_ENDED - 1), bool(output & _ENDED), bool(output & _FAILED)
+def decoded(outputs: NDArray[np.int32]) -> tuple[NDArray[np.int16], list[bool], list[bool]]:
+    """Of outputs [n, 16]: the codes [n, 16], in whose place speech ended, and where there was NaN
+    or Inf; there the codes mean nothing."""
+    first = outputs[:, 0]
+    codes = (outputs & (_ENDED - 1)).astype(np.int16)
+    return codes, (first & _ENDED != 0).tolist(), (first & _FAILED != 0).tolist()
 
 
 MOST_PROMPT_ROWS = 64

@@ -167,6 +167,12 @@ class PromptBuilder:
         return self._talker.text(ids)
 
     @torch.inference_mode()
+    def frames(self, codes: Tensor) -> Tensor:
+        """Codec vectors [n, H] of frames with these codes [n, 16], on the talker's device."""
+        first = self._talker.codec_embedding[codes[:, 0]]
+        return self._predictor.embed(codes[:, 1:]).add_(first)
+
+    @torch.inference_mode()
     def prompt(
         self, spec: PromptSpec, ids: Sequence[int], layout: str, *, finished: bool = True
     ) -> Prompt:
@@ -228,9 +234,7 @@ class PromptBuilder:
 
     def _show(self, reference: Reference) -> _Shown:
         assert reference.codes is not None, "only codes are shown in context"
-        codes = reference.codes.to(self._talker.device, torch.long)
-        first = self._talker.codec_embedding[codes[:, 0]]
-        frames = self._predictor.embed(codes[:, 1:]).add_(first)
+        frames = self.frames(reference.codes.to(self._talker.device, torch.long))
         return _Shown(torch.cat((self.bos, frames)), self.text(reference.text_ids))
 
     def _text_and_end(self, ids: Sequence[int]) -> Tensor:

@@ -17,7 +17,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from realtime_tts.model.checkpoint import Progress, ignore_progress
+from realtime_tts.checkpoint import Progress, ignore_progress
 from realtime_tts.model.config import ModelConfig, TextIds
 from realtime_tts.model.config_files import read_config
 from realtime_tts.model.speech_model import SpeechModel, build_model

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from math import ceil
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -13,7 +15,7 @@ from torch import Tensor
 from realtime_tts.errors import RequestError
 from realtime_tts.model.codec_state import StreamState
 from realtime_tts.model.codec_step import SlotCodec
-from realtime_tts.model.config import ModelConfig
+from realtime_tts.model.config import CodecConfig, ModelConfig
 from realtime_tts.model.voice import Voice
 
 
@@ -69,6 +71,9 @@ def to_reference(
     return Reference(speaker, voice.codes, tuple(ids))
 
 
+_TAPS, _DILATIONS = 7, (1, 3, 9)
+"""Of the codec's convolutions, and of those of a residual unit."""
+
 _KEPT = 16
 """References whose state is kept, 5 MB each at release size."""
 
@@ -76,30 +81,78 @@ _PIECES = (8, 4, 2, 1)
 """Frames of a call: what the codec for GPUs takes at most, and has compiled kernels for."""
 
 
-class ReferenceSound:
-    """The codec's sound behind a reference: speech goes on in it without a seam.
+class ContinuedCodec(SlotCodec[Any], Protocol):
+    """A codec that can go on behind frames which it makes no sound of."""
 
-    The official package decodes the reference's frames and the new ones together, and cuts the
-    sound of the former off. Here the codec hears the reference once; its state behind it is kept,
-    and copied into the slot of every utterance in that voice.
+    config: CodecConfig
+
+    def attend(self, codes: Tensor, slots: Tensor, state: Any) -> None:
+        """As `decode`, but the state of the convolutions stays behind, and there is no sound."""
+
+
+def convolved_frames(config: CodecConfig) -> int:
+    """Frames that the codec's convolutions know of the past, those before the last one in part.
+
+    The sum of what each of them knows, in frames of as many steps as there are at its place.
+    """
+    known, steps = Fraction(0), 1
+    for ratio in config.upsampling_ratios:
+        steps *= ratio
+        known += Fraction(_TAPS - 1, steps)  # ConvNeXt; an upsampling by `ratio` taps knows no past
+    known += Fraction(_TAPS - 1, steps)
+    for rate in config.upsample_rates:
+        known += Fraction(1, steps)  # upsampling by two taps a step
+        steps *= rate
+        known += Fraction((_TAPS - 1) * sum(_DILATIONS), steps)
+    return ceil(known + Fraction(_TAPS - 1, steps))
+
+
+def attended_frames(config: CodecConfig) -> int:
+    """Frames that the codec's transformer knows of the past: its layers know a window each, and the
+    convolution before it two frames."""
+    return config.transformer.layers * (config.window - 1) + 2
+
+
+class ReferenceSound:
+    """The codec's sound behind frames that are not decoded here: speech goes on without a seam.
+
+    The official package decodes a reference's frames and the new ones together, and cuts the sound
+    of the former off. Here the codec hears the reference once; its state behind it is kept, and
+    copied into the slot of every utterance in that voice. What another engine has spoken of an
+    utterance is heard behind it: as many of the last frames as the codec knows of, and all but the
+    last few of them without the convolutions.
     """
 
-    def __init__(self, codec: SlotCodec[Any], state: StreamState) -> None:
+    def __init__(self, codec: ContinuedCodec, state: StreamState) -> None:
         self._codec, self._state = codec, state
-        self._behind = lru_cache(_KEPT)(self._heard)
+        self._behind = lru_cache(_KEPT)(self._heard_reference)
+        self._near = convolved_frames(codec.config)
+        self._known = self._near + attended_frames(codec.config)
 
     @torch.inference_mode()
-    def begin(self, slot: int, reference: Reference | None) -> None:
-        """Ready `slot`, which was cleared, for the first frame behind `reference`."""
-        if reference is not None and reference.codes is not None:
+    def begin(self, slot: int, reference: Reference | None, spoken: Tensor | None = None) -> None:
+        """Ready `slot`, which was cleared, for the first frame behind `reference` and frames of the
+        utterance itself, `spoken` [n, 16] elsewhere."""
+        codes = None if reference is None else reference.codes
+        if spoken is not None:
+            before = spoken if codes is None else torch.cat((codes.to(spoken), spoken))
+            self._state.restore(slot, self._heard(before))
+        elif reference is not None and codes is not None:
             self._state.restore(slot, self._behind(reference))
 
-    def _heard(self, reference: Reference) -> Any:
-        """The state of a stream that decoded the reference's codes."""
+    def _heard_reference(self, reference: Reference) -> Any:
         assert reference.codes is not None, "only codes are heard"
+        return self._heard(reference.codes)
+
+    def _heard(self, codes: Tensor) -> Any:
+        """The state of a stream that decoded these codes [n, 16]."""
         state, device = self._codec.new_slot_state(1), self._codec.device
         slots = torch.zeros(1, dtype=torch.long, device=device)
-        for piece in _pieces(reference.codes.to(device, torch.long)):
+        known = codes[-self._known :].to(device, torch.long)
+        state.frames[0] = len(codes) - len(known)
+        for piece in _pieces(known[: -self._near]):
+            self._codec.attend(piece.unsqueeze(0), slots, state)
+        for piece in _pieces(known[-self._near :]):
             self._codec.decode(piece.unsqueeze(0), slots, state)
         return state.save(0)
 

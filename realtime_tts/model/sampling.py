@@ -154,6 +154,11 @@ class SamplingState:
         self._rows = None
         self.clear(slot)
 
+    def resume(self, slot: int, first_codes: Tensor) -> None:
+        """Frames with these first codes [n] were drawn elsewhere, with the slot's settings."""
+        self._seen[slot, first_codes] = True
+        self._drawn[slot] = len(first_codes)
+
     def clear(self, slot: int) -> None:
         """Forget the history."""
         self._seen[slot] = False

@@ -88,6 +88,11 @@ class SlotSampling:
         self._seen.index_fill_(0, slots, 0)
         self.drawn.index_fill_(0, slots, 0)
 
+    def resume(self, slot: int, first_codes: Tensor) -> None:
+        """As `SamplingState.resume`."""
+        self._seen[slot, first_codes] = True
+        self.drawn[slot] = len(first_codes)
+
     def rows(self, slots: Tensor, wide: bool) -> DrawnRows:
         """A batch about to make a frame: slots [B]."""
         return DrawnRows(self, slots, wide)

@@ -9,8 +9,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from realtime_tts.checkpoint import Progress, find_checkpoint, ignore_progress
 from realtime_tts.kernels import FrameDraws
-from realtime_tts.model.checkpoint import Progress, find_checkpoint, ignore_progress
 from realtime_tts.model.code_predictor import Choices, Choose, CodePredictor, Predict
 from realtime_tts.model.codec import CodecDecoder
 from realtime_tts.model.codec_gemm import GemmCodecDecoder

@@ -44,9 +44,14 @@ class KVCache:
             self._layers[slot] = []
 
     def begin(self, slots: Sequence[int], count: int) -> list[int]:
-        """Make room for `count` further positions in each slot; the position of the first."""
-        positions = [self._lengths[slot] for slot in slots]
-        for slot, position in zip(slots, positions, strict=True):
+        """Make room for `count` further positions in each slot; the position of the first.
+
+        A slot that is named again gets those behind.
+        """
+        positions = []
+        for slot in slots:
+            position = self._lengths[slot]
+            positions.append(position)
             self._reserve(slot, position + count)
             self._lengths[slot] = position + count
         self._rows = list(zip(slots, positions, strict=True))

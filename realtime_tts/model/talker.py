@@ -93,7 +93,10 @@ class Talker:
 
     @torch.inference_mode()
     def decode(self, inputs: Tensor, slots: Sequence[int], cache: KVCache) -> Tensor:
-        """One further position for each slot: inputs [B, H] -> outputs [B, H]."""
+        """One further position for each slot: inputs [B, H] -> outputs [B, H].
+
+        A slot may be named for several positions, in their order.
+        """
         positions = self._indices(cache.begin(slots, 1))
         cos = self._rope.cos[positions].unsqueeze(1).to(self.dtype)
         sin = self._rope.sin[positions].unsqueeze(1).to(self.dtype)

@@ -118,6 +118,7 @@ class TurnStats:
     underruns: int = 0
     held_ms: float = 0.0
     held_inside_word: int = 0
+    moves: int = 0
 
 
 @dataclass(frozen=True, slots=True)

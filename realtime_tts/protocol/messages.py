@@ -206,7 +206,7 @@ class TurnDone(Message, frozen=True, kw_only=True, tag="turn.done"):
     `samples` at 24 kHz were sent. `ttfa_ms` counts from the first text at the server to the first
     packet, None if there was none. `underruns`: packets sent too late for gapless playback.
     `held_ms`: time the speech waited for text; `held_inside_word`: how often the listener may have
-    heard it wait in the middle of a word.
+    heard it wait in the middle of a word. `moves`: how often another engine went on with it.
     """
 
     turn_id: str
@@ -218,6 +218,7 @@ class TurnDone(Message, frozen=True, kw_only=True, tag="turn.done"):
     held_ms: float
     text_chars: int
     held_inside_word: int = 0
+    moves: int = 0
 
     @property
     def seconds(self) -> float:

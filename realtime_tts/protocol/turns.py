@@ -233,6 +233,7 @@ class Turns:
             underruns=stats.underruns,
             held_ms=round(stats.held_ms, 1),
             held_inside_word=stats.held_inside_word,
+            moves=stats.moves,
             text_chars=turn.chars,
         )
         return [Send(done)]

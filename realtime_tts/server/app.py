@@ -83,6 +83,7 @@ def create_app(front: Front) -> Starlette:
         open_paths=OPEN_PATHS | {route.path for route in page},
         metrics=front.metrics,
         addresses=front.addresses,
+        used_tokens=front.used_tokens,
         rules={
             openai.AUDIO_PATHS: PathRule(openai.API.deny),
             openai.MODELS_PATH: PathRule(deny_or(openai.API.deny)),
@@ -205,6 +206,8 @@ def _health(problem: str | None) -> Response:
 
 async def _metrics(request: Request) -> Response:
     front: Front = request.app.state.front
-    # In a thread: formatting hundreds of series must not delay a packet.
-    body = await asyncio.to_thread(front.metrics.render)
-    return Response(body, media_type=CONTENT_TYPE)
+    try:
+        page = await front.metrics_page()
+    except TimeoutError:
+        return _health("the other processes of the server do not answer")
+    return Response(page, media_type=CONTENT_TYPE)

@@ -26,7 +26,7 @@ from realtime_tts.metrics import Metrics
 from realtime_tts.protocol.messages import KEY_SUBPROTOCOL_PREFIX, ErrorMessage
 from realtime_tts.protocol.parsing import encode
 from realtime_tts.server.addresses import Addresses
-from realtime_tts.server.tokens import MINT, Tokens
+from realtime_tts.server.tokens import MINT, Tokens, UsedTokens
 
 log = logging.getLogger(__name__)
 
@@ -84,12 +84,13 @@ class Gate:
         addresses: Addresses | None = None,
         open_paths: Collection[str] = OPEN_PATHS,
         rules: Mapping[str, PathRule] | None = None,
+        used_tokens: UsedTokens | None = None,
     ) -> None:
         self._app = app
         self._open_paths = frozenset(open_paths)
         self._rules = dict(rules or {})
         self._keys = [_digest(key.encode()) for key in api_keys]
-        self._tokens = Tokens(self._keys)
+        self._tokens = Tokens(self._keys, used_tokens)
         self._origins = frozenset(origin.lower() for origin in allowed_origins)
         self._loopback = loopback
         self._metrics = metrics

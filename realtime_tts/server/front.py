@@ -1,13 +1,14 @@
-"""Front: what all sockets of one server share, and who is let in.
+"""Front: what all sockets of one process share, and who is let in.
 
 It admits sessions, opens speeches for them, and drains them when the server is going.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, Protocol
 
 from msgspec import structs
@@ -23,10 +24,12 @@ from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.protocol.settings import Limits, SessionSettings
 from realtime_tts.server.addresses import Addresses
 from realtime_tts.server.engine_host import EngineHost
+from realtime_tts.server.occupancy import Row
 from realtime_tts.server.reporter import SessionReporter
 from realtime_tts.server.session_settings import session_defaults, utterance_spec, wire_limits
 from realtime_tts.server.speech import Delivery, Speech
 from realtime_tts.server.time_slices import TimeSlices
+from realtime_tts.server.tokens import UsedHere, UsedTokens
 from realtime_tts.version import __version__
 from realtime_tts.voices.library import VoiceLibrary
 
@@ -71,8 +74,8 @@ class Registered(Protocol):
 
 
 class Front:
-    """One server's shared state. All of it lives on the event loop. `voices` None: it keeps none
-    but its checkpoint's own."""
+    """What the sockets of one process share. All of it lives on the event loop. `voices` None: it
+    keeps none but its checkpoint's own. `others`: the other fronts of the server."""
 
     def __init__(
         self,
@@ -80,6 +83,7 @@ class Front:
         engine: EngineHost,
         metrics: Metrics,
         voices: VoiceLibrary | None = None,
+        others: Row | None = None,
     ) -> None:
         self.config = config
         self.engine = engine
@@ -91,6 +95,10 @@ class Front:
         self.slices = TimeSlices()
         """In which frames are looked at and messages are taken in."""
         self.draining = False
+        self.used_tokens: UsedTokens = UsedHere()
+        self.metrics_page: Callable[[], Awaitable[bytes]] = self._own_page
+        """Makes the answer to a scrape."""
+        self._others = others
         self._connections: set[Registered] = set()
         metrics.sessions.set_function(lambda: self.sessions)
         metrics.open_turns.set_function(lambda: sum(one.open_turns for one in self._connections))
@@ -99,6 +107,19 @@ class Front:
     def sessions(self) -> int:
         """Of all connections."""
         return sum(one.sessions for one in self._connections)
+
+    def tell_others(self, more: int = 0) -> None:
+        """Tell the other fronts how many sessions this one has, and how many `more` begin now."""
+        if self._others is not None:
+            self._others.note(self.sessions + more, self._unauthenticated)
+
+    @property
+    def _unauthenticated(self) -> int:
+        return sum(one.sessions == 0 for one in self._connections)
+
+    async def _own_page(self) -> bytes:
+        # In a thread: formatting hundreds of series must not delay a packet.
+        return await asyncio.to_thread(self.metrics.render)
 
     @property
     def info(self) -> EngineInfo:
@@ -140,6 +161,7 @@ class Front:
             self.metrics.refused.labels(refusal.code).inc()
             event(log, logging.WARNING, "session.refused", code=refusal.code)
             raise refusal
+        self.tell_others(1 - held)
 
     def _refusal(self, held: int, spared: int) -> TurnFailure | None:
         if self.draining:
@@ -149,9 +171,11 @@ class Front:
         if reason is not None:
             return TurnFailure("not_ready", reason, True, 2_000)
         most = self.max_sessions
-        if self.sessions - held >= most:
+        taken = self.sessions - held
+        taken += 0 if self._others is None else self._others.sessions
+        if taken >= most:
             return _full(f"all {most} sessions are taken")
-        if self.sessions - held >= most - spared:
+        if taken >= most - spared:
             return _full(f"the last {spared} of {most} sessions are for other sockets")
         return None
 
@@ -185,14 +209,17 @@ class Front:
         if connection.sessions == 0:
             self._admit_without_key(connection)
         self._connections.add(connection)
+        self.tell_others()
         try:
             yield
         finally:
             self._connections.discard(connection)
+            self.tell_others()
 
     def _admit_without_key(self, connection: Registered) -> None:
         waiting = [one for one in self._connections if one.sessions == 0]
-        if len(waiting) >= _MOST_UNAUTHENTICATED:
+        elsewhere = 0 if self._others is None else self._others.unauthenticated
+        if len(waiting) + elsewhere >= _MOST_UNAUTHENTICATED:
             raise _full(f"{_MOST_UNAUTHENTICATED} sockets have not shown their keys")
         most = self.addresses.config.sockets_without_key
         if sum(one.address is connection.address for one in waiting) >= most:

@@ -16,7 +16,7 @@ import ssl
 import time
 from collections.abc import Callable, Generator
 from types import FrameType
-from typing import cast
+from typing import Any, cast
 
 import uvicorn
 
@@ -52,6 +52,8 @@ class DrainingServer(uvicorn.Server):
         super().__init__(config)
         self._tls = tls
         self.exit_code = 0
+        self.on_started: Callable[[], None] | None = None
+        """Called once connections can be served."""
         self._front = front
         self._handle_signals = handle_signals
         self._drain_deadline: float | None = None
@@ -84,6 +86,8 @@ class DrainingServer(uvicorn.Server):
             await self._startup_tls(sockets or [], self._tls)
         for listener in sockets or []:
             listener.listen(_BACKLOG)
+        if self.on_started is not None:
+            self.on_started()
 
     async def _startup_tls(self, sockets: list[socket.socket], tls: ssl.SSLContext) -> None:
         # uvicorn has no way to say how long a handshake and a farewell may take, and asyncio's
@@ -103,6 +107,22 @@ class DrainingServer(uvicorn.Server):
             )
             self.servers.append(server)
         self.started = True
+
+    async def take(self, accepted: socket.socket) -> None:
+        """Serve a connection that somebody else has accepted."""
+        tls: dict[str, Any] = {}
+        if self._tls is not None:
+            timeouts = self._front.config.socket
+            tls = {
+                "ssl": self._tls,
+                "ssl_handshake_timeout": timeouts.handshake_timeout,
+                "ssl_shutdown_timeout": timeouts.close_timeout,
+            }
+        loop = asyncio.get_running_loop()
+        try:
+            await loop.connect_accepted_socket(self._protocol, accepted, **tls)
+        except OSError as error:  # gone already, or no handshake came of it
+            event(log, logging.DEBUG, "socket.not_begun", why=str(error))
 
     def _protocol(self) -> asyncio.Protocol:
         """What uvicorn makes for an accepted connection."""

@@ -90,6 +90,7 @@ class SessionReporter:
         metrics.turns.labels(done.reason).inc()
         metrics.underruns.inc(done.underruns)
         metrics.held_inside_word.inc(done.held_inside_word)
+        metrics.moves.inc(done.moves)
         metrics.audio_seconds.inc(done.samples / SAMPLE_RATE)
         metrics.text_chars.inc(done.text_chars)
         if done.ttfa_ms is not None:
@@ -106,6 +107,7 @@ class SessionReporter:
             underruns=done.underruns,
             held_ms=done.held_ms,
             held_inside_word=done.held_inside_word,
+            moves=done.moves,
             text_chars=done.text_chars,
         )
 

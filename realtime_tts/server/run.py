@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import uvicorn
 
 from realtime_tts.config import ServerConfig
+from realtime_tts.engine.failover import Failover
 from realtime_tts.engine.link import EngineLink
 from realtime_tts.errors import ConfigError
 from realtime_tts.garbage import calm_garbage_collector
@@ -25,6 +26,7 @@ from realtime_tts.server.front import Front
 from realtime_tts.server.guarded import guarded
 from realtime_tts.server.http import GuardedHttp
 from realtime_tts.server.lifecycle import ACCEPTED_AT_ONCE, DrainingServer
+from realtime_tts.server.occupancy import Row
 from realtime_tts.server.tls import server_context
 from realtime_tts.server.websocket import GuardedWebSocket
 from realtime_tts.voices.library import VoiceLibrary
@@ -53,7 +55,7 @@ def serve(
 
     async def main() -> int:
         voices = None if make_voices is None else make_voices()
-        front = _front(config, make_link(), load_tokenizer, metrics, voices)
+        front = make_front(config, make_link(), load_tokenizer, metrics, voices)
 
         def ready() -> None:
             calm_garbage_collector()
@@ -111,7 +113,7 @@ async def running(
 
     Leaves signal handlers alone. Ends the sessions at once when the block is left.
     """
-    front = _front(config, link, load_tokenizer, metrics or Metrics(), voices)
+    front = make_front(config, link, load_tokenizer, metrics or Metrics(), voices)
     tls = server_context(config.tls) if config.tls else None
     server = DrainingServer(uvicorn_config(front), front, tls=tls, handle_signals=False)
     sockets = bind(config)
@@ -193,12 +195,15 @@ def _listen(config: ServerConfig, family: int, host: str, port: int) -> socket.s
     return listener
 
 
-def _front(
+def make_front(
     config: ServerConfig,
     link: EngineLink,
     load_tokenizer: LoadTokenizer,
     metrics: Metrics,
     voices: VoiceLibrary | None,
+    others: Row | None = None,
 ) -> Front:
+    """A front over this link; nothing runs before its application does."""
+    link = Failover(link, config.failover_seconds)
     engine = EngineHost(link, load_tokenizer, metrics, stall_seconds=config.engine_stall_seconds)
-    return Front(config, engine, metrics, voices)
+    return Front(config, engine, metrics, voices, others)

@@ -10,12 +10,16 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import hashlib
 import hmac
+import os
 import secrets
 import time
 from collections.abc import Collection
 from heapq import heappop, heappush
+from pathlib import Path
+from typing import Protocol
 
 import msgspec
 from starlette.requests import Request
@@ -33,6 +37,7 @@ MINT = "realtime_tts.mint"
 
 _SECONDS = 300
 _MAC_BYTES = 32
+_SWEEP_SECONDS = 60.0
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -45,16 +50,67 @@ class Claim(msgspec.Struct, frozen=True):
     once: bool
 
 
+class UsedTokens(Protocol):
+    """Which tokens for one use have been used."""
+
+    def use(self, id: str, until: float) -> bool:
+        """Use one up, which expires at `until`; whether it had not been used before."""
+
+
+class UsedHere:
+    """They are kept in mind until they expire."""
+
+    def __init__(self) -> None:
+        self._used: set[str] = set()
+        self._forget: list[tuple[float, str]] = []  # when to forget those, the first first
+
+    def use(self, id: str, until: float) -> bool:
+        while self._forget and self._forget[0][0] <= time.time():
+            self._used.discard(heappop(self._forget)[1])
+        if id in self._used:
+            return False
+        self._used.add(id)
+        heappush(self._forget, (until, id))
+        return True
+
+
+class UsedByAll:
+    """The same for all processes that share a folder: an empty file for each token."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._sweep_at = 0.0
+
+    def use(self, id: str, until: float) -> bool:
+        """Raises OSError if the folder cannot be written."""
+        if self._sweep_at <= time.time():
+            self._sweep()
+        path = self._folder / id
+        try:
+            path.touch(exist_ok=False)
+        except FileExistsError:
+            return False
+        os.utime(path, (until, until))
+        return True
+
+    def _sweep(self) -> None:
+        now = time.time()
+        self._sweep_at = now + _SWEEP_SECONDS
+        for path in self._folder.iterdir():
+            with contextlib.suppress(FileNotFoundError):  # another process sweeps, too
+                if path.stat().st_mtime < now - _SWEEP_SECONDS:
+                    path.unlink()
+
+
 class Tokens:
-    """Makes tokens and knows them again. Tokens for one use are kept in mind until they expire.
+    """Makes tokens and knows them again.
 
     `keys`: digests of the server's keys; where there are none, nobody asks what a token is worth.
     """
 
-    def __init__(self, keys: Collection[bytes]) -> None:
+    def __init__(self, keys: Collection[bytes], used: UsedTokens | None = None) -> None:
         self._secrets = {key: _secret_of(key) for key in keys}
-        self._used: set[str] = set()
-        self._forget: list[tuple[float, str]] = []  # when to forget those, the first first
+        self._used = used or UsedHere()
 
     def mint(
         self, key: bytes, seconds: int, *, origin: str | None = None, once: bool = False
@@ -74,7 +130,7 @@ class Tokens:
             return None
         if claim.origin is not None and [one.lower() for one in origins] != [claim.origin]:
             return None
-        return key if not claim.once or self._use(claim, now) else None
+        return key if not claim.once or self._used.use(claim.id, claim.until) else None
 
     def _read(self, token: bytes) -> tuple[bytes, Claim | None]:
         """The key that it is signed with, and what it says."""
@@ -86,15 +142,6 @@ class Tokens:
         macs = [(key, hmac.digest(one, body, "sha256")) for key, one in self._secrets.items()]
         signed = [key for key, one in macs if hmac.compare_digest(mac, one)]
         return (signed[0], msgspec.json.decode(body, type=Claim)) if signed else (b"", None)
-
-    def _use(self, claim: Claim, now: float) -> bool:
-        while self._forget and self._forget[0][0] <= now:
-            self._used.discard(heappop(self._forget)[1])
-        if claim.id in self._used:
-            return False
-        self._used.add(claim.id)
-        heappush(self._forget, (claim.until, claim.id))
-        return True
 
 
 def _secret_of(key: bytes) -> bytes:

@@ -76,6 +76,7 @@ class Utterances:
         self.reason = "complete"
         self.failure: TurnFailure | None = None
         self.text_tokens = 0  # given to the engine
+        self._moves = 0
         self._held_seconds = 0.0
         self._first_text_at: float | None = None
         self._settings = settings
@@ -233,8 +234,9 @@ class Utterances:
         match event:
             case Audio():
                 return self._audio(event, now)
-            case Started(layout=layout):
-                self.layout = layout
+            case Started():
+                self.layout = event.layout
+                self._moves += event.moved
                 return []
             case Waits(text_tokens=tokens):
                 return self._waits(tokens, now)
@@ -344,4 +346,5 @@ class Utterances:
             underruns=playback.underruns,
             held_ms=round(self._held_seconds * 1000, 1),
             held_inside_word=self._paced.held_inside_word,
+            moves=self._moves,
         )

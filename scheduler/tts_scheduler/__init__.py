@@ -21,7 +21,7 @@ from tts_scheduler.plan import (
 )
 from tts_scheduler.playback import Playback
 from tts_scheduler.scheduler import Scheduler
-from tts_scheduler.utterance import Phase, Stats
+from tts_scheduler.utterance import Phase, Spoken, Stats
 
 __all__ = [
     "Admission",
@@ -45,6 +45,7 @@ __all__ = [
     "Reservation",
     "Scheduler",
     "SchedulerConfig",
+    "Spoken",
     "Stats",
     "StepCosts",
     "StepPlan",

@@ -14,7 +14,7 @@ from tts_scheduler.config import SchedulerConfig
 from tts_scheduler.cost import StepCosts
 from tts_scheduler.page_planner import PagePlanner
 from tts_scheduler.plan import CodecRun, Decode, Layout, Prefill, StepPlan
-from tts_scheduler.policy import Policy, codec_run, due, first_run, is_text_late, next_packet
+from tts_scheduler.policy import Policy, codec_run, due, is_text_late, next_packet
 from tts_scheduler.utterance import Utterance
 
 
@@ -216,7 +216,7 @@ class BatchBuilder:
         entered = []
         for row, slot in zip(starts, free_slots[: config.max_prefills], strict=False):
             prefill = _prefill(row, slot)
-            tokens = row.prompt_tokens + prefill.text_tokens
+            tokens = row.prompt_tokens + prefill.text_tokens + prefill.spoken
             seconds = costs.prefill_row + costs.prefill_token * tokens
             seconds += costs.codec_frame
             seconds += 0.0 if self._prefills else costs.prefill
@@ -235,8 +235,8 @@ class BatchBuilder:
         """First codec runs of rows that start now, in steps that are longer for all of them."""
         pace += (self._costs.row + self._costs.codec_frame) * len(entered)
         for row, prefill in zip(entered, self._prefills, strict=True):
-            has_next = row.finished or row.text_tokens > 1
-            frames = first_run(row, 1, self._now, pace, self._config) if has_next else 1
+            has_next = row.finished or row.frames + 1 < row.text_tokens
+            frames = codec_run(row, 1, has_next, self._now, pace, self._config)
             if frames:
                 self._codec.append(CodecRun(row.id, prefill.slot, frames))
 
@@ -275,6 +275,6 @@ class BatchBuilder:
 
 def _prefill(row: Utterance, slot: int) -> Prefill:
     """How the row starts now: in the full-text layout if all of its text is there."""
-    if row.finished and row.layout is not Layout.STREAMING:
-        return Prefill(row.id, slot, row.prompt_tokens, row.received, Layout.FULL_TEXT)
-    return Prefill(row.id, slot, row.prompt_tokens, 1, Layout.STREAMING)
+    full = row.finished and row.layout is not Layout.STREAMING
+    tokens, layout = (row.received, Layout.FULL_TEXT) if full else (1, Layout.STREAMING)
+    return Prefill(row.id, slot, row.prompt_tokens, tokens, layout, row.frames)

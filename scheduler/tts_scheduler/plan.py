@@ -34,7 +34,8 @@ class Prefill(NamedTuple):
     """First pass over the prompt of an utterance; makes frame 0 and takes `slot`.
 
     `text_tokens` go into this pass: all of them in FULL_TEXT, one in STREAMING. `layout` is never
-    AUTO.
+    AUTO. `spoken` frames were made elsewhere: they go into this pass, too, with their text, and the
+    next one is made.
     """
 
     id: str
@@ -42,11 +43,12 @@ class Prefill(NamedTuple):
     prompt_tokens: int
     text_tokens: int
     layout: Layout
+    spoken: int = 0
 
     @property
     def positions(self) -> int:
-        """Positions of the KV cache that the prompt takes at most."""
-        return prompt_positions(self.prompt_tokens, self.text_tokens)
+        """Positions of the KV cache that the pass takes at most."""
+        return prompt_positions(self.prompt_tokens, self.text_tokens) + self.spoken
 
 
 class Decode(NamedTuple):
@@ -131,6 +133,11 @@ class StepPlan:
     def swaps(self) -> int:
         """Rows whose keys and values are copied to host memory or back."""
         return len(self.swap_outs) + len(self.swap_ins)
+
+    @property
+    def resumes(self) -> bool:
+        """Whether it goes on with an utterance that another engine began."""
+        return any(prefill.spoken for prefill in self.prefills)
 
     @property
     def codec_frames(self) -> int:

@@ -42,6 +42,13 @@ class Playback:
         self.runs_out_at = listener_free_at
         """What `deadline()` answers; the planner's inner loops read it."""
 
+    def resume(self, samples: int, unsent: int, now: float) -> None:
+        """Go on as a mirror that was fed `samples`, of which `unsent` wait for their packet to be
+        full. `listener_free_at` is when the listener has heard the others."""
+        assert self.runs_out_at is not None, "a listener on air runs out of audio at some time"
+        self.first_sent_at = now
+        self.sent_samples, self.unsent_samples = samples - unsent, unsent
+
     def sent(self, samples: int, now: float) -> float:
         """A packet left; returns its lateness in seconds."""
         seconds = samples / self.sample_rate

@@ -64,7 +64,7 @@ class RequestTable:
         self.speaking[row.id] = row
         self.free_slots.remove(prefill.slot)
         row.move(Phase.SPEAKING)
-        row.slot, row.prompt_positions = prefill.slot, prefill.positions
+        row.slot, row.prompt_positions = prefill.slot, prefill.positions - prefill.spoken
 
     def move_pages(self, plan: StepPlan) -> None:
         """What a plan that was carried out did to the memory of those who speak still."""

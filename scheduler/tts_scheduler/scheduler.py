@@ -18,7 +18,7 @@ from tts_scheduler.planner import Planner
 from tts_scheduler.playback import Playback
 from tts_scheduler.policy import DEADLINE_ORDER, Policy, back_at, is_ahead, start_at
 from tts_scheduler.request_table import RequestTable
-from tts_scheduler.utterance import Phase, Stats, Utterance
+from tts_scheduler.utterance import Phase, Spoken, Stats, Utterance
 
 
 class Scheduler:
@@ -61,6 +61,7 @@ class Scheduler:
         min_start_tokens: int | None = None,
         text_needed: int = 1,
         continues: bool = False,
+        spoken: Spoken | None = None,
     ) -> Admission:
         """A new utterance. Refused means that nothing is kept of it.
 
@@ -69,9 +70,10 @@ class Scheduler:
         config's for this utterance; a cap below the reserve counts as the reserve. `text_needed`:
         text tokens that the prompt takes with frame 0, if there are so many; 0 and less: so many
         further frames need no text of the caller's. `continues`: of a turn that was spoken in part;
-        it goes before all that are new, and waits as long as it takes. Raises ValueError for an id
-        in use, DoesNotFit for a prompt that the engine's memory could not hold if there were nobody
-        else.
+        it goes before all that are new, and waits as long as it takes. `spoken`: by another engine;
+        `listener_free_at` is then when the listener will have heard that. Raises ValueError for an
+        id in use, DoesNotFit for a prompt that the engine's memory could not hold if there were
+        nobody else.
         """
         if id in self._requests.utterances:
             raise ValueError(f"utterance {id!r} is open already: an id names one utterance")
@@ -93,6 +95,9 @@ class Scheduler:
             text_needed=text_needed,
             continues=continues,
         )
+        if spoken is not None:
+            row.frames, row.held_seconds = spoken.frames, spoken.held_seconds
+            row.playback.resume(spoken.samples, spoken.unsent, now)
         admission = self._admission.decide(row, self.capacity)
         if isinstance(admission, Queued):
             self._requests.enqueue(row)
@@ -180,7 +185,7 @@ class Scheduler:
         requests = self._requests
         requests.forget()
         self._steps += 1
-        if not plan.swaps:  # nobody knows what the copies took of its time
+        if not (plan.swaps or plan.resumes):  # nobody knows what that took of its time
             self.cost.observe(Load.of(plan), result.seconds)
         for prefill in plan.prefills:
             self._start(prefill, result)
@@ -267,7 +272,7 @@ class Scheduler:
             return
         self._requests.begin(row, prefill)
         row.layout = prefill.layout
-        row.frames = row.codec_pending = 1
+        row.frames, row.codec_pending = prefill.spoken + 1, 1
         row.served = self._steps
 
     def _count(self, plan: StepPlan, result: StepResult) -> None:

@@ -53,6 +53,17 @@ class Stats:
     late_seconds: float
 
 
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """What another engine has spoken of an utterance: `frames`, which came to `samples` for the
+    listener, the last `unsent` of which wait for their packet to be full."""
+
+    frames: int
+    samples: int
+    unsent: int = 0
+    held_seconds: float = 0.0
+
+
 @dataclass(slots=True, eq=False)
 class Utterance:
     """State of one utterance. `order` counts openings; `lead_cap` is its own, already checked.
@@ -114,11 +125,11 @@ class Utterance:
     def receive(self, tokens: int, now: float) -> None:
         """Text came, or (0 tokens) the word that none will come any more.
 
-        The utterance can start once frame 0 has its text, or has all the text there is.
+        The utterance can start once its next frame has its text, or has all the text there is.
         """
         self.received += tokens
         self.text_tokens = max(0, self.received - self.text_needed + 1) if self.received else 0
-        ready = self.text_tokens > 0 or (self.finished and self.received > 0)
+        ready = self.text_tokens > self.frames or (self.finished and self.received > 0)
         if ready and self.first_text_at is None:
             self.first_text_at = now
         self.note_text(now)

@@ -15,6 +15,7 @@ from realtime_tts.cli.serve_engine import (
     device_choice,
     engine_config,
     engine_configs,
+    front_count,
 )
 from realtime_tts.config import LimitsConfig
 from realtime_tts.engine.devices import Choice, Gpu, Machine
@@ -116,6 +117,36 @@ def test_eager_is_for_few_turns_in_plain_modules() -> None:
 def test_sessions_follow_from_slots_unless_they_were_asked_for() -> None:
     assert [LimitsConfig().sessions_for(slots) for slots in (0, 16, 512)] == [512, 512, 1024]
     assert LimitsConfig(max_sessions=3).sessions_for(512) == 3
+
+
+@pytest.mark.parametrize(
+    ("machine", "words", "cores", "fronts"),
+    [
+        (NO_GPU, [], 64, 1),  # the engine is a thread
+        (NO_GPU, ["--engine", "process"], 64, 1),
+        (TWO_GPUS, [], 16, 4),
+        (TWO_GPUS, [], 8, 2),
+        (TWO_GPUS, [], 6, 1),
+        (TWO_GPUS, ["--slots", "128"], 64, 1),
+        (TWO_GPUS, ["--slots", "129"], 64, 2),
+        (TWO_GPUS, ["--devices", "all"], 64, 8),
+        (TWO_GPUS, ["--devices", "all"], 24, 6),
+        (NO_GPU, ["--fronts", "3"], 2, 3),
+        (TWO_GPUS, ["--fronts", "1"], 64, 1),
+    ],
+)
+def test_fronts_follow_from_slots_and_cores_unless_they_were_asked_for(
+    machine: Machine, words: list[str], cores: int, fronts: int
+) -> None:
+    arguments = flags(*words)
+    engines = engine_configs(arguments, device_choice(arguments, lambda: machine))
+    assert front_count(arguments.fronts, engines, cores) == fronts
+
+
+def test_a_server_has_a_front() -> None:
+    arguments = flags("--fronts", "0")
+    with pytest.raises(ConfigError, match="--fronts must be at least 1, got 0"):
+        front_count(arguments.fronts, engine_configs(arguments, Choice(("cpu",))))
 
 
 def test_a_session_is_an_open_file_and_as_many_as_the_system_allows_may_be_open() -> None:

@@ -16,14 +16,17 @@ from realtime_tts.engine.link import (
     Append,
     Audio,
     Cancel,
+    Command,
     Ended,
     EngineStatus,
     Event,
     Failed,
     Finish,
     Open,
+    Played,
     Refused,
     Started,
+    Waits,
 )
 from realtime_tts.engine.multiprocess import MultiprocessEngine, Supervision
 from tests.engine.faulty import Faulty, until
@@ -108,6 +111,49 @@ def test_what_comes_for_an_utterance_that_ended_goes_nowhere() -> None:
     assert len(one.given) == 1
 
 
+def test_turns_of_other_fronts_count() -> None:
+    one, other = Scripted(8), Scripted(8)
+    one.state = replace(one.state, others=5)
+    link, _ = engines(one, other)
+    for number in range(7):
+        link.submit(Open(f"t{number}", UtteranceSpec()))
+    assert (len(one.opened()), len(other.opened())) == (1, 6)
+    assert link.status().others == 5
+
+
+def test_a_refusal_is_tried_on_an_engine_with_capacity_before_anybody_hears_of_it() -> None:
+    one, other, full = Scripted(8), Scripted(4), Scripted(0)
+    link, events = engines(one, other, full)
+    spoken: list[Command] = [Open("a", UtteranceSpec()), Append("a", [1]), Finish("a")]
+    link.submit(*spoken[:2])
+    link.submit(spoken[2])
+    link.submit(Open("b", UtteranceSpec()))
+    one.deliver([Refused("a", "overloaded", "queue is full", 1.0), Started("b", "streaming")])
+    assert other.given == spoken and other.calls == 1, "in one piece"
+    assert events == [Started("b", "streaming")]
+    link.submit(Played("a", 0.5))
+    assert other.given[-1] == Played("a", 0.5)
+    refusal = Refused("a", "overloaded", "queue is full", 1.0)
+    other.deliver([refusal])
+    assert events[-1] == refusal and full.given == [], "nobody is left who could take it"
+    assert link.status().capacity == 12 and not link._waiting.keys() - {"b"}
+    link.submit(Open("c", UtteranceSpec()), Cancel("c"))
+    one.deliver([Refused("c", "overloaded", "", 1.0), Refused("b", "overloaded", "", 1.0)])
+    assert other.opened() == ["a"], "what was cancelled, or has started, is not begun again"
+    assert not link._waiting
+
+
+def test_an_utterance_that_waits_for_text_is_still_where_it_was() -> None:
+    one, other = Scripted(2), Scripted(2)
+    link, _ = engines(one, other)
+    link.submit(Open("a", UtteranceSpec()), Append("a", [1]))
+    one.deliver([Started("a", "streaming"), Audio("a", b"", stands=True), Waits("a", 1)])
+    link.submit(Append("a", [2]), Finish("a"))
+    assert one.given[-2:] == [Append("a", [2]), Finish("a")]
+    link.submit(Open("b", UtteranceSpec()))
+    assert other.opened() == ["b"], "it counts still"
+
+
 def test_they_are_ready_when_all_have_been_and_while_one_is() -> None:
     first, second = Scripted(2), Scripted(4, ready=False)
     link, _ = engines(first, second)
@@ -162,6 +208,21 @@ async def test_two_processes_share_the_load_and_one_speaks_on_when_the_other_die
     finally:
         await link.stop()
     assert sum(isinstance(e, Failed) and e.code == "engine_stopped" for e in events) == 3
+
+
+async def test_text_that_comes_after_a_wait_reaches_the_turn_s_engine() -> None:
+    links = [InProcessEngine(Faulty(), SchedulerConfig(slots=4)) for _ in range(2)]
+    link, events = DataParallelEngines(links), []  # type: ignore[var-annotated]
+    link.start(events.extend)
+    try:
+        await until(lambda: link.status().ready)
+        link.submit(Open("a", UtteranceSpec(layout="streaming")), Append("a", [1, 2]))
+        await until(lambda: any(isinstance(e, Waits) for e in events))
+        link.submit(Append("a", [3]), Finish("a"))
+        await until(lambda: any(isinstance(e, Ended) for e in events))
+    finally:
+        await link.stop()
+    assert next(e for e in events if isinstance(e, Ended)).frames == 9
 
 
 def ids(numbers: range) -> set[str]:

@@ -53,7 +53,7 @@ def test_samples_land_side_by_side_however_many_they_are() -> None:
         for value in range(5)
     ]
     landing.wait()
-    assert landing.numbers(2) == [4, 5]
+    assert landing.numbers(2).tolist() == [4, 5]
     for value, place in enumerate(places):
         assert landing.block(2, [place]).tolist() == [[value] * 2, [-value] * 2]
     both = landing.block(2, places[1:3])

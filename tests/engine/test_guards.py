@@ -79,3 +79,18 @@ def test_silence_while_text_is_still_fed_is_a_pause(tokens: int, finished: bool)
 def test_guards_can_be_switched_off() -> None:
     guard = guards(tokens=0, enabled=False, silence_seconds=0.01, budget_base=1)
     assert all(guard.frame(7) is None and heard(guard, QUIET) is None for _ in range(100))
+
+
+def test_a_guard_goes_on_where_that_of_another_engine_was() -> None:
+    """Whatever was counted there is counted on: frames, repetitions and silence."""
+    said = [5] * 6
+    guard = guards(repetition_run=8, repetition_window=8)
+    guard.resume(said, silent_samples=RATE)
+    assert guard.frame(5) is None and guard.frame(5) == REPETITION
+    guard = guards(tokens=0, budget_base=8, budget_per_token=0)
+    guard.resume(said, silent_samples=0)
+    assert [guard.frame(n) for n in range(3)] == [None, None, BUDGET]
+    guard = guards(tokens=3)
+    guard.resume(said, silent_samples=RATE)
+    quiet = [heard(guard, QUIET) for _ in range(13)]
+    assert quiet == [None] * 12 + [SILENCE]

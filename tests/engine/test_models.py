@@ -159,7 +159,7 @@ def test_each_checkpoint_gets_its_link_and_its_share_of_the_cores() -> None:
 def test_checkpoints_on_one_gpu_share_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each alone would take nearly all of it; a size that was asked for stays."""
     made = []
-    monkeypatch.setattr(links, "make_link", lambda config, *rest: made.append(config))
+    monkeypatch.setattr(links, "_link", lambda config, *rest: made.append(config))
     for memory in (None, "20GiB"):
         configs = [
             EngineConfig(model=name, kind="process", device="cuda", gpu_memory=memory)

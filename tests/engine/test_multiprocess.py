@@ -32,9 +32,9 @@ from realtime_tts.engine.link import (
     Event,
     Failed,
     Finish,
+    Last,
     Open,
     Refused,
-    Started,
     Waits,
 )
 from realtime_tts.engine.multiprocess import MultiprocessEngine, Supervision
@@ -65,7 +65,7 @@ class Listener:
         self._link.submit(Open(id, UtteranceSpec(**spec)), text, Finish(id))  # type: ignore[arg-type]
 
     async def over(self, id: str) -> Event:
-        await until(lambda: any(not isinstance(e, Started | Audio | Waits) for e in self.of(id)))
+        await until(lambda: any(isinstance(e, Last) for e in self.of(id)))
         return self.of(id)[-1]
 
     def summary(self, id: str) -> list[object]:
@@ -200,6 +200,16 @@ async def test_an_engine_that_hangs_is_killed_and_started_again(how: str) -> Non
         assert link.pid != first and not psutil.pid_exists(first or 0)
         heard.speak("again", 3)
         assert isinstance(await heard.over("again"), Ended)
+
+
+async def test_a_turn_that_waits_for_text_fails_with_its_engine_as_well() -> None:
+    link = process()
+    async with started(link) as heard:
+        link.submit(Open("held", UtteranceSpec(layout="streaming")), Append("held", [1, 2]))
+        await until(lambda: any(isinstance(event, Waits) for event in heard.of("held")))
+        os.kill(link.pid or 0, signal.SIGKILL)
+        failed = await heard.over("held")
+        assert isinstance(failed, Failed) and failed.code == "engine_restarted"
 
 
 async def test_an_idle_engine_does_not_count_as_hung() -> None:
@@ -346,7 +356,7 @@ async def test_an_engine_that_cannot_hear_any_more_ends_and_is_started_again() -
         link.submit(Open("held", UtteranceSpec()), Append("held", [1, 2, 3]))
         await until(lambda: heard.of("held"))
         assert child is not None
-        child._down.send(b"\xc1 this is no message", zmq.NOBLOCK)
+        child.channel._down.send(b"\xc1 this is no message", zmq.NOBLOCK)
         failed = await heard.over("held")
         assert isinstance(failed, Failed) and failed.retryable
         await until(lambda: link.status().ready and link.pid != first)

@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from realtime_tts.model import SpeechModel
+from realtime_tts.model import ReferenceSound, SpeechModel
 from realtime_tts.model.codec_gemm import GemmCodecDecoder
 from realtime_tts.model.codec_gemm_state import GemmCodecState
 from realtime_tts.model.weights import Weights
@@ -233,3 +233,25 @@ def capture(call: Callable[[], Tensor]) -> Callable[[], Tensor]:
         return out
 
     return replay
+
+
+@pytest.mark.parametrize("spoken", [1, 9, 70])
+def test_the_codec_goes_on_behind_frames_that_were_spoken_elsewhere(
+    spoken: int, codec: GemmCodecDecoder, model: SpeechModel, device: torch.device
+) -> None:
+    """More than it knows of, in a slot where somebody else was before."""
+    generator = torch.Generator().manual_seed(spoken)
+    said = torch.randint(
+        0, model.config.codec.codebook_size, (spoken + 12, 16), generator=generator
+    )
+    whole = model.codec.decode(said[None], [0], model.codec.new_state(1))
+    said, state = said.to(device), codec.new_slot_state(2)
+    slot = torch.tensor([1], device=device)
+    codec.decode(said[None, -5:], slot, state)
+    state.reset(slot)
+    ReferenceSound(codec, state).begin(1, None, said[:spoken])
+    found = [
+        codec.decode(said[None, at : at + 4], slot, state)
+        for at in (spoken, spoken + 4, spoken + 8)
+    ]
+    assert_same(torch.cat(found, 1), whole[:, spoken * FRAME :])

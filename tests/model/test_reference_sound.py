@@ -53,6 +53,27 @@ def test_a_reference_is_heard_once(model: SpeechModel, monkeypatch: pytest.Monke
     assert heard == [4, 1, 4, 2, 1]  # 5 and 7 frames, in pieces that every codec takes
 
 
+@pytest.mark.parametrize("behind", [None, 3, 30])
+@pytest.mark.parametrize("spoken", [1, 9, 10, 11, 43, 90])
+def test_the_codec_goes_on_behind_frames_that_were_spoken_elsewhere(
+    spoken: int, behind: int | None, model: SpeechModel
+) -> None:
+    """Bit for bit, though most of them are heard by its transformer alone, and the oldest by
+    nobody: more is behind the next sample than is in its state."""
+    codec, reference = model.codec, None
+    said, new = codes(spoken, 4), codes(12, 5)
+    before = said
+    if behind is not None:
+        reference = Reference(torch.ones(4), codes(behind, 3))
+        assert reference.codes is not None
+        before = torch.cat((reference.codes, said))
+    whole = codec.decode(torch.cat((before, new))[None], [0], codec.new_state(1))[0]
+    state = codec.new_state(3)
+    ReferenceSound(codec, state).begin(1, reference, said)
+    found = codec.decode(new[None], [1], state)[0]
+    assert torch.equal(found, whole[len(before) * 1920 :])
+
+
 def encode(text: str) -> list[int]:
     return [ord(letter) for letter in text.replace("assistant\n", "an")]
 

@@ -14,6 +14,7 @@ from tts_scheduler import (
     Prefill,
     Scheduler,
     SchedulerConfig,
+    Spoken,
     StepCosts,
     StepResult,
 )
@@ -573,3 +574,59 @@ def test_gauges_count_phases(make_rig: MakeRig) -> None:
     rig.steps(2)
     scheduler = rig.scheduler
     assert (scheduler.active, scheduler.held, scheduler.queued, scheduler.capacity) == (2, 1, 1, 2)
+
+
+# What another engine has spoken -------------------------------------------------------------------
+
+
+def resumed(text: int, spoken: Spoken, finished: bool) -> Scheduler:
+    scheduler = Scheduler(SchedulerConfig(slots=2, max_start_wait=0.0))
+    scheduler.open(
+        "a", prompt_tokens=10, now=5.0, layout=Layout.STREAMING, spoken=spoken,
+        listener_free_at=5.4, continues=True,
+    )  # fmt: skip
+    scheduler.append("a", text, 5.0)
+    if finished:
+        scheduler.finish("a", 5.0)
+    return scheduler
+
+
+def test_speech_goes_on_behind_what_another_engine_has_spoken() -> None:
+    scheduler = resumed(20, Spoken(12, 23_040, 512, held_seconds=1.5), finished=False)
+    plan = scheduler.plan(5.0)
+    assert plan is not None and plan.resumes
+    assert plan.prefills == (Prefill("a", 0, 10, 1, Layout.STREAMING, 12),)
+    assert plan.prefills[0].positions == 10 + 1 + 2 + 12
+    scheduler.commit(plan, StepResult(0.1, frozenset({"a"}), {"a": 1_920}), 5.1)
+    stats = scheduler.stats("a")
+    assert (stats.frames, stats.held_seconds, stats.underruns) == (13, 1.5, 0)
+    assert stats.sent_seconds == pytest.approx((23_040 - 512 + 2_048) / 24_000)
+    plan = scheduler.plan(5.1)
+    assert plan is not None and plan.decodes == (Decode("a", 0, 13),)
+
+
+def test_speech_that_waits_for_text_waits_after_a_move_as_well() -> None:
+    scheduler = resumed(12, Spoken(12, 23_040), finished=False)
+    assert scheduler.plan(6.0) is None and scheduler.next_wake(6.0) is None
+    scheduler.append("a", 1, 6.0)
+    plan = scheduler.plan(6.0)
+    assert plan is not None and [work.id for work in plan.prefills] == ["a"]
+
+
+def test_the_listener_s_report_counts_what_was_heard_before_the_move() -> None:
+    scheduler = resumed(60, Spoken(25, 48_000), finished=True)
+    plan = scheduler.plan(5.0)
+    assert plan is not None
+    scheduler.commit(plan, StepResult(0.1, frozenset({"a"}), {"a": 1_920}), 5.1)
+    scheduler.played("a", 1.0, 5.1)  # of two seconds: one is left, more than the reserve
+    row = scheduler._requests.utterances["a"]
+    assert row.playback.deadline() == pytest.approx(6.1, abs=0.1)
+
+
+def test_what_a_move_costs_teaches_nothing_about_prompts() -> None:
+    scheduler = resumed(20, Spoken(12, 23_040), finished=True)
+    plan = scheduler.plan(5.0)
+    assert plan is not None
+    before = scheduler.cost.costs_at(1)
+    scheduler.commit(plan, StepResult(9.0, frozenset({"a"}), {"a": 1_920}), 14.0)
+    assert scheduler.cost.costs_at(1) == before

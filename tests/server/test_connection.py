@@ -423,17 +423,31 @@ async def test_a_row_that_fails_ends_alone(speech: Any) -> None:
             assert reasons == ["complete", "error"]
 
 
-async def test_an_engine_step_that_raises_ends_its_turns_with_a_retryable_error(
-    speech: Any,
-) -> None:
+def explode_once(faults: Faults) -> None:
+    """The next step of the engine raises."""
+
+    def explode(plan: Any) -> None:
+        faults.before_step = None
+        raise RuntimeError("out of memory, injected")
+
+    faults.before_step = explode
+
+
+async def test_an_engine_step_that_raises_costs_no_turn(speech: Any) -> None:
     faults = Faults()
     async with speech(faults=faults) as server, server.talk() as talker:
+        explode_once(faults)
+        await talker.send("text", text="Boom.", end=True)
+        done = (await talker.until("turn.done"))[-1]
+        assert (done["reason"], done["moves"]) == ("complete", 1)
+        assert server.value("tts_moves_total") == 1
 
-        def explode(plan: Any) -> None:
-            faults.before_step = None
-            raise RuntimeError("out of memory, injected")
 
-        faults.before_step = explode
+async def test_without_failover_it_ends_its_turns_with_a_retryable_error(speech: Any) -> None:
+    faults = Faults()
+    config = ServerConfig(port=0, failover_seconds=0.0)
+    async with speech(config=config, faults=faults) as server, server.talk() as talker:
+        explode_once(faults)
         await talker.send("text", text="Boom.", end=True)
         messages = await talker.until("turn.done")
         assert messages[-2]["retryable"] is True

@@ -24,20 +24,20 @@ from realtime_tts.engine.multiprocess import MultiprocessEngine
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.metrics import Metrics
 from realtime_tts.server.run import RunningServer, running
+from tests.engine.faulty import until
 from tts_scheduler import SchedulerConfig
 
 
 @contextlib.asynccontextmanager
 async def serving(
-    engines: int = 1, **options: Any
+    engines: int = 1, failover_seconds: float = 30.0, **options: Any
 ) -> AsyncIterator[tuple[RunningServer, MultiprocessEngine]]:
     scheduler = SchedulerConfig(**{"slots": 64} | options)
     config = EngineConfig(kind="fake", devices=("cpu",) * engines, scheduler=scheduler)
     metrics = Metrics()
     link = make_link(config, metrics, lambda *progress: None)
-    async with running(
-        ServerConfig(port=0), link, partial(load_tokenizer, config), metrics
-    ) as server:
+    settings = ServerConfig(port=0, failover_seconds=failover_seconds)
+    async with running(settings, link, partial(load_tokenizer, config), metrics) as server:
         yield server, link  # type: ignore[misc]
 
 
@@ -56,8 +56,57 @@ async def say(socket: websockets.ClientConnection, text: str) -> list[dict[str, 
     return messages
 
 
-async def test_an_engine_killed_in_the_middle_of_turns_costs_those_turns_only() -> None:
-    async with serving() as (server, link), contextlib.AsyncExitStack() as stack:
+async def speaking(
+    server: RunningServer, stack: contextlib.AsyncExitStack, count: int, text: str
+) -> list[asyncio.Task[list[dict[str, Any]]]]:
+    """So many turns, begun on sockets of their own."""
+    connect = partial(websockets.connect, server.websocket_url)
+    sockets = [await stack.enter_async_context(connect()) for _ in range(count)]
+    return [asyncio.create_task(say(socket, text)) for socket in sockets]
+
+
+async def test_turns_outlive_their_engine() -> None:
+    """As long, and with the same report, as where nobody kills it."""
+    text = "A sentence that goes on and on, and on. " * 4
+    async with serving(lead_cap=60.0) as (server, _), contextlib.AsyncExitStack() as stack:
+        (turn,) = await speaking(server, stack, 1, text)
+        undisturbed = (await turn)[-1]
+    assert "moves" not in undisturbed
+    async with serving(lead_cap=0.5) as (server, link), contextlib.AsyncExitStack() as stack:
+        turns = await speaking(server, stack, 8, text)
+        await asyncio.sleep(0.5)
+        os.kill(link.pid or 0, signal.SIGKILL)
+        async with asyncio.timeout(60):
+            ended = await asyncio.gather(*turns)
+        assert server.front.engine.open_utterances == 0
+        metrics = server.front.metrics.registry
+        assert metrics.get_sample_value("tts_moves_total") == 8
+    for messages in ended:
+        assert [m["type"] for m in messages if m["type"] in ("error", "warning")] == []
+        done = messages[-1]
+        assert (done["reason"], done["moves"]) == ("complete", 1)
+        assert (done["samples"], done["text_chars"]) == (
+            undisturbed["samples"],
+            undisturbed["text_chars"],
+        )
+
+
+async def test_a_turn_between_engines_can_be_interrupted() -> None:
+    async with serving() as (server, link), websockets.connect(server.websocket_url) as socket:
+        turn = asyncio.create_task(say(socket, "A sentence that goes on and on. " * 20))
+        await asyncio.sleep(0.3)
+        os.kill(link.pid or 0, signal.SIGKILL)
+        await until(lambda: not link.status().ready)
+        await socket.send(json.dumps({"type": "interrupt"}))
+        async with asyncio.timeout(5):
+            messages = await turn
+        assert messages[-1]["reason"] == "interrupted"
+        assert server.front.engine.open_utterances == 0
+
+
+async def test_without_failover_an_engine_that_is_killed_costs_its_turns() -> None:
+    without = serving(failover_seconds=0.0)
+    async with without as (server, link), contextlib.AsyncExitStack() as stack:
         sockets = [
             await stack.enter_async_context(websockets.connect(server.websocket_url))
             for _ in range(20)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -12,7 +14,7 @@ import pytest
 import websockets
 
 from realtime_tts.config import ServerConfig
-from realtime_tts.server.tokens import Tokens
+from realtime_tts.server.tokens import Tokens, UsedByAll, UsedHere
 
 KEY, OTHER = "correct-horse-battery", "another-key-that-counts"
 PAGE = "https://app.example.com"
@@ -81,15 +83,33 @@ def test_a_token_is_bound_to_its_origin() -> None:
 def test_a_token_for_one_use_is_used_up_and_forgotten_when_it_expires(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    one, now = Tokens([A]), time.time()
+    used, now = UsedHere(), time.time()
+    one = Tokens([A], used)
     first, second = (one.mint(A, 60, once=True).encode() for _ in range(2))
     assert one.takes(first, []) and one.takes(second, [])
     assert not one.takes(first, []) and not one.takes(second, [])
-    assert len(one._used) == len(one._forget) == 2
+    assert len(used._used) == len(used._forget) == 2
     monkeypatch.setattr(time, "time", lambda: now + 61)
     assert not one.takes(first, [])
     assert one.takes(one.mint(A, 60, once=True).encode(), [])
-    assert len(one._used) == len(one._forget) == 1
+    assert len(used._used) == len(used._forget) == 1
+
+
+def test_a_token_that_one_process_has_taken_is_used_up_for_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many ask at once: files appear in one step."""
+    now, fronts = time.time(), [Tokens([A], UsedByAll(tmp_path)) for _ in range(4)]
+    tokens = [fronts[0].mint(A, 60, once=True).encode() for _ in range(20)]
+    with ThreadPoolExecutor(8) as threads:
+        for token in tokens:
+            taken = [threads.submit(one.takes, token, []) for one in fronts * 2]
+            assert [one.result() for one in taken if one.result()] == [A]
+    assert len(list(tmp_path.iterdir())) == len(tokens)
+    monkeypatch.setattr(time, "time", lambda: now + 200)
+    assert not fronts[0].takes(tokens[0], [])
+    assert fronts[0].takes(fronts[0].mint(A, 60, once=True).encode(), [])
+    assert len(list(tmp_path.iterdir())) == 1, "what has expired is forgotten"
 
 
 def test_no_byte_of_a_token_can_be_changed() -> None:

@@ -69,7 +69,7 @@ def _progress_bar(what: str, progress: Progress) -> type[Any]:
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             self._unit = str(kwargs.get("unit", "files"))
             most.setdefault(self._unit, 0)
-            super().__init__(*args, **{**kwargs, "disable": True})
+            super().__init__(*args, **{**kwargs, "disable": True})  # type: ignore[no-untyped-call]
 
         def update(self, n: float | None = 1) -> bool | None:
             self.n += n or 0  # a disabled bar does not count by itself

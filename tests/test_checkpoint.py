@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from huggingface_hub.errors import LocalEntryNotFoundError
 
+from realtime_tts import checkpoint
+from realtime_tts.checkpoint import find_checkpoint
 from realtime_tts.errors import CheckpointError
-from realtime_tts.model import checkpoint, find_checkpoint
 
 
 def test_a_folder_is_taken_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

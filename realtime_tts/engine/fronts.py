@@ -1,0 +1,117 @@
+"""The fronts of one engine process: whose utterances are whose.
+
+The engine knows utterances by their ids alone. Two fronts may choose the same one, so each id gets
+its front's number on the way in, and loses it on the way out. A front's number is never used again,
+and a front that has ended is heard no more: its last commands may come after the news of its end.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Protocol
+
+from msgspec.structs import replace
+
+from realtime_tts.engine import wire
+from realtime_tts.engine.link import Cancel, Command, Event, Last, Open
+
+
+class FrontLine(Protocol):
+    """What the engine says to one front."""
+
+    def send(self, message: wire.Up) -> None:
+        """Send a message. Never blocks."""
+
+    def close(self, *, drop: bool = False) -> None:
+        """Send no more; `drop` what has not left yet."""
+
+
+class Fronts:
+    """All fronts but the parent. `connect` makes the line to one. Thread-safe."""
+
+    def __init__(self, connect: Callable[[int], FrontLine]) -> None:
+        self._connect = connect
+        self._lock = threading.Lock()
+        self._lines: dict[int, FrontLine] = {}
+        self._owners: dict[str, tuple[int, str]] = {}  # front and its own id, by the engine's id
+        self._open: dict[int, int] = {}  # utterances, by front
+        self._gone: set[int] = set()
+
+    def join(self, front: int, ready: wire.Ready) -> None:
+        """Serve a front from now on."""
+        with self._lock:
+            if front not in self._gone and front not in self._lines:
+                self._lines[front] = line = self._connect(front)
+                self._open[front] = 0
+                line.send(ready)
+
+    def commands(self, message: wire.Commands) -> list[Command]:
+        """The commands as the engine is to have them."""
+        front = message.front
+        if front == wire.PARENT:
+            return message.commands
+        with self._lock:
+            if front not in self._lines:
+                return []
+            return [self._taken(front, command) for command in message.commands]
+
+    def publish(self, events: list[Event]) -> list[Event]:
+        """Send each front its events of a step; returns the parent's."""
+        if not self._lines:
+            return events
+        shares: dict[int, list[Event]] = {}
+        rest: list[Event] = []
+        with self._lock:
+            for event in events:
+                owner = self._owners.get(event.id)
+                if owner is None:  # the parent's, or of an utterance that was cancelled
+                    rest.append(event)
+                    continue
+                front, id = owner
+                if isinstance(event, Last):
+                    self._forget(event.id)
+                shares.setdefault(front, []).append(replace(event, id=id))
+            for front, share in shares.items():
+                self._lines[front].send(wire.Happened(share))
+        return rest
+
+    def heartbeat(self, load: wire.Heartbeat) -> None:
+        """Tell every front how the engine is, and how much of it the others have."""
+        with self._lock:
+            total = sum(self._open.values())
+            for front, line in self._lines.items():
+                line.send(replace(load, others=total - self._open[front]))
+
+    def leave(self, front: int) -> list[Command]:
+        """Forget a front that has ended; returns what cancels its utterances."""
+        with self._lock:
+            self._gone.add(front)
+            line = self._lines.pop(front, None)
+            if line is not None:
+                line.close(drop=True)
+            left = [id for id, (owner, _) in self._owners.items() if owner == front]
+            for id in left:
+                self._forget(id)
+            self._open.pop(front, None)
+        return [Cancel(id) for id in left]
+
+    def close(self) -> None:
+        """Close the lines; what was sent reaches those who listen."""
+        with self._lock:
+            for line in self._lines.values():
+                line.close()
+            self._lines.clear()
+
+    def _taken(self, front: int, command: Command) -> Command:
+        id = f"{front}/{command.id}"
+        if isinstance(command, Open):
+            self._owners[id] = front, command.id
+            self._open[front] += 1
+        elif isinstance(command, Cancel) and id in self._owners:
+            self._forget(id)
+        return replace(command, id=id)
+
+    def _forget(self, id: str) -> None:
+        front, _ = self._owners.pop(id)
+        self._open[front] -= 1

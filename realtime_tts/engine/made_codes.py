@@ -1,0 +1,68 @@
+"""Codes on their way to the front: those of a frame leave with the sound that was made of it.
+
+Whoever has them can let another engine go on with the utterance (`Spoken` in link.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+Codes = NDArray[np.int16]
+"""Of frames that were made: [frames, 16]."""
+
+_NUMBER = np.dtype("<i2")
+
+
+def packed(codes: NDArray[np.int16]) -> bytes:
+    """The codes of some frames as bytes: two for each number."""
+    return codes.astype(_NUMBER, copy=False).tobytes()
+
+
+def unpacked(data: bytes, groups: int) -> Codes:
+    """What `packed` made of frames of `groups` codes each."""
+    return np.frombuffer(data, _NUMBER).reshape(-1, groups)
+
+
+@dataclass(slots=True)
+class _Frames:
+    """Codes of frames that nobody was told of; the first `sounded` of them were through the
+    codec."""
+
+    codes: bytearray = field(default_factory=bytearray)
+    sounded: int = 0
+
+
+class MadeCodes:
+    """Of every utterance, by id. `groups` codes are a frame, `samples` its sound."""
+
+    def __init__(self, groups: int, samples: int) -> None:
+        self._bytes, self._samples = groups * _NUMBER.itemsize, samples
+        self._frames: dict[str, _Frames] = {}
+
+    def begin(self, id: str) -> None:
+        """A new utterance."""
+        self._frames[id] = _Frames()
+
+    def end(self, id: str) -> None:
+        """It is over. Idempotent."""
+        self._frames.pop(id, None)
+
+    def step(self, codes: Mapping[str, bytes], decoded: Mapping[str, int]) -> None:
+        """A step made a frame of these codes, and so many samples left the codec."""
+        frames = self._frames
+        for id, made in codes.items():
+            frames[id].codes += made
+        for id, samples in decoded.items():
+            frames[id].sounded += samples // self._samples
+
+    def take(self, id: str) -> bytes:
+        """Those of all frames that were through the codec and were not taken before."""
+        frames = self._frames[id]
+        size, frames.sounded = frames.sounded * self._bytes, 0
+        taken = bytes(frames.codes[:size])
+        del frames.codes[:size]
+        return taken

@@ -1,0 +1,218 @@
+"""A front in a process of its own, where a server has several: what the parent (supervisor.py)
+starts. It is told where the engines are, and is handed accepted sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import pickle
+import shutil
+import socket
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import zmq
+
+from realtime_tts.child_process import Parent
+from realtime_tts.config import ServerConfig
+from realtime_tts.engine.addresses import Addresses
+from realtime_tts.engine.interface import EngineInfo
+from realtime_tts.engine.link import EngineStatus
+from realtime_tts.engine.links import shared_links
+from realtime_tts.engine.load import tokenizer_loaders, voice_maker_loader
+from realtime_tts.fronts import wire
+from realtime_tts.fronts.acceptor import received
+from realtime_tts.fronts.merged_metrics import families_of
+from realtime_tts.garbage import calm_garbage_collector
+from realtime_tts.logs import configure_logging, event
+from realtime_tts.metrics import Metrics
+from realtime_tts.server.lifecycle import ACCEPTED_AT_ONCE, DrainingServer
+from realtime_tts.server.occupancy import Occupancy
+from realtime_tts.server.run import make_front, uvicorn_config
+from realtime_tts.server.tls import server_context
+from realtime_tts.server.tokens import UsedByAll
+from realtime_tts.voices.encoding import WorkerLimits
+from realtime_tts.voices.library import VoiceLibrary
+
+log = logging.getLogger(__name__)
+
+_BEAT_SECONDS = 0.1
+_RETRY_SECONDS = 0.5
+_PAGE_SECONDS = 5.0
+
+
+class FrontMetrics(Metrics):
+    """What a front counts. The parent shows the engines, of which every front would tell again."""
+
+    def watch_engine(self, status: Callable[[], EngineStatus]) -> None:
+        """Show nothing."""
+
+    def describe_engine(self, infos: Iterable[EngineInfo]) -> None:
+        """Show nothing."""
+
+
+class FrontProcess:
+    """One front, its sockets and its parent. Made on the event loop that it is to run on."""
+
+    def __init__(self, parent: Parent, spec: wire.FrontSpec) -> None:
+        self._parent = parent
+        self._folder = spec.folder
+        self._loop = asyncio.get_running_loop()
+        self._sender = ThreadPoolExecutor(1, "parent-sender")  # a pipe may be full
+        self._sockets = socket.socket(fileno=spec.sockets)
+        self._sockets.setblocking(False)
+        self._row = Occupancy(spec.occupancy, spec.fronts).row(spec.number)
+        self._received = 0
+        self._beginning: set[asyncio.Task[None]] = set()
+        link, self._engines = shared_links(spec.engines, spec.serial)
+        self._found: dict[int, Addresses] = {}
+        self._pages: dict[int, asyncio.Future[bytes]] = {}
+        tokenizers = tokenizer_loaders(spec.engines)
+        self._metrics = FrontMetrics()
+        voices = _voices(spec)
+        config = share_of_addresses(spec.config, spec.fronts)
+        self._front = make_front(config, link, tokenizers, self._metrics, voices, self._row)
+        self._front.metrics_page = self._page_of_all
+        self._front.used_tokens = UsedByAll(spec.folder)
+        self._front.engine.on_ready = self._ready
+        tls = server_context(config.tls) if config.tls else None
+        self._server = DrainingServer(
+            uvicorn_config(self._front), self._front, tls=tls, handle_signals=False
+        )
+
+    async def run(self) -> int:
+        """Serve until the parent says that it is enough; the exit status."""
+        self._parent.listen(self._hear, at_end=self._tidy_up)
+        self._server.on_started = self._started
+        try:
+            await self._server.serve([])
+        finally:
+            self._loop.remove_reader(self._sockets)
+        return self._server.exit_code
+
+    def _started(self) -> None:
+        self._loop.add_reader(self._sockets, self._take)
+        self._send(wire.Listening())
+        self._beat()
+
+    # To the parent.
+
+    def _send(self, message: wire.Up) -> None:
+        self._sender.submit(self._parent.send, wire.encode(message))
+
+    def _ready(self) -> None:
+        calm_garbage_collector()
+        self._send(wire.Ready())
+
+    def _beat(self) -> None:
+        """Tell that the event loop moves, and how full this front is; and again and again."""
+        sockets = len(self._beginning) + len(self._server.server_state.connections)
+        self._row.beat(self._received, sockets)
+        self._front.tell_others()
+        self._loop.call_later(_BEAT_SECONDS, self._beat)
+
+    async def _page_of_all(self) -> bytes:
+        ask = max(self._pages, default=0) + 1
+        page: asyncio.Future[bytes] = self._loop.create_future()
+        self._pages[ask] = page
+        try:
+            self._send(wire.PageWanted(ask))
+            async with asyncio.timeout(_PAGE_SECONDS):
+                return await page
+        finally:
+            del self._pages[ask]
+
+    # From the parent.
+
+    def _hear(self, data: bytes) -> None:
+        self._loop.call_soon_threadsafe(self._do, wire.decode_down(data))
+
+    def _tidy_up(self) -> None:
+        """The parent has been killed."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _do(self, message: wire.Down) -> None:
+        match message:
+            case wire.EngineFound(engine, folder):
+                self._found[engine] = addresses = Addresses(Path(folder))
+                self._reach(engine, addresses)
+            case wire.EngineLost(engine, failure):
+                self._found.pop(engine, None)
+                self._engines[engine].lost(failure)
+            case wire.Drain():
+                self._server.request_drain()
+            case wire.FamiliesWanted(ask):
+                self._sender.submit(self._tell_families, ask)
+            case wire.Page(ask, text):
+                if (page := self._pages.get(ask)) is not None and not page.done():
+                    page.set_result(text)
+
+    def _reach(self, engine: int, addresses: Addresses) -> None:
+        if self._found.get(engine) is not addresses:
+            return  # it has ended meanwhile
+        try:
+            self._engines[engine].found(addresses)
+        except (OSError, zmq.ZMQError) as error:  # too many open files, for example
+            event(log, logging.ERROR, "engine.not_reached", engine=engine, why=str(error))
+            self._loop.call_later(_RETRY_SECONDS, self._reach, engine, addresses)
+
+    def _tell_families(self, ask: int) -> None:
+        families = families_of(self._metrics.registry)
+        self._parent.send(wire.encode(wire.Families(ask, families)))
+
+    def _take(self) -> None:
+        for _ in range(ACCEPTED_AT_ONCE):
+            try:
+                accepted = received(self._sockets)
+            except EOFError:
+                self._loop.remove_reader(self._sockets)
+                return
+            if accepted is None:
+                return
+            self._received += 1
+            task = asyncio.create_task(self._server.take(accepted))
+            self._beginning.add(task)
+            task.add_done_callback(self._beginning.discard)
+
+
+def share_of_addresses(config: ServerConfig, fronts: int) -> ServerConfig:
+    """A front's share of what an address may do, whose connections go to all fronts alike."""
+    whole = config.addresses
+    return replace(
+        config,
+        addresses=replace(
+            whole,
+            connections_per_second=whole.connections_per_second / fronts,
+            handshakes=-(-whole.handshakes // fronts),
+            sockets_without_key=-(-whole.sockets_without_key // fronts),
+        ),
+    )
+
+
+def _voices(spec: wire.FrontSpec) -> VoiceLibrary | None:
+    """The places for recordings are shared out among the fronts."""
+    folder = spec.engines[0].voices_dir
+    if folder is None:
+        return None
+    limits = WorkerLimits(places=max(1, WorkerLimits().places // spec.fronts))
+    return VoiceLibrary(folder, voice_maker_loader(*spec.engines), limits)
+
+
+def main(parent: Parent) -> int:
+    """Serve; the parent's first message is the pickled `FrontSpec`."""
+    spec = pickle.loads(parent.receive())
+    assert isinstance(spec, wire.FrontSpec)
+    config, fields = spec.config, {"front": spec.number}
+    configure_logging(
+        config.log_format, config.log_level, access_log=config.access_log, fields=fields
+    )
+
+    async def serve() -> int:
+        return await FrontProcess(parent, spec).run()
+
+    try:
+        return asyncio.run(serve())
+    finally:
+        logging.shutdown()

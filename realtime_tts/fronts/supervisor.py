@@ -1,0 +1,279 @@
+"""A server with several fronts: the process that starts the engines and the fronts, watches them,
+starts each again alone, accepts all sockets and hands them out.
+
+It opens no session and speaks to no client. A server with one front has no such process: the front
+starts its engines itself (run.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import shutil
+import signal
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from realtime_tts.config import ServerConfig
+from realtime_tts.engine.addresses import Addresses
+from realtime_tts.engine.interface import Progress
+from realtime_tts.engine.link import EngineLink
+from realtime_tts.engine.links import parent_links
+from realtime_tts.engine.multiprocess import Supervision
+from realtime_tts.engine.settings import EngineConfig
+from realtime_tts.fronts import wire
+from realtime_tts.fronts.acceptor import Acceptor
+from realtime_tts.fronts.child import FrontChild
+from realtime_tts.fronts.scraping import Scraping
+from realtime_tts.logs import event
+from realtime_tts.metrics import Metrics
+from realtime_tts.server.occupancy import Occupancy
+from realtime_tts.server.run import bind
+from realtime_tts.server.tls import server_context
+
+log = logging.getLogger(__name__)
+
+_POLL_SECONDS = 0.05
+_SILENT_SECONDS = 1.0
+"""A front that has not moved for so long gets no sockets while others do."""
+_GRACE_SECONDS = 5.0
+"""What a front may take to end, beyond the time that its sessions have."""
+
+OnReady = Callable[[int, EngineLink], None]
+
+
+def supervise(
+    config: ServerConfig,
+    engines: Sequence[EngineConfig],
+    fronts: int,
+    metrics: Metrics,
+    progress: Progress,
+    *,
+    on_ready: OnReady | None = None,
+    supervision: Supervision | None = None,
+) -> int:
+    """Serve with several fronts until SIGTERM or SIGINT. Returns the process's exit code.
+
+    `metrics` are for what this process sees, the engines above all. `on_ready` gets the port and
+    the link to all engines once every front takes turns. Raises ConfigError if the address cannot
+    be listened on, or the TLS files cannot be used.
+    """
+    if config.tls:
+        server_context(config.tls)  # every front makes its own; what is wrong is told here
+    listeners = bind(config)
+
+    async def main() -> int:
+        folder = Path(tempfile.mkdtemp(prefix="realtime-tts-"))  # mode 0700
+        occupancy = Occupancy.make(fronts)
+        try:
+            spec = wire.FrontSpec(config, tuple(engines), fronts, folder, occupancy.file)
+            supervisor = Supervisor(spec, occupancy, metrics, progress, supervision)
+            port = int(listeners[0].getsockname()[1])
+            acceptor = Acceptor(listeners, supervisor.takers)
+            with contextlib.closing(acceptor):
+                return await supervisor.run(acceptor, port, on_ready)
+        finally:
+            occupancy.close()
+            shutil.rmtree(folder, ignore_errors=True)
+
+    return asyncio.run(main())
+
+
+class Supervisor:
+    """Lives on one event loop. `spec` is what all fronts have in common."""
+
+    def __init__(
+        self,
+        spec: wire.FrontSpec,
+        occupancy: Occupancy,
+        metrics: Metrics,
+        progress: Progress,
+        supervision: Supervision | None = None,
+    ) -> None:
+        self._spec = spec
+        self._occupancy = occupancy
+        self._metrics = metrics
+        self._restarts = metrics.watch_fronts(lambda: len(self._listening))
+        self._scraping = Scraping(metrics)
+        self._supervision = supervision or Supervision()
+        self._link, self._engines = parent_links(spec.engines, metrics, progress, self._told)
+        self._fronts: dict[int, FrontChild] = {}  # those that run, by number
+        self._serial = 0
+        self._acceptor: Acceptor | None = None
+        self._complete = False  # engines and fronts have been ready, all of them
+        self._exit_code = 0
+        self._drained = 0  # signals that have come
+        self._ending = asyncio.Event()
+
+    async def run(self, acceptor: Acceptor, port: int, on_ready: OnReady | None) -> int:
+        """Until the last front has ended, which is not to be started again; the exit code."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.drain)
+        self._acceptor = acceptor
+        acceptor.start()
+        self._metrics.watch_engine(self._link.status)
+        self._link.start(lambda events: None)
+        keeping = [
+            asyncio.create_task(self._keep(number), name=f"front-{number}")
+            for number in range(1, self._spec.fronts + 1)
+        ]
+        waiting = asyncio.create_task(self._until_complete(port, on_ready), name="complete")
+        try:
+            await asyncio.gather(*keeping)
+        finally:
+            acceptor.close()
+            for task in (waiting, *keeping):
+                task.cancel()
+            await asyncio.gather(waiting, *keeping, return_exceptions=True)
+            await self._scraping.close()
+            await self._link.stop()
+        event(log, logging.INFO, "server.ended", exit_code=self._exit_code)
+        return self._exit_code
+
+    def takers(self) -> list[FrontChild]:
+        """Fronts that may be given a socket, the one with the fewest first."""
+        listening = self._listening
+        moving = [front for front in listening if front.silence < _SILENT_SECONDS]
+        return sorted(moving or listening, key=lambda front: front.load)
+
+    @property
+    def _listening(self) -> list[FrontChild]:
+        return [front for front in self._fronts.values() if front.listening]
+
+    def drain(self) -> None:
+        """A signal has come: the first one lets turns finish, the second one ends them."""
+        self._drained += 1
+        self._ending.set()
+        for front in self._fronts.values():
+            front.send(wire.Drain())
+        asyncio.get_running_loop().call_later(self._patience, self._end)
+
+    @property
+    def _patience(self) -> float:
+        allowed = self._spec.config.drain_seconds if self._drained == 1 else 0.0
+        return allowed + _GRACE_SECONDS
+
+    def _end(self) -> None:
+        for front in self._fronts.values():
+            front.kill()
+
+    # Engines.
+
+    def _told(self, engine: int, addresses: Addresses | None) -> None:
+        """A process of an engine has been started, or has ended."""
+        for front in self._fronts.values():
+            self._tell(front, engine, addresses)
+
+    def _tell(self, front: FrontChild, engine: int, addresses: Addresses | None) -> None:
+        if addresses is not None:
+            front.send(wire.EngineFound(engine, str(addresses.folder)))
+        else:
+            failure = self._engines[engine].status().failure
+            # Before that, `_until_complete` finds it, says so once, and ends the server.
+            front.send(wire.EngineLost(engine, failure if self._complete else None))
+
+    async def _until_complete(self, port: int, on_ready: OnReady | None) -> None:
+        """Wait until engines and fronts are ready, or an engine cannot be loaded."""
+        while True:
+            status = self._link.status()
+            if status.failure is not None:
+                log.error("engine.load_failed", extra={"fields": {"error": status.failure}})
+                self._give_up()
+                return
+            ready = [front for front in self._fronts.values() if front.ready]
+            if status.ready and len(ready) == self._spec.fronts:
+                break
+            await asyncio.sleep(_POLL_SECONDS)
+        info = self._link.info
+        self._metrics.describe_engine(info.models or (info,))
+        self._complete = True
+        if on_ready is not None:
+            on_ready(port, self._link)
+
+    def _give_up(self) -> None:
+        self._exit_code = 1
+        self._drained += 1
+        self._ending.set()
+        self._end()
+
+    # Fronts.
+
+    async def _keep(self, number: int) -> None:
+        """Have a front run, until the server ends."""
+        ends: deque[float] = deque()
+        while not self._drained:
+            why = await self._life(number)
+            if self._drained:
+                return
+            if not self._complete:
+                event(log, logging.ERROR, "front.not_started", front=number, why=why)
+                self._give_up()
+                return
+            self._restarts.inc()
+            delay = self._delay(ends)
+            event(log, logging.ERROR, "front.died", front=number, why=why, restart_in=delay)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._ending.wait(), delay)
+
+    def _delay(self, ends: deque[float]) -> float:
+        """How long to wait before the next start, and longer each time. A front is never given up:
+        the others serve meanwhile."""
+        limits, now = self._supervision, time.monotonic()
+        ends.append(now)
+        while ends[0] < now - limits.window_seconds:
+            ends.popleft()
+        return min(limits.first_delay * 2.0 ** (len(ends) - 1), limits.longest_delay)
+
+    async def _life(self, number: int) -> str:
+        """Run one process of a front from its start to its end; returns why it ended."""
+        self._serial += 1
+        spec = self._spec.of(number, self._serial)
+        try:
+            front = await FrontChild.start(spec, self._occupancy.row(number), self._heard)
+        except OSError as error:
+            return f"its process could not be run: {error}"
+        self._fronts[number] = front
+        watch = asyncio.create_task(self._watch(front), name=f"watch-front-{number}")
+        try:
+            for engine, link in enumerate(self._engines):
+                self._tell(front, engine, link.addresses)
+            for _ in range(self._drained):  # it came while the front was being started
+                front.send(wire.Drain())
+            return f"its process {await front.ended()}"
+        finally:
+            watch.cancel()
+            del self._fronts[number]
+            for link in self._engines:
+                link.gone(front.serial)
+            self._scraping.ended(front)
+            await front.close()
+
+    async def _watch(self, front: FrontChild) -> None:
+        """Kill a front that hangs. Counts ticks, so that a pause of ours is not held against it."""
+        limits = self._supervision
+        while True:
+            await asyncio.sleep(limits.tick_seconds)
+            front.tick(limits.tick_seconds)
+            limit = limits.hang_seconds if front.listening else limits.loading_hang_seconds
+            if front.silence > limit:
+                event(log, logging.ERROR, "front.hangs", front=front.number, seconds=front.silence)
+                front.kill()
+                return
+
+    def _heard(self, front: FrontChild, message: wire.Up) -> None:
+        match message:
+            case wire.Listening():
+                front.listening = True
+                assert self._acceptor is not None, "run() comes before any front"
+                self._acceptor.start()
+            case wire.Ready():
+                front.ready = True
+            case wire.PageWanted(ask):
+                self._scraping.answer(front, ask, list(self._fronts.values()))
+            case wire.Families():
+                self._scraping.told(front, message)

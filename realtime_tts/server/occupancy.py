@@ -1,0 +1,102 @@
+"""How full every front is: a table in memory that all processes of a server share.
+
+Each front writes one row, and everybody reads all of them. Nobody locks: a row holds numbers of
+eight bytes, each written in one piece. A front counts a session of its own before it lets anybody
+else run, so that fronts which admit at the very same moment can exceed a limit by one session each,
+and by no more; what has ended is still counted elsewhere for a tenth of a second.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+
+_FIELDS = 8
+"""Numbers in a row, which so has a cache line of its own."""
+_RECEIVED, _SOCKETS, _SESSIONS, _UNAUTHENTICATED, _BEATS = range(5)
+
+
+class Occupancy:
+    """The table; every process opens it from the same file, which has no name."""
+
+    def __init__(self, file: int, rows: int) -> None:
+        self.file = file
+        self._memory = mmap.mmap(file, rows * _FIELDS * 8)
+        self._numbers = memoryview(self._memory).cast("q")
+
+    @classmethod
+    def make(cls, rows: int) -> Occupancy:
+        """A new one, all zeros. Raises OSError."""
+        with tempfile.TemporaryFile() as file:
+            file.truncate(rows * _FIELDS * 8)
+            return cls(os.dup(file.fileno()), rows)
+
+    def row(self, number: int) -> Row:
+        """The row of a front; fronts count from one."""
+        return Row(self._numbers, number - 1)
+
+    def close(self) -> None:
+        """Idempotent. Rows are of no use any more."""
+        self._numbers.release()
+        if not self._memory.closed:
+            self._memory.close()
+            os.close(self.file)
+
+
+class Row:
+    """What one front writes, and knows of the others by."""
+
+    def __init__(self, numbers: memoryview, index: int) -> None:
+        self._numbers = numbers
+        self._first = index * _FIELDS
+
+    @property
+    def received(self) -> int:
+        """Sockets that the front has been given so far."""
+        return self._own(_RECEIVED)
+
+    @property
+    def sockets(self) -> int:
+        """How many of them are open."""
+        return self._own(_SOCKETS)
+
+    @property
+    def beats(self) -> int:
+        """Counts up while the front's event loop moves."""
+        return self._own(_BEATS)
+
+    @property
+    def sessions(self) -> int:
+        """Of the other fronts."""
+        return self._of_others(_SESSIONS)
+
+    @property
+    def unauthenticated(self) -> int:
+        """Sockets of the other fronts that have not shown a key."""
+        return self._of_others(_UNAUTHENTICATED)
+
+    def note(self, sessions: int, unauthenticated: int) -> None:
+        """Tell the others what this front has now."""
+        self._write(_SESSIONS, sessions)
+        self._write(_UNAUTHENTICATED, unauthenticated)
+
+    def beat(self, received: int, sockets: int) -> None:
+        """The front's event loop moves; it has been given so many sockets, and has so many."""
+        self._write(_SOCKETS, sockets)
+        self._write(_RECEIVED, received)
+        self._write(_BEATS, self.beats + 1)
+
+    def clear(self) -> None:
+        """The front has ended."""
+        for field in range(_FIELDS):
+            self._write(field, 0)
+
+    def _own(self, field: int) -> int:
+        return int(self._numbers[self._first + field])
+
+    def _of_others(self, field: int) -> int:
+        return sum(self._numbers[field::_FIELDS].tolist()) - self._own(field)
+
+    def _write(self, field: int, value: int) -> None:
+        self._numbers[self._first + field] = value

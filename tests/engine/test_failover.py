@@ -1,0 +1,106 @@
+"""A turn that loses its engine is heard as if it had not, on every engine and in every layout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache, partial
+from random import Random
+
+import pytest
+import torch
+
+from realtime_tts import demo_voice
+from realtime_tts.engine.captured_engine import CapturedEngine
+from realtime_tts.engine.failover import Failover
+from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
+from realtime_tts.engine.interface import Engine, UtteranceSpec
+from realtime_tts.engine.torch_engine import TorchEngine
+from realtime_tts.model import SpeechModel, load_model
+from realtime_tts.text.tokenizer import Qwen2Tokenizer
+from tests.engine.moving import LosingLink, Script, inline, spoken
+from tests.engine.speaking import PARITY, SAMPLINGS
+
+TEXTS = (
+    "Hello there, how are you today?",
+    "The quick brown fox jumps over the lazy dog, and then it sleeps in the warm sun for a while.",
+    "One. Two! Three?",
+    "It is nearly half past nine, and nobody has come yet; perhaps the train was late again.",
+)
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@cache
+def demo(number: int) -> tuple[SpeechModel, Qwen2Tokenizer]:
+    """One for each engine: threads share no model."""
+    folder = demo_voice.FOLDER
+    return load_model(folder), Qwen2Tokenizer.from_folder(folder)
+
+
+@cache
+def tiny(number: int) -> tuple[SpeechModel, Qwen2Tokenizer]:
+    """Random weights, which never end by themselves."""
+    folder = PARITY / "tiny-custom_voice"
+    model = load_model(folder)
+    generation = replace(model.config.generation, min_frames=10**6)
+    model.config = replace(model.config, generation=generation)
+    return model, Qwen2Tokenizer.from_folder(folder)
+
+
+def torch_engine(kind: str, number: int) -> Engine:
+    model, tokenizer = (demo if kind == "demo" else tiny)(number)
+    frames = 120 if kind == "demo" else 60
+    if kind == "captured":
+        return CapturedEngine(
+            model, tokenizer, name=kind, slots=8, max_frames=frames, kv_positions=8 * 256
+        )
+    return TorchEngine(model, tokenizer, name=kind, slots=8, max_frames=frames)
+
+
+def fake_engine(kind: str, number: int) -> Engine:
+    return FakeEngine(FakeEngineConfig(slots=8, step_seconds=0.0005, silence=3_000))
+
+
+def scripts(engine: Engine, random: Random, count: int) -> list[Script]:
+    """Utterances of all kinds: layouts, voices, penalties, trimmed or not, text in pieces."""
+    made = []
+    voices = engine.info.voices
+    for number in range(count):
+        ids = [random.randrange(200) for _ in range(random.randrange(3, 24))]
+        streaming = random.random() < 0.6
+        cuts = sorted(random.sample(range(1, len(ids)), random.randrange(3))) if streaming else []
+        pieces = [ids[a:b] for a, b in zip([0, *cuts], [*cuts, len(ids)], strict=True)]
+        spec = UtteranceSpec(
+            voice=random.choice([*voices, None]),
+            seed=random.randrange(2**63),
+            sampling=random.choice(SAMPLINGS),
+            layout="streaming" if streaming else "full_text",
+            trim_silence=random.choice(["on", "off"]),
+        )
+        made.append(Script(f"u{number}", pieces, spec))
+    return made
+
+
+@pytest.mark.parametrize("kind", ["demo", "tiny", "captured", "fake"])
+@pytest.mark.parametrize("seed", range(3))
+async def test_what_lost_its_engine_goes_on_bit_for_bit(kind: str, seed: int) -> None:
+    random = Random(f"{kind} {seed}")
+    load = fake_engine if kind == "fake" else torch_engine
+    wanted = scripts(load(kind, 0), random, 6)
+    found = [Script(each.id, each.pieces, each.spec) for each in wanted]
+    await spoken(inline(partial(load, kind, 0)), wanted)
+    cuts = {
+        script.id: [random.randrange(6) for _ in range(random.randrange(1, 4))] for script in found
+    }
+    engines = [inline(partial(load, kind, number)) for number in range(2)]
+    await spoken(Failover(LosingLink(engines, cuts), 30.0), found)
+    for one, other in zip(wanted, found, strict=True):
+        assert one.story == other.story, one.id
+    assert sum(script.moves for script in found) >= 4

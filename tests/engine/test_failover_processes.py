@@ -1,0 +1,98 @@
+"""Engine processes that are killed or stopped while turns are live: nothing is lost or different.
+
+`python -m tests.engine.killing` does the same a thousand times.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from realtime_tts.engine.failover import Failover
+from realtime_tts.engine.fake import FakeEngineConfig
+from realtime_tts.engine.interface import UtteranceSpec
+from realtime_tts.engine.link import Append, Audio, Cancel, Ended, Event, Failed, Finish, Open
+from realtime_tts.engine.multiprocess import MultiprocessEngine
+from tests.engine.faulty import Faulty, until
+from tests.engine.killing import WATCHED, disturbed
+from tests.engine.test_multiprocess import SLOTS, Listener, started
+
+
+@pytest.mark.parametrize("kind", ["fake", "demo"])
+@pytest.mark.parametrize("engines", [1, 2])
+async def test_turns_outlive_engines_at_random_moments(kind: str, engines: int) -> None:
+    signals = [signal.SIGKILL, signal.SIGSTOP]
+    found = await disturbed(kind, engines, 4, live=3, seed=engines, signals=signals)
+    assert (found.moments, found.lost, found.different) == (4, 0, 0)
+    assert found.moves > 0
+
+
+def processes(**fake: object) -> MultiprocessEngine:
+    config = FakeEngineConfig(step_seconds=0.01, **fake)  # type: ignore[arg-type]
+    return MultiprocessEngine(Faulty(config), SLOTS, supervision=WATCHED)
+
+
+async def test_text_and_ends_that_come_between_engines_are_kept_in_order() -> None:
+    inner = processes()
+    link = Failover(inner, 30.0)
+    async with started(link) as heard:
+        heard.speak("whole", 20)
+        whole = await heard.over("whole")
+        link.submit(Open("a", UtteranceSpec(layout="streaming")), Append("a", list(range(12))))
+        await until(lambda: sum(isinstance(event, Audio) for event in heard.of("a")) > 3)
+        os.kill(inner.pid or 0, signal.SIGKILL)
+        await until(lambda: not inner.status().ready)
+        link.submit(Append("a", list(range(12, 17))))
+        link.submit(Append("a", list(range(17, 20))), Finish("a"))
+        ended = await heard.over("a")
+        assert isinstance(whole, Ended) and isinstance(ended, Ended)
+        assert (ended.reason, ended.frames) == (whole.reason, whole.frames)
+        assert sound(heard, "a") == sound(heard, "whole")
+
+
+async def test_a_turn_that_is_cancelled_between_engines_is_not_opened_again() -> None:
+    inner = processes()
+    link = Failover(inner, 30.0)
+    async with started(link) as heard:
+        heard.speak("a", 200)
+        heard.speak("b", 20)
+        await until(lambda: heard.of("a") and heard.of("b"))
+        os.kill(inner.pid or 0, signal.SIGKILL)
+        await until(lambda: not inner.status().ready)
+        link.submit(Cancel("a"))
+        count = len(heard.of("a"))
+        assert isinstance(await heard.over("b"), Ended)
+        assert len(heard.of("a")) == count and inner.open_utterances == 0
+
+
+async def test_a_turn_that_ends_every_engine_fails_and_takes_no_other_along() -> None:
+    inner = processes()
+    link = Failover(inner, 30.0)
+    async with started(link) as heard:
+        for number in range(3):
+            heard.speak(f"good-{number}", 60)
+        await until(lambda: all(heard.of(f"good-{number}") for number in range(3)))
+        heard.speak("segv", 5)
+        failed = await heard.over("segv")
+        assert isinstance(failed, Failed) and failed.code == "engine_restarted"
+        ends = [await heard.over(f"good-{number}") for number in range(3)]
+        assert all(isinstance(end, Ended) and end.frames == 180 for end in ends), ends
+
+
+async def test_no_engine_within_the_stated_time_and_the_turn_fails() -> None:
+    inner = processes()
+    link = Failover(inner, 0.2)
+    async with started(link) as heard:
+        heard.speak("a", 200)
+        await until(lambda: heard.of("a"))
+        os.kill(inner.pid or 0, signal.SIGKILL)
+        failed = await heard.over("a")
+        assert isinstance(failed, Failed) and failed.code == "engine_restarted"
+        assert "send its text again" in failed.message
+
+
+def sound(heard: Listener, id: str) -> bytes:
+    events: list[Event] = heard.of(id)
+    return b"".join(event.pcm for event in events if isinstance(event, Audio))

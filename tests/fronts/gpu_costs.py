@@ -1,0 +1,86 @@
+"""A fake engine whose steps take as long as an H200's, and whose frames say when they were made."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
+from realtime_tts.engine.interface import MeasuredStep, Progress, StepOutput
+from tts_scheduler import StepPlan
+
+SLOTS = 512
+DECODE_MS = (
+    (1, 2.3), (2, 2.7), (4, 3.3), (8, 3.6), (16, 4.7), (32, 5.7), (64, 5.6), (128, 7.0), (256, 9.0),
+    (512, 14.0),
+)  # fmt: skip
+"""By rows; measured with the 1.7B talker, as are the others."""
+CODEC_MS = ((1, 0.6), (8, 0.7), (16, 0.8), (32, 1.1), (64, 1.65), (256, 5.0), (512, 10.0))
+"""By frames that go through the codec at once."""
+
+MARK = np.array([30_000, -30_000, 30_000, -30_000, 30_000], dtype=np.int16)
+"""Begins a frame; four samples follow that say when its step ended."""
+_DIGITS, _BITS, _SPREAD = 4, 10, 8
+_TICK = 1e-5
+_SPAN = 1 << (_DIGITS * _BITS)
+
+
+def stamp(now: float) -> np.ndarray:
+    """MARK, and the time in samples that survive the way through floats. [9], int16."""
+    ticks = int(now / _TICK) % _SPAN
+    digits = [(ticks >> (_BITS * place)) % (1 << _BITS) for place in reversed(range(_DIGITS))]
+    return np.concatenate([MARK, np.array(digits, dtype=np.int16) * _SPREAD])
+
+
+def age(pcm: bytes, now: float) -> float | None:
+    """Seconds since the first stamped frame in `pcm` was made; None if there is no whole stamp."""
+    at = pcm.find(MARK.tobytes())
+    begin = at + MARK.nbytes
+    if at < 0 or len(pcm) < begin + 2 * _DIGITS:
+        return None
+    ticks = 0
+    for sample in np.frombuffer(pcm, np.int16, _DIGITS, begin).tolist():
+        ticks = (ticks << _BITS) | round(sample / _SPREAD)
+    return ((int(now / _TICK) - ticks) % _SPAN) * _TICK
+
+
+def step_seconds(plan: StepPlan) -> float:
+    """How long an H200 takes for a step."""
+    rows = len(plan.decodes) + len(plan.prefills)
+    milliseconds = 0.25 + 0.004 * rows
+    milliseconds += _between(DECODE_MS, rows) if rows else 0.0
+    if plan.prefills:
+        tokens = sum(one.prompt_tokens + one.text_tokens for one in plan.prefills)
+        milliseconds += 1.4 + 0.0033 * tokens + 0.02 * len(plan.prefills)
+    for frames, runs in Counter(run.frames for run in plan.codec).items():
+        milliseconds += _between(CODEC_MS, frames * runs)
+    return milliseconds / 1_000
+
+
+def _between(points: Sequence[tuple[int, float]], at: float) -> float:
+    return float(np.interp(at, [x for x, _ in points], [y for _, y in points]))
+
+
+class StampedEngine(FakeEngine):
+    """Steps take what `step_seconds` says, what Python takes included."""
+
+    def warm_up(self, progress: Progress) -> list[MeasuredStep]:
+        taught = super().warm_up(progress)
+        return [MeasuredStep(one.plan, step_seconds(one.plan)) for one in taught]
+
+    def step(self, plan: StepPlan) -> StepOutput:
+        until = time.monotonic() + step_seconds(plan)
+        output = super().step(plan)
+        time.sleep(max(0.0, until - time.monotonic()))
+        mark = stamp(time.monotonic()).astype(np.float32) / 32_767
+        for samples in output.samples.values():
+            samples[: len(mark)] = mark
+        return output
+
+
+def load(progress: Progress) -> StampedEngine:
+    """Make the engine; a process finds this function by its name."""
+    return StampedEngine(FakeEngineConfig(slots=SLOTS, step_seconds=0.0, max_frames=5_000))

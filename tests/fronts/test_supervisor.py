@@ -1,0 +1,276 @@
+"""A server with several fronts, as its clients and its operator see it: real processes, real
+sockets, and what the end of each process costs."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import signal
+import ssl
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import psutil
+import pytest
+import websockets
+
+from realtime_tts.config import ServerConfig
+from realtime_tts.fronts.process import share_of_addresses
+from realtime_tts.server.self_signed import write_self_signed
+from tests.engine.faulty import files, until
+from tests.fronts.running import in_folder, serving, sessions
+
+LONG = "one " * 60  # twelve seconds of tones
+
+
+async def test_every_front_has_as_many_sockets_as_the_next() -> None:
+    async with serving(fronts=4) as server, sessions(server, 40) as opened:
+        assert [server.sockets_of(front) for front in server.fronts] == [10] * 4
+        for one in opened[::2]:
+            await one.close()
+        await asyncio.sleep(0.3)  # fronts say ten times a second how many they have
+        async with sessions(server, 20):
+            assert [server.sockets_of(front) for front in server.fronts] == [10] * 4
+
+
+async def test_a_front_that_is_killed_costs_its_own_sockets_and_is_back() -> None:
+    async with serving() as server, sessions(server, 8) as opened:
+        for one in opened:
+            await one.say(LONG)
+        await until(lambda: all(one.samples for one in opened))
+        await server.until("tts_active_turns", 8)
+        server.fronts[0].kill()
+        killed = time.monotonic()
+        async with sessions(server, 1) as (late,):  # nobody is refused meanwhile
+            await late.say("One, two.")
+            assert (await late.until("turn.done"))["reason"] == "complete"
+        await until(lambda: sum(one.lost for one in opened) == 4)
+        await server.until("tts_active_turns", 4)
+        assert time.monotonic() - killed < 3, "its turns are cancelled at once"
+        left = [one for one in opened if not one.lost]
+        for one in left:
+            done = await one.until("turn.done")
+            assert done["reason"] == "complete" and done["samples"] == one.samples
+        await server.until("tts_fronts", 2)
+        assert await server.value("tts_front_restarts_total") == 1
+        await asyncio.sleep(0.3)
+        async with sessions(server, 4):
+            assert [server.sockets_of(front) for front in server.fronts] == [4, 4]
+
+
+async def test_a_front_that_hangs_is_killed_and_gets_no_sockets_while_it_does() -> None:
+    async with serving(hang=3.0) as server:
+        first, other = server.fronts
+        first.suspend()
+        await asyncio.sleep(1.5)
+        async with sessions(server, 4) as opened:
+            assert server.sockets_of(other) == 4 and not any(one.lost for one in opened)
+            await server.until("tts_front_restarts_total", 1)
+            await server.until("tts_fronts", 2)
+            assert not any(one.lost for one in opened)
+        assert not first.is_running() and other.is_running()
+
+
+async def test_turns_outlive_an_engine_that_is_killed_whichever_front_they_are_at() -> None:
+    async with serving(engines=2) as server, sessions(server, 8) as opened:
+        for one in opened:
+            await one.say(LONG)
+        await until(lambda: all(one.samples for one in opened))
+        server.engines[0].kill()
+        await server.until("tts_engine_restarts_total", 1)
+        for one in opened:
+            done = await one.until("turn.done")
+            assert done["reason"] == "complete" and done["samples"] == one.samples
+        assert not any(one.of("error") for one in opened)
+        moves = sorted(one.of("turn.done")[-1].get("moves", 0) for one in opened)
+        assert moves == [0] * 4 + [1] * 4, "each engine has half of the turns of each front"
+
+
+async def test_a_limit_of_sessions_holds_over_all_fronts() -> None:
+    async with serving(fronts=3, max_sessions=6) as server, sessions(server, 6) as opened:
+        for _ in range(4):
+            with pytest.raises(websockets.InvalidStatus) as refused:
+                await websockets.connect(server.socket_url, proxy=None)
+            assert refused.value.response.status_code == 503
+        assert await server.value("tts_sessions") == 6
+        await opened[2].close()
+        await asyncio.sleep(0.2)
+        async with sessions(server, 1):
+            with pytest.raises(websockets.InvalidStatus):
+                await websockets.connect(server.socket_url, proxy=None)
+
+
+@pytest.mark.parametrize("fronts", [2, 3, 8])
+def test_fronts_together_let_an_address_do_what_one_would(fronts: int) -> None:
+    whole = ServerConfig().addresses
+    share = share_of_addresses(ServerConfig(), fronts).addresses
+    assert share.connections_per_second * fronts == pytest.approx(whole.connections_per_second)
+    for name in ("handshakes", "sockets_without_key"):
+        most = getattr(whole, name)
+        assert most <= getattr(share, name) * fronts < most + fronts, name
+    assert share.trusted_proxies == whole.trusted_proxies
+
+
+async def test_a_burst_of_sockets_exceeds_the_limit_by_a_session_of_each_front_at_most() -> None:
+    async with serving(fronts=3, max_sessions=12) as server:
+
+        async def come() -> websockets.ClientConnection | None:
+            with contextlib.suppress(websockets.InvalidStatus):
+                return await websockets.connect(server.socket_url, proxy=None)
+            return None
+
+        sockets = [one for one in await asyncio.gather(*(come() for _ in range(60))) if one]
+        assert 12 <= len(sockets) <= 12 + 2
+        await asyncio.gather(*(socket.close() for socket in sockets))
+
+
+async def test_metrics_are_the_sum_of_all_fronts_and_never_go_back() -> None:
+    async with serving() as server:
+        async with sessions(server, 6) as opened:
+            for one in opened:
+                await one.say("One, two.")
+                await one.until("turn.done")
+            done = 'tts_turns_total{reason="complete"}'
+            for _ in range(4):  # whichever front answers
+                assert await server.value(done) == 6
+                assert await server.value("tts_sessions") == 6
+            packets = await server.value("tts_packets_total")
+            assert packets >= 6
+            server.fronts[0].kill()
+            await server.until("tts_front_restarts_total", 1)
+            assert await server.value(done) == 6
+            assert await server.value("tts_packets_total") == packets
+            await server.until("tts_sessions", 3)
+
+
+async def test_sigterm_lets_turns_of_all_fronts_finish_and_leaves_nothing(tmp_path: Path) -> None:
+    async with in_folder(str(tmp_path)), serving() as server, sessions(server, 6) as opened:
+        assert files(tmp_path)
+        processes = server.main.children(recursive=True)
+        assert len(processes) == 3
+        for one in opened:
+            await one.say("one " * 25)
+        await until(lambda: all(one.samples for one in opened))
+        server.process.send_signal(signal.SIGTERM)
+        await asyncio.sleep(0.3)
+        assert (await server.get("/readyz")).status_code == 503
+        for one in opened:
+            done = await one.until("turn.done")
+            assert done["reason"] == "complete" and done["samples"] == one.samples
+            await one.task
+            assert one.socket.close_code == 1001
+        async with asyncio.timeout(10):
+            assert await server.process.wait() == 0
+        assert not any(one.is_running() for one in processes)
+    assert not files(tmp_path)
+
+
+async def test_a_second_signal_ends_turns_at_once() -> None:
+    async with serving() as server, sessions(server, 4) as opened:
+        for one in opened:
+            await one.say(LONG)
+        await until(lambda: all(one.samples for one in opened))
+        begun = time.monotonic()
+        server.process.send_signal(signal.SIGTERM)
+        await asyncio.sleep(0.3)
+        assert server.process.returncode is None
+        server.process.send_signal(signal.SIGTERM)
+        for one in opened:
+            assert (await one.until("turn.done"))["reason"] == "closed"
+        async with asyncio.timeout(10):
+            assert await server.process.wait() == 0
+        assert time.monotonic() - begun < 5
+
+
+async def test_nothing_outlives_a_server_that_is_killed(tmp_path: Path) -> None:
+    async with in_folder(str(tmp_path)), serving() as server, sessions(server, 2):
+        processes = server.main.children(recursive=True)
+        assert files(tmp_path)
+        server.process.kill()
+        await until(lambda: not any(alive(one) for one in processes))
+        assert not files(tmp_path)
+
+
+def alive(process: psutil.Process) -> bool:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    return False
+
+
+async def test_what_one_front_is_given_the_others_know(tmp_path: Path) -> None:
+    """Voices are a folder, and tokens are signed: any front may get the next request."""
+    key = "correct-horse-battery"
+    headers = {"authorization": f"Bearer {key}"}
+    async with serving(voices=str(tmp_path), api_keys=(key,)) as server:
+        voice = {"name": "anna", "embedding": [0.25, -0.5] * 32}
+        made = await server.get("/v1/voices", method="POST", json=voice, headers=headers)
+        assert made.status_code == 201, made.text
+        for _ in range(4):
+            listed = await server.get("/v1/voices", headers=headers)
+            assert "anna" in listed.json()["voices"]
+        once = "/v1/single-use-token/tts_websocket"
+        token = (await server.get(once, method="POST", headers=headers)).json()["token"]
+        url = f"{server.socket_url}?voice=anna"
+        bearer = {"authorization": f"Bearer {token}"}
+        taken = []
+        for _ in range(4):
+            try:
+                async with websockets.connect(url, additional_headers=bearer, proxy=None):
+                    taken.append(True)
+            except websockets.InvalidStatus as refused:
+                taken.append(refused.response.status_code != 401)
+        assert taken == [True, False, False, False]
+
+
+async def test_sockets_that_are_handed_over_speak_tls(tmp_path: Path) -> None:
+    made = write_self_signed(tmp_path)
+    trust = ssl.create_default_context(cafile=made.certificate)
+    async with serving(tls=(made.certificate, made.key)) as server:
+        async with sessions(server, 4, ssl=trust) as opened:
+            for one in opened:
+                await one.say("One, two.")
+            for one in opened:
+                assert (await one.until("turn.done"))["reason"] == "complete"
+            assert [server.sockets_of(front) for front in server.fronts] == [2, 2]
+
+
+async def test_lines_of_the_log_name_the_front() -> None:
+    async with serving() as server:
+        async with sessions(server, 4):
+            pass
+        server.process.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(10):
+            _, errors = await server.process.communicate()
+    lines = [json.loads(line) for line in errors.decode().splitlines()]
+    opened = Counter(line["front"] for line in lines if line["event"] == "session.open")
+    assert opened == {1: 2, 2: 2}
+    assert [line for line in lines if line["event"] == "server.ended"]
+
+
+async def test_fronts_of_a_real_voice_load_no_torch() -> None:
+    """Each would take 200 MB, and two seconds more to start."""
+    async with serving(real=True) as server:
+        for front in server.fronts:
+            assert not any("libtorch" in mapped.path for mapped in front.memory_maps())
+        (engine,) = server.engines
+        assert any("libtorch" in mapped.path for mapped in engine.memory_maps())
+        async with sessions(server, 1) as (one,):
+            await one.say("Hello there.")
+            assert (await one.until("turn.done"))["reason"] == "complete" and one.samples
+
+
+async def test_a_server_that_cannot_load_ends_with_1_and_says_why_once() -> None:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "realtime_tts", "serve", "--fronts", "2", "--port", "0"),
+        *("--engine", "process", "--device", "nonsense"),
+        stderr=asyncio.subprocess.PIPE,
+    )
+    async with asyncio.timeout(60):
+        _, errors = await process.communicate()
+    assert process.returncode == 1
+    lines = [json.loads(line) for line in errors.decode().splitlines()]
+    told = [line for line in lines if line["event"] == "engine.load_failed"]
+    assert len(told) == 1 and "torch cannot use the device 'nonsense'" in told[0]["error"]

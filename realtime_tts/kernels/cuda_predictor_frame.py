@@ -1,26 +1,25 @@
-"""The CUDA kernel of `predictor_frame.py`: one launch (cuda/predictor_frame.cu)."""
+"""The CUDA kernels of `predictor_frame.py`: a frame is one launch, of cuda/predictor_frame.cu for a
+few rows, and of cuda/predictor_batch.cu for many."""
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
+from functools import partial
 from types import MappingProxyType
 
 import torch
 from torch import Tensor
 
+from realtime_tts.kernels.cuda_builds import PROGRAMS, Build, CudaBuilds
 from realtime_tts.kernels.cuda_program import (
-    CudaProgram,
     addresses,
-    compile_cuda,
     decoder_settings,
     hopper_obstacle,
     program_or_warning,
 )
 from realtime_tts.kernels.predictor_frame import FrameDraws, FrameModel
 
-PROGRAMS = 128
-"""Each has the same share of a product of the released sizes."""
 FEW_ROWS = MappingProxyType(
     {"FEW": 1, "WARPS": 8, "SPAN": 2, "RING": 10, "PACE": 2, "ASKER": 1, "TALL": 8}
 )
@@ -32,10 +31,29 @@ MANY_ROWS = MappingProxyType(
     {"FEW": 0, "WARPS": 8, "SPAN": 2, "RING": 7, "PACE": 1, "ASKER": 0, "TALL": 8}
 )
 """How it is built for more."""
-MOST_FEW_ROWS, MOST_FRAME_ROWS = 2, 16
-"""Utterances of either; with more of them, separate kernels are faster."""
+_BATCH = {"BATCH": 1, "FEW": 0, "WARPS": 8, "SPAN": 1, "RING": 8, "PACE": 1, "ASKER": 0, "TALL": 16}
 
-_ROWS = 2 * MOST_FRAME_ROWS  # of a pass; the first has two positions of each utterance
+
+def batch(rows: int, shares: int, residual_shares: int) -> Build:
+    """Return how the kernel for many utterances is built for up to `rows` of them.
+
+    Programs share the columns of a product: each has one of so many shares of the rows.
+    """
+    macros = {"ROWS": rows, "SHARES": shares, "RESIDUAL_SHARES": residual_shares}
+    return Build(rows, "predictor_batch", MappingProxyType(_BATCH | macros))
+
+
+BUILDS = (
+    Build(2, "predictor_frame", FEW_ROWS),
+    Build(8, "predictor_frame", MANY_ROWS),
+    batch(16, 1, 2),
+    batch(32, 1, 2),
+    batch(64, 2, 4),
+)
+MOST_FRAME_ROWS = BUILDS[-1].most
+"""Utterances; with more of them, separate kernels are faster."""
+
+_ROWS = 16  # of a pass of predictor_frame.cu; the first has two positions of each utterance
 # Hidden, query heads, key heads, of a head, intermediate; codes, passes, positions.
 _SIZES = (1024, 16, 8, 128, 3072, 2048, 15, 16)
 
@@ -75,15 +93,16 @@ def frame_settings(model: FrameModel, programs: int, build: Mapping[str, int]) -
 
 
 class FrameTables:
-    """What the kernel finds weights by, and where its programs meet: on the model's device."""
+    """What a kernel finds weights by, and `words` words where its programs meet: on the model's
+    device."""
 
-    def __init__(self, model: FrameModel, row_words: int) -> None:
+    def __init__(self, model: FrameModel, words: int) -> None:
         device = model.norm.device
         weights = [weight for layer in model.layers for weight in layer]
         self._layers = addresses(weights, device)
         self._heads = addresses(model.heads, device)
         self._inputs = addresses(model.inputs, device)
-        self._words = torch.zeros(_ROWS, row_words, dtype=torch.int64, device=device)
+        self._words = torch.zeros(words, dtype=torch.int64, device=device)
         self._rounds = torch.zeros(1, dtype=torch.int32, device=device)
 
     def arguments(
@@ -99,7 +118,7 @@ class FrameTables:
         """Return what a launch is given. The tensors must live until it is over."""
         slots = len(codes)
         assert x.shape == (2 * slots, len(model.norm)) and x.is_contiguous()
-        assert 0 < slots <= min(_ROWS // 2, pages.shape[1]) and pages[0].is_contiguous()
+        assert 0 < slots <= pages.shape[1] and pages[0].is_contiguous()
         assert x.dtype == pages.dtype == model.norm.dtype == torch.bfloat16
         assert pages.shape[4] == 16 and draws.uniform.stride(1) == 1
         assert all(each.is_contiguous() for each in (*draws[:3], model.cos, model.sin))
@@ -127,14 +146,13 @@ class FrameProgram:
 
     def __init__(self, model: FrameModel) -> None:
         self._model = model
-        with torch.cuda.device(model.norm.device):
-            self._few, self._many = (self._built(build) for build in (FEW_ROWS, MANY_ROWS))
-        self._tables = FrameTables(model, self._few.constant("row_words"))
-
-    def _built(self, build: Mapping[str, int]) -> CudaProgram:
-        settings = frame_settings(self._model, PROGRAMS, build)
-        binary = compile_cuda("predictor_frame.cu", settings, "sm_90")
-        return CudaProgram(binary, "predictor_frame", PROGRAMS)
+        self._builds = CudaBuilds(
+            BUILDS, partial(frame_settings, model, PROGRAMS), model.norm.device
+        )
+        kernels = {build.kernel for build in BUILDS}
+        self._tables = {
+            kernel: FrameTables(model, self._builds.constant(kernel, "words")) for kernel in kernels
+        }
 
     def __call__(
         self, x: Tensor, pages: Tensor, draws: FrameDraws, logits: Tensor | None = None
@@ -147,11 +165,9 @@ class FrameProgram:
         rows = len(x) // 2
         codes = torch.empty(rows, len(self._model.heads), dtype=torch.long, device=x.device)
         failed = torch.empty(rows, dtype=torch.bool, device=x.device)
-        program = self._few if rows <= MOST_FEW_ROWS else self._many
-        with torch.cuda.device(x.device):
-            program.launch(
-                self._tables.arguments(x, self._model, pages, draws, codes, failed, logits)
-            )
+        tables = self._tables[self._builds.kernel(rows)]
+        given = tables.arguments(x, self._model, pages, draws, codes, failed, logits)
+        self._builds.launch(rows, given)
         return codes, failed
 
 

@@ -99,7 +99,8 @@ def addresses(tensors: Sequence[Tensor], device: torch.device) -> Tensor:
 
 
 def decoder_settings(model: DecoderModel, programs: int, rows: int) -> dict[str, int]:
-    """Return the macros of cuda/sizes.cuh that every kernel for a decoder wants."""
+    """Return the macros of cuda/sizes.cuh that every kernel for a decoder wants, of at most so many
+    rows. Those of how it is built come to them."""
     hidden, heads, keys, _, wide = model.sizes
     return {
         "PROGRAMS": programs,
@@ -109,6 +110,7 @@ def decoder_settings(model: DecoderModel, programs: int, rows: int) -> dict[str,
         "HEADS": heads,
         "KEYS": keys,
         "WIDE": wide,
+        **{"BATCH": 0, "SHARES": 1, "RESIDUAL_SHARES": 1},
     }
 
 

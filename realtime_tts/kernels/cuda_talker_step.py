@@ -8,23 +8,21 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
+from functools import partial
 from types import MappingProxyType
 
 import torch
 from torch import Tensor
 
+from realtime_tts.kernels.cuda_builds import PROGRAMS, Build, CudaBuilds
 from realtime_tts.kernels.cuda_program import (
-    CudaProgram,
     addresses,
-    compile_cuda,
     decoder_settings,
     hopper_obstacle,
     program_or_warning,
 )
 from realtime_tts.kernels.decoder import DecoderModel
 
-PROGRAMS = 128
-"""Each has the same share of a product of the released sizes."""
 FEW_ROWS = MappingProxyType(
     {"FEW": 1, "WARPS": 8, "SPAN": 1, "RING": 11, "PACE": 4, "ASKER": 1, "TALL": 16}
 )
@@ -33,8 +31,9 @@ MANY_ROWS = MappingProxyType(
     {"FEW": 0, "WARPS": 8, "SPAN": 2, "RING": 5, "PACE": 1, "ASKER": 0, "TALL": 16}
 )
 """How it is built for more."""
-MOST_FEW_ROWS, MOST_STEP_ROWS = 4, 8
-"""Rows of either; more are separate kernels."""
+BUILDS = Build(4, "talker_step", FEW_ROWS), Build(8, "talker_step", MANY_ROWS)
+MOST_STEP_ROWS = BUILDS[-1].most
+"""More rows are separate kernels."""
 
 # Hidden, query heads, key heads, of a head, intermediate.
 _SIZES = (2048, 16, 8, 128, 6144)
@@ -117,26 +116,21 @@ class StepProgram:
 
     def __init__(self, model: DecoderModel) -> None:
         self._model = model
-        with torch.cuda.device(model.norm.device):
-            self._few, self._many = (self._built(build) for build in (FEW_ROWS, MANY_ROWS))
-        words, partials = (self._few.constant(name) for name in ("row_words", "partial_words"))
+        self._builds = CudaBuilds(
+            BUILDS, partial(step_settings, model, PROGRAMS), model.norm.device
+        )
+        words, partials = (
+            self._builds.constant("talker_step", name) for name in ("row_words", "partial_words")
+        )
         self._tables = StepTables(model, PROGRAMS, words, partials)
-
-    def _built(self, build: Mapping[str, int]) -> CudaProgram:
-        settings = step_settings(self._model, PROGRAMS, build)
-        binary = compile_cuda("talker_step.cu", settings, "sm_90")
-        return CudaProgram(binary, "talker_step", PROGRAMS)
 
     def __call__(
         self, x: Tensor, pages: Tensor, tables: Tensor, slots: Tensor, positions: Tensor
     ) -> Tensor:
         """Move rows on by a position, as `plain_layers`: x [B, h] -> [B, h]."""
         out = torch.empty_like(x)
-        program = self._few if len(x) <= MOST_FEW_ROWS else self._many
-        with torch.cuda.device(x.device):
-            program.launch(
-                self._tables.arguments(x, self._model, pages, tables, slots, positions, out)
-            )
+        given = self._tables.arguments(x, self._model, pages, tables, slots, positions, out)
+        self._builds.launch(len(x), given)
         return out
 
 

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from realtime_tts.kernels import FrameDraws, FrameModel, LayerWeights, sample
+from realtime_tts.kernels.cuda_predictor_frame import FrameTables
 from realtime_tts.kernels.predictor_frame import plain_pass
 from realtime_tts.model.config import TransformerConfig
 from realtime_tts.model.layers import Rope
@@ -111,6 +112,26 @@ def assert_right(model: FrameModel, made: Made) -> None:
     assert made.pages[:, :rows, ..., last:, :].isnan().all()
     assert torch.equal(made.codes, drawn(made))
     assert not made.failed.any()
+
+
+def begin_rounds_at(tables: FrameTables, number: int, programs: int) -> None:
+    """As if so many rounds had been there, and the last word of all came in the last of them."""
+    numbers = tables._words.view(torch.int32)
+    numbers.fill_(number)
+    numbers[0] = number * programs  # where programs count together
+    tables._rounds.fill_(number)
+
+
+def assert_same_alone(made: Made, launch: Launch, count: int) -> None:
+    """The last rows of a frame come out bit by bit as they do without the others."""
+    rows = len(made.codes)
+    own = slice(rows - count, rows)
+    x = torch.cat((made.x[:rows][own], made.x[rows:][own]))
+    draws = FrameDraws(*(each[own] for each in made.draws))
+    logits = torch.full_like(made.logits[:, own], float("nan"))
+    codes, failed = launch(x, made.before.clone(), draws, logits)
+    assert torch.equal(codes, made.codes[own]) and torch.equal(logits, made.logits[:, own])
+    assert torch.equal(failed, made.failed[own])
 
 
 def forced(model: FrameModel, made: Made) -> tuple[Tensor, Tensor]:

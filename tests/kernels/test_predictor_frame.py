@@ -26,6 +26,8 @@ from tests.kernels.predictor_frames import (
     TINY,
     Made,
     assert_right,
+    assert_same_alone,
+    begin_rounds_at,
     difference,
     drawn,
     forced,
@@ -38,6 +40,12 @@ from tests.kernels.predictor_frames import (
 PROGRAMS = 32
 FEW = {"FEW": 1, "WARPS": 4, "SPAN": 1, "RING": 4, "PACE": 2, "ASKER": 1, "TALL": 8}
 MANY = {"FEW": 0, "WARPS": 4, "SPAN": 1, "RING": 4, "PACE": 1, "ASKER": 0, "TALL": 8}
+BATCH = {**MANY, "BATCH": 1, "TALL": 16, "ROWS": 32, "SHARES": 1, "RESIDUAL_SHARES": 2}
+SHARED = {**BATCH, "SHARES": 2, "RESIDUAL_SHARES": 4}
+
+
+def kernel_of(settings: Mapping[str, int]) -> str:
+    return "predictor_batch" if settings.get("BATCH") else "predictor_frame"
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +58,8 @@ class Emulated:
 
     def __init__(self, library: Any, model: FrameModel) -> None:
         self._library, self._model = library, model
-        words = ctypes.c_int.in_dll(library, "row_words").value
-        self._tables = FrameTables(model, words)
+        words = ctypes.c_int.in_dll(library, "words").value
+        self.tables = FrameTables(model, words)
 
     def __call__(
         self, x: Tensor, pages: Tensor, draws: FrameDraws, logits: Tensor
@@ -59,7 +67,7 @@ class Emulated:
         rows, passes = len(x) // 2, len(self._model.heads)
         codes = torch.full((rows, passes), -1)
         failed = torch.ones(rows, dtype=torch.bool)
-        given = self._tables.arguments(x, self._model, pages, draws, codes, failed, logits)
+        given = self.tables.arguments(x, self._model, pages, draws, codes, failed, logits)
         stuck = self._library.run(ctypes.byref(given))
         assert not stuck, "all programs wait for each other"
         return codes, failed
@@ -73,6 +81,10 @@ class Emulated:
         (SMALL, PROGRAMS, MANY, 3),
         (SMALL, PROGRAMS, MANY, 5),  # ten rows in the first pass: a second tile
         (TINY, 64, {**FEW, "SPAN": 2, "RING": 8}, 1),
+        (SMALL, PROGRAMS, {**BATCH, "ROWS": 64}, 35),  # more than there are programs
+        (SMALL, PROGRAMS, SHARED, 29),  # of four shares of the rows, the last has five
+        (SMALL, PROGRAMS, {**SHARED, "ASKER": 1, "PACE": 3}, 6),  # shares without rows
+        (TINY, PROGRAMS, {**BATCH, "SPAN": 2}, 9),  # two groups of a residual's columns
     ],
 )
 def test_a_frame_is_that_of_the_plain_twin(
@@ -84,17 +96,20 @@ def test_a_frame_is_that_of_the_plain_twin(
 ) -> None:
     random = normal()
     model = make_model(random, shape, 512, passes=2)
-    launch = Emulated(build("predictor_frame", frame_settings(model, programs, settings)), model)
+    source = build(kernel_of(settings), frame_settings(model, programs, settings))
+    launch = Emulated(source, model)
     for _ in range(2):  # the second time, words of the first are still there
         assert_right(model, make_frame(random, model, launch, rows))
 
 
+@pytest.mark.parametrize("settings", [MANY, SHARED])
 def test_a_row_of_nonsense_fails_and_disturbs_no_other(
-    build: Build,
+    settings: Mapping[str, int], build: Build
 ) -> None:
     random = normal()
     model = make_model(random, SMALL, 512, passes=2)
-    launch = Emulated(build("predictor_frame", frame_settings(model, PROGRAMS, MANY)), model)
+    source = build(kernel_of(settings), frame_settings(model, PROGRAMS, settings))
+    launch = Emulated(source, model)
     made = make_frame(random, model, launch, 3)
     x, pages = made.x.clone(), made.before.clone()
     x[4, 7] = float("nan")
@@ -103,6 +118,23 @@ def test_a_row_of_nonsense_fails_and_disturbs_no_other(
     assert failed.tolist() == [False, True, False]
     assert torch.equal(logits[:, [0, 2]], made.logits[:, [0, 2]])
     assert ((codes >= 0) & (codes < 512)).all()
+
+
+def test_a_row_is_the_same_alone_and_among_others(build: Build) -> None:
+    random = normal()
+    model = make_model(random, SMALL, 512, passes=2)
+    source = build(kernel_of(SHARED), frame_settings(model, PROGRAMS, SHARED))
+    assert_same_alone(make_frame(random, model, launch := Emulated(source, model), 20), launch, 5)
+
+
+def test_rounds_may_wrap_around(build: Build) -> None:
+    random = normal()
+    model = make_model(random, SMALL, 512, passes=2)
+    source = build(kernel_of(SHARED), frame_settings(model, PROGRAMS, SHARED))
+    launch = Emulated(source, model)
+    begin_rounds_at(launch.tables, -2, PROGRAMS)
+    assert_right(model, make_frame(random, model, launch, 3))
+    assert int(launch.tables._rounds) > 0
 
 
 def test_a_cpu_has_no_program() -> None:

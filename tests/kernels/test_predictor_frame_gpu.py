@@ -16,6 +16,7 @@ from realtime_tts.kernels import (
     frame_program,
     sample,
 )
+from realtime_tts.kernels.cuda_builds import PROGRAMS
 from realtime_tts.model.code_predictor import Choices, CodePredictor
 from realtime_tts.model.config import PredictorConfig
 from realtime_tts.model.fused import FusedPredictor, frame_model
@@ -26,6 +27,8 @@ from tests.kernels.predictor_frames import (
     SMALL,
     Random,
     assert_right,
+    assert_same_alone,
+    begin_rounds_at,
     captured,
     difference,
     drawn,
@@ -58,7 +61,7 @@ def choices(draws: FrameDraws | None) -> Choices:
 
 
 @GPU
-@pytest.mark.parametrize("rows", [1, 2, 3, 8, 16])
+@pytest.mark.parametrize("rows", [1, 2, 3, 8, 16, 32, 64])
 def test_greedy_codes_of_one_launch_are_those_of_separate_kernels(
     rows: int, random: Random, device: torch.device
 ) -> None:
@@ -134,7 +137,7 @@ def released(random: Random, device: torch.device) -> tuple[FrameModel, FramePro
 
 
 @GPU
-@pytest.mark.parametrize("rows", [1, 2, 3, 4, 8, 9, 16])
+@pytest.mark.parametrize("rows", [1, 2, 3, 4, 8, 9, 16, 17, 24, 32, 33, 48, 64])
 def test_a_frame_of_the_released_size_is_that_of_the_plain_twin(
     rows: int, released: tuple[FrameModel, FrameProgram], random: Random
 ) -> None:
@@ -144,16 +147,28 @@ def test_a_frame_of_the_released_size_is_that_of_the_plain_twin(
 
 
 @GPU
-@pytest.mark.parametrize("rows", [1, 2, 8, 16])
+@pytest.mark.parametrize(("rows", "alone"), [(8, 3), (16, 9), (32, 17), (40, 33), (64, 33)])
+def test_a_row_is_the_same_alone_and_among_others(
+    rows: int, alone: int, released: tuple[FrameModel, FrameProgram], random: Random
+) -> None:
+    """As far as the same build takes both."""
+    model, program = released
+    assert_same_alone(make_frame(random, model, program, rows), program, alone)
+
+
+@GPU
+@pytest.mark.parametrize(
+    ("rows", "times"), [(1, 100), (2, 100), (8, 100), (16, 100), (32, 50), (64, 25)]
+)
 def test_a_captured_frame_sees_new_inputs_every_time(
-    rows: int, released: tuple[FrameModel, FrameProgram], random: Random
+    rows: int, times: int, released: tuple[FrameModel, FrameProgram], random: Random
 ) -> None:
     """A word of an earlier round, or one that came too early, shows another replay's values."""
     model, program = released
     first = make_frame(random, model, program, rows)
     given, pages, logits = first.x.clone(), first.pages.clone(), first.logits.clone()
     graph, codes = captured(lambda: program(given, pages, first.draws, logits)[0])
-    for _ in range(100):
+    for _ in range(times):
         given.copy_(random(*given.shape, dtype=BF16))
         graph.replay()
         now = first._replace(codes=codes, logits=logits, x=given.clone(), pages=pages)
@@ -168,14 +183,18 @@ def test_frames_of_all_numbers_of_rows_take_turns(
 ) -> None:
     """They meet in the same places, and count their rounds together."""
     model, program = released
-    for rows in (16, 1, 3, 2, 8, 1, 16, 5):
+    for rows in (16, 1, 64, 3, 17, 2, 8, 33, 1, 16, 5):
         assert_right(model, make_frame(random, model, program, rows))
 
 
 @GPU
-def test_rounds_may_wrap_around(released: tuple[FrameModel, FrameProgram], random: Random) -> None:
+@pytest.mark.parametrize(("rows", "kernel"), [(2, "predictor_frame"), (32, "predictor_batch")])
+def test_rounds_may_wrap_around(
+    rows: int, kernel: str, released: tuple[FrameModel, FrameProgram], random: Random
+) -> None:
     model, program = released
-    program._tables._rounds.fill_(-100)
+    tables = program._tables[kernel]
+    begin_rounds_at(tables, -100, PROGRAMS)
     for _ in range(4):
-        assert_right(model, make_frame(random, model, program, 2))
-    assert int(program._tables._rounds) > 0
+        assert_right(model, make_frame(random, model, program, rows))
+    assert int(tables._rounds) > 0

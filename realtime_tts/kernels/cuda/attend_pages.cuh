@@ -66,15 +66,17 @@ struct Page {
 DEVICE Quad quad_at(const u16* place) { return *reinterpret_cast<const Quad*>(place); }
 DEVICE Pair pair_at(const u16* place) { return *reinterpret_cast<const Pair*>(place); }
 
-// Where a page's keys of a head are; its values are KEYS * LENGTH * DIM further.
+// Where a page's keys of a head are; its values are TO_VALUES further.
 DEVICE i64 page_at(int number, int head) {
     return (static_cast<i64>(number) * 2 * KEYS + head) * LENGTH * DIM;
 }
 
+constexpr int TO_VALUES = KEYS * LENGTH * DIM;
+
 // As many positions as there are before the new one; the others are zeros.
 DEVICE void load_page(const u16* keys, int before, Page& page) {
     int lane = thread_index() % LANES;
-    const u16* values = keys + KEYS * LENGTH * DIM + lane * 4;
+    const u16* values = keys + TO_VALUES + lane * 4;
     UNROLL for (int half = 0; half < 2; half++) UNROLL for (int i = 0; i < 4; i++) {
         int row = half * EIGHT + lane / 4;
         page.keys[half][i] = {};
@@ -109,7 +111,7 @@ DEVICE void make_new(u16* pages, const Item& item, const Turning& turning, const
         keep(own.key, made), keep(key, made);
     } else if (keeps && warp == GROUP + 1) {
         Turned made = receive_head(row, HEADS + KEYS + item.head, round);
-        keep(own.value, made), keep(key + KEYS * LENGTH * DIM, made);
+        keep(own.value, made), keep(key + TO_VALUES, made);
     }
 }
 
@@ -171,6 +173,16 @@ DEVICE void load_first(const u16* pages, const Item& item, Page& page) {
     load_page(keys, item.position - index * LENGTH, page);
 }
 
+// The query heads, as a side of the tensor core's product.
+DEVICE void load_queries(const New& own, u32 (&queries)[16]) {
+    int lane = thread_index() % LANES;
+    UNROLL for (int i = 0; i < 4; i++) {
+        Quad quad = quad_at(own.queries[lane / 4 % GROUP] + lane % 4 * 8 + 32 * i);
+        queries[4 * i] = quad.x, queries[4 * i + 1] = quad.y;
+        queries[4 * i + 2] = quad.z, queries[4 * i + 3] = quad.w;
+    }
+}
+
 // All pages of this warp, of which it has the first.
 DEVICE void attend_warp(u16* pages, const Item& item, const Turning& turning, const u64* row,
                         u32 round, Page& page, New& own, Attended& attended) {
@@ -181,11 +193,7 @@ DEVICE void attend_warp(u16* pages, const Item& item, const Turning& turning, co
     make_new(pages, item, turning, row, round, keeps, own);
     barrier(ALL, THREADS);
     u32 queries[16];
-    UNROLL for (int i = 0; i < 4; i++) {
-        Quad quad = quad_at(own.queries[lane / 4 % GROUP] + lane % 4 * 8 + 32 * i);
-        queries[4 * i] = quad.x, queries[4 * i + 1] = quad.y;
-        queries[4 * i + 2] = quad.z, queries[4 * i + 3] = quad.w;
-    }
+    load_queries(own, queries);
     NO_UNROLL while (index < item.count) {
         if (index == item.count - 1) add_new(own, item.position % LENGTH, page);
         float found = score(page, queries);

@@ -47,6 +47,13 @@ DEVICE u32 narrow(float low, float high) {
     return pair;
 }
 
+// The products of two pairs of bf16, rounded.
+DEVICE u32 multiply_pairs(u32 a, u32 b) {
+    u32 pair;
+    asm("mul.rn.bf16x2 %0, %1, %2;" : "=r"(pair) : "r"(a), "r"(b));
+    return pair;
+}
+
 DEVICE float inverse_root(float x) { return rsqrtf(x); }
 DEVICE float exponential(float x) { return __expf(x); }
 DEVICE float sigmoid(float x) { return 1.0f / (1.0f + __expf(-x)); }
@@ -102,6 +109,31 @@ DEVICE void look_twice(const u64* place, u64& first, u64& second) {
                  : "memory");
 }
 DEVICE void others_turn() {}
+
+// Numbers that other programs have written before they told of it, and how they tell, by counting:
+// whoever sees the count sees all that the teller's program had written before its barrier.
+
+DEVICE u32 look_pair(const u32* place) {
+    u32 pair;
+    asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(pair) : "l"(place) : "memory");
+    return pair;
+}
+DEVICE Quad look_quad(const u32* place) {
+    Quad quad;
+    asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(quad.x), "=r"(quad.y), "=r"(quad.z), "=r"(quad.w)
+                 : "l"(place)
+                 : "memory");
+    return quad;
+}
+DEVICE void tell(u32* count) {
+    asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(count) : "memory");
+}
+DEVICE u32 told(const u32* count) {
+    u32 number;
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(number) : "l"(count) : "memory");
+    return number;
+}
 
 // Copies into shared memory that are told of at a barrier in shared memory ------------------------
 

@@ -1,7 +1,7 @@
 // A draw of one code, as kernels/sampling.py has it: some warps of a program together.
 #pragma once
 
-#include <product.cuh>
+#include <sizes.cuh>
 
 constexpr int DRAWERS = WARPS < 8 ? WARPS : 8;     // warps that draw
 constexpr int CODES = VOCAB / (DRAWERS * LANES);  // of a thread, next to each other

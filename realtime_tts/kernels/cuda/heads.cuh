@@ -21,9 +21,9 @@ DEVICE Turned receive_head(const u64* row, int head, u32 round) {
     return {receive(words, round), receive(words + DIM / 4, round)};
 }
 
-// The same after head norm and rotation.
-DEVICE Turned receive_turned(const u64* row, int head, const Turning& turning, int position,
-                             u32 round) {
+// A head after head norm and rotation; `given` returns it, when it is there.
+template <class Given>
+DEVICE Turned turned(Given given, int head, const Turning& turning, int position) {
     int lane = thread_index() % LANES;
     const u32* gains = reinterpret_cast<const u32*>(turning.norm + head * DIM) + lane;
     u32 first = gains[0], second = gains[DIM / 4];
@@ -31,9 +31,9 @@ DEVICE Turned receive_turned(const u64* row, int head, const Turning& turning, i
     const float *cos = turning.cos + position * DIM, *sin = turning.sin + position * DIM + DIM / 2;
     float cos0 = cos[2 * lane], cos1 = cos[2 * lane + 1];
     float sin0 = sin[2 * lane], sin1 = sin[2 * lane + 1];
-    Turned given = receive_head(row, head, round);
-    float a = wide_low(given.low), b = wide_high(given.low);
-    float c = wide_low(given.high), d = wide_high(given.high);
+    Turned own = given();
+    float a = wide_low(own.low), b = wide_high(own.low);
+    float c = wide_low(own.high), d = wide_high(own.high);
     float square = a * a + b * b + c * c + d * d;
     UNROLL for (int mask = 1; mask < LANES; mask *= 2) square += across(square, mask);
     float scale = inverse_root(square / DIM + turning.eps);
@@ -41,6 +41,11 @@ DEVICE Turned receive_turned(const u64* row, int head, const Turning& turning, i
     c = c * scale * wide_low(second), d = d * scale * wide_high(second);
     return {narrow(a * cos0 - c * sin0, b * cos1 - d * sin1),
             narrow(c * cos0 + a * sin0, d * cos1 + b * sin1)};
+}
+
+DEVICE Turned receive_turned(const u64* row, int head, const Turning& turning, int position,
+                             u32 round) {
+    return turned([&] { return receive_head(row, head, round); }, head, turning, position);
 }
 
 DEVICE void keep(u16* place, Turned head) {

@@ -15,32 +15,8 @@
 // counted on from launch to launch. Their 32 bits wrap around after some fifty million frames, and
 // a word would have to be exactly that old to be mistaken.
 #include <attend.cuh>
-#include <draw.cuh>
+#include <frame.cuh>
 #include <product.cuh>
-
-struct Arguments {
-    const Layer* layers;        // [LAYERS]
-    const u16* const* heads;    // [PASSES], each [VOCAB, HIDDEN]
-    const u16* const* inputs;   // [PASSES - 1], each [VOCAB, HIDDEN]: what the next pass reads
-    const u16* norm;            // [HIDDEN]
-    const float* cos;           // [LENGTH, DIM]
-    const float* sin;
-    const u16* x;               // [2 * slots, HIDDEN]: positions 0, then positions 1
-    u16* pages;                 // [LAYERS, page_slots, 2, KEYS, LENGTH, DIM]
-    const float* temperature;   // [slots]
-    const int* top_k;           // [slots]
-    const u8* greedy;           // [slots]
-    const float* uniform;       // [slots, PASSES], rows uniform_stride apart
-    i64* codes;                 // [slots, PASSES]
-    u8* failed;                 // [slots]
-    u16* logits;                // [PASSES, slots, VOCAB], or null
-    u64* words;                 // [ROWS, ROW_WORDS]
-    u32* rounds;                // how many rounds there were
-    i64 layer_stride;           // of pages
-    i64 uniform_stride;
-    int slots;
-    float eps;
-};
 
 struct Memory {
     Scratch scratch;
@@ -52,7 +28,7 @@ constexpr int RING_AT = (sizeof(Memory) + 127) / 128 * 128;
 // What a launcher has to know.
 CONSTANT(threads, ALL_THREADS)
 CONSTANT(shared_bytes, RING_AT + RING_BYTES)
-CONSTANT(row_words, ROW_WORDS)
+CONSTANT(words, ROWS * ROW_WORDS)
 
 // What all phases of a thread share.
 struct Here {
@@ -158,28 +134,16 @@ DEVICE void residual_phase(Here& here, int parts, int from, int to) {
 
 // Draws a slot's code when its logits are there, and sends what the next pass begins with.
 DEVICE void draw_phase(Here& here, int pass, int slot) {
-    const Arguments& given = here.given;
-    Settings settings = {given.temperature[slot], given.top_k[slot], given.greedy[slot] != 0,
-                         given.uniform[slot * given.uniform_stride + pass]};
-    u32 bits[CODES];
-    const u64* words = row_at(here.words, slot) + AT_LOGITS + thread_index() * (CODES / 2);
+    u32 bits[CODES], *kept = logits_at(here.given, pass, slot);
+    int first = thread_index() * (CODES / 2);
+    const u64* words = row_at(here.words, slot) + AT_LOGITS + first;
     UNROLL for (int i = 0; i < CODES / 2; i++) {
         u32 pair = receive(words + i, here.round);
         bits[2 * i] = pair & 0xffffu, bits[2 * i + 1] = pair >> 16;
-        if (given.logits) {
-            i64 at = (static_cast<i64>(pass) * given.slots + slot) * VOCAB;
-            reinterpret_cast<u32*>(given.logits + at)[thread_index() * (CODES / 2) + i] = pair;
-        }
+        if (kept) kept[first + i] = pair;
     }
-    bool bad;
-    int code = draw(bits, settings, here.memory.drawing, bad);
-    if (thread_index() == 0) {
-        given.codes[static_cast<i64>(slot) * PASSES + pass] = code;
-        if (bad || pass == 0) given.failed[slot] = bad;
-    }
-    if (pass + 1 == PASSES) return;
-    const u16* table = given.inputs[pass];
-    const u32* row = reinterpret_cast<const u32*>(table + static_cast<i64>(code) * HIDDEN);
+    const u32* row = draw_code(here.given, pass, slot, bits, here.memory.drawing);
+    if (!row) return;
     u64* target = row_at(here.words, slot) + AT_BEGIN;
     for (int i = thread_index(); i < HIDDEN / 2; i += DRAWERS * LANES)
         send(target + i, word_of(row[i], here.round + 1));

@@ -19,6 +19,10 @@ constexpr int MOST_FEW = 4;
 constexpr int WATCHED = FEW ? 1 : 0;  // rows from which on a warp waits for the first of its words
 constexpr int HELD = FEW ? MOST_FEW : 8;  // pairs of inputs of a thread and chunk
 
+// In a BATCH, programs share the columns of a product between them, and each has some of the rows:
+// SHARES of them after a norm, RESIDUAL_SHARES where the residual is added. Gate and up are one
+// product, whose rows of weights take turns.
+
 constexpr int OWN = 64 * SPAN;        // inputs that a warp takes at a time
 constexpr int CHUNK = WARPS * OWN;    // inputs that all take at a time
 constexpr int EIGHT = 8;            // inputs of a tile
@@ -26,13 +30,18 @@ constexpr int PITCH = CHUNK * 2 + (FEW ? 64 : 32);  // bytes of a row, so that b
 constexpr int UNIT = TALL * PITCH;     // TALL rows of weights belong together
 
 // Groups of TALL rows that each program has of a product with so many results.
-DEVICE constexpr int groups(int columns) { return columns / (TALL * PROGRAMS); }
+DEVICE constexpr int groups(int columns, int shares = 1) {
+    return columns * shares / (TALL * PROGRAMS);
+}
+DEVICE constexpr bool whole(int columns, int shares) {
+    return columns * shares % (TALL * PROGRAMS) == 0;
+}
 DEVICE constexpr int chunks(int inputs) { return inputs / CHUNK; }
 DEVICE constexpr int larger(int a, int b) { return a > b ? a : b; }
 
 static_assert(HIDDEN % CHUNK == 0 && QUERIES % CHUNK == 0 && WIDE % CHUNK == 0, "whole chunks");
-static_assert(FUSED % (TALL * PROGRAMS) == 0 && HIDDEN % (TALL * PROGRAMS) == 0, "whole groups");
-static_assert(WIDE % (TALL * PROGRAMS) == 0 && VOCAB % (TALL * PROGRAMS) == 0, "whole groups");
+static_assert(whole(FUSED, SHARES) && whole(HIDDEN, RESIDUAL_SHARES), "whole groups");
+static_assert(whole((BATCH ? 2 : 1) * WIDE, SHARES) && whole(VOCAB, SHARES), "whole groups");
 static_assert(GROUP == 2 && WARPS >= 4, "four warps make heads: two queries, the key and the value");
 static_assert(WARPS % 4 == 0 && PACE < RING && RING <= LANES, "what a ring takes for granted");
 static_assert(ASKER || RING <= WARPS, "each warp fills a slot of the ring, or none");

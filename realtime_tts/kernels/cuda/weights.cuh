@@ -8,14 +8,19 @@
 #include <sizes.cuh>
 
 // Where a unit's first row is, of a head counted from the head's beginning, and the bytes from row
-// to row: an address has 48 bits, and a sixteenth of the distance the others.
+// to row: an address has 48 bits, and a sixteenth of the distance the next. The last bit says that
+// every second row is one of the other side, of gate and up.
 typedef u64 Unit;
+
+constexpr Unit PAIRED = 1ull << 63;
 
 DEVICE Unit unit_made(const u16* weights, i64 first, int inputs) {
     return reinterpret_cast<u64>(weights + first) | static_cast<u64>(inputs / 8) << 48;
 }
 DEVICE u64 row_of(Unit unit, int row) {
-    return (unit & 0xffffffffffffull) + row * (unit >> 48) * 16;
+    u64 first = unit & 0xffffffffffffull, distance = (unit >> 48 & 0x7fff) * 16;
+    if (!BATCH || !(unit & PAIRED)) return first + row * distance;
+    return first + row / 2 * distance + row % 2 * WIDE * distance;
 }
 
 struct Ring {
@@ -28,7 +33,7 @@ struct Ring {
 
     // What comes next, of the slots that a warp fills.
     int ahead;      // unit of the pass
-    int pass = 0;
+    int pass = BATCH ? -1 : 0;  // a batch has a pass without a head before the others
     u32 refills = 0;
     int taken = 0;
 
@@ -37,13 +42,15 @@ struct Ring {
     }
 };
 
-constexpr int FUSED_UNITS = groups(FUSED) * chunks(HIDDEN);
-constexpr int OUTPUT_UNITS = groups(HIDDEN) * chunks(QUERIES);
-constexpr int WIDE_UNITS = 2 * groups(WIDE) * chunks(HIDDEN);
-constexpr int DOWN_UNITS = groups(HIDDEN) * chunks(WIDE);
+constexpr int RESIDUAL_GROUPS = groups(HIDDEN, RESIDUAL_SHARES);
+constexpr int FUSED_UNITS = groups(FUSED, SHARES) * chunks(HIDDEN);
+constexpr int OUTPUT_UNITS = RESIDUAL_GROUPS * chunks(QUERIES);
+constexpr int WIDE_UNITS = groups(2 * WIDE, SHARES) * chunks(HIDDEN);
+constexpr int DOWN_UNITS = RESIDUAL_GROUPS * chunks(WIDE);
 constexpr int LAYER_UNITS = FUSED_UNITS + OUTPUT_UNITS + WIDE_UNITS + DOWN_UNITS;
-constexpr int HEAD_UNITS = groups(VOCAB) * chunks(HIDDEN);
+constexpr int HEAD_UNITS = groups(VOCAB, SHARES) * chunks(HIDDEN);
 constexpr int UNITS = LAYERS * LAYER_UNITS + HEAD_UNITS;
+constexpr int ALL_UNITS = PASSES * UNITS + (BATCH ? LAYERS * LAYER_UNITS : 0);
 constexpr int RING_BYTES = RING * (UNIT + 16) + UNITS * 8;
 
 struct Layer {
@@ -59,27 +66,44 @@ DEVICE Ring ring_at(u8* memory) {
     return ring;
 }
 
-// Unit number `index` of a product with so many inputs, of which this program has `count` groups.
-DEVICE Unit unit_of(const u16* weights, int inputs, int count, int index) {
-    int parts = inputs / CHUNK, group = program_index() * count + index / parts;
-    i64 first = static_cast<i64>(group) * TALL * inputs + index % parts * CHUNK;
+// Unit number `index` of a product with so many inputs, of which this program has `count` groups
+// together with others: a group's inputs after another's.
+DEVICE Unit unit_of(const u16* weights, int inputs, int count, int index, int shares = SHARES,
+                    int tall = TALL) {
+    int parts = inputs / CHUNK, group = program_index() / shares * count + index / parts;
+    i64 first = static_cast<i64>(group) * tall * inputs + index % parts * CHUNK;
     return unit_made(weights, first, inputs);
+}
+
+// The same of a product whose results are added to the residual: all groups' inputs chunk by chunk.
+DEVICE Unit residual_unit(const u16* weights, int inputs, int index) {
+    constexpr int COUNT = RESIDUAL_GROUPS;
+    int own = index % COUNT * (inputs / CHUNK) + index / COUNT;
+    return unit_of(weights, inputs, COUNT, own, RESIDUAL_SHARES);
+}
+
+// A group of the gate's rows, then one of the other side's; in a batch, the rows take turns.
+DEVICE Unit wide_unit(const u16* weights, int index) {
+    if (BATCH) {
+        constexpr int COUNT = groups(2 * WIDE, SHARES);
+        return unit_of(weights, HIDDEN, COUNT, index, SHARES, TALL / 2) | PAIRED;
+    }
+    constexpr int PARTS = chunks(HIDDEN);
+    int side = index / PARTS % 2, own = index / (2 * PARTS) * PARTS + index % PARTS;
+    return unit_of(weights + side * static_cast<i64>(WIDE) * HIDDEN, HIDDEN, groups(WIDE), own);
 }
 
 DEVICE Unit unit_at(const Layer* layers, int index) {
     if (index >= LAYERS * LAYER_UNITS)
-        return unit_of(nullptr, HIDDEN, groups(VOCAB), index - LAYERS * LAYER_UNITS);
+        return unit_of(nullptr, HIDDEN, groups(VOCAB, SHARES), index - LAYERS * LAYER_UNITS);
     const Layer& layer = layers[index / LAYER_UNITS];
     index %= LAYER_UNITS;
-    if (index < FUSED_UNITS) return unit_of(layer.fused, HIDDEN, groups(FUSED), index);
+    if (index < FUSED_UNITS) return unit_of(layer.fused, HIDDEN, groups(FUSED, SHARES), index);
     index -= FUSED_UNITS;
-    if (index < OUTPUT_UNITS) return unit_of(layer.output, QUERIES, groups(HIDDEN), index);
+    if (index < OUTPUT_UNITS) return residual_unit(layer.output, QUERIES, index);
     index -= OUTPUT_UNITS;
-    if (index >= WIDE_UNITS) return unit_of(layer.down, WIDE, groups(HIDDEN), index - WIDE_UNITS);
-    // A group of the gate's rows, then one of the other side's.
-    constexpr int PARTS = chunks(HIDDEN);
-    int side = index / PARTS % 2, own = index / (2 * PARTS) * PARTS + index % PARTS;
-    return unit_of(layer.wide + side * static_cast<i64>(WIDE) * HIDDEN, HIDDEN, groups(WIDE), own);
+    if (index < WIDE_UNITS) return wide_unit(layer.wide, index);
+    return residual_unit(layer.down, WIDE, index - WIDE_UNITS);
 }
 
 // By all threads, once.
@@ -108,7 +132,8 @@ DEVICE void bring(Ring& ring, int slot, int steps, const u16* const* heads, u64 
                 CHUNK * 2, ring.filled + slot, policy);
     }
     ring.ahead += steps;
-    if (ring.ahead >= UNITS) ring.ahead -= UNITS, ring.pass++;
+    int end = BATCH && ring.pass < 0 ? LAYERS * LAYER_UNITS : UNITS;
+    if (ring.ahead >= end) ring.ahead -= end, ring.pass++;
 }
 
 // All weights of a frame, by a warp of its own, but only a few units at a time: more would not come
@@ -117,7 +142,7 @@ DEVICE void bring_all(Ring ring, const u16* const* heads) {
     Ring before = ring;  // PACE units behind
     u64 policy = streaming_policy();
     ring.ahead = 0;
-    for (int number = 0; number < PASSES * UNITS; number++) {
+    for (int number = 0; number < ALL_UNITS; number++) {
         if (number >= PACE) {
             wait_for(ring.filled + before.slot, before.turn);
             before.next();
@@ -157,7 +182,7 @@ DEVICE void refill_last(Ring& ring) {
 // times four.
 DEVICE void load_row(const u8* place, u32 (&found)[8]) {
     int lane = thread_index() % LANES;
-    if (FEW) {
+    if (FEW || BATCH) {
         Quad low = *reinterpret_cast<const Quad*>(place + lane % 4 * 16);
         Quad high = *reinterpret_cast<const Quad*>(place + lane % 4 * 16 + 64);
         found[0] = low.x, found[1] = low.y, found[2] = low.z, found[3] = low.w;

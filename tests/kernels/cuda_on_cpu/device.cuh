@@ -200,6 +200,9 @@ DEVICE float wide_high(u32 pair) { return emulated::bf16(pair >> 16); }
 DEVICE u32 narrow(float low, float high) {
     return emulated::rounded(high) << 16 | emulated::rounded(low);
 }
+DEVICE u32 multiply_pairs(u32 a, u32 b) {
+    return narrow(wide_low(a) * wide_low(b), wide_high(a) * wide_high(b));
+}
 DEVICE float inverse_root(float x) { return 1.0f / std::sqrt(x); }
 DEVICE float exponential(float x) { return std::exp(x); }
 DEVICE float sigmoid(float x) { return 1.0f / (1.0f + std::exp(-x)); }
@@ -257,6 +260,14 @@ DEVICE void look_twice(const u64* place, u64& first, u64& second) {
     first = place[0], second = place[1];
 }
 DEVICE void others_turn() { emulated::yield(); }
+
+DEVICE u32 look_pair(const u32* place) { return *place; }
+DEVICE Quad look_quad(const u32* place) { return *reinterpret_cast<const Quad*>(place); }
+DEVICE void tell(u32* count) {
+    ++*count;
+    emulated::progress++;
+}
+DEVICE u32 told(const u32* count) { return *count; }
 
 // A barrier in shared memory: its phase, what it still waits for, and what each phase waits for.
 struct Arrivals {

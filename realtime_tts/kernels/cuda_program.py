@@ -39,11 +39,12 @@ class CudaError(RuntimeError):
 class CudaProgram:
     """One kernel of a compiled source file, on the current device.
 
-    All its `programs` run at the same time, one on a multiprocessor. How many threads each has, and
-    how much shared memory, the source says by the constants `threads` and `shared_bytes`.
+    How many threads a program has, and how much shared memory, the source says by the constants
+    `threads` and `shared_bytes`. Where programs wait for each other there are always as many of
+    them, `programs`, which run at the same time, one on a multiprocessor.
     """
 
-    def __init__(self, binary: bytes, kernel: str, programs: int) -> None:
+    def __init__(self, binary: bytes, kernel: str, programs: int | None = None) -> None:
         self._driver, self._programs = _driver(), programs
         torch.cuda.synchronize()  # the driver wants the device's context to be this thread's
         module, function = ctypes.c_void_p(), ctypes.c_void_p()
@@ -66,24 +67,27 @@ class CudaProgram:
         self._check(self._driver.cuMemcpyDtoH_v2(ctypes.byref(value), place, ctypes.c_size_t(4)))
         return value.value
 
-    def launch(self, arguments: ctypes.Structure) -> None:
+    def launch(self, arguments: ctypes.Structure, programs: int | None = None) -> None:
         """Launch on the current stream, which may be captured.
 
-        Programs that wait for programs that were never started would wait for ever. So the launch
-        is a cooperative one: the driver starts all at once, or refuses.
+        Programs that wait for programs that were never started would wait for ever. So their launch
+        is a cooperative one: the driver starts all at once, or refuses. Others start as there is
+        room, so many `programs` as are asked for.
         """
         pointers = (ctypes.c_void_p * 1)(ctypes.addressof(arguments))
         stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
-        self._check(
-            self._driver.cuLaunchCooperativeKernel(
-                self._function,
-                *(self._programs, 1, 1),
-                *(self._threads, 1, 1),
-                self._shared,
-                stream,
-                pointers,
-            )
+        given = (
+            self._function,
+            *(self._programs or programs, 1, 1),
+            *(self._threads, 1, 1),
+            self._shared,
+            stream,
+            pointers,
         )
+        if self._programs is None:
+            self._check(self._driver.cuLaunchKernel(*given, None))
+        else:
+            self._check(self._driver.cuLaunchCooperativeKernel(*given))
 
     def _check(self, status: int) -> None:
         if status:

@@ -14,34 +14,43 @@ import triton.language as tl
 from torch import Tensor
 
 from realtime_tts.kernels.codec_past import Past, Snake
-from realtime_tts.kernels.triton_snake_unfold import past_arguments, present, snake_beta
+from realtime_tts.kernels.triton_snake_unfold import (
+    fast_sine,
+    past_arguments,
+    present,
+    snake_beta,
+)
 
 _WAVES = 264  # programs worth having: two for each multiprocessor of an H200
 
 
 @triton.jit
 def _product(
-    x, weight, old, row, step, column, steps,
+    x, weight, old, row, step, column, steps, known,
     CHANNELS: tl.constexpr, OUTPUTS: tl.constexpr, COUNT: tl.constexpr, DILATION: tl.constexpr,
     PRECISION: tl.constexpr,
     BLOCK_T: tl.constexpr, BLOCK_K: tl.constexpr, BLOCK_N: tl.constexpr,
 ):  # fmt: skip
-    """The convolution's sums [BLOCK_T, BLOCK_N] in float32, without bias."""
+    """The convolution's sums [BLOCK_T, BLOCK_N] in float32, without bias, for steps `known`. `old`
+    and `row` are one for all steps, or one for each."""
     CHUNKS: tl.constexpr = (CHANNELS + BLOCK_K - 1) // BLOCK_K
     PAST: tl.constexpr = (COUNT - 1) * DILATION
     total = tl.zeros((BLOCK_T, BLOCK_N), tl.float32)
-    fresh = x + row * steps * CHANNELS
+    fresh = x + (row * steps + step) * CHANNELS
+    past = old + (step + PAST) * CHANNELS
     for piece in range(COUNT * CHUNKS):
         tap = piece // CHUNKS
         channel = (piece % CHUNKS) * BLOCK_K + tl.arange(0, BLOCK_K)
-        at = (step + tap * DILATION - PAST)[:, None]
-        c = channel[None, :]
+        behind = tap * DILATION - PAST
         # One load, wherever a step lies: two with a choice between them could not be prefetched.
-        source = fresh + at * CHANNELS + c
+        source = fresh
         if COUNT > 1:
-            source = tl.where(at < 0, old + (at + PAST) * CHANNELS + c, source)
-        known = (step < steps)[:, None] & (c < CHANNELS)
-        left = tl.load(source, mask=known, other=0.0)
+            source = tl.where(step + behind < 0, past, fresh)
+        left = tl.load(
+            (source + behind * CHANNELS)[:, None] + channel[None, :],
+            mask=known[:, None] & (channel < CHANNELS)[None, :],
+            other=0.0,
+        )
         right = tl.load(
             weight + (tap * CHANNELS + channel)[:, None] * OUTPUTS + column[None, :],
             mask=(channel < CHANNELS)[:, None] & (column < OUTPUTS)[None, :],
@@ -53,56 +62,67 @@ def _product(
 
 @triton.jit
 def _keep(
-    x, new, row, step, steps,
+    x, new, row, step, steps, known,
     CHANNELS: tl.constexpr, PAST: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
     """The last steps of x are the next call's past."""
-    place = (step - (steps - PAST))[:, None]
+    place = step - (steps - PAST)
+    source = x + (row * steps + step) * CHANNELS
+    target = new + place * CHANNELS
     for first in range(0, CHANNELS, BLOCK_K):
         c = (first + tl.arange(0, BLOCK_K))[None, :]
-        last = (place >= 0) & (step < steps)[:, None] & (c < CHANNELS)
-        value = tl.load(x + row * steps * CHANNELS + step[:, None] * CHANNELS + c, mask=last)
-        tl.store(new + place * CHANNELS + c, value, mask=last)
+        last = (known & (place >= 0))[:, None] & (c < CHANNELS)
+        tl.store(target[:, None] + c, tl.load(source[:, None] + c, mask=last), mask=last)
 
 
 @triton.jit
 def _conv(
     x, weight, bias, residual, raw, active, rate, gain,
-    taps, side, slots, steps, slot_stride, side_stride,
+    taps, side, slots, steps, slot_stride, side_stride, count,
     CHANNELS: tl.constexpr, OUTPUTS: tl.constexpr, COUNT: tl.constexpr, DILATION: tl.constexpr,
     RESIDUAL: tl.constexpr, RAW: tl.constexpr, ACTIVE: tl.constexpr, PRECISION: tl.constexpr,
+    FAST: tl.constexpr,
     BLOCK_T: tl.constexpr, BLOCK_K: tl.constexpr, BLOCK_N: tl.constexpr,
 ):  # fmt: skip
-    row = tl.program_id(2).to(tl.int64)
-    step = tl.program_id(0) * BLOCK_T + tl.arange(0, BLOCK_T)
-    column = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
+    """A tile of the steps of all rows, one row behind the other: `count` steps in all."""
+    column = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    at = tl.program_id(1) * BLOCK_T + tl.arange(0, BLOCK_T)
+    known = at < count
+    row = (at // steps).to(tl.int64)
+    step = at % steps
     PAST: tl.constexpr = (COUNT - 1) * DILATION
     old = taps
     if COUNT > 1:
-        old, new = present(taps, side, slots, row, slot_stride, side_stride)
-        if tl.program_id(1) == 0:
-            if (tl.program_id(0) + 1) * BLOCK_T > steps - PAST:
-                _keep(x, new, row, step, steps, CHANNELS, PAST, BLOCK_K)
+        slot = tl.load(slots + row, mask=known, other=0)
+        now = tl.load(side + slot, mask=known, other=0)
+        state = taps + slot * slot_stride
+        old = state + now * side_stride
+        if tl.program_id(0) == 0:
+            _keep(
+                x, state + (1 - now) * side_stride, row, step, steps, known,
+                CHANNELS, PAST, BLOCK_K,
+            )  # fmt: skip
     y = _product(
-        x, weight, old, row, step, column, steps,
+        x, weight, old, row, step, column, steps, known,
         CHANNELS, OUTPUTS, COUNT, DILATION, PRECISION, BLOCK_T, BLOCK_K, BLOCK_N,
     )  # fmt: skip
     n = column[None, :]
     y += tl.load(bias + n, mask=n < OUTPUTS, other=0.0)
     _write(
-        y, residual, raw, active, rate, gain, row, step, column, steps,
-        OUTPUTS, RESIDUAL, RAW, ACTIVE,
+        y, residual, raw, active, rate, gain, row, step, column, steps, known,
+        OUTPUTS, RESIDUAL, RAW, ACTIVE, FAST,
     )  # fmt: skip
 
 
 @triton.jit
 def _write(
-    y, residual, raw, active, rate, gain, row, step, column, steps,
+    y, residual, raw, active, rate, gain, row, step, column, steps, known,
     OUTPUTS: tl.constexpr, RESIDUAL: tl.constexpr, RAW: tl.constexpr, ACTIVE: tl.constexpr,
+    FAST: tl.constexpr,
 ):  # fmt: skip
     """Add the residual to y and write it, and what SnakeBeta makes of it."""
     n = column[None, :]
-    inside = (step < steps)[:, None] & (n < OUTPUTS)
+    inside = known[:, None] & (n < OUTPUTS)
     offset = (row * steps + step)[:, None] * OUTPUTS + n
     if RESIDUAL:
         y += tl.load(residual + offset, mask=inside, other=0.0).to(tl.float32)
@@ -111,7 +131,7 @@ def _write(
     if ACTIVE:
         rates = tl.load(rate + n, mask=n < OUTPUTS, other=0.0)
         gains = tl.load(gain + n, mask=n < OUTPUTS, other=0.0)
-        y = snake_beta(y, rates, gains)
+        y = snake_beta(y, rates, gains, FAST)
         tl.store(active + offset, y.to(active.dtype.element_ty), mask=inside)
 
 
@@ -121,18 +141,20 @@ def _residual_unit(
     raw, activated, rate, gain,
     taps, side, slots, steps, slot_stride, side_stride,
     CHANNELS: tl.constexpr, COUNT: tl.constexpr, DILATION: tl.constexpr, RAW: tl.constexpr,
-    PRECISION: tl.constexpr, BLOCK_T: tl.constexpr, BLOCK_K: tl.constexpr, BLOCK_N: tl.constexpr,
+    PRECISION: tl.constexpr, FAST: tl.constexpr,
+    BLOCK_T: tl.constexpr, BLOCK_K: tl.constexpr, BLOCK_N: tl.constexpr,
 ):  # fmt: skip
     """All channels of a tile of steps at once: the hidden ones never leave the multiprocessor."""
     row = tl.program_id(1).to(tl.int64)
     step = tl.program_id(0) * BLOCK_T + tl.arange(0, BLOCK_T)
+    known = step < steps
     column = tl.arange(0, BLOCK_N)
     PAST: tl.constexpr = (COUNT - 1) * DILATION
     old, new = present(taps, side, slots, row, slot_stride, side_stride)
     if (tl.program_id(0) + 1) * BLOCK_T > steps - PAST:
-        _keep(active, new, row, step, steps, CHANNELS, PAST, BLOCK_K)
+        _keep(active, new, row, step, steps, known, CHANNELS, PAST, BLOCK_K)
     hidden = _product(
-        active, wide, old, row, step, column, steps,
+        active, wide, old, row, step, column, steps, known,
         CHANNELS, CHANNELS, COUNT, DILATION, PRECISION, BLOCK_T, BLOCK_K, BLOCK_N,
     )  # fmt: skip
     n, k = column[None, :], column[:, None]
@@ -141,11 +163,15 @@ def _residual_unit(
         hidden,
         tl.load(middle_rate + n, mask=n < CHANNELS, other=0.0),
         tl.load(middle_gain + n, mask=n < CHANNELS, other=0.0),
+        FAST,
     ).to(active.dtype.element_ty)
     matrix = tl.load(point + k * CHANNELS + n, mask=(k < CHANNELS) & (n < CHANNELS), other=0.0)
     y = tl.dot(hidden, matrix, input_precision=PRECISION)
     y += tl.load(point_bias + n, mask=n < CHANNELS, other=0.0)
-    _write(y, x, raw, activated, rate, gain, row, step, column, steps, CHANNELS, True, RAW, True)
+    _write(
+        y, x, raw, activated, rate, gain, row, step, column, steps, known,
+        CHANNELS, True, RAW, True, FAST,
+    )  # fmt: skip
 
 
 def conv(
@@ -165,23 +191,23 @@ def conv(
     assert x.is_contiguous() and weight.is_contiguous()
     assert past is not None or count == 1
     assert steps >= (count - 1) * dilation, "the past must not be longer than the new steps"
-    block_n = 128 if outputs % 128 == 0 else min(64, max(16, triton.next_power_of_2(outputs)))
+    block_t, block_n, warps, stages = _conv_tile(rows * steps, outputs)
     columns = triton.cdiv(outputs, block_n)
-    block_t, warps = _tile(rows * columns, steps, block_n)
     y = x.new_empty(rows, steps, outputs) if raw else None
     active = None if snake is None else x.new_empty(rows, steps, outputs)
-    _conv[(triton.cdiv(steps, block_t), columns, rows)](
+    _conv[(columns, triton.cdiv(rows * steps, block_t))](
         x, weight, bias,
         x if residual is None else residual,
         x if y is None else y,
         x if active is None else active,
         x if snake is None else snake.rate,
         x if snake is None else snake.gain,
-        *past_arguments(x, past, steps),
+        *past_arguments(x, past, steps), rows * steps,
         CHANNELS=channels, OUTPUTS=outputs, COUNT=count, DILATION=dilation,
         RESIDUAL=residual is not None, RAW=raw, ACTIVE=snake is not None,
-        PRECISION=_precision(x), BLOCK_T=block_t, BLOCK_K=_depth(channels), BLOCK_N=block_n,
-        num_warps=warps,
+        PRECISION=_precision(x), FAST=fast_sine(x),
+        BLOCK_T=block_t, BLOCK_K=_depth(channels), BLOCK_N=block_n,
+        num_warps=warps, num_stages=stages,
     )  # fmt: skip
     return y, active
 
@@ -211,10 +237,22 @@ def residual_unit(
         x if y is None else y, activated, *after,
         *past_arguments(x, past, steps),
         CHANNELS=channels, COUNT=count, DILATION=dilation, RAW=raw,
-        PRECISION=_precision(x), BLOCK_T=block_t, BLOCK_K=_depth(channels), BLOCK_N=block_n,
-        num_warps=warps,
+        PRECISION=_precision(x), FAST=fast_sine(x),
+        BLOCK_T=block_t, BLOCK_K=_depth(channels), BLOCK_N=block_n, num_warps=warps,
     )  # fmt: skip
     return y, activated
+
+
+def _conv_tile(steps: int, outputs: int) -> tuple[int, int, int, int]:
+    """Steps and outputs of a tile, the largest that still give every multiprocessor work; warps,
+    and how many loads are under way at once."""
+    block_n = 128 if outputs % 128 == 0 else min(64, max(16, triton.next_power_of_2(outputs)))
+    columns = triton.cdiv(outputs, block_n)
+    if columns * triton.cdiv(steps, 128) >= _WAVES and block_n < 128:
+        return 128, block_n, 4, 3
+    if columns * triton.cdiv(steps, 64) >= _WAVES:
+        return 64, block_n, 4, 4
+    return 32, block_n, 4, 3
 
 
 def _tile(programs: int, steps: int, block_n: int) -> tuple[int, int]:

@@ -11,14 +11,22 @@ from realtime_tts.kernels.codec_past import Past, Snake
 
 
 @triton.jit
-def snake_beta(x, rate, gain):
+def snake_beta(x, rate, gain, FAST: tl.constexpr):
     """x + gain · sin²(rate · x), float32.
 
-    sin² has the period pi, so there is no sign or quadrant to look after: the angle less the next
-    multiple of pi (in three parts, each product exact for small multiples; Cody and Waite), then
-    the Taylor series to the eleventh power, 6e-8 off at pi / 2. A third of libdevice's sine.
+    FAST takes the sine of the special function unit, 5e-7 off, for results that are narrower than
+    float32. It is a quarter of the instructions.
+
+    Otherwise: sin² has the period pi, so there is no sign or quadrant to look after: the angle less
+    the next multiple of pi (in three parts, each product exact for small multiples; Cody, Waite),
+    then the Taylor series to the eleventh power, 6e-8 off at pi / 2. A third of libdevice's sine.
     """
     angle = x * rate
+    if FAST:
+        wave = tl.inline_asm_elementwise(
+            "sin.approx.ftz.f32 $0, $1;", "=f,f", [angle], dtype=tl.float32, is_pure=True, pack=1
+        )
+        return x + gain * wave * wave
     # Adding 1.5 * 2^23 leaves no room for a fraction.
     turns = (angle * 0.3183098861837907 + 12582912.0) - 12582912.0
     angle = angle - turns * 3.140625
@@ -48,7 +56,7 @@ def present(taps, side, slots, row, slot_stride, side_stride):
 def _unfold(
     x, matrix, rate, gain, add, taps, side, slots, steps, slot_stride, side_stride,
     CHANNELS: tl.constexpr, COUNT: tl.constexpr, DILATION: tl.constexpr,
-    SNAKE: tl.constexpr, ADD: tl.constexpr,
+    SNAKE: tl.constexpr, ADD: tl.constexpr, FAST: tl.constexpr,
     BLOCK_T: tl.constexpr, BLOCK_C: tl.constexpr,
 ):  # fmt: skip
     """A program takes one tile of the carried and the new steps and puts it wherever a row of the
@@ -69,6 +77,7 @@ def _unfold(
             raw,
             tl.load(rate + c, mask=inside, other=0.0),
             tl.load(gain + c, mask=inside, other=0.0),
+            FAST,
         )
     if ADD:
         shift = tl.load(add + c, mask=c < CHANNELS, other=0.0).to(tl.float32)
@@ -115,10 +124,15 @@ def unfold(
         x if add is None else add,
         *past_arguments(x, past, steps),
         CHANNELS=channels, COUNT=count, DILATION=dilation,
-        SNAKE=snake is not None, ADD=add is not None,
+        SNAKE=snake is not None, ADD=add is not None, FAST=fast_sine(x),
         BLOCK_T=block_t, BLOCK_C=block_c,
     )  # fmt: skip
     return matrix
+
+
+def fast_sine(x: Tensor) -> bool:
+    """Whether the sine of what becomes x's type may be the fast one, which only GPUs have."""
+    return x.device.type != "cpu" and x.dtype is not torch.float32
 
 
 def past_arguments(

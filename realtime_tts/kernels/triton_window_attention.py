@@ -89,10 +89,12 @@ def window_attention(
     assert qkv.is_contiguous() and ring[0].is_contiguous() and qkv.dtype is ring.dtype
     assert dim % 2 == 0 and size >= cos.shape[0] + count - 1
     out = qkv.new_empty(rows, count, heads * dim)
+    # Few programs have all keys under way at once; many have each other to hide what they wait for.
+    block, warps = (128, 4) if rows * heads * count <= 256 else (32, 2)
     _attend[(rows, heads, count)](
         qkv, ring, frames, slots, cos, sin, out, count, ring.stride(0), 1 / math.sqrt(dim),
         HEADS=heads, WINDOW=cos.shape[0], RING=size, HALF=dim // 2,
         HALF_BLOCK=triton.next_power_of_2(dim // 2), DIM_BLOCK=triton.next_power_of_2(dim),
-        BLOCK=16, NEW=max(2, triton.next_power_of_2(count)), num_warps=2,
+        BLOCK=block, NEW=max(2, triton.next_power_of_2(count)), num_warps=warps,
     )  # fmt: skip
     return out

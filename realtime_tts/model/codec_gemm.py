@@ -14,6 +14,7 @@ from torch import Tensor
 
 from realtime_tts.kernels.codec_output import output_conv
 from realtime_tts.kernels.codec_rows import advance, codebook_sum
+from realtime_tts.kernels.cuda_codec import codec_programs
 from realtime_tts.kernels.snake_unfold import unfold
 from realtime_tts.model.codec import codebook_tables
 from realtime_tts.model.codec_gemm_layers import (
@@ -29,17 +30,14 @@ from realtime_tts.model.codec_gemm_transformer import RingTransformer
 from realtime_tts.model.config import CodecConfig
 from realtime_tts.model.weights import Weights
 
-DIRECT_CHANNELS = 192
-# Megabytes that one frame of the released codec moves in bfloat16, no cache counted, and kernels,
-# cuBLAS's own helpers not counted. Weights are 211 MB of it, state 186 MB at 64 rows and 742 at
-# 256. All wide is what a left matrix for every convolution costs. Arithmetic is 0.32 and 1.27
-# TFLOP, which takes an H200 0.40 and 1.60 ms at best; at 4.27 TB/s, 1,874 MB take 0.44 ms.
+DIRECT_CHANNELS = 384
+# On an H200 in bfloat16, with the kernels of cuda_codec.py, a frame of the released codec takes:
 #
-#     direct up to    kernels    64 rows    256 rows
-#     none (all wide)     144      4,029      15,485
-#     96                  134      2,676      10,074
-#     192                 127      1,874       6,866
-#     384                 120      1,475       5,268   but cuBLAS multiplies better
+#     direct up to    64 rows    256 rows
+#     192             1.24 ms     3.57 ms
+#     384             1.19 ms     3.40 ms
+#
+# Its arithmetic is 0.32 and 1.27 TFLOP, which takes 0.40 and 1.60 ms at best. Weights are 211 MB.
 
 
 class GemmCodecDecoder:
@@ -59,9 +57,9 @@ class GemmCodecDecoder:
     ) -> None:
         self.config, self.device, self.dtype = config, device, dtype
         self._layout = AlignedLayout()
-        parts = Parts(weights, self._layout, dtype)
-        latent, width = config.latent_dim, config.decoder_dim
         table = codebook_tables(config, weights).to(dtype)
+        parts = Parts(weights, self._layout, dtype, codec_programs(table))
+        latent, width = config.latent_dim, config.decoder_dim
         self._table = table.view(config.codebooks, config.codebook_size, config.codebook_dim)
         self._pre_conv = GemmConv(parts, "decoder.pre_conv.conv", latent, config.codebook_dim, 3)
         self._transformer = RingTransformer(parts, config, device)

@@ -2,7 +2,8 @@
 
 Two forms. *Wide* layers write the left matrix (one kernel) and multiply with cuBLAS: their weights
 are large, and their steps few. *Direct* layers, of few channels and many steps, would move seven
-times their input that way; a Triton kernel multiplies them straight from the activations. Wide
+times their input that way; a kernel multiplies them straight from the activations: one in CUDA C++
+where the GPU and the number of rows are right for it, else Triton's, or cuBLAS after all. Wide
 layers pass on raw activations and activate what they read; direct ones take activated input and
 write what the next layer needs, raw, activated or both.
 """
@@ -17,14 +18,18 @@ from torch import Tensor
 
 from realtime_tts.kernels.codec_past import Snake
 from realtime_tts.kernels.codec_rows import depthwise_norm
+from realtime_tts.kernels.cuda_codec import CodecPrograms, Product
 from realtime_tts.kernels.snake_conv import conv, residual_unit
 from realtime_tts.kernels.snake_unfold import unfold
 from realtime_tts.model.codec_gemm_state import AlignedLayout, Rows
+from realtime_tts.model.codec_state import Region
 from realtime_tts.model.weights import Weights
 
 _TAPS = 7
 LONGEST_PAST = (_TAPS - 1) * 9
 """Steps that the last unit of a block remembers; direct layers need as many new ones."""
+_DIRECT_OUTPUTS = 288
+"""Outputs up to which Triton's convolution is faster than cuBLAS with its left matrix."""
 _FUSED = 128
 """Channels up to which a residual unit is one kernel: a tile of all of them fits registers."""
 
@@ -36,6 +41,8 @@ class Parts:
     weights: Weights
     layout: AlignedLayout
     dtype: torch.dtype
+    programs: CodecPrograms | None
+    """Kernels that are faster than Triton's, where there are any."""
 
     def take(self, name: str, *shape: int) -> Tensor:
         return self.weights.take(name, *shape).to(self.dtype).contiguous()
@@ -156,50 +163,86 @@ class WideBlock:
         return x
 
 
+class DirectConv:
+    """A causal convolution of activated x [B, L, in] with weight [count * in, out], whose results
+    `snake` activates."""
+
+    def __init__(
+        self, parts: Parts, product: Product, count: int, dilation: int, past: Region | None
+    ) -> None:
+        weight, self._bias, self._snake = product
+        self._weight = weight.contiguous()
+        self._count, self._dilation, self._past = count, dilation, past
+        self._wide = count > 1 and weight.shape[1] > _DIRECT_OUTPUTS
+        self._wide_bias = self._bias.to(parts.dtype)
+
+    def __call__(
+        self, x: Tensor, rows: Rows, *, residual: Tensor | None = None, raw: bool = True
+    ) -> tuple[Tensor | None, Tensor]:
+        """y = product + bias + residual [B, L, out], if `raw`, and snake(y)."""
+        past = None if self._past is None else rows.past(self._past)
+        if self._wide:
+            assert residual is None
+            matrix = unfold(x, past, count=self._count, dilation=self._dilation)
+            wide = torch.addmm(self._wide_bias, matrix, self._weight).view(*x.shape[:2], -1)
+            return (wide if raw else None), unfold(wide, None, snake=self._snake).view(wide.shape)
+        y, activated = conv(
+            x,
+            self._weight,
+            self._bias,
+            past,
+            count=self._count,
+            dilation=self._dilation,
+            residual=residual,
+            snake=self._snake,
+            raw=raw,
+        )
+        assert activated is not None
+        return y, activated
+
+
 class DirectUnit:
     """A residual unit of raw x and activated x, both [B, L, C]."""
 
-    def __init__(self, parts: Parts, name: str, channels: int, dilation: int) -> None:
-        self._dilation = dilation
-        self.first = parts.snake(f"{name}.act1", channels)
-        """Whoever writes x applies it."""
+    def __init__(self, parts: Parts, name: str, dilation: int, after: Snake) -> None:
+        """`after` activates what it gives."""
+        channels = len(after.rate)
         wide, wide_bias = parts.conv(f"{name}.conv1.conv", channels, channels, _TAPS)
         point, point_bias = parts.conv(f"{name}.conv2.conv", channels, channels, 1)
-        self._wide = wide.t().contiguous(), wide_bias
-        self._point = point.t().contiguous(), point_bias
-        self._second = parts.snake(f"{name}.act2", channels)
+        self._dilation, self._fused = dilation, channels <= _FUSED
+        self._wide = wide.t().contiguous(), wide_bias, parts.snake(f"{name}.act2", channels)
+        self._point = point.t().contiguous(), point_bias, after
         self._past = parts.layout.add((_TAPS - 1) * dilation, channels)
+        self._wide_conv = DirectConv(parts, self._wide, _TAPS, dilation, self._past)
+        self._point_conv = DirectConv(parts, self._point, 1, 1, None)
+        programs = parts.programs
+        self._unit = programs and programs.unit(self._wide, _TAPS, dilation, self._point)
+        self._conv = programs and programs.conv(self._wide, _TAPS, dilation)
 
     def __call__(
-        self, x: Tensor, active: Tensor, rows: Rows, after: Snake, *, raw: bool
+        self, x: Tensor, active: Tensor, rows: Rows, *, raw: bool
     ) -> tuple[Tensor | None, Tensor]:
-        """The unit's output, if `raw`, and the same activated by `after`."""
+        """The unit's output, if `raw`, and the same activated."""
         past = rows.past(self._past)
-        if x.shape[2] <= _FUSED:
+        if self._unit and self._unit.takes(active):
+            return self._unit(active, past, x, raw=raw)
+        if self._fused:
             return residual_unit(
                 x,
                 active,
-                self._wide,
-                self._second,
-                self._point,
+                self._wide[:2],
+                self._wide[2],
+                self._point[:2],
                 past,
                 dilation=self._dilation,
-                after=after,
+                after=self._point[2],
                 raw=raw,
             )
-        _, hidden = conv(
-            active,
-            *self._wide,
-            past,
-            count=_TAPS,
-            dilation=self._dilation,
-            snake=self._second,
-            raw=False,
-        )
-        assert hidden is not None
-        y, activated = conv(hidden, *self._point, None, residual=x, snake=after, raw=raw)
-        assert activated is not None
-        return y, activated
+        if self._conv and self._conv.takes(active):
+            hidden = self._conv(active, past)
+        else:
+            _, hidden = self._wide_conv(active, rows, raw=False)
+        return self._point_conv(hidden, rows, residual=x, raw=raw)
 
 
 class DirectBlock:
@@ -210,24 +253,28 @@ class DirectBlock:
         self, parts: Parts, name: str, channels: tuple[int, int], rate: int, after: Snake
     ) -> None:
         inputs, self._outputs = channels
-        self._after = after
-        up, self._bias = parts.transposed(f"{name}.1.conv", inputs, self._outputs, 2 * rate, rate)
-        self._up = up.t().contiguous()
+        weight, bias = parts.transposed(f"{name}.1.conv", inputs, self._outputs, 2 * rate, rate)
         self._past = parts.layout.add(1, inputs)
-        self._units = [DirectUnit(parts, f"{name}.{2 + i}", self._outputs, 3**i) for i in range(3)]
-        first = self._units[0].first
-        self._first = Snake(first.rate.repeat(rate), first.gain.repeat(rate))
+        snakes = [parts.snake(f"{name}.{2 + i}.act1", self._outputs) for i in range(3)]
+        self._units = [
+            DirectUnit(parts, f"{name}.{2 + i}", 3**i, following)
+            for i, following in enumerate((*snakes[1:], after))
+        ]
+        repeated = Snake(snakes[0].rate.repeat(rate), snakes[0].gain.repeat(rate))
+        up = weight.t().contiguous(), bias, repeated
+        self._up_conv = DirectConv(parts, up, 2, 1, self._past)
+        self._up = parts.programs and parts.programs.unit(up, 2, 1)
 
     def __call__(self, active: Tensor, rows: Rows) -> Tensor:
         shape = active.shape[0], -1, self._outputs
-        raw, activated = conv(
-            active, self._up, self._bias, rows.past(self._past), count=2, snake=self._first
-        )
-        assert raw is not None and activated is not None
+        if self._up and self._up.takes(active):
+            raw, active = self._up(active, rows.past(self._past))
+        else:
+            raw, active = self._up_conv(active, rows)
+        assert raw is not None
         x: Tensor | None = raw.view(shape)
-        active = activated.view(shape)
-        for unit, following in zip(self._units, (*self._units[1:], None), strict=True):
-            after = self._after if following is None else following.first
+        active = active.view(shape)
+        for unit in self._units:
             assert x is not None
-            x, active = unit(x, active, rows, after, raw=following is not None)
+            x, active = unit(x, active, rows, raw=unit is not self._units[-1])
         return active

@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from realtime_tts.model import ReferenceSound, SpeechModel
+from realtime_tts.model import ReferenceSound, SpeechModel, codec_gemm_layers
 from realtime_tts.model.codec_gemm import GemmCodecDecoder
 from realtime_tts.model.codec_gemm_state import GemmCodecState
 from realtime_tts.model.weights import Weights
@@ -23,8 +23,9 @@ FRAME = 1920
 FRAMES = 24  # three windows of this checkpoint's attention
 STREAMS = 4
 
-# A direct form of no block, of the last two and of all that can have one.
-FORMS = [0, 12, 192]
+# A direct form of no block, of the last two and of all that can have one; and of all, with cuBLAS
+# from so many outputs on.
+FORMS = [(0, 288), (12, 288), (192, 288), (192, 0)]
 
 
 @pytest.fixture(scope="module", params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
@@ -36,7 +37,10 @@ def device(request: pytest.FixtureRequest) -> torch.device:
 def codec(
     request: pytest.FixtureRequest, model: SpeechModel, device: torch.device
 ) -> GemmCodecDecoder:
-    return decoder(model, device, direct_channels=request.param)
+    direct, outputs = request.param
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(codec_gemm_layers, "_DIRECT_OUTPUTS", outputs)
+        return decoder(model, device, direct_channels=direct)
 
 
 def decoder(

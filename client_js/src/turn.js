@@ -14,9 +14,7 @@ import {
 /** @import * as wire from "../types/messages.js" */
 /** @import { Connection } from "./connection.js" */
 
-const NOTHING_SENT = {
-  samples: 0, ttfaMs: null, underruns: 0, heldMs: 0, heldInsideWord: 0, textChars: 0, moves: 0,
-};
+const NOTHING_SENT = { samples: 0, ttfa_ms: null, underruns: 0, held_ms: 0, text_chars: 0 };
 
 /** @implements {api.Turn} */
 export class Turn {
@@ -172,7 +170,7 @@ export class Turn {
   #finishHere(reason) {
     if (this.over) return;
     this.#connection?.turns.delete(this.turnId);
-    this.#finish({ turnId: this.turnId, reason, ...NOTHING_SENT });
+    this.finished({ turn_id: this.turnId, reason, ...NOTHING_SENT });
   }
 
   /** @param {api.TurnResult} result */
@@ -244,17 +242,23 @@ export class Turn {
     else this.#refused ??= error;
   }
 
-  /** @param {wire.TurnDone} message */
+  /** @param {internal.Done} message */
   finished(message) {
-    const { turn_id: turnId, reason, samples, underruns } = message;
-    const { ttfa_ms: ttfaMs, held_ms: heldMs, text_chars: textChars } = message;
-    const heldInsideWord = message.held_inside_word ?? 0;
-    const moves = message.moves ?? 0;
+    const { reason } = message;
     if (reason === "closed" || reason === "error" || (this.#refused && reason !== "interrupted")) {
       const why = `${reason}: the server ended the turn before it was spoken`;
       this.fail(this.#refused ?? new TurnError(why, { code: reason, retryable: true }));
     }
-    const waits = { heldMs, heldInsideWord };
-    this.#finish({ turnId, reason, samples, ttfaMs, underruns, ...waits, textChars, moves });
+    this.#finish({
+      turnId: message.turn_id,
+      reason,
+      samples: message.samples,
+      ttfaMs: message.ttfa_ms,
+      underruns: message.underruns,
+      heldMs: message.held_ms,
+      heldInsideWord: message.held_inside_word ?? 0,
+      textChars: message.text_chars,
+      moves: message.moves ?? 0,
+    });
   }
 }

@@ -1,7 +1,7 @@
 /** What the client's own files hand to each other. */
 
 import type { PlaybackState } from "./api.js";
-import type { ServerError, SessionStart, Warning } from "./messages.js";
+import type { ServerError, SessionStart, TurnDone, Warning } from "./messages.js";
 
 export interface Deferred<T> {
   promise: Promise<T>;
@@ -16,6 +16,9 @@ export interface Defaulted {
   onWarning: (notice: Warning | ServerError) => void;
   onConnected: (connected: boolean) => void;
 }
+
+/** What `turn.done` says; of a turn that the server never heard of, the client says it. */
+export type Done = Omit<TurnDone, "type">;
 
 /** Makes a connection with a session that has these settings. */
 export type Opener<Connection> = (settings: SessionStart) => Promise<Connection>;

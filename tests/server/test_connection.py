@@ -164,9 +164,9 @@ def byte_ids(text: str) -> list[int]:
 
 
 async def test_what_the_client_says_reaches_the_engine(speech: Any) -> None:
-    async with speech() as server, server.talk("?lead_ms=2000&voice=alto&seed=5") as talker:
+    async with speech() as server, server.talk("?lead_ms=500&voice=alto&seed=5") as talker:
         commands = server.spy_on_commands()
-        await talker.send("text", text="a")
+        await talker.send("text", text="chrysanthemum")  # 3 s: it is on the air when `played` comes
         await talker.send("flush")
         assert (await talker.next())["type"] == "turn.started"
         await talker.send("played", played_samples=480)
@@ -174,10 +174,10 @@ async def test_what_the_client_says_reaches_the_engine(speech: Any) -> None:
         await talker.until("turn.done")
         opened = commands[0]
         assert isinstance(opened, Open)
-        assert (opened.lead_cap, opened.spec.voice, opened.spec.seed) == (2.0, "alto", 5)
+        assert (opened.lead_cap, opened.spec.voice, opened.spec.seed) == (0.5, "alto", 5)
         id = opened.id
         assert commands[1:] == [
-            Append(id, byte_ids("a")), Finish(id), Played(id, 0.02)
+            Append(id, byte_ids("chrysanthemum")), Finish(id), Played(id, 0.02)
         ]  # fmt: skip
 
 

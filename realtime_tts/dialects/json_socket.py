@@ -133,9 +133,9 @@ class JsonSocket(ServedSocket):
             self.say(*self.refusal(failure))
         except (RequestError, ProtocolError) as error:
             self.reporter.failed(TurnFailure(error.code, str(error)))
-            if self._intake.tolerates_bad(now):
-                self.received_invalid(error)
-            else:
+            tolerated = self._intake.tolerates_bad(now)
+            self.received_invalid(error)
+            if not (tolerated or self.closing):
                 message = "too many messages that cannot be taken"
                 self.fail(TurnFailure("too_many_errors", message), 1008)
         if self.needs_key and not self.closing:

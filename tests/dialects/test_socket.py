@@ -231,16 +231,19 @@ async def test_garbage_is_answered_and_disturbs_nobody(speech: Any, raw: str | b
         await client.until("done")
 
 
-async def test_too_many_bad_messages_end_the_socket(speech: Any) -> None:
+async def test_too_many_bad_messages_end_the_socket_when_all_are_answered(speech: Any) -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(max_bad_messages=3))
-    async with speech(config) as server, plain(server) as client:
-        for _ in range(3):
-            await client.socket.send("{")
-        with pytest.raises(websockets.ConnectionClosed):
-            while True:
-                last = await client.next()
-        assert last["error"] == "too_many_errors"
-        assert client.socket.close_code == 1008
+    async with speech(config) as server:
+        for messages in (3, 1):  # the next socket of this address has none left, and is told why
+            async with plain(server) as client:
+                for _ in range(messages):
+                    await client.socket.send("{")
+                told = []
+                with pytest.raises(websockets.ConnectionClosed):
+                    while True:
+                        told.append((await client.next())["error"])
+                assert told == ["bad_json"] * messages + ["too_many_errors"]
+                assert client.socket.close_code == 1008
         await server.settled()
 
 

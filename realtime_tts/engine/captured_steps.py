@@ -100,7 +100,8 @@ class CapturedSteps:
         self.graphs = Graphs(device, capture=capture)
         longest = model.config.talker.transformer.max_positions
         most = (3 + START_NUMBERS) * slots + len(self.prompt_step.inputs)
-        self._staging = Staging(max(most, longest, 2 * store.tables.numel()), device)
+        entries = 2 * store.pages.shape[1]  # of block tables: a page stands in one of them
+        self._staging = Staging(max(most, longest, entries), device)
         store.to_device = self._staging.bring
         self._groups = model.config.talker.code_groups
         self._landing = Landing(slots * self._groups, 2 * slots * samples, device)

@@ -53,9 +53,7 @@ class Acceptor:
 
     def start(self) -> None:
         """Begin to accept, if that has not begun."""
-        if self._retry is not None:
-            self._retry.cancel()
-            self._retry = None
+        self._forget_retry()
         for listener in self._listeners:
             if not self._listens:
                 listener.listen(_BACKLOG)
@@ -69,12 +67,15 @@ class Acceptor:
             listener.close()
 
     def _pause(self) -> None:
-        if self._retry is not None:
-            self._retry.cancel()
-            self._retry = None
+        self._forget_retry()
         for listener in self._listeners:
             if listener.fileno() >= 0:
                 self._loop.remove_reader(listener)
+
+    def _forget_retry(self) -> None:
+        if self._retry is not None:
+            self._retry.cancel()
+            self._retry = None
 
     def _accept(self, listener: socket.socket) -> None:
         for _ in range(_AT_ONCE):

@@ -27,13 +27,15 @@ class MovePolicy:
 
     An engine is silent when nothing was heard of it for `steps` times its longest recent step, at
     least for `least_silence`. `lead`: how much sound a listener has left when its turn moves; the
-    move has to be over by then. A turn that was moved stays for `rest` where it is.
+    move has to be over by then. A turn that was moved stays for `rest` where it is, whatever
+    becomes of that engine; in one that has too many, every turn stays for `settled` at least.
     """
 
     steps: float = 3.0
     least_silence: float = 0.25
     lead: float = 0.75
-    rest: float = 5.0
+    rest: float = 1.0
+    settled: float = 5.0
 
     def is_silent(self, status: EngineStatus) -> bool:
         return status.silence > max(self.least_silence, self.steps * status.step)
@@ -65,8 +67,8 @@ class MovePolicy:
         """
         if why is Why.LEAVING:
             return True
-        rested = age >= self.rest or (why is Why.SILENT and not moved)
-        return rested and not waits and lead <= self.lead
+        rest = self.settled if why is Why.CROWDED else self.rest * moved
+        return age >= rest and not waits and lead <= self.lead
 
     def _room(self, load: Load) -> int:
         return max(0, -_excess(load)) if self.takes_turns(load.status) else 0

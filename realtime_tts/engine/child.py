@@ -38,7 +38,7 @@ from realtime_tts.memory_limits import told_memory_limits
 from tts_scheduler import SchedulerConfig
 
 HEARTBEAT_SECONDS = 0.1
-LEAVE_SECONDS = 10.0
+LEAVE_SECONDS = 5.0
 """An engine that was told to leave (SIGUSR1) waits so long for its turns to go elsewhere."""
 _LEAST_LEAVE_SECONDS = 0.5  # until all fronts know, and what they had sent before has come
 _LINGER_MS = 2_000

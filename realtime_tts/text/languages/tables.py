@@ -82,6 +82,11 @@ def numbered(names: Sequence[str]) -> dict[str, int]:
     return {name: number for number, name in enumerate(names, 1)}
 
 
+def entries(text: str) -> dict[str, str]:
+    """Read a table of what is written and what is said."""
+    return dict(_entries(text))
+
+
 def _entries(text: str) -> Iterator[tuple[str, str]]:
     for entry in text.split("|"):
         written, _, said = entry.partition(" ")

@@ -6,8 +6,9 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from realtime_tts.text.languages.amounts import Reading
 from realtime_tts.text.languages.language import Abbreviation, Kind, Language
-from realtime_tts.text.languages.reading import Reading, reader_for
+from realtime_tts.text.languages.reading import reader_for
 from realtime_tts.text.lexicon import WordTable
 
 _ROMAN = re.compile(r"(?:XC|XL|LX{0,3}|X{0,3})(?:IX|IV|V?I{0,3})(?!\w)")

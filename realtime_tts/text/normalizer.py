@@ -14,9 +14,10 @@ from realtime_tts.text.abbreviations import abbreviations_for, sentence_ends
 from realtime_tts.text.breaks import MAX_BREAK_SECONDS, SHORTEST_BREAK_SECONDS, Break, read_break
 from realtime_tts.text.characters import NO_SPACES, is_word_character
 from realtime_tts.text.filter import MAX_HOLD_SECONDS
+from realtime_tts.text.languages.amounts import Reading
 from realtime_tts.text.languages.language import Language
 from realtime_tts.text.languages.patterns import MAX_WORD, SIGNS, VULGAR
-from realtime_tts.text.languages.reading import Reading, begins_number, reader_for
+from realtime_tts.text.languages.reading import begins_number, reader_for
 from realtime_tts.text.languages.signs import signs_for
 from realtime_tts.text.lexicon import Lexicon
 from realtime_tts.text.spans import Piece

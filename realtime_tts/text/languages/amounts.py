@@ -33,7 +33,7 @@ class AmountWords:
         quantity is an adjective, which has no plural: a five dollar fee.
         """
         lang, sign = self.language, match["sign"]
-        behind = match["behind"] or ""
+        behind = (match["behind"] or "") if self._belongs(match) else ""
         currency = self._currency(behind) or self._currency(money_sign(match) or shared)
         scale = lang.scales.get(match["scale"] or (match["short"] if currency else "") or "")
         if currency is not None:
@@ -51,9 +51,18 @@ class AmountWords:
         word = before.get(sign, lang.minus)
         return f"{word}{' ' if lang.spaced else ''}{words}" if sign else words
 
+    def _belongs(self, match: re.Match[str]) -> bool:
+        """Whether what is behind an amount of money goes with its sign: $5 CAD, not £5 USD."""
+        sign, code = self._currency(match["currency"] or ""), self._currency(match["behind"] or "")
+        if sign is None or code is None or sign is code:
+            return True
+        return match["currency"] == "$" and code.major.one.endswith((" dollar", " peso"))
+
     def _per(self, match: re.Match[str]) -> tuple[int, str]:
         """Where the quantity ends, and the words for what is behind slashes: /s, /user/month."""
         lang, end, words = self.language, match.start("per"), ""
+        if not self._belongs(match):
+            return match.start("behind") - 1, ""
         if not match["per"] or not lang.per:
             return (end if match["per"] else match.end()), ""
         for part in match["per"].split("/")[1:]:

@@ -46,7 +46,7 @@ _ABBREVIATIONS = (
             "|Apt Apartment"
             "|Eq equation|eq equation|Ref reference|ref reference|ca circa|Est Established"
             "|est established|Max Maximum|max maximum|Min Minimum|min minimum|Bldg Building"
-            "|ext extension|Ext Extension",
+            "|ext extension|Ext Extension|Pg page|pg page|Sun Sunday",
             Kind.SYMBOL: "MB/s megabytes per second|GB/s gigabytes per second"
             "|kB/s kilobytes per second|KB/s kilobytes per second|Mb/s megabits per second"
             "|Gb/s gigabits per second|km/h kilometers per hour|m/s meters per second"
@@ -91,11 +91,13 @@ _UNITS = (
         "|pt pint|tbsp tablespoon|Tbsp tablespoon|tsp teaspoon|ns nanosecond|µs microsecond"
         "|μs microsecond|wk week|wks week|mos month|yr year|yrs year|GWh gigawatt hour"
         "|MWh megawatt hour|bpm beat per minute|fps frame per second|KiB kibibyte|MiB mebibyte"
-        "|GiB gibibyte|Gb gigabit|Mb megabit|kb kilobit|Kbps kilobit per second|req request",
+        "|GiB gibibyte|Gb gigabit|Mb megabit|kb kilobit|Kbps kilobit per second|req request"
+        "|pts point",
     )
     | tables.nouns(
         tables.invariable,
-        "Hz hertz|kHz kilohertz|MHz megahertz|GHz gigahertz|psi PSI|rpm RPM|dpi DPI|lx lux"
+        "Hz hertz|kHz kilohertz|MHz megahertz|GHz gigahertz|doz dozen|psi PSI|rpm RPM|dpi DPI"
+        "|lx lux"
         "|ppm parts per million|ppb parts per billion",
     )
     | {
@@ -181,6 +183,8 @@ ENGLISH = Language(
             "million M m mn": tables.invariable("million"),
             "billion B b bn": tables.invariable("billion"),
             "trillion T tn": tables.invariable("trillion"),
+            "lakh": tables.invariable("lakh"),
+            "crore": tables.invariable("crore"),
         }
     ),
     fractions=words.FRACTIONS,
@@ -210,7 +214,7 @@ ENGLISH = Language(
     decade=words.decade,
     decade_cue=DECADE_CUE,
     rules=RULES,
-    signs={"√": "square root of", "π": "pi", "∞": "infinity", "≈": "approximately"}
+    signs={"√": "square root of", "§": "section", "π": "pi", "∞": "infinity", "≈": "approximately"}
     | {"≤": "less than or equal to", "≥": "greater than or equal to", "≠": "not equal to"},
     comparisons={"<": "less than", ">": "greater than", "~": "about"}
     | {"<=": "less than or equal to", ">=": "greater than or equal to"},

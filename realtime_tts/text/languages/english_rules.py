@@ -19,7 +19,7 @@ _SPELLED = (
 )
 _SPELLING = re.compile(
     rf"\b(?i:{_SPELLED})(?: (?i:number|no\.|code|ID|to))?(?: is| are|,? (?i:ending in|ends in))?"
-    rf"[:#]?\s?#?\s?\Z|\b(?:ending|ends) in\s\Z|#\Z|\*-?\Z|\bText \w+ to\s\Z"
+    rf"[:#]?\s?#?\s?\Z|\b(?:ending|ends)(?: in)?\s\Z|#\Z|\*-?\Z|\bText \w+ to\s\Z"
 )
 _PAIRED = re.compile(
     r"(?:\b(?i:rooms?|suite|apt\.?|apartment|flight|gate|bus|route|highway|hwy\.?|interstate|"
@@ -51,7 +51,8 @@ def _date(match: re.Match[str]) -> str | None:
 
 def _timestamp(match: re.Match[str]) -> str | None:
     date = _date(match)
-    time = say.time(int(match["hour"]), int(match["minute"]), None, "")
+    second = int(match["second"] or 0)
+    time = say.time(int(match["hour"]), int(match["minute"]), second or None, "")
     return f"{date}, {time}" if date else None
 
 
@@ -132,13 +133,17 @@ def _rule(pattern: str, words: say.Words, cue: str | re.Pattern[str] | None = No
 RULES = (
     _rule(
         r"(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)T(?P<hour>\d\d):(?P<minute>\d\d)"
-        r"(?::\d\d(?:\.\d+)?)?(?!\d)",
+        r"(?::(?P<second>\d\d))?(?![\d.])",
         _timestamp,
     ),
     _rule(r"(?P<year>\d{4})(?P<mark>[/.])(?P<month>\d\d)(?P=mark)(?P<day>\d\d)(?!\w)", _date),
     _rule(r"(?P<month>\d\d)-(?P<day>\d\d)-(?P<year>\d{4})(?![\w-])", _date),
     _rule(r"(?P<month>\d{1,2})/(?P<day>\d{1,2})/(?P<year>\d\d)(?![\w/])", _date),
     _rule(r"(?P<one>[12]\d{3})(?P<mark>[-–/])(?P<two>\d\d)(?![\w/-])", _years),
+    _rule(
+        r"(?P<month>0[1-9]|1[0-2])/(?P<year>20\d\d)(?![\w/])",
+        lambda m: f"{say.month(int(m['month']))} {say.pairs(m['year'])}",
+    ),
     _rule(r"9/11(?![\w/])", lambda m: "nine eleven"),
     _rule(r"(?P<month>\d{1,2})/(?P<day>\d{1,2})(?![\w/])", _date, _MONTH_CUES),
     _rule(

@@ -93,6 +93,10 @@ def clock(minute: int) -> str:
     return f"oh {cardinal(minute)}" if minute < 10 else cardinal(minute)
 
 
+def month(n: int) -> str:
+    return _MONTHS[n - 1]
+
+
 def date(day: int, month: int, in_year: int | None, previous: str) -> str:
     words = f"{_MONTHS[month - 1]} {ordinal(day)}"
     if in_year is None:

@@ -80,6 +80,9 @@ class Patterns:
             rf"|(?P<degrees>°)(?![A-Za-z]))?)"
             rf"(?P<per>(?:/[A-Za-z]+[²³]?)+{self._end})?"
         )
+        self.behind_fraction = re.compile(
+            rf"{_SPACE}(?:%|(?P<unit>{_any(language.units)}){self._end})"
+        )
         self.ordinal = re.compile(rf"(?P<number>{whole})(?P<mark>{self._ordinal_marks})(?!\w)")
 
     def _times(self, language: Language) -> None:

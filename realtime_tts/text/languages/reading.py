@@ -169,14 +169,19 @@ class NumberReader(DateWords):
             return None
         words = self._fraction_words(int(match["above"]), int(match["below"]))
         if words is not None:
-            percent = (
-                text[match.end() : match.end() + 1] == "%" and not self.language.percent_before
-            )
-            words += f" {self.language.percent}" if percent else ""
-            return Reading(match.end() + percent, words)
+            return self._fraction_of(text, match.end(), words)
         if match.group() == "24/7":
             return Reading(4, f"{self._plain('24')} {self._plain('7')}")
         return None
+
+    def _fraction_of(self, text: str, end: int, words: str) -> Reading:
+        """A fraction and its unit, if it has one: 3/8 tsp, 1/2%."""
+        lang = self.language
+        behind = self._patterns.behind_fraction.match(text, end)
+        if behind is None or not lang.spaced:
+            return Reading(end, words)
+        name = lang.units[behind["unit"]].one if behind["unit"] else lang.percent
+        return Reading(behind.end(), f"{words} {name}")
 
     def _range(self, text: str, previous: str) -> Reading | None:
         patterns, lang = self._patterns, self.language

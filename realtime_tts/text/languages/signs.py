@@ -6,9 +6,9 @@ import re
 from functools import cache
 
 from realtime_tts.text.characters import is_word_character
+from realtime_tts.text.languages.amounts import Reading
 from realtime_tts.text.languages.language import Language
 from realtime_tts.text.languages.patterns import MAX_WORD, SIGNS, VULGAR
-from realtime_tts.text.languages.reading import Reading
 
 _RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 _LOWERED = "₀₁₂₃₄₅₆₇₈₉"

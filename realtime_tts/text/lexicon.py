@@ -10,6 +10,7 @@ from functools import cache, lru_cache
 from realtime_tts.text.characters import is_word_character
 from realtime_tts.text.languages.language import Kind, Language
 from realtime_tts.text.languages.reading import Reading
+from realtime_tts.text.languages.rules import roman_value
 
 
 class WordTable:
@@ -96,7 +97,6 @@ _ROMAN = re.compile(r"X{0,3}(?:IX|IV|V?I{0,3})(?!\w)")
 _ROMAN_LETTERS = frozenset("IVX")
 _NO_NAMES = frozenset("and at but by for from in near of on or the to with".split())
 _HEAD = re.compile(r"[^\W\d_]*")
-_VALUES = {"I": 1, "V": 5, "X": 10}
 
 
 class AbbreviationReader:
@@ -167,19 +167,13 @@ class AbbreviationReader:
         match = _ROMAN.match(text, at)
         if match is None or match.end() != end:
             return Reading(0, "")
-        value = _roman_value(match.group())
+        value = roman_value(match.group())
         if value == 1 and previous not in ("War", "Chapter", "Part", "Act", "Phase", "Type"):
             return Reading(0, "")
         lang = self._language
         if previous in lang.kings:
             return Reading(end - at, lang.the + lang.ordinal(value, ""))
         return Reading(end - at, lang.cardinal(value))
-
-
-def _roman_value(numeral: str) -> int:
-    values = [_VALUES[char] for char in numeral]
-    pairs = zip(values, [*values[1:], 0], strict=True)
-    return sum(-value if value < after else value for value, after in pairs)
 
 
 def sentence_ends(text: str, at: int, ended: bool) -> bool | None:

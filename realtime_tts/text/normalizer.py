@@ -15,6 +15,7 @@ from realtime_tts.text.filter import MAX_HOLD_SECONDS
 from realtime_tts.text.languages.language import Language
 from realtime_tts.text.languages.patterns import MAX_WORD, SIGNS, VULGAR
 from realtime_tts.text.languages.reading import Reading, begins_number, reader_for
+from realtime_tts.text.languages.rules import rules_for
 from realtime_tts.text.lexicon import Lexicon, abbreviations_for, sentence_ends
 from realtime_tts.text.spans import Piece
 from realtime_tts.text.unspoken import end_of
@@ -45,6 +46,7 @@ class SpeechNormalizer:
     def __init__(self, language: Language | None, lexicon: Lexicon | None = None) -> None:
         self._language = language
         self._reader = reader_for(language) if language else None
+        self._rules = rules_for(language) if language else None
         self._abbreviations = abbreviations_for(language) if language else None
         self._lexicon = lexicon
         self._language_halves = bool(language and language.halves)  # a.m. may end a sentence
@@ -137,7 +139,12 @@ class SpeechNormalizer:
         if self._language is None:
             return _NOTHING
         if char.isalpha():
-            assert self._abbreviations
+            assert self._abbreviations and self._rules
+            if not inside and char in "IVX":
+                before = (self._tail + text[:at])[-MAX_WORD:]
+                numeral = self._rules.numeral(text, at, before, ended, self._is_own_word)
+                if numeral is None or numeral.length:
+                    return numeral
             is_open = match.end() == len(text) and not ended
             if inside or not self._abbreviations.may_read(match.group(), is_open):
                 return _NOTHING
@@ -196,7 +203,7 @@ class SpeechNormalizer:
         return (1, word) if word and text[at + 1].isdecimal() else _NOTHING
 
     def _number(self, text: str, at: int, ended: bool, previous: str) -> Decision:
-        assert self._reader
+        assert self._reader and self._rules
         begins = begins_number(text, at, previous, ended)
         if not begins:
             return None if begins is None else _NOTHING
@@ -205,9 +212,16 @@ class SpeechNormalizer:
             return None
         if extent == at:
             return _NOTHING  # full-width digits
+        window = self._rules.window(text, at, extent, ended, self._is_own_word)
+        if window is None:
+            return None
         context = text[at:extent]
         if is_word_character(previous) and context[0] != ".":
             return self._reader.read_glued(context) or _NOTHING
+        before = (self._tail + text[:at])[-MAX_WORD:]
+        own = self._rules.number(text[at:window], before)
+        if own is not None:
+            return own
         reading = self._reader.read(context, self._word_before(text, at)) or _NOTHING
         if not self._language_halves or not context[: reading.length].endswith("."):
             return reading

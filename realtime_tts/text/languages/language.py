@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,15 @@ class Currency:
 
 YEARS = range(1100, 2100)
 """Numbers of four digits that are read as years where nothing says otherwise."""
+
+
+class Rule(NamedTuple):
+    """What is said for numbers of one kind. None of `words`: the rule does not apply after all."""
+
+    pattern: re.Pattern[str]
+    words: Callable[[re.Match[str]], str | None]
+    cue: re.Pattern[str] | None = None
+    """What must be found in the text before the number."""
 
 
 class Kind(Enum):
@@ -127,6 +138,15 @@ class Language:
     """A regular expression for national telephone numbers."""
     glued: str = ""
     """A regular expression for other ways to write a time (14h30): groups hour and minute."""
+    rules: tuple[Rule, ...] = ()
+    """Rules of its own for numbers, tried before those that all languages share."""
+    behind: re.Pattern[str] | None = None
+    """Text from the beginning of a number, behind which its rules look at another word, or
+    character where no spaces separate words."""
+    numeral_rules: tuple[Rule, ...] = ()
+    """What is said for Roman numerals. A pattern's group "roman" holds the numeral."""
+    numeral_marks: tuple[str, ...] = ("",)
+    """What may be written behind a Roman numeral: XXe."""
 
     def digits(self, text: str) -> str:
         """The decimal digits of `text`, one word for each."""

@@ -33,8 +33,6 @@ class Patterns:
     fraction = re.compile(r"(?P<above>\d{1,3})/(?P<below>\d{1,4})(?![\d/])")
     short_phone = re.compile(r"\d{3,6}(?![\d.,%-]*[\d%])")
     by = re.compile(r"(?P<one>\d+) ?[x×] ?(?P<two>\d+)(?!\w)")
-    counted_two = re.compile("2(?=[个位只条张本次天周名件块杯种岁年点])")
-    chinese_year = re.compile(r"\d{4}(?=年)")
 
     def __init__(self, language: Language) -> None:
         self._ordinal_marks = language.ordinal_marks or _NEVER
@@ -104,7 +102,7 @@ CLOSERS = ".,;:!?)]}\"'’”…"
 _MAX_WORDS = 6
 _WORD = re.compile(rf"[^\s<{NO_SPACES}]{{1,{MAX_WORD}}}")
 _CHINESE = re.compile(
-    r"[0-9A-Za-z.,:/%°℃$€£¥￥₹²³+\-−–—~½¼¾⅓⅔⅛年月日个位只条张本次天周名件块杯种岁点万亿]{1,48}"
+    r"[0-9A-Za-z.,:/%‰°℃㎡$€£¥￥₹²³+\-−–—~½¼¾⅓⅔⅛年月日个位只条张本次天周名件块杯种岁点万亿]{1,48}"
 )
 _SPACES = " \u00a0\u202f"
 _RUN = re.compile(rf"[0-9]{{1,4}},?(?: [0-9]{{1,4}},?){{{_MAX_WORDS - 1}}}(?= )")
@@ -120,9 +118,12 @@ class NumberExtents:
         lang = language
         followers = {*lang.units, *lang.scales, *lang.currencies, *lang.halves, *lang.months}
         followers |= {*lang.clock_words, *(["x", "–"] if lang.spaced else [])}
+        phrases = [name.split() for name in followers if " " in name]
+        followers |= {word for phrase in phrases for word in phrase}
         self._followers = frozenset(followers)
         self._starts = frozenset(word[:n] for word in followers for n in range(1, len(word) + 1))
         self._going_on = frozenset({*lang.scales, *lang.months, *lang.clock_words, "x", "–"})
+        self._going_on |= {word for phrase in phrases for word in phrase[:-1]}
 
     def extent(self, text: str, at: int, ended: bool, stop: Callable[[str], bool]) -> int | None:
         """The end of what may belong to the number at `at`; None if more text is needed for it.

@@ -104,8 +104,6 @@ class NumberReader(AmountWords):
 
     def _date(self, text: str, previous: str) -> Reading | None:
         patterns, lang = self._patterns, self.language
-        if not lang.spaced and (match := patterns.chinese_year.match(text)):
-            return Reading(4, lang.year(int(match.group())))
         match = patterns.day_month.match(text)
         if match:
             return self._dated(match, previous)
@@ -230,8 +228,6 @@ class NumberReader(AmountWords):
 
     def _quantity(self, text: str, previous: str) -> Reading | None:
         lang = self.language
-        if not lang.spaced and self._patterns.counted_two.match(text):
-            return Reading(1, lang.count(2, ""))
         if text[0] in VULGAR:
             return Reading(1, self._fraction_words(*VULGAR[text[0]]) or "")
         match = self._patterns.quantity.match(text)

@@ -59,7 +59,9 @@ def _to(words: Callable[[str], str]) -> Callable[[re.Match[str]], str]:
 
 def _fraction(match: re.Match[str]) -> str | None:
     above, below = int(match["above"]), int(match["below"])
-    return f"{cardinal(below)}分之{cardinal(above)}" if 0 < above < below <= 1000 else None
+    if not 0 < above < below <= 1000:
+        return None
+    return f"{'百' if below == 100 else cardinal(below)}分之{cardinal(above)}"
 
 
 def _time(match: re.Match[str]) -> str:
@@ -67,7 +69,10 @@ def _time(match: re.Match[str]) -> str:
 
 
 RULES = (
-    rule(r"(?:\+\d{2} ?)?1[3-9]\d{9}(?!\d)|(?:\+\d{2} )?1[3-9]\d(?P<mark>[- ])\d{4}(?P=mark)\d{4}", _dial),
+    rule(
+        r"(?:\+\d{2} ?)?1[3-9]\d{9}(?!\d)|(?:\+\d{2} )?1[3-9]\d(?P<mark>[- ])\d{4}(?P=mark)\d{4}",
+        _dial,
+    ),
     rule(r"0\d{2,3}-\d{7,8}(?!\d)|[48]00-\d{3}-\d{4}(?!\d)", _dial),
     rule(r"\d{3,5}(?![\d.个通次分块元])", _dial, _CALLS),
     rule(r"\d{3,}", _spelled, _CODES),
@@ -82,7 +87,10 @@ RULES = (
     rule(r"0\d(?=[年后级届])|[5-9]\d(?=年(?:\d{1,2}月|[春夏秋冬初末底]))", _spelled),
     rule(r"[05-9][05](?=后(?![来面天年]))", _spelled),
     rule(r"\d{3,4}(?=室|房)|\d{3}(?=路)", _spelled),
-    rule(r"985(?=[高院大、])|211(?=[高院大工])|996(?=工作|加班)|315(?=晚会)|618(?=[大购活])", _spelled),
+    rule(
+        r"985(?=[高院大、])|211(?=[高院大工])|996(?=工作|加班)|315(?=晚会)|618(?=[大购活])",
+        _spelled,
+    ),
     rule(r"211", _spelled, "985、"),
     rule(r"5(?=A[级景])", _spelled),
     rule(r"100%", lambda m: "百分之百"),

@@ -83,12 +83,16 @@ FRENCH = Language(
     degrees=tables.plural_s("degré"),
     number_sign="numéro",
     and_sign="et",
-    operators={"+": "plus", "=": "égale", "×": "fois", "*": "fois", "÷": "divisé par"},
+    operators={"+": "plus", "=": "égale", "×": "fois", "*": "fois", "÷": "divisé par"}
+    | {"-": "moins", "−": "moins", "/": "divisé par"},
     currencies=tables.by_name(
         {
             "€ EUR": Currency(tables.plural_s("euro"), tables.plural_s("centime")),
             "$ USD": Currency(tables.plural_s("dollar"), tables.plural_s("cent")),
             "£ GBP": Currency(tables.plural_s("livre", "f"), Noun("penny", "pence")),
+            "US$": Currency(
+                Noun("dollar américain", "dollars américains"), tables.plural_s("cent")
+            ),
             "CHF": Currency(Noun("franc suisse", "francs suisses"), tables.plural_s("centime")),
             "¥": Currency(tables.plural_s("yen")),
         }
@@ -111,6 +115,20 @@ FRENCH = Language(
     glued=r"(?P<hour>[01]?\d|2[0-4]) ?h ?(?P<minute>[0-5]\d)?(?!\w)",
     clock_words=("h",),
     whole_decimals=True,
+    signs={"§": "paragraphe", "≈": "environ", "√": "racine de", "π": "pi", "∞": "infini"}
+    | {"≤": "inférieur ou égal à", "≥": "supérieur ou égal à", "≠": "différent de"},
+    comparisons={"<": "inférieur à", ">": "supérieur à", "~": "environ"}
+    | {"<=": "inférieur ou égal à", ">=": "supérieur ou égal à"},
+    powers={"2": "au carré", "3": "au cube", "": "puissance"},
+    per="par",
+    divisors=tables.entries(
+        "h heure|jour jour|semaine semaine|mois mois|an an|nuit nuit|personne personne"
+        "|pers personne|heure heure|minute minute|j jour"
+    ),
+    addresses={".": "point", "@": "arobase", "_": "tiret bas", "-": "tiret"}
+    | {"/": "barre oblique", ":": "deux-points"},
+    sharp="dièse",
+    hashtag="hashtag",
     rules=french_rules.RULES,
     behind=french_rules.BEHIND,
     numeral_rules=french_rules.NUMERALS,

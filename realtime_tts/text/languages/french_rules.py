@@ -10,31 +10,32 @@ from realtime_tts.text.languages.rules import ROMAN, Genders, dates, ratios, rom
 _GENDERS = Genders(
     {
         "f": "-tion -sion -xion -té -tée -ée -ie -ure -ade -aison -ence -ance -ette -elle -esse"
-        " -euse -rice -ise -ille -ine -ude -ère -ière -oire -ive -ette -onne -enne -ère -tte -nne"
+        " -euse -rice -ise -ille -ine -ude -ère -ière -oire -ive -onne -enne -tte -nne"
         " personne femme fille heure minute seconde semaine année nuit page question réponse"
-        " erreur fois maison voiture chambre place table tasse bouteille tranche cuillère carte"
-        " ville rue porte fenêtre photo vidéo moto main fin faim dent forêt mer cour part fleur"
-        " couleur peur sœur mère tante chose classe école étoile île feuille ferme fête flèche"
-        " goutte graine image langue larme lettre ligne lampe liste marche marque montagne montre"
-        " note paire partie pause pierre pièce pomme poire orange banane tomate carotte fraise"
-        " plage plante pluie poche poule recette règle robe route salle scène série soirée sorte"
-        " souris tâche tente tête tonne toile trace vache valise vie vitre voix zone app équipe"
-        " étape étude épreuve entreprise adresse affaire aide âme arme assiette balle banque barre"
-        " base boîte bouche branche brosse caisse campagne case cause centaine chaîne chaise"
-        " chanson chasse chaussure chemise cible clé clef commande commune copie corde côte couche"
-        " coupe course crème crise dame danse date demande dizaine douche douzaine enquête"
-        " enveloppe épaule épice évidence face façon famille faute femelle fiche foule gare gomme"
-        " grippe guerre herbe histoire hôtesse huile idée jambe jupe livraison loi lune machine"
-        " manière marée matière messe mode moitié mort mouche médaille méthode nappe neige occasion"
-        " ombre oreille page panne pêche peine pensée pelle perle phrase pile pilule pince piscine"
-        " piste planète pointe police porte poste poudre poupée preuve prise promesse prune"
-        " puce quinzaine race raison rame rangée rencontre reprise roue rose saison santé sauce"
-        " semelle serviette signature soupe source structure tarte taxe télé terre tige touche tour"
-        " toux tribu trousse tuile unité usine vague vente veste victime vigne virgule visite vis"
-        " grande petite bonne jolie vieille seule longue grosse haute autre courte",
-        "": "-ogénie musée lycée trophée apogée génie incendie parapluie foie côté été comité traité"
-        " député pâté karaté mercure stade grade silence squelette père frère caractère mystère"
-        " cimetière territoire laboratoire mémoire magazine domaine squelette pied côte-à-côte"
+        " erreur fois maison voiture chambre place table tasse bouteille tranche cuillère"
+        " carte ville rue porte fenêtre photo vidéo moto main fin faim dent forêt mer cour"
+        " part fleur couleur peur sœur mère tante chose classe école étoile île feuille ferme"
+        " fête flèche goutte graine image langue larme lettre ligne lampe liste marche marque"
+        " montagne montre note paire partie pause pierre pièce pomme poire orange banane"
+        " tomate carotte fraise plage plante pluie poche poule recette règle robe route salle"
+        " scène série soirée sorte souris tâche tente tête tonne toile trace vache valise vie"
+        " vitre voix zone app équipe étape étude épreuve entreprise adresse affaire aide âme"
+        " arme assiette balle banque barre base boîte bouche branche brosse caisse campagne"
+        " case cause centaine chaîne chaise chanson chasse chaussure chemise cible clé clef"
+        " commande commune copie corde côte couche coupe course crème crise dame danse date"
+        " demande dizaine douche douzaine enquête enveloppe épaule épice évidence face façon"
+        " famille faute femelle fiche foule gare gomme grippe guerre herbe histoire hôtesse"
+        " huile idée jambe jupe livraison loi lune machine manière marée matière messe mode"
+        " moitié mort mouche médaille méthode nappe neige occasion ombre oreille panne pêche"
+        " peine pensée pelle perle phrase pile pilule pince piscine piste planète pointe"
+        " police poste poudre poupée preuve prise promesse prune puce quinzaine race raison"
+        " rame rangée rencontre reprise roue rose saison santé sauce semelle serviette"
+        " signature soupe source structure tarte taxe télé terre tige touche tour toux tribu"
+        " trousse tuile unité usine vague vente veste victime vigne virgule visite vis grande"
+        " petite bonne jolie vieille seule longue grosse haute autre courte",
+        "": "-ogénie musée lycée trophée apogée génie incendie parapluie foie côté été comité"
+        " traité député pâté karaté mercure stade grade silence squelette père frère caractère"
+        " mystère cimetière territoire laboratoire mémoire magazine domaine pied côte-à-côte"
         " est et être belge athée comté arrêté livre sur pire dire faire rire lire mille une"
         " moustique mètre kilomètre centimètre litre gramme euro centime pour contre entre"
         " dictionnaire exemplaire commentaire anniversaire modèle vocabulaire golfe zéro",
@@ -116,9 +117,7 @@ RULES = (
     rule(_PHONE, _dial),
     dates(date, ".-"),
     rule(r"(?P<day>\d\d)/(?P<month>\d\d)(?![\w/])", _short_date, r"\b(?:[Ll]e|[Dd]u|[Aa]u)\s"),
-    rule(
-        rf"(?P<day>\d{{1,2}}) (?P<month>{'|'.join(SHORT_MONTHS)})\.(?= [a-zà-ÿ]|,)", _short_month
-    ),
+    rule(rf"(?P<day>\d{{1,2}}) (?P<month>{'|'.join(SHORT_MONTHS)})\.(?= [a-zà-ÿ]|,)", _short_month),
     rule(r"24 ?h ?/ ?24(?!\w)", lambda m: "vingt-quatre heures sur vingt-quatre"),
     rule(r"7 ?j ?/ ?7(?!\w)", lambda m: "sept jours sur sept"),
     rule(r"(?P<hour>\d{1,2}) ?h ?(?P<minute>\d{1,2}) ?min(?!\w)", _hours_and_minutes),

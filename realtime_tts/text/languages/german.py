@@ -95,13 +95,14 @@ GERMAN = Language(
     degrees=tables.invariable("Grad", "n"),
     number_sign="Nummer",
     and_sign="und",
-    operators={"+": "plus", "=": "gleich", "×": "mal", "*": "mal", "÷": "geteilt durch"},
+    operators={"+": "plus", "=": "gleich", "×": "mal", "*": "mal", "÷": "geteilt durch"}
+    | {"-": "minus", "−": "minus", "/": "geteilt durch"},
     currencies=tables.by_name(
         {
             "€ EUR": Currency(tables.invariable("Euro"), _CENT),
             "$ USD": Currency(tables.invariable("Dollar"), _CENT),
             "£ GBP": Currency(tables.invariable("Pfund", "n"), tables.invariable("Pence")),
-            "US-Dollar": Currency(tables.invariable("US-Dollar"), _CENT),
+            "US$ US-Dollar": Currency(tables.invariable("US-Dollar"), _CENT),
             "CHF": Currency(tables.invariable("Franken"), tables.invariable("Rappen")),
             "¥": Currency(tables.invariable("Yen")),
         }
@@ -126,7 +127,23 @@ GERMAN = Language(
     dials=frozenset("Notruf Wähle wähle Wählen wählen PIN Tel. Telefon PLZ Code TAN".split()),
     phones=r"\(?0[1-9]\d{1,4}\)?[ /-]\d{2,}(?:[ /-]\d{2,})*|0800(?: \d{2,})+|01[567]\d{8,9}"
     r"|\+\d{1,3}(?:[ /-]\(?\d+\)?){2,6}",
-    rules=german_rules.rules(_UNITS | {"€": tables.invariable("Euro"), "$": tables.invariable("Dollar")}),
+    signs={"§": "Paragraf", "≈": "ungefähr", "√": "Wurzel aus", "π": "Pi", "∞": "unendlich"}
+    | {"≤": "kleiner oder gleich", "≥": "größer oder gleich", "≠": "ungleich"},
+    comparisons={"<": "kleiner als", ">": "größer als", "~": "etwa"}
+    | {"<=": "kleiner oder gleich", ">=": "größer oder gleich"},
+    powers={"2": "hoch zwei", "3": "hoch drei", "": "hoch"},
+    per="pro",
+    divisors=tables.entries(
+        "h Stunde|Std Stunde|Tag Tag|Woche Woche|Monat Monat|Jahr Jahr|Nacht Nacht|Person Person"
+        "|Stück Stück|Stunde Stunde|Minute Minute|kg Kilogramm|km Kilometer"
+    ),
+    addresses={".": "Punkt", "@": "at", "_": "Unterstrich", "-": "Bindestrich"}
+    | {"/": "Schrägstrich", ":": "Doppelpunkt"},
+    sharp="Sharp",
+    hashtag="Hashtag",
+    rules=german_rules.rules(
+        _UNITS | {"€": tables.invariable("Euro"), "$": tables.invariable("Dollar")}
+    ),
     behind=german_rules.BEHIND,
     numeral_rules=german_rules.NUMERALS,
 )

@@ -13,21 +13,26 @@ Words = Callable[[re.Match[str]], str | None]
 
 _GENDERS = Genders(
     {
-        "f": "-stunden -minuten -sekunden -wochen -personen -ung -heit -keit -schaft -ion -tät -ei -ie -ik -ur -anz -enz -e -frau -nacht -stadt hand -person -bank"
-        " -nachricht -wand -tür -zahl -mutter -tochter -schwester -nummer -butter oma -firma -pizza -kamera -cola -mail"
-        " app -nuss -kuh -maus -gans -wurst -luft -kraft -fahrt -antwort -arbeit -zeit -welt uhr -packung"
-        " -million -freundin -kundin -lehrerin -ärztin -schülerin -kollegin -studentin -besucherin -regel"
-        " -tafel -schüssel -gabel -insel -nadel -kartoffel -box -party -mannschaft -sicht -schrift cd dvd",
-        "n": "jahre -chen -lein -ment -um -nis -kind -buch -jahr -haus -auto -bild -glas -bier -brot ei -spiel -tor -wort"
-        " -zimmer -bett -hotel -ticket -video -foto -problem -produkt -paar -stück -pfund -prozent -leben"
-        " -mal -angebot -konto -restaurant -café -land -dorf -schiff -tier -pferd -schwein -huhn -schaf -messer"
-        " -fenster -gebäude -ende -auge -semester -team -projekt -modell -system -gerät -handy bad -boot -dach"
-        " -ding -fest -feld -geld -herz -kleid -licht -lied -loch -paket -quartal rad -fahrrad -rezept -telefon"
-        " -unternehmen -wunder -zeichen -ziel blatt -beispiel -wochenende -gramm -kilo -geschenk -getränk"
-        " -drittel -viertel -jubiläum -büro -studio -pro -argument -werk -sofa -interview -update -gemälde",
-        "m": "mai -käse -kunde -junge -name -kollege -gedanke -buchstabe -hase -affe -löwe -neffe -zeuge"
-        " -experte -franzose -deutsche -raum -baum -traum -irrtum -reichtum -brei -termin -arm -moment"
-        " -weltkrieg tage tag monate kilometer -hund -satz -film -stern -chef -erwachsene -artikel -punkt -vorname",
+        "f": "-stunden -minuten -sekunden -wochen -personen -ung -heit -keit -schaft -ion -tät -ei"
+        " -ie -ik -ur -anz -enz -e -frau -nacht -stadt hand -person -bank -nachricht -wand"
+        " -tür -zahl -mutter -tochter -schwester -nummer -butter oma -firma -pizza -kamera"
+        " -cola -mail app -nuss -kuh -maus -gans -wurst -luft -kraft -fahrt -antwort -arbeit"
+        " -zeit -welt uhr -packung -million -freundin -kundin -lehrerin -ärztin -schülerin"
+        " -kollegin -studentin -besucherin -regel -tafel -schüssel -gabel -insel -nadel"
+        " -kartoffel -box -party -mannschaft -sicht -schrift cd dvd",
+        "n": "jahre -chen -lein -ment -um -nis -kind -buch -jahr -haus -auto -bild -glas -bier"
+        " -brot ei -spiel -tor -wort -zimmer -bett -hotel -ticket -video -foto -problem"
+        " -produkt -paar -stück -pfund -prozent -leben -mal -angebot -konto -restaurant -café"
+        " -land -dorf -schiff -tier -pferd -schwein -huhn -schaf -messer -fenster -gebäude"
+        " -ende -auge -semester -team -projekt -modell -system -gerät -handy bad -boot -dach"
+        " -ding -fest -feld -geld -herz -kleid -licht -lied -loch -paket -quartal rad -fahrrad"
+        " -rezept -telefon -unternehmen -wunder -zeichen -ziel blatt -beispiel -wochenende"
+        " -gramm -kilo -geschenk -getränk -drittel -viertel -jubiläum -büro -studio -pro"
+        " -argument -werk -sofa -interview -update -gemälde",
+        "m": "mai -käse -kunde -junge -name -kollege -gedanke -buchstabe -hase -affe -löwe -neffe"
+        " -zeuge -experte -franzose -deutsche -raum -baum -traum -irrtum -reichtum -brei"
+        " -termin -arm -moment -weltkrieg tage tag monate kilometer -hund -satz -film -stern"
+        " -chef -erwachsene -artikel -punkt -vorname",
     }
 )
 _ADJECTIVE = re.compile(r"\w+(?P<ending>e|er|es|en|em)")
@@ -74,7 +79,8 @@ _SUFFIXES = (
 )
 
 BEHIND = re.compile(
-    r"1|1 (?!Uhr)[a-zäöüß]\w*e[rsnm]?|\d{1,4}\.|1/2|½|[\d.]+,[–-]|1[–-]\d+|\d{1,2}\.[–-]\d{1,2}\.|\d{1,2}\. (?:bis|und|oder|–|bis zum)"
+    r"1|1 (?!Uhr)[a-zäöüß]\w*e[rsnm]?|\d{1,4}\.|1/2|½|[\d.]+,[–-]|1[–-]\d+"
+    r"|\d{1,2}\.[–-]\d{1,2}\.|\d{1,2}\. (?:bis|und|oder|–|bis zum)"
     rf"|\d{{1,2}}\. (?:bis|und|oder|–|bis zum) \d{{1,2}}\.|\d{{1,2}}\. (?:{'|'.join(_SHORT)})\."
 )
 """Where the rules look at another word."""
@@ -180,6 +186,9 @@ def rules(units: Mapping[str, Noun]) -> tuple[Rule, ...]:
         rule(short, lambda m: f"{stem(int(m['n']))}en {MONTHS[_SHORT[m['month']] - 1]}", _OBLIQUE),
         rule(ordinal, _with("en"), _OBLIQUE),
         rule(ordinal, _with("e"), _WEAK),
+        rule(
+            r"(?P<n>\d{1,2})\.(?= (?:Auflage|Aufl\.|Klasse|Runde|Liga|Staffel)(?!\w))", _with("e")
+        ),
         rule(ordinal, _by_gender, _MIXED),
         rule(r"(?P<n>\d{1,4})er(?P<case>n?)(?!\w)", _decade),
         rule(rf"(?P<n>\d{{1,4}})-?(?P<tail>(?i:{_SUFFIXES})(?:e[mnrs]?)?)(?!\w)", _compound),

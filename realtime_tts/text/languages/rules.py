@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 
+from realtime_tts.text.languages.amounts import Reading
 from realtime_tts.text.languages.language import Language, Rule
 from realtime_tts.text.languages.patterns import CLOSERS, MAX_WORD
-from realtime_tts.text.languages.reading import Reading
 
 _SPACES = " \u00a0\u202f"
 _BEHIND = re.compile(rf"[{_SPACES}][^\s<]{{1,{MAX_WORD}}}")
@@ -18,7 +18,7 @@ _NUMERAL = re.compile("[IVX]+")
 _NOTHING = Reading(0, "")
 ROMAN = "(?P<roman>(?=[IVX])X{0,3}(?:IX|IV|V?I{0,3}))"
 """A Roman numeral below 40, in patterns."""
-_VALUES = {"I": 1, "V": 5, "X": 10}
+_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
 
 
 class RuleReader:
@@ -44,10 +44,6 @@ class RuleReader:
             end = further
         return end
 
-    def number(self, text: str, before: str) -> Reading | None:
-        """What is said for the number that `text` begins with; None if no rule says it."""
-        return _first(self._language.rules, text, before)
-
     def numeral(
         self, text: str, at: int, before: str, ended: bool, stop: Callable[[str], bool]
     ) -> Reading | None:
@@ -63,11 +59,9 @@ class RuleReader:
         window = self._further(text, word.end(), ended, stop)
         if window is None:
             return None
-        return _first(self._language.numeral_rules, text[at:window], before) or _NOTHING
+        return first_of(self._language.numeral_rules, text[at:window], before) or _NOTHING
 
-    def _further(
-        self, text: str, end: int, ended: bool, stop: Callable[[str], bool]
-    ) -> int | None:
+    def _further(self, text: str, end: int, ended: bool, stop: Callable[[str], bool]) -> int | None:
         """The end of the word behind `end`, or `end` if there is none."""
         match = self._behind.match(text, end)
         if match is None:
@@ -79,7 +73,8 @@ class RuleReader:
         return end if stop(match.group()[1:].rstrip(CLOSERS)) else match.end()
 
 
-def _first(rules: Iterable[Rule], text: str, before: str) -> Reading | None:
+def first_of(rules: Iterable[Rule], text: str, before: str) -> Reading | None:
+    """What the first of the rules that applies says for what `text` begins with."""
     for rule in rules:
         match = rule.pattern.match(text)
         if match is None or (rule.cue is not None and rule.cue.search(before) is None):
@@ -157,7 +152,7 @@ class Genders:
 
 
 def roman_value(numeral: str) -> int:
-    """The value of a Roman numeral below 40."""
+    """The value of a Roman numeral."""
     values = [_VALUES[char] for char in numeral]
     pairs = zip(values, [*values[1:], 0], strict=True)
     return sum(-value if value < after else value for value, after in pairs)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from realtime_tts.text.languages import spanish_rules, tables
 from realtime_tts.text.languages.language import Currency, Kind, Language, Noun
-from realtime_tts.text.languages.spanish_words import MONTHS, cardinal, count, date, ordinal, time
+from realtime_tts.text.languages.spanish_words import cardinal, count, date, ordinal, time
 
 _ABBREVIATIONS = tables.abbreviations(
     {
         Kind.TITLE: "Sr señor|Sra señora|Sres señores|Sras señoras|Srta señorita|Dr doctor"
         "|Dra doctora|Prof profesor|Profa profesora|D don|Dña doña"
         "|Lic licenciado|Ing ingeniero|Gral general|Sto Santo|Sta Santa|P.D posdata",
-        Kind.PHRASE: "Ud usted|Uds ustedes|p.ej por ejemplo|aprox aproximadamente|tel teléfono|Tel Teléfono"
+        Kind.PHRASE: "Ud usted|Uds ustedes"
+        "|p.ej por ejemplo|aprox aproximadamente|tel teléfono|Tel Teléfono"
         "|EE.UU Estados Unidos|vs versus|Av avenida|Avda avenida|dpto departamento"
         "|izq izquierda|dcha derecha|i.e es decir",
         Kind.LAST: "etc etcétera|a.C antes de Cristo|d.C después de Cristo|hab habitantes",
@@ -80,12 +81,16 @@ SPANISH = Language(
     degrees=tables.plural_s("grado"),
     number_sign="número",
     and_sign="y",
-    operators={"+": "más", "=": "igual a", "×": "por", "*": "por", "÷": "dividido entre"},
+    operators={"+": "más", "=": "igual a", "×": "por", "*": "por", "÷": "dividido entre"}
+    | {"-": "menos", "−": "menos", "/": "dividido entre"},
     currencies=tables.by_name(
         {
             "€ EUR": Currency(tables.plural_s("euro"), tables.plural_s("céntimo")),
             "$ USD": Currency(Noun("dólar", "dólares"), tables.plural_s("centavo")),
             "£ GBP": Currency(tables.plural_s("libra", "f"), tables.plural_s("penique")),
+            "US$": Currency(
+                Noun("dólar estadounidense", "dólares estadounidenses"), tables.plural_s("centavo")
+            ),
             "MXN": Currency(Noun("peso mexicano", "pesos mexicanos"), tables.plural_s("centavo")),
             "CHF": Currency(tables.plural_s("franco"), tables.plural_s("céntimo")),
             "¥": Currency(Noun("yen", "yenes")),
@@ -109,6 +114,19 @@ SPANISH = Language(
     phones=r"[679]\d{2}(?: \d{3}){2}(?= ?[.,;:!?)]|\Z)|[679]\d{8}|[679]\d{2}(?: \d\d){3}"
     r"|9\d \d{3}(?: \d\d){2}|\(\d{2,3}\) \d{3,4}-\d{4}|\d{3}-\d{4}"
     r"|\+\d{1,3}(?:[ .-]\(?\d+\)?){2,5}",
+    signs={"§": "párrafo", "≈": "aproximadamente", "√": "raíz de", "π": "pi", "∞": "infinito"}
+    | {"≤": "menor o igual que", "≥": "mayor o igual que", "≠": "distinto de"},
+    comparisons={"<": "menor que", ">": "mayor que", "~": "unos"}
+    | {"<=": "menor o igual que", ">=": "mayor o igual que"},
+    powers={"2": "al cuadrado", "3": "al cubo", "": "elevado a"},
+    per="por",
+    divisors=tables.entries(
+        "día día|semana semana|mes mes|año año|noche noche|persona persona|hora hora|minuto minuto"
+    ),
+    addresses={".": "punto", "@": "arroba", "_": "guion bajo", "-": "guion"}
+    | {"/": "barra", ":": "dos puntos"},
+    sharp="sostenido",
+    hashtag="hashtag",
     rules=spanish_rules.rules({*_UNITS, *_SCALES}),
     behind=spanish_rules.BEHIND,
     numeral_rules=spanish_rules.NUMERALS,

@@ -13,24 +13,25 @@ Words = Callable[[re.Match[str]], str | None]
 
 _GENDERS = Genders(
     {
-        "f": "-a -ción -sión -xión -dad -tad -tud -umbre -ez -triz mano noche calle clase parte vez"
-        " veces foto moto radio flor señal imagen mujer piel sal cárcel miel luz cruz voz paz llave"
-        " nave torre gente leche sangre suerte muerte fuente mente nube nieve tarde base fase frase"
-        " serie especie superficie carne fiebre sede red pared ley labor sor catedral orden crisis"
-        " tesis dosis razón región religión opinión unión reunión ocasión legión cuestión gestión"
-        " digestión sartén legumbre serpiente corriente pendiente madre sirviente clave nariz raíz"
-        " perdiz actriz gran veces imágenes -ciones -siones -giones -niones cama rama llama fama"
-        " dama forma norma alarma plataforma firma cima lima crema yema goma broma paloma loma suma"
-        " pluma espuma víctima lágrima máquina rima trama gama reforma mama semana aguas águilas"
-        " lista pista vista revista entrevista conquista armas aulas hachas hadas almas áreas alas",
+        "f": "-a -ción -sión -xión -dad -tad -tud -umbre -ez -triz mano noche calle clase parte"
+        " vez veces foto moto radio flor señal imagen mujer piel sal cárcel miel luz cruz voz"
+        " paz llave nave torre gente leche sangre suerte muerte fuente mente nube nieve tarde"
+        " base fase frase serie especie superficie carne fiebre sede red pared ley labor sor"
+        " catedral orden crisis tesis dosis razón región religión opinión unión reunión"
+        " ocasión legión cuestión gestión digestión sartén legumbre serpiente corriente"
+        " pendiente madre sirviente clave nariz raíz perdiz actriz gran imágenes -ciones"
+        " -siones -giones -niones cama rama llama fama dama forma norma alarma plataforma"
+        " firma cima lima crema yema goma broma paloma loma suma pluma espuma víctima lágrima"
+        " máquina rima trama gama reforma mama semana aguas águilas lista pista vista revista"
+        " entrevista conquista armas aulas hachas hadas almas áreas alas",
         "m": "-ma -o -or -aje -ambre -ete -ote -e -l -n -s -r -t -k -b -d -m -y -i -u -z -x -c día"
-        " mapa planeta cometa tranvía sofá papá agua águila arma aula hacha hada alma área ala -ista"
-        " poeta atleta dálmata -nauta idiota",
-        "": "de y o e u a al en con por para es son era fue eran que no se la el los las le les lo"
-        " más menos hasta desde si sin sobre entre como cuando hay ha han mil millón millones va"
-        " van era será están está ni pero tras contra según mientras donde porque ya muy también"
-        " hubo tuvo dijo hizo llegó empezó empieza termina cierra abre gana pierde ganó perdió"
-        " cada tiene tienen h km m cm mm kg g l ml min s vs",
+        " mapa planeta cometa tranvía sofá papá agua águila arma aula hacha hada alma área ala"
+        " -ista poeta atleta dálmata -nauta idiota",
+        "": "de y o e u a al en con por para es son era fue eran que no se la el los las le les"
+        " lo más menos hasta desde si sin sobre entre como cuando hay ha han mil millón"
+        " millones va van será están está ni pero tras contra según mientras donde porque ya"
+        " muy también hubo tuvo dijo hizo llegó empezó empieza termina cierra abre gana pierde"
+        " ganó perdió cada tiene tienen h km m cm mm kg g l ml min s vs",
     }
 )
 _NUMBER = r"(?P<n>\d{1,3}(?:[. \u00a0\u202f]\d{3})+|\d+)(?P<mil> mil(?= \w))?"
@@ -127,15 +128,11 @@ def rules(units: Iterable[str]) -> tuple[Rule, ...]:
             r"(?i:tel\.|teléfono:?|llam\w+ al|marqu\w+(?: el)?|pin|código(?: postal)?)\s",
         ),
         dates(date, ".-"),
-        rule(
-            r"\$(?P<n>\d{1,3}(?:,\d{3})+|\d+(?=\.))(?:\.(?P<cents>\d\d))?(?![\d.,]*\d)", _dollars
-        ),
+        rule(r"\$(?P<n>\d{1,3}(?:,\d{3})+|\d+(?=\.))(?:\.(?P<cents>\d\d))?(?![\d.,]*\d)", _dollars),
         rule(r"(?P<hour>\d{1,2}):(?P<minute>\d\d) h(?!\w)", _hours),
         rule(r"(?P<n>[2-9]0)['’]?s(?!\w)", lambda m: cardinal(int(m["n"]))),
         rule(r"(?P<n>\d+)(?: 1/2| ?½)(?!\d)", lambda m: f"{cardinal(int(m['n']))} y medio"),
-        rule(
-            r"(?:1/2|½) ?(?P<noun>kg|l|km|m)(?!\w)", lambda m: f"medio {_HALVES[m['noun']]}"
-        ),
+        rule(r"(?:1/2|½) ?(?P<noun>kg|l|km|m)(?!\w)", lambda m: f"medio {_HALVES[m['noun']]}"),
         rule(r"(?:1/2|½)(?= (?P<noun>(?!de)\w+))", _half),
         rule(rf"{_NUMBER}{noun}", _agreeing(units), unless=_LABELS),
         rule(r"1[–-](?=(?P<n>\d+) (?P<noun>[^\W\d_]+s)(?!\w))", _one_to),

@@ -74,7 +74,9 @@ def abbreviations(
         form: Abbreviation(words, kind, bare=short in without_stop)
         for kind, text in texts.items()
         for short, words in _entries(text)
-        for form in ((short, *(short.replace(".", f".{s}") for s in SPACES)) if spaced else (short,))
+        for form in (
+            (short, *(short.replace(".", f".{s}") for s in SPACES)) if spaced else (short,)
+        )
     }
 
 
@@ -86,6 +88,11 @@ def fractions(text: str) -> dict[tuple[int, int], str]:
 def numbered(names: Sequence[str]) -> dict[str, int]:
     """Number the months by their names."""
     return {name: number for number, name in enumerate(names, 1)}
+
+
+def entries(text: str) -> dict[str, str]:
+    """Read a table of what is written and what is said."""
+    return dict(_entries(text))
 
 
 def _entries(text: str) -> Iterator[tuple[str, str]]:

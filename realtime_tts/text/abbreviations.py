@@ -9,6 +9,7 @@ from functools import cache
 from realtime_tts.text.languages.amounts import Reading
 from realtime_tts.text.languages.language import Abbreviation, Kind, Language
 from realtime_tts.text.languages.reading import reader_for
+from realtime_tts.text.languages.rules import roman_value
 from realtime_tts.text.lexicon import WordTable
 
 _ROMAN = re.compile(r"(?:XC|XL|LX{0,3}|X{0,3})(?:IX|IV|V?I{0,3})(?!\w)")
@@ -21,7 +22,6 @@ _OPEN_DATE_BEHIND = re.compile(r"(?:,? ?\w*)?\Z")
 _VERBS = frozenset("is was of and in to on the covers has had or from for with by at".split())
 _NO_NAMES = frozenset("and at but by for from in near of on or the to with".split())
 _HEAD = re.compile(r"[^\W\d_]*")
-_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
 
 
 class AbbreviationReader:
@@ -162,7 +162,7 @@ class AbbreviationReader:
         match = self._language.numerals.match(text, at)
         if match is None or match.end() != end:
             return Reading(0, "")
-        return Reading(end - at, self._language.cardinal(_roman_value(match.group())))
+        return Reading(end - at, self._language.cardinal(roman_value(match.group())))
 
     def _roman(self, text: str, at: int, ended: bool, previous: str) -> Reading | None:
         end = at
@@ -173,7 +173,7 @@ class AbbreviationReader:
         match = _ROMAN.match(text, at)
         if match is None or match.end() != end:
             return Reading(0, "")
-        value = _roman_value(match.group())
+        value = roman_value(match.group())
         if match.group() in ("", "L", "C"):
             return Reading(0, "")
         if value == 1 and previous not in ("War", "Chapter", "Part", "Act", "Phase", "Type"):
@@ -190,12 +190,6 @@ class AbbreviationReader:
 
 def _is_title(word: str) -> bool:
     return len(word) > 2 and word[0].isupper() and word[1:].isalpha() and word[1:].islower()
-
-
-def _roman_value(numeral: str) -> int:
-    values = [_VALUES[char] for char in numeral]
-    pairs = zip(values, [*values[1:], 0], strict=True)
-    return sum(-value if value < after else value for value, after in pairs)
 
 
 def sentence_ends(

@@ -18,9 +18,10 @@ from realtime_tts.text.languages.amounts import Reading
 from realtime_tts.text.languages.language import Language
 from realtime_tts.text.languages.patterns import MAX_WORD, SIGNS, VULGAR
 from realtime_tts.text.languages.reading import begins_number, reader_for
+from realtime_tts.text.languages.rules import rules_for
 from realtime_tts.text.languages.signs import signs_for
 from realtime_tts.text.lexicon import Lexicon
-from realtime_tts.text.spans import Piece
+from realtime_tts.text.spans import Piece, part_of
 from realtime_tts.text.unspoken import end_of
 
 _TAIL = 2 * MAX_WORD  # characters remembered of what was read
@@ -30,6 +31,7 @@ _WITH_LEXICON = re.compile(rf"[^\W\d_{NO_SPACES}]+|\w|[^\s\w]")
 _BEFORE = MAX_WORD  # characters that a reading may look back
 _NUMBER_SIGNS = frozenset(f"{SIGNS}{_VULGAR}+-−±.(")
 _PREVIOUS_WORD = re.compile(r"(\S+)\s?\Z")
+_AMOUNT_BEHIND = re.compile(r"(?:\$ ?| )\d")
 _LETTERS = re.compile(r"[^\W\d_]*")
 _FOLLOWING = re.compile(r" [a-z]+(?![a-z])(?=.)", re.DOTALL)
 _OPEN_WORD = re.compile(r"(?: [a-z]*)?\Z")
@@ -65,6 +67,7 @@ class SpeechNormalizer:
     def __init__(self, language: Language | None, lexicon: Lexicon | None = None) -> None:
         self._language = language
         self._reader = reader_for(language) if language else None
+        self._rules = rules_for(language) if language else None
         self._abbreviations = abbreviations_for(language) if language else None
         self._signs = signs_for(language) if language else None
         self._lexicon = lexicon
@@ -164,7 +167,12 @@ class SpeechNormalizer:
             return _NOTHING
         assert self._signs
         if char.isalpha() and char not in self._signs.alone:
-            assert self._abbreviations
+            assert self._abbreviations and self._rules
+            if not inside and char in "IVX":
+                before = self._before(text, at)
+                numeral = self._rules.numeral(text, at, before, ended, self._is_own_word)
+                if numeral is None or numeral.length:
+                    return numeral
             is_open = match.end() == len(text) and not ended
             if inside or not self._abbreviations.may_read(match.group(), is_open):
                 return _NOTHING
@@ -196,10 +204,10 @@ class SpeechNormalizer:
     def _money(self, text: str, at: int, end: int, ended: bool) -> Decision:
         """An amount that begins with the name of its currency."""
         assert self._reader
-        window = text[end : end + 2]
-        if len(window) < 2 and not ended and window in ("", " ", "$"):
+        window = text[end : end + 3]
+        if window in ("", " ", "$", "$ ") and not ended:
             return None
-        if not (window[0:1] in (" ", "$") and window[1:].isdecimal()):
+        if not _AMOUNT_BEHIND.match(window):
             return _NOTHING
         extent = self._reader.extent(text, at, ended, self._is_own_word)
         if extent is None:
@@ -232,7 +240,7 @@ class SpeechNormalizer:
         return _NOTHING if _COUNTED.match(following.group()) else reading
 
     def _number(self, text: str, at: int, ended: bool, previous: str) -> Decision:
-        assert self._reader
+        assert self._reader and self._rules
         begins = begins_number(text, at, previous, ended)
         if not begins:
             return None if begins is None else _NOTHING
@@ -247,30 +255,23 @@ class SpeechNormalizer:
             if len(text) < extent + 2 and not ended:
                 return None
             context = text[at : extent + 2]
+        window = self._rules.window(text, at, extent, ended, self._is_own_word)
+        if window is None:
+            return None
         before = self._before(text, at)
         if is_word_character(previous) and context[0] != ".":
             return self._reader.read_glued(context, before) or _NOTHING
         word = self._word_before(text, at)
-        reading = self._reader.read(context, word, before)
+        around = text[at : max(window, at + len(context))]
+        reading = self._reader.read(context, word, before, around)
         if reading is None:
             return _NOTHING
         if word in lang.articles or word in lang.places:
             following = text[at + reading.length : at + reading.length + 2]
             if len(following) < 2 and not ended:
                 return None
-            reading = self._before_noun(context, word, reading, following)
+            reading = self._reader.before_noun(context, word, reading, following)
         return self._with_stop(text, at, reading, ended)
-
-    def _before_noun(self, context: str, word: str, reading: Reading, following: str) -> Reading:
-        """A five dollar fee; at seven forty-two Evergreen Terrace."""
-        assert self._language and self._reader
-        number = context[: reading.length]
-        if word in self._language.articles and (following[:1] == "." or following[1:].islower()):
-            return self._reader.read_adjective(context) or reading
-        named = following[:1] == " " and (following[1:].isupper() or following[1:].isdecimal())
-        if self._language.pairs and named and len(number) == 3 and number.isdecimal():
-            return Reading(reading.length, self._language.pairs(number))
-        return reading
 
     def _with_stop(self, text: str, at: int, reading: Reading, ended: bool) -> Decision:
         """The full stop of an abbreviation, which may be the sentence's, too."""
@@ -331,7 +332,7 @@ class SpeechNormalizer:
         missing, taken = len(text), []
         while missing:
             piece = self._pieces[0]
-            part = _part(piece, self._taken, missing)
+            part = part_of(piece, self._taken, missing)
             missing -= len(part.text)
             self._taken += len(part.text)
             if self._taken == len(piece.text):
@@ -339,11 +340,3 @@ class SpeechNormalizer:
                 self._taken = 0
             taken.append(part)
         return taken
-
-
-def _part(piece: Piece, begin: int, length: int) -> Piece:
-    """Characters of a piece. If it is not one to one, the first of them stand for all of it."""
-    text = piece.text[begin : begin + length]
-    if len(piece.text) == piece.end - piece.start:
-        return Piece(text, piece.start + begin, piece.start + begin + len(text))
-    return Piece(text, piece.end if begin else piece.start, piece.end)

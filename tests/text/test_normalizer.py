@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,18 +13,7 @@ from realtime_tts.text.lexicon import Lexicon
 from realtime_tts.text.normalizer import SpeechNormalizer
 from realtime_tts.text.spans import Piece
 
-DATA = Path(__file__).parent / "data"
 LEXICON = Lexicon({"SQL": "sequel", "sql": "ess cue ell", "Nguyen": "win", "C++": "see plus plus"})
-
-
-def corpus(name: str) -> list[tuple[str, str]]:
-    lines = (DATA / f"spoken_{name}.tsv").read_text("utf-8").splitlines()
-    return [(text, said) for text, said in (line.split("\t") for line in lines)]
-
-
-SMALL = [name for name in NAMES if (DATA / f"spoken_{name}.tsv").exists()]
-"""The languages whose corpus is not in tests/data/spoken (`test_spoken_corpus.py`)."""
-CASES = [(name, text, said) for name in SMALL for text, said in corpus(name)]
 
 
 def run(
@@ -67,16 +54,6 @@ def cut(text: str, sizes: list[int]) -> list[str]:
 
 
 # What is said -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("name", "text", "said"), CASES, ids=lambda value: str(value)[:40])
-def test_the_corpus(name: str, text: str, said: str) -> None:
-    assert words(run([text], name)) == said
-    assert words(run(list(text), name)) == said
-
-
-def test_the_corpus_is_as_large_as_we_say() -> None:
-    assert all(len(corpus(name)) >= 25 for name in SMALL)
 
 
 @pytest.mark.parametrize("name", ["en", "EN-us", "English", "en_GB"])
@@ -143,12 +120,6 @@ def test_any_split_says_the_same_of_the_same_places(
         assert sources(pieces) == sources(whole)
 
     same()
-
-
-@given(st.sampled_from(CASES), splits)
-def test_any_split_of_the_corpus(case: tuple[str, str, str], sizes: list[int]) -> None:
-    name, text, said = case
-    assert words(run(cut(text, sizes), name)) == said
 
 
 @given(texts, splits, st.sampled_from([*NAMES, None]))

@@ -50,8 +50,6 @@ class DateWords(AmountWords):
 
     def _date(self, text: str, previous: str) -> Reading | None:
         patterns, lang = self._patterns, self.language
-        if not lang.spaced and (match := patterns.chinese_year.match(text)):
-            return Reading(4, lang.year(int(match.group())))
         match = patterns.day_month.match(text)
         if match:
             return self._dated(match, previous)

@@ -146,6 +146,13 @@ class Language:
     plus_or_minus: str = ""
     rules: tuple[Rule, ...] = ()
     """Rules of its own for numbers, tried before those that all languages share."""
+    behind: re.Pattern[str] | None = None
+    """Text from the beginning of a number, behind which its rules look at another word, or
+    character where no spaces separate words."""
+    numeral_rules: tuple[Rule, ...] = ()
+    """What is said for Roman numerals. A pattern's group "roman" holds the numeral."""
+    numeral_marks: tuple[str, ...] = ("",)
+    """What may be written behind a Roman numeral: XXe."""
     signs: Mapping[str, str] = field(default_factory=dict)
     """What is said for characters wherever they stand: √, ≤."""
     comparisons: Mapping[str, str] = field(default_factory=dict)

@@ -41,8 +41,6 @@ class Patterns:
     decade = re.compile(r"(?P<year>1[1-9]\d0|20\d0|[2-9]0)['’]?s(?!\w)")
     fraction = re.compile(r"(?P<above>\d{1,3})/(?P<below>\d{1,4})(?![\d/])")
     short_phone = re.compile(r"\d{3,6}(?![\d.,%-]*[\d%])")
-    counted_two = re.compile("2(?=[个位只条张本次天周名件块杯种岁年点])")
-    chinese_year = re.compile(r"\d{4}(?=年)")
 
     def __init__(self, language: Language) -> None:
         self._ordinal_marks = language.ordinal_marks or _NEVER
@@ -132,7 +130,7 @@ CLOSERS = ".,;:!?)]}\"'’”…"
 _MAX_WORDS = 6
 _WORD = re.compile(rf"[^\s<{NO_SPACES}]{{1,{MAX_WORD}}}")
 _CHINESE = re.compile(
-    r"[0-9A-Za-z.,:/%°℃$€£¥￥₹²³+\-−–—~½¼¾⅓⅔⅛年月日个位只条张本次天周名件块杯种岁点万亿]{1,48}"
+    r"[0-9A-Za-z.,:/%‰°℃㎡$€£¥￥₹²³+\-−–—~½¼¾⅓⅔⅛年月日个位只条张本次天周名件块杯种岁点万亿]{1,48}"
 )
 _ATTACHED = re.compile(r"(?<=.)[/–-]")
 """Behind a unit: mg/kg, a.m.–2."""
@@ -150,12 +148,14 @@ class NumberExtents:
         lang = language
         followers = {*lang.units, *lang.scales, *lang.currencies, *lang.halves, *lang.months}
         followers |= {*lang.clock_words, *(["x", "–"] if lang.spaced else [])}
-        parts = [part for unit in lang.units if " " in unit for part in unit.split()]
+        phrases = [*lang.units, *lang.halves]
+        parts = [part for name in phrases if " " in name for part in name.split()]
         followers |= {*lang.followers, *lang.behind_money, *parts}
         self._followers = frozenset(followers)
         self._starts = frozenset(word[:n] for word in followers for n in range(1, len(word) + 1))
         codes = [name for name in lang.currencies if name.isalpha()]
         going_on = {*lang.scales, *lang.months, *lang.clock_words, "x", "–", *codes, *lang.halves}
+        going_on |= {*SIGNS, *(name for name in lang.currencies if name[-1] == "$")}
         going_on |= {*parts, *(lang.followers & {"in", "-", "×"})}
         self._going_on = frozenset(going_on)
 

@@ -22,6 +22,7 @@ from realtime_tts.text.languages.patterns import (
     VULGAR,
     NumberExtents,
 )
+from realtime_tts.text.languages.rules import first_of
 
 _ALONE = re.compile(
     rf"(?:(?P<one>\d{{1,6}})|(?P<first>[1-9]\d?)(?: \d{{1,2}})+)[{re.escape(CLOSERS)}]*\Z"
@@ -61,12 +62,13 @@ class NumberReader(DateWords):
         self._rules_of_signs = (self._phone, self._range, self._quantity)
         """The rules for what begins with a sign or a parenthesis."""
 
-    def read(self, text: str, previous: str, before: str = "") -> Reading | None:
+    def read(self, text: str, previous: str, before: str = "", around: str = "") -> Reading | None:
         """The number that `text` begins with. None: no number.
 
-        `previous` is the word before it, `before` the text before it, back to 64 characters.
+        `previous` is the word before it, `before` the text before it, back to 64 characters;
+        `around` is `text`, and the words behind it that the language's own rules look at.
         """
-        special = self._special(text, before)
+        special = first_of(self.language.rules, around or text, before)
         if special is not None:
             return special
         alone = _ALONE.match(text)
@@ -79,17 +81,6 @@ class NumberReader(DateWords):
                 return reading
         return None
 
-    def _special(self, text: str, before: str) -> Reading | None:
-        """The language's own rules, for what is not a small number in a plain sentence."""
-        for rule in self.language.rules:
-            match = rule.pattern.match(text)
-            if match is None or (rule.cue is not None and not rule.cue.search(before)):
-                continue
-            words = rule.words(match)
-            if words is not None:
-                return Reading(match.end(), words)
-        return None
-
     def read_adjective(self, text: str) -> Reading | None:
         """A quantity before a noun, which has no plural then: a five dollar fee."""
         match = self._patterns.quantity.match(text)
@@ -98,6 +89,19 @@ class NumberReader(DateWords):
         if not (match["currency"] or match["unit"] or match["degrees"]):
             return None
         return Reading(self._length(match), self._amount(match, "", single=True))
+
+    def before_noun(self, text: str, word: str, reading: Reading, following: str) -> Reading:
+        """A five dollar fee; at seven forty-two Evergreen Terrace.
+
+        `reading` is of `text`; `following` are the two characters behind it, `word` the one before.
+        """
+        number, lang = text[: reading.length], self.language
+        if word in lang.articles and (following[:1] == "." or following[1:].islower()):
+            return self.read_adjective(text) or reading
+        named = following[:1] == " " and (following[1:].isupper() or following[1:].isdecimal())
+        if lang.pairs and named and len(number) == 3 and number.isdecimal():
+            return Reading(reading.length, lang.pairs(number))
+        return reading
 
     def read_money(self, text: str) -> Reading | None:
         """An amount that begins with the letters of its currency: US$100, EUR 20."""
@@ -108,7 +112,8 @@ class NumberReader(DateWords):
 
     def read_glued(self, text: str, before: str = "") -> Reading | None:
         """The digits behind letters: in GPT-4 and A380 they are a name, not an amount."""
-        if before.endswith("v") and (release := self._special(text, before)):
+        lang = self.language
+        if before.endswith("v") and (release := first_of(lang.rules, text, before)):
             return release
         version = self._version(text, "") or self._dotted(text)
         if version is not None:
@@ -116,7 +121,7 @@ class NumberReader(DateWords):
         run = re.match(r"\d+", text)
         if run is None:
             return None
-        digits, lang = run.group(), self.language
+        digits = run.group()
         if _BEFORE_AT.match(text, run.end()):
             return Reading(len(digits), lang.digits(digits))
         if len(digits) <= 2 and (len(digits) == 1 or digits[0] != "0"):
@@ -218,9 +223,6 @@ class NumberReader(DateWords):
         return float(f"{self._digits(whole) or 0}.{decimals or 0}")
 
     def _quantity(self, text: str, previous: str) -> Reading | None:
-        lang = self.language
-        if not lang.spaced and self._patterns.counted_two.match(text):
-            return Reading(1, lang.count(2, ""))
         if text[0] in VULGAR:
             return Reading(1, self._fraction_words(*VULGAR[text[0]]) or "")
         match = self._patterns.quantity.match(text)
@@ -254,6 +256,8 @@ def begins_number(text: str, at: int, previous: str, ended: bool) -> bool | None
     ):
         return False
     window = text[at + 1 : at + 3]
+    if char in SIGNS and window[:1] == " ":
+        window = window[1:]
     if char in MINUS + "+±" and window[:1] in SIGNS and window:
         window = window[1:]
     return (False if ended else None) if not window else window[0].isdecimal()

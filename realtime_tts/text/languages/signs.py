@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from realtime_tts.text.characters import is_word_character
+from realtime_tts.text.characters import NO_SPACES, is_word_character
 from realtime_tts.text.languages.amounts import Reading
 from realtime_tts.text.languages.language import Language
 from realtime_tts.text.languages.patterns import MAX_WORD, SIGNS, VULGAR
@@ -36,9 +36,9 @@ _ADDRESS = re.compile(
     re.IGNORECASE,
 )
 _FILE = re.compile(rf"[\w.-]*\w\.(?:{'|'.join(_FILES.split())})\Z")
-_INSIDE = r"\w.@+:/%#?=&~-"
-_BEHIND = re.compile(rf"[{_INSIDE}]*\Z")
-_AHEAD = re.compile(rf"[{_INSIDE}]*")
+_INSIDE = rf"(?:[^\W{NO_SPACES}]|[.@+:/%#?=&~-])*"
+_BEHIND = re.compile(rf"{_INSIDE}\Z")
+_AHEAD = re.compile(_INSIDE)
 _CLOSING = ".:?-/"
 _COUNTRY = re.compile(r"[a-z]{2}(?![\w-])")
 _NONE = Reading(0, "")
@@ -177,7 +177,8 @@ class SignReader:
             return _NONE
         country = _COUNTRY.match(text, at + 1) if char == "." else None
         if country and country.group() not in _SAID_AS_WORDS and not _FILE.match(token):
-            return Reading(3, f"{lang.addresses['.']} {country.group().upper()}")
+            space = " " if lang.spaced else ""
+            return Reading(3, lang.addresses["."] + space + country.group().upper())
         return Reading(1, lang.addresses[char])
 
     def _slash(self, text: str, at: int, before: str) -> Reading:

@@ -324,7 +324,8 @@ class SpeechNormalizer:
         if spaced and said and (self._glue or is_word_character(previous)):
             said = f" {said}" if is_word_character(said[0]) else said
         self._glue = spaced and is_word_character(said[-1:])
-        self._out.append(Piece(said, pieces[0].start, pieces[-1].end))
+        end = pieces[-1].end if said.strip() else pieces[0].start  # a mark that only parts words
+        self._out.append(Piece(said, pieces[0].start, end))
 
     def _consume(self, text: str) -> list[Piece]:
         """The pieces of the first characters held."""

@@ -27,8 +27,10 @@ _PAIRED = (
     r"extension|ext\.?|error|status|port|channel|form|section|boeing|exit|box|unit)\s"
     r"|\b(?!AD|BC|CE|TO|IN|OF|AT)[A-Z]{2,4}[ -]|\b[A-Z]-|localhost:)\Z"
 )
-_STATE = rf"(?:\b(?:{'|'.join(say.STATES)})|(?i:\bzip(?: code)?:?))\s\Z"
-_DECADE = re.compile(r"(?:\b(?i:the|his|her|their|my|your|our|late|early)\s?|-\s?|['’]\s?)\Z")
+_STATE = rf"(?:\b(?:{'|'.join(say.STATES)})|(?i:\bzip(?: code)?(?: is|:)?))\s\Z"
+_DECADE = re.compile(
+    r"(?:\b(?i:the|his|her|their|my|your|our|late|early)\s?|-\s?|['’]\s?|(?:\A|[.;:!?])\s?)\Z"
+)
 _RELEASES = (
     r"(?:\b(?:Python|Ubuntu|Node|PHP|Java|Ruby|Django|Go|Rust|Kubernetes|Debian|macOS|iOS)|"
     r"\b[Vv]ersion)\s\Z|\bv\Z"
@@ -82,7 +84,11 @@ def _lasting(match: re.Match[str]) -> str:
 def _of(match: re.Match[str]) -> str | None:
     """A rating or a fraction: 8/10, 4.5/5, 120/80, 7/16."""
     above, below = match["above"], int(match["below"])
-    if "." in above or below in (10, 100) or (int(above) == below and below <= 12):
+    if (
+        "." in above
+        or (below in (10, 100) and above != "1")
+        or (int(above) == below and below <= 12)
+    ):
         return f"{say.decimal(above)} out of {say.cardinal(below)}" if below else None
     first = int(above)
     if first == below:
@@ -168,6 +174,15 @@ RULES = (
     rule(r"\d{5}(?:-\d{4})?(?![\w,]*\d)", _groups, _STATE),
     rule(r"\d{3,}(?![\d.,%:/-]*[\d%])", lambda m: say.spell(m.group()), _SPELLING),
     rule(
+        r"(?P<n>\d{1,2})s(?!\w)",
+        lambda m: say.decade(int(m["n"])),
+        r"\b[A-Z]-|\b(?:two|three|four|these|those)\s",
+    ),
+    rule(
+        r"(?P<a>\d{1,3})(?:st|nd|rd|th)[-–](?P<b>\d{1,3})(?:st|nd|rd|th)(?!\w)",
+        lambda m: f"{say.ordinal(int(m['a']))} to {say.ordinal(int(m['b']))}",
+    ),
+    rule(
         r"\d{5,}(?![\d.,%:/-]*[\d%])",
         lambda m: say.spell(m.group()),
         r"\b(?i:order|claim|text)\s",
@@ -205,7 +220,7 @@ RULES = (
     rule(r"(?P<n>\d+(?:\.\d+)?)[\"”″]", _inches, r"\A[^\"]*(?:\"[^\"]*\"[^\"]*)*(?<!\")\Z"),
     rule(r"(?P<n>\d+(?:\.\d+)?) in(?= (?:long|wide|tall|high|deep|thick)(?!\w))", _inches),
     rule(
-        r"(?P<n>\d+(?:\.\d+)?(?: ?[x×] ?\d+(?:\.\d+)?)+)(?!\.?\w)"
+        r"(?P<n>\d+(?:\.\d+)?(?: ?[x×] ?\d+(?:\.\d+)?)+)(?!\.?\w|[⁻⁰¹²³⁴⁵⁶⁷⁸⁹^])"
         r"(?: ?(?P<unit>ft|cm|mm|m|in|yd)(?!\w))?",
         _by,
     ),
@@ -222,7 +237,11 @@ RULES = (
     rule(r"(?!3M)(?P<n>\d+(?:\.\d+)?)M(?!\w)", lambda m: f"{say.decimal(m['n'])} million"),
     rule(r"(?P<n>\d+(?:\.\d+)?)bn(?!\w)", lambda m: f"{say.decimal(m['n'])} billion"),
     rule(r"(?P<n>\d\d+)[kK](?!\w)", lambda m: f"{say.decimal(m['n'])} thousand", r"(?<!\b[Aa] )\Z"),
-    rule(r"(?P<n>\d{3,4})(?=[A-Z](?!\w))", lambda m: say.pairs(m["n"]), r"\b(?:at|[Uu]nit)\s\Z"),
+    rule(
+        r"(?P<n>\d{3,4})(?=[A-FHPR-UX-Z](?!\w))",
+        lambda m: say.pairs(m["n"]),
+        r"\b(?:at|[Uu]nit)\s\Z",
+    ),
     rule(r"(?P<n>\d+)(?= N\. [A-Z]| W\. \d)", lambda m: say.pairs(m["n"])),
     rule(
         r"(?P<n>\d+):(?P<two>\d+)(?!:)",

@@ -31,7 +31,7 @@ _FILES = "py js ts tsx jsx json md txt csv pdf html htm css xml yaml yml toml in
 _SAID_AS_WORDS = frozenset("co me so in at it us".split())
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 _ADDRESS = re.compile(
-    rf"(?:[\w.+-]+@{_LABEL}(?:\.{_LABEL})+|(?:{_LABEL}\.)+(?:{'|'.join(_TOP.split())})(?![\w-])"
+    rf"(?:https?://)?(?:[\w.+-]+@{_LABEL}(?:\.{_LABEL})+|(?:{_LABEL}\.)+(?:{'|'.join(_TOP.split())})(?![\w-])"
     rf"(?::\d+)?(?:/[\w./#?=&%-]*)?|localhost(?::\d+)?(?:/\S*)?)\Z"
 )
 _FILE = re.compile(rf"[\w.-]*\w\.(?:{'|'.join(_FILES.split())})\Z")

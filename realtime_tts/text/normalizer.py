@@ -39,6 +39,8 @@ _COUNTED = re.compile(
     r"|looks|seems|gets|makes|marks|sounds|always|perhaps)\Z)[a-z]{2,}s)\Z"
 )
 """A word for what is counted, behind a number: May 5 people come?"""
+_HOLD_STOP_SECONDS = 0.05
+"""How long a full stop behind a word waits: it is the sentence's, unless `com` comes at once."""
 _NOTHING = Reading(0, "")
 
 Decision = tuple[int, str | Break] | None
@@ -62,7 +64,7 @@ class SpeechNormalizer:
     `language` None: numbers and abbreviations stay as they are. Only what more text could change
     is held (`98.`, `$3`, `Dr`), with what follows it; the promise is the filter's: any split gives
     the same, unless the text pauses for `MAX_HOLD_SECONDS` where it could end (`98.`, neither `$3`
-    nor `<break `), and then the held text is read as if it did. `now` is in seconds on the
+    nor `<break `; for 50 ms behind the full stop of a word), and then the held text is read as if it did. `now` is in seconds on the
     caller's clock and never goes back.
     """
 
@@ -113,7 +115,8 @@ class SpeechNormalizer:
     def deadline(self) -> float | None:
         """When `poll` will have something to release; None if nothing is held, or in part."""
         whole = self._held and self._held[0] != "<" and end_of(self._held) is not None
-        return self._since + MAX_HOLD_SECONDS if whole else None
+        hold = _HOLD_STOP_SECONDS if self._held == "." else MAX_HOLD_SECONDS
+        return self._since + hold if whole else None
 
     def _take(self) -> list[Piece | Break]:
         out, self._out = self._out, []

@@ -225,6 +225,15 @@ def test_only_what_is_open_waits_400_ms_behind_a_mark_and_inside_a_word_for_its_
     assert normalizer.deadline() is None
 
 
+def test_a_full_stop_behind_a_word_waits_for_a_moment_only() -> None:
+    normalizer = SpeechNormalizer(language_for("en"))
+    assert words(normalizer.feed([Piece("Go to example.", 0, 14)], 1.0)) == "Go to example"
+    assert normalizer.deadline() == pytest.approx(1.05)
+    assert words(normalizer.feed([Piece("com now", 14, 21)], 1.04)).startswith(" dot com")
+    normalizer.feed([Piece(".", 21, 22)], 2.0)
+    assert words(normalizer.poll(2.06)) == "."
+
+
 def test_a_hold_counts_from_the_last_text_and_a_late_feed_ends_it() -> None:
     normalizer = SpeechNormalizer(language_for("en"))
     normalizer.feed([Piece("98", 0, 2)], 1.0)

@@ -227,7 +227,7 @@ RULES = (
     rule(r"(?P<above>\d+(?:\.\d+)?)/(?P<below>\d{1,3})(?![\w/]|\.\d)(?<!24/7)", _of),
     rule(r"(?P<one>\d{1,3})-(?P<two>\d{1,3})(?![\w%-]|\.\d| ?[ap]\.?m)", _score),
     rule(
-        r"(?P<one>\d+):(?P<two>\d)(?![\d:])|(?P<one2>\d+):(?P<two2>\d+)(?!:)",
+        r"(?P<one>\d|16|21):(?P<two>\d)(?![\d:])|(?P<one2>\d+):(?P<two2>\d+)(?!:)",
         lambda m: (
             " to ".join(map(say.decimal, m.group().split(":")))
             if m["two"] or int(m["one2"]) > 24 or int(m["two2"]) > 59

@@ -64,8 +64,8 @@ class SpeechNormalizer:
     `language` None: numbers and abbreviations stay as they are. Only what more text could change
     is held (`98.`, `$3`, `Dr`), with what follows it; the promise is the filter's: any split gives
     the same, unless the text pauses for `MAX_HOLD_SECONDS` where it could end (`98.`, neither `$3`
-    nor `<break `; for 50 ms behind the full stop of a word), and then the held text is read as if it did. `now` is in seconds on the
-    caller's clock and never goes back.
+    nor `<break `; for 50 ms behind the full stop of a word), and then the held text is read as if
+    it did. `now` is in seconds on the caller's clock and never goes back.
     """
 
     def __init__(self, language: Language | None, lexicon: Lexicon | None = None) -> None:

@@ -1,0 +1,215 @@
+"""German numbers by the words around them: one and its cases, ordinals, kings, decades, halves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+
+from realtime_tts.text.languages.german_words import MONTHS, cardinal, count, stem, year
+from realtime_tts.text.languages.language import YEARS, Noun, Rule
+from realtime_tts.text.languages.rules import ROMAN, Genders, ratios, roman_value, rule
+
+Words = Callable[[re.Match[str]], str | None]
+
+_GENDERS = Genders(
+    {
+        "f": "-stunden -minuten -sekunden -wochen -personen -ung -heit -keit -schaft -ion -tät -ei"
+        " -ie -ik -ur -anz -enz -e -frau -nacht -stadt hand -person -bank -nachricht -wand"
+        " -tür -zahl -mutter -tochter -schwester -nummer -butter oma -firma -pizza -kamera"
+        " -cola -mail app -nuss -kuh -maus -gans -wurst -luft -kraft -fahrt -antwort -arbeit"
+        " -zeit -welt uhr -packung -million -freundin -kundin -lehrerin -ärztin -schülerin"
+        " -kollegin -studentin -besucherin -regel -tafel -schüssel -gabel -insel -nadel"
+        " -kartoffel -box -party -mannschaft -sicht -schrift cd dvd",
+        "n": "jahre -chen -lein -ment -um -nis -kind -buch -jahr -haus -auto -bild -glas -bier"
+        " -brot ei -spiel -tor -wort -zimmer -bett -hotel -ticket -video -foto -problem"
+        " -produkt -paar -stück -pfund -prozent -leben -mal -angebot -konto -restaurant -café"
+        " -land -dorf -schiff -tier -pferd -schwein -huhn -schaf -messer -fenster -gebäude"
+        " -ende -auge -semester -team -projekt -modell -system -gerät -handy bad -boot -dach"
+        " -ding -fest -feld -geld -herz -kleid -licht -lied -loch -paket -quartal rad -fahrrad"
+        " -rezept -telefon -unternehmen -wunder -zeichen -ziel blatt -beispiel -wochenende"
+        " -gramm -kilo -geschenk -getränk -drittel -viertel -jubiläum -büro -studio -pro"
+        " -argument -werk -sofa -interview -update -gemälde",
+        "m": "mai -käse -kunde -junge -name -kollege -gedanke -buchstabe -hase -affe -löwe -neffe"
+        " -zeuge -experte -franzose -deutsche -raum -baum -traum -irrtum -reichtum -brei"
+        " -termin -arm -moment -weltkrieg tage tag monate kilometer -hund -satz -film -stern"
+        " -chef -erwachsene -artikel -punkt -vorname",
+    }
+)
+_ADJECTIVE = re.compile(r"\w+(?P<ending>e|er|es|en|em)")
+_BY_ENDING = {"e": "eine", "es": "ein", "er": "ein", "en": "einen", "em": "einem"}
+_STRONG = {"m": "er", "f": "e", "n": "es"}
+_ONE = {
+    "": {"m": "ein", "f": "eine", "n": "ein"},
+    "dative": {"m": "einem", "f": "einer", "n": "einem"},
+    "accusative": {"m": "einen", "f": "eine", "n": "ein"},
+}
+_DATIVE = r"\b(?i:mit|nach|vor|seit|in|aus|bei|von|zu|ab|binnen|innerhalb von)\s"
+_ACCUSATIVE = (
+    r"\b(?i:für|ohne|um|durch|gegen|pro|habe|hast|hat|haben|habt|hatte|hatten|gibt|gab|kaufe"
+    r"|kauft|kaufen|kaufte|brauche|braucht|brauchen|nehme|nimmt|nimm|trink|iss|nehmen|bestelle|bestellt|möchte"
+    r"|möchten|sucht|suche|findet|esse|isst|trinke|trinkt)\s"
+)
+_LABELS = (
+    r"\b(?:Seite|Kapitel|Gleis|Platz|Level|Teil|Stufe|Nummer|Raum|Band|Phase|Gruppe|Version|Typ"
+    r"|Schritt|Klasse|Nr\.|Punkt|Note|Zimmer|Halle|Tor|Linie|Abschnitt|Spalte|Zeile)\s"
+)
+_WEAK = (
+    r"\b(?i:der|die|das|jeder|jede|jedes|dieser|diese|dieses|eine|keine|meine|deine|seine|ihre"
+    r"|unsere|eure|welche|welcher|welches)\s"
+)
+_OBLIQUE = (
+    r"\b(?i:dem|den|des|am|im|zum|zur|beim|vom|ins|einem|einen|einer|diesem|diesen|jedem|jeden"
+    r"|meinem|meinen|meiner|seinem|seinen|seiner|ihrem|ihren|ihrer|unserem|unseren|unserer"
+    r"|(?:in|aus|von|nach|mit|zu|seit|vor|bei|auf|an|während|hinter|neben|unter|über) der)\s"
+)
+_MIXED = r"\b(?i:ein|kein|mein|dein|sein|ihr|unser|euer)\s"
+_KINGS = (
+    "Ludwig|Friedrich|Wilhelm|Heinrich|Karl|Otto|Franz|Georg|Johannes Paul|Benedikt|Leo|Pius"
+    "|Johannes|Paul|Philipp|Napoleon|Peter|Alexander|Nikolaus|Leopold|Maximilian|Rudolf|Konrad"
+    "|Ferdinand|Josef|Joseph|Ramses|Gregor|Klemens|Innozenz|Richard|Eduard|Jakob|Albrecht|Gustav"
+)
+_QUEENS = "Elisabeth|Katharina|Maria|Isabella|Christina|Margarethe|Viktoria"
+_CHAPTERS = "Kapitel|Teil|Band|Akt|Abschnitt|Phase|Stufe|Klasse|Typ|Artikel|Weltkrieg"
+_MONTH = "|".join(MONTHS)
+_DATE = r"(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?P<year>\d\d(?!\d))?(?!\d)"
+_SHORT = {name[:3]: number for number, name in enumerate(MONTHS, 1)} | {"Sept": 9}
+_SUFFIXES = (
+    "fach|malig|mal|jährig|tägig|stündig|wöchig|monatig|minütig|köpfig|stellig|teilig|prozentig"
+    "|seitig|stöckig|türig|sitzig|bändig|spurig|gängig|dimensional"
+)
+
+BEHIND = re.compile(
+    r"1|1 (?!Uhr)[a-zäöüß]\w*e[rsnm]?|\d{1,4}\.|1/2|½|[\d.]+,[–-]|1[–-]\d+"
+    r"|\d{1,2}\.[–-]\d{1,2}\.|\d{1,2}\. (?:bis|und|oder|–|bis zum)"
+    rf"|\d{{1,2}}\. (?:bis|und|oder|–|bis zum) \d{{1,2}}\.|\d{{1,2}}\. (?:{'|'.join(_SHORT)})\."
+)
+"""Where the rules look at another word."""
+
+
+def _one(case: str) -> Words:
+    def said(match: re.Match[str]) -> str | None:
+        word, noun = match["word"], match["noun"]
+        if not word[0].islower():
+            return _ONE[case][_GENDERS.of(word, "m")]
+        adjective = _ADJECTIVE.fullmatch(word)
+        if adjective is None or noun is None:
+            return None
+        if case == "dative":
+            return _ONE[case][_GENDERS.of(noun, "m")]
+        return _BY_ENDING[adjective["ending"]]
+
+    return said
+
+
+def _one_unit(case: str, units: Mapping[str, Noun]) -> Words:
+    def said(match: re.Match[str]) -> str:
+        noun = units[match["unit"]]
+        return f"{_ONE[case][noun.gender]} {noun.one}"
+
+    return said
+
+
+def _with(ending: str) -> Words:
+    return lambda match: stem(int(match["n"])) + ending
+
+
+def _by_gender(match: re.Match[str]) -> str | None:
+    gender = _GENDERS.of(match["noun"], "m")
+    return stem(int(match["n"])) + _STRONG[gender]
+
+
+def _king(the: str, ending: str) -> Words:
+    return lambda match: f"{the} {stem(roman_value(match['roman'])).capitalize()}{ending}"
+
+
+def _decade(match: re.Match[str]) -> str:
+    number = int(match["n"])
+    return (year if number in YEARS else cardinal)(number) + "er" + match["case"]
+
+
+def _compound(match: re.Match[str]) -> str:
+    number = cardinal(int(match["n"]))
+    tail = match["tail"].lower().replace("%ig", "prozentig").replace("x", "mal")
+    return ("ein" if number == "eins" else number) + tail
+
+
+def _half(units: Mapping[str, Noun], masculine: str) -> Words:
+    def said(match: re.Match[str]) -> str | None:
+        unit = units.get(match["noun"])
+        gender = unit.gender if unit else _GENDERS.of(match["noun"], "m")
+        half = {"m": masculine, "f": "eine halbe", "n": "ein halbes"}[gender]
+        return f"{half} {unit.one if unit else match['noun']}"
+
+    return said
+
+
+def _and_a_half(match: re.Match[str]) -> str:
+    number = cardinal(int(match["n"]))
+    return f"{'ein' if number == 'eins' else number}einhalb"
+
+
+def _whole(match: re.Match[str]) -> str:
+    return f"{count(int(match['n'].replace('.', '')), 'm')} Euro"
+
+
+def _dated(match: re.Match[str]) -> str | None:
+    day, month = int(match["day"]), int(match["month"])
+    if not (1 <= day <= 31 and 1 <= month <= 12):
+        return None
+    short = match["year"]
+    return f"{stem(day)}en {MONTHS[month - 1]}" + (f" {cardinal(int(short))}" if short else "")
+
+
+def rules(units: Mapping[str, Noun]) -> tuple[Rule, ...]:
+    """The rules; `units` are what may be counted in short."""
+    unit = "|".join(map(re.escape, sorted(units.keys() - {"Uhr"}, key=len, reverse=True)))
+    one_unit = rf"1\s?(?P<unit>{unit})(?!\w)"
+    one = r"1(?= (?!Uhr|Mio|Mrd|Milli|Tsd)(?P<word>[^\W\d_][\w-]*)(?: (?P<noun>[A-ZÄÖÜ][\w-]*))?)"
+    ordinal = r"(?P<n>\d{1,4})\.(?= (?P<noun>[A-ZÄÖÜ]\w*))"
+    through = "bis zum|bis|und|oder|–"
+    first = rf"(?P<n>\d{{1,2}})\.(?= (?:{through}) \d{{1,2}}\. (?:{_MONTH}))"
+    both = rf"(?P<n>\d{{1,2}})\.[–-](?P<to>\d{{1,2}})\.(?= (?:{_MONTH}))"
+    half = r"(?:1/2|½) ?(?P<noun>(?!d[ea]|aller)[^\W\d_][\w-]*)"
+    short = rf"(?P<n>\d{{1,2}})\. (?P<month>{'|'.join(_SHORT)})\.(?= [a-zäöü0-9]|,)"
+    return (
+        rule(one_unit, _one_unit("dative", units), _DATIVE),
+        rule(one_unit, _one_unit("accusative", units), _ACCUSATIVE),
+        rule(one_unit, _one_unit("", units), unless=_LABELS),
+        rule("1 ?%", lambda m: "ein Prozent"),
+        rule(r"1[–-](?=\d+ (?P<word>[A-ZÄÖÜ]\w+)(?P<noun>)?)", lambda m: f"{_one('')(m)} bis "),
+        rule(one, _one("dative"), _DATIVE),
+        rule(one, _one("accusative"), _ACCUSATIVE),
+        rule(one, _one(""), unless=_LABELS),
+        rule(first, _with("en"), _OBLIQUE),
+        rule(both, lambda m: f"{stem(int(m['n']))}en bis {stem(int(m['to']))}en", _OBLIQUE),
+        rule(_DATE, _dated, r"\b(?i:am|vom|zum|dem|ab|bis|seit)\s"),
+        rule(short, lambda m: f"{stem(int(m['n']))}en {MONTHS[_SHORT[m['month']] - 1]}", _OBLIQUE),
+        rule(ordinal, _with("en"), _OBLIQUE),
+        rule(ordinal, _with("e"), _WEAK),
+        rule(
+            r"(?P<n>\d{1,2})\.(?= (?:Auflage|Aufl\.|Klasse|Runde|Liga|Staffel)(?!\w))", _with("e")
+        ),
+        rule(ordinal, _by_gender, _MIXED),
+        rule(r"(?P<n>\d{1,4})er(?P<case>n?)(?!\w)", _decade),
+        rule(rf"(?P<n>\d{{1,4}})-?(?P<tail>(?i:{_SUFFIXES})(?:e[mnrs]?)?)(?!\w)", _compound),
+        rule(r"(?P<n>\d{1,3})(?P<tail>%ige?[mnrs]?|x)(?! ?\d|\w)", _compound),
+        rule(r"(?P<n>\d+)(?: 1/2| ?½)(?!\d)", _and_a_half),
+        rule(half, _half(units, "einen halben"), _ACCUSATIVE),
+        rule(half, _half(units, "ein halber")),
+        rule(r"(?P<n>[\d.]+),[–-] ?(?:€|Euro|EUR)", _whole),
+        *ratios(cardinal, " zu ", " zu "),
+    )
+
+
+def _numerals() -> Iterator[Rule]:
+    """Kings: Ludwig XIV. The full stop goes, unless nothing follows."""
+    preposition = r"\b(?:unter|von|mit|bei|zu|nach|neben|gegenüber) (?:König |Kaiser |Papst )?"
+    for stop in (r"\.(?= \S)", r"(?=\.)"):
+        for names, the, of in ((_KINGS, "der", "dem"), (_QUEENS, "die", "der")):
+            yield rule(f"{ROMAN}{stop}", _king(of, "en"), rf"{preposition}(?:{names}) ")
+            yield rule(f"{ROMAN}{stop}", _king(the, "e"), rf"\b(?:{names}) ")
+    chapter = rf"\b(?:{_CHAPTERS}) "
+    yield rule(rf"{ROMAN}(?!\w)", lambda m: cardinal(roman_value(m["roman"])), chapter)
+
+
+NUMERALS = tuple(_numerals())

@@ -9,9 +9,9 @@ from realtime_tts.text.languages.chinese_words import cardinal, date, time, year
 from realtime_tts.text.languages.rules import ratios, rule
 
 _MEASURE = (
-    "(?:小时|分钟|公里|公斤|公分|美元|欧元|英镑|港元|星期|平方|立方|毫升|毫米|厘米|千克|千米|年(?!级)|次(?!方|元)|分(?!之)"
+    "(?:小时|英寸|[队班](?=人)|分钟|公里|公斤|公分|美元|欧元|英镑|港元|星期|平方|立方|毫升|毫米|厘米|千克|千米|年(?!级)|次(?!方|元)|分(?!之)"
     "|[个位只条张本天周名件块杯种岁点人家台辆部座间套双支份封首句篇遍场倍米吨升盒包颗棵朵头匹项组款把架艘所国轮盘室瓶碗"
-    "斤元角毛秒千万亿口门道扇幅顶滴串束排袋箱桶罐根枝粒片栋幢回趟顿声步局岸侧样类批])"
+    "斤元角毛秒千万亿口门道扇幅顶滴串束排袋箱桶罐根枝粒片栋幢回趟顿勺副堆群成寸尺幅声步局岸侧样类批])"
 )
 """What two is 两 before. Floors, rooms, lines, classes and ranks are counted with 二."""
 _DASH = "[-–—~～]"
@@ -81,6 +81,12 @@ RULES = (
     rule(r"\d{1,3}(?:\.\d{1,3}){3}(?![\d.])", lambda m: "点".join(map(year, m.group().split(".")))),
     rule(r"(?P<year>[12]\d{3})(?P<m>[/.])(?P<month>\d{1,2})(?P=m)(?P<day>\d{1,2})(?!\d)", _date),
     rule(rf"(?P<one>[12]\d{{3}}){_DASH}(?=[12]\d{{3}}(?:年|学年))", _to(year)),
+    rule(
+        rf"(?P<one>[12]\d{{3}}){_DASH}(?P<two>[12]\d{{3}})(?=[）)])",
+        lambda m: f"{year(m['one'])}到{year(m['two'])}",
+        "[（(]",
+    ),
+    rule(r"(?:12306|12315|100\d\d|95\d{3})(?=[网平热客])", _dial),
     rule(r"\d{1,4}(?=年)", _spelled, "公元前?"),
     rule(r"(?P<year>\d{4})(?=年)", _year),
     rule(r"(?:19|20)\d\d(?=[届级款版]|学年|财年)", _spelled),

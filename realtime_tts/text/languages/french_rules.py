@@ -5,7 +5,15 @@ from __future__ import annotations
 import re
 
 from realtime_tts.text.languages.french_words import cardinal, count, date, ordinal
-from realtime_tts.text.languages.rules import ROMAN, Genders, dates, ratios, roman_value, rule
+from realtime_tts.text.languages.rules import (
+    ROMAN,
+    Genders,
+    dates,
+    ratios,
+    roman_value,
+    rule,
+    times,
+)
 
 _GENDERS = Genders(
     {
@@ -46,7 +54,16 @@ _LABELS = (
     r"\b(?i:page|chapitre|numéro|ligne|type|partie|section|article|scène|acte|étape|niveau"
     r"|phase|version|annexe|chambre|en|an)\s"
 )
-SHORT_MONTHS = {"janv": 1, "févr": 2, "avr": 4, "juil": 7, "sept": 9, "oct": 10, "nov": 11}
+SHORT_MONTHS = {
+    "janv": 1,
+    "févr": 2,
+    "fév": 2,
+    "avr": 4,
+    "juil": 7,
+    "sept": 9,
+    "oct": 10,
+    "nov": 11,
+}
 SHORT_MONTHS |= {"déc": 12}
 _PHONE = (
     r"(?P<phone>0\d(?:[ .-]?\d\d){4}|0(?: 8\d\d)(?: \d{3}){2}"
@@ -126,7 +143,8 @@ RULES = (
     rule(r"(?:1/2|½)(?= (?P<noun>\w+))", _half),
     rule(rf"{_NUMBER}(?= (?P<noun>[^\W\d_][\w-]+))", _one, unless=_LABELS),
     *ratios(cardinal, " pour ", " à "),
-    rule(r"(?P<n>\d{1,3})x(?! ?\d|\w)", lambda m: f"{cardinal(int(m['n']))} fois"),
+    rule(r"(?P<n>\d{1,3})x(?! ?\d|\w)", lambda m: f"{count(int(m['n']), 'f')} fois"),
+    times(cardinal, "fois"),
 )
 
 NUMERALS = (

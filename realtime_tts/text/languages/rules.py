@@ -111,8 +111,13 @@ def ratios(words: Callable[[int], str], colon: str, dash: str) -> tuple[Rule, ..
 
     return (
         rule(r"(?P<one>\d{1,3})(?P<mark>:)(?P<two>\d|[6-9]\d|\d{3,4})(?![\d:])", said),
-        rule(r"(?P<one>\d{1,2})(?P<mark>-)(?P<two>\d{1,2})(?![a-zA-Z\d.:/=-]|,\d| ?[%‰€])", said),
+        rule(r"(?P<one>\d{1,2})(?P<mark>-)(?P<two>\d{1,2})(?![a-zA-Z\d:/=-]|[.,]\d| ?[%‰€])", said),
     )
+
+
+def times(words: Callable[[int], str], link: str) -> Rule:
+    """Products and sizes, 4 x 100."""
+    return rule(r"(?P<n>\d+) ?[x×](?= ?\d)", lambda match: f"{words(int(match['n']))} {link}")
 
 
 def dates(say: Callable[[int, int, int | None, str], str], marks: str) -> Rule:

@@ -119,6 +119,7 @@ GERMAN = Language(
     fractions=_FRACTIONS,
     mixed=" ",
     money="{major} {minor}",
+    singular_below=0.0,
     date_mark=".",
     dotted_ordinals=True,
     clock_words=("Uhr",),

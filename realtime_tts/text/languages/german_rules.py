@@ -30,10 +30,10 @@ _GENDERS = Genders(
         " -rezept -telefon -unternehmen -wunder -zeichen -ziel blatt -beispiel -wochenende"
         " -gramm -kilo -geschenk -getränk -drittel -viertel -jubiläum -büro -studio -pro"
         " -argument -werk -sofa -interview -update -gemälde",
-        "m": "mai -käse -kunde -junge -name -kollege -gedanke -buchstabe -hase -affe -löwe -neffe"
-        " -zeuge -experte -franzose -deutsche -raum -baum -traum -irrtum -reichtum -brei"
-        " -termin -arm -moment -weltkrieg tage tag monate kilometer -hund -satz -film -stern"
-        " -chef -erwachsene -artikel -punkt -vorname",
+        "m": "-kaffee -tee -schnee mai -käse -kunde -junge -name -kollege -gedanke -buchstabe"
+        " -hase -affe -löwe -neffe -zeuge -experte -franzose -deutsche -raum -baum -traum"
+        " -irrtum -reichtum -brei -termin -arm -moment -weltkrieg tage tag monate kilometer"
+        " -hund -satz -film -stern -chef -erwachsene -artikel -punkt -vorname",
     }
 )
 _ADJECTIVE = re.compile(
@@ -45,6 +45,11 @@ _ONE = {
     "": {"m": "ein", "f": "eine", "n": "ein"},
     "dative": {"m": "einem", "f": "einer", "n": "einem"},
     "accusative": {"m": "einen", "f": "eine", "n": "ein"},
+}
+_HALF = {
+    "": {"m": "halber", "f": "halbe", "n": "halbes"},
+    "dative": {"m": "halben", "f": "halben", "n": "halben"},
+    "accusative": {"m": "halben", "f": "halbe", "n": "halbes"},
 }
 _DATIVE = r"\b(?i:mit|nach|vor|seit|in|aus|bei|von|zu|ab|binnen|innerhalb von)\s(?:1 \w+ und )?"
 _ACCUSATIVE = (
@@ -75,7 +80,10 @@ _KINGS = (
 _QUEENS = "Elisabeth|Katharina|Maria|Isabella|Christina|Margarethe|Viktoria"
 _CHAPTERS = "Kapitel|Teil|Band|Akt|Abschnitt|Phase|Stufe|Klasse|Typ|Artikel|Weltkrieg"
 _MONTH = "|".join(MONTHS)
-_DATE = r"(?P<day>\d{1,2})\. ?(?P<month>\d{1,2})\.(?: ?(?P<year>\d\d(?:\d\d)?)(?!\d))?(?!\d)"
+_DATE = (
+    r"(?P<day>\d{1,2})\. ?(?P<month>\d{1,2})"
+    r"(?:\. ?(?P<year>\d\d(?:\d\d)?)(?!\d)|\.(?= \S)|(?=\.))(?!\d)"
+)
 _CODE = r"(?:[Nn]ummer|Code|PIN|TAN|PLZ|Passwort|Tel\.|Telefon)(?: lautet| ist|:)?\s"
 _EMERGENCY = r"(?:Not(?:ruf|fall)|Polizei|Feuerwehr|unter(?: der)?|[Rr]uf\w*|[Ww]ähl\w*)(?: die)?\s"
 _SHORT = {name[:3]: number for number, name in enumerate(MONTHS, 1)} | {"Sept": 9}
@@ -86,7 +94,7 @@ _SUFFIXES = (
 
 BEHIND = re.compile(
     r"1|1\.?001|1 (?!Uhr)[a-zäöüß]\w*e[rsnm]?|\d{1,4}\.|1/2|½|[\d.]+,[–-]|1[–-]\d+"
-    r"|\d{1,2}\.[–-]\d{1,2}\.|\d{1,2}\. (?:bis|und|oder|–|bis zum|\d{1,2}\.)"
+    r"|\d{1,2}\.[–-]\d{1,2}\.|\d{1,2}\. (?:bis|und|oder|–|bis zum|\d{1,2}\.)|\d{1,2}\.\d{1,2}\."
     rf"|\d{{1,2}}\. (?:bis|und|oder|–|bis zum) \d{{1,2}}\.|\d{{1,2}}\. (?:{'|'.join(_SHORT)})\."
 )
 """Where the rules look at another word."""
@@ -148,12 +156,11 @@ def _compound(match: re.Match[str]) -> str:
     return ("ein" if number == "eins" else number) + tail
 
 
-def _half(units: Mapping[str, Noun], masculine: str) -> Words:
+def _half(case: str, units: Mapping[str, Noun]) -> Words:
     def said(match: re.Match[str]) -> str | None:
         unit = units.get(match["noun"])
         gender = unit.gender if unit else _GENDERS.of(match["noun"], "m")
-        half = {"m": masculine, "f": "eine halbe", "n": "ein halbes"}[gender]
-        return f"{half} {unit.one if unit else match['noun']}"
+        return f"{_ONE[case][gender]} {_HALF[case][gender]} {unit.one if unit else match['noun']}"
 
     return said
 
@@ -231,6 +238,7 @@ def rules(units: Mapping[str, Noun]) -> tuple[Rule, ...]:
         ),
         rule(ordinal, _by_gender, _MIXED),
         rule(rf"(?P<n>\d+)-(?P<unit>{unit}|€)-(?=[A-ZÄÖÜ])", _hyphened(units)),
+        rule(r"1-(?=[A-ZÄÖÜ])", lambda m: "ein-"),
         rule(r"1\.?001(?= Nacht)", lambda m: "tausendundeine"),
         rule(r"(?P<one>(?:19|20)\d\d)/(?P<two>\d\d)(?![\d/])", _season),
         rule(r"(?P<hour>\d{1,2}):(?P<minute>\d\d) (?:Std|h)(?!\w)", _hours),
@@ -240,8 +248,9 @@ def rules(units: Mapping[str, Noun]) -> tuple[Rule, ...]:
         rule(rf"(?P<n>\d{{1,4}})-?(?P<tail>(?i:{_SUFFIXES})(?:e[mnrs]?)?)(?!\w)", _compound),
         rule(r"(?P<n>\d{1,3})(?P<tail>%ige?[mnrs]?|x)(?! ?\d|\w)", _compound),
         rule(r"(?P<n>\d+)(?: 1/2| ?½)(?!\d)", _and_a_half),
-        rule(half, _half(units, "einen halben"), _ACCUSATIVE),
-        rule(half, _half(units, "ein halber")),
+        rule(half, _half("dative", units), _DATIVE),
+        rule(half, _half("accusative", units), _ACCUSATIVE),
+        rule(half, _half("", units)),
         rule(r"(?P<n>[\d.]+),[–-] ?(?:€|Euro|EUR)", _whole),
         times(cardinal, "mal"),
         *ratios(cardinal, " zu ", " zu "),

@@ -23,15 +23,16 @@ _GENDERS = Genders(
     {
         "f": "-a -ción -sión -xión -dad -tad -tud -umbre -dez -tez -chez -triz mano noche calle"
         " clase parte vez veces foto moto radio flor señal imagen mujer piel sal cárcel miel"
-        " luz cruz voz paz llave nave torre gente leche sangre suerte muerte fuente mente nube"
-        " nieve tarde base fase frase serie especie superficie carne fiebre sede red pared ley"
-        " labor sor catedral orden crisis tesis dosis razón región religión opinión unión"
-        " reunión ocasión legión cuestión gestión digestión sartén legumbre serpiente"
-        " corriente pendiente madre sirviente clave nariz raíz perdiz actriz gran imágenes"
-        " -ciones -siones -giones -niones cama rama llama fama dama forma norma alarma"
-        " plataforma firma cima lima crema yema goma broma paloma loma suma pluma espuma"
-        " víctima lágrima máquina rima trama gama reforma mama semana aguas águilas lista"
-        " pista vista revista entrevista conquista armas aulas hachas hadas almas áreas alas",
+        " luz salud cruz voz paz llave nave torre gente leche sangre suerte muerte fuente"
+        " mente nube nieve tarde base fase frase serie especie superficie carne fiebre sede"
+        " red pared ley labor sor catedral orden crisis tesis dosis razón región religión"
+        " opinión unión reunión ocasión legión cuestión gestión digestión sartén legumbre"
+        " serpiente corriente pendiente madre sirviente clave nariz raíz perdiz actriz gran"
+        " imágenes -ciones -siones -giones -niones cama rama llama fama dama forma norma"
+        " alarma plataforma firma cima lima crema yema goma broma paloma loma suma pluma"
+        " espuma víctima lágrima máquina rima trama gama reforma mama semana aguas águilas"
+        " lista pista vista revista entrevista conquista armas aulas hachas hadas almas áreas"
+        " alas",
         "m": "-ma -o -or -aje -ambre -ete -ote -e -l -n -s -r -t -k -b -d -m -y -i -u -z -x -c día"
         " mapa planeta cometa tranvía sofá papá agua águila arma aula hacha hada alma área ala"
         " -ista poeta atleta dálmata -nauta idiota",

@@ -79,7 +79,6 @@ _KINGS = (
 )
 _QUEENS = "Elisabeth|Katharina|Maria|Isabella|Christina|Margarethe|Viktoria"
 _CHAPTERS = "Kapitel|Teil|Band|Akt|Abschnitt|Phase|Stufe|Klasse|Typ|Artikel|Weltkrieg"
-_MONTH = "|".join(MONTHS)
 _DATE = (
     r"(?P<day>\d{1,2})\. ?(?P<month>\d{1,2})"
     r"(?:\. ?(?P<year>\d\d(?:\d\d)?)(?!\d)|\.(?= \S)|(?=\.))(?!\d)"

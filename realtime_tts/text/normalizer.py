@@ -26,8 +26,6 @@ from realtime_tts.text.unspoken import end_of
 
 _TAIL = 2 * MAX_WORD  # characters remembered of what was read
 _VULGAR = "".join(VULGAR)
-_BREAK_ONLY = re.compile("<")
-_WITH_LEXICON = re.compile(rf"[^\W\d_{NO_SPACES}]+|\w|[^\s\w]")
 _BEFORE = MAX_WORD  # characters that a reading may look back
 _NUMBER_SIGNS = frozenset(f"{SIGNS}{_VULGAR}+-−±.(")
 _PREVIOUS_WORD = re.compile(r"(\S+)\s?\Z")
@@ -47,10 +45,14 @@ Decision = tuple[int, str | Break] | None
 
 
 @cache
-def _candidate_for(language: Language) -> re.Pattern[str]:
+def _candidate_for(language: Language | None, all_words: bool) -> re.Pattern[str]:
     """Where something may begin that is not said as it is written."""
-    signs = signs_for(language)
-    word = rf"[^\W\d_{NO_SPACES}{signs.alone}]+"
+    signs = signs_for(language) if language else None
+    word = rf"[^\W\d_{NO_SPACES}{signs.alone if signs else ''}]+"
+    if all_words:
+        return re.compile(rf"{word}|\w|[^\s\w]")
+    if signs is None:
+        return re.compile("<")
     return re.compile(rf"{word}|\d|[<{SIGNS}(.{_VULGAR}−±{re.escape(signs.chars)}-]")
 
 
@@ -72,11 +74,7 @@ class SpeechNormalizer:
         self._signs = signs_for(language) if language else None
         self._lexicon = lexicon
         self._language_halves = bool(language and language.halves)  # a.m. may end a sentence
-        self._candidate = _BREAK_ONLY
-        if lexicon is not None:
-            self._candidate = _WITH_LEXICON
-        elif language is not None:
-            self._candidate = _candidate_for(language)
+        self._candidate = _candidate_for(language, lexicon is not None)
         self._held = ""
         self._done = 0  # characters of it that are in `_tail` by now
         self._pieces: deque[Piece] = deque()  # the held text
@@ -324,7 +322,8 @@ class SpeechNormalizer:
         if spaced and said and (self._glue or is_word_character(previous)):
             said = f" {said}" if is_word_character(said[0]) else said
         self._glue = spaced and is_word_character(said[-1:])
-        self._out.append(Piece(said, pieces[0].start, pieces[-1].end))
+        end = pieces[-1].end if said.strip() else pieces[0].start  # a mark that only parts words
+        self._out.append(Piece(said, pieces[0].start, end))
 
     def _consume(self, text: str) -> list[Piece]:
         """The pieces of the first characters held."""

@@ -33,7 +33,7 @@ class DateWords(AmountWords):
 
     def _until(self, text: str, first: Reading | None) -> Reading | None:
         """January 5–February 7."""
-        dash = self._patterns.dash.match(text, first.length) if first else None
+        dash = self._patterns.time_dash.match(text, first.length) if first else None
         second = self.read_month(text[dash.end() :], "") if dash else None
         if first is None or dash is None or second is None:
             return first

@@ -50,7 +50,7 @@ _ABBREVIATIONS = (
             Kind.SYMBOL: "MB/s megabytes per second|GB/s gigabytes per second"
             "|kB/s kilobytes per second|KB/s kilobytes per second|Mb/s megabits per second"
             "|Gb/s gigabits per second|km/h kilometers per hour|m/s meters per second"
-            "|mg/dL milligrams per deciliter|w/ with|w/o without",
+            "|mg/dL milligrams per deciliter|w/ with|w/o without|w/out without",
             Kind.ZIP: "|".join(f"{short} {name}" for short, name in words.STATES.items()),
             Kind.COMPASS: "N North|S South|E East|W West",
         },

@@ -10,25 +10,28 @@ from __future__ import annotations
 import re
 
 from realtime_tts.text.languages import english_words as say
-from realtime_tts.text.languages.language import Rule
+from realtime_tts.text.languages.rules import rule
 
 _MONTH_CUES = r"(?i:on|by|until|till|before|after|since|from|due|dated?|through|for)\s\Z"
 _SPELLED = (
-    "code|PIN|OTP|passcode|password|ID|order|account|acct|ticket|case|invoice|tracking|reference|"
-    "confirmation|reservation|booking|serial|ISBN|SSN|IMEI|SKU|zip|routing|policy|claim|text"
+    "code|PIN|OTP|passcode|password|ID|account|acct|ticket|case|invoice|tracking|reference|"
+    "confirmation|reservation|booking|serial|ISBN|SSN|IMEI|SKU|zip|routing|policy"
 )
-_SPELLING = re.compile(
+_SPELLING = (
     rf"\b(?i:{_SPELLED})(?: (?i:number|no\.|code|ID|to))?(?: is| are|,? (?i:ending in|ends in))?"
-    rf"[:#]?\s?#?\s?\Z|\b(?:ending|ends)(?: in)?\s\Z|#\Z|\*-?\Z|\bText \w+ to\s\Z"
+    r"[:#]?\s?#?\s?|\b(?:ending|ends)(?: in)?\s|#|\*-?|\bText \w+ to\s"
+    r"|\b(?i:(?:your|my|the|this|our) (?:order|claim)|order number is)\s"
 )
-_PAIRED = re.compile(
+_PAIRED = (
     r"(?:\b(?i:rooms?|suite|apt\.?|apartment|flight|gate|bus|route|highway|hwy\.?|interstate|"
     r"extension|ext\.?|error|status|port|channel|form|section|boeing|exit|box|unit)\s"
     r"|\b(?!AD|BC|CE|TO|IN|OF|AT)[A-Z]{2,4}[ -]|\b[A-Z]-|localhost:)\Z"
 )
-_STATE = re.compile(rf"(?:\b(?:{'|'.join(say.STATES)})|(?i:\bzip(?: code)?:?))\s\Z")
-_DECADE = re.compile(r"(?:\b(?i:the|his|her|their|my|your|our|in|late|early)\s?|-\s?|['’]\s?)\Z")
-_RELEASES = re.compile(
+_STATE = rf"(?:\b(?:{'|'.join(say.STATES)})|(?i:\bzip(?: code)?(?: is|:)?))\s\Z"
+_DECADE = re.compile(
+    r"(?:\b(?i:the|his|her|their|my|your|our|late|early)\s?|-\s?|['’]\s?|(?:\A|[.;:!?])\s?)\Z"
+)
+_RELEASES = (
     r"(?:\b(?:Python|Ubuntu|Node|PHP|Java|Ruby|Django|Go|Rust|Kubernetes|Debian|macOS|iOS)|"
     r"\b[Vv]ersion)\s\Z|\bv\Z"
 )
@@ -81,11 +84,17 @@ def _lasting(match: re.Match[str]) -> str:
 def _of(match: re.Match[str]) -> str | None:
     """A rating or a fraction: 8/10, 4.5/5, 120/80, 7/16."""
     above, below = match["above"], int(match["below"])
-    if "." in above or below in (10, 100) or (int(above) == below and below <= 20):
+    if (
+        "." in above
+        or (below in (10, 100) and above != "1")
+        or (int(above) == below and below <= 12)
+    ):
         return f"{say.decimal(above)} out of {say.cardinal(below)}" if below else None
     first = int(above)
     if first == below:
         return f"{say.cardinal(first)}-{say.cardinal(below)}"
+    if first <= 12 < below <= 31 and below != 16 and first > 1:
+        return say.date(below, first, None, "")
     if first < below <= 64 and (first, below) not in say.FRACTIONS and first:
         part = say.ordinal(below)
         return f"{say.cardinal(first)} {part}{'s' if first > 1 else ''}"
@@ -126,88 +135,98 @@ def _groups(match: re.Match[str]) -> str:
     return ", ".join(map(say.spell, re.findall(r"\d+", match.group())))
 
 
-def _rule(pattern: str, words: say.Words, cue: str | re.Pattern[str] | None = None) -> Rule:
-    return Rule(re.compile(pattern), words, re.compile(cue) if cue else None)
-
-
 RULES = (
-    _rule(
+    rule(
         r"(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)T(?P<hour>\d\d):(?P<minute>\d\d)"
         r"(?::(?P<second>\d\d))?(?![\d.])",
         _timestamp,
     ),
-    _rule(r"(?P<year>\d{4})(?P<mark>[/.])(?P<month>\d\d)(?P=mark)(?P<day>\d\d)(?!\w)", _date),
-    _rule(r"(?P<month>\d\d)-(?P<day>\d\d)-(?P<year>\d{4})(?![\w-])", _date),
-    _rule(r"(?P<month>\d{1,2})/(?P<day>\d{1,2})/(?P<year>\d\d)(?![\w/])", _date),
-    _rule(r"(?P<one>[12]\d{3})(?P<mark>[-–/])(?P<two>\d\d)(?![\w/-])", _years),
-    _rule(
-        r"(?P<month>0[1-9]|1[0-2])/(?P<year>20\d\d)(?![\w/])",
+    rule(r"(?P<year>\d{4})(?P<mark>[/.])(?P<month>\d\d)(?P=mark)(?P<day>\d\d)(?!\w)", _date),
+    rule(r"(?P<month>\d\d)-(?P<day>\d\d)-(?P<year>\d{4})(?![\w-])", _date),
+    rule(r"(?P<month>\d{1,2})/(?P<day>\d{1,2})/(?P<year>\d\d)(?![\w/])", _date),
+    rule(r"(?P<one>[12]\d{3})(?P<mark>[-–/])(?P<two>\d\d)(?![\w/-])", _years),
+    rule(
+        r"(?P<month>0?[1-9]|1[0-2])/(?P<year>20\d\d)(?![\w/])",
         lambda m: f"{say.month(int(m['month']))} {say.pairs(m['year'])}",
     ),
-    _rule(r"9/11(?![\w/])", lambda m: "nine eleven"),
-    _rule(r"(?P<month>\d{1,2})/(?P<day>\d{1,2})(?![\w/])", _date, _MONTH_CUES),
-    _rule(
+    rule(r"9/11(?![\w/])", lambda m: "nine eleven"),
+    rule(r"(?P<month>\d{1,2})/(?P<day>\d{1,2})(?![\w/])", _date, _MONTH_CUES),
+    rule(
         rf"(?P<one>\d{{1,2}})[-–](?P<two>\d{{1,2}}) (?P<month>{'|'.join(say.MONTHS)})(?!\w)"
         r"(?P<year>(?!))?",
         _days,
     ),
-    _rule(r"1-?(?P<n>8\d\d)-(?=[A-Z])", lambda m: f"one, {say.phone_part(m['n'])}, "),
-    _rule(
+    rule(r"1-?(?P<n>8\d\d)-(?=[A-Z])", lambda m: f"one, {say.phone_part(m['n'])}, "),
+    rule(
         rf"(?P<a>{_AIRCRAFT})-(?P<b>\d{{1,3}})(?![\w-])",
         lambda m: f"{say.pairs(m['a'])} {say.pairs(m['b'])}",
     ),
-    _rule(rf"(?P<a>{_AIRCRAFT})(?!\w)", lambda m: say.pairs(m["a"]), r"(?i:boeing|the|an?)\s\Z"),
-    _rule(r"\d{4}(?: \d{4}){3}(?!\w)", _groups),
-    _rule(
+    rule(rf"(?P<a>{_AIRCRAFT})(?!\w)", lambda m: say.pairs(m["a"]), r"(?i:boeing|the|an?)\s\Z"),
+    rule(r"\d{4}(?: \d{4}){3}(?!\w)", _groups),
+    rule(
         r"(?!\d{4}-[01]\d-\d\d(?!\d)|(?:1-)?\d{3}-\d{3}-\d{4}(?!\d))\d+(?:-\d+){2,}(?![\w-])",
         _groups,
     ),
-    _rule(
+    rule(
         r"(?P<host>\d{1,3}(?:\.\d{1,3}){3})(?!\.?\w)(?::(?P<port>\d{2,5}))?",
         _address,
     ),
-    _rule(r"\d{5}(?:-\d{4})?(?![\w,]*\d)", _groups, _STATE),
-    _rule(r"\d{3,}(?![\d.,%:/-]*[\d%])", lambda m: say.spell(m.group()), _SPELLING),
-    _rule(r"911(?![\w.,%-]*[\d%])", lambda m: "nine one one", r"(?<!Porsche )\Z"),
-    _rule(r"401(?=\(?k)", lambda m: "four oh one"),
-    _rule(r"(?P<n>\d{3,4})(?=[pi](?!\w))", lambda m: say.pairs(m["n"])),
-    _rule(r"(?P<n>\d{1,4}) (?=(?:AD|BCE?|CE|A\.D|B\.C)(?!\w))", lambda m: say.pairs(m["n"]) + " "),
-    _rule(r"1\d{3}(?![\w,%–/-]|\.\d)", lambda m: say.pairs(m.group()), r"\b(?:[Ii]n|[Ss]ince)\s\Z"),
-    _rule(
+    rule(r"\d{5}(?:-\d{4})?(?![\w,]*\d)", _groups, _STATE),
+    rule(r"\d{3,}(?![\d.,%:/-]*[\d%])", lambda m: say.spell(m.group()), _SPELLING),
+    rule(
+        r"(?P<n>\d{1,2})s(?!\w)",
+        lambda m: say.decade(int(m["n"])),
+        r"\b[A-Z]-|\b(?:two|three|four|these|those)\s",
+    ),
+    rule(
+        r"(?P<a>\d{1,3})(?:st|nd|rd|th)[-–](?P<b>\d{1,3})(?:st|nd|rd|th)(?!\w)",
+        lambda m: f"{say.ordinal(int(m['a']))} to {say.ordinal(int(m['b']))}",
+    ),
+    rule(
+        r"\d{5,}(?![\d.,%:/-]*[\d%])",
+        lambda m: say.spell(m.group()),
+        r"\b(?i:order|claim|text)\s",
+    ),
+    rule(r"911(?![\w.,%-]*[\d%])", lambda m: "nine one one", r"(?<!Porsche )\Z"),
+    rule(r"401(?=\(?k)", lambda m: "four oh one"),
+    rule(r"(?P<n>\d{3,4})(?=[pi](?!\w))", lambda m: say.pairs(m["n"])),
+    rule(r"(?P<n>\d{1,4}) (?=(?:AD|BCE?|CE|A\.D|B\.C)(?!\w))", lambda m: say.pairs(m["n"]) + " "),
+    rule(r"1\d{3}(?![\w,%–/-]|\.\d)", lambda m: say.pairs(m.group()), r"\b(?:[Ii]n|[Ss]ince)\s\Z"),
+    rule(
         r"(?P<a>\d{3})-(?P<b>\d{3})(?![\w-])",
         lambda m: f"{say.pairs(m['a'])} to {say.pairs(m['b'])}",
         r"(?i:rooms)\s\Z",
     ),
-    _rule(r"\d{3,4}(?![\d.,%:/-]*[\d%]|['’]?s)", lambda m: say.pairs(m.group()), _PAIRED),
-    _rule(
+    rule(r"\d{3,4}(?![\d.,%:/-]*[\d%]|['’]?s)", lambda m: say.pairs(m.group()), _PAIRED),
+    rule(
         r"(?P<n>\d+)\.(?P<part>0?\d\d)(?![\w]|\.\d)",
         lambda m: f"{say.pairs(m['n'])} point {say.pairs(m['part'])}",
         _RELEASES,
     ),
-    _rule(
+    rule(
         r"(?P<n>20\d\d)\.(?P<part>\d)(?!\w|\.\d)",
         lambda m: f"{say.pairs(m['n'])} point {say.cardinal(int(m['part']))}",
     ),
-    _rule(r"\d+h ?\d+m(?:in)?(?: ?\d+s)?(?!\w)|\d+m ?\d+s(?!\w)", _lasting),
-    _rule(
+    rule(r"\d+h ?\d+m(?:in)?(?: ?\d+s)?(?!\w)|\d+m ?\d+s(?!\w)", _lasting),
+    rule(
         r"(?P<one>[1-9]\d?)['’′] ?(?P<two>\d{1,2})[\"”″]",
         lambda m: f"{say.cardinal(int(m['one']))} foot {say.cardinal(int(m['two']))}",
     ),
-    _rule(
+    rule(
         r"(?P<n>\d+(?:\.\d+)?)[\"”″]",
         lambda m: f"{say.decimal(m['n'])} inch",
         r"\A[^\"]*\b(?i:an?|another)\s\Z",
     ),
-    _rule(r"(?P<n>\d+(?:\.\d+)?)[\"”″]", _inches, r"\A[^\"]*(?:\"[^\"]*\"[^\"]*)*(?<!\")\Z"),
-    _rule(r"(?P<n>\d+(?:\.\d+)?) in(?= (?:long|wide|tall|high|deep|thick)(?!\w))", _inches),
-    _rule(
-        r"(?P<n>\d+(?:\.\d+)?(?: ?[x×] ?\d+(?:\.\d+)?)+)(?!\.?\w)"
+    rule(r"(?P<n>\d+(?:\.\d+)?)[\"”″]", _inches, r"\A[^\"]*(?:\"[^\"]*\"[^\"]*)*(?<!\")\Z"),
+    rule(r"(?P<n>\d+(?:\.\d+)?) in(?= (?:long|wide|tall|high|deep|thick)(?!\w))", _inches),
+    rule(
+        r"(?P<n>\d+(?:\.\d+)?(?: ?[x×] ?\d+(?:\.\d+)?)+)(?!\.?\w|[⁻⁰¹²³⁴⁵⁶⁷⁸⁹^])"
         r"(?: ?(?P<unit>ft|cm|mm|m|in|yd)(?!\w))?",
         _by,
     ),
-    _rule(r"(?P<above>\d+(?:\.\d+)?)/(?P<below>\d{1,3})(?![\w/]|\.\d)(?<!24/7)", _of),
-    _rule(r"(?P<one>\d{1,3})-(?P<two>\d{1,3})(?![\w%-]|\.\d| ?[ap]\.?m)", _score),
-    _rule(
+    rule(r"(?P<above>\d+(?:\.\d+)?)/(?P<below>\d{1,3})(?![\w/]|\.\d)(?<!24/7)", _of),
+    rule(r"(?P<one>\d{1,3})-(?P<two>\d{1,3})(?![\w%-]|\.\d| ?[ap]\.?m)", _score),
+    rule(
         r"(?P<one>\d+):(?P<two>\d)(?![\d:])|(?P<one2>\d+):(?P<two2>\d+)(?!:)",
         lambda m: (
             " to ".join(map(say.decimal, m.group().split(":")))
@@ -215,19 +234,21 @@ RULES = (
             else None
         ),
     ),
-    _rule(r"(?!3M)(?P<n>\d+(?:\.\d+)?)M(?!\w)", lambda m: f"{say.decimal(m['n'])} million"),
-    _rule(r"(?P<n>\d+(?:\.\d+)?)bn(?!\w)", lambda m: f"{say.decimal(m['n'])} billion"),
-    _rule(
-        r"(?P<n>\d\d+)[kK](?!\w)", lambda m: f"{say.decimal(m['n'])} thousand", r"(?<!\b[Aa] )\Z"
+    rule(r"(?!3M)(?P<n>\d+(?:\.\d+)?)M(?!\w)", lambda m: f"{say.decimal(m['n'])} million"),
+    rule(r"(?P<n>\d+(?:\.\d+)?)bn(?!\w)", lambda m: f"{say.decimal(m['n'])} billion"),
+    rule(r"(?P<n>\d\d+)[kK](?!\w)", lambda m: f"{say.decimal(m['n'])} thousand", r"(?<!\b[Aa] )\Z"),
+    rule(
+        r"(?P<n>\d{3,4})(?=[A-FHPR-UX-Z](?!\w))",
+        lambda m: say.pairs(m["n"]),
+        r"\b(?:at|[Uu]nit)\s\Z",
     ),
-    _rule(r"(?P<n>\d{3,4})(?=[A-Z](?!\w))", lambda m: say.pairs(m["n"]), r"\b(?:at|[Uu]nit)\s\Z"),
-    _rule(r"(?P<n>\d+)(?= N\. [A-Z]| W\. \d)", lambda m: say.pairs(m["n"])),
-    _rule(
+    rule(r"(?P<n>\d+)(?= N\. [A-Z]| W\. \d)", lambda m: say.pairs(m["n"])),
+    rule(
         r"(?P<n>\d+):(?P<two>\d+)(?!:)",
         lambda m: f"{say.decimal(m['n'])} to {say.decimal(m['two'])}",
         r"\bratio of\s\Z",
     ),
-    _rule(r"\d{1,3}(?: 000)+(?!\w)", lambda m: say.cardinal(int(m.group().replace(" ", "")))),
+    rule(r"\d{1,3}(?: 000)+(?!\w)", lambda m: say.cardinal(int(m.group().replace(" ", "")))),
 )
 """The more exact a pattern is, the earlier it comes."""
 

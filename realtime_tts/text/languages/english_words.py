@@ -75,6 +75,8 @@ def year(n: int) -> str:
 def decade(n: int) -> str:
     """The decade that begins with the year `n`, or with the last two digits of one."""
     words = year(n) if n >= 100 else cardinal(n)
+    if words.endswith("x"):
+        return words + "es"
     return words[:-1] + "ies" if words.endswith("y") else words + "s"
 
 

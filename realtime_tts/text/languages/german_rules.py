@@ -37,7 +37,7 @@ _GENDERS = Genders(
     }
 )
 _ADJECTIVE = re.compile(
-    r"(?!(?:oder|aber|unter|über|hinter|immer|wieder|bitte|heute)\b)\w+(?P<ending>e|er|es|en|em)"
+    r"(?!(?:d[eia][resmn]?|oder|aber|unter|über|hinter|immer|wieder|bitte|heute)\b)\w+(?P<ending>e|er|es|en|em)"
 )
 _BY_ENDING = {"e": "eine", "es": "ein", "er": "ein", "en": "einen", "em": "einem"}
 _STRONG = {"m": "er", "f": "e", "n": "es"}
@@ -58,9 +58,9 @@ _ACCUSATIVE = (
     r"|möchten|sucht|suche|suchen|findet|esse|isst|trinke|trinkt)\s(?:1 \w+ und )?"
 )
 _LABELS = (
-    r"\b(?:Seite|Kapitel|Gleis|Platz|Level|Teil|Stufe|Nummer|Raum|Band|Phase|Gruppe|Version|Typ"
+    r"(?:§|\b(?:Seite|Kapitel|Gleis|Platz|Level|Teil|Stufe|Nummer|Raum|Band|Phase|Gruppe|Version|Typ"
     r"|Schritt|Klasse|Nr\.|Punkt|Note|Zimmer|Halle|Tor|Linie|Abschnitt|Spalte|Zeile|Option|Artikel|Art\.|Frage"
-    r"|Runde|Aufgabe|Formel|Regel|Position|Kategorie|Kap\.|S\.)\s"
+    r"|Runde|Aufgabe|Formel|Regel|Position|Kategorie|Kap\.|S\.))\s"
 )
 _WEAK = (
     r"\b(?i:der|die|das|jeder|jede|jedes|dieser|diese|dieses|eine|keine|meine|deine|seine|ihre"
@@ -107,7 +107,7 @@ def _one(case: str) -> Words:
         adjective = _ADJECTIVE.fullmatch(word)
         if adjective is None or noun is None:
             return None
-        if case == "dative":
+        if case == "dative" or (not case and adjective["ending"] == "er"):
             return _ONE[case][_GENDERS.of(noun, "m")]
         return _BY_ENDING[adjective["ending"]]
 

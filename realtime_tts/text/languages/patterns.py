@@ -49,9 +49,8 @@ class Patterns:
         self._times(language)
         self._dates(language)
         self.glued = re.compile(language.glued or _NEVER)
-        self.phone = re.compile(
-            rf"(?:{language.phones or _NEVER}|\+\d{{1,3}}(?:[ .-]?\(?\d{{2,4}}\)?){{2,5}})(?!\w)"
-        )
+        abroad = r"\+\d{1,3}(?: ?\(0\))?(?:[ .-]?\(?\d{2,4}\)?){2,5}"
+        self.phone = re.compile(rf"(?:{language.phones or _NEVER}|{abroad})(?!\w)")
 
     def _quantities(self, language: Language) -> None:
         groups, mark = re.escape(language.group_marks), re.escape(language.decimal_mark)

@@ -258,7 +258,8 @@ def begins_number(text: str, at: int, previous: str, ended: bool) -> bool | None
     window = text[at + 1 : at + 3]
     if char in SIGNS and window[:1] == " ":
         window = window[1:]
-    if char in MINUS + "+±" and window[:1] in SIGNS and window:
+    signed = char in MINUS + "+±" and window[:1] in SIGNS
+    if window and (signed or (char in SIGNS and window[0] == ".")):  # -$5, $.50
         window = window[1:]
     return (False if ended else None) if not window else window[0].isdecimal()
 

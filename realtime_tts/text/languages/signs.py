@@ -26,14 +26,13 @@ _OPEN_COMPARED = re.compile(rf"[<>~]=? ?[-−+]?[{SIGNS}]?\.?\Z")
 _POWER = re.compile(r"\^(?P<number>-?\d+)")
 _OPEN_POWER = re.compile(r"\^-?\d*\Z")
 
-_TOP = "com org net edu gov mil int info biz dev app io ai co uk us ca de fr es eu it nl ch at jp cn in au tv me ly xyz online site tech blog shop store cloud gg fm sh so"  # noqa: E501
+_TOP = "com org net edu gov mil int info biz dev app io ai co uk us ca de fr es eu it nl ch jp cn au tv me ly xyz online site tech blog shop store cloud gg fm sh"  # noqa: E501
 _FILES = "py js ts tsx jsx json md txt csv pdf html htm css xml yaml yml toml ini cfg log zip tar gz png jpg jpeg gif svg mp3 mp4 wav doc docx xls xlsx ppt pptx sh bat exe rs go java rb php sql ipynb lock env"  # noqa: E501
 _SAID_AS_WORDS = frozenset("co me so in at it us".split())
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 _ADDRESS = re.compile(
-    rf"(?:[\w.+-]+@{_LABEL}(?:\.{_LABEL})+|(?:{_LABEL}\.)+(?:{'|'.join(_TOP.split())})(?![\w-])"
-    rf"(?::\d+)?(?:/[\w./#?=&%-]*)?|localhost(?::\d+)?(?:/\S*)?)\Z",
-    re.IGNORECASE,
+    rf"(?:https?://)?(?:[\w.+-]+@{_LABEL}(?:\.{_LABEL})+|(?:{_LABEL}\.)+(?:{'|'.join(_TOP.split())})(?![\w-])"
+    rf"(?::\d+)?(?:/[\w./#?=&%-]*)?|localhost(?::\d+)?(?:/\S*)?)\Z"
 )
 _FILE = re.compile(rf"[\w.-]*\w\.(?:{'|'.join(_FILES.split())})\Z")
 _INSIDE = rf"(?:[^\W{NO_SPACES}]|[.@+:/%#?=&~-])*"

@@ -56,13 +56,12 @@ _KINGS = (
 _QUEENS = "Isabel|María|Catalina|Cristina|Margarita|Juana"
 _CHAPTERS = r"[Cc]apítulo|[Tt]omo|[Aa]cto|[Ll]ibro|[Tt]ipo|[Vv]olumen|[Aa]nexo|[Ff]ase|[Ee]scena"
 
-_TIMES = frozenset("veces horas semanas personas noches".split())
 _HALVES = {"kg": "kilogramo", "l": "litro", "km": "kilómetro", "m": "metro"}
 
 _ADJECTIVES = "gran|grandes|principales|posibles|diferentes|jóvenes|mejores|peores"
 BEHIND = re.compile(
     rf"(?:(?:[\d .]*[02-9])?1|[\d .]*[2-9]\d\d(?:[. ]\d{{3}})*)(?: (?:{_ADJECTIVES}))?"
-    r"|1[–-]\d+|1/2|½|[\d.]+ mil|1 de|1 de la"
+    r"|\d+[–-]\d+|1/2|½|[\d.]+ mil|1 de|1 de la"
 )
 """Where the rules look at another word."""
 
@@ -90,8 +89,9 @@ def _gender(noun: str) -> str:
     return genders[0] and ("f" if "f" in genders else "m")
 
 
-def _one_to(match: re.Match[str]) -> str:
-    return f"{count(1, _gender(match['noun']) or 'm') if match['noun'] in _TIMES else 'uno'} a "
+def _range(match: re.Match[str]) -> str:
+    number = int(match["n"])
+    return (count(number, "f") if _gender(match["noun"]) == "f" else cardinal(number)) + " a "
 
 
 def _half(match: re.Match[str]) -> str | None:
@@ -155,7 +155,7 @@ def rules(units: Iterable[str]) -> tuple[Rule, ...]:
         rule(r"(?:1/2|½) ?(?P<noun>kg|l|km|m)(?!\w)", lambda m: f"medio {_HALVES[m['noun']]}"),
         rule(r"(?:1/2|½)(?= (?P<noun>(?!de)\w+))", _half),
         rule(rf"{_NUMBER}{noun}", _agreeing(units), unless=_LABELS),
-        rule(r"1[–-](?=(?P<n>\d+) (?P<noun>[^\W\d_]+s)(?!\w))", _one_to),
+        rule(r"(?P<n>\d{1,3})[–-](?=\d+ (?P<noun>[^\W\d_]+s)(?!\w))", _range),
         rule(r"(?P<n>\d{1,3})x(?! ?\d|\w)", lambda m: f"{cardinal(int(m['n']))} veces"),
         times(cardinal, "por"),
         *ratios(cardinal, " a ", " a "),

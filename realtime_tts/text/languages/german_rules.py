@@ -205,17 +205,44 @@ def _dated(match: re.Match[str]) -> str | None:
     return f"{words} {year(number) if number in YEARS else cardinal(number)}"
 
 
+_ORDINAL = r"(?P<n>\d{1,4})\.(?= (?P<noun>[A-ZÄÖÜ]\w*))"
+_BOTH = r"(?P<n>\d{1,2})\.(?P<link>[–-]| (?:bis(?: zum)?|und|oder) )(?P<to>\d{1,2})\.(?= [A-ZÄÖÜ])"
+_SHORT_DATE = rf"(?P<n>\d{{1,2}})\. (?P<month>{'|'.join(_SHORT)})\.(?= [a-zäöü0-9]|,)"
+_ORDINALS = (
+    rule(_BOTH, _pair("en"), _OBLIQUE),
+    rule(_BOTH, _pair("e"), _WEAK),
+    rule(_DATE, _dated, r"\b(?i:am|vom|zum|dem|ab|bis|seit)\s"),
+    rule(
+        _SHORT_DATE, lambda m: f"{stem(int(m['n']))}en {MONTHS[_SHORT[m['month']] - 1]}", _OBLIQUE
+    ),
+    rule(_ORDINAL, _with("en"), _OBLIQUE),
+    rule(_ORDINAL, _with("e"), _WEAK),
+    rule(r"(?P<n>\d{1,2})\.(?= (?:Auflage|Aufl\.|Klasse|Runde|Liga|Staffel)(?!\w))", _with("e")),
+    rule(_ORDINAL, _by_gender, _MIXED),
+)
+_FORMS = (
+    rule(r"1-(?=[A-ZÄÖÜ])", lambda m: "ein-"),
+    rule(r"1\.?001(?= Nacht)", lambda m: "tausendundeine"),
+    rule(r"(?P<one>(?:19|20)\d\d)/(?P<two>\d\d)(?![\d/])", _season),
+    rule(r"(?P<hour>\d{1,2}):(?P<minute>\d\d) (?:Std|h)(?!\w)", _hours),
+    rule(r"\d{3,}(?![\d.,/]*\d| \d)", _spelled, _CODE),
+    rule(r"11[02](?![\d.,]*\d)", _spelled, _EMERGENCY),
+    rule(r"(?P<n>\d{1,4})er(?P<case>n?)(?!\w)", _decade),
+    rule(rf"(?P<n>\d{{1,4}})-?(?P<tail>(?i:{_SUFFIXES})(?:e[mnrs]?)?)(?!\w)", _compound),
+    rule(r"(?P<n>\d{1,3})(?P<tail>%ige?[mnrs]?|x)(?! ?\d|\w)", _compound),
+    rule(r"(?P<n>\d+)(?: 1/2| ?½)(?!\d)", _and_a_half),
+    rule(r"(?P<n>[\d.]+),[–-] ?(?:€|Euro|EUR)", _whole),
+    times(cardinal, "mal"),
+    *ratios(cardinal, " zu ", " zu "),
+)
+
+
 def rules(units: Mapping[str, Noun]) -> tuple[Rule, ...]:
     """The rules; `units` are what may be counted in short."""
     unit = "|".join(map(re.escape, sorted(units.keys() - {"Uhr"}, key=len, reverse=True)))
     one_unit = rf"1\s?(?P<unit>{unit})(?!\w)"
     one = r"1(?= (?!Uhr|Mio|Mrd|Milli|Tsd)(?P<word>[^\W\d_][\w-]*)(?: (?P<noun>[A-ZÄÖÜ][\w-]*))?)"
-    ordinal = r"(?P<n>\d{1,4})\.(?= (?P<noun>[A-ZÄÖÜ]\w*))"
-    pair = (
-        r"(?P<n>\d{1,2})\.(?P<link>[–-]| (?:bis(?: zum)?|und|oder) )(?P<to>\d{1,2})\.(?= [A-ZÄÖÜ])"
-    )
     half = r"(?:1/2|½) ?(?P<noun>(?!d[ea]|aller)[^\W\d_][\w-]*)"
-    short = rf"(?P<n>\d{{1,2}})\. (?P<month>{'|'.join(_SHORT)})\.(?= [a-zäöü0-9]|,)"
     return (
         rule(one_unit, _one_unit("dative", units), _DATIVE),
         rule(one_unit, _one_unit("accusative", units), _ACCUSATIVE),
@@ -226,33 +253,12 @@ def rules(units: Mapping[str, Noun]) -> tuple[Rule, ...]:
         rule(one, _one("dative"), _DATIVE),
         rule(one, _one("accusative"), _ACCUSATIVE),
         rule(one, _one(""), unless=_LABELS),
-        rule(pair, _pair("en"), _OBLIQUE),
-        rule(pair, _pair("e"), _WEAK),
-        rule(_DATE, _dated, r"\b(?i:am|vom|zum|dem|ab|bis|seit)\s"),
-        rule(short, lambda m: f"{stem(int(m['n']))}en {MONTHS[_SHORT[m['month']] - 1]}", _OBLIQUE),
-        rule(ordinal, _with("en"), _OBLIQUE),
-        rule(ordinal, _with("e"), _WEAK),
-        rule(
-            r"(?P<n>\d{1,2})\.(?= (?:Auflage|Aufl\.|Klasse|Runde|Liga|Staffel)(?!\w))", _with("e")
-        ),
-        rule(ordinal, _by_gender, _MIXED),
+        *_ORDINALS,
         rule(rf"(?P<n>\d+)-(?P<unit>{unit}|€)-(?=[A-ZÄÖÜ])", _hyphened(units)),
-        rule(r"1-(?=[A-ZÄÖÜ])", lambda m: "ein-"),
-        rule(r"1\.?001(?= Nacht)", lambda m: "tausendundeine"),
-        rule(r"(?P<one>(?:19|20)\d\d)/(?P<two>\d\d)(?![\d/])", _season),
-        rule(r"(?P<hour>\d{1,2}):(?P<minute>\d\d) (?:Std|h)(?!\w)", _hours),
-        rule(r"\d{3,}(?![\d.,/]*\d| \d)", _spelled, _CODE),
-        rule(r"11[02](?![\d.,]*\d)", _spelled, _EMERGENCY),
-        rule(r"(?P<n>\d{1,4})er(?P<case>n?)(?!\w)", _decade),
-        rule(rf"(?P<n>\d{{1,4}})-?(?P<tail>(?i:{_SUFFIXES})(?:e[mnrs]?)?)(?!\w)", _compound),
-        rule(r"(?P<n>\d{1,3})(?P<tail>%ige?[mnrs]?|x)(?! ?\d|\w)", _compound),
-        rule(r"(?P<n>\d+)(?: 1/2| ?½)(?!\d)", _and_a_half),
         rule(half, _half("dative", units), _DATIVE),
         rule(half, _half("accusative", units), _ACCUSATIVE),
         rule(half, _half("", units)),
-        rule(r"(?P<n>[\d.]+),[–-] ?(?:€|Euro|EUR)", _whole),
-        times(cardinal, "mal"),
-        *ratios(cardinal, " zu ", " zu "),
+        *_FORMS,
     )
 
 

@@ -19,6 +19,7 @@ _ABBREVIATIONS = tables.abbreviations(
         "|env environ|cf confer|tél téléphone|Tél Téléphone|av avenue|bd boulevard"
         "|s.v.p s'il vous plaît|approx approximativement|vs versus|resp respectivement"
         "|N.B nota bene",
+        Kind.SYMBOL: "M._et Monsieur et|St- Saint-|Ste- Sainte-",
         Kind.LAST: "etc et cetera|av._J.-C avant Jésus-Christ|apr._J.-C après Jésus-Christ"
         "|ap._J.-C après Jésus-Christ|hab habitants",
         Kind.NUMBER: "no numéro|n° numéro|nº numéro|N° Numéro|Nº Numéro|nos numéros|p page"
@@ -52,6 +53,8 @@ _UNITS = (
         "km²": Noun("kilomètre carré", "kilomètres carrés"),
         "cm²": Noun("centimètre carré", "centimètres carrés"),
         "m³": Noun("mètre cube", "mètres cubes"),
+        "c. à soupe": Noun("cuillère à soupe", "cuillères à soupe", "f"),
+        "c. à café": Noun("cuillère à café", "cuillères à café", "f"),
         "ch": Noun("cheval", "chevaux"),
         "hab./km²": Noun("habitant par kilomètre carré", "habitants par kilomètre carré"),
     }

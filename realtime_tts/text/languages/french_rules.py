@@ -5,34 +5,42 @@ from __future__ import annotations
 import re
 
 from realtime_tts.text.languages.french_words import cardinal, count, date, ordinal
-from realtime_tts.text.languages.rules import ROMAN, Genders, dates, ratios, roman_value, rule
+from realtime_tts.text.languages.rules import (
+    ROMAN,
+    Genders,
+    dates,
+    ratios,
+    roman_value,
+    rule,
+    times,
+)
 
 _GENDERS = Genders(
     {
         "f": "-tion -sion -xion -té -tée -ée -ie -ure -ade -aison -ence -ance -ette -elle -esse"
-        " -euse -rice -ise -ille -ine -ude -ère -ière -oire -ive -onne -enne -tte -nne"
-        " personne femme fille heure minute seconde semaine année nuit page question réponse"
-        " erreur fois maison voiture chambre place table tasse bouteille tranche cuillère"
-        " carte ville rue porte fenêtre photo vidéo moto main fin faim dent forêt mer cour"
-        " part fleur couleur peur sœur mère tante chose classe école étoile île feuille ferme"
-        " fête flèche goutte graine image langue larme lettre ligne lampe liste marche marque"
-        " montagne montre note paire partie pause pierre pièce pomme poire orange banane"
-        " tomate carotte fraise plage plante pluie poche poule recette règle robe route salle"
-        " scène série soirée sorte souris tâche tente tête tonne toile trace vache valise vie"
-        " vitre voix zone app équipe étape étude épreuve entreprise adresse affaire aide âme"
-        " arme assiette balle banque barre base boîte bouche branche brosse caisse campagne"
-        " case cause centaine chaîne chaise chanson chasse chaussure chemise cible clé clef"
-        " commande commune copie corde côte couche coupe course crème crise dame danse date"
-        " demande dizaine douche douzaine enquête enveloppe épaule épice évidence face façon"
-        " famille faute femelle fiche foule gare gomme grippe guerre herbe histoire hôtesse"
-        " huile idée jambe jupe livraison loi lune machine manière marée matière messe mode"
-        " moitié mort mouche médaille méthode nappe neige occasion ombre oreille panne pêche"
-        " peine pensée pelle perle phrase pile pilule pince piscine piste planète pointe"
-        " police poste poudre poupée preuve prise promesse prune puce quinzaine race raison"
-        " rame rangée rencontre reprise roue rose saison santé sauce semelle serviette"
-        " signature soupe source structure tarte taxe télé terre tige touche tour toux tribu"
-        " trousse tuile unité usine vague vente veste victime vigne virgule visite vis grande"
-        " petite bonne jolie vieille seule longue grosse haute autre courte",
+        " -euse -rice -ise -ille -ine -ude -ère -ière -oire -ive -onne -enne -tte -nne boisson"
+        " finale leçon personne femme fille heure minute seconde semaine année nuit page"
+        " question réponse erreur fois maison voiture chambre place table tasse bouteille"
+        " tranche cuillère carte ville rue porte fenêtre photo vidéo moto main fin faim dent"
+        " forêt mer cour part fleur couleur peur sœur mère tante chose classe école étoile île"
+        " feuille ferme fête flèche goutte graine image langue larme lettre ligne lampe liste"
+        " marche marque montagne montre note paire partie pause pierre pièce pomme poire"
+        " orange banane tomate carotte fraise plage plante pluie poche poule recette règle"
+        " robe route salle scène série soirée sorte souris tâche tente tête tonne toile trace"
+        " vache valise vie vitre voix zone app équipe étape étude épreuve entreprise adresse"
+        " affaire aide âme arme assiette balle banque barre base boîte bouche branche brosse"
+        " caisse campagne case cause centaine chaîne chaise chanson chasse chaussure chemise"
+        " cible clé clef commande commune copie corde côte couche coupe course crème crise"
+        " dame danse date demande dizaine douche douzaine enquête enveloppe épaule épice"
+        " évidence face façon famille faute femelle fiche foule gare gomme grippe guerre herbe"
+        " histoire hôtesse huile idée jambe jupe livraison loi lune machine manière marée"
+        " matière messe mode moitié mort mouche médaille méthode nappe neige occasion ombre"
+        " oreille panne pêche peine pensée pelle perle phrase pile pilule pince piscine piste"
+        " planète pointe police poste poudre poupée preuve prise promesse prune puce quinzaine"
+        " race raison rame rangée rencontre reprise roue rose saison santé sauce semelle"
+        " serviette signature soupe source structure tarte taxe télé terre tige touche tour"
+        " toux tribu trousse tuile unité usine vague vente veste victime vigne virgule visite"
+        " vis grande petite bonne jolie vieille seule longue grosse haute autre courte",
         "": "-ogénie musée lycée trophée apogée génie incendie parapluie foie côté été comité"
         " traité député pâté karaté mercure stade grade silence squelette père frère caractère"
         " mystère cimetière territoire laboratoire mémoire magazine domaine pied côte-à-côte"
@@ -46,7 +54,16 @@ _LABELS = (
     r"\b(?i:page|chapitre|numéro|ligne|type|partie|section|article|scène|acte|étape|niveau"
     r"|phase|version|annexe|chambre|en|an)\s"
 )
-SHORT_MONTHS = {"janv": 1, "févr": 2, "avr": 4, "juil": 7, "sept": 9, "oct": 10, "nov": 11}
+SHORT_MONTHS = {
+    "janv": 1,
+    "févr": 2,
+    "fév": 2,
+    "avr": 4,
+    "juil": 7,
+    "sept": 9,
+    "oct": 10,
+    "nov": 11,
+}
 SHORT_MONTHS |= {"déc": 12}
 _PHONE = (
     r"(?P<phone>0\d(?:[ .-]?\d\d){4}|0(?: 8\d\d)(?: \d{3}){2}"
@@ -126,7 +143,8 @@ RULES = (
     rule(r"(?:1/2|½)(?= (?P<noun>\w+))", _half),
     rule(rf"{_NUMBER}(?= (?P<noun>[^\W\d_][\w-]+))", _one, unless=_LABELS),
     *ratios(cardinal, " pour ", " à "),
-    rule(r"(?P<n>\d{1,3})x(?! ?\d|\w)", lambda m: f"{cardinal(int(m['n']))} fois"),
+    rule(r"(?P<n>\d{1,3})x(?! ?\d|\w)", lambda m: f"{count(int(m['n']), 'f')} fois"),
+    times(cardinal, "fois"),
 )
 
 NUMERALS = (

@@ -83,10 +83,10 @@ def ordinal(n: int, mark: str = "") -> str:
         return "seconde" if mark == "nde" else "second"
     words = _thousands(n, "un", last=False) if n < 10**6 else cardinal(n)
     if words.endswith("cinq"):
-        return words + "uième"
+        words += "u"
     if words.endswith("neuf"):
-        return words[:-1] + "vième"
-    return words.removesuffix("e") + "ième"
+        words = words[:-1] + "v"
+    return words.removesuffix("e") + "ième" + plural
 
 
 def time(hour: int, minute: int, second: int | None, half: str) -> str:

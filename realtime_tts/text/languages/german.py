@@ -40,7 +40,8 @@ _UNITS = (
         "km Kilometer|m Meter|cm Zentimeter|mm Millimeter|µm Mikrometer|l Liter|ml Milliliter"
         "|cl Zentiliter|dl Deziliter|hl Hektoliter|km/h Kilometer pro Stunde"
         "|m/s Meter pro Sekunde|m² Quadratmeter|km² Quadratkilometer|cm² Quadratzentimeter"
-        "|m³ Kubikmeter|ha Hektar|ct Cent|l/100_km Liter auf einhundert Kilometer",
+        "|m³ Kubikmeter|ha Hektar|ct Cent"
+        "|TL Teelöffel|EL Esslöffel|l/100_km Liter auf einhundert Kilometer",
     )
     | tables.nouns(
         tables.invariable,
@@ -62,7 +63,7 @@ _UNITS = (
             "kcal": Noun("Kilokalorie", "Kilokalorien", "f"),
             "mAh": Noun("Milliamperestunde", "Milliamperestunden", "f"),
             "M€": Noun("Million Euro", "Millionen Euro", "f"),
-            "k€": tables.invariable("tausend Euro"),
+            "k€ T€": tables.invariable("tausend Euro"),
         }
     )
 )
@@ -118,13 +119,13 @@ GERMAN = Language(
     fractions=_FRACTIONS,
     mixed=" ",
     money="{major} {minor}",
+    singular_below=0.0,
     date_mark=".",
     dotted_ordinals=True,
     clock_words=("Uhr",),
     glued=r"(?P<hour>[01]?\d|2[0-4])\.(?P<minute>[0-5]\d) ?Uhr",
     months=tables.numbered(MONTHS) | {"Jänner": 1},
     abbreviations=_ABBREVIATIONS,
-    dials=frozenset("Notruf Wähle wähle Wählen wählen PIN Tel. Telefon PLZ Code TAN".split()),
     phones=r"\(?0[1-9]\d{1,4}\)?[ /-]\d{2,}(?:[ /-]\d{2,})*|0800(?: \d{2,})+|01[567]\d{8,9}"
     r"|\+\d{1,3}(?:[ /-]\(?\d+\)?){2,6}",
     signs={"§": "Paragraf", "≈": "ungefähr", "√": "Wurzel aus", "π": "Pi", "∞": "unendlich"}

@@ -14,7 +14,7 @@ _SPACES = " \u00a0\u202f"
 _BEHIND = re.compile(rf"[{_SPACES}][^\s<]{{1,{MAX_WORD}}}")
 _UNSPACED = re.compile(r"[^\n<]")
 _WORD = re.compile(rf"[^\s<]{{1,{MAX_WORD}}}")
-_NUMERAL = re.compile("[IVX]+")
+_NUMERAL_WORD = re.compile(r"[IVX]+(?P<mark>\w*)")
 _NOTHING = Reading(0, "")
 ROMAN = "(?P<roman>(?=[IVX])X{0,3}(?:IX|IV|V?I{0,3}))"
 """A Roman numeral below 40, in patterns."""
@@ -49,17 +49,21 @@ class RuleReader:
     ) -> Reading | None:
         """What is said for the Roman numeral at `at`, the beginning of a word; length 0 if there is
         none, None if more text is needed."""
-        letters = _NUMERAL.match(text, at)
-        word = _WORD.match(text, at)
-        if not self._language.numeral_rules or letters is None or word is None:
+        letters, word = _NUMERAL_WORD.match(text, at), _WORD.match(text, at)
+        if letters is None or word is None or letters["mark"] not in self._marks:
             return _NOTHING
-        if word.end() == len(text) and not ended:
-            mark = text[letters.end() :]
-            return None if mark.rstrip(CLOSERS) in self._marks else _NOTHING
-        window = self._further(text, word.end(), ended, stop)
+        rules = [
+            rule
+            for rule in self._language.numeral_rules
+            if rule.cue is None or rule.cue.search(before)
+        ]
+        if not rules:
+            return _NOTHING
+        is_open = word.end() == len(text) and not ended
+        window = None if is_open else self._further(text, word.end(), ended, stop)
         if window is None:
             return None
-        return first_of(self._language.numeral_rules, text[at:window], before) or _NOTHING
+        return first_of(rules, text[at:window], before) or _NOTHING
 
     def _further(self, text: str, end: int, ended: bool, stop: Callable[[str], bool]) -> int | None:
         """The end of the word behind `end`, or `end` if there is none."""
@@ -111,8 +115,13 @@ def ratios(words: Callable[[int], str], colon: str, dash: str) -> tuple[Rule, ..
 
     return (
         rule(r"(?P<one>\d{1,3})(?P<mark>:)(?P<two>\d|[6-9]\d|\d{3,4})(?![\d:])", said),
-        rule(r"(?P<one>\d{1,2})(?P<mark>-)(?P<two>\d{1,2})(?![a-zA-Z\d.:/=-]|,\d| ?[%‰€])", said),
+        rule(r"(?P<one>\d{1,2})(?P<mark>-)(?P<two>\d{1,2})(?![a-zA-Z\d:/=-]|[.,]\d| ?[%‰€])", said),
     )
+
+
+def times(words: Callable[[int], str], link: str) -> Rule:
+    """Products and sizes, 4 x 100."""
+    return rule(r"(?P<n>\d+) ?[x×](?= ?\d)", lambda match: f"{words(int(match['n']))} {link}")
 
 
 def dates(say: Callable[[int, int, int | None, str], str], marks: str) -> Rule:

@@ -15,6 +15,7 @@ _ABBREVIATIONS = tables.abbreviations(
         "|p.ej por ejemplo|aprox aproximadamente|tel teléfono|Tel Teléfono"
         "|EE.UU Estados Unidos|vs versus|Av avenida|Avda avenida|dpto departamento"
         "|izq izquierda|dcha derecha|i.e es decir",
+        Kind.SYMBOL: "Sr._y señor y|Dr._y doctor y|Sra._y señora y|D._y don y",
         Kind.LAST: "etc etcétera|a.C antes de Cristo|d.C después de Cristo|hab habitantes",
         Kind.NUMBER: "núm número|Núm Número|n.º número|N.º Número|nº número|Nº Número"
         "|No Número|pág página|págs páginas|p página|cap capítulo|art artículo|vol volumen"

@@ -248,7 +248,8 @@ class Utterances:
     def _audio(self, event: Audio, now: float) -> Made:
         self._held_seconds = self._held_before + event.held_seconds
         silence = self._silence()
-        self.listener.add_speech(len(event.pcm) // BYTES_PER_SAMPLE)
+        samples = len(event.pcm) // BYTES_PER_SAMPLE
+        self.listener.add_speech(samples, event.tokens, event.silent)
         self._paced.sounded(now)
         return self._begun([*silence, event.pcm], stands=event.stands)
 

@@ -126,7 +126,7 @@ class Waits(msgspec.Struct, frozen=True, tag=True):
 class Ended(msgspec.Struct, frozen=True, tag=True):
     """Speech is over and all audio was sent. Nothing more follows for this id.
 
-    `reason`: complete, max_length, guard_budget, guard_silence or guard_repetition.
+    `reason`: complete, max_length, guard_budget, guard_silence, guard_repetition or guard_text.
     """
 
     id: str

@@ -217,7 +217,8 @@ class EngineLoop:
         self._codes.begin(id)
         self._tokens.begin(id)
         if spoken is not None and codes is not None:
-            self._watch.guards[id].resume(codes[:, 0].tolist(), spoken.silent)
+            tokens = unpacked(spoken.tokens, 1)[:, 0].tolist()
+            self._watch.guards[id].resume(codes[:, 0].tolist(), spoken.silent, tokens)
         elif command.spec.trim_silence == "on":  # what was spoken has been heard: it began before
             self._silence.begin(id)
 

@@ -3,6 +3,7 @@ that was."""
 
 from __future__ import annotations
 
+from realtime_tts.engine.guards import TEXT
 from realtime_tts.engine.made_codes import unpacked
 from realtime_tts.protocol.effects import HeardReport
 from realtime_tts.text.pipeline import TextPipeline, TextSegment
@@ -51,6 +52,14 @@ class Listener:
         """So long is the pause before the speech of the part on the air."""
         self.made += samples
         self.part_begins = self.made
+
+    def finish(self, reason: str) -> str:
+        """The engine has ended for this reason, and nothing follows. Gives the turn's: it is not
+        complete if the model tells which words it speaks and did not speak them all."""
+        if reason == "complete" and not self._spoken.all_spoken():
+            reason = TEXT
+        self.complete = reason == "complete"
+        return reason
 
     def measured(self) -> tuple[float, float]:
         """Expected and true seconds of the last part, when all its speech was made."""

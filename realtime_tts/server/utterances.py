@@ -289,8 +289,7 @@ class Utterances:
                     self._paced.commit()
                 if self._at + 1 < len(self._text.segments):
                     return self._go_on(now)
-                self.listener.complete = True
-            self.reason = event.reason
+            self.reason = self.listener.finish(event.reason)
         elif isinstance(event, Failed):
             self._held_seconds = self._held_before + event.held_seconds
             self.failure = TurnFailure(event.code, event.message, event.retryable)

@@ -124,6 +124,15 @@ class SpokenText:
         text = self._pipeline.spoken[part.start : end]
         return sum(expected_durations(text, self._language)), part.generated
 
+    def all_spoken(self) -> bool:
+        """Whether the model spoke all words of the parts so far, as far as it tells."""
+        spoken, ends = self._pipeline.spoken, [part.start for part in self._parts[1:]]
+        ends.append(self._pipeline.fed_characters)
+        return all(
+            times.spoke(spoken[part.start : end])
+            for part, end, times in zip(self._parts, ends, self._times, strict=True)
+        )
+
     def split(self, played: float, generated: float, complete: bool) -> SpokenSplit:
         """The caller's text in two, where its listener stopped: see `split_spoken`."""
         if self.exact and 0 < played and not (complete and played >= generated):
@@ -236,7 +245,7 @@ class SpokenText:
                 break
         no_more = over or (ended and self._pipeline.finished)
         marks = self._marks(count, to_the_end=no_more and last and count == end)
-        words = []
+        words: list[SpokenSpan] = []
         for at, cut in marks:
             spoken = [times[each] for each in times if self._count < each <= at]
             self._byte = spoken[-1][0] if spoken else self._byte

@@ -1,9 +1,7 @@
-"""When each token of an utterance's text is spoken, where the model tells: frame by frame.
+"""When the words of an utterance's text are spoken, where the model tells it frame by frame.
 
-A frame comes with the token that it speaks (`Audio.tokens`). These are read without looking ahead
-and are not always right: in a silence the model looks anywhere, and now and then it looks far ahead
-for a frame. `Progress` makes of them a place in the text that never goes back; `TokenTimes` keeps
-when the place moved on.
+A frame comes with the token that it speaks (`Audio.tokens`). `Progress` makes of these a place in
+the text that never goes back; `TokenTimes` keeps when the place moved on.
 """
 
 from __future__ import annotations
@@ -14,46 +12,11 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
+from realtime_tts.text.progress import Progress
 from realtime_tts.text.spoken import may_end_word
 
-
-class Progress:
-    """The token that is being spoken; -1 before the first frame.
-
-    A step to one of the next `_NEAR` tokens counts at once. A longer one counts when the frames
-    that follow agree: until then the place stays where it is.
-    """
-
-    def __init__(self) -> None:
-        self.token = -1
-        self._far: list[int] = []  # where the last frames were, while that is too far to believe
-
-    def frame(self, token: int) -> bool:
-        """A frame says that it speaks this token. Gives whether the place moved on."""
-        step = token - self.token
-        if step <= 0:
-            self._far.clear()
-            return False
-        if step > _NEAR and not self._agree(token):
-            return False
-        self._far.clear()
-        self.token = token
-        return True
-
-    def _agree(self, token: int) -> bool:
-        """Whether enough frames in a row were as far, and went on from each other."""
-        far = self._far
-        if far and not 0 <= token - far[-1] <= _NEAR:
-            far.clear()
-        far.append(token)
-        return len(far) > _FRAMES
-
-
 FRAME_SECONDS = 0.08
-
-_NEAR = 8
-"""Tokens: two or three words."""
-_FRAMES = 3
+"""Of speech that one frame is."""
 
 
 class TokenWord(NamedTuple):
@@ -100,9 +63,19 @@ class TokenTimes:
             after = byte + _utf8_length(text[at:stop])
             start = self._start(byte, _leading_space(text, at, end))
             following = self._start(after, _leading_space(text, stop, end))
-            known = start is not None and following is not None
-            yield TokenWord(stop, after, start, self._hush(start, following) if known else None)
+            yield TokenWord(stop, after, start, self._end(start, following))
             at, byte = stop, after
+
+    def spoke(self, text: str) -> bool:
+        """Whether all of this text, the utterance's, was spoken: the place came to its last word,
+        and nothing was skipped on the way."""
+        last = max((at for at, char in enumerate(text) if char.isalnum()), default=-1)
+        if last < 0 or not self._tokens:
+            return True  # nothing to speak, or nobody tells
+        begin = next((at for at in range(last, 0, -1) if may_end_word(text, at)), 0)
+        space = _leading_space(text, begin, last)
+        reached = self._start(_utf8_length(text[:begin]), space) is not None
+        return reached and not self._progress.skipped
 
     def _start(self, byte: int, space: int) -> float | None:
         """When what comes behind `space` bytes of white space at `byte` begins to be spoken; None:
@@ -123,8 +96,11 @@ class TokenTimes:
         after = self._reached(token + 1)
         return None if after is None else begins + inside * (after - begins)
 
-    def _hush(self, begin: float, end: float) -> float:
-        """When what is spoken from `begin` fell silent before `end`; `end` if it did not."""
+    def _end(self, begin: float | None, end: float | None) -> float | None:
+        """When what is spoken from `begin`, before the next word at `end`, fell silent; `end` if it
+        did not. None: it is not known yet when one of the two begins."""
+        if begin is None or end is None:
+            return None
         run = bisect_right(self._starts, begin) - 1
         last = bisect_left(self._starts, end) - 1
         heard = self._hushes[last] if last >= max(run, 0) else end

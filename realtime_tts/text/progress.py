@@ -8,13 +8,13 @@ class Progress:
 
     Frames are read without looking ahead and are not always right. A step to one of the next
     `NEAR` tokens counts at once. A longer one counts when the frames that follow agree: until then
-    the place stays where it is.
+    the place stays where it is. Words were skipped if it is longer than `FAR`.
     """
 
     def __init__(self, token: int = -1) -> None:
         self.token = token
         self.skipped = False
-        """It took a longer step: words between were not spoken."""
+        """Some words were not spoken."""
         self._far: list[int] = []  # where the last frames were, while that is too far to believe
 
     def frame(self, token: int) -> bool:
@@ -26,7 +26,7 @@ class Progress:
         if step > NEAR:
             if not self._agree(token):
                 return False
-            self.skipped = True
+            self.skipped |= step > FAR
         self._far.clear()
         self.token = token
         return True
@@ -40,6 +40,9 @@ class Progress:
         return len(far) > _FRAMES
 
 
-NEAR = 8
-"""Tokens: three words, or more."""
+NEAR = 4
+"""Tokens. Of 1,669 steps of the demo voice, 96 % were of one token, and none was of more than
+three."""
+FAR = 8
+"""Tokens: more than a long word has."""
 _FRAMES = 3

@@ -266,7 +266,7 @@ class SpokenText:
                 continue
             count = part.start
             for word in self._times[index].words(self._pipeline.spoken, count, 0, end):
-                if word.end is None or begin + word.end > played:
+                if word.end is None or begin + word.end > played + ROUNDING:
                     break
                 count = word.stop
             return count

@@ -62,8 +62,7 @@ class TokenTimes:
             stop = next((to for to in range(at + 1, end) if may_end_word(text, to)), end)
             after = byte + _utf8_length(text[at:stop])
             start = self._start(byte, _leading_space(text, at, end))
-            following = self._start(after, _leading_space(text, stop, end))
-            yield TokenWord(stop, after, start, self._end(start, following))
+            yield TokenWord(stop, after, start, self._end(start, self._start(after), after))
             at, byte = stop, after
 
     def spoke(self, text: str) -> bool:
@@ -77,7 +76,7 @@ class TokenTimes:
         reached = self._start(_utf8_length(text[:begin]), space) is not None
         return reached and not self._progress.skipped
 
-    def _start(self, byte: int, space: int) -> float | None:
+    def _start(self, byte: int, space: int = 0) -> float | None:
         """When what comes behind `space` bytes of white space at `byte` begins to be spoken; None:
         not yet, as far as is known.
 
@@ -96,15 +95,14 @@ class TokenTimes:
         after = self._reached(token + 1)
         return None if after is None else begins + inside * (after - begins)
 
-    def _end(self, begin: float | None, end: float | None) -> float | None:
-        """When what is spoken from `begin`, before the next word at `end`, fell silent; `end` if it
-        did not. None: it is not known yet when one of the two begins."""
+    def _end(self, begin: float | None, end: float | None, byte: int) -> float | None:
+        """When a word up to `byte`, spoken from `begin` on and before the next one at `end`, fell
+        silent; `end` if it did not. None: it is not known yet when one of the two begins."""
         if begin is None or end is None:
             return None
-        run = bisect_right(self._starts, begin) - 1
-        last = bisect_left(self._starts, end) - 1
-        heard = self._hushes[last] if last >= max(run, 0) else end
-        return min(end, heard)
+        last = bisect_left(self._ends, byte) - 1  # its last token
+        run = bisect_right(self._tokens, last) - 1
+        return max(begin, min(end, self._hushes[run])) if run >= 0 else end
 
     def _reached(self, token: int) -> float | None:
         run = bisect_left(self._tokens, token)

@@ -1,7 +1,7 @@
 """How far the words of `turn.words` are from where an aligner finds them.
 
     python -m tools.word_times.measure                          # sentences, the demo voice
-    python -m tools.word_times.measure --paragraphs 12          # turns of three minutes and more
+    python -m tools.word_times.measure --paragraphs 75          # turns of three minutes and more
     python -m tools.word_times.measure --checkpoint FOLDER --json out.json
 
 A server with the checkpoint speaks held-out texts over a real socket, half of them as deltas of a
@@ -19,6 +19,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import cycle, islice
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +34,7 @@ from tools.demo_voice.student import LAYOUTS, SAMPLE_RATE, Layout, StudentSettin
 from tools.word_times.aligned import Aligner
 
 _TEXTS = Path(__file__).parent.parent / "demo_voice"
+_PARAGRAPHS = 6  # one by each voice in each layout
 _SETS = ("held_out.txt", "held_out_harder.txt")
 
 
@@ -58,16 +60,16 @@ class Error:
 
 
 def texts_of(paragraphs: int, limit: int | None) -> list[str]:
-    """The held-out sentences; or, with `paragraphs`, so many of them joined to a text, again and
-    again from another one on."""
+    """The held-out sentences; or, with `paragraphs`, six texts of so many of them, each of which
+    goes on where the one before ended, from the last one with the first."""
     sentences = [line.partition("\t")[0] for name in _SETS for line in read_texts(_TEXTS / name)]
     sentences = [each for each in sentences if not any(map(str.isdigit, each))]
     if not paragraphs:
         return sentences[:limit]
     known = Aligner()
     sentences = [each for each in sentences if known.knows(each)]
-    starts = range(0, len(sentences) - paragraphs + 1, paragraphs)
-    return [" ".join(sentences[start : start + paragraphs]) for start in starts][:limit]
+    endless = cycle(sentences)
+    return [" ".join(islice(endless, paragraphs)) for _ in range(limit or _PARAGRAPHS)]
 
 
 async def speak(settings: StudentSettings, texts: Sequence[str]) -> list[Told]:

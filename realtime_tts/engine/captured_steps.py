@@ -192,7 +192,7 @@ class CapturedSteps:
         none = [0] * padding
         numbers += [*slots[count - talking :], *[self._slots] * padding, *text, *none]
         numbers += [*(view.first for view in views), *none]
-        numbers += [*(view.count for view in views), *none]
+        numbers += [*(view.length for view in views), *none]
         self._staging.send(numbers, step.inputs(rows, talkers))
         if talking:
             self.graphs.run(("talk", talkers), partial(step.talk, talkers))

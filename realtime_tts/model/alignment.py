@@ -27,11 +27,11 @@ See = Callable[[int, Tensor], None]
 
 
 class TextView(NamedTuple):
-    """The part of a row's text that is looked at: `count` tokens, the first of which is token
+    """The part of a row's text that is looked at: `length` tokens, the first of which is token
     `skipped` and at position `first`."""
 
     first: int
-    count: int
+    length: int
     skipped: int = 0
 
     @classmethod
@@ -84,8 +84,8 @@ class RowSight:
         for key_head, heads in self._heads.by_layer.get(layer, {}).items():
             asked = query[:, heads] * self._heads.scale
             for row, (slot, view) in enumerate(self._rows):
-                keys = self._cache.keys(layer, slot, key_head, view.first, view.count)
-                if view.count:
+                keys = self._cache.keys(layer, slot, key_head, view.first, view.length)
+                if view.length:
                     given = (asked[row] @ keys.T).softmax(-1).sum(0)
                     before = self._weights[row]
                     self._weights[row] = given if before is None else before + given

@@ -35,7 +35,7 @@ from tools.word_times.aligned import Aligner
 
 _TEXTS = Path(__file__).parent.parent / "demo_voice"
 _PARAGRAPHS = 6  # one by each voice in each layout
-_SETS = ("held_out.txt", "held_out_harder.txt")
+_SETS = [_TEXTS / name for name in ("held_out.txt", "held_out_harder.txt")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +59,10 @@ class Error:
     end: float
 
 
-def texts_of(paragraphs: int, limit: int | None) -> list[str]:
-    """The held-out sentences; or, with `paragraphs`, six texts of so many of them, each of which
+def texts_of(files: Sequence[Path], paragraphs: int, limit: int | None) -> list[str]:
+    """The sentences of the files; or, with `paragraphs`, six texts of so many of them, each of which
     goes on where the one before ended, from the last one with the first."""
-    sentences = [line.partition("\t")[0] for name in _SETS for line in read_texts(_TEXTS / name)]
+    sentences = [line.partition("\t")[0] for path in files for line in read_texts(path)]
     sentences = [each for each in sentences if not any(map(str.isdigit, each))]
     if not paragraphs:
         return sentences[:limit]
@@ -132,6 +132,7 @@ def report(told: Sequence[Told]) -> dict[str, object]:
         "turns": len(judged),
         "left_out": len(told) - len(judged),
         "exact": all(each.exact for each, _ in judged),
+        "spoken": len(told),
         "not_complete": sum(each.reason != "complete" for each in told),
         "seconds": round(sum(each.recording.seconds for each, _ in judged), 1),
         "longest": round(max(each.recording.seconds for each, _ in judged), 1),
@@ -151,12 +152,15 @@ def main() -> None:
     add = parser.add_argument
     add("--checkpoint", type=Path, default=demo_voice.FOLDER, help="default: the embedded one")
     add("--paragraphs", type=int, default=0, metavar="N", help="join N sentences to a text")
+    add("--texts", type=Path, nargs="+", default=_SETS, help="files of one sentence a line")
     add("--limit", type=int, help="only the first texts")
     add("--threads", type=int)
     add("--json", type=Path, help="write the figures here, too")
     given = parser.parse_args()
     settings = StudentSettings(given.checkpoint, threads=given.threads, sessions=1)
-    found = report(asyncio.run(speak(settings, texts_of(given.paragraphs, given.limit))))
+    found = report(
+        asyncio.run(speak(settings, texts_of(given.texts, given.paragraphs, given.limit)))
+    )
     lines = json.dumps(found, indent=2)
     print(lines)
     if given.json is not None:

@@ -45,6 +45,7 @@ TurnReason = Literal[
     "guard_budget",
     "guard_silence",
     "guard_repetition",
+    "guard_text",
     "max_length",
 ]
 

@@ -60,8 +60,8 @@ class Error:
 
 
 def texts_of(files: Sequence[Path], paragraphs: int, limit: int | None) -> list[str]:
-    """The sentences of the files; or, with `paragraphs`, six texts of so many of them, each of which
-    goes on where the one before ended, from the last one with the first."""
+    """The sentences of the files; or, with `paragraphs`, six texts of so many of them. Each goes on
+    where the one before ended, and behind the last sentence with the first."""
     sentences = [line.partition("\t")[0] for path in files for line in read_texts(path)]
     sentences = [each for each in sentences if not any(map(str.isdigit, each))]
     if not paragraphs:

@@ -55,7 +55,8 @@ class Faults:
 @dataclass(frozen=True, slots=True)
 class FakeEngineConfig:
     """`step_seconds` is how long a step takes; speech of one text token lasts `frames_per_token`
-    frames, and the first `silence` samples are silent."""
+    frames, and the first `silence` samples are silent. `aligned`: it tells which token each frame
+    speaks, as checkpoints do that name heads for it."""
 
     slots: int = 256
     step_seconds: float = 0.002
@@ -64,6 +65,7 @@ class FakeEngineConfig:
     max_frames: int = 2_000
     safe_tokens: int = 0
     languages: tuple[str, ...] = ("auto", "english")
+    aligned: bool = False
 
 
 @dataclass(slots=True)
@@ -178,6 +180,9 @@ class FakeEngine:
         first = zlib.crc32(f"{row.seed}:{row.frames}".encode()) % 2_048
         output.frames[id] = first
         output.codes[id] = packed((first + _BOOKS) % 2_048)
+        if self.config.aligned:
+            token = (row.frames - 1) // self.config.frames_per_token
+            output.tokens[id] = min(token, max(0, row.tokens - 1))
 
     def _run_codec(self, id: str, frames: int, output: StepOutput) -> None:
         row = self._rows[id]

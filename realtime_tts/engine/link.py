@@ -19,9 +19,9 @@ from realtime_tts.engine.interface import EngineInfo, UtteranceSpec
 class Spoken(msgspec.Struct, frozen=True):
     """What another engine has spoken of an utterance, and the listener was given.
 
-    `codes`: of all its frames, as `Audio` brought them. `samples`: what they came to for the
-    listener, without silence that was left out; the last `unsent` of them wait for their packet to
-    be full. `silent` and `held_seconds` as in the last `Audio`.
+    `codes` and `tokens`: of all its frames, as `Audio` brought them. `samples`: what they came to
+    for the listener, without silence that was left out; the last `unsent` of them wait for their
+    packet to be full. `silent` and `held_seconds` as in the last `Audio`.
     """
 
     codes: bytes
@@ -29,6 +29,7 @@ class Spoken(msgspec.Struct, frozen=True):
     unsent: int = 0
     silent: int = 0
     held_seconds: float = 0.0
+    tokens: bytes = b""
 
 
 class Open(msgspec.Struct, frozen=True, tag=True):
@@ -104,7 +105,8 @@ class Audio(msgspec.Struct, frozen=True, tag=True):
     """`pcm`: s16le mono at the engine's sample rate. `held_seconds`: waited for text so far.
     `stands`: its text is used up; `Waits` comes next, and says so. `codes`: of the frames that this
     is the sound of (`made_codes.py`). `silent`: how many samples in a row, up to the last of these,
-    cannot be heard."""
+    cannot be heard. `tokens`: which text token each of these frames speaks, in the same form; empty
+    where the checkpoint does not tell. The last frame ends with the last sample."""
 
     id: str
     pcm: bytes
@@ -112,6 +114,7 @@ class Audio(msgspec.Struct, frozen=True, tag=True):
     stands: bool = False
     codes: bytes = b""
     silent: int = 0
+    tokens: bytes = b""
 
 
 class Waits(msgspec.Struct, frozen=True, tag=True):
@@ -124,7 +127,7 @@ class Waits(msgspec.Struct, frozen=True, tag=True):
 class Ended(msgspec.Struct, frozen=True, tag=True):
     """Speech is over and all audio was sent. Nothing more follows for this id.
 
-    `reason`: complete, max_length, guard_budget, guard_silence or guard_repetition.
+    `reason`: complete, max_length, guard_budget, guard_silence, guard_repetition or guard_text.
     """
 
     id: str

@@ -32,7 +32,7 @@ from realtime_tts.engine.link import (
     Started,
     Waits,
 )
-from realtime_tts.engine.made_codes import Codes, MadeCodes, unpacked
+from realtime_tts.engine.made_codes import Codes, MadeCodes, packed_number, unpacked
 from realtime_tts.engine.pulse import Pulse
 from realtime_tts.engine.sound import LeadingSilence, all_sound, pcm_rows, sample_counts
 from realtime_tts.errors import EngineError, NumericsError, RequestError
@@ -81,6 +81,7 @@ class EngineLoop:
         self._watch = Watch(guards or GuardConfig(), engine.info.sample_rate, told)
         self._silence = LeadingSilence(engine.info.sample_rate)
         self._codes = MadeCodes(engine.info.codes_per_frame, engine.info.samples_per_frame)
+        self._tokens = MadeCodes(1, engine.info.samples_per_frame)
         self._events: list[Event] = []
         self._failures = 0
         self._stopping, self._end = False, ("", "")
@@ -220,8 +221,10 @@ class EngineLoop:
         id, spoken = command.id, command.spoken
         self._watch.begin(id)
         self._codes.begin(id)
+        self._tokens.begin(id)
         if spoken is not None and codes is not None:
-            self._watch.guards[id].resume(codes[:, 0].tolist(), spoken.silent)
+            tokens = unpacked(spoken.tokens, 1)[:, 0].tolist()
+            self._watch.guards[id].resume(codes[:, 0].tolist(), spoken.silent, tokens)
         elif command.spec.trim_silence == "on":  # what was spoken has been heard: it began before
             self._silence.begin(id)
 
@@ -280,6 +283,9 @@ class EngineLoop:
         heard = self._silence.cut_from(blocks, ended, seconds)
         decoded = sample_counts(blocks)
         self._codes.step(output.codes, decoded)
+        self._tokens.step(
+            {id: packed_number(token) for id, token in output.tokens.items()}, decoded
+        )
         result = StepResult(
             seconds=seconds,
             frames=frozenset(output.frames),
@@ -295,12 +301,13 @@ class EngineLoop:
         self._events.extend(
             Started(p.id, p.layout.value) for p in plan.prefills if p.id in output.frames
         )
-        held, codes, guards = self.scheduler.held_seconds, self._codes.take, self._watch.guards
+        held = self.scheduler.held_seconds
         for block in heard:
             self._events.extend(
-                Audio(id, pcm, held(id, now), id in waiting, codes(id), guards[id].silent_samples)
+                self._audio(id, pcm, id in waiting, now)
                 for id, pcm in zip(block.ids, pcm_rows(block), strict=True)
             )
+        guards = self._watch.guards
         self._events.extend(Waits(id, guards[id].text_tokens) for id in waiting)
         for id, reason in ended.items():
             stats = self.scheduler.stats(id, now)
@@ -311,6 +318,10 @@ class EngineLoop:
         for id in (*ended, *output.failed):
             self._forget(id)
 
+    def _audio(self, id: str, pcm: bytes, waits: bool, now: float) -> Audio:
+        silent, held = self._watch.guards[id].silent_samples, self.scheduler.held_seconds(id, now)
+        return Audio(id, pcm, held, waits, self._codes.take(id), silent, self._tokens.take(id))
+
     def _flush_events(self) -> None:
         if self._events:
             events, self._events = self._events, []
@@ -320,6 +331,7 @@ class EngineLoop:
         self._watch.end(id)
         self._silence.end(id)
         self._codes.end(id)
+        self._tokens.end(id)
         self.engine.close(id)
 
     def _end_all(self, code: str, message: str) -> None:

@@ -51,7 +51,7 @@ class OpenUtterance:
         self._finished = False
         self._openings = 0
         self._told = 0
-        self._codes = bytearray()
+        self._codes, self._tokens = bytearray(), bytearray()
         self._silent, self._held_seconds = 0, 0.0
         self._playback = Playback(listener_free_at=now + command.listener_free_after)
 
@@ -72,6 +72,7 @@ class OpenUtterance:
     def heard(self, audio: Audio, now: float) -> None:
         """Sound of it is on its way to the listener."""
         self._codes += audio.codes
+        self._tokens += audio.tokens
         self._silent, self._held_seconds = audio.silent, audio.held_seconds
         self._playback.feed(len(audio.pcm) // BYTES_PER_SAMPLE, now)
         self.failures, self.failed_trials = 0, 0
@@ -117,5 +118,5 @@ class OpenUtterance:
             return None
         playback = self._playback
         samples = playback.sent_samples + playback.unsent_samples
-        codes, unsent = bytes(self._codes), playback.unsent_samples
-        return Spoken(codes, samples, unsent, self._silent, self._held_seconds)
+        codes, tokens, unsent = bytes(self._codes), bytes(self._tokens), playback.unsent_samples
+        return Spoken(codes, samples, unsent, self._silent, self._held_seconds, tokens)

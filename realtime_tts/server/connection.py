@@ -313,4 +313,5 @@ class _Turn:
                 Word(text=text, start_ms=round(start * 1000, 1), end_ms=round(end * 1000, 1))
                 for text, start, end in spoken
             )
-            yield encode(TurnWords(turn_id=self.id, words=words))
+            exact = spoken[0].exact
+            yield encode(TurnWords(turn_id=self.id, words=words, exact=exact))

@@ -254,7 +254,8 @@ class Utterances:
     def _audio(self, event: Audio, now: float) -> Made:
         self._held_seconds = self._held_before + event.held_seconds
         silence = self._silence()
-        self.listener.add_speech(len(event.pcm) // BYTES_PER_SAMPLE)
+        samples = len(event.pcm) // BYTES_PER_SAMPLE
+        self.listener.add_speech(samples, event.tokens, event.silent)
         self._paced.sounded(now)
         return self._begun([*silence, event.pcm], stands=event.stands)
 
@@ -294,8 +295,7 @@ class Utterances:
                     self._paced.commit()
                 if self._at + 1 < len(self._text.segments):
                     return self._go_on(now)
-                self.listener.complete = True
-            self.reason = event.reason
+            self.reason = self.listener.finish(event.reason)
         elif isinstance(event, Failed):
             self._held_seconds = self._held_before + event.held_seconds
             self.failure = TurnFailure(event.code, event.message, event.retryable)

@@ -32,6 +32,8 @@ class TextSegment:
     """The index in `TextPipeline.spoken` at which it begins."""
     ids: list[int] = field(default_factory=list)
     """Ids that became certain; whoever takes them takes them out."""
+    sizes: list[int] = field(default_factory=list)
+    """Bytes of all its ids that became certain."""
     has_speech: bool = False
     closed: bool = False
     """Whether no more ids will come."""
@@ -65,6 +67,7 @@ class TextPipeline:
         self._normalizer = SpeechNormalizer(language, lexicon)
         self._scripts = ScriptGuard(languages)
         self._tokenizer = IncrementalTokenizer(tokenizer)
+        self._sizes = tokenizer.sizes
         self._paced = paced
         self.ended = False
         """No more text comes."""
@@ -219,7 +222,9 @@ class TextPipeline:
         return self._commit(self._tokenizer.feed(text)) if text else []
 
     def _commit(self, ids: list[int]) -> list[int]:
-        self.segments[-1].ids += ids
+        segment = self.segments[-1]
+        segment.ids += ids
+        segment.sizes += self._sizes(ids)
         return ids
 
 

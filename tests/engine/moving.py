@@ -130,6 +130,10 @@ class Script:
         return b"".join(event.codes for event in self.events if isinstance(event, Audio))
 
     @property
+    def tokens(self) -> bytes:
+        return b"".join(event.tokens for event in self.events if isinstance(event, Audio))
+
+    @property
     def moves(self) -> int:
         return sum(event.moved for event in self.events if isinstance(event, Started))
 
@@ -146,7 +150,7 @@ class Script:
         waits = list(dict.fromkeys(e for e in self.events if isinstance(e, Waits)))
         end = self.end
         assert isinstance(end, Ended), end
-        return started, self.pcm, self.codes, waits, end.reason, end.frames
+        return started, self.pcm, self.codes, self.tokens, waits, end.reason, end.frames
 
 
 async def spoken(link: EngineLink, scripts: Sequence[Script]) -> None:

@@ -67,7 +67,7 @@ def weights_of(
             break
         inputs = frame.embedding + prompts.tts_pad
         hidden = model.talker.decode(inputs, [0], state.kv, see)
-    return torch.stack(frames).unflatten(0, (-1, shape.layers))
+    return torch.stack(frames).view(-1, shape.layers, shape.heads, len(ids))
 
 
 def follows(tokens: Sequence[int], length: int) -> float:

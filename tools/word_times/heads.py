@@ -67,8 +67,7 @@ def weights_of(
             break
         inputs = frame.embedding + prompts.tts_pad
         hidden = model.talker.decode(inputs, [0], state.kv, see)
-    stacked = torch.stack(frames)
-    return stacked.view(-1, shape.layers, *stacked.shape[1:])
+    return torch.stack(frames).view(-1, shape.layers, shape.heads, len(ids))
 
 
 def follows(tokens: Sequence[int], length: int) -> float:

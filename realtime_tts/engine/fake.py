@@ -63,6 +63,7 @@ class FakeEngineConfig:
     silence: int = 0
     max_frames: int = 2_000
     safe_tokens: int = 0
+    languages: tuple[str, ...] = ("auto", "english")
 
 
 @dataclass(slots=True)
@@ -96,7 +97,7 @@ class FakeEngine:
             model="fake",
             variant="fake",
             voices=tuple(VOICES),
-            languages=("auto", "english"),
+            languages=self.config.languages,
             default_voice=_DEFAULT_VOICE,
             default_sampling=Sampling(),
             slots=self.config.slots,

@@ -77,7 +77,7 @@ class Connection(ServedSocket):
 
     @classmethod
     async def refuse(cls, websocket: WebSocket, failure: TurnFailure) -> None:
-        wait = (failure.retry_after_ms or 0) // 1000
+        wait = -(-(failure.retry_after_ms or 0) // 1000)
         error = error_response(503, failure.code, failure.message, wait)
         if "origin" not in websocket.headers:
             await websocket.send_denial_response(error)

@@ -183,7 +183,7 @@ function subprotocols(apiKey) {
 
 const NAMES = (
   "model voice language instructions seed sampling temperature topK topP repetitionPenalty " +
-  "predictor textFilter textNormalization lexicon layout trimSilence pacing wordTimes leadMs"
+  "predictor textFilter textNormalization lexicon layout trimSilence pacing wordTimes resume leadMs"
 ).split(" ");
 
 /** @param {api.SessionOptions} options @returns {wire.SessionStart} */

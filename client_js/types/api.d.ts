@@ -102,6 +102,8 @@ export interface SessionOptions {
   leadMs?: number | null | undefined;
   /** Say when which word is spoken, by estimate: `Turn.words` (off). */
   wordTimes?: "on" | "off" | null | undefined;
+  /** Whether the server sends what lets a turn go on when its socket is lost. */
+  resume?: "on" | "off" | null | undefined;
 }
 export interface ConnectOptions {
   /** Or a short-lived token; a function gives one for each connection that is opened. */

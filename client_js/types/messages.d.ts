@@ -27,6 +27,7 @@ export interface SessionStart {
   trim_silence?: "on" | "off" | null;
   pacing?: "auto" | "token" | "clause" | "sentence" | null;
   word_times?: "on" | "off" | null;
+  resume?: "on" | "off" | null;
   lead_ms?: number | null;
 }
 export interface Text {

@@ -41,10 +41,22 @@ export interface Position {
   played_ms?: number | undefined;
   played_samples?: number | undefined;
 }
+/** Go on with a turn whose socket was lost; its text follows. */
+export interface TurnResume {
+  type: "turn.resume";
+  turn_id: string;
+  samples: number;
+  text_chars: number;
+  words_chars: number;
+  part: string | undefined;
+  state: string;
+}
 export type ClientMessage =
   | SessionStart
   | Text
   | { type: "flush" | "turn.end"; turn_id: string }
+  | { type: "turn.codes"; turn_id: string; codes: string[] }
+  | TurnResume
   | (Position & { type: "interrupt" | "played"; turn_id: string });
 
 /* Server -> client ------------------------------------------------------------------------- */
@@ -89,6 +101,17 @@ export interface TurnWords {
   turn_id: string;
   words: Word[];
 }
+/** What another session needs to go on behind the next packet; it counts once that has come. */
+export interface TurnState {
+  type: "turn.state";
+  turn_id: string;
+  samples: number;
+  /** An estimate. */
+  text_chars: number;
+  state: string;
+  codes?: string;
+  part?: string;
+}
 export interface TurnInterrupted {
   type: "turn.interrupted";
   turn_id: string;
@@ -126,4 +149,11 @@ export interface ServerError {
   turn_id?: string;
 }
 export type ServerMessage =
-  Ready | TurnStarted | TurnWords | TurnInterrupted | TurnDone | Warning | ServerError;
+  | Ready
+  | TurnStarted
+  | TurnWords
+  | TurnState
+  | TurnInterrupted
+  | TurnDone
+  | Warning
+  | ServerError;

@@ -24,6 +24,7 @@ from realtime_tts.server.alarm import Alarm
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.made import Made
 from realtime_tts.server.reporter import SessionReporter
+from realtime_tts.server.resumption import Resumption
 from realtime_tts.server.text_input import TextInput
 from realtime_tts.server.track import STALL_SECONDS, Delivery, Done, Segment, Sound, Track
 from realtime_tts.server.utterances import Utterances
@@ -41,7 +42,8 @@ class Speech:
     `reports_turns`: each segment is reported as a turn; else the owner does that. `contained`: what
     a fault in a callback ends; None: this speech alone. `hold_seconds`: text that pauses for so
     long ends its segment. `feed_pace`: of the texts of its session. `starts`: False to wait for
-    `start`. An owner so slow that more than `max_waiting_bytes` of PCM wait has lost the speech.
+    `start`. `resumption`: the first segment was spoken in part elsewhere. An owner so slow that
+    more than `max_waiting_bytes` of PCM wait has lost the speech.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class Speech:
         listener_free_at: float | None = None,
         feed_pace: FeedPace | None = None,
         starts: bool = True,
+        resumption: Resumption | None = None,
     ) -> None:
         self.name = name
         self.settings = settings
@@ -74,6 +77,7 @@ class Speech:
         self._contained = self._own_faults if contained is None else contained
         self._feed_pace = feed_pace or FeedPace()
         self._starts = starts
+        self._resumption = resumption
         self._closed = False
         self.segments: deque[Segment] = deque()
         """Those that are not done; the first is on the air."""
@@ -91,6 +95,8 @@ class Speech:
         self._changed = asyncio.Event()
         self.on_change: Callable[[], None] = self._changed.set
         """Called when there may be something to take; an owner that takes sets its own."""
+        if resumption is not None:
+            self.track.resume(resumption.samples, resumption.made)
         self._prepare(listener_free_at)
 
     # Text.
@@ -143,7 +149,7 @@ class Speech:
 
     def _segment(self) -> Segment:
         if self.open is None:
-            self.open = Segment(self.count)
+            self.open = Segment(self.count, pushed=self.track.given)
             self.count += 1
             self.segments.append(self.open)
             self._begin()
@@ -154,8 +160,16 @@ class Speech:
         number = self.count - len(self.segments)
         name = f"{self.name}-{number}" if number else self.name
         saved = self.track.delivery.saved
+        resumption, self._resumption = self._resumption, None
         self.utterances = Utterances(
-            name, self.settings, self._engine, self._on_event, free_at, self._feed_pace, saved=saved
+            name,
+            self.settings,
+            self._engine,
+            self._on_event,
+            free_at,
+            self._feed_pace,
+            saved=saved,
+            resumption=resumption,
         )
         self._input = TextInput(
             self.utterances, self._engine.time_slices, self._contained, self._end_text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -66,7 +67,7 @@ class SessionTurn:
         if utterances.progress is None:
             return None
         listener = utterances.listener
-        told = utterances.progress.told(listener.taken, utterances.stats())
+        told = utterances.progress.told(listener.taken, utterances.stats(time.monotonic()))
         part, state, codes = (b64encode(each).decode() for each in told)
         return encode(
             TurnState(

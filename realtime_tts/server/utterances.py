@@ -106,8 +106,8 @@ class Utterances:
             self.listener.resume(resumption, time.monotonic())
         if settings.resume == "on":
             info = engine.info_for(settings.model, settings.voice)
-            made_by_this = made_by(settings, info)
-            self.progress = Progress(made_by_this, self._spec.seed, self._text, self.listener)
+            by_this = made_by(settings, info)
+            self.progress = Progress(by_this, self._spec.seed, self._text, self.listener)
             if resumption is None:
                 self.progress.begin()
 
@@ -350,10 +350,10 @@ class Utterances:
         if self._opened and samples >= begins:
             self._engine.submit(Played(self.utterance_id, (samples - begins) / SAMPLE_RATE))
 
-    def stats(self) -> TurnStats:
-        """What it came to so far, on all sockets."""
+    def stats(self, sent_at: float | None = None) -> TurnStats:
+        """What it came to so far, on all sockets. `sent_at`: when the next packet is sent."""
         playback, before = self.listener.playback, self._before
-        sent_at, text_at = playback.first_sent_at, self._first_text_at
+        sent_at, text_at = playback.first_sent_at or sent_at, self._first_text_at
         ttfa_ms = before.ttfa_ms
         if ttfa_ms is None and sent_at is not None and text_at is not None:
             ttfa_ms = round((sent_at - text_at) * 1000, 1)

@@ -20,7 +20,8 @@ def whole(text: str, size: int = 0) -> list[Action]:
     """The messages for a text, in pieces of so many characters."""
     size = size or len(text)
     pieces = [text[at : at + size] for at in range(0, len(text), size)]
-    return [*({"type": "text", "text": piece} for piece in pieces), {"type": "turn.end"}]
+    *first, last = ({"type": "text", "text": piece} for piece in pieces)
+    return [*first, {**last, "end": True}]
 
 
 @dataclass

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from realtime_tts.engine.fake import FakeEngineConfig, Faults
-from realtime_tts.server.session_turn import SessionTurn
 from realtime_tts.server.listener import Listener
+from realtime_tts.server.session_turn import SessionTurn
 from realtime_tts.server.speech import Speech
 from realtime_tts.text import speech_times
 from realtime_tts.text.pipeline import TextPipeline

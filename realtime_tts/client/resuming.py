@@ -5,8 +5,10 @@ PROTOCOL.md has the rules: Turns that outlive their socket.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from weakref import WeakMethod
 
+from realtime_tts.errors import ConnectionLost
 from realtime_tts.protocol import messages as m
 
 _CODES_BYTES = 32_768
@@ -105,3 +107,25 @@ def joined(script: Iterable[m.Message], most: int) -> list[m.Message]:
         else:
             result.append(message)
     return result
+
+
+def all_heard(turn_id: str, text: str, samples: int, played_ms: float | None) -> m.TurnInterrupted:
+    """The report about a turn that nobody knows anything else of."""
+    return m.TurnInterrupted(
+        turn_id=turn_id,
+        samples_sent=samples,
+        played_ms=samples * 1000 / m.SAMPLE_RATE if played_ms is None else played_ms,
+        text_spoken=text,
+        text_remaining="",
+    )
+
+
+def weakly(method: Callable[[ConnectionLost], None]) -> Callable[[ConnectionLost], None]:
+    """The same, which does nothing once its object is gone: a turn that its caller dropped."""
+    reference = WeakMethod(method)
+
+    def call(error: ConnectionLost) -> None:
+        if (found := reference()) is not None:
+            found(error)
+
+    return call

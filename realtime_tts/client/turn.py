@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any, TypeVar
-from weakref import WeakMethod
+from typing import TypeVar
 
 from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.client.connection import Connection
 from realtime_tts.client.inbox import Inbox, turn_lost
-from realtime_tts.client.resuming import joined
+from realtime_tts.client.resuming import all_heard, joined, weakly
 from realtime_tts.errors import ClientError, ConnectionLost, RealtimeTTSError
 from realtime_tts.protocol import messages as m
 
 T = TypeVar("T")
 
-_MOST_IN_VAIN = 3
+_MOST_IN_VAIN = 8
 """A turn under which so many sessions end without a packet is perhaps the reason for it."""
 
 _BYTES_PER_CHAR = 8
@@ -59,8 +58,7 @@ class Turn:
         self.resumes = 0
         """How often it went on in another session, because its socket was lost."""
         if goes_on:
-            lost = WeakMethod(self._lost)
-            self._inbox.goes_on = lambda error: _tell(lost, error)
+            self._inbox.goes_on = weakly(self._lost)
         self._ended = False
         self._stopped = False
         self._played_ms: float | None = None  # when it was stopped
@@ -345,18 +343,4 @@ class Turn:
     def _heard_all(self, played_ms: float | None) -> m.TurnInterrupted:
         """The report about a turn so old that the server has forgotten it, or one without text."""
         samples = 0 if self.result is None else self.result.samples
-        heard = samples / 24 if played_ms is None else played_ms
-        return m.TurnInterrupted(
-            turn_id=self.turn_id,
-            samples_sent=samples,
-            played_ms=heard,
-            text_spoken=self.text,
-            text_remaining="",
-        )
-
-
-def _tell(lost: WeakMethod[Any], error: ConnectionLost) -> None:
-    """A turn that its caller dropped does not go on."""
-    method = lost()
-    if method is not None:
-        method(error)
+        return all_heard(self.turn_id, self.text, samples, played_ms)

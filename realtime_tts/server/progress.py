@@ -13,8 +13,10 @@ import msgspec
 
 from realtime_tts.engine.link import Audio
 from realtime_tts.protocol.effects import TurnStats
+from realtime_tts.protocol.settings import SessionSettings
+from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.listener import Listener
-from realtime_tts.server.resumption import Part, PartBefore, Position
+from realtime_tts.server.resumption import Part, PartBefore, Position, made_by
 from realtime_tts.server.speech_text import SpeechText
 
 _MOST_PARTS, _MOST_HOLDS = 200, 200
@@ -47,9 +49,12 @@ class Progress:
         self._moments: deque[_Moment] = deque()
         self._position: Position | None = None
 
-    def resume(self, position: Position) -> None:
-        """The client has a part and codes of it already, from another server."""
+    def resume(self, position: Position | None) -> None:
+        """The client has a part and codes of it already, from another server; without a position
+        they are of no use here, and another part begins."""
         self._position = position
+        if position is None:
+            self.begin()
 
     def begin(self, pause: float = 0.0, held_before: float = 0.0) -> None:
         """Another part is on the air, behind such a pause."""
@@ -126,3 +131,13 @@ def _join_first(before: list[PartBefore]) -> int:
             ]
             return 1
     return 0
+
+
+def progress_of(
+    settings: SessionSettings, engine: EngineHost, seed: int, text: SpeechText, listener: Listener
+) -> Progress | None:
+    """That of a turn with these settings, which may not want to be told."""
+    if settings.resume == "off":
+        return None
+    by = made_by(settings, engine.info_for(settings.model, settings.voice))
+    return Progress(by, seed, text, listener)

@@ -129,6 +129,10 @@ class Resumption:
         """The one in use; empty if none is yet."""
         return "" if self.position is None else self.position.layout
 
+    def in_layout(self, spec: UtteranceSpec) -> UtteranceSpec:
+        """The same with the layout in use."""
+        return msgspec.structs.replace(spec, layout=self.layout or spec.layout)
+
     @property
     def held_before(self) -> float:
         """Seconds that earlier parts were held."""

@@ -12,8 +12,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from math import inf
 
 from realtime_tts.engine.link import Audio, Event, Started
@@ -74,10 +75,9 @@ class Speech:
         self._max_waiting_bytes = max_waiting_bytes
         self._reporter = reporter
         self._reports_turns = reports_turns
-        self._contained = self._own_faults if contained is None else contained
+        self._contained = contained or partial(reporter.contained, self.fail)
         self._feed_pace = feed_pace or FeedPace()
         self._starts = starts
-        self._resumption = resumption
         self._closed = False
         self.segments: deque[Segment] = deque()
         """Those that are not done; the first is on the air."""
@@ -97,7 +97,7 @@ class Speech:
         """Called when there may be something to take; an owner that takes sets its own."""
         if resumption is not None:
             self.track.resume(resumption.samples, resumption.made)
-        self._prepare(listener_free_at)
+        self._prepare(listener_free_at, resumption)
 
     # Text.
 
@@ -155,12 +155,10 @@ class Speech:
             self._begin()
         return self.open
 
-    def _prepare(self, free_at: float | None) -> None:
+    def _prepare(self, free_at: float | None, resumption: Resumption | None = None) -> None:
         """Utterances for the segment that is on the air next."""
         number = self.count - len(self.segments)
         name = f"{self.name}-{number}" if number else self.name
-        saved = self.track.delivery.saved
-        resumption, self._resumption = self._resumption, None
         self.utterances = Utterances(
             name,
             self.settings,
@@ -168,7 +166,7 @@ class Speech:
             self._on_event,
             free_at,
             self._feed_pace,
-            saved=saved,
+            saved=self.track.delivery.saved,
             resumption=resumption,
         )
         self._input = TextInput(
@@ -347,18 +345,6 @@ class Speech:
         """Of the segment on the air, if there is text of it, as of a turn."""
         segment = self.segments[0] if self.segments else Segment(0)
         utterances, chars = segment.utterances, segment.text_chars
-        if utterances is None or not chars or not self._reports_turns:
-            return
-        if self.failure is not None:
-            reason = "error"
-            self._reporter.failed(self.failure, utterances.name)
-        self._reporter.done(utterances.name, reason, utterances.stats(), chars)
-
-    @contextmanager
-    def _own_faults(self) -> Iterator[None]:
-        """One speech's fault ends that one, and keeps nothing from the others."""
-        try:
-            yield
-        except Exception:
-            self._reporter.bug()
-            self.fail(TurnFailure("internal", "a fault of the server", retryable=True))
+        if utterances is not None and chars and self._reports_turns:
+            stats = utterances.stats()
+            self._reporter.ended(utterances.name, reason, self.failure, stats, chars)

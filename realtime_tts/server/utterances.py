@@ -36,16 +36,16 @@ from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.engine_host import EngineHost, EventHandler
 from realtime_tts.server.first_sound import FirstSound
+from realtime_tts.server.lead_cap import LeadCap
 from realtime_tts.server.listener import Listener
 from realtime_tts.server.made import Made, Mark
-from realtime_tts.server.progress import Progress
-from realtime_tts.server.resumption import Resumption, made_by
+from realtime_tts.server.progress import progress_of
+from realtime_tts.server.resumption import Resumption
 from realtime_tts.server.session_settings import utterance_spec, voice_of
 from realtime_tts.server.speech_text import SpeechText
 from realtime_tts.text.pipeline import TextSegment
 from tts_scheduler import FeedPace
 
-_LEAD_EVERY = 1.0  # seconds of sound
 _FIRST_WAIT = 0.25  # seconds that speech may stand before its first sound
 
 
@@ -69,16 +69,13 @@ class Utterances:
         resumption: Resumption | None = None,
     ) -> None:
         self.name = name
-        self.utterance_id = name
-        """Of the utterance on the air."""
         self.layout = "streaming"  # until the engine says what it used
         self.over = False
         """No more sound comes but what was given out already."""
         self.reason = "complete"
         self.failure: TurnFailure | None = None
         self.text_tokens = 0  # given to the engine
-        self._moves = 0
-        self._held_seconds = 0.0
+        self._moves, self._held_seconds = 0, 0.0
         self._first_text_at: float | None = None
         self._settings = settings
         self._engine = engine
@@ -89,27 +86,25 @@ class Utterances:
         self._first = FirstSound()
         self._stands_since = 0.0
         self._pause = 0.0  # seconds of silence before the next sound
-        self._opened = False  # the utterance on the air is known to the engine
-        self._finished = False  # the engine knows the end of its text
-        self._saved = saved
-        self._lead_after = 0.0  # seconds sent, from which on the engine is told the lead cap anew
+        self._opened = self._finished = False  # the engine knows the utterance; its text's end
+        self._lead_cap = LeadCap(settings.lead_ms / 1000, saved=saved)
         self._text = SpeechText(settings, engine, feed_pace, resumption)
         text, pace = self._text.pipeline, engine.paces.of(voice_of(settings))
         self.listener = Listener(text, settings.language, pace, listener_free_at)
-        self.progress: Progress | None = None
-        """What the client is told, if it wants to be able to go on elsewhere."""
         self._resumption = resumption
         self._before = TurnStats()
         if resumption is not None:
-            self._spec = resumption.seeded(self._spec)
-            self._before = resumption.stats
+            self._spec, self._before = resumption.seeded(self._spec), resumption.stats
             self.listener.resume(resumption, time.monotonic())
-        if settings.resume == "on":
-            info = engine.info_for(settings.model, settings.voice)
-            by_this = made_by(settings, info)
-            self.progress = Progress(by_this, self._spec.seed, self._text, self.listener)
-            if resumption is None:
-                self.progress.begin()
+        self.progress = progress_of(settings, engine, self._spec.seed, self._text, self.listener)
+        """What the client is told, if it wants to be able to go on elsewhere."""
+        if self.progress is not None and resumption is None:
+            self.progress.begin()
+
+    @property
+    def utterance_id(self) -> str:
+        """Of the utterance on the air."""
+        return f"{self.name}.{self._text.at}" if self._text.at else self.name
 
     # Text.
 
@@ -182,15 +177,12 @@ class Utterances:
         before, resumption = self._text.catch_up(), self._resumption
         if before is None or resumption is None:
             return False
-        self.utterance_id = f"{self.name}.{self._text.at}" if self._text.at else self.name
         self._held_before = self._held_seconds = resumption.held_before
         self._pause = resumption.pause
         self.layout = resumption.layout or self.layout
         self.listener.caught_up(before, resumption.speech_begins)
-        if self.progress is not None and resumption.position is not None:
+        if self.progress is not None:
             self.progress.resume(resumption.position)
-        elif self.progress is not None:
-            self.progress.begin()
         return True
 
     def _advance(self, now: float) -> None:
@@ -210,7 +202,6 @@ class Utterances:
         """Go on to the text behind the next pause or commit, which there is."""
         self._text.at += 1
         part = self._text.part
-        self.utterance_id = f"{self.name}.{self._text.at}"
         self._opened = self._finished = False
         self._pause += part.pause
         self._held_before = self._held_seconds
@@ -227,22 +218,17 @@ class Utterances:
         seed = (self._spec.seed + self._text.number) % 2**63
         spec, spoken = msgspec.structs.replace(self._spec, seed=seed), None
         if self._resumption is not None:
-            layout, spoken = self._resumption.layout or spec.layout, self._resumption.spoken
-            spec, self._resumption = msgspec.structs.replace(spec, layout=layout), None
+            spec, spoken = self._resumption.in_layout(spec), self._resumption.spoken
+            self._resumption = None
         command = Open(
             self.utterance_id,
             spec,
             listener_free_after=max(0.0, self.listener.dry_at(now) - now),
-            lead_cap=self._lead_cap(now),
+            lead_cap=self._lead_cap.seconds(self.listener.playback, now),
             continues=self.listener.made > 0,
             spoken=spoken,
         )
         self._engine.open(command, self._on_event)
-
-    def _lead_cap(self, now: float) -> float:
-        """In seconds. What is saved may be so far ahead of what was taken, not of what is heard."""
-        seconds = self._settings.lead_ms / 1000
-        return seconds + self.listener.playback.lead(now) if self._saved else seconds
 
     # Sound.
 
@@ -270,8 +256,8 @@ class Utterances:
         self._text.paced.sounded(now)
         if self.progress is not None:
             self.progress.sounded(event, self._held_before, self.layout)
-        more = event.stands and not self._finished
-        return self._first.give([*silence, event.pcm], self.listener.made, more_may_come=more)
+        more, made = event.stands and not self._finished, self.listener.made
+        return self._first.give([*silence, event.pcm], made, more_may_come=more)
 
     def _waits(self, tokens: int, now: float) -> Made:
         self._text.paced.used, self._stands_since = tokens, now
@@ -309,9 +295,7 @@ class Utterances:
             self._held_seconds = self._held_before + event.held_seconds
             self.failure = TurnFailure(event.code, event.message, event.retryable)
         else:
-            self._engine.refused(self._settings.model, self._settings.voice, event)
-            retry_after_ms = round(event.retry_after * 1000)
-            self.failure = TurnFailure(event.code, event.message, True, retry_after_ms)
+            self.failure = self._engine.refused(self._settings.model, self._settings.voice, event)
         self.over = True
         self.listener.ended = self.failure is None
         return [Mark.END]
@@ -330,9 +314,8 @@ class Utterances:
         """The socket has so many more; returns by how many seconds they were late."""
         playback = self.listener.playback
         late = playback.sent(samples, now)
-        if self._saved and not self.over and playback.sent_seconds >= self._lead_after:
-            self._lead_after = playback.sent_seconds + _LEAD_EVERY
-            self._engine.submit(Lead(self.utterance_id, self._lead_cap(now)))
+        if not self.over and self._lead_cap.is_due(playback):
+            self._engine.submit(Lead(self.utterance_id, self._lead_cap.seconds(playback, now)))
         return late
 
     def cancel(self) -> None:
@@ -346,9 +329,9 @@ class Utterances:
     def played(self, samples: int, now: float) -> None:
         """The listener reports a position."""
         self.listener.playback.played(samples / SAMPLE_RATE, now)
-        begins = self.listener.part_begins
-        if self._opened and samples >= begins:
-            self._engine.submit(Played(self.utterance_id, (samples - begins) / SAMPLE_RATE))
+        samples -= self.listener.part_begins
+        if self._opened and samples >= 0:
+            self._engine.submit(Played(self.utterance_id, samples / SAMPLE_RATE))
 
     def stats(self, sent_at: float | None = None) -> TurnStats:
         """What it came to so far, on all sockets. `sent_at`: when the next packet is sent."""

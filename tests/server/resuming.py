@@ -110,10 +110,11 @@ async def spoken(
     return kept
 
 
-async def hear(talker: Talker, kept: Kept, limit: int | None) -> None:
+async def hear(talker: Talker, kept: Kept, limit: int | None, *, leave: bool = True) -> None:
     """Until the turn is done, or so many packets came: then the socket is gone."""
     while kept.done is None:
         if limit is not None and kept.packets >= limit:
-            talker.socket.transport.abort()
+            if leave:
+                talker.socket.transport.abort()
             return
         kept.take(await talker.next())

@@ -198,4 +198,4 @@ async def test_codes_beyond_the_longest_turn_are_refused(speech: Any) -> None:
         await talker.send("turn.codes", turn_id="a", codes=[b64encode(bytes(352)).decode()])
         error = await talker.next()
         assert (error["code"], error["fatal"]) == ("bad_message", False)
-        assert "at most 320 bytes of codes, found 352" in error["message"]
+        assert "at most 340 bytes of codes, found 352" in error["message"]

@@ -5,8 +5,9 @@ All of them are msgspec structs, so that the same link can cross a process bound
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -151,7 +152,12 @@ Last = Refused | Ended | Failed
 
 
 class EngineStatus(msgspec.Struct, frozen=True):
-    """A snapshot for `/readyz` and `/metrics`. `others`: utterances of other fronts."""
+    """A snapshot for `/readyz` and `/metrics`, and for who places turns.
+
+    `others`: utterances of other fronts. `silence`: seconds in which nothing was heard of an engine
+    in a process, or its step has lasted. `step`: the longest of its recent steps, in seconds.
+    `leaving`: it is to be stopped, and takes no new turns if another one does.
+    """
 
     ready: bool
     active: int
@@ -162,6 +168,25 @@ class EngineStatus(msgspec.Struct, frozen=True):
     """Seconds since the loop last finished a step or looked for work."""
     failure: str | None = None
     others: int = 0
+    silence: float = 0.0
+    step: float = 0.0
+    leaving: bool = False
+
+
+class Why(Enum):
+    """Why utterances are to leave an engine."""
+
+    LEAVING = "it is to be stopped"
+    SILENT = "nothing was heard of it for long"
+    CROWDED = "it has more turns than it can speak"
+
+
+class Stranded(NamedTuple):
+    """Utterances of an engine that they are to leave; others have room for `room` of them."""
+
+    why: Why
+    ids: Sequence[str]
+    room: int
 
 
 class EngineLink(Protocol):
@@ -189,6 +214,9 @@ class EngineLink(Protocol):
         """Raise RequestError if the engine cannot do what `spec` asks. Cheap."""
 
     def status(self) -> EngineStatus: ...
+
+    def stranded(self) -> Sequence[Stranded]:
+        """Utterances that are to leave their engines, which live, for others that have room."""
 
     async def stop(self) -> None:
         """Stop the loop; running utterances end with Failed(code="engine_stopped")."""

@@ -33,6 +33,7 @@ from realtime_tts.engine.link import (
     Waits,
 )
 from realtime_tts.engine.made_codes import Codes, MadeCodes, packed_number, unpacked
+from realtime_tts.engine.pulse import Pulse
 from realtime_tts.engine.sound import LeadingSilence, all_sound, pcm_rows, sample_counts
 from realtime_tts.errors import EngineError, NumericsError, RequestError
 from tts_scheduler import DoesNotFit, Layout, Scheduler, StepPlan, StepResult
@@ -71,7 +72,7 @@ class EngineLoop:
     ) -> None:
         self.engine = engine
         self.scheduler = scheduler
-        self.last_alive = clock()
+        self.pulse = Pulse(clock)
         self._publish = publish
         self._observer = observer
         self._clock = clock
@@ -83,7 +84,7 @@ class EngineLoop:
         self._tokens = MadeCodes(1, engine.info.samples_per_frame)
         self._events: list[Event] = []
         self._failures = 0
-        self._stopping = False
+        self._stopping, self._end = False, ("", "")
         self._load_due = 0.0
         self._measure_load()
 
@@ -91,10 +92,15 @@ class EngineLoop:
         """Queue commands, to be applied together. Callable from any thread; never blocks."""
         self._commands.put(commands)
 
-    def stop(self) -> None:
-        """Ask the loop to end after the step under way."""
-        self._stopping = True
+    def stop(self, code: str = "engine_stopped", message: str = "the engine was stopped") -> None:
+        """Ask the loop to end after the step under way; what is open then fails with this."""
+        self._stopping, self._end = True, (code, message)
         self._commands.put(())
+
+    @property
+    def open_utterances(self) -> int:
+        """Admitted, and not ended. From any thread."""
+        return len(self._watch.guards)
 
     def left(self) -> list[str]:
         """Once `run` has ended: whom commands in the queue would still open. Empties the queue."""
@@ -126,7 +132,7 @@ class EngineLoop:
                 output, seconds = self._step(plan)
                 self._commit(plan, output, seconds)
                 self._flush_events()
-            end = ("engine_stopped", "the engine was stopped")
+            end = self._end
         finally:
             self._end_all(*end)
             self._flush_events()
@@ -235,17 +241,18 @@ class EngineLoop:
         if now >= self._load_due:
             scheduler = self.scheduler
             held, queued = scheduler.held, scheduler.queued
-            self.load = EngineStatus(True, scheduler.active, held, queued, scheduler.capacity, 0.0)
+            load = scheduler.active, held, queued, scheduler.capacity
+            self.load = EngineStatus(True, *load, 0.0, step=self.pulse.longest_step)
             self._load_due = now + LOAD_INTERVAL
 
     def _wait(self) -> None:
         now = self._clock()
-        self.last_alive = now
         wake = self.scheduler.next_wake(now)
-        # Wakes at least twice a second, so that `last_alive` tells a hang from an idle engine.
+        # Wakes at least twice a second, so that `pulse` tells a hang from an idle engine.
         timeout = 0.5 if wake is None else min(max(wake - now, 0.0), 0.5)
         try:
-            commands = self._commands.get(timeout=timeout)
+            with self.pulse.resting():
+                commands = self._commands.get(timeout=timeout)
         except queue.Empty:
             return
         for command in commands:
@@ -259,8 +266,7 @@ class EngineLoop:
             output = self._step_failed(plan, error)
         else:
             self._failures = 0
-        self.last_alive = self._clock()
-        return output, self.last_alive - started
+        return output, self.pulse.stepped(started)
 
     def _step_failed(self, plan: StepPlan, error: Exception) -> StepOutput:
         """All rows of the plan end; the others go on, unless it keeps happening."""

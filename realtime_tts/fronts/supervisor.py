@@ -31,6 +31,7 @@ from realtime_tts.fronts.child import FrontChild
 from realtime_tts.fronts.scraping import Scraping
 from realtime_tts.logs import event
 from realtime_tts.metrics import Metrics
+from realtime_tts.server.engine_host import announce
 from realtime_tts.server.occupancy import Occupancy
 from realtime_tts.server.run import bind
 from realtime_tts.server.tls import server_context
@@ -190,6 +191,7 @@ class Supervisor:
                 break
             await asyncio.sleep(_POLL_SECONDS)
         info = self._link.info
+        announce(info, status)
         self._metrics.describe_engine(info.models or (info,))
         self._complete = True
         if on_ready is not None:

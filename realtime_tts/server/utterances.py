@@ -101,6 +101,7 @@ class Utterances:
             paced=True,
             language=number_language(settings, engine),
             lexicon=lexicon_for(settings.lexicon),
+            languages=info.languages,
         )
         closed = settings.voice is not None and engine.in_context(settings.voice)
         self._paced = PacedText(
@@ -121,6 +122,11 @@ class Utterances:
     def has_speech(self) -> bool:
         """Whether there is anything to speak in the text so far."""
         return self._text.has_speech
+
+    @property
+    def scripts_left_out(self) -> list[str]:
+        """The scripts of text that was not spoken, since the voice's languages do not use them."""
+        return self._text.left_out
 
     def text_came(self, now: float) -> None:
         """Text is there, and may yet wait to be taken in: the listener waits from now on."""

@@ -22,6 +22,7 @@ from realtime_tts.engine.link import (
     Open,
     Refused,
     Started,
+    Stranded,
     Waits,
 )
 from realtime_tts.engine.load import engine_loader
@@ -79,6 +80,9 @@ class LosingLink:
     def status(self) -> EngineStatus:
         statuses = [link.status() for link in self._links]
         return next((one for one in statuses if not one.ready), statuses[0])
+
+    def stranded(self) -> list[Stranded]:
+        return []
 
     async def stop(self) -> None:
         for link in self._links:

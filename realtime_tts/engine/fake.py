@@ -64,8 +64,8 @@ class FakeEngineConfig:
     silence: int = 0
     max_frames: int = 2_000
     safe_tokens: int = 0
-    aligned: bool = False
     languages: tuple[str, ...] = ("auto", "english")
+    aligned: bool = False
 
 
 @dataclass(slots=True)

@@ -123,6 +123,16 @@ class EngineHost:
         return self._link.info
 
     @property
+    def status(self) -> EngineStatus:
+        """What the engine says of itself."""
+        return self._link.status()
+
+    @property
+    def model(self) -> str | None:
+        """Of the first checkpoint; None until it is ready for the first time."""
+        return self._link.info.model if self._tokenizers else None
+
+    @property
     def slots(self) -> int:
         """Turns that the engine has room for; 0 until it is ready for the first time."""
         return self._link.info.slots if self._tokenizers else 0
@@ -166,17 +176,28 @@ class EngineHost:
         it costs no text processing, and the engine hears nothing of it."""
         if not self._full:
             return None
-        found = self._full.get(self.info_for(model, voice).model)
+        return self._refusal_of(self.info_for(model, voice).model)
+
+    def full(self) -> TurnFailure | None:
+        """The same where it holds of every model."""
+        if len(self._full) < len(self._tokenizers):
+            return None
+        refusals = [self._refusal_of(model) for model in self._tokenizers]
+        return refusals[0] if all(refusals) else None
+
+    def _refusal_of(self, model: str) -> TurnFailure | None:
+        found = self._full.get(model)
         if found is None or (left := found[0] - time.monotonic()) <= 0:
             return None
         wait_ms = max(_LEAST_WAIT_MS, round(left * 1000))
         return TurnFailure(found[1].code, found[1].message, True, wait_ms)
 
-    def refused(self, model: str | None, voice: str | None, refused: Refused) -> None:
-        """The engine has refused a turn with these."""
+    def refused(self, model: str | None, voice: str | None, refused: Refused) -> TurnFailure:
+        """The engine has refused a turn with these; gives what its owner is told."""
         if refused.full:
             until = time.monotonic() + refused.retry_after
             self._full[self.info_for(model, voice).model] = until, refused
+        return TurnFailure(refused.code, refused.message, True, round(refused.retry_after * 1000))
 
     def submit(self, command: Command) -> None:
         """Send a command, together with all others of this round of the event loop.

@@ -117,6 +117,16 @@ class SpokenText:
         if silent > _HUSH:
             times.hushed(made - silent)
 
+    @property
+    def parts_made(self) -> list[float]:
+        """Seconds of speech of each part that was begun."""
+        return [part.generated for part in self._parts]
+
+    @property
+    def told(self) -> int:
+        """How much of the caller's text `take` has given."""
+        return self._cut
+
     def measured(self) -> tuple[float, float]:
         """Expected and true seconds of the last part, when all its speech was made."""
         part, segments = self._parts[-1], self._pipeline.segments

@@ -25,13 +25,10 @@ _BYTES_PER_CHAR = 8
 class Turn:
     """One turn. Made by `RealtimeTTS.turn()`; it reaches the server with its first text.
 
-    Send text and read packets at the same time, from two tasks, or use `RealtimeTTS.speak`,
-    which does both. Iterating yields packets (24 kHz, mono, s16le, at most 4,096 bytes, if the
-    session asked for no other format) until the turn is over, and then raises what ended it early:
-    TurnError or OverloadedError from the server, ConnectionLost, nothing after an interrupt.
-
-    Packets that are not read wait here. They delay no one, and their number is bounded by what the
-    server sends ahead of real time and by the longest turn it allows.
+    Send text and read packets at the same time, from two tasks, or use `RealtimeTTS.speak`.
+    Iterating yields packets (24 kHz, mono, s16le, at most 4,096 bytes, if the session asked for no
+    other format) until the turn is over, and then raises what ended it early: TurnError or
+    OverloadedError from the server, ConnectionLost, nothing after an interrupt. Packets wait here.
     """
 
     def __init__(

@@ -1,12 +1,7 @@
 """Utterances: one segment of a speech in the engine, from its first text to its last sound.
 
-Text comes in and leaves as token ids for the engine; PCM comes back, for the `Listener`. It knows
-no encoder, no socket and no session: speech.py has those who listen.
-
-A segment is parted into utterances: by a pause in its text, and where its text is committed
-(`PacedText`), because no more of it is known or because it is long. The next one is opened when the
-engine has made the last sound of the one before and there is text for it: its listener is free only
-when that and the pause have been heard.
+Text comes in and leaves as token ids for the engine; PCM comes back, for the `Listener`. Pauses in
+the text and commits (`PacedText`) part it into utterances, each opened when the one before ended.
 """
 
 from __future__ import annotations
@@ -124,7 +119,7 @@ class Utterances:
             self._first_text_at = now
 
     def feed(self, text: str, now: float, *, withhold: bool = False) -> None:
-        """`withhold`: the engine is told with the `end`, which is on its way."""
+        """`withhold`: the engine is told with the `end`."""
         self.text_came(now)
         self._text.feed(text, now)
         if not withhold:

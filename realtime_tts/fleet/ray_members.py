@@ -1,0 +1,60 @@
+"""Keep a file of the members that a Ray cluster runs, for `realtime-tts ingress --members-file`.
+
+    python -m realtime_tts.fleet.ray_members members.txt --address ray://head:10001
+
+A process beside the ingress, not a part of it: a client of Ray is ended by Ray when the cluster's
+head is gone for long, and the calls that the ingress holds are no business of Ray's. While the
+cluster does not answer, the file stays as it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from realtime_tts.fleet.members import Member
+from realtime_tts.fleet.ray_roster import ANNOUNCE_SECONDS, NAMESPACE
+
+_PATIENCE_SECONDS = 5.0
+
+
+def main() -> None:
+    """Until it is ended, or Ray is gone: start it again then."""
+    parser = argparse.ArgumentParser(description="Keep a file of the servers of a Ray cluster.")
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--address", default="auto", help="of the cluster (default: this machine)")
+    arguments = parser.parse_args()
+    file: Path = arguments.file
+    file.touch()
+    follow(file, arguments.address)
+
+
+def follow(file: Path, address: str) -> None:
+    """Write the file whenever the members change. Raises Ray's errors when the cluster is gone."""
+    import ray
+
+    from realtime_tts.fleet.ray_app import roster
+
+    ray.init(address=address, namespace=NAMESPACE, log_to_driver=False, logging_level="warning")
+    book = roster()
+    known: list[Member] | None = None
+    while True:
+        members = ray.get(book.members.remote(), timeout=_PATIENCE_SECONDS)
+        if members is not None and members != known:
+            write(file, members)
+            known = members
+        time.sleep(ANNOUNCE_SECONDS)
+
+
+def write(file: Path, members: Iterable[Member]) -> None:
+    """All at once: who reads it never sees half of it."""
+    new = file.with_name(f".{file.name}.{os.getpid()}")
+    new.write_text("".join(f"{one.host}:{one.port}/{one.agent_port}\n" for one in members))
+    new.replace(file)
+
+
+if __name__ == "__main__":
+    main()

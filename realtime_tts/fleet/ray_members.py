@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
+import sys
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -39,6 +41,7 @@ def follow(file: Path, address: str) -> None:
     from realtime_tts.fleet.ray_app import roster
 
     ray.init(address=address, namespace=NAMESPACE, log_to_driver=False, logging_level="warning")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # Ray's own prints where it was
     book = roster()
     known: list[Member] | None = None
     while True:

@@ -1,0 +1,179 @@
+"""A fleet on a real Ray cluster of three nodes, behind a real HAProxy, while people talk."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import AsyncIterator, Callable, Iterator
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import psutil
+import pytest
+import websockets
+
+from tests.fleet.running import LONG, free_port, open_session
+from tests.fronts.running import Session
+from tests.server.conftest import until
+
+if TYPE_CHECKING:
+    from realtime_tts.fleet.ray_local import LocalFleet
+
+pytestmark = [
+    pytest.mark.skipif(find_spec("ray") is None, reason="Ray is missing: make test-fleet has it"),
+    pytest.mark.timeout(400),
+    pytest.mark.filterwarnings("ignore"),  # Ray's own, of its dependencies
+]
+
+TURN = "one " * 20  # six seconds of tones
+EVENTS = int(os.environ.get("FLEET_SCALE_EVENTS", "4"))
+"""Of a call. 40 of them are a call of twenty minutes and more."""
+QUICK = {
+    "serve": ["--engine", "fake", "--slots", "4", "--turn-reserve", "0"],
+    "cpus": 0.5,
+    "replicas_per_node": 1,
+    "max_replicas": 3,
+    "drain_seconds": 60,
+    "upscale_delay_s": 1,
+    "downscale_delay_s": 2,
+    "interval_s": 0.5,
+    "health_period_s": 1,
+}
+
+
+@pytest.fixture(scope="module")
+def fleet() -> Iterator[LocalFleet]:
+    from realtime_tts.fleet.ray_local import local_fleet
+
+    before = set(psutil.Process().children())
+    with local_fleet(free_port()) as found:
+        found.deploy(**QUICK)
+        found.until_ready()
+        yield found
+    left = set(psutil.Process().children(recursive=True)) - before
+    assert not [one for one in left if one.is_running()], "something was left behind"
+
+
+class Caller:
+    """A call: one turn after the other; when its server leaves, the call goes on at another one."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self.complete = self.lost = self.connections = 0
+        self.why: list[Any] = []
+
+    async def run(self) -> None:
+        session: Session | None = None
+        while True:
+            if session is None or session.lost:
+                session = await open_session(self._port)
+                self.connections += 1
+            before = len(session.of("turn.started"))
+            with contextlib.suppress(websockets.ConnectionClosed):
+                await session.say(TURN)
+            done = len(session.of("turn.done")) + 1
+            await until(lambda: len(session.of("turn.done")) >= done or session.lost, 60)  # noqa: B023
+            if len(session.of("turn.done")) >= done:
+                self.complete += session.of("turn.done")[-1]["reason"] == "complete"
+            elif len(session.of("turn.started")) > before:  # else the server has begun no turn
+                self.lost += 1
+                self.why.append((session.socket.close_code, session.messages[-3:]))
+
+
+@contextlib.asynccontextmanager
+async def calling(fleet: LocalFleet, count: int) -> AsyncIterator[list[Caller]]:
+    """So many calls for the block; when one fails, so does the test."""
+    callers = [Caller(fleet.port) for _ in range(count)]
+    tasks = [asyncio.create_task(one.run()) for one in callers]
+    try:
+        yield callers
+        for task in tasks:
+            assert not task.done() or task.exception() is None, task.exception()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def eventually(what: Callable[[], Any], seconds: float = 90) -> None:
+    async with asyncio.timeout(seconds):
+        while not await asyncio.to_thread(what):  # noqa: ASYNC110
+            await asyncio.sleep(0.2)
+
+
+async def talking(fleet: LocalFleet, count: int) -> list[Session]:
+    opened = []
+    for _ in range(count):
+        opened.append(await open_session(fleet.port))
+        await opened[-1].say(LONG)
+        await until(lambda: opened[-1].samples, 20)
+    return opened
+
+
+async def all_complete(opened: list[Session]) -> bool:
+    done = [await one.until("turn.done") for one in opened]
+    return all(one["reason"] == "complete" for one in done)
+
+
+async def where(fleet: LocalFleet) -> dict[str, Any]:
+    return dict(await asyncio.to_thread(lambda: fleet.handle().where.remote().result()))
+
+
+async def test_a_call_survives_replicas_that_come_with_the_load_and_leave_without_it(
+    fleet: LocalFleet,
+) -> None:
+    await eventually(lambda: len(fleet.members) == 2)
+    async with calling(fleet, 2) as calls:
+        for _ in range(EVENTS // 2):
+            async with calling(fleet, 4) as more:  # six of eight turns: three quarters
+                await eventually(lambda: len(fleet.members) == 3)
+            await eventually(lambda: len(fleet.members) == 2)  # with turns in flight
+            assert [one.lost for one in more] == [0] * 4, [one.why for one in more]
+        before = [one.complete for one in calls]
+        await eventually(lambda: all(o.complete > b for o, b in zip(calls, before, strict=True)))
+    assert [one.lost for one in calls] == [0, 0], [one.why for one in calls]
+
+
+async def test_all_replicas_are_replaced_while_people_talk(fleet: LocalFleet) -> None:
+    await eventually(lambda: len(fleet.members) == 2)
+    before = set(fleet.members)
+    async with calling(fleet, 3) as callers:
+        opened = await talking(fleet, 2)
+        await asyncio.to_thread(fleet.deploy, **QUICK | {"turn_reserve": 0.05})
+        await eventually(lambda: len(fleet.members) >= 2 and not before & set(fleet.members))
+        assert await all_complete(opened)
+    assert [one.lost for one in callers] == [0, 0, 0], [one.why for one in callers]
+    assert all(one.connections >= 2 and one.complete for one in callers)
+
+
+async def test_turns_outlive_the_actor_that_is_killed(fleet: LocalFleet) -> None:
+    opened = await talking(fleet, 4)
+    one = psutil.Process((await where(fleet))["pid"])
+    actor = one.ppid()
+    os.kill(actor, signal.SIGKILL)
+    late = await open_session(fleet.port)
+    await late.say(TURN)
+    assert await all_complete([late, *opened])
+    await eventually(lambda: not one.is_running() and len(fleet.members) >= 2)
+
+
+async def test_after_a_server_is_killed_the_next_turn_is_spoken_at_the_first_try(
+    fleet: LocalFleet,
+) -> None:
+    opened = await talking(fleet, 4)
+    found = await where(fleet)
+    os.kill(found["pid"], signal.SIGKILL)
+    for _ in range(4):
+        late = await open_session(fleet.port)
+        await late.say(TURN)
+        assert await all_complete([late])
+    await asyncio.gather(*(one.until("turn.done") for one in opened if not one.lost))
+    port = str(found["port"])
+    await eventually(
+        lambda: (
+            len(fleet.members) >= 2
+            and not any(one.split("/")[0].endswith(f":{port}") for one in fleet.members)
+        )
+    )

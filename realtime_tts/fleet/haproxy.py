@@ -78,7 +78,7 @@ class IngressConfig:
 def render(config: IngressConfig, members: Sequence[Member | None], socket: Path) -> str:
     """The configuration, with `members` in the slots of these positions.
 
-    Raises ConfigError if there are more than slots, OSError for a name that cannot be resolved.
+    Raises ConfigError if there are more than slots.
     """
     if len(members) > config.slots:
         raise ConfigError(f"{len(members)} members for {config.slots} slots; ask for more of them")
@@ -122,6 +122,5 @@ def _server(number: int, member: Member | None, *, agent: bool) -> str:
     agent_port = f" agent-port {port}" if agent else ""
     if member is None:
         return f"    server s{number} {_UNUSED}{agent_port} disabled"
-    address = member.address()
-    host = f"[{address}]" if ":" in address else address
+    host = f"[{member.host}]" if ":" in member.host else member.host
     return f"    server s{number} {host}:{member.port}{agent_port}"

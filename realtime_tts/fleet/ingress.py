@@ -26,7 +26,7 @@ from typing import Any
 from realtime_tts.errors import ConfigError
 from realtime_tts.fleet.haproxy import IngressConfig, render
 from realtime_tts.fleet.members import Member
-from realtime_tts.fleet.runtime import RuntimeApi
+from realtime_tts.fleet.runtime import RuntimeApi, RuntimeRefused
 from realtime_tts.logs import event
 
 log = logging.getLogger(__name__)
@@ -100,14 +100,18 @@ class Ingress:
         """These are the members from now on. No open session notices. A host that cannot be
         resolved is logged, and is no member until it is named again.
 
-        Raises ConfigError for more than there are slots.
+        Raises ConfigError for more than there are slots, and where DNS says who is a member.
         """
+        if self._config.dns is not None and members:
+            raise ConfigError(
+                f"the members are the addresses of {self._config.dns}; name no others"
+            )
         async with self._changing:
             wanted = dict.fromkeys(members)
             if len(wanted) > self._config.slots:
                 raise ConfigError(f"{len(wanted)} members for {self._config.slots} slots")
-            for member in [one for one in self._of if one not in wanted]:
-                await self._leave(member)
+            gone = [one for one in self._of if one not in wanted]
+            await asyncio.gather(*(self._leave(member) for member in gone))
             for member in wanted:
                 if member not in self._of:
                     await self._join(member)
@@ -137,8 +141,8 @@ class Ingress:
             return
         try:
             await telling
-        except (OSError, TimeoutError) as error:
-            event(log, logging.WARNING, "haproxy.silent", why=str(error))
+        except (OSError, TimeoutError, RuntimeRefused) as error:
+            event(log, logging.ERROR, "haproxy.not_told", why=str(error) or "it does not answer")
 
     # HAProxy.
 

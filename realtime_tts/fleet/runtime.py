@@ -13,6 +13,8 @@ from realtime_tts.fleet.haproxy import BACKENDS
 from realtime_tts.fleet.members import Member
 
 _PATIENCE_SECONDS = 2.0
+_AGENT_SECONDS = 0.6
+"""No agent check takes longer (`agent-inter` in haproxy.cfg)."""
 
 
 class RuntimeRefused(RealtimeTTSError):
@@ -40,6 +42,7 @@ class RuntimeApi:
 
         Raises RuntimeRefused.
         """
+        await self._tell(f"enable agent servers/s{slot}")
         for backend in BACKENDS:
             server = f"{backend}/s{slot}"
             await self._tell(f"set server {server} addr {member.host} port {member.port}")
@@ -50,9 +53,16 @@ class RuntimeApi:
             await self._tell(f"set server {backend}/s{slot} state ready")
 
     async def leave(self, slot: int) -> None:
-        """No new session goes there; those that are open go on. Raises RuntimeRefused."""
-        for backend in BACKENDS:
-            await self._tell(f"set server {backend}/s{slot} state maint")
+        """No new session goes there; those that are open go on. Raises RuntimeRefused.
+
+        Told twice: an agent check that was under way may have said `ready`, which takes a server
+        out of maintenance.
+        """
+        await self._tell(f"disable agent servers/s{slot}")
+        for pause in (0.0, _AGENT_SECONDS):
+            await asyncio.sleep(pause)
+            for backend in BACKENDS:
+                await self._tell(f"set server {backend}/s{slot} state maint")
 
     async def _tell(self, command: str) -> None:
         answer = await self.ask(command)

@@ -48,6 +48,8 @@ class LosingLink:
         self._heard: dict[str, int] = {}
         self._owner: dict[str, int] = {}
         self._next: dict[str, int] = {}
+        self._left: set[tuple[str, int]] = set()
+        """Whose link may still speak of the life that was lost: until it begins the next one."""
         self._deliver: Callable[[list[Event]], None] = lambda events: None
 
     @property
@@ -85,7 +87,9 @@ class LosingLink:
     def _take(self, number: int, events: list[Event]) -> None:
         told: list[Event] = []
         for event in events:
-            if self._owner.get(event.id) == number:
+            if isinstance(event, Started | Refused):
+                self._left.discard((event.id, number))
+            if self._owner.get(event.id) == number and (event.id, number) not in self._left:
                 told.append(self._told(event, number))
         if told:
             self._deliver(told)
@@ -99,6 +103,7 @@ class LosingLink:
             return event
         del cuts[0], self._heard[id], self._owner[id]
         self._next[id] = (number + 1) % len(self._links)
+        self._left.add((id, number))
         self._links[number].submit(Cancel(id))
         return Failed(id, "engine_restarted", "lost, by the test", retryable=True)
 

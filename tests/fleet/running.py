@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import socket
 import sys
+import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -57,9 +58,8 @@ async def server(slots: int, **config: Any) -> AsyncIterator[RunningServer]:
     )
     scheduler = SchedulerConfig(slots=slots, max_queue=1, queue_timeout=0.2, utilisation=1_000)
     link = InProcessEngine(lambda progress: engine, scheduler)
-    settings = ServerConfig(
-        port=0, agent_port=0, **{"addresses": PROXIED, "turn_reserve": 0.0} | config
-    )
+    usual: dict[str, Any] = {"addresses": PROXIED, "turn_reserve": 0.0}
+    settings = ServerConfig(port=0, agent_port=0, **usual | config)
     async with running(settings, link, byte_tokenizer) as one:
         yield one
 
@@ -139,9 +139,14 @@ async def open_session(port: int, query: str = "", **options: Any) -> Session:
 
 
 async def until_ready(ingress: Ingress, count: int) -> None:
-    async with asyncio.timeout(10):
-        while sum(weight > 0 for weight in (await weights(ingress)).values()) != count:  # noqa: ASYNC110
-            await asyncio.sleep(0.05)
+    found, deadline = None, time.monotonic() + 10
+    while time.monotonic() < deadline:
+        found = await weights(ingress)
+        if len(found) == count:
+            return
+        await asyncio.sleep(0.05)
+    states = (await ingress.api.ask("show servers state servers")).splitlines()
+    raise TimeoutError(f"{found}, not {count} servers: {states[: count + 4]}")
 
 
 async def weights(ingress: Ingress) -> dict[str, int]:

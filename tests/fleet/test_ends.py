@@ -175,17 +175,19 @@ async def test_a_client_that_stops_reading_is_gone_within_ten_seconds() -> None:
         sock = socket.create_connection(("127.0.0.1", found.port))
         sock.setblocking(False)
         url = f"ws://127.0.0.1:{found.port}/v1/tts"
-        session = Session(await websockets.connect(url, sock=sock, compression=None))
+        session = Session(
+            await websockets.connect(url, sock=sock, compression=None, max_queue=None)
+        )
         await session.until("ready")
         await session.say("one " * 400)
         await until(lambda: session.samples > 24_000)
-        session.task.cancel()
         session.socket.transport.pause_reading()
         stopped = time.monotonic()
         await until(lambda: found.servers[0].front.sessions == 0, seconds=12)
         assert time.monotonic() - stopped < 10
         await until(lambda: found.servers[0].front.load().active == 0)
         session.socket.transport.abort()
+        await session.task
 
 
 async def test_an_ingress_that_is_killed_leaves_calls_alone_and_frees_its_port(

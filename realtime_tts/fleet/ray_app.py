@@ -46,7 +46,8 @@ class FleetConfig(ReplicaConfig, frozen=True, kw_only=True, forbid_unknown_field
 class Server:
     """A replica, by the names that Ray Serve calls."""
 
-    async def __init__(self, config: dict[str, Any]) -> None:
+    # Ray Serve awaits it: a replica counts from when its server takes turns.
+    async def __init__(self, config: dict[str, Any]) -> None:  # type: ignore[misc]
         book = roster()
 
         async def announce(member: Member) -> None:

@@ -7,6 +7,7 @@ import contextlib
 import os
 import signal
 from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -106,10 +107,16 @@ async def eventually(what: Callable[[], Any], seconds: float = 90) -> None:
 async def talking(fleet: LocalFleet, count: int) -> list[Session]:
     opened = []
     for _ in range(count):
-        opened.append(await open_session(fleet.port))
-        await opened[-1].say(LONG)
-        await until(lambda: opened[-1].samples, 20)
+        session = await open_session(fleet.port)
+        await session.say(LONG)
+        await until(partial(_said_something, session), 20)
+        assert session.samples, (session.socket.close_code, session.messages)
+        opened.append(session)
     return opened
+
+
+def _said_something(session: Session) -> bool:
+    return bool(session.samples or session.lost or session.of("error"))
 
 
 async def all_complete(opened: list[Session]) -> bool:
@@ -139,13 +146,14 @@ async def test_a_call_survives_replicas_that_come_with_the_load_and_leave_withou
 async def test_all_replicas_are_replaced_while_people_talk(fleet: LocalFleet) -> None:
     await eventually(lambda: len(fleet.members) == 2)
     before = set(fleet.members)
-    async with calling(fleet, 3) as callers:
-        opened = await talking(fleet, 2)
+    async with calling(fleet, 3) as calls:
+        await eventually(lambda: all(one.complete for one in calls))
         await asyncio.to_thread(fleet.deploy, **QUICK | {"turn_reserve": 0.05})
         await eventually(lambda: len(fleet.members) >= 2 and not before & set(fleet.members))
-        assert await all_complete(opened)
-    assert [one.lost for one in callers] == [0, 0, 0], [one.why for one in callers]
-    assert all(one.connections >= 2 and one.complete for one in callers)
+        spoken = [one.complete for one in calls]
+        await eventually(lambda: all(o.complete > b for o, b in zip(calls, spoken, strict=True)))
+    assert [one.lost for one in calls] == [0, 0, 0], [one.why for one in calls]
+    assert all(one.connections >= 2 for one in calls), "whose server was replaced, came back"
 
 
 async def test_turns_outlive_the_actor_that_is_killed(fleet: LocalFleet) -> None:

@@ -1,8 +1,13 @@
 """`realtime-tts serve` as a child process: started, watched through its HTTP routes, drained.
 
 It is the whole server, as an operator would start it, with its own listener: nothing stands between
-its sockets and the guards on them. Whatever ends the process that started it is a SIGTERM to the
-server, so that its turns go on to their end.
+its sockets and the guards on them.
+
+Between the server and the process that asks for it is a keeper, whose standard input is a pipe that
+nobody writes to. When that is closed, on purpose or because the process died, the keeper sends the
+server one SIGTERM, so that its turns go on to their end. The kernel's own signal at a parent's
+death will not do: a parent with threads, such as Ray's, may cause it more than once, and a second
+SIGTERM ends turns.
 """
 
 from __future__ import annotations
@@ -13,8 +18,10 @@ import ctypes
 import http.client
 import os
 import random
+import select
 import signal
 import socket
+import subprocess
 import sys
 from collections.abc import Sequence
 
@@ -50,18 +57,18 @@ class ServerProcess:
         ServerFailed without free ports."""
         port, agent_port = free_ports(host, ports, 2)
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "realtime_tts.fleet.server_process", str(os.getpid()), "serve"),
+            *(sys.executable, "-m", "realtime_tts.fleet.server_process", "serve"),
             *flags,
             *("--host", host, "--port", str(port), "--agent-port", str(agent_port)),
             *last,
-            stdin=asyncio.subprocess.DEVNULL,
+            stdin=asyncio.subprocess.PIPE,
             start_new_session=True,  # a Ctrl-C is for whoever asked for the fleet
         )
         return cls(process, Member(host, port, agent_port))
 
     @property
     def pid(self) -> int:
-        """Of the server."""
+        """Of its keeper, and the number of their process group."""
         return self._process.pid
 
     async def until_ready(self) -> None:
@@ -90,15 +97,15 @@ class ServerProcess:
             raise ServerFailed(f"the server is not well: {body.decode(errors='replace')[:200]}")
 
     async def drain(self) -> None:
-        """SIGTERM, and wait for its end: its own `--drain-seconds` says how long that may take."""
-        with contextlib.suppress(ProcessLookupError):
-            self._process.terminate()
+        """Wait for its end: its own `--drain-seconds` says how long that may take. Idempotent."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
         await self._process.wait()
 
     def kill(self) -> None:
         """End it now. Idempotent."""
         with contextlib.suppress(ProcessLookupError):
-            self._process.kill()
+            os.killpg(self._process.pid, signal.SIGKILL)
 
     def _check_runs(self) -> None:
         if self._process.returncode is not None:
@@ -139,14 +146,21 @@ def free_ports(host: str, ports: tuple[int, int], count: int) -> list[int]:
 
 
 def main() -> None:
-    """What the child does first: it ties itself to its parent, then becomes the server. In the
-    child, not between fork and exec, where a process with threads may run nothing of Python's."""
-    parent, *words = sys.argv[1:]
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-    if os.getppid() != int(parent):
-        raise SystemExit("the process that started this server has ended")
-    os.execv(sys.executable, [sys.executable, "-m", "realtime_tts", *words])
+    """The keeper, which ends with the server, and with its status."""
+    library = ctypes.CDLL(None)  # before the fork: nothing is loaded after it
+    server = subprocess.Popen(
+        [sys.executable, "-m", "realtime_tts", *sys.argv[1:]],
+        stdin=subprocess.DEVNULL,
+        preexec_fn=lambda: library.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM),  # one thread: once
+    )
+    asked = False
+    while server.poll() is None:
+        if asked:
+            server.wait()
+        elif select.select([sys.stdin], [], [], _POLL_SECONDS)[0]:
+            asked = True
+            server.terminate()
+    raise SystemExit(server.returncode)
 
 
 if __name__ == "__main__":

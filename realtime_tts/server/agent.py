@@ -5,7 +5,7 @@ closed.
 P%`. HAProxy gives a server P hundredths of the weight in its configuration. P is the number of
 sessions that could come and speak now, so that with `weight 100` on every server, a server's weight
 is what it has free, and servers of unequal size share the sessions as they should. A full server
-says 1 %, not 0: where all are full, clients get its refusal, with a time to come back.
+has the weight 0: no new session is sent there.
 (HAProxy's configuration manual, `agent-check`.)
 """
 
@@ -29,7 +29,7 @@ def agent_line(load: Load) -> str:
         return "drain"
     if not load.ready:
         return "down"
-    return f"ready up {min(max(1, load.places), _MOST_PERCENT)}%"
+    return f"ready up {min(load.places, _MOST_PERCENT)}%"
 
 
 @contextlib.asynccontextmanager

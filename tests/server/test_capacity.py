@@ -40,10 +40,10 @@ def load(**fields: Any) -> Load:
     [
         ({}, "ready up 8%"),
         ({"active": 3, "queued": 1}, "ready up 4%"),
-        ({"active": 8}, "ready up 1%"),
-        ({"active": 8, "queued": 4}, "ready up 1%"),
+        ({"active": 8}, "ready up 0%"),
+        ({"active": 8, "queued": 4}, "ready up 0%"),
         ({"sessions": 510}, "ready up 2%"),
-        ({"sessions": 512}, "ready up 1%"),
+        ({"sessions": 512}, "ready up 0%"),
         ({"capacity": 30_000, "max_sessions": 60_000}, "ready up 25600%"),
         ({"ready": False, "capacity": 0}, "down"),
         ({"draining": True}, "drain"),

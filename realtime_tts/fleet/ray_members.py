@@ -10,6 +10,7 @@ cluster does not answer, the file stays as it is.
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import signal
 import sys
@@ -19,6 +20,9 @@ from pathlib import Path
 
 from realtime_tts.fleet.members import Member
 from realtime_tts.fleet.ray_roster import ANNOUNCE_SECONDS, NAMESPACE
+from realtime_tts.logs import configure_logging, event
+
+log = logging.getLogger(__name__)
 
 _PATIENCE_SECONDS = 5.0
 
@@ -31,12 +35,14 @@ def main() -> None:
     arguments = parser.parse_args()
     file: Path = arguments.file
     file.touch()
+    configure_logging("json")
     follow(file, arguments.address)
 
 
 def follow(file: Path, address: str) -> None:
-    """Write the file whenever the members change. Raises Ray's errors when the cluster is gone."""
+    """Write the file whenever the members change. Ray raises or exits when the cluster is gone."""
     import ray
+    from ray.exceptions import GetTimeoutError, RayActorError
 
     from realtime_tts.fleet.ray_app import roster
 
@@ -45,11 +51,15 @@ def follow(file: Path, address: str) -> None:
     book = roster()
     known: list[Member] | None = None
     while True:
-        members = ray.get(book.members.remote(), timeout=_PATIENCE_SECONDS)
+        time.sleep(ANNOUNCE_SECONDS)
+        try:
+            members = ray.get(book.members.remote(), timeout=_PATIENCE_SECONDS)
+        except (GetTimeoutError, RayActorError) as error:  # it starts, on this node or on another
+            event(log, logging.WARNING, "fleet.roster_silent", why=str(error))
+            continue
         if members is not None and members != known:
             write(file, members)
             known = members
-        time.sleep(ANNOUNCE_SECONDS)
 
 
 def write(file: Path, members: Iterable[Member]) -> None:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ctypes
 import http.client
 import os
 import random
@@ -29,12 +28,12 @@ import msgspec
 
 from realtime_tts.errors import RealtimeTTSError
 from realtime_tts.fleet.members import Member
+from realtime_tts.fleet.parents_end import signal_at_parents_end
 from realtime_tts.server.load import Load
 
 _KEYS = "REALTIME_TTS_API_KEYS", "REALTIME_TTS_API_KEY"
 _POLL_SECONDS = 0.1
 _PATIENCE_SECONDS = 5.0
-_PR_SET_PDEATHSIG = 1
 
 
 class ServerFailed(RealtimeTTSError):
@@ -147,11 +146,10 @@ def free_ports(host: str, ports: tuple[int, int], count: int) -> list[int]:
 
 def main() -> None:
     """The keeper, which ends with the server, and with its status."""
-    library = ctypes.CDLL(None)  # before the fork: nothing is loaded after it
     server = subprocess.Popen(
         [sys.executable, "-m", "realtime_tts", *sys.argv[1:]],
         stdin=subprocess.DEVNULL,
-        preexec_fn=lambda: library.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM),  # one thread: once
+        preexec_fn=signal_at_parents_end(signal.SIGTERM),
     )
     asked = False
     while server.poll() is None:

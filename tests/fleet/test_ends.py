@@ -157,11 +157,12 @@ async def test_a_haproxy_that_was_killed_is_back_within_three_seconds() -> None:
         os.kill(found.ingress.pid, signal.SIGKILL)
         killed = time.monotonic()
         await until(lambda: before.lost)
-        while True:
-            with contextlib.suppress(OSError, websockets.InvalidHandshake):
-                late = await found.open()
-                break
-            await asyncio.sleep(0.02)
+        async with asyncio.timeout(10):
+            while True:
+                with contextlib.suppress(OSError, websockets.InvalidHandshake):
+                    late = await found.open()
+                    break
+                await asyncio.sleep(0.02)
         assert time.monotonic() - killed < 3
         await late.say("One, two.")
         assert await complete(late) and found.ingress.starts == 2

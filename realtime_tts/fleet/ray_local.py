@@ -75,45 +75,45 @@ class LocalFleet:
 
 
 @contextlib.contextmanager
-def local_fleet(port: int, nodes: int = 3, cpus: int = 1, dashboard: bool = False) -> Iterator[Any]:
-    """A LocalFleet, without the application at first; everything is ended with the block.
+def local_fleet(
+    port: int, nodes: int = 3, cpus: int = 1, dashboard: bool = False
+) -> Iterator[LocalFleet]:
+    """A fleet without the application at first. At the end of the block it is drained, then
+    everything is ended.
 
     `cpus`: that each node says it has. `dashboard`: Ray's, at its usual port.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    folder = Path(tempfile.mkdtemp(prefix="tts-"))  # short: there are sockets in it
-    members = folder / "members"
-    members.touch()
     with contextlib.ExitStack() as ending:
+        folder = Path(tempfile.mkdtemp(prefix="tts-"))  # short: there are sockets in it
         ending.callback(shutil.rmtree, folder, ignore_errors=True)
-        cluster = Cluster()
-        ending.callback(cluster.shutdown)
-        node = {"object_store_memory": _OBJECT_STORE_BYTES}
-        cluster.add_node(
-            num_cpus=cpus, temp_dir=str(folder / "ray"), include_dashboard=dashboard, **node
-        )
-        for _ in range(nodes - 1):
-            cluster.add_node(num_cpus=cpus, **node)
-        ray.init(cluster.address, namespace=NAMESPACE, log_to_driver=False)
-        ending.callback(ray.shutdown)
+        members = folder / "members"
+        members.touch()
+        cluster = ending.enter_context(_ray(folder / "ray", nodes, cpus, dashboard))
+        following = "realtime_tts.fleet.ray_members", str(members), "--address", cluster.address
+        ending.enter_context(_process(*following))
+        bind = "--bind", f"{HOST}:{port}", "--drain-seconds", "1"
+        ingress = "realtime_tts", "ingress", "--members-file", str(members), *bind
+        ending.enter_context(_process(*ingress))
         serve.start(http_options={"location": "NoServer"}, logging_config={"log_level": "WARNING"})
         ending.callback(serve.shutdown)
-        ending.enter_context(
-            _process("realtime_tts.fleet.ray_members", str(members), "--address", cluster.address)
-        )
-        ending.enter_context(
-            _process(
-                "realtime_tts",
-                "ingress",
-                "--members-file",
-                str(members),
-                "--bind",
-                f"{HOST}:{port}",
-                "--drain-seconds",
-                "1",
-            )
-        )
         yield LocalFleet(cluster, port, members)
+
+
+@contextlib.contextmanager
+def _ray(folder: Path, nodes: int, cpus: int, dashboard: bool) -> Iterator[Any]:
+    """A cluster that this process is connected with."""
+    node = {"num_cpus": cpus, "object_store_memory": _OBJECT_STORE_BYTES}
+    cluster = Cluster()
+    try:
+        cluster.add_node(temp_dir=str(folder), include_dashboard=dashboard, **node)
+        for _ in range(nodes - 1):
+            cluster.add_node(**node)
+        ray.init(cluster.address, namespace=NAMESPACE, log_to_driver=False)
+        yield cluster
+    finally:
+        ray.shutdown()
+        cluster.shutdown()
 
 
 @contextlib.contextmanager

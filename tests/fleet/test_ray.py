@@ -86,8 +86,11 @@ class Caller:
             await session.say(TURN)
         done = len(session.of("turn.done")) + 1
         await until(lambda: len(session.of("turn.done")) >= done or session.lost, 60)
-        if len(session.of("turn.done")) >= done:
-            self.complete += session.of("turn.done")[-1]["reason"] == "complete"
+        if (
+            len(session.of("turn.done")) >= done
+            and session.of("turn.done")[-1]["reason"] == "complete"
+        ):
+            self.complete += 1
         elif len(session.of("turn.started")) > before:  # else the server has begun no turn
             self.lost += 1
             self.why.append((session.socket.close_code, session.messages[-3:]))
@@ -150,6 +153,12 @@ def _active(port: int) -> int:
         return int(json.load(answer)["active"])
 
 
+async def settled(fleet: LocalFleet) -> None:
+    """Two servers, of which HAProxy has heard, too: it asks twice a second."""
+    await eventually(lambda: len(fleet.members) == 2)
+    await asyncio.sleep(3)
+
+
 def replaced(fleet: LocalFleet, port: int) -> bool:
     """The server at this port is struck off, and there are two without it."""
     members = fleet.members
@@ -159,7 +168,7 @@ def replaced(fleet: LocalFleet, port: int) -> bool:
 async def test_a_call_survives_replicas_that_come_with_the_load_and_leave_without_it(
     fleet: LocalFleet,
 ) -> None:
-    await eventually(lambda: len(fleet.members) == 2)
+    await settled(fleet)
     async with calling(fleet, 2) as calls:
         for _ in range(EVENTS // 2):
             async with calling(fleet, 4) as more:  # six of eight turns: three quarters
@@ -173,7 +182,7 @@ async def test_a_call_survives_replicas_that_come_with_the_load_and_leave_withou
 
 
 async def test_all_replicas_are_replaced_while_people_talk(fleet: LocalFleet) -> None:
-    await eventually(lambda: len(fleet.members) == 2)
+    await settled(fleet)
     before = set(fleet.members)
     async with calling(fleet, 3) as calls:
         await eventually(lambda: all(one.complete for one in calls))
@@ -186,6 +195,7 @@ async def test_all_replicas_are_replaced_while_people_talk(fleet: LocalFleet) ->
 
 
 async def test_turns_outlive_the_actor_that_is_killed(fleet: LocalFleet) -> None:
+    await settled(fleet)
     opened = await talking(fleet, 4)
     found = await speaking_replica(fleet)
     keeper = psutil.Process(found["pid"])
@@ -199,7 +209,7 @@ async def test_turns_outlive_the_actor_that_is_killed(fleet: LocalFleet) -> None
 async def test_after_a_server_is_killed_the_next_turn_is_spoken_at_the_first_try(
     fleet: LocalFleet,
 ) -> None:
-    await eventually(lambda: len(fleet.members) >= 2)
+    await settled(fleet)
     opened = await talking(fleet, 4)
     found = await speaking_replica(fleet)
     (server,) = psutil.Process(found["pid"]).children()

@@ -32,6 +32,7 @@ from realtime_tts.fronts.scraping import Scraping
 from realtime_tts.logs import event
 from realtime_tts.metrics import Metrics
 from realtime_tts.server.agent import answering
+from realtime_tts.server.engine_host import announce
 from realtime_tts.server.load import Load
 from realtime_tts.server.occupancy import Occupancy
 from realtime_tts.server.run import bind, bind_agent
@@ -208,6 +209,7 @@ class Supervisor:
                 break
             await asyncio.sleep(_POLL_SECONDS)
         info = self._link.info
+        announce(info, status)
         self._metrics.describe_engine(info.models or (info,))
         self._complete = True
         if on_ready is not None:

@@ -37,7 +37,8 @@ class EngineHost:
     """One engine link and the tokenizers of its models.
 
     `load_tokenizer` is called in a thread once the engine is ready (a checkpoint may have to be
-    downloaded first). Until both are there, `not_ready` says why.
+    downloaded first). Until both are there, `not_ready` says why. Where it `announces`, the log
+    says that the engine is ready.
     """
 
     def __init__(
@@ -47,8 +48,10 @@ class EngineHost:
         metrics: Metrics,
         *,
         stall_seconds: float,
+        announces: bool = True,
     ) -> None:
         self._link = link
+        self._announces = announces
         self._load_tokenizer = load_tokenizer
         self._metrics = metrics
         self._stall_seconds = stall_seconds
@@ -245,14 +248,9 @@ class EngineHost:
             self._load_failed(f"{type(error).__name__}: {error}", unforeseen=True)
             return
         info = self.info
-        runs = [f"{one.device}: {one}" for one in info.executions]
-        log_event(
-            log, logging.INFO, "engine.ready", model=info.model, slots=info.slots,
-            capacity=self._link.status().capacity, runs=runs,
-        )  # fmt: skip
+        if self._announces:
+            announce(info, self._link.status())
         self._metrics.describe_engine(info.models or (info,))
-        if info.random_weights:
-            log_event(log, logging.WARNING, "engine.random_weights", speech="noise")
         if self.on_ready is not None:
             self.on_ready()
 
@@ -268,6 +266,22 @@ class EngineHost:
             if status.ready:
                 return
             await asyncio.sleep(_POLL_SECONDS)
+
+
+def announce(info: EngineInfo, status: EngineStatus) -> None:
+    """Say in the log what the engines are that take turns now."""
+    runs = [f"{one.device}: {one}" for one in info.executions]
+    log_event(
+        log,
+        logging.INFO,
+        "engine.ready",
+        model=info.model,
+        slots=info.slots,
+        capacity=status.capacity,
+        runs=runs,
+    )
+    if info.random_weights:
+        log_event(log, logging.WARNING, "engine.random_weights", speech="noise")
 
 
 def _loaded(load: LoadTokenizer, info: EngineInfo) -> dict[str, Qwen2Tokenizer]:

@@ -227,6 +227,13 @@ def make_front(
     others: Row | None = None,
 ) -> Front:
     """A front over this link; nothing runs before its application does."""
-    link = Failover(link, config.failover_seconds)
-    engine = EngineHost(link, load_tokenizer, metrics, stall_seconds=config.engine_stall_seconds)
+    if config.failover_seconds > 0:
+        link = Failover(link, config.failover_seconds)
+    engine = EngineHost(
+        link,
+        load_tokenizer,
+        metrics,
+        stall_seconds=config.engine_stall_seconds,
+        announces=others is None,
+    )
     return Front(config, engine, metrics, voices, others)

@@ -38,9 +38,14 @@ async def test_weights_follow_free_turns() -> None:
         await until(lambda: sum(one.front.load().active for one in found.servers) == 8)
         free = [one.front.load().free_turns for one in found.servers]
         assert sum(free) == 8 and max(free) < 8
-        async with asyncio.timeout(3):
-            while list((await weights(found.ingress)).values()) != free:  # noqa: ASYNC110
-                await asyncio.sleep(0.1)
+        await hear(found, free)
+
+
+async def hear(found: Fleet, free: list[int]) -> None:
+    """Wait until HAProxy has heard from every agent that so many turns are free."""
+    async with asyncio.timeout(5):
+        while list((await weights(found.ingress)).values()) != free:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
 
 
 async def come(found: Fleet) -> tuple[float, Session | websockets.Response]:
@@ -93,6 +98,7 @@ async def test_a_request_over_http_finds_the_server_that_has_room() -> None:
             return sum(one.front.load().active for one in found.servers)
 
         await until(lambda: live() == 5)
+        await hear(found, [one.front.load().free_turns for one in found.servers])
         speak = {"input": "One.", "voice": "alto", "model": "tts-1", "response_format": "pcm"}
         async with httpx2.AsyncClient(trust_env=False, base_url=found.url) as http:
             for _ in range(5):

@@ -90,6 +90,21 @@ async def test_turns_outlive_an_engine_that_is_killed_whichever_front_they_are_a
         assert moves == [0] * 4 + [1] * 4, "each engine has half of the turns of each front"
 
 
+async def test_turns_of_all_fronts_leave_an_engine_that_is_told_to_make_room() -> None:
+    async with serving(engines=2) as server, sessions(server, 8) as opened:
+        for one in opened:
+            await one.say(LONG)
+        await until(lambda: all(one.samples for one in opened))
+        server.engines[0].send_signal(signal.SIGUSR1)
+        await server.until("tts_engine_restarts_total", 1)
+        for one in opened:
+            done = await one.until("turn.done")
+            assert done["reason"] == "complete" and done["samples"] == one.samples
+        assert not any(one.of("error") for one in opened)
+        moves = sorted(one.of("turn.done")[-1].get("moves", 0) for one in opened)
+        assert moves == [0] * 4 + [1] * 4
+
+
 async def test_a_limit_of_sessions_holds_over_all_fronts() -> None:
     async with serving(fronts=3, max_sessions=6) as server, sessions(server, 6) as opened:
         for _ in range(4):
@@ -281,6 +296,8 @@ async def test_lines_of_the_log_name_the_front() -> None:
     opened = Counter(line["front"] for line in lines if line["event"] == "session.open")
     assert opened == {1: 2, 2: 2}
     assert [line for line in lines if line["event"] == "server.ended"]
+    (ready,) = [line for line in lines if line["event"] == "engine.ready"]
+    assert ready["slots"] and "front" not in ready
 
 
 async def test_fronts_of_a_real_voice_load_no_torch() -> None:

@@ -23,6 +23,10 @@ from realtime_tts.logs import event
 
 log = logging.getLogger(__name__)
 
+KNOWN_SECONDS = 5.0
+"""Until HAProxy sends sessions to a server that has announced itself: the roster is asked each
+second, the file is read each second, and then comes a health check."""
+
 Announce = Callable[[Member], Awaitable[None]]
 
 
@@ -74,7 +78,8 @@ class Replica:
         return self._server
 
     async def start(self) -> None:
-        """Returns when the server takes turns. Raises ServerFailed."""
+        """Returns when the server takes turns and the ingress knows of it: in a rolling upgrade, Ray
+        Serve stops the next replica then. Raises ServerFailed."""
         began = time.monotonic()
         self._server = await ServerProcess.start(
             self._host, self._config.ports, self._config.serve, self._config.last_flags()
@@ -84,8 +89,9 @@ class Replica:
         except BaseException:
             self._server.kill()
             raise
-        self._loading_seconds = time.monotonic() - began
         self._announcing = asyncio.create_task(self._keep_announcing(), name="announce")
+        await asyncio.sleep(KNOWN_SECONDS)
+        self._loading_seconds = time.monotonic() - began
 
     async def stats(self) -> dict[str, float]:
         """For the autoscaling policy."""

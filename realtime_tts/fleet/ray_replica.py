@@ -78,8 +78,8 @@ class Replica:
         return self._server
 
     async def start(self) -> None:
-        """Returns when the server takes turns and the ingress knows of it: in a rolling upgrade, Ray
-        Serve stops the next replica then. Raises ServerFailed."""
+        """Returns when the server takes turns and the ingress knows of it: in a rolling upgrade,
+        Ray Serve stops the next replica then. Raises ServerFailed."""
         began = time.monotonic()
         self._server = await ServerProcess.start(
             self._host, self._config.ports, self._config.serve, self._config.last_flags()

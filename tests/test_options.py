@@ -69,7 +69,7 @@ def pipecat_settings() -> dict[str, str]:
 
 def test_pipecats_settings_have_every_option_that_is_not_the_pipelines() -> None:
     settings = pipecat_settings()
-    assert settings.keys() | BY_FRAMEWORK == OPTIONS.keys() - {"audio", "word_times"}
+    assert settings.keys() | BY_FRAMEWORK == OPTIONS.keys() - {"audio", "word_times", "resume"}
     for name, annotation in settings.items():
         choices = re.findall(r"Literal\[(.*?)\]", annotation)
         wanted = [", ".join(map(repr, OPTIONS[name]))] if isinstance(OPTIONS[name], tuple) else []
@@ -131,14 +131,15 @@ def test_the_javascript_client_sends_every_option_that_its_types_have() -> None:
     assert sorted(names) == sorted(interface("api.d.ts", "SessionOptions").keys() | sampling)
 
 
-def test_the_command_line_has_a_flag_for_every_option_but_two() -> None:
-    """A format is `--format` of `say`, and nothing shows the times of words."""
+def test_the_command_line_has_a_flag_for_every_option_but_three() -> None:
+    """A format is `--format` of `say`, nothing shows the times of words, and the client resumes by
+    itself."""
     parser = argparse.ArgumentParser()
     add_voice_arguments(parser)
     flags = {action.dest for action in parser._actions} - {"help"}
     sampling = OPTIONS["sampling"]
     assert flags == {
-        *OPTIONS.keys() - {"sampling", "audio", "word_times"},
+        *OPTIONS.keys() - {"sampling", "audio", "word_times", "resume"},
         *sampling.keys() - {"predictor"},
         *(f"predictor_{name}" for name in sampling["predictor"]),
     }
@@ -148,7 +149,7 @@ def test_the_command_line_has_a_flag_for_every_option_but_two() -> None:
 def test_the_adapters_document_names_every_option(framework: str) -> None:
     sections = re.split(r"^## ", (ROOT / "docs" / "adapters.md").read_text(), flags=re.M)
     (section,) = (text for text in sections if text.startswith(framework))
-    for name in OPTIONS.keys() - {"audio"}:
+    for name in OPTIONS.keys() - {"audio", "resume"}:
         assert f"`{name}`" in section or f"{name}=" in section, name
 
 

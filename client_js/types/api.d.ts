@@ -102,6 +102,11 @@ export interface SessionOptions {
   leadMs?: number | null | undefined;
   /** Say when which word is spoken: `Turn.words` (off). */
   wordTimes?: "on" | "off" | null | undefined;
+  /**
+   * Turns whose socket is lost go on in another session, at the next sample. It takes 6 % more bytes
+   * (on, unless `giveUpAfterMs` is 0).
+   */
+  resume?: "on" | "off" | null | undefined;
 }
 export interface ConnectOptions {
   /** Or a short-lived token; a function gives one for each connection that is opened. */
@@ -157,6 +162,8 @@ export declare class Turn {
   readonly layout: string | null;
   /** Samples that came, whether or not they were read. */
   readonly samplesReceived: number;
+  /** How often its socket was lost and it went on in another session. */
+  readonly resumes: number;
   /** What the server warned about. */
   readonly warnings: readonly Warning[];
   /**

@@ -37,8 +37,8 @@ _HELP = {
     "pacing": "how much text is spoken as one where it comes slowly",
     "lead_ms": "how far ahead of the listener the server may send, in milliseconds",
 }
-_NO_FLAG = ("audio", "word_times")
-"""A format is `--format`; nothing shows the times of words."""
+_NO_FLAG = ("audio", "word_times", "resume")
+"""A format is `--format`; nothing shows the times of words; and the client resumes by itself."""
 
 _FLAGS = {name: path for name, path in QUERY_FIELDS.items() if path[0] not in _NO_FLAG}
 

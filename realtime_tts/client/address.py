@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ipaddress import ip_address
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from realtime_tts.errors import ConfigError
 
@@ -29,6 +29,15 @@ def websocket_url(server: str) -> str:
         raise _refused(server)
     path = parts.path if parts.path not in ("", "/") else DEFAULT_PATH
     return urlunsplit((scheme, parts.netloc, path, parts.query, ""))
+
+
+def with_query(url: str, **parameters: str) -> str:
+    """The same URL with these parameters, but those that it has."""
+    parts = urlsplit(url)
+    has = dict(parse_qsl(parts.query, keep_blank_values=True))
+    more = {name: value for name, value in parameters.items() if name not in has}
+    query = "&".join(part for part in (parts.query, urlencode(more)) if part)
+    return urlunsplit(parts._replace(query=query))
 
 
 def http_url(server: str, path: str) -> str:

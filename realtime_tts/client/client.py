@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 from typing import Any, Self, Unpack
 
@@ -56,8 +57,9 @@ class RealtimeTTS:
     """A session with a server: `async with RealtimeTTS(...) as tts`.
 
     One socket, used for one turn after another; turns opened while one speaks wait at the server.
-    When the socket is lost, the turn on it ends with ConnectionLost and is not repeated; the next
-    `turn()` or `speak()` connects again, waiting as `backoff` says.
+    When the socket is lost, its turns go on in another session, where their listener is, and the
+    next `turn()` or `speak()` connects again; both wait as `backoff` says. With a backoff that
+    gives up at once, or the option `resume="off"`, such turns end with ConnectionLost.
 
     Args:
         server: ws(s) or http(s) URL, or host:port; without a path `/v1/tts` is meant.
@@ -85,13 +87,17 @@ class RealtimeTTS:
     ) -> None:
         self.url = websocket_url(server)
         trust = trust_for(self.url, tls_ca)
-        self._target = Target(self.url, api_key, connect_timeout, reply_timeout, trust)
         self._backoff = backoff
+        self._goes_on = backoff.give_up_after > 0
+        self._target = Target(
+            self.url, api_key, connect_timeout, reply_timeout, trust, self._goes_on
+        )
         session_start(options)  # refuse what cannot be used before anything is sent
         self._options: dict[str, Any] = merged({}, options)
         self._connection: Connection | None = None
         self._leaving: set[Connection] = set()
         self._connecting = asyncio.Lock()
+        self._beginning = asyncio.Lock()
         self._closed = False
         self._turns = 0
         self._random = Random()
@@ -153,9 +159,9 @@ class RealtimeTTS:
         """
         await self._connected(self._backoff.give_up_after)
         self._turns += 1
-        return Turn(
-            turn_id or f"turn-{self._turns}", lambda: self._connected(self._backoff.give_up_after)
-        )
+        connect = partial(self._connected, self._backoff.give_up_after)
+        turn_id = turn_id or f"turn-{self._turns}"
+        return Turn(turn_id, connect, self._beginning, goes_on=self._goes_on)
 
     def speak(self, text: TextSource) -> Speech:
         """Speak a text, or text deltas as they come; iterate over the result for the packets.
@@ -178,6 +184,8 @@ class RealtimeTTS:
             if current is not None and current.lost is None:
                 self._leaving.add(current)  # its turns are still to be finished there
             self._connection = await self._connect(retry_for)
+            if self._closed:  # meanwhile
+                await self._connection.close()
             return self._connection
 
     async def _connect(self, retry_for: float) -> Connection:
@@ -194,3 +202,5 @@ class RealtimeTTS:
                 if is_final(error) or time.monotonic() + delay > until:
                     raise
                 await asyncio.sleep(delay)
+                if self._closed:
+                    raise

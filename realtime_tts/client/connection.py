@@ -14,8 +14,9 @@ from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
 from realtime_tts.audio.formats import AudioFormat
+from realtime_tts.client.address import with_query
 from realtime_tts.client.handshake import open_socket
-from realtime_tts.client.inbox import Inbox, session_error, turn_error, turn_lost
+from realtime_tts.client.inbox import Inbox, session_error, turn_error
 from realtime_tts.client.token_bucket import TokenBucket
 from realtime_tts.client.trust import key_header
 from realtime_tts.errors import ConfigError, ConnectionLost
@@ -27,6 +28,7 @@ log = logging.getLogger(__name__)
 
 _GOING_AWAY = "going_away"
 _UNKNOWN_TURN = "unknown_turn"
+_CLOSED = "closed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,8 @@ class Target:
     connect_timeout: float = 10.0
     reply_timeout: float = 10.0
     trust: ssl.SSLContext | None = field(default=None, repr=False)
+    resume: bool = False
+    """Ask for what lets turns go on in another session, unless the session's settings say more."""
 
     def __post_init__(self) -> None:
         if self.connect_timeout <= 0 or self.reply_timeout <= 0:
@@ -74,7 +78,8 @@ class Connection:
         Raises HandshakeRefused, OverloadedError, ConnectionLost, or RequestError for settings
         which the server cannot do.
         """
-        socket = await open_socket(target.url, target.api_key, target.connect_timeout, target.trust)
+        url = with_query(target.url, resume="on") if target.resume else target.url
+        socket = await open_socket(url, target.api_key, target.connect_timeout, target.trust)
         connection = cls(target, socket)
         try:
             await connection._await_ready(connection._expect_ready())
@@ -125,6 +130,16 @@ class Connection:
         self._background.add(task)
         task.add_done_callback(self._background.discard)
 
+    @property
+    def resumes(self) -> bool:
+        """The server says what lets turns go on in another session."""
+        return self._ready is not None and self._ready.settings.resume == "on"
+
+    @property
+    def _for_good(self) -> bool:
+        """Whoever comes back is refused again."""
+        return self._fatal is not None and not self._fatal.retryable
+
     async def give_up(self, reason: str) -> None:
         """Drop the socket because the server does not keep its promises."""
         self._end(ConnectionLost(f"{self.url}: {reason}"))
@@ -154,7 +169,7 @@ class Connection:
                 except UnknownType as error:
                     log.debug("ignored, the server is newer: %s", error)
         except ConnectionClosed as error:
-            self._end(self._lost(error))
+            self._end(self._lost(error), for_good=self._for_good or not self.resumes)
         except ProtocolError as error:
             self._end(ConnectionLost(f"{self.url} sent what no realtime-tts server sends: {error}"))
             await self._socket.close(1002)
@@ -176,6 +191,9 @@ class Connection:
                 if (inbox := self._inboxes.get(message.turn_id)) is not None:
                     inbox.words += message.words
                     inbox.words_exact = message.exact
+            case m.TurnState():
+                if (inbox := self._inboxes.get(message.turn_id)) is not None:
+                    inbox.resume.told(message)
             case m.TurnInterrupted():
                 if (inbox := self._inboxes.get(message.turn_id)) is not None:
                     inbox.was_interrupted(message)
@@ -192,6 +210,8 @@ class Connection:
             return
         if self._on_air is inbox:
             self._on_air = None
+        if message.reason == _CLOSED and self.resumes and not self._for_good:
+            return  # it goes on elsewhere, when this socket is gone
         inbox.done(message)
 
     def _warning(self, message: m.WarningMessage) -> None:
@@ -257,17 +277,18 @@ class Connection:
             reason = "the connection broke without a word"
         return ConnectionLost(f"{self.url}: {reason.rstrip()}")
 
-    def _end(self, error: ConnectionLost) -> None:
+    def _end(self, error: ConnectionLost, *, for_good: bool = True) -> None:
         if self.lost is not None:
             return
         self.lost = error
         for waiter in self._take_waiters():
             waiter.set_exception(error)
-        for inbox in self._inboxes.values():
-            if not inbox.over:
-                inbox.fail(turn_lost(error, inbox))
+        inboxes = list(self._inboxes.values())
         self._inboxes.clear()
         self._on_air = None
+        for inbox in inboxes:
+            if not inbox.over:
+                inbox.lost(error, for_good=for_good)
 
 
 def _seen(waiter: asyncio.Future[m.Ready]) -> None:

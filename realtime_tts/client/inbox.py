@@ -11,8 +11,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
+from collections.abc import Callable
 
 from realtime_tts.audio.formats import AudioFormat
+from realtime_tts.client.resuming import ResumeState
 from realtime_tts.errors import (
     ConnectionLost,
     OverloadedError,
@@ -43,6 +45,9 @@ class Inbox:
         self.failure: BaseException | None = None
         self.interrupted: m.TurnInterrupted | None = None
         self.forgotten = False
+        self.resume = ResumeState(turn_id)
+        self.goes_on: Callable[[ConnectionLost], None] | None = None
+        """Told of a lost socket where the turn goes on in another session."""
         self._refused: RealtimeTTSError | None = None
         self._packets: deque[bytes] = deque()
         self._silenced = False
@@ -67,6 +72,7 @@ class Inbox:
         """Take a packet of this turn."""
         self.bytes_received += len(data)
         self.last_audio_at = time.perf_counter()
+        self.resume.packet()
         if not self._silenced:
             self._packets.append(data)
             self._changed.set()
@@ -98,6 +104,14 @@ class Inbox:
         if self.failure is None:
             self.failure = self._shortfall(result.reason)
         self._changed.set()
+
+    def lost(self, error: ConnectionLost, *, for_good: bool) -> None:
+        """The socket is gone; unless it is for good, the turn may go on in another session."""
+        if self.goes_on is None or for_good:
+            self.fail(turn_lost(error, self))
+        else:
+            self.resume.socket_lost()
+            self.goes_on(error)
 
     def fail(self, error: BaseException) -> None:
         """The turn cannot go on; the consumer gets `error` after the packets that are here.

@@ -59,6 +59,7 @@ class SessionOptions(TypedDict, total=False):
     `text_normalization`: whether numbers and abbreviations become words first. `lexicon`: words,
     and what to say for them. `trim_silence`: whether the silence that the model begins with is
     left out. `pacing`: how much text is spoken as one where it comes slowly.
+    `resume`: whether the server sends what lets a turn go on when its socket is lost.
     `lead_ms`: how far ahead of the listener the server may send.
     `word_times`: whether the server says when it speaks which word (`Turn.words`).
     `audio`: a format other than 24 kHz s16le. Lexicon and format are replaced as a whole.
@@ -77,6 +78,7 @@ class SessionOptions(TypedDict, total=False):
     trim_silence: Literal["on", "off"] | None
     pacing: Literal["auto", "token", "clause", "sentence"] | None
     word_times: Literal["on", "off"] | None
+    resume: Literal["on", "off"] | None
     lead_ms: int | None
     audio: AudioOptions | None
 

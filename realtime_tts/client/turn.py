@@ -8,11 +8,15 @@ from typing import TypeVar
 
 from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.client.connection import Connection
-from realtime_tts.client.inbox import Inbox
-from realtime_tts.errors import ClientError, ConnectionLost
+from realtime_tts.client.inbox import Inbox, turn_lost
+from realtime_tts.client.resuming import all_heard, joined, weakly
+from realtime_tts.errors import ClientError, ConnectionLost, RealtimeTTSError
 from realtime_tts.protocol import messages as m
 
 T = TypeVar("T")
+
+_MOST_IN_VAIN = 8
+"""A turn under which so many sessions end without a packet is perhaps the reason for it."""
 
 _BYTES_PER_CHAR = 8
 """No character takes more in JSON, so a text of max_message_bytes / 8 always fits a message."""
@@ -21,22 +25,41 @@ _BYTES_PER_CHAR = 8
 class Turn:
     """One turn. Made by `RealtimeTTS.turn()`; it reaches the server with its first text.
 
-    Send text and read packets at the same time, from two tasks, or use `RealtimeTTS.speak`,
-    which does both. Iterating yields packets (24 kHz, mono, s16le, at most 4,096 bytes, if the
-    session asked for no other format) until the turn is over, and then raises what ended it early:
-    TurnError or OverloadedError from the server, ConnectionLost, nothing after an interrupt.
-
-    Packets that are not read wait here. They delay no one, and their number is bounded by what the
-    server sends ahead of real time and by the longest turn it allows.
+    Send text and read packets at the same time, from two tasks, or use `RealtimeTTS.speak`.
+    Iterating yields packets (24 kHz, mono, s16le, at most 4,096 bytes, if the session asked for no
+    other format) until the turn is over, and then raises what ended it early: TurnError or
+    OverloadedError from the server, ConnectionLost, nothing after an interrupt. Packets wait here.
     """
 
-    def __init__(self, turn_id: str, connect: Callable[[], Awaitable[Connection]]) -> None:
+    def __init__(
+        self,
+        turn_id: str,
+        connect: Callable[[], Awaitable[Connection]],
+        beginning: asyncio.Lock | None = None,
+        *,
+        goes_on: bool = False,
+    ) -> None:
+        """`beginning`: held while a turn begins in a session, so that turns begin in their order.
+        `goes_on`: in another session, when its socket is lost."""
         self._connect = connect
+        self._beginning = beginning or asyncio.Lock()
         self._connection: Connection | None = None
         self._inbox = Inbox(turn_id)
         self._sent: list[str] = []
+        self._script: list[m.Message] = []  # text, flushes and the end
+        self._told = 0  # of them, in the present session
+        self._telling = asyncio.Lock()
+        self._between = False  # sessions
+        self._in_vain = 0  # sessions in which nothing came of it
+        self._going_on: asyncio.Task[None] | None = None
+        self.resumes = 0
+        """How often it went on in another session, because its socket was lost."""
+        if goes_on:
+            self._inbox.goes_on = weakly(self._lost)
         self._ended = False
         self._stopped = False
+        self._played_ms: float | None = None  # when it was stopped
+        self._samples_before = -1  # when it went on last
 
     @property
     def turn_id(self) -> str:
@@ -148,12 +171,14 @@ class Turn:
         for start in range(0, len(delta), most):
             last = end and start + most >= len(delta)
             piece = delta[start : start + most]
-            await self._tell(m.Text(text=piece, turn_id=self.turn_id, end=last))
+            self._script.append(m.Text(text=piece, turn_id=self.turn_id, end=last))
+        await self._tell_script()
 
     async def flush(self) -> None:
         """Speak what was sent so far to its end, and stay in the turn."""
         if not (self._connection is None or self._ended or self._stopped or self.over):
-            await self._tell(m.Flush(turn_id=self.turn_id))
+            self._script.append(m.Flush(turn_id=self.turn_id))
+            await self._tell_script()
 
     async def end(self) -> None:
         """Say that no more text comes. A turn without any text is over at once. Idempotent."""
@@ -163,7 +188,8 @@ class Turn:
         if self._connection is None:
             self._finish_here("complete")
         elif not self.over:
-            await self._tell(m.TurnEnd(turn_id=self.turn_id))
+            self._script.append(m.TurnEnd(turn_id=self.turn_id))
+            await self._tell_script()
 
     # Packets out
 
@@ -178,7 +204,7 @@ class Turn:
 
     async def played(self, played_ms: float) -> None:
         """Report how much the listener has heard, for a better schedule and `text_spoken`."""
-        if self._connection is not None and not self._stopped:
+        if self._connection is not None and not (self._stopped or self._between):
             await self._tell(m.Played(turn_id=self.turn_id, played_ms=played_ms))
 
     # Stopping
@@ -195,7 +221,10 @@ class Turn:
         if self._connection is None:
             self._finish_here("interrupted")
             return self._heard_all(0.0)
+        if self._between:
+            self._interrupted_here(played_ms)
         if self._inbox.interrupted is None:
+            self._played_ms = played_ms
             await self._tell(m.Interrupt(turn_id=self.turn_id, played_ms=played_ms), urgent=True)
         report = await self._answer(self._inbox.wait_interrupted())
         await self._answer(self._inbox.wait_over())
@@ -213,6 +242,8 @@ class Turn:
             self._inbox.fail(error)
         if self._connection is None:
             self._finish_here("interrupted")
+        elif self._between:
+            self._interrupted_here(played_ms)
         elif self._inbox.result is None and not told:
             self._connection.send_later(m.Interrupt(turn_id=self.turn_id, played_ms=played_ms))
 
@@ -220,11 +251,12 @@ class Turn:
 
     async def _opened(self) -> Connection:
         if self._connection is None:
-            connection = await self._connect()
-            # Two tasks may send first; the one that waited must not undo what the other did.
-            if self._connection is None:
-                connection.join(self._inbox)
-                self._connection = connection
+            async with self._beginning:
+                connection = await self._connect()
+                # Two tasks may send first; the one that waited must not undo what the other did.
+                if self._connection is None:
+                    connection.join(self._inbox)
+                    self._connection = connection
         return self._connection
 
     async def _tell(self, message: m.Message, *, urgent: bool = False) -> None:
@@ -232,8 +264,62 @@ class Turn:
         try:
             await self._connection.send(message, urgent=urgent)
         except ConnectionLost:
+            if self._between or (self._inbox.goes_on is not None and self._inbox.failure is None):
+                return  # whatever it was is said again, or answered here
             # The inbox knows more than the socket: how far this turn had come.
             raise self._inbox.failure or self._connection.lost or ConnectionLost("lost") from None
+
+    async def _tell_script(self) -> None:
+        """Tell the server what it has not been told; between two sessions, the next one will be."""
+        async with self._telling:
+            while self._told < len(self._script) and not self._between:
+                message = self._script[self._told]
+                self._told += 1
+                await self._tell(message)
+
+    # Going on
+
+    def _lost(self, error: ConnectionLost) -> None:
+        """The socket is gone, in the middle of the turn."""
+        self._between = True
+        if self._stopped:
+            self._interrupted_here(self._played_ms)
+        else:
+            self._going_on = asyncio.create_task(self._go_on(error), name="realtime-tts resuming")
+
+    async def _go_on(self, error: ConnectionLost) -> None:
+        """Say it all again in another session, with what came of it."""
+        samples = self._inbox.resume.samples
+        self._in_vain = 0 if samples > self._samples_before else self._in_vain + 1
+        self._samples_before = samples
+        try:
+            if self._in_vain > _MOST_IN_VAIN:
+                raise error
+            async with self._beginning:
+                connection = await self._connect()
+                if self.over:
+                    return
+                if not connection.resumes:
+                    raise error
+                self.resumes += 1
+                self._connection, self._between = connection, False
+                connection.join(self._inbox)
+                async with self._telling:
+                    most = connection.ready.limits.max_text_chars // _BYTES_PER_CHAR
+                    self._script, self._told = joined(self._script, most), 0
+                    for message in self._inbox.resume.messages(self._inbox.words):
+                        await self._tell(message)
+            await self._tell_script()
+        except RealtimeTTSError:
+            self._inbox.fail(turn_lost(error, self._inbox))
+
+    def _interrupted_here(self, played_ms: float | None) -> None:
+        """There is no socket: what the server has said of the sound is the answer."""
+        if self.over:
+            return
+        report = self._inbox.resume.report(self.text, played_ms)
+        self._inbox.was_interrupted(report)
+        self._finish_here("interrupted", report.samples_sent)
 
     async def _answer(self, waiting: Awaitable[T]) -> T:
         assert self._connection is not None, "only a server can answer"
@@ -244,28 +330,21 @@ class Turn:
             await self._connection.give_up(f"no answer to an interrupt within {timeout:g} s")
             raise self._connection.lost or ConnectionLost("lost") from None
 
-    def _finish_here(self, reason: str) -> None:
-        """The turn is over without the server having heard of it."""
+    def _finish_here(self, reason: str, samples: int = 0) -> None:
+        """The turn is over without the server having said so."""
         if not self.over:
             done = m.TurnDone(
                 turn_id=self.turn_id,
                 reason=reason,
-                samples=0,
+                samples=samples,
                 ttfa_ms=None,
                 underruns=0,
                 held_ms=0.0,
-                text_chars=0,
+                text_chars=len(self.text),
             )
             self._inbox.done(done)
 
     def _heard_all(self, played_ms: float | None) -> m.TurnInterrupted:
         """The report about a turn so old that the server has forgotten it, or one without text."""
         samples = 0 if self.result is None else self.result.samples
-        heard = samples / 24 if played_ms is None else played_ms
-        return m.TurnInterrupted(
-            turn_id=self.turn_id,
-            samples_sent=samples,
-            played_ms=heard,
-            text_spoken=self.text,
-            text_remaining="",
-        )
+        return all_heard(self.turn_id, self.text, samples, played_ms)

@@ -92,6 +92,10 @@ class EngineInfo(msgspec.Struct, frozen=True):
     sample_rate: int = 24_000
     samples_per_frame: int = 1_920
     codes_per_frame: int = 16
+    codebook_size: int = 2_048
+    """Codes are numbers below this."""
+    fingerprint: str = ""
+    """Of the checkpoint: where it is the same, codes mean the same and are drawn alike."""
     random_weights: bool = False
     """Nobody trained the model: it is there to be measured, and its speech is noise."""
     row_buckets: tuple[int, ...] = ()

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from realtime_tts.checkpoint import fingerprint
 from realtime_tts.engine.interface import Engine, EngineInfo, Execution, UtteranceSpec
 from realtime_tts.engine.made_codes import Codes
 from realtime_tts.engine.spoken_as import SpokenAs, no_voices
@@ -92,6 +93,7 @@ class ModelEngine(Engine):
         self._rows: dict[str, Row] = {}
         self._max_frames = model.max_frames if max_frames is None else max_frames
         self._name = name
+        self._fingerprint = fingerprint(model.folder)
         self._slots = slots
         self._positions = model.config.talker.transformer.max_positions
         """Most that one utterance may have."""
@@ -112,6 +114,8 @@ class ModelEngine(Engine):
             max_frames=self._max_frames,
             samples_per_frame=config.codec.samples_per_frame,
             codes_per_frame=config.talker.code_groups,
+            codebook_size=config.codec.codebook_size,
+            fingerprint=self._fingerprint,
             random_weights=self._model.random_weights,
             row_buckets=self._row_buckets,
             voice_family=config.family,

@@ -54,6 +54,11 @@ class OpenUtterance:
         self._codes, self._tokens = bytearray(), bytearray()
         self._silent, self._held_seconds = 0, 0.0
         self._playback = Playback(listener_free_at=now + command.listener_free_after)
+        if (spoken := command.spoken) is not None:  # on another server
+            self._codes += spoken.codes
+            self._tokens += spoken.tokens
+            self._silent, self._held_seconds = spoken.silent, spoken.held_seconds
+            self._playback.resume(spoken.samples, spoken.unsent, now)
 
     def note(self, command: Command, now: float) -> None:
         """A command for it."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from realtime_tts.errors import RealtimeTTSError
 from realtime_tts.protocol.messages import ServerMessage
+from realtime_tts.protocol.resuming import Resume
 from realtime_tts.protocol.settings import SessionSettings
 
 
@@ -25,10 +26,12 @@ class OpenTurn:
     """The turn is on the air: take its text and send its audio.
 
     Its TTFA counts from its first FeedText. Answer with `turn_started` before the first packet.
+    `resume`: it was spoken in part on another socket; all its text comes again.
     """
 
     turn_id: str
     settings: SessionSettings
+    resume: Resume | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,8 @@ def words(hint: Any) -> str:
             return f"a number from {kind.ge:g} to {kind.le:g}"
         case inspect.FloatType():
             return f"a number above {kind.gt:g}, at most {kind.le:g}"
+        case inspect.VarTupleType():
+            return "an array of strings of base64"
         case inspect.DictType():
             return "an object of strings"
         case _:

@@ -35,6 +35,19 @@ Milliseconds = Annotated[
 SampleCount = Annotated[
     int, Meta(ge=0, le=2**53, description="a whole number of samples, 0 or more")
 ]
+CharacterCount = Annotated[
+    int, Meta(ge=0, le=2**53, description="a whole number of characters, 0 or more")
+]
+_BASE64 = r"\A(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?\Z"
+Base64 = Annotated[str, Meta(pattern=_BASE64, description="a string of base64")]
+StateText = Annotated[
+    str,
+    Meta(
+        pattern=_BASE64,
+        max_length=4096,
+        description="a string of at most 4,096 characters of base64, as `turn.state` brought it",
+    ),
+]
 
 TurnReason = Literal[
     "complete",
@@ -114,6 +127,29 @@ class TurnEnd(Message, frozen=True, kw_only=True, tag="turn.end"):
     turn_id: TurnId | None = None
 
 
+class TurnCodes(Message, frozen=True, kw_only=True, tag="turn.codes"):
+    """Codes of a turn that is about to be resumed, as TurnState brought them."""
+
+    turn_id: TurnId
+    codes: tuple[Base64, ...]
+
+
+class TurnResume(Message, frozen=True, kw_only=True, tag="turn.resume"):
+    """Go on with a turn whose socket was lost. Its text follows, from the beginning.
+
+    `samples` and `text_chars` as in the last TurnState whose packet came. Without its `state`, or
+    the last `part`, speech goes on at the next word.
+    """
+
+    turn_id: TurnId
+    samples: SampleCount
+    text_chars: CharacterCount
+    words_chars: CharacterCount = 0
+    """Of all that came in TurnWords."""
+    part: StateText | None = None
+    state: StateText | None = None
+
+
 class Interrupt(Message, frozen=True, kw_only=True, tag="interrupt"):
     """Stop a turn, or without `turn_id` everything. The position is what the listener heard."""
 
@@ -134,7 +170,17 @@ class SessionClose(Message, frozen=True, kw_only=True, tag="session.close"):
     """Speak what was sent, then close with 1000."""
 
 
-ClientMessage = SessionStart | Text | Flush | TurnEnd | Interrupt | Played | SessionClose
+ClientMessage = (
+    SessionStart
+    | Text
+    | Flush
+    | TurnEnd
+    | TurnCodes
+    | TurnResume
+    | Interrupt
+    | Played
+    | SessionClose
+)
 
 
 # Server -> client ---------------------------------------------------------------------------
@@ -187,6 +233,22 @@ class TurnWords(Message, frozen=True, kw_only=True, tag="turn.words"):
     turn_id: str
     words: tuple[Word, ...]
     exact: bool = False
+
+
+class TurnState(Message, frozen=True, kw_only=True, tag="turn.state"):
+    """What another session needs to go on with the turn behind the next packet; it counts once that
+    has come.
+
+    `samples` of the turn, that packet included. `text_chars`: spoken before it, by estimate.
+    `state` and `part` replace the ones before; codes from before a `part` are needed no more.
+    """
+
+    turn_id: str
+    samples: int
+    text_chars: int
+    state: str
+    codes: str = ""
+    part: str = ""
 
 
 class TurnInterrupted(Message, frozen=True, kw_only=True, tag="turn.interrupted"):
@@ -249,7 +311,14 @@ class ErrorMessage(Message, frozen=True, kw_only=True, tag="error"):
 
 
 ServerMessage = (
-    Ready | TurnStarted | TurnWords | TurnInterrupted | TurnDone | WarningMessage | ErrorMessage
+    Ready
+    | TurnStarted
+    | TurnWords
+    | TurnState
+    | TurnInterrupted
+    | TurnDone
+    | WarningMessage
+    | ErrorMessage
 )
 
 

@@ -212,6 +212,10 @@ class Session:
                 return self._turns.flush(message, now)
             case m.TurnEnd():
                 return self._turns.end(message, now)
+            case m.TurnCodes():
+                return self._turns.codes(message, now)
+            case m.TurnResume():
+                return self._turns.resume(message, now)
             case m.Interrupt():
                 return self._turns.interrupt(message, now)
             case m.Played():

@@ -30,7 +30,7 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
     the listener audio may be sent. `text_normalization` auto leaves numbers and abbreviations to
     the checkpoint if it reads them well. `lexicon`: words, and what to say for them.
     `trim_silence` leaves out the silence that speech begins with. With `word_times` the client is
-    told when which word is spoken.
+    told when which word is spoken, with `resume` what lets another session go on with the turn.
     """
 
     model: Name | None = None
@@ -46,6 +46,7 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
     trim_silence: Literal["on", "off"] = "on"
     pacing: Literal["auto", "token", "clause", "sentence"] = "auto"
     word_times: Literal["on", "off"] = "off"
+    resume: Literal["on", "off"] = "off"
     lead_ms: LeadMs = 3_000
     audio: AudioFormat = AudioFormat()
 

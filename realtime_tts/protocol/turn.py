@@ -12,7 +12,16 @@ from collections import deque
 from enum import IntEnum, auto
 from itertools import groupby
 
-from realtime_tts.protocol.effects import Effect, EndText, FeedText, FlushText
+from realtime_tts.audio.formats import ENGINE_RATE
+from realtime_tts.protocol.effects import (
+    Effect,
+    EndText,
+    FeedText,
+    FlushText,
+    HeardReport,
+    TurnStats,
+)
+from realtime_tts.protocol.resuming import Resume
 from realtime_tts.protocol.settings import SessionSettings
 
 
@@ -74,10 +83,14 @@ MOVES: dict[State, dict[Event, State]] = {
 
 
 class Turn:
-    """One turn. `last_input` is when its input last moved, in seconds."""
+    """One turn. `last_input` is when its input last moved, in seconds. `resume`: what came of it
+    on another socket."""
 
-    def __init__(self, turn_id: str, settings: SessionSettings, now: float) -> None:
+    def __init__(
+        self, turn_id: str, settings: SessionSettings, now: float, resume: Resume | None = None
+    ) -> None:
         self.id = turn_id
+        self.resume = resume
         self.settings = settings
         self.state = State.QUEUED
         self.last_input = now
@@ -132,6 +145,18 @@ class Turn:
     def kept_text(self) -> str:
         return "".join(part for part in self._kept if part is not None)
 
+    def heard_before(self) -> HeardReport:
+        """What was heard of a turn that waits: what came of it on another socket."""
+        text = self.kept_text
+        if self.resume is None:
+            return HeardReport(0, 0.0, "", text)
+        samples, cut = self.resume.samples, self.resume.text_chars
+        return HeardReport(samples, samples * 1000 / ENGINE_RATE, text[:cut], text[cut:])
+
+    def stats_before(self) -> TurnStats:
+        """What a turn came to that was never on the air here."""
+        return TurnStats(samples=0 if self.resume is None else self.resume.samples)
+
     def release(self) -> list[Effect]:
         """The turn goes on the air: everything kept, with each run of text in one piece."""
         self.move(Event.OPEN)
@@ -167,9 +192,15 @@ class Roster:
     def get(self, turn_id: str) -> Turn | None:
         return self._known.get(turn_id)
 
-    def begin(self, turn_id: str | None, settings: SessionSettings, now: float) -> Turn:
+    def begin(
+        self,
+        turn_id: str | None,
+        settings: SessionSettings,
+        now: float,
+        resume: Resume | None = None,
+    ) -> Turn:
         """A new turn, not queued yet; without an id it gets one of ours."""
-        turn = Turn(turn_id or self._make_id(), settings, now)
+        turn = Turn(turn_id or self._make_id(), settings, now, resume)
         self._known[turn.id] = turn
         self._open.append(turn)
         return turn

@@ -18,6 +18,7 @@ from realtime_tts.protocol.effects import (
     TurnFailure,
     TurnStats,
 )
+from realtime_tts.protocol.resuming import BroughtCodes
 from realtime_tts.protocol.settings import Limits, SessionSettings
 from realtime_tts.protocol.turn import Event, Roster, State, Turn
 
@@ -31,6 +32,7 @@ class Turns:
         self._limits = limits
         self._idle_after = limits.turn_idle_ms / 1000
         self._roster = Roster()
+        self._brought = BroughtCodes(limits)
 
     @property
     def on_air(self) -> Turn | None:
@@ -43,7 +45,9 @@ class Turns:
     def settle(self) -> list[Effect]:
         """Put the next turn on the air if the air is free. To be called after every change."""
         turn = self._roster.open_next()
-        return [OpenTurn(turn.id, turn.settings), *turn.release()] if turn else []
+        if turn is None:
+            return []
+        return [OpenTurn(turn.id, turn.settings, turn.resume), *turn.release()]
 
     # From the client ------------------------------------------------------------------------
 
@@ -70,6 +74,18 @@ class Turns:
         if turn is None or not turn.may(Event.END):
             return _nothing_open("turn.end", turn, message.turn_id)
         return turn.end()
+
+    def codes(self, message: m.TurnCodes, now: float) -> list[Effect]:
+        problem = self._brought.add(message)
+        return [] if problem is None else [_refused("bad_message", problem)]
+
+    def resume(self, message: m.TurnResume, now: float) -> list[Effect]:
+        resume = self._brought.resume(message)
+        if self._roster.get(message.turn_id) is not None:
+            why = f"this session knows turn {message.turn_id}: a turn is resumed in another one"
+            return [_refused("turn_known", why)]
+        turn = self._roster.begin(message.turn_id, self.settings, now, resume)
+        return self._enqueue(turn, "")
 
     def interrupt(self, message: m.Interrupt, now: float) -> list[Effect]:
         position = _samples(message)
@@ -150,13 +166,16 @@ class Turns:
 
     def _begin(self, message: m.Text, now: float) -> list[Effect]:
         turn = self._roster.begin(message.turn_id, self.settings, now)
-        if refusal := self._refusal(message.text):
-            done = self._finish(turn, Event.FINISH, "error")
-            effects: list[Effect] = [Send(failed(turn.id, refusal)), *done]
-        else:
-            self._roster.queue.append(turn)
-            effects = turn.feed(message.text)
+        effects = self._enqueue(turn, message.text)
         return [*effects, *turn.end()] if message.end else effects
+
+    def _enqueue(self, turn: Turn, text: str) -> list[Effect]:
+        """The turn has begun, with this text, or is refused."""
+        if refusal := self._refusal(text):
+            done = self._finish(turn, Event.FINISH, "error")
+            return [Send(failed(turn.id, refusal)), *done]
+        self._roster.queue.append(turn)
+        return turn.feed(text)
 
     def _refusal(self, text: str) -> TurnFailure | None:
         limit = self._limits.max_queued_turns
@@ -208,7 +227,7 @@ class Turns:
             if turn.input_open:
                 turn.end()
             return self._report_heard(turn, position)
-        report = HeardReport(0, 0.0, "", turn.kept_text)
+        report = turn.heard_before()
         done = self._finish(turn, Event.STOP, "interrupted")
         return [Send(interrupted(turn.id, report)), *done]
 
@@ -221,7 +240,7 @@ class Turns:
         self, turn: Turn, event: Event, reason: str, stats: TurnStats | None = None
     ) -> list[Effect]:
         """The one place that `turn.done` comes from."""
-        stats = stats or TurnStats()
+        stats = stats or turn.stats_before()
         self._roster.finish(turn, event)
         if turn.idled and reason == "complete":
             reason = "idle"
@@ -264,6 +283,10 @@ def _samples(message: m.Interrupt | m.Played) -> int | None:
     if message.played_samples is None and message.played_ms is not None:
         return round(message.played_ms * m.SAMPLE_RATE / 1000)
     return message.played_samples
+
+
+def _refused(code: str, message: str) -> Send:
+    return Send(m.ErrorMessage(code=code, message=message, fatal=False, retryable=False))
 
 
 def _unknown(turn_id: str) -> Send:

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
-from functools import partial
+from collections.abc import Iterable
 
 from starlette.types import Scope
 from starlette.websockets import WebSocket
@@ -36,16 +35,16 @@ from realtime_tts.protocol.effects import (
 from realtime_tts.protocol.messages import (
     SUBPROTOCOL,
     CloseCode,
-    TurnWords,
-    Word,
 )
 from realtime_tts.protocol.parsing import encode
 from realtime_tts.protocol.session import ServerInfo, Session
 from realtime_tts.server.alarm import Alarm
 from realtime_tts.server.auth import error_response
 from realtime_tts.server.front import GOING_AWAY, SERVER_NAME, Front
-from realtime_tts.server.socket import SLOW_READER, Frame, ServedSocket
-from realtime_tts.server.speech import Delivery, Done, Speech
+from realtime_tts.server.resumption import Resumption, made_by
+from realtime_tts.server.session_turn import SessionTurn
+from realtime_tts.server.socket import SLOW_READER, ServedSocket
+from realtime_tts.server.speech import Delivery, Speech
 from tts_scheduler import FeedPace
 
 _REMEMBERED_TURNS = 4
@@ -65,8 +64,8 @@ class Connection(ServedSocket):
         self.session = Session(told, front.settings(), front.limits, front.check, self.bad)
         self._effects: deque[Effect] = deque()
         self._carrying_out = False
-        self._turn: _Turn | None = None
-        self._past: deque[_Turn] = deque(maxlen=_REMEMBERED_TURNS)
+        self._turn: SessionTurn | None = None
+        self._past: deque[SessionTurn] = deque(maxlen=_REMEMBERED_TURNS)
         self._turns = 0
         self._feed_pace = FeedPace()
         self._alarm = Alarm(self._on_time)
@@ -193,11 +192,14 @@ class Connection(ServedSocket):
     def _open(self, effect: OpenTurn) -> None:
         assert self._turn is None, "the session opens one turn at a time"
         settings = effect.settings
-        full = self.front.engine.overloaded(settings.model, settings.voice)
+        full = None  # a turn that was spoken in part waits for its place
+        if effect.resume is None:
+            full = self.front.engine.overloaded(settings.model, settings.voice)
         if full is not None:
             self._refuse_turn(effect.turn_id, full)
             return
         self._turns += 1
+        resumption = self._resumption(effect)
         before = self._past[-1].speech.utterances.listener if self._past else None
         speech = Speech(
             f"{self.name}-{self._turns}",
@@ -210,8 +212,21 @@ class Connection(ServedSocket):
             contained=self.contained,
             listener_free_at=None if before is None else before.heard_at(),
             feed_pace=self._feed_pace,
+            resumption=resumption,
         )
-        self._turn = _Turn(effect.turn_id, speech, self)
+        self._turn = SessionTurn(effect.turn_id, speech, resumption, self.changed, self.turn_over)
+
+    def _resumption(self, effect: OpenTurn) -> Resumption | None:
+        """What came of the turn elsewhere; tells the client if it is of no use."""
+        settings, brought = effect.settings, effect.resume
+        if brought is None:
+            return None
+        info = self.front.engine.info_for(settings.model, settings.voice)
+        resumption = Resumption(brought, made_by(settings, info), info)
+        if resumption.problem is not None:
+            message = f"{resumption.problem}: the speech goes on at the next word"
+            self._carry_out(self.session.warn("cannot_resume", message, effect.turn_id))
+        return resumption
 
     def _refuse_turn(self, turn_id: str, failure: TurnFailure) -> None:
         """Before anything is made for it: what came with it is dropped."""
@@ -220,7 +235,7 @@ class Connection(ServedSocket):
         self._effects = deque(kept)
         self._carry_out(self.session.turn_failed(turn_id, failure, TurnStats()))
 
-    def _interrupt(self, turn: _Turn, played_samples: int | None) -> None:
+    def _interrupt(self, turn: SessionTurn, played_samples: int | None) -> None:
         """Silence first: the engine stops, unsent packets go, and only then comes the answer."""
         report = turn.speech.silence(played_samples)
         self.writer.drop(turn)
@@ -230,7 +245,7 @@ class Connection(ServedSocket):
 
     # Speech → writer.
 
-    def changed(self, turn: _Turn) -> None:
+    def changed(self, turn: SessionTurn) -> None:
         """The turn's speech has something to give, or has ended."""
         speech = turn.speech
         if speech.failure is not None and speech.failure.code == SLOW_READER:
@@ -242,7 +257,7 @@ class Connection(ServedSocket):
             if speech.track or speech.done or speech.failure is not None:
                 self.writer.wake(turn)
 
-    def turn_over(self, turn: _Turn, failure: TurnFailure | None = None) -> None:
+    def turn_over(self, turn: SessionTurn, failure: TurnFailure | None = None) -> None:
         """Everything of the turn has been handed to the socket."""
         utterances = turn.speech.utterances
         if scripts := ", ".join(utterances.scripts_left_out):
@@ -260,58 +275,15 @@ class Connection(ServedSocket):
 
     # Turns.
 
-    def _on_air(self, turn_id: str) -> _Turn:
+    def _on_air(self, turn_id: str) -> SessionTurn:
         assert self._turn is not None and turn_id == self._turn.id, "not on the air"
         return self._turn
 
-    def _find(self, turn_id: str) -> _Turn | None:
+    def _find(self, turn_id: str) -> SessionTurn | None:
         known = [*self._past, self._turn]
         return next((turn for turn in known if turn and turn.id == turn_id), None)
 
-    def _retire(self, turn: _Turn) -> None:
+    def _retire(self, turn: SessionTurn) -> None:
         self._turn = None
         self._past.append(turn)
         turn.speech.close()
-
-
-class _Turn:
-    """A turn on the air, or heard of late: a source of the writer's."""
-
-    def __init__(self, turn_id: str, speech: Speech, connection: Connection) -> None:
-        self.id = turn_id
-        self.speech = speech
-        self.announced = False  # turn.started was sent
-        self._connection = connection
-        self._tells_words = speech.settings.word_times == "on"
-        self._frames = self._run()
-        speech.on_change = partial(connection.changed, self)
-
-    def heard_at(self) -> float | None:
-        """When the listener will have heard all of it; None if that is no matter."""
-        return self.speech.utterances.listener.heard_at()
-
-    def next_frame(self) -> Frame | None:
-        return next(self._frames, None)
-
-    def _run(self) -> Iterator[Frame | None]:
-        failure = None
-        try:
-            while not isinstance(given := self.speech.take(), Done):
-                yield None if given is None else given.data
-                if given is not None and self._tells_words:
-                    yield from self._words()
-            if self._tells_words:  # there are those that waited to learn where the turn ends
-                yield from self._words()
-        except TurnFailure as error:
-            failure = error
-        self._connection.turn_over(self, failure)
-
-    def _words(self) -> Iterator[str]:
-        """What was spoken with the packets sent and not told yet, to a tenth of a millisecond."""
-        while spoken := self.speech.take_words():
-            words = tuple(
-                Word(text=text, start_ms=round(start * 1000, 1), end_ms=round(end * 1000, 1))
-                for text, start, end in spoken
-            )
-            exact = spoken[0].exact
-            yield encode(TurnWords(turn_id=self.id, words=words, exact=exact))

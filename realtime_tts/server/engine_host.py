@@ -192,11 +192,12 @@ class EngineHost:
         wait_ms = max(_LEAST_WAIT_MS, round(left * 1000))
         return TurnFailure(found[1].code, found[1].message, True, wait_ms)
 
-    def refused(self, model: str | None, voice: str | None, refused: Refused) -> None:
-        """The engine has refused a turn with these."""
+    def refused(self, model: str | None, voice: str | None, refused: Refused) -> TurnFailure:
+        """The engine has refused a turn with these; gives what its owner is told."""
         if refused.full:
             until = time.monotonic() + refused.retry_after
             self._full[self.info_for(model, voice).model] = until, refused
+        return TurnFailure(refused.code, refused.message, True, round(refused.retry_after * 1000))
 
     def submit(self, command: Command) -> None:
         """Send a command, together with all others of this round of the event loop.

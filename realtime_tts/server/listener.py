@@ -3,9 +3,13 @@ that was."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from realtime_tts.engine.guards import TEXT
+from realtime_tts.engine.link import Spoken
 from realtime_tts.engine.made_codes import unpacked
 from realtime_tts.protocol.effects import HeardReport
+from realtime_tts.server.resumption import Resumption
 from realtime_tts.text.pipeline import TextPipeline, TextSegment
 from realtime_tts.text.speech_times import SpokenSpan, SpokenText
 from tts_scheduler import Playback
@@ -31,9 +35,44 @@ class Listener:
         self.unread = ""
         """Text that came and was not taken in."""
         self.playback = Playback(listener_free_at=free_at)
+        self.catching_up: int | None = None
+        """Characters of text that were spoken on another socket, while that text is taken in."""
         self._text = text
         self._spoken = SpokenText(text, language, pace)
         self._silenced = False
+
+    # What came on another socket.
+
+    def resume(self, resumption: Resumption, now: float) -> None:
+        """How much of that was heard, nobody knows here."""
+        self.made, self.taken = resumption.made, resumption.samples
+        self.catching_up = resumption.text_chars
+        if self.taken:
+            self.playback.runs_out_at = now
+            self.playback.resume(self.taken, 0, now)
+
+    def caught_up(self, before: Sequence[int], begins: int, spoken: Spoken | None) -> None:
+        """The text is where it was: behind parts with so many samples of speech each. That of the
+        one on the air began at `begins`; `spoken` is what the engine is told of it."""
+        self.catching_up, self.part_begins = None, begins
+        rate = self.playback.sample_rate
+        for part, samples in zip(self._text.segments[1:], before, strict=False):
+            self._spoken.made(samples / rate)
+            self._spoken.begin(part)
+        tokens, silent = (b"", 0) if spoken is None else (spoken.tokens, spoken.silent)
+        told = unpacked(tokens, 1)[:, 0].tolist()
+        self._spoken.made((self.made - begins) / rate, told, silent / rate)
+
+    @property
+    def parts_made(self) -> list[int]:
+        """Samples of speech of each part that was begun."""
+        rate = self.playback.sample_rate
+        return [round(seconds * rate) for seconds in self._spoken.parts_made]
+
+    @property
+    def told_chars(self) -> int:
+        """Characters of text whose words `take_words` has given."""
+        return self._spoken.told
 
     # What was made.
 
@@ -67,7 +106,7 @@ class Listener:
 
     def dry_at(self, now: float) -> float:
         """When all that was made will have been heard, if what is unsent leaves now."""
-        unsent = self.made - self.playback.sent_samples
+        unsent = max(0, self.made - self.playback.sent_samples)
         runs_out_at = self.playback.deadline()
         if not unsent and runs_out_at is not None:
             return runs_out_at
@@ -98,6 +137,9 @@ class Listener:
             played = max(0.0, sent - self.playback.lead(now))
         else:
             played = min(played_samples / rate, sent)
+        if self.catching_up is not None:
+            source, cut = self._text.source + self.unread, self.catching_up
+            return HeardReport(self.taken, played * 1000, source[:cut], source[cut:])
         text = self._spoken.split(played, self.made / rate, self.complete)
         return HeardReport(self.taken, played * 1000, text.spoken, text.remaining + self.unread)
 

@@ -63,6 +63,13 @@ class PacedText:
         part_of_word = len(text) <= _WORD and " " not in text.strip()
         self._pacing.came(min(tokens, _WORD_TOKENS) if part_of_word else tokens, now)
 
+    def resumed(self) -> None:
+        """The text is where another server had it."""
+        segment = self._text.segments[-1]
+        self._given = 0 if segment.closed else len(segment.ids)
+        spoken = self._text.spoken[-16:]
+        self._begun = bool(self._given) and end_of(spoken) in (End.WORD, None)
+
     def sounded(self, now: float) -> None:
         """Sound came of the utterance on the air."""
         if self._asked_at is not None:

@@ -7,6 +7,8 @@ Lengths are logged, text never is.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 
 from realtime_tts.logs import event
@@ -69,6 +71,19 @@ class SessionReporter:
         level = logging.WARNING if fatal else logging.INFO
         self._log(level, "session.error", code=failure.code, turn=turn_id, fatal=fatal)
 
+    def ended(
+        self,
+        turn_id: str,
+        reason: str,
+        failure: TurnFailure | None,
+        stats: TurnStats,
+        text_chars: int,
+    ) -> None:
+        """The same, for the given reason if nothing failed."""
+        if failure is not None:
+            self.failed(failure, turn_id)
+        self.done(turn_id, reason if failure is None else "error", stats, text_chars)
+
     def done(self, turn_id: str, reason: str, stats: TurnStats, text_chars: int) -> None:
         """A turn is over of which no message of the native protocol tells."""
         done = TurnDone(turn_id=turn_id, reason=reason, text_chars=text_chars, **asdict(stats))
@@ -77,6 +92,15 @@ class SessionReporter:
     def bug(self) -> None:
         """Something of ours failed; call it while the exception is being handled."""
         log.exception("session.bug", extra={"fields": {"session": self.session_id}})
+
+    @contextmanager
+    def contained(self, fail: Callable[[TurnFailure], None]) -> Iterator[None]:
+        """One speech's fault ends that one, by `fail`, and keeps nothing from the others."""
+        try:
+            yield
+        except Exception:
+            self.bug()
+            fail(TurnFailure("internal", "a fault of the server", retryable=True))
 
     def closed(self, code: int | None, reason: str | None) -> None:
         """The socket is gone."""

@@ -12,8 +12,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from math import inf
 
 from realtime_tts.engine.link import Audio, Event, Started
@@ -24,6 +25,7 @@ from realtime_tts.server.alarm import Alarm
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.made import Made
 from realtime_tts.server.reporter import SessionReporter
+from realtime_tts.server.resumption import Resumption
 from realtime_tts.server.text_input import TextInput
 from realtime_tts.server.track import STALL_SECONDS, Delivery, Done, Segment, Sound, Track
 from realtime_tts.server.utterances import Utterances
@@ -41,7 +43,8 @@ class Speech:
     `reports_turns`: each segment is reported as a turn; else the owner does that. `contained`: what
     a fault in a callback ends; None: this speech alone. `hold_seconds`: text that pauses for so
     long ends its segment. `feed_pace`: of the texts of its session. `starts`: False to wait for
-    `start`. An owner so slow that more than `max_waiting_bytes` of PCM wait has lost the speech.
+    `start`. `resumption`: the first segment was spoken in part elsewhere. An owner so slow that
+    more than `max_waiting_bytes` of PCM wait has lost the speech.
     """
 
     def __init__(
@@ -59,6 +62,7 @@ class Speech:
         listener_free_at: float | None = None,
         feed_pace: FeedPace | None = None,
         starts: bool = True,
+        resumption: Resumption | None = None,
     ) -> None:
         self.name = name
         self.settings = settings
@@ -71,7 +75,7 @@ class Speech:
         self._max_waiting_bytes = max_waiting_bytes
         self._reporter = reporter
         self._reports_turns = reports_turns
-        self._contained = self._own_faults if contained is None else contained
+        self._contained = contained or partial(reporter.contained, self.fail)
         self._feed_pace = feed_pace or FeedPace()
         self._starts = starts
         self._closed = False
@@ -91,7 +95,9 @@ class Speech:
         self._changed = asyncio.Event()
         self.on_change: Callable[[], None] = self._changed.set
         """Called when there may be something to take; an owner that takes sets its own."""
-        self._prepare(listener_free_at)
+        if resumption is not None:
+            self.track.resume(resumption.samples, resumption.made)
+        self._prepare(listener_free_at, resumption)
 
     # Text.
 
@@ -143,19 +149,25 @@ class Speech:
 
     def _segment(self) -> Segment:
         if self.open is None:
-            self.open = Segment(self.count)
+            self.open = Segment(self.count, pushed=self.track.given)
             self.count += 1
             self.segments.append(self.open)
             self._begin()
         return self.open
 
-    def _prepare(self, free_at: float | None) -> None:
+    def _prepare(self, free_at: float | None, resumption: Resumption | None = None) -> None:
         """Utterances for the segment that is on the air next."""
         number = self.count - len(self.segments)
         name = f"{self.name}-{number}" if number else self.name
-        saved = self.track.delivery.saved
         self.utterances = Utterances(
-            name, self.settings, self._engine, self._on_event, free_at, self._feed_pace, saved=saved
+            name,
+            self.settings,
+            self._engine,
+            self._on_event,
+            free_at,
+            self._feed_pace,
+            saved=self.track.delivery.saved,
+            resumption=resumption,
         )
         self._input = TextInput(
             self.utterances, self._engine.time_slices, self._contained, self._end_text
@@ -333,18 +345,6 @@ class Speech:
         """Of the segment on the air, if there is text of it, as of a turn."""
         segment = self.segments[0] if self.segments else Segment(0)
         utterances, chars = segment.utterances, segment.text_chars
-        if utterances is None or not chars or not self._reports_turns:
-            return
-        if self.failure is not None:
-            reason = "error"
-            self._reporter.failed(self.failure, utterances.name)
-        self._reporter.done(utterances.name, reason, utterances.stats(), chars)
-
-    @contextmanager
-    def _own_faults(self) -> Iterator[None]:
-        """One speech's fault ends that one, and keeps nothing from the others."""
-        try:
-            yield
-        except Exception:
-            self._reporter.bug()
-            self.fail(TurnFailure("internal", "a fault of the server", retryable=True))
+        if utterances is not None and chars and self._reports_turns:
+            stats = utterances.stats()
+            self._reporter.ended(utterances.name, reason, self.failure, stats, chars)

@@ -109,7 +109,16 @@ class Track:
         self._pushed = 0  # samples that were encoded
         self._last: Segment | None = None  # that sounded
         self._taken = 0  # samples
+        self.given = 0
+        """Samples that were given out elsewhere."""
+        self._given_elsewhere = 0  # of those, that will be added
         self._handing: tuple[Utterances, int] | None = None  # speech in what was taken last
+
+    def resume(self, given: int, made: int) -> None:
+        """So many samples were given out elsewhere, and the next that are added come behind `made`
+        of them: those that were given are left out."""
+        self.given = self._pushed = self._taken = given
+        self._given_elsewhere = given - made
 
     def __bool__(self) -> bool:
         """Whether there is something to take."""
@@ -118,6 +127,12 @@ class Track:
     def add(self, segment: Segment, made: Made) -> None:
         """Sound of the segment, or its end."""
         for one in made:
+            if isinstance(one, bytes) and self._given_elsewhere:
+                size = min(len(one), self._given_elsewhere * BYTES_PER_SAMPLE)
+                self._given_elsewhere -= size // BYTES_PER_SAMPLE
+                one = one[size:]
+                if not one:
+                    continue
             self._made.append((segment, one))
             if isinstance(one, bytes):
                 self.waiting_bytes += len(one)

@@ -37,6 +37,8 @@ class TextSegment:
     has_speech: bool = False
     closed: bool = False
     """Whether no more ids will come."""
+    cut: int | None = None
+    """How much of all text was released when a commit closed it; None if the text itself did."""
 
 
 class TextPipeline:
@@ -72,7 +74,13 @@ class TextPipeline:
         self.ended = False
         """No more text comes."""
         self.unspoken = UnspokenText()
+        self.released = 0
+        """Characters that `release` has taken out of `unspoken`, a break being one."""
+        self.holds: list[int] = []
+        """After how many characters of text `poll` released what more text could have changed. With
+        these, the flushes and the segments' cuts, the same text becomes the same ids again."""
         self.segments = [TextSegment(0.0, 0)]
+        self._fed = 0  # characters
         self._deltas: list[str] = []
         self._spoken: list[str] = []
         self._map = PieceMap()  # spoken characters -> sanitized characters
@@ -108,6 +116,7 @@ class TextPipeline:
         """Add text. Not after `finish`."""
         assert not self.ended, "text after the end of the turn"
         self._deltas.append(delta)
+        self._fed += len(delta)
         since = self._filter_since()
         pieces = self._filtered(self._sanitizer.feed(delta), now)
         return self._speak(self._normalizer.feed(pieces, now, since))
@@ -116,8 +125,10 @@ class TextPipeline:
         """Release what has been held too long; nothing before `deadline`."""
         since = self._filter_since()
         pieces = self._filter.poll(now) if self._filter else []
-        said = self._normalizer.feed(pieces, now, since)
-        return self._speak(said + self._normalizer.poll(now))
+        said = self._normalizer.feed(pieces, now, since) + self._normalizer.poll(now)
+        if pieces or said:
+            self.holds.append(self._fed)
+        return self._speak(said)
 
     def deadline(self) -> float | None:
         """When to call `poll`; None if nothing waits for time to pass."""
@@ -141,6 +152,7 @@ class TextPipeline:
 
     def release(self, characters: int) -> list[int]:
         """Speak so much of `unspoken`; where that is the end of the turn, its last ids come."""
+        self.released += characters
         ids = self._say(self.unspoken.take(characters)) if characters else []
         if self.ended and not self.unspoken.text and not self.finished:
             ids += self._commit(self._tokenizer.flush())
@@ -149,7 +161,13 @@ class TextPipeline:
 
     def commit(self) -> list[int]:
         """End the segment behind what was released; what comes next begins another."""
+        self.segments[-1].cut = self.released
         return self._say([Break(0.0)])
+
+    def unspoken_before(self, offset: int) -> int:
+        """How many characters of `unspoken` stand for text before this offset in `source`."""
+        before = self._sanitizer.offsets.before
+        return self.unspoken.count_before(lambda start: before(start) < offset)
 
     def _rest(self, now: float) -> list[Piece | Break]:
         """What the stages before the tokenizer hold."""

@@ -1,14 +1,12 @@
 """When which word is spoken, found out while the speech is being made.
 
 Some models tell which token of its text each frame of audio speaks (`token_times.py`): a word ends
-where the next one begins, or falls silent before it.
-
-Others do not say, and nothing here listens to the audio; then the times are an estimate. The rule
-is that of `spoken.py`: every spoken character has an expected duration by its script. While
-more speech may come, as much text counts as spoken as that many seconds usually hold at the voice's
-pace; once the speech of a part is complete, its text is spread over it in proportion. Words are
-given out in order, once, and never beyond the audio that is asked about; what was given out is not
-taken back, so words are squeezed or wait where the first guess turns out wrong.
+where the next one begins, or falls silent before it. Else the times are an estimate, by the rule of
+`spoken.py`: every spoken character has an expected duration by its script. While more speech may
+come, as much text counts as spoken as that many seconds usually hold at the voice's pace; once the
+speech of a part is complete, its text is spread over it. Words are given out in order, once, and
+never beyond the audio that is asked about: they are squeezed or wait where the first guess turns
+out wrong.
 """
 
 from __future__ import annotations
@@ -48,8 +46,7 @@ class SpokenSpan(NamedTuple):
 
     @property
     def exact(self) -> bool:
-        """The model has told, and white space around the text is not in its time; else this is an
-        estimate."""
+        """The model has told, and white space is not in its time; else this is an estimate."""
         return False
 
     def later(self, seconds: float) -> SpokenSpan:
@@ -88,9 +85,7 @@ class SpokenText:
         self._cut = 0  # the same in the caller's text
         self._at = 0.0  # where the last word ended, in seconds of audio
         self._ended = False  # no more speech comes, though perhaps not all was spoken
-        self._times = [
-            TokenTimes(pipeline.segments[0].sizes)
-        ]  # of each part; used where the model tells
+        self._times = [TokenTimes(pipeline.segments[0].sizes)]  # of each part
         self._byte = 0  # of the part's text, up to where it was given out
         self.exact = False
         """The model tells which word it speaks."""
@@ -116,6 +111,16 @@ class SpokenText:
             self.exact = True
         if silent > _HUSH:
             times.hushed(made - silent)
+
+    @property
+    def parts_made(self) -> list[float]:
+        """Seconds of speech of each part that was begun."""
+        return [part.generated for part in self._parts]
+
+    @property
+    def told(self) -> int:
+        """How much of the caller's text `take` has given."""
+        return self._cut
 
     def measured(self) -> tuple[float, float]:
         """Expected and true seconds of the last part, when all its speech was made."""
@@ -155,10 +160,9 @@ class SpokenText:
 
         Each is the caller's text from where the one before ends: with the white space before it,
         and with marks that are not spoken. Where a script writes no spaces, a character counts as
-        a word. Joined they are the text so far; all of it when all speech is played, and then the
-        last may end in white space, or be that alone. `in_all`: seconds of the audio of all the
-        text, when that is known. `ended`: no more speech comes, and no word grows; without `in_all`
-        perhaps not all text was spoken.
+        a word. Joined they are the text so far, and all of it when all speech is played. `in_all`:
+        seconds of the audio of all the text, when that is known. `ended`: no more speech comes, and
+        no word grows; without `in_all` perhaps not all text was spoken.
         """
         self._ended, parts = ended, self._parts
         words: list[SpokenSpan] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import IntEnum
 
 from realtime_tts.text.breaks import Break
@@ -107,6 +107,24 @@ class UnspokenText:
     def start(self) -> int:
         """Where it begins in the text that it was made of; it is not empty."""
         return next((item.start for item in self._items if isinstance(item, Piece)), 0)
+
+    def count_before(self, is_before: Callable[[int], bool]) -> int:
+        """Characters up to the first that stands for text whose start is not `is_before`."""
+        count = 0
+        for item in self._items:
+            if isinstance(item, Break):
+                count += 1
+                continue
+            if len(item.text) != item.end - item.start:
+                if not is_before(item.start):
+                    return count
+                count += len(item.text)
+                continue
+            for at in range(item.start, item.end):
+                if not is_before(at):
+                    return count
+                count += 1
+        return count
 
     def take(self, count: int) -> list[Piece | Break]:
         """Remove the first `count` characters."""

@@ -144,7 +144,7 @@ async def test_after_a_restart_on_the_same_port_the_next_turn_just_works() -> No
 
 async def test_a_server_that_stops_in_mid_turn_ends_the_turn_with_an_error() -> None:
     async with server() as started:
-        tts = RealtimeTTS(started.url, backoff=QUICK)
+        tts = RealtimeTTS(started.url, backoff=Backoff(give_up_after=0.5))
         turn = await tts.turn()
         await turn.send("The tide is coming in, and the boats ")
         assert len(await anext(turn)) > 0

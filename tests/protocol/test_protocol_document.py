@@ -149,7 +149,7 @@ def test_every_code_that_the_package_sends_is_in_the_tables() -> None:
     warnings = DOCUMENT.split("\n## Warnings")[1].split("\n## Close codes")[0]
     package = ROOT / "realtime_tts" / "protocol"
     source = "\n".join(path.read_text("utf-8") for path in sorted(package.glob("*.py")))
-    sent_errors = re.findall(r'(?:Refusal|TurnFailure|fail|_error)\(\s*"(\w+)"', source)
+    sent_errors = re.findall(r'(?:Refusal|TurnFailure|fail|_error|_refused)\(\s*"(\w+)"', source)
     sent_errors += [c for c in re.findall(r'^class .*code="(\w+)"', source, flags=re.M)
                     if c != "protocol_error"]  # fmt: skip
     sent_warnings = re.findall(r'(?:warn|_warning)\(\s*"(\w+)"', source)
@@ -182,7 +182,7 @@ class Stage:
             else:
                 self.asked.append(effect)
             if isinstance(effect, OpenTurn):
-                self.samples = 0
+                self.samples = 0 if effect.resume is None else effect.resume.samples
 
     def play(self) -> None:
         for number, step in enumerate(self.steps):
@@ -203,6 +203,10 @@ class Stage:
                     assert not self.heard and self.session.on_air == message["turn_id"]
                     spoken = max(word["end_ms"] for word in message["words"])
                     assert spoken <= self.samples / m.SAMPLE_RATE * 1000, "beyond the audio"
+                case {"server": {"type": "turn.state"} as message}:  # and this
+                    assert not self.heard and self.session.on_air == message["turn_id"]
+                    packet = self.steps[number + 1]["audio_bytes"] // 2
+                    assert message["samples"] == self.samples + packet
                 case {"server": message}:
                     if not self.heard:
                         self.engine_does(message, number)

@@ -56,6 +56,7 @@ def test_null_resets_a_setting_to_the_servers_default(name: str) -> None:
         trim_silence="off",
         pacing="token",
         word_times="on",
+        resume="on",
         lead_ms=500,
         audio=AudioFormat("mp3", 24_000, "mp3", 64_000),
     )

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from realtime_tts.engine.fake import FakeEngineConfig, Faults
-from realtime_tts.server.connection import _Turn
 from realtime_tts.server.listener import Listener
+from realtime_tts.server.session_turn import SessionTurn
 from realtime_tts.server.speech import Speech
 from realtime_tts.text import speech_times
 from realtime_tts.text.pipeline import TextPipeline
@@ -260,7 +260,7 @@ async def test_an_interrupt_between_a_turns_last_words_ends_that_turn_alone(
     speech: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(speech_times, "_LOOK", 20)
-    take_words, next_frame, told = Speech.take_words, _Turn.next_frame, 0
+    take_words, next_frame, told = Speech.take_words, SessionTurn.next_frame, 0
 
     def at_the_end(one: Any) -> Any:
         waits = one.name.endswith("-1") and (one.track or not one.utterances.over)
@@ -269,7 +269,7 @@ async def test_an_interrupt_between_a_turns_last_words_ends_that_turn_alone(
     def interrupting(turn: Any) -> Any:
         nonlocal told
         if turn.id == "a" and told == 3:
-            connection, told = turn._connection, 4
+            connection, told = turn._over.__self__, 4
             raw = '{"type": "interrupt", "turn_id": "a", "played_ms": 0}'
             connection._carry_out(connection.session.receive(raw, time.monotonic()))
             return None
@@ -278,7 +278,7 @@ async def test_an_interrupt_between_a_turns_last_words_ends_that_turn_alone(
         return frame
 
     monkeypatch.setattr(Speech, "take_words", at_the_end)
-    monkeypatch.setattr(_Turn, "next_frame", interrupting)
+    monkeypatch.setattr(SessionTurn, "next_frame", interrupting)
     async with (
         speech(load_tokenizer=quick_tokens) as server,
         server.talk(ON + AT_ONCE) as talker,

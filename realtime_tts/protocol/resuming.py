@@ -1,0 +1,62 @@
+"""What a client brings of a turn whose socket was lost, so that this session goes on with it."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from dataclasses import dataclass
+
+from realtime_tts.protocol import messages as m
+from realtime_tts.protocol.settings import Limits
+
+FRAME_BYTES = 34
+"""Of codes, at most: 16 numbers of two bytes, and one for the token that the frame speaks."""
+FRAME_MS = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """`samples` of a turn came on other sockets, with the words of its first `words_chars`
+    characters; `text_chars` of its text were spoken, by estimate. `part` and `state` as the server
+    gave them, None if the client does not say; `codes` of all frames of that part."""
+
+    samples: int
+    text_chars: int
+    words_chars: int = 0
+    part: bytes | None = None
+    state: bytes | None = None
+    codes: bytes = b""
+
+
+class BroughtCodes:
+    """Codes that came for a turn that nobody has resumed yet: of one turn at a time, and no more
+    than a turn can have."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._most = limits.max_turn_audio_ms // FRAME_MS * FRAME_BYTES
+        self._turn_id: str | None = None
+        self._codes = bytearray()
+
+    def add(self, message: m.TurnCodes) -> str | None:
+        """Keep them; gives a sentence if they are too many, and then has kept none."""
+        codes = b"".join(map(b64decode, message.codes))
+        if message.turn_id != self._turn_id:
+            self._turn_id, self._codes = message.turn_id, bytearray()
+        size = len(self._codes) + len(codes)
+        if size > self._most:
+            self._turn_id, self._codes = None, bytearray()
+            return f"turn.codes: expected at most {self._most} bytes of codes, found {size}"
+        self._codes += codes
+        return None
+
+    def resume(self, message: m.TurnResume) -> Resume:
+        """All that came for the turn; nothing is kept."""
+        codes = bytes(self._codes) if message.turn_id == self._turn_id else b""
+        self._turn_id, self._codes = None, bytearray()
+        return Resume(
+            samples=message.samples,
+            text_chars=message.text_chars,
+            words_chars=message.words_chars,
+            part=None if message.part is None else b64decode(message.part),
+            state=None if message.state is None else b64decode(message.state),
+            codes=codes,
+        )

@@ -1,0 +1,146 @@
+"""Progress: what a client is told beside the sound, so that another server can go on with its turn.
+
+Codes come with the sound that was made of them, and the client gets them when it gets that sound:
+what it has is always one moment of the turn. `Resumption` is what another server makes of it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import NamedTuple
+
+import msgspec
+
+from realtime_tts.engine.link import Audio
+from realtime_tts.engine.made_codes import with_tokens
+from realtime_tts.protocol.effects import TurnStats
+from realtime_tts.protocol.settings import SessionSettings
+from realtime_tts.server.engine_host import EngineHost
+from realtime_tts.server.listener import Listener
+from realtime_tts.server.resumption import Part, PartBefore, Position, made_by
+from realtime_tts.server.speech_text import SpeechText
+
+_MOST_PARTS, _MOST_HOLDS = 200, 200
+"""More would not fit a message. Of parts the oldest are joined."""
+
+
+class Told(NamedTuple):
+    """What is new with a packet; `part` is empty where it is the one before."""
+
+    part: bytes
+    state: bytes
+    codes: bytes
+
+
+class _Moment(NamedTuple):
+    made: int
+    """Samples of the turn."""
+    position: Position
+    codes: bytes = b""
+    part: Part | None = None
+    """The one that begins."""
+
+
+class Progress:
+    """`made_by` and `seed` as in `Part`. It looks at the text and the listener of the turn."""
+
+    def __init__(self, made_by: str, seed: int, text: SpeechText, listener: Listener) -> None:
+        self._made_by, self._seed = made_by, seed
+        self._text, self._listener = text, listener
+        self._moments: deque[_Moment] = deque()
+        self._position: Position | None = None
+
+    def resume(self, position: Position | None) -> None:
+        """The client has a part and codes of it already, from another server; without a position
+        they are of no use here, and another part begins."""
+        self._position = position
+        if position is None:
+            self.begin()
+
+    def begin(self, pause: float = 0.0, held_before: float = 0.0) -> None:
+        """Another part is on the air, behind such a pause."""
+        segments, made = self._text.pipeline.segments, self._listener.parts_made
+        skipped = self._text.skipped
+        before = [PartBefore(made[i], segments[i].cut) for i in range(self._text.at)]
+        while len(before) > _MOST_PARTS and (joined := _join_first(before)):
+            skipped += joined
+        # Else there are so many pauses that nobody can be told of them.
+        made_by = self._made_by if len(before) <= _MOST_PARTS else ""
+        part = Part(made_by, self._seed, self._listener.made, pause, skipped, before)
+        position = self._now(0, 0, 0.0, held_before, "")
+        self._moments.append(_Moment(self._listener.made, position, part=part))
+
+    def started(self, layout: str) -> None:
+        """The engine has begun with it."""
+        if self._moments:
+            last = self._moments[-1]
+            position = msgspec.structs.replace(last.position, layout=layout)
+            self._moments[-1] = last._replace(position=position)
+        elif self._position is not None:
+            self._position = msgspec.structs.replace(self._position, layout=layout)
+
+    def sounded(self, audio: Audio, held_before: float, layout: str) -> None:
+        """More of its speech was made."""
+        made = self._listener.made
+        samples = made - self._listener.part_begins
+        position = self._now(samples, audio.silent, audio.held_seconds, held_before, layout)
+        position = msgspec.structs.replace(position, tells_tokens=bool(audio.tokens))
+        codes = with_tokens(audio.codes, audio.tokens)
+        self._moments.append(_Moment(made, position, codes))
+
+    def told(self, samples: int, stats: TurnStats) -> Told:
+        """What the client is told with the packet after which it has `samples` of the turn."""
+        part, codes = b"", b""
+        while self._moments and self._moments[0].made <= samples:
+            moment = self._moments.popleft()
+            self._position = moment.position
+            if moment.part is not None:
+                part, codes = msgspec.msgpack.encode(moment.part), b""
+            codes += moment.codes
+        assert self._position is not None, "a part begins before it sounds"
+        position = msgspec.structs.replace(
+            self._position,
+            ttfa_ms=stats.ttfa_ms,
+            underruns=stats.underruns,
+            held_inside_word=stats.held_inside_word,
+            moves=stats.moves,
+        )
+        usable = len(position.holds) <= _MOST_HOLDS
+        return Told(part, msgspec.msgpack.encode(position) if usable else b"", codes)
+
+    def _now(
+        self, samples: int, silent: int, held: float, held_before: float, layout: str
+    ) -> Position:
+        text = self._text.pipeline
+        return Position(
+            samples,
+            silent,
+            held,
+            held_before,
+            layout,
+            text.released,
+            list(text.holds),
+            self._text.part.cut,
+        )
+
+
+def _join_first(before: list[PartBefore]) -> int:
+    """Make one of the first two parts that a commit has parted; gives how many fewer there are."""
+    for index, part in enumerate(before[:-1]):
+        if part.cut is not None:
+            following = before[index + 1]
+            before[index : index + 2] = [
+                PartBefore(part.samples + following.samples, following.cut)
+            ]
+            return 1
+    return 0
+
+
+def progress_of(
+    settings: SessionSettings, engine: EngineHost, seed: int, text: SpeechText, listener: Listener
+) -> Progress | None:
+    """That of a turn with these settings, which may not want to be told."""
+    if settings.resume == "off":
+        return None
+    by = made_by(settings, engine.info_for(settings.model, settings.voice))
+    return Progress(by, seed, text, listener)

@@ -1,0 +1,195 @@
+"""Resumption: what was spoken of a turn on another socket, as its client brings it.
+
+The server of that socket may be gone, and this one knows nothing of it: all comes from the client,
+which was given it beside the sound (`Progress`), and is looked at before the engine hears of it.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from realtime_tts.engine.interface import EngineInfo, UtteranceSpec
+from realtime_tts.engine.link import Spoken
+from realtime_tts.engine.made_codes import unpacked, without_tokens
+from realtime_tts.protocol.effects import TurnStats
+from realtime_tts.protocol.messages import SAMPLE_RATE
+from realtime_tts.protocol.resuming import Resume
+from realtime_tts.protocol.settings import SessionSettings
+from realtime_tts.version import __version__
+
+Count = Annotated[int, Meta(ge=0, le=2**53)]
+Seconds = Annotated[float, Meta(ge=0, le=1e9)]
+_MOST_AHEAD = 60 * SAMPLE_RATE
+"""Samples that came beyond the codes that came: a pause, and what an encoder needs."""
+_NOT_THE_TEXTS = ("seed", "lead_ms", "audio", "word_times", "resume", "pacing", "layout")
+"""Settings that may differ: the others decide what the same text and codes mean."""
+
+
+class PartBefore(msgspec.Struct, array_like=True, frozen=True):
+    """A part that was spoken: `samples` of its speech, and where a commit closed it, in characters
+    that were released (`TextPipeline.released`); None where the text itself did."""
+
+    samples: Count
+    cut: Count | None
+
+
+class Part(msgspec.Struct, array_like=True, frozen=True):
+    """The part of the text that is on the air: one utterance. `begins`: samples of the turn before
+    its `pause`. `skipped`: parts before it that are not told apart any more."""
+
+    made_by: str
+    seed: Annotated[int, Meta(ge=0, le=2**63 - 1)]
+    begins: Count
+    pause: Annotated[float, Meta(ge=0, le=60)]
+    skipped: Count
+    before: list[PartBefore]
+
+    @property
+    def speech_begins(self) -> int:
+        """Samples of the turn before its speech."""
+        return self.begins + round(self.pause * SAMPLE_RATE)
+
+
+class Position(msgspec.Struct, array_like=True, frozen=True):
+    """How far the part was when its last codes came: so many `samples` of its speech, the last
+    `silent` of which cannot be heard. `held` and `held_before` as in `Utterances`. `released`,
+    `holds` and `cut` say what had become of the text: see `TextPipeline`. `tells_tokens`: a frame's
+    codes come with the token that it speaks."""
+
+    samples: Count
+    silent: Count
+    held: Seconds
+    held_before: Seconds
+    layout: str  # empty until the engine has begun with the part
+    released: Count
+    holds: list[Count]
+    cut: Count | None
+    tells_tokens: bool = False
+    ttfa_ms: Seconds | None = None
+    underruns: Count = 0
+    held_inside_word: Count = 0
+    moves: Count = 0
+
+    @property
+    def stats(self) -> TurnStats:
+        """What the turn had come to, but for its samples."""
+        return TurnStats(
+            ttfa_ms=self.ttfa_ms,
+            underruns=self.underruns,
+            held_inside_word=self.held_inside_word,
+            moves=self.moves,
+        )
+
+
+class Resumption:
+    """`samples` of the turn came, and `made` of them are those of the codes that came. Without a
+    `part` it goes on behind `text_chars` of its text instead, because of `problem`."""
+
+    def __init__(self, resume: Resume, made_by: str, info: EngineInfo) -> None:
+        self.samples, self.text_chars = resume.samples, resume.text_chars
+        self.words_chars = resume.words_chars
+        self.codes, self.tokens = resume.codes, b""
+        self.problem: str | None = None
+        """Why it cannot go on at the sample."""
+        self.part: Part | None = None
+        self.position: Position | None = None
+        try:
+            part = msgspec.msgpack.decode(resume.part or b"", type=Part)
+            position = msgspec.msgpack.decode(resume.state or b"", type=Position)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            self.problem = "expected `part` and `state` as this version of the server gives them"
+            return
+        self.problem = _problem(self, part, position, made_by, info)
+        if self.problem is None:
+            self.part, self.position = part, position
+            if position.tells_tokens:
+                self.codes, self.tokens = without_tokens(resume.codes, info.codes_per_frame)
+
+    @property
+    def made(self) -> int:
+        """Samples of the turn that the codes came to; all, where they are not used."""
+        if self.part is None or self.position is None:
+            return self.samples
+        if not self.codes:
+            return self.part.begins
+        return self.part.speech_begins + self.position.samples
+
+    @property
+    def speech_begins(self) -> int:
+        """Samples of the turn before the speech of the part on the air, so far."""
+        return self.part.speech_begins if self.part is not None and self.codes else self.made
+
+    @property
+    def pause(self) -> float:
+        """Seconds of silence that are due before it."""
+        return 0.0 if self.part is None or self.codes else self.part.pause
+
+    @property
+    def layout(self) -> str:
+        """The one in use; empty if none is yet."""
+        return "" if self.position is None else self.position.layout
+
+    def in_layout(self, spec: UtteranceSpec) -> UtteranceSpec:
+        """The same with the layout in use."""
+        return msgspec.structs.replace(spec, layout=self.layout or spec.layout)
+
+    @property
+    def held_before(self) -> float:
+        """Seconds that earlier parts were held."""
+        return 0.0 if self.position is None else self.position.held_before
+
+    @property
+    def stats(self) -> TurnStats:
+        """What the turn had come to."""
+        return TurnStats() if self.position is None else self.position.stats
+
+    def seeded(self, spec: UtteranceSpec) -> UtteranceSpec:
+        """The same with the turn's seed."""
+        seed = spec.seed if self.part is None else self.part.seed
+        return msgspec.structs.replace(spec, seed=seed)
+
+    @property
+    def spoken(self) -> Spoken | None:
+        """What the engine is told of the part."""
+        if self.position is None or not self.codes:
+            return None
+        position = self.position
+        samples, silent, held = position.samples, position.silent, position.held
+        return Spoken(self.codes, samples, 0, silent, held, self.tokens)
+
+
+def _problem(
+    brought: Resumption, part: Part, position: Position, made_by: str, info: EngineInfo
+) -> str | None:
+    """Why what was brought is of no use here."""
+    if part.made_by != made_by:
+        return "another checkpoint, version of the server, or settings have spoken so far"
+    groups = info.codes_per_frame + position.tells_tokens
+    frame = 2 * groups
+    if len(brought.codes) % frame:
+        return f"expected codes of whole frames ({frame} bytes), found {len(brought.codes)}"
+    codes = unpacked(brought.codes, groups)[:, : info.codes_per_frame]
+    if len(codes) > info.max_frames:
+        return f"expected codes of at most {info.max_frames} frames, found {len(codes)}"
+    if codes.size and not 0 <= codes.min() <= codes.max() < info.codebook_size:
+        return f"expected codes from 0 to {info.codebook_size - 1}"
+    if position.samples > len(codes) * info.samples_per_frame:
+        return f"{len(codes)} frames of codes are no {position.samples} samples"
+    if position.layout not in ("", "streaming", "full_text"):
+        return "expected a `state` with a layout"
+    made = part.speech_begins + position.samples if len(codes) else part.begins
+    if not 0 <= brought.samples - made <= _MOST_AHEAD:
+        return f"expected `samples` from {made} to {made + _MOST_AHEAD}, found {brought.samples}"
+    return None
+
+
+def made_by(settings: SessionSettings, info: EngineInfo) -> str:
+    """What has to be the same for codes and text to mean the same: checkpoint, server, settings."""
+    given = {name: getattr(settings, name) for name in settings.__struct_fields__}
+    kept = {name: value for name, value in given.items() if name not in _NOT_THE_TEXTS}
+    parts = (__version__, info.model, info.fingerprint, msgspec.to_builtins(kept))
+    return sha256(repr(parts).encode(errors="surrogatepass")).hexdigest()[:12]

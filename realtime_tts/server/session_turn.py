@@ -1,0 +1,104 @@
+"""SessionTurn: the frames of a turn of the native protocol, in their order."""
+
+from __future__ import annotations
+
+import time
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from msgspec.structs import replace
+
+from realtime_tts.protocol.effects import TurnFailure
+from realtime_tts.protocol.messages import TurnState, TurnWords, Word
+from realtime_tts.protocol.parsing import encode
+from realtime_tts.server.resumption import Resumption
+from realtime_tts.server.speech import Done, Speech
+from realtime_tts.server.writer import Frame
+
+
+class SessionTurn:
+    """A turn on the air, or heard of late: a source of the writer's. `changed` is called when its
+    speech may have something to give, `over` when all of it was handed to the socket."""
+
+    def __init__(
+        self,
+        turn_id: str,
+        speech: Speech,
+        resumption: Resumption | None,
+        changed: Callable[[SessionTurn], None],
+        over: Callable[[SessionTurn, TurnFailure | None], None],
+    ) -> None:
+        self.id = turn_id
+        self.speech = speech
+        self.announced = False  # turn.started was sent
+        self._over = over
+        self._tells_words = speech.settings.word_times == "on"
+        self._told_elsewhere = 0 if resumption is None else resumption.words_chars
+        self._frames = self._run()
+        speech.on_change = partial(changed, self)
+
+    def heard_at(self) -> float | None:
+        """When the listener will have heard all of it; None if that is no matter."""
+        return self.speech.utterances.listener.heard_at()
+
+    def next_frame(self) -> Frame | None:
+        return next(self._frames, None)
+
+    def _run(self) -> Iterator[Frame | None]:
+        failure = None
+        try:
+            while not isinstance(given := self.speech.take(), Done):
+                if given is None:
+                    yield None
+                    continue
+                if (told := self._state()) is not None:
+                    yield told
+                yield given.data
+                yield from self._words()
+            yield from self._words()  # there are those that waited to learn where the turn ends
+        except TurnFailure as error:
+            failure = error
+        self._over(self, failure)
+
+    def _state(self) -> str | None:
+        """What another server needs to go on behind the packet that is sent next."""
+        utterances = self.speech.utterances
+        if utterances.progress is None:
+            return None
+        listener = utterances.listener
+        told = utterances.progress.told(listener.taken, utterances.stats(time.monotonic()))
+        part, state, codes = (b64encode(each).decode() for each in told)
+        return encode(
+            TurnState(
+                turn_id=self.id,
+                samples=listener.taken,
+                text_chars=listener.told_chars,
+                state=state,
+                codes=codes,
+                part=part,
+            )
+        )
+
+    def _words(self) -> Iterator[str]:
+        """What was spoken with the packets sent and not told yet, to a tenth of a millisecond."""
+        if not self._tells_words and self.speech.utterances.progress is None:
+            return
+        while spoken := self.speech.take_words():
+            words = [
+                Word(text=text, start_ms=round(start * 1000, 1), end_ms=round(end * 1000, 1))
+                for text, start, end in spoken
+            ]
+            words, exact = self._not_told(words), spoken[0].exact
+            if words and self._tells_words:
+                yield encode(TurnWords(turn_id=self.id, words=tuple(words), exact=exact))
+
+    def _not_told(self, words: list[Word]) -> list[Word]:
+        """Those that the client was not told on another socket."""
+        while words and self._told_elsewhere > 0:
+            word = words.pop(0)
+            rest = word.text[self._told_elsewhere :]
+            self._told_elsewhere -= len(word.text) - len(rest)
+            if rest:
+                words.insert(0, replace(word, text=rest))
+        return words

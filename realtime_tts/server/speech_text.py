@@ -1,0 +1,117 @@
+"""SpeechText: the text of a segment of speech, in the parts that are spoken as utterances.
+
+Its pipeline makes ids of it, and its pacing says when they are given to the engine. The text of a
+turn that was spoken in part on another socket is first brought to where it was (`Replay`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+
+from realtime_tts.protocol.settings import SessionSettings
+from realtime_tts.server.engine_host import EngineHost
+from realtime_tts.server.paced_text import PacedText
+from realtime_tts.server.replay import Replay
+from realtime_tts.server.resumption import Resumption
+from realtime_tts.server.session_settings import number_language
+from realtime_tts.text.lexicon import lexicon_for
+from realtime_tts.text.pipeline import TextPipeline, TextSegment
+from tts_scheduler import FeedPace, Pacing
+
+
+class SpeechText:
+    """`part` is the one on the air, the one at `at` in its pipeline's segments."""
+
+    def __init__(
+        self,
+        settings: SessionSettings,
+        engine: EngineHost,
+        feed_pace: FeedPace,
+        resumption: Resumption | None,
+    ) -> None:
+        tokenizer = engine.tokenizer_for(settings.model, settings.voice)
+        info = engine.info_for(settings.model, settings.voice)
+        self.pipeline = TextPipeline(
+            tokenizer,
+            filtered=settings.text_filter == "on",
+            paced=True,
+            language=number_language(settings, engine),
+            lexicon=lexicon_for(settings.lexicon),
+            languages=info.languages,
+        )
+        closed = settings.voice is not None and engine.in_context(settings.voice)
+        self.paced = PacedText(
+            self.pipeline,
+            tokenizer,
+            Pacing("sentence" if closed else settings.pacing, feed_pace, engine.reaction),
+            engine.reaction,
+            info.safe_tokens or inf,
+            whole=settings.layout == "full_text",
+            closed=closed,
+        )
+        self.at = 0
+        self.skipped = 0
+        """Parts before those in the pipeline."""
+        self._replay: Replay | None = None
+        if resumption is not None:
+            self._replay = Replay(self.pipeline, resumption)
+            self.skipped = 0 if resumption.part is None else resumption.part.skipped
+
+    @property
+    def part(self) -> TextSegment:
+        """The one on the air."""
+        return self.pipeline.segments[self.at]
+
+    @property
+    def is_last(self) -> bool:
+        """No part behind the one on the air is known."""
+        return self.at + 1 == len(self.pipeline.segments)
+
+    @property
+    def number(self) -> int:
+        """How many parts were before it."""
+        return self.skipped + self.at
+
+    def feed(self, text: str, now: float) -> None:
+        """More text came."""
+        if self._replay is not None:
+            self._replay.feed(text, now)
+        else:
+            self.paced.came(text, now)
+            self.pipeline.feed(text, now)
+
+    def flush(self, now: float) -> None:
+        """All there is now is a part of its own, or several."""
+        self.pipeline.flush(now)
+        if self._replay is not None:
+            self._replay.advance()
+
+    def poll(self, now: float) -> None:
+        """Release text that was held back for long enough; what comes again waits for no time."""
+        if self._replay is None:
+            self.pipeline.poll(now)
+
+    def deadline(self) -> float:
+        """When time changes something next; infinite if nothing waits for it."""
+        if self._replay is not None:
+            return inf
+        times = (self.pipeline.deadline(), self.paced.due)
+        return min((at for at in times if at is not None), default=inf)
+
+    @property
+    def replaying(self) -> bool:
+        """It was spoken in part elsewhere, and not all of that has come again."""
+        return self._replay is not None
+
+    def catch_up(self) -> Sequence[int] | None:
+        """Once the text is where it was: samples of speech of each part before the one on the
+        air."""
+        if self._replay is None or not self._replay.advance():
+            return None
+        before, self._replay = self._replay.made(), None
+        self.at = len(before)
+        for part in self.pipeline.segments[: self.at]:
+            part.ids = []
+        self.paced.resumed()
+        return before

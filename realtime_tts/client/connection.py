@@ -175,6 +175,7 @@ class Connection:
             case m.TurnWords():
                 if (inbox := self._inboxes.get(message.turn_id)) is not None:
                     inbox.words += message.words
+                    inbox.words_exact = message.exact
             case m.TurnInterrupted():
                 if (inbox := self._inboxes.get(message.turn_id)) is not None:
                     inbox.was_interrupted(message)

@@ -60,7 +60,7 @@ class SessionOptions(TypedDict, total=False):
     and what to say for them. `trim_silence`: whether the silence that the model begins with is
     left out. `pacing`: how much text is spoken as one where it comes slowly.
     `lead_ms`: how far ahead of the listener the server may send.
-    `word_times`: whether the server says when it speaks which word, by estimate (`Turn.words`).
+    `word_times`: whether the server says when it speaks which word (`Turn.words`).
     `audio`: a format other than 24 kHz s16le. Lexicon and format are replaced as a whole.
     """
 

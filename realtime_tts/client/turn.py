@@ -94,17 +94,24 @@ class Turn:
 
     @property
     def words(self) -> tuple[m.Word, ...]:
-        """The words that are spoken in the packets so far, and when, by the server's estimate.
+        """The words that are spoken in the packets so far, and when.
 
         With the option `word_times="on"`; without it there are none. Joined they are the text, as
-        far as it was spoken. A packet's words come right behind it.
+        far as it was spoken. A packet's words come right behind it. `words_exact` says how good
+        their times are.
         """
         return tuple(self._inbox.words)
+
+    @property
+    def words_exact(self) -> bool:
+        """Whether the model has told when it speaks the words that came: their times are good to a
+        frame of 80 ms. Else the times are the server's estimate."""
+        return self._inbox.words_exact
 
     def heard(self, played_ms: float) -> str:
         """The beginning of the text that a listener has heard who has played so much of the audio.
 
-        An estimate, from `words`. Whoever interrupts gets the server's own, which may know better,
+        From `words`. Whoever interrupts gets the server's own answer, which may know better,
         in `interrupt(played_ms).text_spoken`. Raises ClientError where no words were asked for.
         """
         ready = self._connection.ready if self._connection is not None else None

@@ -77,7 +77,7 @@ class Connection(ServedSocket):
 
     @classmethod
     async def refuse(cls, websocket: WebSocket, failure: TurnFailure) -> None:
-        wait = (failure.retry_after_ms or 0) // 1000
+        wait = -(-(failure.retry_after_ms or 0) // 1000)
         error = error_response(503, failure.code, failure.message, wait)
         if "origin" not in websocket.headers:
             await websocket.send_denial_response(error)
@@ -245,6 +245,9 @@ class Connection(ServedSocket):
     def turn_over(self, turn: _Turn, failure: TurnFailure | None = None) -> None:
         """Everything of the turn has been handed to the socket."""
         utterances = turn.speech.utterances
+        if scripts := ", ".join(utterances.scripts_left_out):
+            message = f"the voice speaks no language written in {scripts}: that text was left out"
+            self._carry_out(self.session.warn("unspeakable_script", message, turn.id))
         if failure is None and not utterances.has_speech:
             message = "the turn's text has nothing to speak"
             self._carry_out(self.session.warn("no_speakable_text", message, turn.id))
@@ -310,4 +313,5 @@ class _Turn:
                 Word(text=text, start_ms=round(start * 1000, 1), end_ms=round(end * 1000, 1))
                 for text, start, end in spoken
             )
-            yield encode(TurnWords(turn_id=self.id, words=words))
+            exact = spoken[0].exact
+            yield encode(TurnWords(turn_id=self.id, words=words, exact=exact))

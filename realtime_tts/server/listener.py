@@ -3,6 +3,8 @@ that was."""
 
 from __future__ import annotations
 
+from realtime_tts.engine.guards import TEXT
+from realtime_tts.engine.made_codes import unpacked
 from realtime_tts.protocol.effects import HeardReport
 from realtime_tts.text.pipeline import TextPipeline, TextSegment
 from realtime_tts.text.speech_times import SpokenSpan, SpokenText
@@ -40,15 +42,24 @@ class Listener:
         self._spoken.begin(part)
         self.part_begins = self.made
 
-    def add_speech(self, samples: int) -> None:
-        """So much speech was made."""
+    def add_speech(self, samples: int, tokens: bytes = b"", silent: int = 0) -> None:
+        """So much speech was made; `tokens` and `silent` as in `Audio`."""
         self.made += samples
-        self._spoken.made(samples / self.playback.sample_rate)
+        rate = self.playback.sample_rate
+        self._spoken.made(samples / rate, unpacked(tokens, 1)[:, 0].tolist(), silent / rate)
 
     def add_silence(self, samples: int) -> None:
         """So long is the pause before the speech of the part on the air."""
         self.made += samples
         self.part_begins = self.made
+
+    def finish(self, reason: str) -> str:
+        """The engine has ended for this reason, and nothing follows. Gives the turn's: it is not
+        complete if the model tells which words it speaks and did not speak them all."""
+        if reason == "complete" and not self._spoken.all_spoken():
+            reason = TEXT
+        self.complete = reason == "complete"
+        return reason
 
     def measured(self) -> tuple[float, float]:
         """Expected and true seconds of the last part, when all its speech was made."""
@@ -95,8 +106,8 @@ class Listener:
         return None if self._silenced else self.playback.deadline()
 
     def take_words(self) -> list[SpokenSpan]:
-        """The next words that became spoken with the sound taken so far, by estimate, in seconds
-        of this speech; none when all were given."""
+        """The next words that became spoken with the sound taken so far, in seconds of this
+        speech; none when all were given."""
         if not self.taken:
             return []  # also of a text with nothing to speak
         rate = self.playback.sample_rate

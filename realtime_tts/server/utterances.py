@@ -101,6 +101,7 @@ class Utterances:
             paced=True,
             language=number_language(settings, engine),
             lexicon=lexicon_for(settings.lexicon),
+            languages=info.languages,
         )
         closed = settings.voice is not None and engine.in_context(settings.voice)
         self._paced = PacedText(
@@ -121,6 +122,11 @@ class Utterances:
     def has_speech(self) -> bool:
         """Whether there is anything to speak in the text so far."""
         return self._text.has_speech
+
+    @property
+    def scripts_left_out(self) -> list[str]:
+        """The scripts of text that was not spoken, since the voice's languages do not use them."""
+        return self._text.left_out
 
     def text_came(self, now: float) -> None:
         """Text is there, and may yet wait to be taken in: the listener waits from now on."""
@@ -248,7 +254,8 @@ class Utterances:
     def _audio(self, event: Audio, now: float) -> Made:
         self._held_seconds = self._held_before + event.held_seconds
         silence = self._silence()
-        self.listener.add_speech(len(event.pcm) // BYTES_PER_SAMPLE)
+        samples = len(event.pcm) // BYTES_PER_SAMPLE
+        self.listener.add_speech(samples, event.tokens, event.silent)
         self._paced.sounded(now)
         return self._begun([*silence, event.pcm], stands=event.stands)
 
@@ -288,8 +295,7 @@ class Utterances:
                     self._paced.commit()
                 if self._at + 1 < len(self._text.segments):
                     return self._go_on(now)
-                self.listener.complete = True
-            self.reason = event.reason
+            self.reason = self.listener.finish(event.reason)
         elif isinstance(event, Failed):
             self._held_seconds = self._held_before + event.held_seconds
             self.failure = TurnFailure(event.code, event.message, event.retryable)

@@ -39,7 +39,9 @@ _READ_AHEAD, _READ_AHEAD_BYTES = 8, 16_384
 _AT_ONCE = 1_024
 """Bytes that are looked at in one go: at most 170 frames, which take a millisecond."""
 MORE_EXTENSION = "realtime_tts.more"
-"""Key in an ASGI message that is sent: another one comes at once, and can leave with it."""
+"""Key in an ASGI message that is sent: others come at once, and can leave with it."""
+FLUSH_EXTENSION = "realtime_tts.flush"
+"""Key in the scope's extensions: a function that lets messages leave that no other followed."""
 
 _Utf8Decoder = codecs.getincrementaldecoder("utf-8")
 
@@ -98,6 +100,7 @@ class GuardedWebSocket(Guarded, WebSocketsSansIOProtocol):
     async def run_asgi(self) -> None:
         extensions = cast("dict[str, object]", self.scope["extensions"])
         extensions[ABORT_EXTENSION] = self.abort
+        extensions[FLUSH_EXTENSION] = self._flush
         await super().run_asgi()
 
     # What comes in.
@@ -236,7 +239,7 @@ class GuardedWebSocket(Guarded, WebSocketsSansIOProtocol):
     # What goes out.
 
     async def send(self, message: ASGISendEvent) -> None:
-        if MORE_EXTENSION in message and self.conn.state is State.OPEN and not self.disconnected:
+        if MORE_EXTENSION in message and self._can_hold():
             self._hold(message)
             return
         if self.conn.eof_sent and not self.handshake_complete:
@@ -250,13 +253,21 @@ class GuardedWebSocket(Guarded, WebSocketsSansIOProtocol):
             self.handshake_complete = True
             self._look_on()
 
+    def _can_hold(self) -> bool:
+        return self.conn.state is State.OPEN and not self.disconnected and self.writable.is_set()
+
     def _hold(self, message: ASGISendEvent) -> None:
-        """It leaves with the next one: one system call for both."""
+        """It leaves with the next one, or with a flush: one system call for all."""
         data = cast("dict[str, str | bytes]", message)
         if "text" in data:
             self.conn.send_text(cast("str", data["text"]).encode())
         else:
             self.conn.send_binary(cast("bytes", data["bytes"]))
+
+    def _flush(self) -> None:
+        held = b"".join(self.conn.data_to_send())
+        if held and not self.disconnected:
+            self.transport.write(held)
 
     def keepalive_timeout(self) -> None:
         super().keepalive_timeout()  # says 1011, in case the peer still listens

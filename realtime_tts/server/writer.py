@@ -1,9 +1,9 @@
 """Writer: the only one that sends on a socket.
 
-Messages wait here, in order, and leave together with the frame behind them. Their number is
-bounded, since a reader so slow that more than `max_bytes` wait is not worth waiting for. Speech
-does not wait here: each speech is a source, which is asked for its next frame when the socket has
-taken the one before.
+Messages wait here, in order. Their number is bounded, since a reader so slow that more than
+`max_bytes` wait is not worth waiting for. Speech does not wait here: each speech is a source, which
+is asked for its next frame when the socket has taken the one before. Frames that are there at the
+same time leave together.
 """
 
 from __future__ import annotations
@@ -11,18 +11,20 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple, Protocol
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from realtime_tts.server.websocket import MORE_EXTENSION
+from realtime_tts.server.websocket import FLUSH_EXTENSION, MORE_EXTENSION
 
 Frame = str | bytes
 """A text frame or a binary one."""
 Messages = Iterable[Frame]
 """Frames in order."""
 
+_AT_ONCE = 16_384
+"""Bytes of frames that leave together: a system call costs more than all else of a packet."""
 _WRITING_SECONDS = 0.001
 """After so long with the frames of one socket everything else has its turn."""
 
@@ -53,6 +55,8 @@ class Writer:
 
     def __init__(self, socket: WebSocket, max_bytes: int) -> None:
         self._socket = socket
+        extensions: dict[str, Callable[[], None]] = socket.scope.get("extensions", {})
+        self._flush = extensions.get(FLUSH_EXTENSION, lambda: None)
         self._max_bytes = max_bytes
         self._items: deque[_Item | _Close] = deque()
         self._bytes = 0
@@ -110,36 +114,49 @@ class Writer:
                 if not self._items and not self._sources:
                     self._filled.clear()
                     await self._filled.wait()
-                until = time.monotonic() + _WRITING_SECONDS
-                while self._items or self._sources:
-                    if self._sources and (not self._items or self._is_last_message()):
-                        data = self._ask(self._sources.popleft())
-                    if not self._items:
-                        more = False
-                    elif isinstance(item := self._items.popleft(), _Item):
-                        data, more = item.data, bool(self._items)
-                        self._bytes -= len(data)
-                    else:
-                        await self._socket.close(item.code, item.reason)
+                try:
+                    if await self._send_some():
                         return
-                    if data is not None:
-                        await self._send(data, more)
-                    if time.monotonic() >= until and not more:
-                        await asyncio.sleep(0)
-                        break
+                finally:
+                    self._flush()
+                if self._items or self._sources:
+                    await asyncio.sleep(0)
         except (WebSocketDisconnect, OSError):
             self.shut()  # the reader hears it too and cleans up
+
+    async def _send_some(self) -> bool:
+        """Send what there is, for a while. Returns whether the socket was closed."""
+        until, unflushed = time.monotonic() + _WRITING_SECONDS, 0
+        while self._items or self._sources:
+            data = None
+            if self._sources and (not self._items or self._is_last_message()):
+                data = self._ask(self._sources.popleft())
+            if self._items:
+                item = self._items.popleft()
+                if isinstance(item, _Close):
+                    await self._socket.close(item.code, item.reason)
+                    return True
+                data = item.data
+                self._bytes -= len(data)
+            if data is not None:
+                await self._send(data)
+                unflushed += len(data)
+            if time.monotonic() >= until:
+                break
+            if unflushed >= _AT_ONCE:
+                self._flush()
+                unflushed = 0
+        return False
 
     def _is_last_message(self) -> bool:
         """Whether nothing waits behind the one message: a frame can still leave with it."""
         item = self._items[0]
         return len(self._items) == 1 and isinstance(item, _Item) and item.source is None
 
-    async def _send(self, data: Frame, more: bool) -> None:
-        message: dict[str, object] = {"type": "websocket.send"}
+    async def _send(self, data: Frame) -> None:
+        """It leaves with the next `_flush`, or is waited for if the client reads slowly."""
+        message: dict[str, object] = {"type": "websocket.send", MORE_EXTENSION: True}
         message["text" if isinstance(data, str) else "bytes"] = data
-        if more:
-            message[MORE_EXTENSION] = True
         await self._socket.send(message)
 
     def _ask(self, source: Source) -> Frame | None:

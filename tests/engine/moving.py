@@ -22,6 +22,7 @@ from realtime_tts.engine.link import (
     Open,
     Refused,
     Started,
+    Stranded,
     Waits,
 )
 from realtime_tts.engine.load import engine_loader
@@ -48,6 +49,8 @@ class LosingLink:
         self._heard: dict[str, int] = {}
         self._owner: dict[str, int] = {}
         self._next: dict[str, int] = {}
+        self._left: set[tuple[str, int]] = set()
+        """Whose link may still speak of the life that was lost: until it begins the next one."""
         self._deliver: Callable[[list[Event]], None] = lambda events: None
 
     @property
@@ -78,6 +81,9 @@ class LosingLink:
         statuses = [link.status() for link in self._links]
         return next((one for one in statuses if not one.ready), statuses[0])
 
+    def stranded(self) -> list[Stranded]:
+        return []
+
     async def stop(self) -> None:
         for link in self._links:
             await link.stop()
@@ -85,7 +91,9 @@ class LosingLink:
     def _take(self, number: int, events: list[Event]) -> None:
         told: list[Event] = []
         for event in events:
-            if self._owner.get(event.id) == number:
+            if isinstance(event, Started | Refused):
+                self._left.discard((event.id, number))
+            if self._owner.get(event.id) == number and (event.id, number) not in self._left:
                 told.append(self._told(event, number))
         if told:
             self._deliver(told)
@@ -99,6 +107,7 @@ class LosingLink:
             return event
         del cuts[0], self._heard[id], self._owner[id]
         self._next[id] = (number + 1) % len(self._links)
+        self._left.add((id, number))
         self._links[number].submit(Cancel(id))
         return Failed(id, "engine_restarted", "lost, by the test", retryable=True)
 
@@ -121,6 +130,10 @@ class Script:
         return b"".join(event.codes for event in self.events if isinstance(event, Audio))
 
     @property
+    def tokens(self) -> bytes:
+        return b"".join(event.tokens for event in self.events if isinstance(event, Audio))
+
+    @property
     def moves(self) -> int:
         return sum(event.moved for event in self.events if isinstance(event, Started))
 
@@ -137,7 +150,7 @@ class Script:
         waits = list(dict.fromkeys(e for e in self.events if isinstance(e, Waits)))
         end = self.end
         assert isinstance(end, Ended), end
-        return started, self.pcm, self.codes, waits, end.reason, end.frames
+        return started, self.pcm, self.codes, self.tokens, waits, end.reason, end.frames
 
 
 async def spoken(link: EngineLink, scripts: Sequence[Script]) -> None:

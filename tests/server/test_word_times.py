@@ -60,7 +60,8 @@ def assert_in_time(messages: list[Any]) -> None:
 @pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("size", [1, 7, 1000])
 async def test_words_joined_are_the_text_however_it_came(speech: Any, text: str, size: int) -> None:
-    async with speech() as server, server.talk(ON + AT_ONCE) as talker:
+    engine = FakeEngineConfig(frames_per_token=1, languages=("auto", "english", "chinese"))
+    async with speech(engine=engine) as server, server.talk(ON + AT_ONCE) as talker:
         for start in range(0, len(text), size):
             await talker.send("text", turn_id="a", text=text[start : start + size])
         await talker.send("turn.end", turn_id="a")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from realtime_tts.server.websocket import MORE_EXTENSION
+from realtime_tts.server.websocket import FLUSH_EXTENSION, MORE_EXTENSION
 from realtime_tts.server.writer import Writer, WriterFull
 
 
@@ -17,15 +17,23 @@ class Socket:
 
     def __init__(self) -> None:
         self.frames: list[Any] = []
-        self.held: list[Any] = []  # that leave with the next one
+        self.together: list[list[Any]] = []  # those that left at once
+        self.scope = {"extensions": {FLUSH_EXTENSION: self.flush}}
+        self._held: list[Any] = []
         self.free = asyncio.Event()
         self.free.set()
 
     async def send(self, message: dict[str, Any]) -> None:
         await self.free.wait()
         self.frames.append(message.get("text", message.get("bytes")))
-        if MORE_EXTENSION in message:
-            self.held.append(self.frames[-1])
+        self._held.append(self.frames[-1])
+        if MORE_EXTENSION not in message:
+            self.flush()
+
+    def flush(self) -> None:
+        if self._held:
+            self.together.append(self._held)
+            self._held = []
 
     async def close(self, code: int, reason: str) -> None:
         self.frames.append((code, reason))
@@ -124,8 +132,30 @@ async def test_a_message_leaves_together_with_the_frame_behind_it_and_never_stay
     one.put("alone")
     await asyncio.sleep(0)
     assert socket.frames == ["first", "second", "a0", "a1", "alone"]
-    assert socket.held == ["first", "second"]
+    assert socket.together == [["first", "second", "a0", "a1"], ["alone"]]
     task.cancel()
+
+
+async def test_no_more_than_16_kb_leave_together() -> None:
+    one, socket = writer()
+    one.wake(Source(socket, [b"x" * 4_096] * 9))
+    task = await running(one)
+    assert [len(frames) for frames in socket.together] == [4, 4, 1]
+    task.cancel()
+
+
+async def test_what_was_given_leaves_though_the_next_source_fails() -> None:
+    one, socket = writer()
+
+    class Failing(Source):
+        def next_frame(self) -> Any:
+            raise ValueError("no frame")
+
+    one.wake(Source(socket, ["a"]))
+    one.wake(Failing(socket, []))
+    with pytest.raises(ValueError, match="no frame"):
+        await one.run()
+    assert socket.together == [["a"]]
 
 
 async def test_what_a_source_says_while_it_gives_a_frame_goes_before_the_frame() -> None:

@@ -19,7 +19,7 @@ CORE = $(shell $(BIN)/python -c 'import sys; \
 	print("COVERAGE_CORE=sysmon" if sys.version_info >= (3, 12) else "")')
 COVER = $(if $(CORE),--cov --cov-report=)
 
-.PHONY: serve quick test test-clients test-attacks lint check pure unit together alone coverage js bench soak clean
+.PHONY: serve quick test test-clients test-attacks test-fleet lint check pure unit together alone coverage js bench soak clean
 
 serve: $(VENV)/.server  ## start the server with the embedded demo voice; ARGS="--port 9000" adds flags
 	$(BIN)/realtime-tts serve $(ARGS)
@@ -37,6 +37,9 @@ test-clients: $(VENV)/.dev  ## published clients of other APIs, each in its own 
 
 test-attacks: $(VENV)/.dev  ## floods, fuzz, bad peers, uploads and faults against a running server: a table; ARGS="flood" runs some
 	$(BIN)/python -m tests.attacks $(ARGS)
+
+test-fleet: $(VENV)/.dev  ## several servers behind a real HAProxy; without one, all is skipped and says so
+	$(BIN)/pytest --quiet tests/fleet $(ARGS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

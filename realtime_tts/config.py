@@ -157,6 +157,9 @@ class ServerConfig:
     `engine_stall_seconds`: an engine whose loop has not moved for so long counts as dead.
     `failover_seconds`: a turn whose engine failed waits so long for another one, or for the
     restart; 0: it fails at once.
+    `turn_reserve`: the share of the capacity that is kept for turns of open sessions; new sessions
+    are refused while no more is free. None: only while the engine refuses turns.
+    `agent_port`: where HAProxy's agent check is answered; None: nowhere.
     """
 
     host: str = "127.0.0.1"
@@ -167,6 +170,8 @@ class ServerConfig:
     drain_seconds: float = 30.0
     engine_stall_seconds: float = 20.0
     failover_seconds: float = 30.0
+    turn_reserve: float | None = None
+    agent_port: int | None = None
     log_format: LogFormat = "json"
     log_level: str = "info"
     access_log: bool = True
@@ -188,6 +193,14 @@ class ServerConfig:
         _require_positive("engine_stall_seconds", self.engine_stall_seconds)
         if not self.failover_seconds >= 0:
             raise ConfigError(f"failover_seconds must not be negative, got {self.failover_seconds}")
+        if self.turn_reserve is not None and not 0 <= self.turn_reserve < 1:
+            raise ConfigError(
+                f"turn_reserve must be None or a share from 0 to below 1, got {self.turn_reserve}"
+            )
+        if self.agent_port is not None and not 0 <= self.agent_port <= 65_535:
+            raise ConfigError(
+                f"agent_port must be None or between 0 and 65535, got {self.agent_port}"
+            )
         if self.log_format not in ("json", "text"):
             raise ConfigError(f"log_format must be json or text, got {self.log_format!r}")
         if self.log_level not in LOG_LEVELS:

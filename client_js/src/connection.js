@@ -107,6 +107,7 @@ export class Connection {
         break;
       case "turn.words":
         turn?.words.push(...message.words);
+        if (turn) turn.wordsExact = message.exact === true;
         break;
       case "turn.interrupted":
         turn?.interrupted(message);

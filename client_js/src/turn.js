@@ -27,6 +27,7 @@ export class Turn {
   warnings = [];
   /** @type {wire.Word[]} */
   words = [];
+  wordsExact = false;
   /** @type {internal.Deferred<api.TurnResult>} */
   #result = deferred();
   /** @type {internal.Deferred<api.Interrupted | null>} null: the server cannot say */

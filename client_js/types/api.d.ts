@@ -100,7 +100,7 @@ export interface SessionOptions {
   pacing?: "auto" | "token" | "clause" | "sentence" | null | undefined;
   /** How much audio may be sent ahead of the listener (3000). */
   leadMs?: number | null | undefined;
-  /** Say when which word is spoken, by estimate: `Turn.words` (off). */
+  /** Say when which word is spoken: `Turn.words` (off). */
   wordTimes?: "on" | "off" | null | undefined;
   /** Whether the server sends what lets a turn go on when its socket is lost. */
   resume?: "on" | "off" | null | undefined;
@@ -166,6 +166,8 @@ export declare class Turn {
    * with an `end_ms` up to a position, joined, are what a listener has heard who is there.
    */
   readonly words: readonly Word[];
+  /** Whether the model told when it speaks the words that came; else their times are estimated. */
+  readonly wordsExact: boolean;
 
   /** How the turn ended. Rejects with what iterating would throw. */
   get done(): Promise<TurnResult>;

@@ -78,7 +78,7 @@ export interface TurnStarted {
   /** Where it is not 24 kHz `pcm_s16le`, which is all that this client asks for. */
   audio?: Record<string, string | number | null>;
 }
-/** A word as it was sent, and between which positions of the turn's audio it is spoken: an estimate. */
+/** A word as it was sent, and between which positions of the turn's audio it is spoken. */
 export interface Word {
   text: string;
   start_ms: number;
@@ -88,6 +88,8 @@ export interface TurnWords {
   type: "turn.words";
   turn_id: string;
   words: Word[];
+  /** The model told; else the times are an estimate. */
+  exact?: boolean;
 }
 export interface TurnInterrupted {
   type: "turn.interrupted";

@@ -1,4 +1,4 @@
-"""The command line: `realtime-tts serve | say | voices | clone | bench | profile`.
+"""The command line: `realtime-tts serve | ingress | say | voices | clone | bench | profile`.
 
 Each command is a module of this package with `add_arguments(parser)` and `run(arguments)`, which
 returns the exit status. Only the module of the command that was asked for is imported, so that
@@ -18,6 +18,7 @@ from realtime_tts.cli.failures import ExitStatus, explain
 
 _COMMANDS = {
     "serve": "start a server",
+    "ingress": "put HAProxy in front of several servers",
     "say": "speak a text: play it, or write it to a file",
     "voices": "list the voices and languages of a server, or delete a registered voice",
     "clone": "register a voice from a recording",

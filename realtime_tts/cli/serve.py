@@ -138,6 +138,8 @@ def server_config(
         lead_seconds=arguments.lead_seconds,
         drain_seconds=arguments.drain_seconds,
         failover_seconds=arguments.failover_seconds,
+        turn_reserve=arguments.turn_reserve,
+        agent_port=arguments.agent_port,
         log_format=arguments.log_format or ("text" if terminal else "json"),
         log_level=arguments.log_level,
         tls=tls,

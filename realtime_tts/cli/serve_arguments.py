@@ -201,6 +201,21 @@ def _add_server_arguments(group: argparse._ArgumentGroup) -> None:
         "(default: 30; 0: it fails at once)",
     )
     group.add_argument(
+        "--turn-reserve",
+        type=float,
+        metavar="SHARE",
+        help="refuse new sessions, so that a proxy tries another server, while no more than this "
+        "share of the capacity is free: it is for the turns of open sessions (default: refuse them "
+        "while turns are refused, too; 0.1 suits a fleet)",
+    )
+    group.add_argument(
+        "--agent-port",
+        type=int,
+        metavar="PORT",
+        help="answer HAProxy's agent check there: ready, with what is free, drain or down "
+        "(default: nowhere)",
+    )
+    group.add_argument(
         "--log-format", choices=("json", "text"), help="default: text on a terminal, else json"
     )
     group.add_argument("--log-level", choices=("debug", "info", "warning", "error"), default="info")

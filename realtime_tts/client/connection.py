@@ -190,6 +190,7 @@ class Connection:
             case m.TurnWords():
                 if (inbox := self._inboxes.get(message.turn_id)) is not None:
                     inbox.words += message.words
+                    inbox.words_exact = message.exact
             case m.TurnState():
                 if (inbox := self._inboxes.get(message.turn_id)) is not None:
                     inbox.resume.told(message)

@@ -40,6 +40,7 @@ class Inbox:
         self.audio = AudioFormat()  # until the server says otherwise
         self.warnings: list[m.WarningMessage] = []
         self.words: list[m.Word] = []
+        self.words_exact = False
         self.result: m.TurnDone | None = None
         self.failure: BaseException | None = None
         self.interrupted: m.TurnInterrupted | None = None

@@ -61,7 +61,7 @@ class SessionOptions(TypedDict, total=False):
     left out. `pacing`: how much text is spoken as one where it comes slowly.
     `resume`: whether the server sends what lets a turn go on when its socket is lost.
     `lead_ms`: how far ahead of the listener the server may send.
-    `word_times`: whether the server says when it speaks which word, by estimate (`Turn.words`).
+    `word_times`: whether the server says when it speaks which word (`Turn.words`).
     `audio`: a format other than 24 kHz s16le. Lexicon and format are replaced as a whole.
     """
 

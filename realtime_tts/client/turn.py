@@ -9,7 +9,7 @@ from typing import TypeVar
 from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.client.connection import Connection
 from realtime_tts.client.inbox import Inbox, turn_lost
-from realtime_tts.client.resuming import all_heard, joined, weakly
+from realtime_tts.client.resuming import all_heard, done_here, joined, weakly
 from realtime_tts.errors import ClientError, ConnectionLost, RealtimeTTSError
 from realtime_tts.protocol import messages as m
 
@@ -120,17 +120,24 @@ class Turn:
 
     @property
     def words(self) -> tuple[m.Word, ...]:
-        """The words that are spoken in the packets so far, and when, by the server's estimate.
+        """The words that are spoken in the packets so far, and when.
 
         With the option `word_times="on"`; without it there are none. Joined they are the text, as
-        far as it was spoken. A packet's words come right behind it.
+        far as it was spoken. A packet's words come right behind it. `words_exact` says how good
+        their times are.
         """
         return tuple(self._inbox.words)
+
+    @property
+    def words_exact(self) -> bool:
+        """Whether the model has told when it speaks the words that came: their times are good to a
+        frame of 80 ms. Else the times are the server's estimate."""
+        return self._inbox.words_exact
 
     def heard(self, played_ms: float) -> str:
         """The beginning of the text that a listener has heard who has played so much of the audio.
 
-        An estimate, from `words`. Whoever interrupts gets the server's own, which may know better,
+        From `words`. Whoever interrupts gets the server's own answer, which may know better,
         in `interrupt(played_ms).text_spoken`. Raises ClientError where no words were asked for.
         """
         ready = self._connection.ready if self._connection is not None else None
@@ -329,16 +336,7 @@ class Turn:
     def _finish_here(self, reason: str, samples: int = 0) -> None:
         """The turn is over without the server having said so."""
         if not self.over:
-            done = m.TurnDone(
-                turn_id=self.turn_id,
-                reason=reason,
-                samples=samples,
-                ttfa_ms=None,
-                underruns=0,
-                held_ms=0.0,
-                text_chars=len(self.text),
-            )
-            self._inbox.done(done)
+            self._inbox.done(done_here(self.turn_id, reason, samples, len(self.text)))
 
     def _heard_all(self, played_ms: float | None) -> m.TurnInterrupted:
         """The report about a turn so old that the server has forgotten it, or one without text."""

@@ -64,11 +64,10 @@ class Api(abc.ABC):
         return f"req_{secrets.token_hex(12)}"
 
     def of_failure(self, failure: TurnFailure) -> Refusal:
-        """429 where others are in the way, 503 where another try may help."""
+        """503 where another try may help: at another server, too, which is what proxies do then.
+        429 is for clients that ask too much."""
         status = 503 if failure.retryable else self.permanent
-        if failure.code in ("overloaded", "too_many_sessions"):
-            status = 429
-        elif failure.code == BAD_REQUEST:
+        if failure.code == BAD_REQUEST:
             status = 400
         status, code = self.codes.get(failure.code, (status, failure.code))
         return Refusal(status, code, failure.message, headers=_retry_after(failure))

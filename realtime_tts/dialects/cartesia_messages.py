@@ -225,7 +225,7 @@ class Cartesia(Api):
     name = "cartesia"
     reading = ("GET",)
     codes = {
-        "overloaded": (429, _LIMITED), "too_many_sessions": (429, _LIMITED),
+        "overloaded": (503, _LIMITED), "too_many_sessions": (503, _LIMITED),
         "too_many_contexts": (429, _LIMITED), "rate_limited": (429, "rate_limited"),
         "unauthorized": (401, "unauthorized"),
     }  # fmt: skip

@@ -252,8 +252,8 @@ class Deepgram(Api):
 
     name = "deepgram"
     codes = {
-        "overloaded": (429, "TOO_MANY_REQUESTS"),
-        "too_many_sessions": (429, "TOO_MANY_REQUESTS"),
+        "overloaded": (503, "TOO_MANY_REQUESTS"),
+        "too_many_sessions": (503, "TOO_MANY_REQUESTS"),
         "bad_request": (400, "Bad Request"),
         "bad_json": (400, "Bad Request"),
         "too_large": (413, "PAYLOAD_TOO_LARGE"),

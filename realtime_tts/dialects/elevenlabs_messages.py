@@ -221,8 +221,8 @@ def seconds(characters: list[Timed]) -> dict[str, Any]:
 class ElevenLabs(Api):
     name = "elevenlabs"
     codes = {
-        "overloaded": (429, "system_busy"),
-        "too_many_sessions": (429, "too_many_concurrent_requests"),
+        "overloaded": (503, "system_busy"),
+        "too_many_sessions": (503, "too_many_concurrent_requests"),
         "too_many_contexts": (429, "max_active_conversations"),
         "rate_limited": (429, "rate_limit_exceeded"),
         "unauthorized": (401, "invalid_api_key"),

@@ -1,8 +1,9 @@
-"""Times of words and characters, out of the spans that a speech estimates.
+"""Times of words and characters, out of the spans of a speech.
 
 A speech says which text was spoken between two moments (`Speech.take_words`). Inside of a span the
-time is shared out by characters. So times are in order, touch, and never lie beyond the audio that
-has been sent; how near they are to the sound is another matter, see docs/dialects.md.
+time is shared out by characters. So times are in order and never lie beyond the audio that has been
+sent. Spans are single words where the model tells when it speaks them (`SpokenSpan.exact`).
+Estimates touch, and how near they are to the sound is another matter, see docs/dialects.md.
 """
 
 from __future__ import annotations
@@ -27,12 +28,15 @@ class Timed(NamedTuple):
 def spans_of(speech: Speech) -> Iterator[SpokenSpan]:
     """The text that was spoken with the sound taken so far, and was not given out yet."""
     while words := speech.take_words():
+        if words[0].exact:
+            yield from words
+            continue
         yield SpokenSpan("".join(word.text for word in words), words[0].start, words[-1].end)
 
 
 def words_of(span: SpokenSpan) -> list[Timed]:
     """The words of a span, each with the marks that stand at it. Where a script writes no spaces,
-    a run of characters counts as a word. White space takes its share of the time."""
+    a run of characters counts as a word. White space takes its share of an estimated time."""
     return [_part(span, found.start(), found.end()) for found in _WORD.finditer(span.text)]
 
 
@@ -42,7 +46,11 @@ def characters_of(span: SpokenSpan) -> list[Timed]:
 
 
 def _part(span: SpokenSpan, first: int, end: int) -> Timed:
-    per_character = (span.end - span.start) / len(span.text)
+    begin, stop = 0, len(span.text)
+    if span.exact and not span.text.isspace():
+        begin, stop = stop - len(span.text.lstrip()), len(span.text.rstrip())
+    per_character = (span.end - span.start) / (stop - begin)
+    start, after = (min(max(at, begin), stop) - begin for at in (first, end))
     return Timed(
-        span.text[first:end], span.start + first * per_character, span.start + end * per_character
+        span.text[first:end], span.start + start * per_character, span.start + after * per_character
     )

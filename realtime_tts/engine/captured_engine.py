@@ -60,6 +60,8 @@ class _Flight:
     output: StepOutput
     sound: StepSound
     ids: list[str] = field(default_factory=list)
+    skipped: list[int] = field(default_factory=list)
+    """Of each row's text, the tokens before its view."""
 
 
 class CapturedEngine(ModelEngine):
@@ -167,9 +169,12 @@ class CapturedEngine(ModelEngine):
             assert all(row.pending < RING for row in rows), "too many frames wait for the codec"
             capacity = self.store.capacity
             assert all(row.positions < capacity(row.slot) for row in rows), "a row without a page"
-            text = [self._next_text_id(row) for row in rows[len(rows) - talking :]]
+            talkers = rows[len(rows) - talking :]
+            text = [self._next_text_id(row) for row in talkers]
+            views = [row.view for row in talkers]
+            flight.skipped = [*[0] * (len(rows) - talking), *(view.skipped for view in views)]
             wide = not self._wide.isdisjoint(flight.ids)
-            self._steps.make_frames([row.slot for row in rows], text, wide)
+            self._steps.make_frames([row.slot for row in rows], text, views, wide)
         self._launch_codec(plan.codec, flight)
         return flight
 
@@ -264,14 +269,17 @@ class CapturedEngine(ModelEngine):
         output, steps = flight.output, self._steps
         if flight.ids or flight.sound:
             steps.wait()
-        codes, ended, failed = decoded(steps.outputs(len(flight.ids)))
-        for id, made, over, bad in zip(flight.ids, codes, ended, failed, strict=True):
+        codes, tokens, ended, failed = decoded(steps.outputs(len(flight.ids)))
+        tokens = [skipped + token for skipped, token in zip(flight.skipped, tokens, strict=True)]
+        for id, made, token, over, bad in zip(
+            flight.ids, codes, tokens, ended, failed, strict=True
+        ):
             if bad:
                 output.failed[id] = RowError(NumericsError.code, "the model made NaN or Inf logits")
             elif over:
                 output.ended[id] = "complete"
             else:
-                self._note_frame(id, made, output)
+                self._note_frame(id, made, token, output)
         rest = {id: self._rows[id].pending for id in output.ended if self._rows[id].pending > 0}
         if rest:
             flight.sound.give(rest)
@@ -280,9 +288,13 @@ class CapturedEngine(ModelEngine):
         steps.reset()
         return output
 
-    def _note_frame(self, id: str, codes: NDArray[np.int16], output: StepOutput) -> None:
+    def _note_frame(
+        self, id: str, codes: NDArray[np.int16], token: int, output: StepOutput
+    ) -> None:
         row = self._rows[id]
         row.frames += 1
+        if self._model.config.alignment_heads:
+            row.token = output.tokens[id] = token
         output.frames[id], output.codes[id] = int(codes[0]), packed(codes)
         if row.frames >= self._max_frames:
             output.ended[id] = "max_length"

@@ -22,10 +22,12 @@ from realtime_tts.engine.graphs import Buckets, Graphs, Landing, Staging
 from realtime_tts.engine.interface import Pcm, Progress
 from realtime_tts.logs import event
 from realtime_tts.model import PromptBuilder, SpeechModel
+from realtime_tts.model.alignment import TextView
 from realtime_tts.model.codec_step import CodecStep
 from realtime_tts.model.frame_step import (
     MOST_PROMPT_ROWS,
     START_NUMBERS,
+    TALK_NUMBERS,
     FrameStep,
     PromptStep,
     Start,
@@ -99,12 +101,12 @@ class CapturedSteps:
         )
         self.graphs = Graphs(device, capture=capture)
         longest = model.config.talker.transformer.max_positions
-        most = (3 + START_NUMBERS) * slots + len(self.prompt_step.inputs)
+        most = (1 + TALK_NUMBERS + START_NUMBERS) * slots + len(self.prompt_step.inputs)
         entries = 2 * store.pages.shape[1]  # of block tables: a page stands in one of them
         self._staging = Staging(max(most, longest, entries), device)
         store.to_device = self._staging.bring
-        self._groups = model.config.talker.code_groups
-        self._landing = Landing(slots * self._groups, 2 * slots * samples, device)
+        self._numbers = self.frame_step.outputs.shape[1]
+        self._landing = Landing(slots * self._numbers, 2 * slots * samples, device)
         self._frame_rows = Buckets.of_rows(slots)
         self._codec_rows = {
             frames: Buckets.of_rows(min(slots, CODEC_MOST // frames)) for frames in CODEC_FRAMES
@@ -169,9 +171,15 @@ class CapturedSteps:
         """A new utterance goes on behind frames that were made elsewhere: see `FrameStep`."""
         self.frame_step.resume(slot, spoken, embedding)
 
-    def make_frames(self, slots: Sequence[int], text: Sequence[int], wide: bool) -> None:
-        """A frame of each slot; the last ones talk first and eat a text id each. Results to
-        `outputs`."""
+    def make_frames(
+        self,
+        slots: Sequence[int],
+        text: Sequence[int],
+        views: Sequence[TextView],
+        wide: bool,
+    ) -> None:
+        """A frame of each slot; the last ones talk first, eat a text id each, and look at a part
+        of their text. Results to `outputs`."""
         step, count = self.frame_step, len(slots)
         rows, talking = self._frame_rows.fit(count), len(text)
         self._ready_frame(rows, wide, late=True)
@@ -181,7 +189,10 @@ class CapturedSteps:
             talkers = self._frame_rows.fit(talking)
             self._ready_talk(talkers, late=True)
         padding = talkers - talking
-        numbers += [*slots[count - talking :], *[self._slots] * padding, *text, *[0] * padding]
+        none = [0] * padding
+        numbers += [*slots[count - talking :], *[self._slots] * padding, *text, *none]
+        numbers += [*(view.first for view in views), *none]
+        numbers += [*(view.length for view in views), *none]
         self._staging.send(numbers, step.inputs(rows, talkers))
         if talking:
             self.graphs.run(("talk", talkers), partial(step.talk, talkers))
@@ -207,8 +218,8 @@ class CapturedSteps:
         self._staging.reset()
 
     def outputs(self, count: int) -> NDArray[np.int32]:
-        """Of `make_frames` [count, 16], as `frame_step.decoded` reads them; not to be kept."""
-        return self._landing.numbers(count * self._groups).reshape(count, self._groups)
+        """Of `make_frames` [count, 17], as `frame_step.decoded` reads them; not to be kept."""
+        return self._landing.numbers(count * self._numbers).reshape(count, self._numbers)
 
     def sound(self, sounding: Sounding) -> Pcm:
         """What the codec made of it [rows, samples]: a copy."""

@@ -1,7 +1,7 @@
 """The engine's process: what runs at the other end of `multiprocess.MultiprocessEngine`.
 
 The main thread runs the engine loop. A second one hands it the fronts' commands, a third tells
-them twice a second that the process lives, and a fourth waits for the parent's end (see
+them ten times a second that the process lives, and a fourth waits for the parent's end (see
 child_process.py): nothing but the spec comes through standard input.
 
 The parent, which is the only front of most servers, gets everything. Other fronts get the events of
@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import pickle
+import signal
 import threading
 import time
 import traceback
@@ -29,14 +30,19 @@ from realtime_tts.engine.guards import GuardConfig
 from realtime_tts.engine.interface import Engine, Progress
 from realtime_tts.engine.link import Event
 from realtime_tts.engine.loop import EngineLoop
+from realtime_tts.engine.pulse import Age
 from realtime_tts.engine.warm_up import taught_scheduler
 from realtime_tts.errors import CheckpointError, ConfigError
 from realtime_tts.garbage import calm_garbage_collector
 from realtime_tts.memory_limits import told_memory_limits
 from tts_scheduler import SchedulerConfig
 
-HEARTBEAT_SECONDS = 0.5
+HEARTBEAT_SECONDS = 0.1
+LEAVE_SECONDS = 5.0
+"""An engine that was told to leave (SIGUSR1) waits so long for its turns to go elsewhere."""
+_LEAST_LEAVE_SECONDS = 0.5  # until all fronts know, and what they had sent before has come
 _LINGER_MS = 2_000
+_RESTARTED = "the engine was restarted in the middle of this turn; send its text again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,24 +119,6 @@ class Recorder:
         return wire.Happened(events, steps, guards)
 
 
-class Age:
-    """Tells for how long a loop has not moved; it is asked at every heartbeat.
-
-    It is never longer than there were heartbeats: while the whole process is paused (a container,
-    a virtual machine), clocks may go on, and nobody hangs.
-    """
-
-    def __init__(self) -> None:
-        self._last_alive = 0.0
-        self._heartbeats = 0
-
-    def at(self, now: float, last_alive: float) -> float:
-        """Seconds since `last_alive`, both on one clock."""
-        self._heartbeats = self._heartbeats + 1 if last_alive == self._last_alive else 1
-        self._last_alive = last_alive
-        return min(now - last_alive, self._heartbeats * HEARTBEAT_SECONDS)
-
-
 class Child:
     """One engine and its loop, between the sockets."""
 
@@ -146,6 +134,7 @@ class Child:
         self._downlink.rcvhwm = 0
         self._downlink.bind(addresses.down)
         self._loop: EngineLoop | None = None
+        self._leaving = False
         _log_to(self._uplink, log_level)
 
     def run(self, spec: bytes) -> int:
@@ -218,16 +207,41 @@ class Child:
             loop.stop()
 
     def _send_heartbeats(self) -> None:
-        age = Age()
+        age, leaving = Age(HEARTBEAT_SECONDS), 0.0
         while True:
             beat, loop = wire.Heartbeat(0, 0, 0, 0, 0.0), self._loop
             if loop is not None:
-                load, still = loop.load, age.at(time.monotonic(), loop.last_alive)
-                beat = wire.Heartbeat(load.active, load.held, load.queued, load.capacity, still)
+                beat = self._heartbeat(loop, age)
+                leaving += HEARTBEAT_SECONDS * self._leaving
+                if _has_left(loop, leaving):
+                    loop.stop("engine_restarted", _RESTARTED)
             self._uplink.send(beat)
             self._fronts.heartbeat(beat)
             time.sleep(HEARTBEAT_SECONDS)
             self._parent.check()
+
+    def _heartbeat(self, loop: EngineLoop, age: Age) -> wire.Heartbeat:
+        load = loop.load
+        return wire.Heartbeat(
+            load.active,
+            load.held,
+            load.queued,
+            load.capacity,
+            age.at(time.monotonic(), loop.pulse.last_alive),
+            busy=loop.pulse.busy(),
+            step=load.step,
+            leaving=self._leaving,
+        )
+
+    def leave(self, *_: object) -> None:
+        """Make room for another process of the engine, once its turns have gone elsewhere."""
+        self._leaving = True
+
+
+def _has_left(loop: EngineLoop, seconds: float) -> bool:
+    """Whether an engine that was told to leave so long ago is to end now."""
+    empty = loop.open_utterances == 0 and seconds >= _LEAST_LEAVE_SECONDS
+    return empty or seconds >= LEAVE_SECONDS
 
 
 def main(parent: Parent) -> int:
@@ -235,7 +249,9 @@ def main(parent: Parent) -> int:
     addresses, log_level, spec = pickle.loads(parent.receive())
     assert isinstance(addresses, Addresses)
     parent.listen(lambda message: None, at_end=addresses.remove)
-    return Child(parent, addresses, log_level).run(spec)
+    child = Child(parent, addresses, log_level)
+    signal.signal(signal.SIGUSR1, child.leave)
+    return child.run(spec)
 
 
 def _log_to(uplink: Uplink, level: int) -> None:

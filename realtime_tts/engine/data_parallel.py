@@ -23,7 +23,9 @@ from realtime_tts.engine.link import (
     Last,
     Open,
     Refused,
+    Stranded,
 )
+from realtime_tts.engine.moves import Load, MovePolicy
 
 
 @dataclass(slots=True)
@@ -41,8 +43,9 @@ class DataParallelEngines:
     It is ready when all of them have been, and from then on as long as one of them is.
     """
 
-    def __init__(self, links: Sequence[EngineLink]) -> None:
+    def __init__(self, links: Sequence[EngineLink], policy: MovePolicy | None = None) -> None:
         assert links, "there is at least one engine"
+        self._policy = policy or MovePolicy()
         self._links = tuple(links)
         self._open = [0] * len(links)  # utterances that have not ended, by engine
         self._engine_of: dict[str, int] = {}
@@ -98,6 +101,15 @@ class DataParallelEngines:
             others=sum(status.others for status in ready),
         )
 
+    def stranded(self) -> list[Stranded]:
+        """Of engines that are silent, have too many or are to be stopped."""
+        turns = zip(self._links, self._open, strict=True)
+        loads = [Load(link.status(), opened) for link, opened in turns]
+        return [
+            Stranded(why, [id for id, owner in self._engine_of.items() if owner == engine], room)
+            for engine, why, room in self._policy.stranded(loads)
+        ]
+
     async def stop(self) -> None:
         await asyncio.gather(*(link.stop() for link in self._links))
 
@@ -130,11 +142,11 @@ class DataParallelEngines:
         return max(ready, key=free.__getitem__, default=None)
 
     def _free(self) -> list[tuple[bool, int]]:
-        """Whether each engine is ready, and how many turns it has capacity for: by our own count of
-        our turns, because what an engine reports of them is half a second old."""
+        """Whether each engine takes turns, and how many it has capacity for: by our own count of
+        our turns, because what an engine reports of them is of a moment ago."""
         statuses = [link.status() for link in self._links]
         return [
-            (status.ready, status.capacity - status.others - opened)
+            (self._policy.takes_turns(status), status.capacity - status.others - opened)
             for status, opened in zip(statuses, self._open, strict=True)
         ]
 

@@ -4,22 +4,20 @@ All that an engine needs to go on with an utterance is small: its settings, the 
 text and the codes that were heard of it, 400 bytes a second. They are kept here while it is open.
 When its engine is killed, hangs or raises, another one with the same checkpoint, or the same one
 after its restart, is given them and goes on with the next frame. Nothing is heard twice, nothing is
-lost: sound that was made and had not arrived is made again.
+lost: sound that was made and had not arrived is made again. Turns also leave engines that still
+live, where their listeners gain by it (moves.py).
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from array import array
 from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
 from realtime_tts.engine.interface import EngineInfo, UtteranceSpec
 from realtime_tts.engine.link import (
-    Append,
     Audio,
     Cancel,
     Command,
@@ -27,98 +25,28 @@ from realtime_tts.engine.link import (
     EngineStatus,
     Event,
     Failed,
-    Finish,
     Last,
-    Lead,
     Open,
-    Played,
     Refused,
-    Spoken,
     Started,
+    Stranded,
+    Waits,
+    Why,
 )
+from realtime_tts.engine.moves import MovePolicy
+from realtime_tts.engine.open_utterance import OpenUtterance
 from realtime_tts.errors import EngineError
-from tts_scheduler import Playback
 
 _LOST = frozenset({"engine_restarted", EngineError.code})
 """Codes of failures that are the engine's, and need not be the turn's."""
 _SUSPECT, _MOST_TRIALS = 2, 3
 """A turn under which so many engines fail, one after another and without a new frame, may be the
 reason for it: it is tried alone. One whose trials end so as well is the reason, and ends."""
+_NOBODY = "no engine went on with this turn; send its text again"
 _RETRY_SECONDS = 0.05
 _TRIAL_SECONDS = 1.0
-
-
-class OpenUtterance:
-    """What is kept of an utterance: enough to open it again behind all that was heard of it."""
-
-    def __init__(self, command: Open, now: float) -> None:
-        self.failures = 0
-        """Engines that failed under it since its last frame."""
-        self.failed_trials = 0
-        """Of these, while it was tried alone."""
-        self.lost_at: float | None = None
-        """When the last of them did."""
-        self.failure: Failed | None = None
-        """What the first of them said: what is told if nobody goes on."""
-        self.layout = command.spec.layout
-        """The one that was used, once it has started."""
-        self._command = command
-        self._ids = array("i")
-        self._finished = False
-        self._codes = bytearray()
-        self._silent, self._held_seconds = 0, 0.0
-        self._playback = Playback(listener_free_at=now + command.listener_free_after)
-        if (spoken := command.spoken) is not None:  # on another server
-            self._codes += spoken.codes
-            self._silent, self._held_seconds = spoken.silent, spoken.held_seconds
-            self._playback.resume(spoken.samples, spoken.unsent, now)
-
-    def note(self, command: Command, now: float) -> None:
-        """A command for it."""
-        match command:
-            case Append(ids=ids):
-                self._ids.extend(ids)
-            case Finish():
-                self._finished = True
-            case Played(seconds=seconds):
-                self._playback.played(seconds, now)
-            case Lead(lead_cap=lead_cap):
-                self._command = replace(self._command, lead_cap=lead_cap)
-
-    def heard(self, audio: Audio, now: float) -> None:
-        """Sound of it is on its way to the listener."""
-        self._codes += audio.codes
-        self._silent, self._held_seconds = audio.silent, audio.held_seconds
-        self._playback.feed(len(audio.pcm) // BYTES_PER_SAMPLE, now)
-        self.failures, self.failed_trials = 0, 0
-        self.lost_at, self.failure = None, None
-
-    def again(self, now: float) -> list[Command]:
-        """The commands that let an engine go on with it, at `now`."""
-        id, playback = self._command.id, self._playback
-        dry_at = playback.deadline()
-        again: list[Command] = [
-            replace(
-                self._command,
-                spec=replace(self._command.spec, layout=self.layout),
-                listener_free_after=max(0.0, (now if dry_at is None else dry_at) - now),
-                continues=True,
-                spoken=self._spoken(),
-            )
-        ]
-        if self._ids:
-            again.append(Append(id, self._ids.tolist()))
-        if self._finished:
-            again.append(Finish(id))
-        return again
-
-    def _spoken(self) -> Spoken | None:
-        if not self._codes:
-            return None
-        playback = self._playback
-        samples = playback.sent_samples + playback.unsent_samples
-        codes, unsent = bytes(self._codes), playback.unsent_samples
-        return Spoken(codes, samples, unsent, self._silent, self._held_seconds)
+_LOOK_SECONDS = 0.05
+"""How often it is seen whether turns are to leave an engine."""
 
 
 class Failover:
@@ -127,15 +55,20 @@ class Failover:
     `patience`: seconds that a turn waits for an engine; then it fails as it would have at first.
     """
 
-    def __init__(self, link: EngineLink, patience: float) -> None:
+    def __init__(self, link: EngineLink, patience: float, policy: MovePolicy | None = None) -> None:
         self._link, self._patience = link, patience
+        self._policy = policy or MovePolicy()
         self._open: dict[str, OpenUtterance] = {}
+        self._renamed: dict[str, str] = {}
+        """The ids of those that engines know by another name, by that name."""
         self._lost: dict[str, None] = {}
         """Those that no engine has, in the order in which they were lost."""
         self._trial: tuple[str, float] | None = None
         """Who is tried alone, and until when."""
         self._deliver: Callable[[list[Event]], None] | None = None
         self._timer: asyncio.Handle | None = None
+        self._looking: asyncio.Handle | None = None
+        self._looked_at = 0.0
 
     # The link.
 
@@ -151,7 +84,7 @@ class Failover:
     def submit(self, *commands: Command) -> None:
         """Note and pass on; what is for those that no engine has comes with their `Open`."""
         now = time.monotonic()
-        passed = [command for command in commands if self._note(command, now)]
+        passed = [each for command in commands if (each := self._noted(command, now)) is not None]
         if passed:
             self._link.submit(*passed)
 
@@ -164,38 +97,48 @@ class Failover:
     def status(self) -> EngineStatus:
         return self._link.status()
 
+    def stranded(self) -> list[Stranded]:
+        """None: they are moved here."""
+        return []
+
     async def stop(self) -> None:
         """Stop the link; those that no engine has fail as they would have at first."""
-        if self._timer is not None:
-            self._timer.cancel()
+        for timer in (self._timer, self._looking):
+            if timer is not None:
+                timer.cancel()
         for id in list(self._lost):
             self._give_up(id)
         await self._link.stop()
 
     # Commands and events.
 
-    def _note(self, command: Command, now: float) -> bool:
-        """Whether an engine is to hear of it now."""
+    def _noted(self, command: Command, now: float) -> Command | None:
+        """The command as an engine is to hear it now, if one is."""
         id = command.id
         if isinstance(command, Open):
             self._open[id] = OpenUtterance(command, now)
-            return True
-        if isinstance(command, Cancel):
-            waits = id in self._lost
-            return self._forget(id) is not None and not waits
-        utterance = self._open.get(id)
+            self._look_soon(now)
+            return command
+        utterance, waits = self._open.get(id), id in self._lost
         if utterance is None:
-            return False  # it ended while the command was on its way
-        utterance.note(command, now)
-        return id not in self._lost
+            return None  # it ended while the command was on its way
+        if isinstance(command, Cancel):
+            self._forget(id)
+        else:
+            utterance.note(command, now)
+        if waits:
+            return None
+        return command if utterance.name == id else replace(command, id=utterance.name)
 
     def _take(self, events: list[Event]) -> None:
         now = time.monotonic()
         told: list[Event] = []
         for event in events:
-            utterance = self._open.get(event.id)
-            if utterance is not None:
-                told += self._told(event, utterance, now)
+            id = self._renamed.get(event.id, event.id)
+            utterance = self._open.get(id)
+            if utterance is None or utterance.name != event.id:
+                continue  # it was cancelled, or has moved away
+            told += self._told(event if event.id == id else replace(event, id=id), utterance, now)
         self._tell(told)
 
     def _told(self, event: Event, utterance: OpenUtterance, now: float) -> list[Event]:
@@ -207,8 +150,9 @@ class Failover:
         if isinstance(event, Audio):
             utterance.heard(event, now)
         elif isinstance(event, Started):
-            utterance.layout = event.layout
-            return [replace(event, moved=utterance.lost_at is not None)]
+            return [utterance.started(event)]
+        elif isinstance(event, Waits):
+            utterance.stands(event)
         elif isinstance(event, Last):
             if self._is_lost(event, utterance, tried, now):
                 return []
@@ -220,7 +164,7 @@ class Failover:
         if isinstance(event, Failed) and event.code in _LOST:
             utterance.failures += 1
             utterance.failed_trials += tried
-            if self._patience <= 0 or utterance.failed_trials >= _MOST_TRIALS:
+            if utterance.failed_trials >= _MOST_TRIALS:
                 return False
             utterance.failure = utterance.failure or event
             utterance.lost_at = now
@@ -235,11 +179,13 @@ class Failover:
             assert self._deliver is not None, "start() comes before the first event"
             self._deliver(events)
 
-    def _forget(self, id: str) -> OpenUtterance | None:
+    def _forget(self, id: str) -> OpenUtterance:
         self._lost.pop(id, None)
-        return self._open.pop(id, None)
+        utterance = self._open.pop(id)
+        self._renamed.pop(utterance.name, None)
+        return utterance
 
-    # Moving.
+    # Going on elsewhere.
 
     def _reopen_soon(self, seconds: float = 0.0) -> None:
         """Not at once: who tells of a failure is not ready for new commands yet."""
@@ -271,9 +217,60 @@ class Failover:
                 return
             self._trial = id, now + _TRIAL_SECONDS
         del self._lost[id]
-        self._link.submit(*utterance.again(now))
+        self._go_on(utterance, now, moved=False)
+
+    def _go_on(self, utterance: OpenUtterance, now: float, *, moved: bool) -> None:
+        self._renamed.pop(utterance.name, None)
+        commands = utterance.again(now, moved=moved)
+        self._renamed[utterance.name] = utterance.id
+        self._link.submit(*commands)
 
     def _give_up(self, id: str) -> None:
         utterance = self._forget(id)
-        assert utterance is not None and utterance.failure is not None, f"{id} has an engine"
+        assert utterance.failure is not None, f"{id} has an engine"
         self._tell([utterance.failure])
+
+    # Leaving engines that live.
+
+    def _look_soon(self, now: float) -> None:
+        if self._looking is None:
+            self._looked_at = now
+            self._looking = asyncio.get_running_loop().call_later(_LOOK_SECONDS, self._look)
+
+    def _look(self) -> None:
+        """Whether turns are to leave an engine. If this process itself stood still, what engines
+        said meanwhile has not been read yet."""
+        self._looking, now = None, time.monotonic()
+        if now - self._looked_at < 2 * _LOOK_SECONDS:
+            for group in self._link.stranded():
+                self._relieve(group, now)
+        if self._open:
+            self._look_soon(now)
+
+    def _relieve(self, group: Stranded, now: float) -> None:
+        """Those leave first whose listeners have least."""
+        found = (self._open.get(self._renamed.get(name, name)) for name in group.ids)
+        due = [one for one in found if one is not None and self._is_due(one, group.why, now)]
+        due.sort(key=lambda utterance: utterance.lead(now))
+        for utterance in due[: group.room]:
+            self._move(utterance, group.why, now)
+
+    def _is_due(self, utterance: OpenUtterance, why: Why, now: float) -> bool:
+        if why is Why.SILENT and utterance.failures:
+            return False  # it may be what engines fall silent of: it waits for this one's end
+        return self._policy.is_due(
+            why,
+            lead=utterance.lead(now),
+            waits=utterance.waits,
+            age=now - utterance.opened_at,
+            moved=utterance.moved,
+        )
+
+    def _move(self, utterance: OpenUtterance, why: Why, now: float) -> None:
+        """The engine that had it hears of that when it can; what it still says is not heard."""
+        utterance.failures += why is Why.SILENT
+        if utterance.lost_at is None:
+            utterance.lost_at = now
+            utterance.failure = Failed(utterance.id, "engine_restarted", _NOBODY, retryable=True)
+        self._link.submit(Cancel(utterance.name))
+        self._go_on(utterance, now, moved=True)

@@ -55,7 +55,8 @@ class Faults:
 @dataclass(frozen=True, slots=True)
 class FakeEngineConfig:
     """`step_seconds` is how long a step takes; speech of one text token lasts `frames_per_token`
-    frames, and the first `silence` samples are silent."""
+    frames, and the first `silence` samples are silent. `aligned`: it tells which token each frame
+    speaks, as checkpoints do that name heads for it."""
 
     slots: int = 256
     step_seconds: float = 0.002
@@ -63,11 +64,14 @@ class FakeEngineConfig:
     silence: int = 0
     max_frames: int = 2_000
     safe_tokens: int = 0
+    languages: tuple[str, ...] = ("auto", "english")
+    aligned: bool = False
 
 
 @dataclass(slots=True)
 class _Row:
     frequency: float
+    seed: int
     tokens: int = 0
     finished: bool = False
     frames: int = 0
@@ -95,7 +99,7 @@ class FakeEngine:
             model="fake",
             variant="fake",
             voices=tuple(VOICES),
-            languages=("auto", "english"),
+            languages=self.config.languages,
             default_voice=_DEFAULT_VOICE,
             default_sampling=Sampling(),
             slots=self.config.slots,
@@ -132,7 +136,7 @@ class FakeEngine:
     def open(self, utterance_id: str, spec: UtteranceSpec, spoken: Codes | None = None) -> None:
         voice = (spec.voice or _DEFAULT_VOICE).lower()
         # A registered voice has a tone of its own, too: between 700 and 999 Hz.
-        row = _Row(VOICES.get(voice, 700.0 + zlib.crc32(voice.encode()) % 300))
+        row = _Row(VOICES.get(voice, 700.0 + zlib.crc32(voice.encode()) % 300), spec.seed)
         if spoken is not None:
             row.frames, row.sample = len(spoken), len(spoken) * _FRAME_SAMPLES
         self._rows[utterance_id] = row
@@ -173,9 +177,12 @@ class FakeEngine:
             return
         row.frames += 1
         row.pending += 1
-        first = zlib.crc32(f"{id}:{row.frames}".encode()) % 2_048
+        first = zlib.crc32(f"{row.seed}:{row.frames}".encode()) % 2_048
         output.frames[id] = first
         output.codes[id] = packed((first + _BOOKS) % 2_048)
+        if self.config.aligned:
+            token = (row.frames - 1) // self.config.frames_per_token
+            output.tokens[id] = min(token, max(0, row.tokens - 1))
 
     def _run_codec(self, id: str, frames: int, output: StepOutput) -> None:
         row = self._rows[id]

@@ -1,11 +1,13 @@
 """Runaway guards: speech that will not end is ended, each way with its own reason.
 
 The model now and then misses its own end of speech (about three in a thousand turns for the
-released checkpoints) and goes on with room tone or one repeated sound. Three independent signs:
+released checkpoints) and goes on with room tone or one repeated sound. Independent signs:
 
 - **budget**: more frames than the text can need;
 - **silence**: the text is used up and nothing audible has come for a while;
-- **repetition**: one first code, again and again.
+- **repetition**: one first code, again and again;
+- **text**: words that were spoken are spoken again, where the checkpoint tells which they are. What
+  was never spoken is found out where words are known (`server/listener.py`).
 """
 
 from __future__ import annotations
@@ -18,21 +20,27 @@ import numpy as np
 
 from realtime_tts.audio.pcm import FULL_SCALE
 from realtime_tts.engine.interface import BlockSamples, SoundBlock, StepOutput
+from realtime_tts.text.progress import Progress
 
 BUDGET = "guard_budget"
 SILENCE = "guard_silence"
 REPETITION = "guard_repetition"
+TEXT = "guard_text"
 
 
 @dataclass(frozen=True, slots=True)
 class GuardConfig:
-    """Limits of the three guards; `enabled=False` switches all of them off.
+    """Limits of the guards; `enabled=False` switches all of them off.
 
     The budget is `budget_base + budget_per_token * text tokens` frames. Speech takes about three
     frames a token, digits up to five; eight leaves room for slow delivery.
 
     A pause repeats one first code too, so a run of `repetition_run` frames only counts when the
     same code also fills `repetition_share` of the last `repetition_window` frames (2.4 s).
+
+    Words are spoken again where `again_frames` frames in a row (1 s) are more than `again_tokens`
+    text tokens behind what was reached, and go on from there in `again_steps` steps: in a silence
+    a model may look back, too, but not at one word after another.
     """
 
     enabled: bool = True
@@ -43,6 +51,9 @@ class GuardConfig:
     repetition_run: int = 10
     repetition_window: int = 30
     repetition_share: float = 0.8
+    again_frames: int = 12
+    again_tokens: int = 8
+    again_steps: int = 3
 
 
 _TAIL = 64
@@ -78,6 +89,9 @@ class Guards:
         self._run = 0
         self._frames = 0
         self._silent_samples = 0
+        self._progress = Progress()
+        self._again = Progress()  # in what was spoken before
+        self._behind = self._steps = 0  # frames in a row that speak it, and steps they took
         self.text_tokens = 0
         self.text_finished = False
 
@@ -86,11 +100,15 @@ class Guards:
         """Samples in a row, up to the last one, that cannot be heard."""
         return self._silent_samples
 
-    def resume(self, first_codes: Sequence[int], silent_samples: int) -> None:
-        """Another engine made frames with these first codes; `silent_samples` of its last sound
-        could not be heard."""
+    def resume(
+        self, first_codes: Sequence[int], silent_samples: int, tokens: Sequence[int] = ()
+    ) -> None:
+        """Another engine made frames with these first codes, which speak these text tokens;
+        `silent_samples` of its last sound could not be heard."""
         for code in first_codes:
             self.frame(code)
+        for token in tokens:
+            self.token(token)
         self._silent_samples = silent_samples
 
     def frame(self, first_code: int) -> str | None:
@@ -111,6 +129,20 @@ class Guards:
         if self._run >= config.repetition_run and self._repeats(first_code):
             return REPETITION
         return None
+
+    def token(self, token: int) -> str | None:
+        """The frame speaks this text token."""
+        config = self._config
+        self._progress.frame(token)
+        if self._progress.token - token <= config.again_tokens:
+            self._behind = self._steps = 0
+            return None
+        if not self._behind:
+            self._again = Progress(token)
+        self._behind += 1
+        self._steps += self._again.frame(token)
+        again = self._behind >= config.again_frames and self._steps >= config.again_steps
+        return TEXT if again and config.enabled else None
 
     def silence(self, trailing: int, length: int) -> str | None:
         """Take `length` samples that left the codec, of which the last `trailing` cannot be
@@ -157,6 +189,9 @@ class Watch:
             return ended
         for id, code in output.frames.items():
             if (reason := guards[id].frame(code)) is not None:
+                self._note(ended, id, reason)
+        for id, token in output.tokens.items():
+            if (reason := guards[id].token(token)) is not None:
                 self._note(ended, id, reason)
         for block in blocks:
             length = block.samples.shape[1]

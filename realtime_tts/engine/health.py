@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from typing import Protocol
 
 from realtime_tts.engine import wire
@@ -32,6 +33,12 @@ class EngineHealth:
         self._observer = observer
         self._progress = progress
         self._heartbeat = wire.Heartbeat(0, 0, 0, 0, 0.0)
+        self._moved_at = 0.0
+
+    @property
+    def leaving(self) -> bool:
+        """It was told to make room for another process of the engine."""
+        return self._heartbeat.leaving
 
     @property
     def age(self) -> float:
@@ -43,7 +50,15 @@ class EngineHealth:
             return EngineStatus(False, 0, 0, 0, 0, 0.0, failure)
         last = self._heartbeat
         load = last.active, last.held, last.queued, last.capacity
-        return EngineStatus(True, *load, self.age, others=last.others)
+        return EngineStatus(
+            True,
+            *load,
+            self.age,
+            others=last.others,
+            silence=max(0.0, time.monotonic() - self._moved_at),
+            step=last.step,
+            leaving=last.leaving,
+        )
 
     def born(self) -> None:
         """Begin with a new process, of which nothing is known yet."""
@@ -61,14 +76,17 @@ class EngineHealth:
         self.silence = 0.0
         match message:
             case wire.Happened(_, steps, guards):
+                self._moved_at = time.monotonic()
                 self._count(steps, guards)
             case wire.Heartbeat():
+                self._moved_at = time.monotonic() - message.busy
                 self._heartbeat = message
             case wire.Loading(what, done, total):
                 if self._progress is not None:
                     self._progress(what, done, total)
             case wire.Ready(info, capacity):
                 self.info, self.ready = info, True
+                self._moved_at = time.monotonic()
                 self._heartbeat = wire.Heartbeat(0, 0, 0, capacity, 0.0)
             case wire.LogLine():
                 _log(message)

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from realtime_tts.engine.guards import GuardConfig
 from realtime_tts.engine.interface import Engine, EngineInfo, Progress, UtteranceSpec
-from realtime_tts.engine.link import Command, EngineStatus, Event, Open, Refused
+from realtime_tts.engine.link import Command, EngineStatus, Event, Open, Refused, Stranded
 from realtime_tts.engine.loop import EngineLoop, LoopObserver
 from realtime_tts.engine.warm_up import taught_scheduler
 from realtime_tts.errors import CheckpointError, ConfigError
@@ -108,7 +108,11 @@ class InProcessEngine:
         loop = self._loop
         if loop is None or self._failure is not None:
             return EngineStatus(False, 0, 0, 0, 0, 0.0, self._failure)
-        return replace(loop.load, last_step_age=time.monotonic() - loop.last_alive)
+        return replace(loop.load, last_step_age=time.monotonic() - loop.pulse.last_alive)
+
+    def stranded(self) -> list[Stranded]:
+        """None: there is no other engine here."""
+        return []
 
     async def stop(self) -> None:
         """Stop the loop after the step under way and wait for its thread."""

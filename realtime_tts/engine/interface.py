@@ -148,6 +148,8 @@ class StepOutput:
 
     `frames`: first code of the frame made in this step (for the repetition guard), of every planned
     row that did not end or fail. `codes`: all codes of the same frames, as `made_codes.packed`.
+    `tokens`: which of its text tokens each of them speaks, where the checkpoint names the heads
+    that know; they are read frame by frame, and nothing keeps them from going back.
     `samples`: float32 in [-1, 1], the samples that left the codec in this step; `blocks` is the
     same for many rows at a time, which costs the host a fraction. An id is in one of them, once.
     `ended`: rows whose speech is over, with the reason (`complete` or `max_length`).
@@ -158,6 +160,7 @@ class StepOutput:
 
     frames: dict[str, int] = field(default_factory=dict)
     codes: dict[str, bytes] = field(default_factory=dict)
+    tokens: dict[str, int] = field(default_factory=dict)
     samples: dict[str, Samples] = field(default_factory=dict)
     blocks: list[SoundBlock] = field(default_factory=list)
     ended: dict[str, str] = field(default_factory=dict)

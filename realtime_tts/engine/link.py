@@ -5,8 +5,9 @@ All of them are msgspec structs, so that the same link can cross a process bound
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -18,9 +19,9 @@ from realtime_tts.engine.interface import EngineInfo, UtteranceSpec
 class Spoken(msgspec.Struct, frozen=True):
     """What another engine has spoken of an utterance, and the listener was given.
 
-    `codes`: of all its frames, as `Audio` brought them. `samples`: what they came to for the
-    listener, without silence that was left out; the last `unsent` of them wait for their packet to
-    be full. `silent` and `held_seconds` as in the last `Audio`.
+    `codes` and `tokens`: of all its frames, as `Audio` brought them. `samples`: what they came to
+    for the listener, without silence that was left out; the last `unsent` of them wait for their
+    packet to be full. `silent` and `held_seconds` as in the last `Audio`.
     """
 
     codes: bytes
@@ -28,6 +29,7 @@ class Spoken(msgspec.Struct, frozen=True):
     unsent: int = 0
     silent: int = 0
     held_seconds: float = 0.0
+    tokens: bytes = b""
 
 
 class Open(msgspec.Struct, frozen=True, tag=True):
@@ -103,7 +105,8 @@ class Audio(msgspec.Struct, frozen=True, tag=True):
     """`pcm`: s16le mono at the engine's sample rate. `held_seconds`: waited for text so far.
     `stands`: its text is used up; `Waits` comes next, and says so. `codes`: of the frames that this
     is the sound of (`made_codes.py`). `silent`: how many samples in a row, up to the last of these,
-    cannot be heard."""
+    cannot be heard. `tokens`: which text token each of these frames speaks, in the same form; empty
+    where the checkpoint does not tell. The last frame ends with the last sample."""
 
     id: str
     pcm: bytes
@@ -111,6 +114,7 @@ class Audio(msgspec.Struct, frozen=True, tag=True):
     stands: bool = False
     codes: bytes = b""
     silent: int = 0
+    tokens: bytes = b""
 
 
 class Waits(msgspec.Struct, frozen=True, tag=True):
@@ -123,7 +127,7 @@ class Waits(msgspec.Struct, frozen=True, tag=True):
 class Ended(msgspec.Struct, frozen=True, tag=True):
     """Speech is over and all audio was sent. Nothing more follows for this id.
 
-    `reason`: complete, max_length, guard_budget, guard_silence or guard_repetition.
+    `reason`: complete, max_length, guard_budget, guard_silence, guard_repetition or guard_text.
     """
 
     id: str
@@ -148,7 +152,12 @@ Last = Refused | Ended | Failed
 
 
 class EngineStatus(msgspec.Struct, frozen=True):
-    """A snapshot for `/readyz` and `/metrics`. `others`: utterances of other fronts."""
+    """A snapshot for `/readyz` and `/metrics`, and for who places turns.
+
+    `others`: utterances of other fronts. `silence`: seconds in which nothing was heard of an engine
+    in a process, or its step has lasted. `step`: the longest of its recent steps, in seconds.
+    `leaving`: it is to be stopped, and takes no new turns if another one does.
+    """
 
     ready: bool
     active: int
@@ -159,6 +168,25 @@ class EngineStatus(msgspec.Struct, frozen=True):
     """Seconds since the loop last finished a step or looked for work."""
     failure: str | None = None
     others: int = 0
+    silence: float = 0.0
+    step: float = 0.0
+    leaving: bool = False
+
+
+class Why(Enum):
+    """Why utterances are to leave an engine."""
+
+    LEAVING = "it is to be stopped"
+    SILENT = "nothing was heard of it for long"
+    CROWDED = "it has more turns than it can speak"
+
+
+class Stranded(NamedTuple):
+    """Utterances of an engine that they are to leave; others have room for `room` of them."""
+
+    why: Why
+    ids: Sequence[str]
+    room: int
 
 
 class EngineLink(Protocol):
@@ -186,6 +214,9 @@ class EngineLink(Protocol):
         """Raise RequestError if the engine cannot do what `spec` asks. Cheap."""
 
     def status(self) -> EngineStatus: ...
+
+    def stranded(self) -> Sequence[Stranded]:
+        """Utterances that are to leave their engines, which live, for others that have room."""
 
     async def stop(self) -> None:
         """Stop the loop; running utterances end with Failed(code="engine_stopped")."""

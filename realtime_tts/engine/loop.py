@@ -32,7 +32,8 @@ from realtime_tts.engine.link import (
     Started,
     Waits,
 )
-from realtime_tts.engine.made_codes import Codes, MadeCodes, unpacked
+from realtime_tts.engine.made_codes import Codes, MadeCodes, packed_number, unpacked
+from realtime_tts.engine.pulse import Pulse
 from realtime_tts.engine.sound import LeadingSilence, all_sound, pcm_rows, sample_counts
 from realtime_tts.errors import EngineError, NumericsError, RequestError
 from tts_scheduler import DoesNotFit, Layout, Scheduler, StepPlan, StepResult
@@ -71,7 +72,7 @@ class EngineLoop:
     ) -> None:
         self.engine = engine
         self.scheduler = scheduler
-        self.last_alive = clock()
+        self.pulse = Pulse(clock)
         self._publish = publish
         self._observer = observer
         self._clock = clock
@@ -80,9 +81,10 @@ class EngineLoop:
         self._watch = Watch(guards or GuardConfig(), engine.info.sample_rate, told)
         self._silence = LeadingSilence(engine.info.sample_rate)
         self._codes = MadeCodes(engine.info.codes_per_frame, engine.info.samples_per_frame)
+        self._tokens = MadeCodes(1, engine.info.samples_per_frame)
         self._events: list[Event] = []
         self._failures = 0
-        self._stopping = False
+        self._stopping, self._end = False, ("", "")
         self._load_due = 0.0
         self._measure_load()
 
@@ -90,10 +92,15 @@ class EngineLoop:
         """Queue commands, to be applied together. Callable from any thread; never blocks."""
         self._commands.put(commands)
 
-    def stop(self) -> None:
-        """Ask the loop to end after the step under way."""
-        self._stopping = True
+    def stop(self, code: str = "engine_stopped", message: str = "the engine was stopped") -> None:
+        """Ask the loop to end after the step under way; what is open then fails with this."""
+        self._stopping, self._end = True, (code, message)
         self._commands.put(())
+
+    @property
+    def open_utterances(self) -> int:
+        """Admitted, and not ended. From any thread."""
+        return len(self._watch.guards)
 
     def left(self) -> list[str]:
         """Once `run` has ended: whom commands in the queue would still open. Empties the queue."""
@@ -125,7 +132,7 @@ class EngineLoop:
                 output, seconds = self._step(plan)
                 self._commit(plan, output, seconds)
                 self._flush_events()
-            end = ("engine_stopped", "the engine was stopped")
+            end = self._end
         finally:
             self._end_all(*end)
             self._flush_events()
@@ -214,8 +221,10 @@ class EngineLoop:
         id, spoken = command.id, command.spoken
         self._watch.begin(id)
         self._codes.begin(id)
+        self._tokens.begin(id)
         if spoken is not None and codes is not None:
-            self._watch.guards[id].resume(codes[:, 0].tolist(), spoken.silent)
+            tokens = unpacked(spoken.tokens, 1)[:, 0].tolist()
+            self._watch.guards[id].resume(codes[:, 0].tolist(), spoken.silent, tokens)
         elif command.spec.trim_silence == "on":  # what was spoken has been heard: it began before
             self._silence.begin(id)
 
@@ -232,17 +241,18 @@ class EngineLoop:
         if now >= self._load_due:
             scheduler = self.scheduler
             held, queued = scheduler.held, scheduler.queued
-            self.load = EngineStatus(True, scheduler.active, held, queued, scheduler.capacity, 0.0)
+            load = scheduler.active, held, queued, scheduler.capacity
+            self.load = EngineStatus(True, *load, 0.0, step=self.pulse.longest_step)
             self._load_due = now + LOAD_INTERVAL
 
     def _wait(self) -> None:
         now = self._clock()
-        self.last_alive = now
         wake = self.scheduler.next_wake(now)
-        # Wakes at least twice a second, so that `last_alive` tells a hang from an idle engine.
+        # Wakes at least twice a second, so that `pulse` tells a hang from an idle engine.
         timeout = 0.5 if wake is None else min(max(wake - now, 0.0), 0.5)
         try:
-            commands = self._commands.get(timeout=timeout)
+            with self.pulse.resting():
+                commands = self._commands.get(timeout=timeout)
         except queue.Empty:
             return
         for command in commands:
@@ -256,8 +266,7 @@ class EngineLoop:
             output = self._step_failed(plan, error)
         else:
             self._failures = 0
-        self.last_alive = self._clock()
-        return output, self.last_alive - started
+        return output, self.pulse.stepped(started)
 
     def _step_failed(self, plan: StepPlan, error: Exception) -> StepOutput:
         """All rows of the plan end; the others go on, unless it keeps happening."""
@@ -274,6 +283,9 @@ class EngineLoop:
         heard = self._silence.cut_from(blocks, ended, seconds)
         decoded = sample_counts(blocks)
         self._codes.step(output.codes, decoded)
+        self._tokens.step(
+            {id: packed_number(token) for id, token in output.tokens.items()}, decoded
+        )
         result = StepResult(
             seconds=seconds,
             frames=frozenset(output.frames),
@@ -289,12 +301,13 @@ class EngineLoop:
         self._events.extend(
             Started(p.id, p.layout.value) for p in plan.prefills if p.id in output.frames
         )
-        held, codes, guards = self.scheduler.held_seconds, self._codes.take, self._watch.guards
+        held = self.scheduler.held_seconds
         for block in heard:
             self._events.extend(
-                Audio(id, pcm, held(id, now), id in waiting, codes(id), guards[id].silent_samples)
+                self._audio(id, pcm, id in waiting, now)
                 for id, pcm in zip(block.ids, pcm_rows(block), strict=True)
             )
+        guards = self._watch.guards
         self._events.extend(Waits(id, guards[id].text_tokens) for id in waiting)
         for id, reason in ended.items():
             stats = self.scheduler.stats(id, now)
@@ -305,6 +318,10 @@ class EngineLoop:
         for id in (*ended, *output.failed):
             self._forget(id)
 
+    def _audio(self, id: str, pcm: bytes, waits: bool, now: float) -> Audio:
+        silent, held = self._watch.guards[id].silent_samples, self.scheduler.held_seconds(id, now)
+        return Audio(id, pcm, held, waits, self._codes.take(id), silent, self._tokens.take(id))
+
     def _flush_events(self) -> None:
         if self._events:
             events, self._events = self._events, []
@@ -314,6 +331,7 @@ class EngineLoop:
         self._watch.end(id)
         self._silence.end(id)
         self._codes.end(id)
+        self._tokens.end(id)
         self.engine.close(id)
 
     def _end_all(self, code: str, message: str) -> None:

@@ -1,6 +1,7 @@
-"""Codes on their way to the front: those of a frame leave with the sound that was made of it.
+"""What frames are on its way to the front: it leaves with the sound that was made of them.
 
-Whoever has them can let another engine go on with the utterance (`Spoken` in link.py).
+These are their codes, and the tokens of the text that they speak. Whoever has them can let another
+engine go on with the utterance (`Spoken` in link.py).
 """
 
 from __future__ import annotations
@@ -12,24 +13,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 Codes = NDArray[np.int16]
-"""Of frames that were made: [frames, 16]."""
+"""Of frames that were made: [frames, 16]; or [frames, 1], the token that each speaks."""
 
 _NUMBER = np.dtype("<i2")
 
 
 def packed(codes: NDArray[np.int16]) -> bytes:
-    """The codes of some frames as bytes: two for each number."""
+    """Numbers of some frames as bytes: two for each."""
     return codes.astype(_NUMBER, copy=False).tobytes()
 
 
+def packed_number(number: int) -> bytes:
+    """The same of one frame with one number."""
+    return number.to_bytes(_NUMBER.itemsize, "little", signed=True)
+
+
 def unpacked(data: bytes, groups: int) -> Codes:
-    """What `packed` made of frames of `groups` codes each."""
+    """What `packed` made of frames of `groups` numbers each."""
     return np.frombuffer(data, _NUMBER).reshape(-1, groups)
 
 
 @dataclass(slots=True)
 class _Frames:
-    """Codes of frames that nobody was told of; the first `sounded` of them were through the
+    """Numbers of frames that nobody was told of; the first `sounded` of them were through the
     codec."""
 
     codes: bytearray = field(default_factory=bytearray)
@@ -37,7 +43,7 @@ class _Frames:
 
 
 class MadeCodes:
-    """Of every utterance, by id. `groups` codes are a frame, `samples` its sound."""
+    """Of every utterance, by id. `groups` numbers are a frame, `samples` its sound."""
 
     def __init__(self, groups: int, samples: int) -> None:
         self._bytes, self._samples = groups * _NUMBER.itemsize, samples
@@ -52,7 +58,7 @@ class MadeCodes:
         self._frames.pop(id, None)
 
     def step(self, codes: Mapping[str, bytes], decoded: Mapping[str, int]) -> None:
-        """A step made a frame of these codes, and so many samples left the codec."""
+        """A step made a frame of these numbers, and so many samples left the codec."""
         frames = self._frames
         for id, made in codes.items():
             frames[id].codes += made

@@ -15,6 +15,7 @@ from realtime_tts.engine.made_codes import Codes
 from realtime_tts.engine.spoken_as import SpokenAs, no_voices
 from realtime_tts.errors import CheckpointError, RequestError
 from realtime_tts.model import PromptBuilder, PromptSpec, SpeechModel, VoiceLookup
+from realtime_tts.model.alignment import TextView
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tts_scheduler import KVCacheSize
 
@@ -28,7 +29,9 @@ class Row:
 
     `frames` were made, the first `sounded` of them have been through the codec. `slot` is -1 until
     its prefill; `prompt` positions come before that of frame 0. `spoken` [frames, 16]: those that
-    another engine has made, until the prefill.
+    another engine has made, until the prefill. The text's own tokens are at position `text_first`
+    and following, and among `ids` those from `text_from` on: a transcript's come before. `token`:
+    the one that was spoken last.
     """
 
     spec: UtteranceSpec
@@ -42,6 +45,14 @@ class Row:
     frames: int = 0
     sounded: int = 0
     spoken: Tensor | None = None
+    text_first: int = 0
+    text_from: int = 0
+    token: int = 0
+
+    @property
+    def view(self) -> TextView:
+        """The text that the talker may be speaking: what it was given so far."""
+        return TextView.of(self.text_first, max(0, self.fed - self.text_from), self.token)
 
     @property
     def pending(self) -> int:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from realtime_tts.engine.data_parallel import DataParallelEngines
 from realtime_tts.engine.interface import EngineInfo, UtteranceSpec
-from realtime_tts.engine.link import EngineLink, Open
+from realtime_tts.engine.link import EngineLink, Open, Stranded
 from realtime_tts.errors import RequestError
 
 FamilyOf = Callable[[str], str | None]
@@ -54,6 +54,10 @@ class Models(DataParallelEngines):
 
     def info_for(self, spec: UtteranceSpec) -> EngineInfo:
         return self._links[self._chosen(spec)].info
+
+    def stranded(self) -> list[Stranded]:
+        """Each model's: the others cannot speak them."""
+        return [group for link in self._links for group in link.stranded()]
 
     def _pick(self, command: Open) -> int:
         try:

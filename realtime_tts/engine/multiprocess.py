@@ -132,12 +132,16 @@ class MultiprocessEngine(RemoteEngine):
                 self._fail_open("engine_stopped", "the engine was stopped")
                 return
             self._interrupted()
-            self._failure = self._final(why)
+            planned = self._health.leaving
+            self._failure = None if planned else self._final(why)
             self._told(None)
             if self._failure is not None:
                 event(log, logging.ERROR, "engine.given_up", engine=self.name, why=self._failure)
                 return
             self._health.restarted()
+            if planned:
+                event(log, logging.INFO, "engine.restarts", engine=self.name)
+                continue
             delay = self._delay()
             event(log, logging.ERROR, "engine.died", engine=self.name, why=why, restart_in=delay)
             with contextlib.suppress(TimeoutError):

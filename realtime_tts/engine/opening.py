@@ -83,10 +83,12 @@ class Opening:
             self.vectors = prompt.inputs[self.prefix_length :]
             assert len(self.vectors) == self.length, "a prompt of another length than was said"
             row.ids[:0] = _transcript(self.prefix)
+            row.text_from = len(_transcript(self.prefix))
             row.fed, row.eos_fed = min(self.length, len(row.ids)), self.length > len(row.ids)
         elif self.layout is Layout.FULL_TEXT:
             row.fed, row.eos_fed = len(row.ids), True
         row.slot, row.prompt = slot, self.positions - 1
+        row.text_first = prompts.text_position(self.prefix)
 
 
 def _codes(prefix: PromptSpec) -> Tensor | None:

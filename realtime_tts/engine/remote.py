@@ -19,6 +19,7 @@ from realtime_tts.engine.link import (
     Last,
     Open,
     Refused,
+    Stranded,
 )
 
 
@@ -71,6 +72,10 @@ class RemoteEngine:
 
     def status(self) -> EngineStatus:
         return self._health.status(self._failure)
+
+    def stranded(self) -> list[Stranded]:
+        """None: there is no other engine here."""
+        return []
 
     # Events.
 

@@ -20,6 +20,7 @@ from realtime_tts.engine.spoken_as import no_voices
 from realtime_tts.engine.warm_up import warm_up
 from realtime_tts.errors import NumericsError, RequestError
 from realtime_tts.model import ReferenceSound, SpeechModel, VoiceLookup
+from realtime_tts.model.alignment import AlignmentHeads, RowSight
 from realtime_tts.sampling import checked
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tts_scheduler import CodecRun, Decode, Prefill, StepPlan
@@ -51,6 +52,8 @@ class TorchEngine(ModelEngine):
         self._embeddings = torch.zeros(slots, hidden, device=talker.device, dtype=talker.dtype)
         self._codes: defaultdict[str, list[Tensor]] = defaultdict(list)
         """Codes [16] of each utterance's pending frames."""
+        shape = model.config.talker.transformer
+        self._heads = AlignmentHeads(model.config.alignment_heads, shape)
 
     def warm_up(self, progress: Progress) -> list[MeasuredStep]:
         return warm_up(self, self.sample_ids, self._slots, progress)
@@ -91,6 +94,8 @@ class TorchEngine(ModelEngine):
         self._check_length(row, len(prompt.inputs))
         row.slot, row.fed, row.eos_fed = plan.slot, prompt.text_used, prompt.eos_used
         row.ids[:0] = prompt.carried
+        row.text_from = len(prompt.carried)
+        row.text_first = self._prompts.text_position(row.prompt_spec)
         self._state.begin(plan.slot, sampling, row.spec.seed)
         self._references.begin(plan.slot, row.prompt_spec.reference, row.spoken)
         hidden = self._model.talker.prefill(prompt.inputs, plan.slot, self._state.kv)
@@ -106,17 +111,29 @@ class TorchEngine(ModelEngine):
         """
         self._state.sampling.resume(row.slot, spoken[:, 0])
         text = self._prompts.text([self._next_text_id(row) for _ in spoken])
-        hidden = text
-        for inputs in torch.split(self._prompts.frames(spoken) + text, _REPLAYED_AT_ONCE):
-            hidden = self._model.talker.decode(inputs, [row.slot] * len(inputs), self._state.kv)
-        return hidden[-1]
+        inputs = self._prompts.frames(spoken) + text
+        for start in range(0, len(inputs) - 1, _REPLAYED_AT_ONCE):
+            part = inputs[start : min(start + _REPLAYED_AT_ONCE, len(inputs) - 1)]
+            self._model.talker.decode(part, [row.slot] * len(part), self._state.kv)
+        return self._talk(inputs[-1:], [row])[0]
 
     def _decode(self, plans: Sequence[Decode]) -> Tensor:
         """The talker's next hidden states [B, H]; each row eats one text token."""
-        slots = [decode.slot for decode in plans]
-        text = self._prompts.text([self._next_text_id(self._rows[plan.id]) for plan in plans])
-        inputs = self._embeddings[slots] + text
-        return self._model.talker.decode(inputs, slots, self._state.kv)
+        rows = [self._rows[plan.id] for plan in plans]
+        text = self._prompts.text([self._next_text_id(row) for row in rows])
+        return self._talk(self._embeddings[[row.slot for row in rows]] + text, rows)
+
+    def _talk(self, inputs: Tensor, rows: Sequence[Row]) -> Tensor:
+        """The hidden states [B, H] that the rows' next frames are made from; notes which token of
+        its text each of them speaks."""
+        slots, cache = [row.slot for row in rows], self._state.kv
+        if not self._heads:
+            return self._model.talker.decode(inputs, slots, cache)
+        sight = RowSight(self._heads, cache, slots, [row.view for row in rows])
+        hidden = self._model.talker.decode(inputs, slots, cache, sight.see)
+        for row, token in zip(rows, sight.tokens(), strict=True):
+            row.token = token
+        return hidden
 
     def _make_frames(self, hidden: Tensor, ids: Sequence[str], output: StepOutput) -> None:
         rows = [self._rows[id] for id in ids]
@@ -135,6 +152,8 @@ class TorchEngine(ModelEngine):
                 self._codes[id].append(frame.codes[index])
                 output.frames[id] = int(codes[index, 0])
                 output.codes[id] = packed(codes[index])
+                if self._heads:
+                    output.tokens[id] = row.token
                 if row.frames >= self._max_frames:
                     output.ended[id] = "max_length"
 

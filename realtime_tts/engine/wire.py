@@ -79,7 +79,8 @@ class Happened(msgspec.Struct, frozen=True, tag=True):
 
 class Heartbeat(msgspec.Struct, frozen=True, tag=True):
     """The process is alive; its loop last finished something `age` seconds ago. `others`:
-    utterances of other fronts than the one that is told."""
+    utterances of other fronts than the one that is told. `busy`: seconds since then, 0 while there
+    is nothing to do. `step` and `leaving` as in `EngineStatus`."""
 
     active: int
     held: int
@@ -87,6 +88,9 @@ class Heartbeat(msgspec.Struct, frozen=True, tag=True):
     capacity: int
     age: float
     others: int = 0
+    busy: float = 0.0
+    step: float = 0.0
+    leaving: bool = False
 
 
 class LogLine(msgspec.Struct, frozen=True, tag=True):

@@ -31,8 +31,11 @@ from realtime_tts.fronts.child import FrontChild
 from realtime_tts.fronts.scraping import Scraping
 from realtime_tts.logs import event
 from realtime_tts.metrics import Metrics
+from realtime_tts.server.agent import answering
+from realtime_tts.server.engine_host import announce
+from realtime_tts.server.load import Load
 from realtime_tts.server.occupancy import Occupancy
-from realtime_tts.server.run import bind
+from realtime_tts.server.run import bind, bind_agent
 from realtime_tts.server.tls import server_context
 
 log = logging.getLogger(__name__)
@@ -65,6 +68,7 @@ def supervise(
     if config.tls:
         server_context(config.tls)  # every front makes its own; what is wrong is told here
     listeners = bind(config)
+    agents = bind_agent(config)
 
     async def main() -> int:
         folder = Path(tempfile.mkdtemp(prefix="realtime-tts-"))  # mode 0700
@@ -75,7 +79,8 @@ def supervise(
             port = int(listeners[0].getsockname()[1])
             acceptor = Acceptor(listeners, supervisor.takers)
             with contextlib.closing(acceptor):
-                return await supervisor.run(acceptor, port, on_ready)
+                async with answering(agents, supervisor.load):
+                    return await supervisor.run(acceptor, port, on_ready)
         finally:
             occupancy.close()
             shutil.rmtree(folder, ignore_errors=True)
@@ -135,6 +140,20 @@ class Supervisor:
         event(log, logging.INFO, "server.ended", exit_code=self._exit_code)
         return self._exit_code
 
+    def load(self) -> Load:
+        """How full the server is, as each of its fronts would say it, too."""
+        status = self._link.status()
+        info = self._link.info if self._complete else None
+        limits = self._spec.config.limits
+        return Load.of(
+            status,
+            sessions=self._occupancy.sessions,
+            max_sessions=limits.sessions_for(0 if info is None else info.slots),
+            ready=self._complete and status.ready and bool(self._listening),
+            draining=bool(self._drained),
+            model=None if info is None else info.model,
+        )
+
     def takers(self) -> list[FrontChild]:
         """Fronts that may be given a socket, the one with the fewest first."""
         listening = self._listening
@@ -190,6 +209,7 @@ class Supervisor:
                 break
             await asyncio.sleep(_POLL_SECONDS)
         info = self._link.info
+        announce(info, status)
         self._metrics.describe_engine(info.models or (info,))
         self._complete = True
         if on_ready is not None:

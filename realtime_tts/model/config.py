@@ -132,6 +132,9 @@ class ModelConfig:
     """Whether it misreads digits and abbreviations, so that a server is to spell them out."""
     safe_positions: int = SAFE_POSITIONS
     """Positions, of text and frames together, in which an utterance is spoken well."""
+    alignment_heads: tuple[tuple[int, int], ...] = ()
+    """Layer and query head of the talker's heads that look at the text being spoken; none: nobody
+    knows any (`alignment.py`)."""
 
     @property
     def family(self) -> str:

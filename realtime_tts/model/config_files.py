@@ -56,6 +56,7 @@ def read_config(folder: Path) -> ModelConfig:
         generation=_generation(folder / "generation_config.json"),
         text_normalization=root.get("text_normalization", bool, False),
         safe_positions=root.get("safe_positions", int, SAFE_POSITIONS),
+        alignment_heads=_alignment_heads(root, talker.transformer),
     )
     _check_agreement(config, folder)
     return config
@@ -205,6 +206,28 @@ def _codec(root: Section) -> CodecConfig:
 
 def _text_ids(root: Section, vocab: int) -> TextIds:
     return TextIds(*(root.id(f"{each.name}_token_id", vocab) for each in fields(TextIds)))
+
+
+def _alignment_heads(root: Section, talker: TransformerConfig) -> tuple[tuple[int, int], ...]:
+    """Our own field, like `safe_positions`: the official package passes over it."""
+    pairs = root.optional("alignment_heads")
+    if pairs is None:
+        return ()
+    given = pairs if isinstance(pairs, list) else [pairs]
+    if not all(
+        isinstance(pair, list)
+        and len(pair) == 2
+        and all(type(number) is int for number in pair)
+        and 0 <= pair[0] < talker.layers
+        and 0 <= pair[1] < talker.heads
+        for pair in given
+    ) or len({tuple(pair) for pair in given}) < len(given):
+        raise CheckpointError(
+            f"{root.path}: alignment_heads must be a list of different pairs [layer, head], layers "
+            f"0 to {talker.layers - 1} and heads 0 to {talker.heads - 1} of the talker, got "
+            f"{pairs!r}: correct it, or leave the field out"
+        )
+    return tuple((layer, head) for layer, head in given)
 
 
 def _generation(path: Path) -> GenerationDefaults:

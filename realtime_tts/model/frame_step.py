@@ -15,12 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from realtime_tts.model.alignment import AlignmentHeads, PagedSight
 from realtime_tts.model.fused import FusedPredictor
 from realtime_tts.model.paged_cache import PagedKVCache, PromptRows
 from realtime_tts.model.slot_sampling import SETTINGS, DrawnRows, SlotSampling
@@ -46,12 +48,15 @@ class Start:
 START_NUMBERS = 2 + SETTINGS
 """What a `Start` is on the device."""
 
+TALK_NUMBERS = 4
+"""What a row that talks is told: its slot, its text id, and where the text is that it may speak."""
+
 
 class FrameStep:
     """State of `slots` slots, and the step that moves a batch of them on by one frame.
 
-    `outputs` [slots, 16] int32 is what a frame leaves, its codes, with flags at the first one
-    (`decoded`); `inputs` what it reads.
+    `outputs` [slots, 17] int32 is what a frame leaves: its codes, with flags at the first one, and
+    the token of its text that it speaks (`decoded`); `inputs` is what it reads.
     """
 
     def __init__(self, model: SpeechModel, slots: int, store: PagedKVCache, bos: Tensor) -> None:
@@ -67,15 +72,20 @@ class FrameStep:
         groups = talker.config.code_groups
         self.codes = torch.zeros(slots + 1, RING, groups, dtype=torch.long, device=device)
         """Frame number f of a slot is in place f % RING."""
-        self._inputs = torch.zeros(3 * slots, dtype=torch.long, device=device)
+        numbers = (1 + TALK_NUMBERS) * slots
+        self._inputs = torch.zeros(numbers, dtype=torch.long, device=device)
         self._starts = torch.zeros(slots * START_NUMBERS, dtype=torch.long, device=device)
-        self.outputs = torch.zeros(slots, groups, dtype=torch.int32, device=device)
+        self.outputs = torch.zeros(slots, groups + 1, dtype=torch.int32, device=device)
+        self._heads = AlignmentHeads(model.config.alignment_heads, talker.config.transformer)
+        self.tokens = torch.zeros(slots + 1, dtype=torch.int32, device=device)
+        """What the alignment heads looked at when the talker spoke last: a number in the view of
+        the text, by slot. 0 behind a prompt that was computed as a whole, or without heads."""
         self.no_start = Start(slots, 0, Sampling(), 0)
         """Pads the starts of a batch: it is in the slot for padding."""
         self._bos, self._last_code = bos, model.config.predictor.vocab - 1
         fused = FusedPredictor(model.predictor, slots, device)
         self._predict, self.persistent_predictor = fused.codes, fused.persistent
-        self.persistent_talker = talker.prepare_steps()
+        self.persistent_talker = not self._heads and talker.prepare_steps()
         """Whether one kernel moves few rows on by a position; and one makes their whole frame."""
 
     def numbers(self, starts: Sequence[Start]) -> list[int]:
@@ -100,6 +110,7 @@ class FrameStep:
         slots = given[:, 0].contiguous()
         self.positions.index_copy_(0, slots, given[:, 1])
         self.embeddings.index_copy_(0, slots, self._bos.expand(count, -1))
+        self.tokens.index_fill_(0, slots, 0)
         self.sampling.begin(slots, given[:, 2:])
         return slots
 
@@ -112,23 +123,30 @@ class FrameStep:
 
     def inputs(self, rows: int, talking: int) -> Tensor:
         """Where a frame of `rows` rows finds its slots [rows] and, right behind them, the `talk`
-        of `talking` rows its slots and its text ids."""
-        return self._inputs[self.slots - rows : self.slots + 2 * talking]
+        of `talking` rows its slots, its text ids and its text views: each one's first position,
+        each one's count."""
+        return self._inputs[self.slots - rows : self.slots + TALK_NUMBERS * talking]
 
     def idle(self, rows: int) -> None:
         """Inputs that touch no utterance: `rows` rows of padding that talk and draw."""
-        slots, text = self.inputs(rows, rows).split(2 * rows)
+        slots, rest = self.inputs(rows, rows).tensor_split((2 * rows,))
         slots.fill_(self.slots)
-        text.zero_()
+        rest.zero_()
 
     def talk(self, rows: int) -> None:
         """What the talker says next in `rows` rows, into `hidden`. The rest of their state stays
         as it is, so that doing it again gives the same."""
-        slots, text = self.inputs(0, rows).view(2, rows).unbind(0)
-        talker = self.model.talker
+        slots, text, firsts, counts = self.inputs(0, rows).view(TALK_NUMBERS, rows).unbind(0)
+        talker, store, sight = self.model.talker, self.store, None
         inputs = self.embeddings.index_select(0, slots) + talker.text_rows(text)
         positions = self.positions.index_select(0, slots)
-        self.hidden.index_copy_(0, slots, talker.decode_at(inputs, slots, positions, self.store))
+        if self._heads:
+            sight = PagedSight(self._heads, store.layers, store.tables, slots, firsts, counts)
+        see = None if sight is None else sight.see
+        said = talker.decode_at(inputs, slots, positions, store, see)
+        self.hidden.index_copy_(0, slots, said)
+        if sight is not None:
+            self.tokens.index_copy_(0, slots, sight.tokens())
 
     def __call__(self, rows: int, wide: bool) -> None:
         """Make the frame of what `rows` rows said last; `wide` as in `slot_sampling.py`."""
@@ -139,8 +157,9 @@ class FrameStep:
             drawn.first_codes, drawn.other_codes, self._predict, drawn.other_draws,
         )  # fmt: skip
         self._keep(slots, drawn, frame)
-        self.outputs[:rows].copy_(frame.codes)
+        self.outputs[:rows, :-1].copy_(frame.codes)
         self.outputs[:rows, 0] += frame.ended * _ENDED + frame.failed * _FAILED
+        self.outputs[:rows, -1] = self.tokens.index_select(0, slots)
 
     def _keep(self, slots: Tensor, drawn: DrawnRows, frame: Frame) -> None:
         self.embeddings.index_copy_(0, slots, frame.embedding)
@@ -152,12 +171,24 @@ class FrameStep:
         self.positions.index_copy_(0, slots, positions)
 
 
-def decoded(outputs: NDArray[np.int32]) -> tuple[NDArray[np.int16], list[bool], list[bool]]:
-    """Of outputs [n, 16]: the codes [n, 16], in whose place speech ended, and where there was NaN
-    or Inf; there the codes mean nothing."""
+class Outputs(NamedTuple):
+    """What n rows left."""
+
+    codes: NDArray[np.int16]
+    """[n, 16]; they mean nothing where speech ended or failed."""
+    tokens: list[int]
+    """Of each row's text view, the token that it speaks."""
+    ended: list[bool]
+    failed: list[bool]
+    """There was NaN or Inf."""
+
+
+def decoded(outputs: NDArray[np.int32]) -> Outputs:
+    """Read `FrameStep.outputs` [n, 17]."""
     first = outputs[:, 0]
-    codes = (outputs & (_ENDED - 1)).astype(np.int16)
-    return codes, (first & _ENDED != 0).tolist(), (first & _FAILED != 0).tolist()
+    codes = (outputs[:, :-1] & (_ENDED - 1)).astype(np.int16)
+    over, bad = (first & _ENDED != 0).tolist(), (first & _FAILED != 0).tolist()
+    return Outputs(codes, outputs[:, -1].tolist(), over, bad)
 
 
 MOST_PROMPT_ROWS = 64

@@ -24,6 +24,7 @@ import torch
 from torch import Tensor
 
 from realtime_tts.kernels import decode_attention, prompt_attention, rope_and_store, store_prefix
+from realtime_tts.model.alignment import See
 from realtime_tts.model.config import TransformerConfig
 
 
@@ -192,17 +193,21 @@ class PagedKVCache:
         norm: Tensor,
         cos: Tensor,
         sin: Tensor,
+        see: See | None = None,
     ) -> Tensor:
         """Store one position for each row, whose query attends to all of its slot up to there.
 
         qkv [B, heads + 2 * kv_heads, D], the fused product as it is: norm, rotation and storing
         happen here, see `kernels.rope_and_store` for norm, cos and sin. slots, positions [B];
-        padding rows stand in the scratch slot at position 0. -> [B, heads * D].
+        padding rows stand in the scratch slot at position 0. `see` is told of the queries.
+        -> [B, heads * D].
         """
         pages, tables = self.layers[layer], self.tables
         query = rope_and_store(
             qkv, norm, cos, sin, pages, tables, slots, positions, self.config.norm_eps
         )
+        if see is not None:
+            see(layer, query)
         return decode_attention(query, pages, tables, slots, positions, 1)
 
     def attend_prompt(

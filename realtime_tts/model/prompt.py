@@ -149,6 +149,12 @@ class PromptBuilder:
             return length
         return length + len(reference.text_ids) + len(reference.codes) + 1
 
+    def text_position(self, spec: PromptSpec) -> int:
+        """The position of the text's first id, in both layouts. Raises RequestError like
+        `check`."""
+        transcript = () if spec.reference is None else spec.reference.text_ids
+        return self.prefix_length(spec) + len(transcript)
+
     def text_needed(self, spec: PromptSpec) -> int:
         """Text ids a streaming-layout prompt needs, if there are that many, before frame 0. Below
         1: so many frames fewer need text (`Reference.text_ahead`)."""

@@ -85,6 +85,11 @@ class KVCache:
             rows.append(attend_row(q, key, value))
         return torch.cat(rows) if len(rows) > 1 else rows[0]
 
+    def keys(self, layer: int, slot: int, head: int, first: int, count: int) -> Tensor:
+        """A slot's keys of one key head at `count` positions from `first` on: [count, D], a
+        view."""
+        return self._layers[slot][layer][0, head, first : first + count]
+
     def _reserve(self, slot: int, length: int) -> None:
         old = self._buffers[slot]
         capacity = _FIRST_CAPACITY if old is None else old.shape[3]

@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from realtime_tts.kernels import MOST_STEP_ROWS, DecoderModel, StepProgram, step_program
+from realtime_tts.model.alignment import See
 from realtime_tts.model.config import TalkerConfig
 from realtime_tts.model.fused import fused_layers, layer_weights
 from realtime_tts.model.layers import DecoderLayer, RMSNorm, Rope
@@ -92,10 +93,12 @@ class Talker:
         return self.norm(x[-1:])[0]
 
     @torch.inference_mode()
-    def decode(self, inputs: Tensor, slots: Sequence[int], cache: KVCache) -> Tensor:
+    def decode(
+        self, inputs: Tensor, slots: Sequence[int], cache: KVCache, see: See | None = None
+    ) -> Tensor:
         """One further position for each slot: inputs [B, H] -> outputs [B, H].
 
-        A slot may be named for several positions, in their order.
+        A slot may be named for several positions, in their order. `see` is told of all queries.
         """
         positions = self._indices(cache.begin(slots, 1))
         cos = self._rope.cos[positions].unsqueeze(1).to(self.dtype)
@@ -103,22 +106,33 @@ class Talker:
         x = inputs
         for index, layer in enumerate(self.layers):
             query, keys_values = layer.project(x, cos, sin)
-            x = layer.output(x, cache.attend_step(index, query, keys_values))
+            attended = cache.attend_step(index, query, keys_values)
+            if see is not None:
+                see(index, query)
+            x = layer.output(x, attended)
         return self.norm(x)
 
     # Where slots and positions are tensors: nothing below asks the host, so it can be captured.
 
     @torch.inference_mode()
     def decode_at(
-        self, inputs: Tensor, slots: Tensor, positions: Tensor, cache: PagedKVCache
+        self,
+        inputs: Tensor,
+        slots: Tensor,
+        positions: Tensor,
+        cache: PagedKVCache,
+        see: See | None = None,
     ) -> Tensor:
-        """Position `positions` [B] of each slot [B]: inputs [B, H] -> outputs [B, H]."""
-        if self._step is not None and len(inputs) <= MOST_STEP_ROWS:
+        """Position `positions` [B] of each slot [B]: inputs [B, H] -> outputs [B, H].
+
+        `see` is told of all queries, which the program that moves few rows on does not give away.
+        """
+        if self._step is not None and see is None and len(inputs) <= MOST_STEP_ROWS:
             return self._step(inputs, cache.pages, cache.tables, slots, positions)
         cos, sin = self._rope.cos, self._rope.sin
 
         def attend(index: int, qkv: Tensor, norm: Tensor) -> Tensor:
-            return cache.attend_fused(index, qkv, slots, positions, norm, cos, sin)
+            return cache.attend_fused(index, qkv, slots, positions, norm, cos, sin, see)
 
         return fused_layers(self.layers, self.norm, inputs, attend)
 

@@ -58,6 +58,7 @@ TurnReason = Literal[
     "guard_budget",
     "guard_silence",
     "guard_repetition",
+    "guard_text",
     "max_length",
 ]
 
@@ -215,7 +216,7 @@ class TurnStarted(Message, frozen=True, kw_only=True, tag="turn.started"):
 
 class Word(msgspec.Struct, frozen=True, kw_only=True):
     """A word of the turn's text as it was sent, with the white space before it, and between which
-    positions of the turn's audio it is spoken, by estimate."""
+    positions of the turn's audio it is spoken."""
 
     text: str
     start_ms: float
@@ -225,11 +226,13 @@ class Word(msgspec.Struct, frozen=True, kw_only=True):
 class TurnWords(Message, frozen=True, kw_only=True, tag="turn.words"):
     """Words that became spoken with the audio sent since the last one; at least one.
 
-    All words of a turn joined are its text, as far as it was spoken.
+    All words of a turn joined are its text, as far as it was spoken. `exact`: the model has told
+    when it speaks them; else their times are an estimate.
     """
 
     turn_id: str
     words: tuple[Word, ...]
+    exact: bool = False
 
 
 class TurnState(Message, frozen=True, kw_only=True, tag="turn.state"):

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from realtime_tts.protocol import messages as m
 from realtime_tts.protocol.settings import Limits
 
-FRAME_BYTES = 32
-"""Of codes: 16 numbers of two bytes."""
+FRAME_BYTES = 34
+"""Of codes, at most: 16 numbers of two bytes, and one that says which token is spoken."""
 FRAME_MS = 80
 
 

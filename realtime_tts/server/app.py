@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator
 from importlib import resources
 
+import msgspec
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
@@ -72,6 +73,7 @@ def create_app(front: Front) -> Starlette:
         Route("/readyz", _readyz),
         Route("/health", _readyz),
         Route("/metrics", _metrics),
+        Route("/v1/load", _load),
         WebSocketRoute("/{path:path}", _no_such_socket),
     ]
     config = front.config
@@ -101,6 +103,7 @@ def create_app(front: Front) -> Starlette:
             tokens.CARTESIA_PATH: PathRule(CARTESIA.deny, token_methods=_NONE),
             TOKEN_PATH: PathRule(send_denial, token_methods=_NONE),
             "/metrics": PathRule(send_denial, token_methods=_NONE),
+            "/v1/load": PathRule(send_denial, token_methods=_NONE),
         },
     )
     app = Starlette(
@@ -202,6 +205,12 @@ def _health(problem: str | None) -> Response:
     if problem is None:
         return PlainTextResponse("ok\n")
     return PlainTextResponse(problem + "\n", status_code=503)
+
+
+async def _load(request: Request) -> Response:
+    """How full the server is: `Load`, as JSON; also before it is ready, and while it drains."""
+    front: Front = request.app.state.front
+    return Response(msgspec.json.encode(front.load()), media_type="application/json")
 
 
 async def _metrics(request: Request) -> Response:

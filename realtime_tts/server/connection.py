@@ -76,7 +76,7 @@ class Connection(ServedSocket):
 
     @classmethod
     async def refuse(cls, websocket: WebSocket, failure: TurnFailure) -> None:
-        wait = (failure.retry_after_ms or 0) // 1000
+        wait = -(-(failure.retry_after_ms or 0) // 1000)
         error = error_response(503, failure.code, failure.message, wait)
         if "origin" not in websocket.headers:
             await websocket.send_denial_response(error)
@@ -260,6 +260,9 @@ class Connection(ServedSocket):
     def turn_over(self, turn: SessionTurn, failure: TurnFailure | None = None) -> None:
         """Everything of the turn has been handed to the socket."""
         utterances = turn.speech.utterances
+        if scripts := ", ".join(utterances.scripts_left_out):
+            message = f"the voice speaks no language written in {scripts}: that text was left out"
+            self._carry_out(self.session.warn("unspeakable_script", message, turn.id))
         if failure is None and not utterances.has_speech:
             message = "the turn's text has nothing to speak"
             self._carry_out(self.session.warn("no_speakable_text", message, turn.id))

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from realtime_tts.engine.interface import EngineInfo, UtteranceSpec, check_spec
-from realtime_tts.engine.link import Cancel, Command, EngineLink, Event, Refused
+from realtime_tts.engine.link import Cancel, Command, EngineLink, EngineStatus, Event, Refused
 from realtime_tts.errors import EngineError, RealtimeTTSError
 from realtime_tts.logs import event as log_event
 from realtime_tts.metrics import Metrics
@@ -37,7 +37,8 @@ class EngineHost:
     """One engine link and the tokenizers of its models.
 
     `load_tokenizer` is called in a thread once the engine is ready (a checkpoint may have to be
-    downloaded first). Until both are there, `not_ready` says why.
+    downloaded first). Until both are there, `not_ready` says why. Where it `announces`, the log
+    says that the engine is ready.
     """
 
     def __init__(
@@ -47,8 +48,10 @@ class EngineHost:
         metrics: Metrics,
         *,
         stall_seconds: float,
+        announces: bool = True,
     ) -> None:
         self._link = link
+        self._announces = announces
         self._load_tokenizer = load_tokenizer
         self._metrics = metrics
         self._stall_seconds = stall_seconds
@@ -120,6 +123,16 @@ class EngineHost:
         return self._link.info
 
     @property
+    def status(self) -> EngineStatus:
+        """What the engine says of itself."""
+        return self._link.status()
+
+    @property
+    def model(self) -> str | None:
+        """Of the first checkpoint; None until it is ready for the first time."""
+        return self._link.info.model if self._tokenizers else None
+
+    @property
     def slots(self) -> int:
         """Turns that the engine has room for; 0 until it is ready for the first time."""
         return self._link.info.slots if self._tokenizers else 0
@@ -163,7 +176,17 @@ class EngineHost:
         it costs no text processing, and the engine hears nothing of it."""
         if not self._full:
             return None
-        found = self._full.get(self.info_for(model, voice).model)
+        return self._refusal_of(self.info_for(model, voice).model)
+
+    def full(self) -> TurnFailure | None:
+        """The same where it holds of every model."""
+        if len(self._full) < len(self._tokenizers):
+            return None
+        refusals = [self._refusal_of(model) for model in self._tokenizers]
+        return refusals[0] if all(refusals) else None
+
+    def _refusal_of(self, model: str) -> TurnFailure | None:
+        found = self._full.get(model)
         if found is None or (left := found[0] - time.monotonic()) <= 0:
             return None
         wait_ms = max(_LEAST_WAIT_MS, round(left * 1000))
@@ -226,14 +249,9 @@ class EngineHost:
             self._load_failed(f"{type(error).__name__}: {error}", unforeseen=True)
             return
         info = self.info
-        runs = [f"{one.device}: {one}" for one in info.executions]
-        log_event(
-            log, logging.INFO, "engine.ready", model=info.model, slots=info.slots,
-            capacity=self._link.status().capacity, runs=runs,
-        )  # fmt: skip
+        if self._announces:
+            announce(info, self._link.status())
         self._metrics.describe_engine(info.models or (info,))
-        if info.random_weights:
-            log_event(log, logging.WARNING, "engine.random_weights", speech="noise")
         if self.on_ready is not None:
             self.on_ready()
 
@@ -249,6 +267,22 @@ class EngineHost:
             if status.ready:
                 return
             await asyncio.sleep(_POLL_SECONDS)
+
+
+def announce(info: EngineInfo, status: EngineStatus) -> None:
+    """Say in the log what the engines are that take turns now."""
+    runs = [f"{one.device}: {one}" for one in info.executions]
+    log_event(
+        log,
+        logging.INFO,
+        "engine.ready",
+        model=info.model,
+        slots=info.slots,
+        capacity=status.capacity,
+        runs=runs,
+    )
+    if info.random_weights:
+        log_event(log, logging.WARNING, "engine.random_weights", speech="noise")
 
 
 def _loaded(load: LoadTokenizer, info: EngineInfo) -> dict[str, Qwen2Tokenizer]:

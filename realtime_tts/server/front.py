@@ -24,6 +24,7 @@ from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.protocol.settings import Limits, SessionSettings
 from realtime_tts.server.addresses import Addresses
 from realtime_tts.server.engine_host import EngineHost
+from realtime_tts.server.load import Load
 from realtime_tts.server.occupancy import Row
 from realtime_tts.server.reporter import SessionReporter
 from realtime_tts.server.session_settings import session_defaults, utterance_spec, wire_limits
@@ -40,6 +41,9 @@ _MOST_UNAUTHENTICATED = 256
 
 _SPARED_PART = 8
 """An eighth of the sessions, at least one, is kept from sockets that have one already."""
+
+_SESSION_RETRY_MS, _TURN_RETRY_MS = 5_000, 1_000
+"""Sessions last for minutes, turns for seconds."""
 
 SERVER_NAME = f"realtime-tts {__version__}"
 
@@ -148,6 +152,21 @@ class Front:
         """None if a new session would be admitted as far as health is concerned, else why not."""
         return "the server is shutting down" if self.draining else self.engine.not_ready()
 
+    def load(self) -> Load:
+        """How full the server is, all its fronts together."""
+        return Load.of(
+            self.engine.status,
+            sessions=self._taken,
+            max_sessions=self.max_sessions,
+            ready=self.engine.not_ready() is None,
+            draining=self.draining,
+            model=self.engine.model,
+        )
+
+    @property
+    def _taken(self) -> int:
+        return self.sessions + (0 if self._others is None else self._others.sessions)
+
     # Sessions.
 
     def admit(self, held: int = 0, *, more: bool = False) -> None:
@@ -171,13 +190,29 @@ class Front:
         if reason is not None:
             return TurnFailure("not_ready", reason, True, 2_000)
         most = self.max_sessions
-        taken = self.sessions - held
-        taken += 0 if self._others is None else self._others.sessions
+        taken = self._taken - held
         if taken >= most:
             return _full(f"all {most} sessions are taken")
         if taken >= most - spared:
             return _full(f"the last {spared} of {most} sessions are for other sockets")
-        return None
+        comes = not held and not spared
+        return self._too_few_turns() if comes else None
+
+    def _too_few_turns(self) -> TurnFailure | None:
+        """Why one who comes now would find no turn: a refusal before anything has begun can be
+        tried on another server, unseen by the client."""
+        if (refused := self.engine.full()) is not None:
+            return _full(refused.message, refused.retry_after_ms)
+        share = self.config.turn_reserve
+        if share is None:
+            return None
+        load = self.load()
+        reserved = int(share * load.capacity)
+        if load.free_turns > reserved:
+            return None
+        busy = f"{load.active + load.queued} turns of {load.capacity} are live"
+        kept = f", and {reserved} are kept for open sessions" if reserved else ""
+        return _full(busy + kept, _TURN_RETRY_MS)
 
     def check(self, settings: SessionSettings) -> None:
         """Raise RequestError for settings that this server cannot do."""
@@ -265,5 +300,6 @@ class Front:
             connection.end(going_away())
 
 
-def _full(why: str) -> TurnFailure:
-    return TurnFailure("too_many_sessions", f"{why}; try again later", True, 5_000)
+def _full(why: str, retry_after_ms: int | None = None) -> TurnFailure:
+    wait = _SESSION_RETRY_MS if retry_after_ms is None else retry_after_ms
+    return TurnFailure("too_many_sessions", f"{why}; try again later", True, wait)

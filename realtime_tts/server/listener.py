@@ -5,6 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
+from realtime_tts.engine.guards import TEXT
+from realtime_tts.engine.link import Audio, Spoken
+from realtime_tts.engine.made_codes import unpacked
 from realtime_tts.protocol.effects import HeardReport
 from realtime_tts.server.resumption import Resumption
 from realtime_tts.text.pipeline import TextPipeline, TextSegment
@@ -48,21 +52,23 @@ class Listener:
             self.playback.runs_out_at = now
             self.playback.resume(self.taken, 0, now)
 
-    def caught_up(self, before: Sequence[int], begins: int) -> None:
+    def caught_up(self, before: Sequence[int], begins: int, spoken: Spoken | None) -> None:
         """The text is where it was: behind parts with so many samples of speech each. That of the
-        one on the air began at `begins`."""
+        one on the air began at `begins`, and is `spoken` so far."""
         self.catching_up, self.part_begins = None, begins
         rate = self.playback.sample_rate
         for part, samples in zip(self._text.segments[1:], before, strict=False):
             self._spoken.made(samples / rate)
             self._spoken.begin(part)
-        self._spoken.made((self.made - begins) / rate)
+        tokens, silent = (spoken.tokens, spoken.silent) if spoken is not None else (b"", 0)
+        numbers = unpacked(tokens, 1)[:, 0].tolist()
+        self._spoken.made((self.made - begins) / rate, numbers, silent / rate)
 
     @property
     def parts_made(self) -> list[int]:
         """Samples of speech of each part that was begun."""
         rate = self.playback.sample_rate
-        return [round(seconds * rate) for seconds in self._spoken.parts_made]
+        return [round(part.generated * rate) for part in self._spoken.parts]
 
     @property
     def told_chars(self) -> int:
@@ -76,15 +82,25 @@ class Listener:
         self._spoken.begin(part)
         self.part_begins = self.made
 
-    def add_speech(self, samples: int) -> None:
-        """So much speech was made."""
+    def add_speech(self, audio: Audio) -> None:
+        """More speech was made."""
+        samples, rate = len(audio.pcm) // BYTES_PER_SAMPLE, self.playback.sample_rate
         self.made += samples
-        self._spoken.made(samples / self.playback.sample_rate)
+        tokens = unpacked(audio.tokens, 1)[:, 0].tolist()
+        self._spoken.made(samples / rate, tokens, audio.silent / rate)
 
     def add_silence(self, samples: int) -> None:
         """So long is the pause before the speech of the part on the air."""
         self.made += samples
         self.part_begins = self.made
+
+    def finish(self, reason: str) -> str:
+        """The engine has ended for this reason, and nothing follows. Gives the turn's: it is not
+        complete if the model tells which words it speaks and did not speak them all."""
+        if reason == "complete" and not self._spoken.all_spoken():
+            reason = TEXT
+        self.complete = reason == "complete"
+        return reason
 
     def measured(self) -> tuple[float, float]:
         """Expected and true seconds of the last part, when all its speech was made."""
@@ -134,8 +150,8 @@ class Listener:
         return None if self._silenced else self.playback.deadline()
 
     def take_words(self) -> list[SpokenSpan]:
-        """The next words that became spoken with the sound taken so far, by estimate, in seconds
-        of this speech; none when all were given."""
+        """The next words that became spoken with the sound taken so far, in seconds of this
+        speech; none when all were given."""
         if not self.taken:
             return []  # also of a text with nothing to speak
         rate = self.playback.sample_rate

@@ -36,6 +36,11 @@ class Occupancy:
         """The row of a front; fronts count from one."""
         return Row(self._numbers, number - 1)
 
+    @property
+    def sessions(self) -> int:
+        """Of all fronts."""
+        return sum(self._numbers[_SESSIONS::_FIELDS].tolist())
+
     def close(self) -> None:
         """Idempotent. Rows are of no use any more."""
         self._numbers.release()

@@ -16,7 +16,7 @@ from realtime_tts.protocol.effects import TurnStats
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.listener import Listener
-from realtime_tts.server.resumption import Part, PartBefore, Position, made_by
+from realtime_tts.server.resumption import Part, PartBefore, Position, made_by, together
 from realtime_tts.server.speech_text import SpeechText
 
 _MOST_PARTS, _MOST_HOLDS = 200, 200
@@ -82,8 +82,11 @@ class Progress:
         """More of its speech was made."""
         made = self._listener.made
         samples = made - self._listener.part_begins
-        position = self._now(samples, audio.silent, audio.held_seconds, held_before, layout)
-        self._moments.append(_Moment(made, position, audio.codes))
+        held, codes = audio.held_seconds, together(audio.codes, audio.tokens)
+        position = self._now(
+            samples, audio.silent, held, held_before, layout, tells=bool(audio.tokens)
+        )
+        self._moments.append(_Moment(made, position, codes))
 
     def told(self, samples: int, stats: TurnStats) -> Told:
         """What the client is told with the packet after which it has `samples` of the turn."""
@@ -106,7 +109,14 @@ class Progress:
         return Told(part, msgspec.msgpack.encode(position) if usable else b"", codes)
 
     def _now(
-        self, samples: int, silent: int, held: float, held_before: float, layout: str
+        self,
+        samples: int,
+        silent: int,
+        held: float,
+        held_before: float,
+        layout: str,
+        *,
+        tells: bool = False,
     ) -> Position:
         text = self._text.pipeline
         return Position(
@@ -118,6 +128,7 @@ class Progress:
             text.released,
             list(text.holds),
             self._text.part.cut,
+            tells,
         )
 
 

@@ -10,6 +10,7 @@ from hashlib import sha256
 from typing import Annotated
 
 import msgspec
+import numpy as np
 from msgspec import Meta
 
 from realtime_tts.engine.interface import EngineInfo, UtteranceSpec
@@ -67,6 +68,7 @@ class Position(msgspec.Struct, array_like=True, frozen=True):
     released: Count
     holds: list[Count]
     cut: Count | None
+    tells: bool  # codes come with the token that each frame speaks
     ttfa_ms: Seconds | None = None
     underruns: Count = 0
     held_inside_word: Count = 0
@@ -90,7 +92,7 @@ class Resumption:
     def __init__(self, resume: Resume, made_by: str, info: EngineInfo) -> None:
         self.samples, self.text_chars = resume.samples, resume.text_chars
         self.words_chars = resume.words_chars
-        self.codes = resume.codes
+        self.codes, self.tokens = resume.codes, b""
         self.problem: str | None = None
         """Why it cannot go on at the sample."""
         self.part: Part | None = None
@@ -101,6 +103,13 @@ class Resumption:
         except (msgspec.DecodeError, UnicodeDecodeError):
             self.problem = "expected `part` and `state` as this version of the server gives them"
             return
+        frame = 2 * info.codes_per_frame + (2 if position.tells else 0)
+        if len(self.codes) % frame:
+            found = len(self.codes)
+            self.problem = f"expected codes of whole frames ({frame} bytes), found {found}"
+            return
+        if position.tells:
+            self.codes, self.tokens = apart(self.codes, frame)
         self.problem = _problem(self, part, position, made_by, info)
         if self.problem is None:
             self.part, self.position = part, position
@@ -154,7 +163,7 @@ class Resumption:
         if self.position is None or not self.codes:
             return None
         position = self.position
-        return Spoken(self.codes, position.samples, 0, position.silent, position.held)
+        return Spoken(self.codes, position.samples, 0, position.silent, position.held, self.tokens)
 
 
 def _problem(
@@ -163,9 +172,6 @@ def _problem(
     """Why what was brought is of no use here."""
     if part.made_by != made_by:
         return "another checkpoint, version of the server, or settings have spoken so far"
-    frame = 2 * info.codes_per_frame
-    if len(brought.codes) % frame:
-        return f"expected codes of whole frames ({frame} bytes), found {len(brought.codes)}"
     codes = unpacked(brought.codes, info.codes_per_frame)
     if len(codes) > info.max_frames:
         return f"expected codes of at most {info.max_frames} frames, found {len(codes)}"
@@ -179,6 +185,22 @@ def _problem(
     if not 0 <= brought.samples - made <= _MOST_AHEAD:
         return f"expected `samples` from {made} to {made + _MOST_AHEAD}, found {brought.samples}"
     return None
+
+
+def together(codes: bytes, tokens: bytes) -> bytes:
+    """Codes of frames, and the token that each speaks behind them; the codes alone where the
+    checkpoint does not tell."""
+    if not tokens:
+        return codes
+    spoken = np.frombuffer(tokens, np.uint8).reshape(-1, 2)
+    frames = np.frombuffer(codes, np.uint8).reshape(len(spoken), -1)
+    return np.hstack([frames, spoken]).tobytes()
+
+
+def apart(brought: bytes, frame: int) -> tuple[bytes, bytes]:
+    """The codes and the tokens that `together` joined, `frame` bytes for each."""
+    frames = np.frombuffer(brought, np.uint8).reshape(-1, frame)
+    return frames[:, :-2].tobytes(), frames[:, -2:].tobytes()
 
 
 def made_by(settings: SessionSettings, info: EngineInfo) -> str:

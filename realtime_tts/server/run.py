@@ -20,6 +20,7 @@ from realtime_tts.errors import ConfigError
 from realtime_tts.garbage import calm_garbage_collector
 from realtime_tts.logs import event
 from realtime_tts.metrics import Metrics
+from realtime_tts.server.agent import answering
 from realtime_tts.server.app import create_app
 from realtime_tts.server.engine_host import EngineHost, LoadTokenizer
 from realtime_tts.server.front import Front
@@ -52,6 +53,7 @@ def serve(
     tls = server_context(config.tls) if config.tls else None
     sockets = bind(config)
     port = int(sockets[0].getsockname()[1])
+    agents = bind_agent(config)
 
     async def main() -> int:
         voices = None if make_voices is None else make_voices()
@@ -64,7 +66,8 @@ def serve(
 
         front.engine.on_ready = ready
         server = DrainingServer(uvicorn_config(front), front, tls=tls)
-        await server.serve(sockets)
+        async with answering(agents, front.load):
+            await server.serve(sockets)
         if front.engine.stuck:
             # Its thread cannot be ended, and Python would wait for it.
             event(log, logging.WARNING, "server.engine_stuck")
@@ -83,6 +86,8 @@ class RunningServer:
     port: int
     front: Front
     server: DrainingServer
+    agent_port: int | None = None
+    """Where HAProxy's agent check is answered."""
 
     @property
     def url(self) -> str:
@@ -118,13 +123,23 @@ async def running(
     server = DrainingServer(uvicorn_config(front), front, tls=tls, handle_signals=False)
     sockets = bind(config)
     host, port = sockets[0].getsockname()[:2]
-    task = asyncio.create_task(server.serve(sockets), name="server")
-    try:
+    agents = bind_agent(config)
+    agent_port = agents[0].getsockname()[1] if agents else None
+    async with answering(agents, front.load), _serving(server, sockets) as task:
         while not server.started or (wait_ready and front.engine.not_ready() is not None):
             if task.done() or front.engine.load_failure is not None:
                 raise RuntimeError(f"the server did not start: {front.engine.not_ready()}")
             await asyncio.sleep(0.005)
-        yield RunningServer(host, port, front, server)
+        yield RunningServer(host, port, front, server, agent_port)
+
+
+@contextlib.asynccontextmanager
+async def _serving(
+    server: DrainingServer, sockets: list[socket.socket]
+) -> AsyncIterator[asyncio.Task[None]]:
+    task = asyncio.create_task(server.serve(sockets), name="server")
+    try:
+        yield task
     finally:
         server.should_exit = True
         await task
@@ -155,9 +170,17 @@ def uvicorn_config(front: Front) -> uvicorn.Config:
     )
 
 
-def bind(config: ServerConfig) -> list[socket.socket]:
-    """A socket for every address of the host, all on one port. Raises ConfigError."""
-    port, listeners = config.port, []
+def bind_agent(config: ServerConfig) -> list[socket.socket]:
+    """The same for HAProxy's agent check; none if nobody asked for it."""
+    return [] if config.agent_port is None else bind(config, config.agent_port)
+
+
+def bind(config: ServerConfig, port: int | None = None) -> list[socket.socket]:
+    """A socket for every address of the host, all on one port: by default the server's own.
+
+    Raises ConfigError.
+    """
+    port, listeners = config.port if port is None else port, []
     try:
         found = socket.getaddrinfo(config.host, port, type=socket.SOCK_STREAM)
         for family, address in dict.fromkeys((info[0], info[4][0]) for info in found):
@@ -204,6 +227,13 @@ def make_front(
     others: Row | None = None,
 ) -> Front:
     """A front over this link; nothing runs before its application does."""
-    link = Failover(link, config.failover_seconds)
-    engine = EngineHost(link, load_tokenizer, metrics, stall_seconds=config.engine_stall_seconds)
+    if config.failover_seconds > 0:
+        link = Failover(link, config.failover_seconds)
+    engine = EngineHost(
+        link,
+        load_tokenizer,
+        metrics,
+        stall_seconds=config.engine_stall_seconds,
+        announces=others is None,
+    )
     return Front(config, engine, metrics, voices, others)

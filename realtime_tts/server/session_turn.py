@@ -91,7 +91,8 @@ class SessionTurn:
             ]
             words = self._not_told(words)
             if words and self._tells_words:
-                yield encode(TurnWords(turn_id=self.id, words=tuple(words)))
+                exact = spoken[0].exact
+                yield encode(TurnWords(turn_id=self.id, words=tuple(words), exact=exact))
 
     def _not_told(self, words: list[Word]) -> list[Word]:
         """Those that the client was not told on another socket."""

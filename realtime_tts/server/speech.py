@@ -297,7 +297,7 @@ class Speech:
 
     def take_words(self) -> list[SpokenSpan]:
         """The next words that became spoken with the sound taken so far, in seconds of all sound;
-        none when all were given. An estimate: text/speech_times.py says how it is made."""
+        none when all were given. text/speech_times.py says how they are found out."""
         words = self.utterances.listener.take_words()
         shift = self.segments[0].shift / SAMPLE_RATE if self.segments else 0.0
         return [word.later(shift) for word in words] if shift else words

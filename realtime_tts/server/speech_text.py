@@ -30,6 +30,7 @@ class SpeechText:
         feed_pace: FeedPace,
         resumption: Resumption | None,
     ) -> None:
+        info = engine.info_for(settings.model, settings.voice)
         tokenizer = engine.tokenizer_for(settings.model, settings.voice)
         self.pipeline = TextPipeline(
             tokenizer,
@@ -37,6 +38,7 @@ class SpeechText:
             paced=True,
             language=number_language(settings, engine),
             lexicon=lexicon_for(settings.lexicon),
+            languages=info.languages,
         )
         closed = settings.voice is not None and engine.in_context(settings.voice)
         self.paced = PacedText(
@@ -44,7 +46,7 @@ class SpeechText:
             tokenizer,
             Pacing("sentence" if closed else settings.pacing, feed_pace, engine.reaction),
             engine.reaction,
-            engine.info_for(settings.model, settings.voice).safe_tokens or inf,
+            info.safe_tokens or inf,
             whole=settings.layout == "full_text",
             closed=closed,
         )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 
 
-def _character_class(*ranges: tuple[int, int]) -> str:
+def character_class(*ranges: tuple[int, int]) -> str:
     """The inside of a regular expression's [...] for inclusive ranges of code points."""
     return "".join(f"{re.escape(chr(low))}-{re.escape(chr(high))}" for low, high in ranges)
 
 
-EMOJI = _character_class(
+EMOJI = character_class(
     (0x1F000, 0x1FAFF),  # tiles, cards, pictographs, flags' letters, skin tones
     (0x2600, 0x2767),  # weather to hearts: miscellaneous symbols and dingbats
     (0x2794, 0x27BF),  # dingbat arrows; what lies between are numbers in circles, which are read
@@ -33,7 +33,7 @@ EMOJI = _character_class(
 Signs with a reading (arrows, © and ™, mathematics) are not in it.
 """
 
-INVISIBLE = _character_class(
+INVISIBLE = character_class(
     (0x00AD, 0x00AD),  # soft hyphen
     (0x200B, 0x200B),  # zero-width space
     (0x200E, 0x200F),  # direction marks
@@ -56,7 +56,7 @@ SENTENCE_ENDS = frozenset(".!?…。！？।؟\n")
 PAUSES = frozenset(",;:、，；：،—–")
 """Marks behind which a speaker pauses for a moment."""
 
-NO_SPACES = _character_class(
+NO_SPACES = character_class(
     (0x0E00, 0x0EFF),  # Thai, Lao
     (0x1000, 0x109F),  # Burmese
     (0x1780, 0x17FF),  # Khmer

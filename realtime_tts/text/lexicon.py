@@ -1,15 +1,11 @@
-"""Words that are to be said in another way: a lexicon's, and the abbreviations and Roman numerals
-of a language, by the words around them. Found in text that arrives in pieces."""
+"""Words that are to be said in another way: a lexicon's. Found in text that arrives in pieces."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
-from functools import cache, lru_cache
+from functools import lru_cache
 
 from realtime_tts.text.characters import is_word_character
-from realtime_tts.text.languages.language import Kind, Language
-from realtime_tts.text.languages.reading import Reading
 
 
 class WordTable:
@@ -90,109 +86,3 @@ def _fold(text: str) -> str:
     if len(folded) == len(text):
         return folded
     return "".join(char if len(char.lower()) > 1 else char.lower() for char in text)
-
-
-_ROMAN = re.compile(r"X{0,3}(?:IX|IV|V?I{0,3})(?!\w)")
-_ROMAN_LETTERS = frozenset("IVX")
-_NO_NAMES = frozenset("and at but by for from in near of on or the to with".split())
-_HEAD = re.compile(r"[^\W\d_]*")
-_VALUES = {"I": 1, "V": 5, "X": 10}
-
-
-class AbbreviationReader:
-    """The abbreviations of one language. Get it from `abbreviations_for`."""
-
-    def __init__(self, language: Language) -> None:
-        self._language = language
-        self._table = WordTable(
-            [f"{short}." for short in language.abbreviations]
-            + [short for short, entry in language.abbreviations.items() if entry.bare]
-        )
-
-        heads = [_HEAD.findall(short)[0] for short in language.abbreviations]
-        if not language.day_first:
-            heads += language.months
-        self._heads = frozenset(heads)
-        self._starts = frozenset(head[:n] for head in heads for n in range(1, len(head)))
-        self._numerals = bool(language.kings)
-
-    def may_read(self, word: str, is_open: bool) -> bool:
-        """Whether an abbreviation, a month or a numeral can begin with these letters, to which more
-        may come if the text ends there (`is_open`). Cheap: asked of every word."""
-        if word in self._heads or (is_open and word in self._starts):
-            return True
-        return self._numerals and word[0] in _ROMAN_LETTERS and _ROMAN_LETTERS.issuperset(word)
-
-    def read(self, text: str, at: int, ended: bool, previous: str) -> Reading | None:
-        """What stands at `at`, the beginning of a word; length 0: no abbreviation; None: more text
-        is needed. `previous` is the word before it."""
-        if text[at] in _ROMAN_LETTERS and (
-            previous in self._language.kings or previous in self._language.chapters
-        ):
-            return self._roman(text, at, ended, previous)
-        length = self._table.longest(text, at, ended)
-        if not length:
-            return None if length is None else Reading(0, "")
-        short = text[at : at + length].removesuffix(".")
-        end = at + length
-        entry = self._language.abbreviations[short]
-        if end == len(text) and not ended:
-            return None
-        spaced = text[end : end + 1] == " "
-        if spaced and end + 1 == len(text) and not ended:
-            return None
-        following = text[end + spaced : end + spaced + 1]
-        if entry.kind is Kind.NUMBER:
-            return Reading(length, entry.words) if following.isdecimal() else Reading(0, "")
-        if entry.kind is Kind.PLACE:
-            named = previous[:1].isupper() and previous[-1].isalnum()
-            named = named and previous.lower() not in _NO_NAMES
-            if following.isupper() and spaced and not named:
-                return Reading(length, entry.words)
-            stop = "." if not following.strip() or (following.isupper() and named) else ""
-            words = entry.after if named else entry.words
-            return Reading(length, words + (stop if named else ""))
-        if entry.kind is Kind.LAST and (not following.strip() or following.isupper()):
-            return Reading(length, entry.words + ".")
-        if entry.kind is Kind.TITLE and not (spaced and (following.isupper() or following == "")):
-            return Reading(0, "")
-        return Reading(length, entry.words)
-
-    def _roman(self, text: str, at: int, ended: bool, previous: str) -> Reading | None:
-        end = at
-        while end < len(text) and text[end] in _ROMAN_LETTERS:
-            end += 1
-        if end == len(text) and not ended:
-            return None
-        match = _ROMAN.match(text, at)
-        if match is None or match.end() != end:
-            return Reading(0, "")
-        value = _roman_value(match.group())
-        if value == 1 and previous not in ("War", "Chapter", "Part", "Act", "Phase", "Type"):
-            return Reading(0, "")
-        lang = self._language
-        if previous in lang.kings:
-            return Reading(end - at, lang.the + lang.ordinal(value, ""))
-        return Reading(end - at, lang.cardinal(value))
-
-
-def _roman_value(numeral: str) -> int:
-    values = [_VALUES[char] for char in numeral]
-    pairs = zip(values, [*values[1:], 0], strict=True)
-    return sum(-value if value < after else value for value, after in pairs)
-
-
-def sentence_ends(text: str, at: int, ended: bool) -> bool | None:
-    """Whether a full stop before `at` ends a sentence; None if more text is needed."""
-    window = text[at : at + 2]
-    if len(window) < 2:
-        if window[:1] == "\n":
-            return True
-        if window and window != " ":
-            return False
-        return True if ended else None
-    return window[0] == "\n" or (window[0] == " " and window[1].isupper())
-
-
-abbreviations_for = cache(AbbreviationReader)
-"""Gives the abbreviations of a language; all sessions share them."""

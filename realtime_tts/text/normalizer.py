@@ -8,28 +8,54 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from functools import cache
 
+from realtime_tts.text.abbreviations import abbreviations_for, sentence_ends
 from realtime_tts.text.breaks import MAX_BREAK_SECONDS, SHORTEST_BREAK_SECONDS, Break, read_break
 from realtime_tts.text.characters import NO_SPACES, is_word_character
 from realtime_tts.text.filter import MAX_HOLD_SECONDS
+from realtime_tts.text.languages.amounts import Reading
 from realtime_tts.text.languages.language import Language
 from realtime_tts.text.languages.patterns import MAX_WORD, SIGNS, VULGAR
-from realtime_tts.text.languages.reading import Reading, begins_number, reader_for
-from realtime_tts.text.lexicon import Lexicon, abbreviations_for, sentence_ends
-from realtime_tts.text.spans import Piece
+from realtime_tts.text.languages.reading import begins_number, reader_for
+from realtime_tts.text.languages.rules import rules_for
+from realtime_tts.text.languages.signs import signs_for
+from realtime_tts.text.lexicon import Lexicon
+from realtime_tts.text.spans import Piece, part_of
 from realtime_tts.text.unspoken import end_of
 
 _TAIL = 2 * MAX_WORD  # characters remembered of what was read
 _VULGAR = "".join(VULGAR)
-_BREAK_ONLY = re.compile("<")
-_WITH_LEXICON = re.compile(rf"[^\W\d_{NO_SPACES}]+|\w|[^\s\w]")
-_CANDIDATE = re.compile(rf"[^\W\d_{NO_SPACES}]+|\d|[<{SIGNS}#&+=×÷*(.{_VULGAR}−±-]")
+_BEFORE = MAX_WORD  # characters that a reading may look back
 _NUMBER_SIGNS = frozenset(f"{SIGNS}{_VULGAR}+-−±.(")
-_OPERATOR = re.compile(r"[+=×÷*] ?(?=[\d$€£(])")
 _PREVIOUS_WORD = re.compile(r"(\S+)\s?\Z")
+_AMOUNT_BEHIND = re.compile(r"(?:\$ ?| )\d")
+_LETTERS = re.compile(r"[^\W\d_]*")
+_FOLLOWING = re.compile(r" [a-z]+(?![a-z])(?=.)", re.DOTALL)
+_OPEN_WORD = re.compile(r"(?: [a-z]*)?\Z")
+_BEFORE_DATES = frozenset("on On by By since Since until Until from From before Before of".split())
+_COUNTED = re.compile(
+    r" (?:people|children|men|women|of|more|(?!(?:is|was|has|as|this|works|does|falls|comes|goes"
+    r"|looks|seems|gets|makes|marks|sounds|always|perhaps)\Z)[a-z]{2,}s)\Z"
+)
+"""A word for what is counted, behind a number: May 5 people come?"""
+_HOLD_STOP_SECONDS = 0.05
+"""How long a full stop behind a word waits: it is the sentence's, unless `com` comes at once."""
 _NOTHING = Reading(0, "")
 
 Decision = tuple[int, str | Break] | None
+
+
+@cache
+def _candidate_for(language: Language | None, all_words: bool) -> re.Pattern[str]:
+    """Where something may begin that is not said as it is written."""
+    signs = signs_for(language) if language else None
+    word = rf"[^\W\d_{NO_SPACES}{signs.alone if signs else ''}]+"
+    if all_words:
+        return re.compile(rf"{word}|\w|[^\s\w]")
+    if signs is None:
+        return re.compile("<")
+    return re.compile(rf"{word}|\d|[<{SIGNS}(.{_VULGAR}−±{re.escape(signs.chars)}-]")
 
 
 class SpeechNormalizer:
@@ -38,22 +64,21 @@ class SpeechNormalizer:
     `language` None: numbers and abbreviations stay as they are. Only what more text could change
     is held (`98.`, `$3`, `Dr`), with what follows it; the promise is the filter's: any split gives
     the same, unless the text pauses for `MAX_HOLD_SECONDS` where it could end (`98.`, neither `$3`
-    nor `<break `), and then the held text is read as if it did. `now` is in seconds on the
-    caller's clock and never goes back.
+    nor `<break `; for 50 ms behind the full stop of a word), and then the held text is read as if
+    it did. `now` is in seconds on the caller's clock and never goes back.
     """
 
     def __init__(self, language: Language | None, lexicon: Lexicon | None = None) -> None:
         self._language = language
         self._reader = reader_for(language) if language else None
+        self._rules = rules_for(language) if language else None
         self._abbreviations = abbreviations_for(language) if language else None
+        self._signs = signs_for(language) if language else None
         self._lexicon = lexicon
         self._language_halves = bool(language and language.halves)  # a.m. may end a sentence
-        self._candidate = _BREAK_ONLY
-        if lexicon is not None:
-            self._candidate = _WITH_LEXICON
-        elif language is not None:
-            self._candidate = _CANDIDATE
+        self._candidate = _candidate_for(language, lexicon is not None)
         self._held = ""
+        self._done = 0  # characters of it that are in `_tail` by now
         self._pieces: deque[Piece] = deque()  # the held text
         self._taken = 0  # characters of the first of them that are not held any more
         self._since = 0.0  # when the last of it came
@@ -90,7 +115,8 @@ class SpeechNormalizer:
     def deadline(self) -> float | None:
         """When `poll` will have something to release; None if nothing is held, or in part."""
         whole = self._held and self._held[0] != "<" and end_of(self._held) is not None
-        return self._since + MAX_HOLD_SECONDS if whole else None
+        hold = _HOLD_STOP_SECONDS if self._held == "." else MAX_HOLD_SECONDS
+        return self._since + hold if whole else None
 
     def _take(self) -> list[Piece | Break]:
         out, self._out = self._out, []
@@ -105,6 +131,7 @@ class SpeechNormalizer:
 
     def _advance(self, ended: bool) -> None:
         text, done, at = self._held, 0, 0
+        self._done = 0
         search = self._candidate.search
         while (match := search(text, at)) is not None:
             at = match.start()
@@ -117,17 +144,20 @@ class SpeechNormalizer:
                 continue
             self._pass(text[done:at])
             self._replace(text[at : at + length], said)
-            at = done = at + length
+            at = done = self._done = at + length
         else:
             at = len(text)
         self._pass(text[done:at])
         self._held = text[at:]
+        self._done = 0
 
     def _decide(self, text: str, match: re.Match[str], ended: bool) -> Decision:
         """What is said for the text that begins at a match, and how long that is; 0: as it is."""
         at, char = match.start(), match.group()[0]
         if char == "<":
-            return read_break(text, at, ended)
+            tag = read_break(text, at, ended)
+            if tag is None or tag[0] or self._language is None:
+                return tag
         previous = text[at - 1] if at else self._tail[-1:]
         inside = is_word_character(previous) or "\u0300" <= previous <= "\u036f"
         if self._lexicon is not None and not (inside and is_word_character(char)):
@@ -136,28 +166,54 @@ class SpeechNormalizer:
                 return found
         if self._language is None:
             return _NOTHING
-        if char.isalpha():
-            assert self._abbreviations
+        assert self._signs
+        if char.isalpha() and char not in self._signs.alone:
+            assert self._abbreviations and self._rules
+            if not inside and char in "IVX":
+                before = self._before(text, at)
+                numeral = self._rules.numeral(text, at, before, ended, self._is_own_word)
+                if numeral is None or numeral.length:
+                    return numeral
             is_open = match.end() == len(text) and not ended
             if inside or not self._abbreviations.may_read(match.group(), is_open):
                 return _NOTHING
             return self._word(text, at, ended)
-        if char in "&+=×÷*":
-            decision = self._operator(text, at, ended)
-            if decision is None or decision[0] or char != "+":
+        if char in self._signs.chars:
+            decision = self._signs.read(text, at, self._before(text, at), ended)
+            if decision is None or decision.length:
                 return decision
-        if char == "#":
-            return self._number_sign(text, at, ended)
         if char.isdecimal() or char in _NUMBER_SIGNS:
             return self._number(text, at, ended, previous)
         return _NOTHING
 
     def _word(self, text: str, at: int, ended: bool) -> Decision:
         assert self._language and self._reader and self._abbreviations
-        reading = self._abbreviations.read(text, at, ended, self._word_before(text, at))
-        if reading is None or reading.length or self._language.day_first:
-            return reading
-        return self._month(text, at, ended)
+        lang, word = self._language, _LETTERS.match(text, at)
+        assert word is not None
+        if word.end() == len(text) and not ended and word.group() in self._abbreviations.starts:
+            return None
+        if not lang.day_first:
+            month = self._month(text, at, ended)
+            if month is None or month[0]:
+                return month
+        if word.group() in self._reader.money_heads:
+            money = self._money(text, at, word.end(), ended)
+            if money is None or money[0]:
+                return money
+        return self._abbreviations.read(text, at, ended, self._word_before(text, at))
+
+    def _money(self, text: str, at: int, end: int, ended: bool) -> Decision:
+        """An amount that begins with the name of its currency."""
+        assert self._reader
+        window = text[end : end + 3]
+        if window in ("", " ", "$", "$ ") and not ended:
+            return None
+        if not _AMOUNT_BEHIND.match(window):
+            return _NOTHING
+        extent = self._reader.extent(text, at, ended, self._is_own_word)
+        if extent is None:
+            return None
+        return self._reader.read_money(text[at:extent]) or _NOTHING
 
     def _month(self, text: str, at: int, ended: bool) -> Decision:
         """A date that begins with a month. A word that cannot be one is not held."""
@@ -174,29 +230,18 @@ class SpeechNormalizer:
         extent = self._reader.extent(text, at, ended, self._is_own_word)
         if extent is None:
             return None
-        return self._reader.read_month(text[at:extent], "") or _NOTHING
-
-    def _operator(self, text: str, at: int, ended: bool) -> Decision:
-        assert self._language
-        if text[at] == "&":
-            return 1, self._language.and_sign
-        before = (self._tail + text[:at]).rstrip()[-1:]
-        if not (before.isdecimal() or before in (")", "%") or before in VULGAR):
-            return _NOTHING
-        if len(text) - at < 3 and not ended and not _OPERATOR.match(text, at):
-            return None
-        word = self._language.operators.get(text[at])
-        return (1, word) if word and _OPERATOR.match(text, at) else _NOTHING
-
-    def _number_sign(self, text: str, at: int, ended: bool) -> Decision:
-        assert self._language
-        if at + 1 == len(text):
-            return _NOTHING if ended else None
-        word = self._language.number_sign
-        return (1, word) if word and text[at + 1].isdecimal() else _NOTHING
+        reading = self._reader.read_month(text[at:extent], "")
+        if reading is None or word not in ("May", "March"):
+            return reading or _NOTHING
+        if self._word_before(text, at) in _BEFORE_DATES:
+            return reading
+        following = _FOLLOWING.match(text, at + reading.length)
+        if following is None:
+            return reading if ended or not _OPEN_WORD.match(text, at + reading.length) else None
+        return _NOTHING if _COUNTED.match(following.group()) else reading
 
     def _number(self, text: str, at: int, ended: bool, previous: str) -> Decision:
-        assert self._reader
+        assert self._reader and self._rules
         begins = begins_number(text, at, previous, ended)
         if not begins:
             return None if begins is None else _NOTHING
@@ -205,23 +250,53 @@ class SpeechNormalizer:
             return None
         if extent == at:
             return _NOTHING  # full-width digits
-        context = text[at:extent]
+        lang, context = self._language, text[at:extent]
+        assert lang
+        if lang.dotted_units and context.endswith("."):
+            if len(text) < extent + 2 and not ended:
+                return None
+            context = text[at : extent + 2]
+        window = self._rules.window(text, at, extent, ended, self._is_own_word)
+        if window is None:
+            return None
+        before = self._before(text, at)
         if is_word_character(previous) and context[0] != ".":
-            return self._reader.read_glued(context) or _NOTHING
-        reading = self._reader.read(context, self._word_before(text, at)) or _NOTHING
-        if not self._language_halves or not context[: reading.length].endswith("."):
+            return self._reader.read_glued(context, before) or _NOTHING
+        word = self._word_before(text, at)
+        around = text[at : max(window, at + len(context))]
+        reading = self._reader.read(context, word, before, around)
+        if reading is None:
+            return _NOTHING
+        if word in lang.articles or word in lang.places:
+            following = text[at + reading.length : at + reading.length + 2]
+            if len(following) < 2 and not ended:
+                return None
+            reading = self._reader.before_noun(context, word, reading, following)
+        return self._with_stop(text, at, reading, ended)
+
+    def _with_stop(self, text: str, at: int, reading: Reading, ended: bool) -> Decision:
+        """The full stop of an abbreviation, which may be the sentence's, too."""
+        assert self._language
+        end, lang = at + reading.length, self._language
+        stops = self._language_halves and text[end - 1] == "."
+        unit = lang.dotted_units and text[end - 1].isalpha() and text[end : end + 1] == "."
+        if not stops and not unit:
             return reading
-        ends = sentence_ends(text, at + reading.length, ended)
+        ends = sentence_ends(text, end + unit, ended, lang.after_time if stops else frozenset())
         if ends is None:
             return None
+        if unit:
+            return reading if ends else Reading(reading.length + 1, reading.words)
         return Reading(reading.length, reading.words + ".") if ends else reading
 
     def _is_own_word(self, word: str) -> bool:
         return self._lexicon is not None and word in self._lexicon
 
+    def _before(self, text: str, at: int) -> str:
+        return (self._tail + text[max(self._done, at - _BEFORE) : at])[-_BEFORE:]
+
     def _word_before(self, text: str, at: int) -> str:
-        before = text[max(0, at - MAX_WORD) : at]
-        match = _PREVIOUS_WORD.search((self._tail + before)[-MAX_WORD:])
+        match = _PREVIOUS_WORD.search(self._before(text, at))
         return match.group(1) if match else ""
 
     # Writing --------------------------------------------------------------------------------------
@@ -250,7 +325,8 @@ class SpeechNormalizer:
         if spaced and said and (self._glue or is_word_character(previous)):
             said = f" {said}" if is_word_character(said[0]) else said
         self._glue = spaced and is_word_character(said[-1:])
-        self._out.append(Piece(said, pieces[0].start, pieces[-1].end))
+        end = pieces[-1].end if said.strip() else pieces[0].start  # a mark that only parts words
+        self._out.append(Piece(said, pieces[0].start, end))
 
     def _consume(self, text: str) -> list[Piece]:
         """The pieces of the first characters held."""
@@ -258,7 +334,7 @@ class SpeechNormalizer:
         missing, taken = len(text), []
         while missing:
             piece = self._pieces[0]
-            part = _part(piece, self._taken, missing)
+            part = part_of(piece, self._taken, missing)
             missing -= len(part.text)
             self._taken += len(part.text)
             if self._taken == len(piece.text):
@@ -266,11 +342,3 @@ class SpeechNormalizer:
                 self._taken = 0
             taken.append(part)
         return taken
-
-
-def _part(piece: Piece, begin: int, length: int) -> Piece:
-    """Characters of a piece. If it is not one to one, the first of them stand for all of it."""
-    text = piece.text[begin : begin + length]
-    if len(piece.text) == piece.end - piece.start:
-        return Piece(text, piece.start + begin, piece.start + begin + len(text))
-    return Piece(text, piece.end if begin else piece.start, piece.end)

@@ -6,6 +6,7 @@ so that what was heard can be told in the caller's own text.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from realtime_tts.text.breaks import Break
@@ -15,6 +16,7 @@ from realtime_tts.text.languages.language import Language
 from realtime_tts.text.lexicon import Lexicon
 from realtime_tts.text.normalizer import SpeechNormalizer
 from realtime_tts.text.sanitizer import Sanitizer
+from realtime_tts.text.scripts import ScriptGuard
 from realtime_tts.text.spans import Piece, PieceMap
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from realtime_tts.text.unspoken import UnspokenText
@@ -30,6 +32,8 @@ class TextSegment:
     """The index in `TextPipeline.spoken` at which it begins."""
     ids: list[int] = field(default_factory=list)
     """Ids that became certain; whoever takes them takes them out."""
+    sizes: list[int] = field(default_factory=list)
+    """Bytes of all its ids that became certain."""
     has_speech: bool = False
     closed: bool = False
     """Whether no more ids will come."""
@@ -47,7 +51,7 @@ class TextPipeline:
 
     `paced`: text waits in `unspoken` until `release`; and a `flush` is a commit, which parts the
     text like a pause of no time. `language` is the one to say numbers in; None leaves them as they
-    are.
+    are. `languages`: those that the voice speaks; text in scripts of others is left out.
     """
 
     def __init__(
@@ -58,11 +62,14 @@ class TextPipeline:
         paced: bool = False,
         language: Language | None = None,
         lexicon: Lexicon | None = None,
+        languages: Iterable[str] = (),
     ) -> None:
         self._sanitizer = Sanitizer()
         self._filter = SpeechTextFilter() if filtered else None
         self._normalizer = SpeechNormalizer(language, lexicon)
+        self._scripts = ScriptGuard(languages)
         self._tokenizer = IncrementalTokenizer(tokenizer)
+        self._sizes = tokenizer.sizes
         self._paced = paced
         self.ended = False
         """No more text comes."""
@@ -82,6 +89,11 @@ class TextPipeline:
         """Whether a letter or digit was spoken; if not at the end, there is nothing to say."""
         self.finished = False
         """No more ids come."""
+
+    @property
+    def left_out(self) -> list[str]:
+        """The scripts of text that was left out, as the voice cannot speak them."""
+        return list(self._scripts.left_out)
 
     @property
     def source(self) -> str:
@@ -190,6 +202,7 @@ class TextPipeline:
         return None if due is None else due - MAX_HOLD_SECONDS
 
     def _speak(self, said: list[Piece | Break]) -> list[int]:
+        said = self._scripts.pass_on(said)
         if not self._paced:
             return self._say(said)
         self.unspoken.add(said)
@@ -227,7 +240,9 @@ class TextPipeline:
         return self._commit(self._tokenizer.feed(text)) if text else []
 
     def _commit(self, ids: list[int]) -> list[int]:
-        self.segments[-1].ids += ids
+        segment = self.segments[-1]
+        segment.ids += ids
+        segment.sizes += self._sizes(ids)
         return ids
 
 

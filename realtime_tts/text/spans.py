@@ -87,3 +87,11 @@ class PieceMap:
         entry = bisect_right(self._at, index) - 1
         start, _, direct = self._pieces[entry]
         return start + index - self._at[entry] if direct else start
+
+
+def part_of(piece: Piece, begin: int, length: int) -> Piece:
+    """Characters of a piece. If it is not one to one, the first of them stand for all of it."""
+    text = piece.text[begin : begin + length]
+    if len(piece.text) == piece.end - piece.start:
+        return Piece(text, piece.start + begin, piece.start + begin + len(text))
+    return Piece(text, piece.end if begin else piece.start, piece.end)

@@ -1,7 +1,10 @@
-"""When which word is spoken: an estimate, made while the speech is being made.
+"""When which word is spoken, found out while the speech is being made.
 
-The model does not say which text a frame of audio speaks, and nothing here listens to it. The
-rule is that of `spoken.py`: every spoken character has an expected duration by its script. While
+Some models tell which token of its text each frame of audio speaks (`token_times.py`): a word ends
+where the next one begins, or falls silent before it.
+
+Others do not say, and nothing here listens to the audio; then the times are an estimate. The rule
+is that of `spoken.py`: every spoken character has an expected duration by its script. While
 more speech may come, as much text counts as spoken as that many seconds usually hold at the voice's
 pace; once the speech of a part is complete, its text is spread over it in proportion. Words are
 given out in order, once, and never beyond the audio that is asked about; what was given out is not
@@ -11,7 +14,7 @@ taken back, so words are squeezed or wait where the first guess turns out wrong.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 from math import inf
 from typing import NamedTuple
@@ -24,8 +27,13 @@ from realtime_tts.text.spoken import (
     expected_durations,
     may_end_word,
     source_cut,
+    split_at,
     split_spoken,
 )
+from realtime_tts.text.token_times import FRAME_SECONDS, TokenTimes
+
+_HUSH = 0.12
+"""Seconds of silence that are a pause: a plosive takes less."""
 
 _LOOK = 500
 """Characters that are looked at together: their words take 1 ms, of Chinese 2.5."""
@@ -38,9 +46,23 @@ class SpokenSpan(NamedTuple):
     start: float
     end: float
 
+    @property
+    def exact(self) -> bool:
+        """The model has told, and white space around the text is not in its time; else this is an
+        estimate."""
+        return False
+
     def later(self, seconds: float) -> SpokenSpan:
         """The same, so much later."""
-        return SpokenSpan(self.text, self.start + seconds, self.end + seconds)
+        return self._replace(start=self.start + seconds, end=self.end + seconds)
+
+
+class ExactSpan(SpokenSpan):
+    """The same where the model has told."""
+
+    @property
+    def exact(self) -> bool:
+        return True
 
 
 class SpokenText:
@@ -57,51 +79,71 @@ class SpokenText:
         self._pipeline = pipeline
         self._language = language
         self._pace = pace
-        self._parts = [SpokenPart(0, 0.0, 0.0)]  # one for each segment begun
+        self.parts = [SpokenPart(0, 0.0, 0.0)]  # one for each segment begun
         self._part = 0  # the one whose words are given out
         self._before = 0.0  # seconds of audio before it
         self._count = 0  # spoken characters given out
         self._ends = [0.0]  # of those and of each character looked at behind them: expected seconds
         self._whole: float | None = None  # expected seconds of the part, when its end is known
-        self._cut = 0  # the same in the caller's text
+        self.told = 0  # the same in the caller's text
         self._at = 0.0  # where the last word ended, in seconds of audio
         self._ended = False  # no more speech comes, though perhaps not all was spoken
+        self._times = [
+            TokenTimes(pipeline.segments[0].sizes)
+        ]  # of each part; used where the model tells
+        self._byte = 0  # of the part's text, up to where it was given out
+        self.exact = False
+        """The model tells which word it speaks."""
 
     def begin(self, segment: TextSegment) -> None:
         """The speech so far is complete; what follows is this segment's, after its pause."""
-        self._parts.append(SpokenPart(segment.start, segment.pause, 0.0))
+        self.parts.append(SpokenPart(segment.start, segment.pause, 0.0))
+        self._times.append(TokenTimes(segment.sizes))
 
-    def made(self, seconds: float) -> None:
-        """So much more speech was made."""
-        part = self._parts[-1]
-        self._parts[-1] = part._replace(generated=part.generated + seconds)
+    def made(self, seconds: float, tokens: Sequence[int] = (), silent: float = 0.0) -> None:
+        """So much more speech was made; the last `silent` seconds of all speech cannot be heard.
 
-    @property
-    def parts_made(self) -> list[float]:
-        """Seconds of speech of each part that was begun."""
-        return [part.generated for part in self._parts]
-
-    @property
-    def told(self) -> int:
-        """How much of the caller's text `take` has given."""
-        return self._cut
+        `tokens`: which tokens its frames speak, where the model tells. The last one ends with the
+        speech, and of the first some may have been left out.
+        """
+        part = self.parts[-1]
+        before, made = part.generated, part.generated + seconds
+        self.parts[-1] = part._replace(generated=made)
+        times = self._times[-1]
+        for index, token in enumerate(tokens):
+            times.frame(token, max(before, made - (len(tokens) - index) * FRAME_SECONDS))
+        if tokens:
+            self.exact = True
+        if silent > _HUSH:
+            times.hushed(made - silent)
 
     def measured(self) -> tuple[float, float]:
         """Expected and true seconds of the last part, when all its speech was made."""
-        part, segments = self._parts[-1], self._pipeline.segments
-        end = segments[len(self._parts)].start if len(self._parts) < len(segments) else None
+        part, segments = self.parts[-1], self._pipeline.segments
+        end = segments[len(self.parts)].start if len(self.parts) < len(segments) else None
         text = self._pipeline.spoken[part.start : end]
         return sum(expected_durations(text, self._language)), part.generated
 
+    def all_spoken(self) -> bool:
+        """Whether the model spoke all words of the parts so far, as far as it tells."""
+        spoken, ends = self._pipeline.spoken, [part.start for part in self.parts[1:]]
+        ends.append(self._pipeline.fed_characters)
+        return all(
+            times.spoke(spoken[part.start : end])
+            for part, end, times in zip(self.parts, ends, self._times, strict=True)
+        )
+
     def split(self, played: float, generated: float, complete: bool) -> SpokenSplit:
         """The caller's text in two, where its listener stopped: see `split_spoken`."""
+        if self.exact and 0 < played and not (complete and played >= generated):
+            return split_at(self._pipeline, self._ended_by(played))
         return split_spoken(
             self._pipeline,
             played,
             generated,
             complete=complete,
             language=self._language,
-            parts=self._parts if len(self._parts) > 1 else (),
+            parts=self.parts if len(self.parts) > 1 else (),
             pace=self._pace,
         )
 
@@ -118,7 +160,7 @@ class SpokenText:
         text, when that is known. `ended`: no more speech comes, and no word grows; without `in_all`
         perhaps not all text was spoken.
         """
-        self._ended, parts = ended, self._parts
+        self._ended, parts = ended, self.parts
         words: list[SpokenSpan] = []
         while True:
             part = parts[self._part]
@@ -133,7 +175,7 @@ class SpokenText:
                 return words
             self._part += 1
             self._count, self._before = end, stop
-            self._ends, self._whole = [0.0], None
+            self._ends, self._whole, self._byte = [0.0], None, 0
 
     def _known(self, in_all: float | None) -> int:
         """The end of the last part's text, as far as the model was given it."""
@@ -149,6 +191,8 @@ class SpokenText:
         over = stop is not None and played >= stop
         if not over and played <= max(begin, self._at):
             return []
+        if self.exact:
+            return self._told(played, begin, stop, end, last)
         rate = 1 / self._pace  # expected seconds in a second of audio
         if stop is not None and stop > begin:
             rate = self._expected(end) / (stop - begin)
@@ -176,8 +220,57 @@ class SpokenText:
             opens, closes = first, max(first, reached)
         words = self._spread(marks, ends, opens, closes)
         del self._ends[: count - self._count]
-        self._count, self._cut, self._at = count, marks[-1][1], closes
+        self._count, self.told, self._at = count, marks[-1][1], closes
         return words
+
+    def _told(
+        self, played: float, begin: float, stop: float | None, end: int, last: bool
+    ) -> list[SpokenSpan]:
+        """The same where the model tells: words whose ends are known, and were played."""
+        over = stop is not None and played >= stop
+        ended = over or (stop is None and self._ended)
+        limit, told = begin + self.parts[self._part].generated, self._times[self._part]
+        times: dict[int, tuple[int, float, float]] = {}  # by the end of each spoken word
+        count, opens = self._count, self._at
+        for word in told.words(self._pipeline.spoken, self._count, self._byte, end):
+            if word.end is None and not (over or (ended and word.start is not None)):
+                break
+            opens = max(opens, limit if word.start is None else begin + word.start)
+            closes = max(opens, limit if word.end is None else begin + word.end)
+            if closes > played + ROUNDING:
+                break
+            count, times[word.stop] = word.stop, (word.byte, opens, closes)
+            opens = closes
+            if count - self._count >= _LOOK:
+                break
+        no_more = over or (ended and self._pipeline.finished)
+        marks = self._marks(count, to_the_end=no_more and last and count == end)
+        words: list[SpokenSpan] = []
+        for at, cut in marks:
+            spoken = [times[each] for each in times if self._count < each <= at]
+            self._byte = spoken[-1][0] if spoken else self._byte
+            start, self._at = (spoken[0][1], spoken[-1][2]) if spoken else (played, played)
+            words.append(ExactSpan(self._pipeline.source[self.told : cut], start, self._at))
+            self._count, self.told = at, cut
+        return words
+
+    def _ended_by(self, played: float) -> int:
+        """How many characters belong to words that ended by `played` seconds."""
+        begin, fed = 0.0, self._pipeline.fed_characters
+        for index, part in enumerate(self.parts):
+            begin += part.pause
+            last = index + 1 == len(self.parts)
+            end = fed if last else self.parts[index + 1].start
+            if not last and played >= begin + part.generated - ROUNDING:
+                begin += part.generated
+                continue
+            count = part.start
+            for word in self._times[index].words(self._pipeline.spoken, count, 0, end):
+                if word.end is None or begin + word.end > played + ROUNDING:
+                    break
+                count = word.stop
+            return count
+        return fed
 
     def _expected(self, end: int) -> float:
         """The seconds that the part is expected to take, whose text ends at `end` for good."""
@@ -224,7 +317,7 @@ class SpokenText:
     def _marks(self, count: int, to_the_end: bool) -> list[tuple[int, int]]:
         """Find where words end up to `count`: in the spoken text, and in the caller's."""
         marks: list[tuple[int, int]] = []
-        cut = self._cut
+        cut = self.told
         for at in range(self._count + 1, count + 1):
             if at == count or may_end_word(self._pipeline.spoken, at):
                 new = source_cut(self._pipeline, at)
@@ -246,7 +339,7 @@ class SpokenText:
             for end in ends
         ]
         times[0], times[-1] = opens, closes
-        cuts = pairwise([self._cut, *(cut for _, cut in marks)])
+        cuts = pairwise([self.told, *(cut for _, cut in marks)])
         source = self._pipeline.source
         return [
             SpokenSpan(source[left:right], *time)

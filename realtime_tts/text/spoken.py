@@ -120,7 +120,12 @@ def split_spoken(
         count += sum(1 for _ in takewhile(lambda end: end <= seconds, ends))
     while count > start and not may_end_word(pipeline.spoken, count):
         count -= 1
-    cut = source_cut(pipeline, count)
+    return split_at(pipeline, count)
+
+
+def split_at(pipeline: TextPipeline, count: int) -> SpokenSplit:
+    """The caller's text in two, behind the first `count` spoken characters."""
+    source, cut = pipeline.source, source_cut(pipeline, count)
     return SpokenSplit(source[:cut], source[cut:])
 
 

@@ -9,7 +9,7 @@ its own and puts control ids, which config.json names, around it.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -51,6 +51,7 @@ class Qwen2Tokenizer:
         self.vocabulary = ByteVocabulary(model, vocabulary, used)
         self.largest_id = max(vocabulary[token] for token in used)
         """Of those that `encode` can give."""
+        self._sizes = {vocabulary[token]: len(token) for token in used}
         self.added_tokens: Mapping[str, int] = MappingProxyType(dict(added_tokens or {}))
 
     @classmethod
@@ -69,6 +70,10 @@ class Qwen2Tokenizer:
         """The ids of a whole text, none of them a control token. A lone surrogate is U+FFFD."""
         whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
         return list(self._tokenizer.encode(whole, add_special_tokens=False).ids)
+
+    def sizes(self, ids: Iterable[int]) -> list[int]:
+        """Bytes of the text of each of these ids, which `encode` gave."""
+        return [self._sizes[index] for index in ids]
 
 
 def _read(path: Path) -> str:

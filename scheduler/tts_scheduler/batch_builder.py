@@ -207,10 +207,11 @@ class BatchBuilder:
         live: int | None,
         pages: PagePlanner | None,
     ) -> None:
-        """Prefills in order, as many as fit; the first that does not fit ends the list.
+        """Prefills in order, as many as fit; the first new one that does not fit ends the list.
 
-        `live` rows speak already and are not to pay for it; None: let them pay. `pages`: the
-        memory, if it has a limit.
+        `live` rows speak already and are not to pay for it; None: let them pay. A turn that another
+        engine had speaks already, too: when its own listener would pay for waiting, they share it.
+        `pages`: the memory, if it has a limit.
         """
         config, costs = self._config, self._costs
         entered = []
@@ -223,13 +224,24 @@ class BatchBuilder:
             if self._prefills and self._seconds + seconds > config.start_seconds:
                 break
             if live and not self._fits(seconds, live + len(self._prefills) + 1, row.lead_cap):
-                break
+                if not row.on_air_elsewhere:
+                    break
+                if not self._is_last_moment(row, seconds):
+                    continue
             if pages is not None and not pages.start(prefill):
                 break
             self._seconds += seconds
             self._prefills.append(prefill)
             entered.append(row)
         self._first_runs(entered, self._turn if live is None else self._pace)
+
+    def _is_last_moment(self, row: Utterance, seconds: float) -> bool:
+        """Its listener runs out of sound if it is not taken up in this step, which lasts `seconds`
+        longer then."""
+        runs_out_at = row.playback.runs_out_at
+        assert runs_out_at is not None, f"{row.id} is on air without a deadline"
+        usual_packet = 2 * self._step
+        return runs_out_at < self._now + self._seconds + seconds + usual_packet
 
     def _first_runs(self, entered: Sequence[Utterance], pace: float) -> None:
         """First codec runs of rows that start now, in steps that are longer for all of them."""

@@ -115,11 +115,15 @@ def start_at(row: Utterance, config: SchedulerConfig) -> float:
     return at if free_at is None else max(at, free_at - row.lead_cap)
 
 
-def start_key(row: Utterance) -> tuple[float, int]:
-    """Order of starts: by when the listener begins to wait, then by arrival."""
+def start_key(row: Utterance) -> tuple[bool, float, int]:
+    """Order of starts: those whose listeners hear them already, by when they run out of sound; then
+    by when the listener begins to wait, and by arrival."""
+    if row.on_air_elsewhere:
+        assert row.playback.runs_out_at is not None, f"{row.id} is on air without a deadline"
+        return (False, row.playback.runs_out_at, row.order)
     waits_from = row.opened_at if row.first_text_at is None else row.first_text_at
     free_at = row.listener_free_at
-    return (waits_from if free_at is None else max(waits_from, free_at), row.order)
+    return (True, waits_from if free_at is None else max(waits_from, free_at), row.order)
 
 
 def rest_seconds(config: SchedulerConfig) -> float:

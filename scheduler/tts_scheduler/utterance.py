@@ -118,6 +118,11 @@ class Utterance:
         return self.finished or self.frames < self.text_tokens
 
     @property
+    def on_air_elsewhere(self) -> bool:
+        """Another engine has spoken of it, and its listener hears that; it has no slot here yet."""
+        return self.slot < 0 and self.frames > 0
+
+    @property
     def full_positions(self) -> int:
         """Positions of a prompt with all the text there is."""
         return prompt_positions(self.prompt_tokens, self.received)

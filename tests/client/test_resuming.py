@@ -132,7 +132,7 @@ async def test_an_interrupt_without_a_server_is_answered_here() -> None:
 async def test_who_does_not_want_it_gets_the_error() -> None:
     for options in ({"backoff": Backoff(give_up_after=0)}, {"resume": "off"}):
         async with server() as started:
-            tts = RealtimeTTS(started.url, **options)  # type: ignore[arg-type]
+            tts = RealtimeTTS(started.url, **options)
             turn = await tts.turn()
             await turn.send(TEXT)
             await anext(turn)

@@ -52,7 +52,7 @@ def tls_server() -> Iterator[Server]:
 def busy_server() -> Iterator[Server]:
     """Refuses all speech: its only session is taken for as long as the tests last.
 
-    HTTP gets 429, WebSockets get 503 before the upgrade, both with Retry-After.
+    HTTP gets 503, and WebSockets before the upgrade, both with Retry-After.
     """
     with lent("busy") as found:
         yield found

@@ -278,19 +278,19 @@ async def test_half_open_contexts_end_by_themselves(speech: Any) -> None:
 # Overload, failure, end.
 
 
-async def test_no_place_is_429(speech: Any) -> None:
+async def test_no_place_is_503(speech: Any) -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
     async with speech(config) as server, cartesian(server) as client:
         await client.say("Hello ", "a", continue_=True)
         await client.say("Hello ", "b", continue_=True)
         error = await refused(client)
-        assert (error["status_code"], error["context_id"]) == (429, "b")
+        assert (error["status_code"], error["context_id"]) == (503, "b")
         assert error["error_code"] == "concurrency_limited"
         with pytest.raises(websockets.InvalidStatus) as caught:
             async with cartesian(server):
                 pass
-        assert caught.value.response.status_code == 429
-        assert json.loads(caught.value.response.body)["status_code"] == 429
+        assert caught.value.response.status_code == 503
+        assert json.loads(caught.value.response.body)["status_code"] == 503
         await client.say("there.", "a", continue_=False)
         await client.until("done", "a")
 

@@ -486,14 +486,14 @@ async def test_a_flood_of_text_is_bounded(speech: Any) -> None:
 # Overload, failure, end.
 
 
-async def test_no_place_is_429(speech: Any) -> None:
+async def test_no_place_is_503(speech: Any) -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
     async with speech(config) as server, qwen_realtime(server) as client:
         with pytest.raises(websockets.InvalidStatus) as caught:
             async with qwen_realtime(server):
                 pass
-        assert caught.value.response.status_code == 429
-        assert b'"Throttling"' in caught.value.response.body
+        assert caught.value.response.status_code == 503
+        assert b'"ServiceUnavailable"' in caught.value.response.body
         await client.append("Still here.")
         await client.commit()
         await client.until("response.done")

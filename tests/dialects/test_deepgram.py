@@ -298,14 +298,14 @@ async def test_a_huge_message_closes_the_socket(speech: Any) -> None:
 # Overload, failure, end.
 
 
-async def test_no_place_is_429(speech: Any) -> None:
+async def test_no_place_is_503(speech: Any) -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
     async with speech(config) as server, speaking(server) as client:
         with pytest.raises(websockets.InvalidStatus) as caught:
             async with flux(server):
                 pass
         response = caught.value.response
-        assert response.status_code == 429 and int(response.headers["retry-after"]) >= 1
+        assert response.status_code == 503 and int(response.headers["retry-after"]) >= 1
         assert response.headers["dg-error"]
         assert json.loads(response.body or b"")["err_code"] == "TOO_MANY_REQUESTS"
         await client.say("Fine.")

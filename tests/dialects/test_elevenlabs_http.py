@@ -134,14 +134,14 @@ async def test_an_unknown_voice_is_404(speech: Any) -> None:
         assert detail["status"] == "voice_not_found" and "alto" in detail["message"]
 
 
-async def test_too_much_is_429_and_says_when(speech: Any) -> None:
+async def test_too_much_is_503_and_says_when(speech: Any) -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
     async with speech(config, engine=SLOW) as server:
         first = asyncio.create_task(post(server))
         while not server.running.front.sessions:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
         response = await post(server, "/stream")
-        assert response.status_code == 429 and int(response.headers["retry-after"]) >= 1
+        assert response.status_code == 503 and int(response.headers["retry-after"]) >= 1
         assert response.json()["detail"]["status"] == "too_many_concurrent_requests"
         assert (await first).status_code == 200
         await server.settled()

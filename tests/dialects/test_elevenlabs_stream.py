@@ -246,13 +246,13 @@ async def test_mp3_unless_something_else_is_asked_for(speech: Any) -> None:
 # Overload, failure, end, keys.
 
 
-async def test_no_place_is_429(speech: Any) -> None:
+async def test_no_place_is_503(speech: Any) -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
     async with speech(config) as server, eleven(server, multi=False):
         with pytest.raises(websockets.InvalidStatus) as caught:
             async with eleven(server, multi=False):
                 pass
-        assert caught.value.response.status_code == 429
+        assert caught.value.response.status_code == 503
         detail = json.loads(caught.value.response.body)["detail"]
         assert detail["status"] == "too_many_concurrent_requests" and detail["message"]
 

@@ -308,7 +308,7 @@ async def test_sockets_and_contexts_take_places(speech: Any) -> None:
             await client.send(id="c")
             assert (await client.next())["error"] == "too_many_sessions"
             async with plain(server):
-                assert await server.status("websocket", PATH) == 429
+                assert await server.status("websocket", PATH) == 503
         await server.settled()
 
 
@@ -330,7 +330,7 @@ async def test_the_last_eighth_of_the_places_is_not_for_sockets_that_have_one(
                 newcomer = await stack.enter_async_context(plain(server))
                 await newcomer.send(text="Hi.", end=True)
                 await newcomer.until("done")
-            assert await server.status("websocket", PATH) == 429
+            assert await server.status("websocket", PATH) == 503
 
 
 async def test_a_drain_lets_contexts_finish_and_closes(speech: Any, eventually: Any) -> None:

@@ -350,13 +350,13 @@ async def test_a_flood_of_text_is_bounded(speech: Any) -> None:
                 assert "1000" in await client.refused()
 
 
-async def test_no_place_is_429(speech: Any) -> None:
+async def test_no_place_is_503(speech: Any) -> None:
     config = ServerConfig(port=0, limits=LimitsConfig(max_sessions=1))
     async with speech(config) as server, omni(server):
         with pytest.raises(websockets.InvalidStatus) as caught:
             async with omni(server):
                 pass
-        assert caught.value.response.status_code == 429
+        assert caught.value.response.status_code == 503
         assert json.loads(caught.value.response.body)["error"]["code"] == "too_many_sessions"
 
 

@@ -192,3 +192,25 @@ def first_heard(pcm: bytes) -> float:
     """Seconds before the first sample beyond -45 dBFS."""
     loud = np.abs(np.frombuffer(pcm, "<i2").astype(int)) > 32_768 * 10 ** (-45 / 20)
     return int(loud.argmax()) / 24_000
+
+
+async def test_its_word_times_are_those_of_its_sound(server: RunningServer, pieces: Pieces) -> None:
+    """Each has a time that a word takes, and sound in it, up to the end of the turn."""
+    text = "The train leaves at nine. It stops for an hour in the old harbour town."
+    for layout in ("streaming", "full_text"):
+        async with RealtimeTTS(
+            server.websocket_url, voice="ava", word_times="on", layout=layout, lead_ms=30_000
+        ) as tts:
+            speech = tts.speak(pieces(text, seed=3))
+            pcm = b"".join([packet async for packet in speech])
+        turn = speech.turn
+        assert turn is not None and turn.result is not None and turn.words_exact
+        assert turn.result.reason == "complete"
+        words = turn.words
+        assert [word.text.strip() for word in words] == text.split()
+        sound = np.frombuffer(pcm, "<i2").astype(float) / 32768
+        for word in words:
+            first, last = (round(at * 24) for at in (word.start_ms, word.end_ms))
+            assert 40 < word.end_ms - word.start_ms < 1_200, word
+            assert np.abs(sound[first:last]).max() > 0.02, word
+        assert words[-1].end_ms > len(sound) / 24 - 400

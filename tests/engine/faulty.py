@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import re
 import signal
 import sys
 import time
@@ -56,7 +57,7 @@ def files(folder: Path) -> list[Path]:
 
 def before_step(plan: StepPlan) -> None:
     for id in plan.ids:
-        match id.split("-")[0]:
+        match re.split("[-~]", id)[0]:
             case "segv":
                 os.kill(os.getpid(), signal.SIGSEGV)
             case "hang":

@@ -22,6 +22,7 @@ from realtime_tts.engine.link import (
     Open,
     Refused,
     Started,
+    Stranded,
     Waits,
 )
 from realtime_tts.engine.load import engine_loader
@@ -80,6 +81,9 @@ class LosingLink:
         statuses = [link.status() for link in self._links]
         return next((one for one in statuses if not one.ready), statuses[0])
 
+    def stranded(self) -> list[Stranded]:
+        return []
+
     async def stop(self) -> None:
         for link in self._links:
             await link.stop()
@@ -126,6 +130,10 @@ class Script:
         return b"".join(event.codes for event in self.events if isinstance(event, Audio))
 
     @property
+    def tokens(self) -> bytes:
+        return b"".join(event.tokens for event in self.events if isinstance(event, Audio))
+
+    @property
     def moves(self) -> int:
         return sum(event.moved for event in self.events if isinstance(event, Started))
 
@@ -142,7 +150,7 @@ class Script:
         waits = list(dict.fromkeys(e for e in self.events if isinstance(e, Waits)))
         end = self.end
         assert isinstance(end, Ended), end
-        return started, self.pcm, self.codes, waits, end.reason, end.frames
+        return started, self.pcm, self.codes, self.tokens, waits, end.reason, end.frames
 
 
 async def spoken(link: EngineLink, scripts: Sequence[Script]) -> None:

@@ -62,8 +62,8 @@ SAMPLINGS = (USUAL, GREEDY, HOT, HALF_GREEDY, NUCLEUS)
 @dataclass
 class Utterance:
     """`begins`: step of its prefill; `waits`: steps it is left out of; `leaves`: step before which
-    it is closed; `codec`: frames per codec run. What came of it: `codes` (first ones), `end`,
-    `sound`."""
+    it is closed; `codec`: frames per codec run. What came of it: `codes` (first ones), `tokens`
+    that its frames speak, `end`, `sound`."""
 
     id: str
     slot: int
@@ -75,6 +75,7 @@ class Utterance:
     leaves: int | None = None
     codec: int = 1
     codes: list[int] = field(default_factory=list)
+    tokens: list[int] = field(default_factory=list)
     end: str | None = None
     pieces: list[Samples] = field(default_factory=list)
     frames: int = 0
@@ -203,6 +204,7 @@ def note(engine: Engine, output: StepOutput, live: Sequence[Utterance]) -> None:
         id = utterance.id
         if id in output.frames:
             utterance.codes.append(output.frames[id])
+            utterance.tokens += [output.tokens[id]] if id in output.tokens else []
             utterance.frames += 1
         if id in sound:
             utterance.pieces.append(sound[id])
@@ -230,6 +232,7 @@ def same_speech(one: Sequence[Utterance], other: Sequence[Utterance]) -> None:
     """Assert equal codes and ends, and the same sound but for rounding."""
     for a, b in zip(one, other, strict=True):
         assert (a.id, a.codes, a.end) == (b.id, b.codes, b.end)
+        assert a.tokens == b.tokens, a.id
         assert a.sound.shape == b.sound.shape, a.id
         np.testing.assert_allclose(a.sound, b.sound, atol=2e-4, rtol=0, err_msg=a.id)
 

@@ -37,6 +37,8 @@ from tts_scheduler import Layout
 TINY = PARITY / "tiny-custom_voice"
 SLOTS = 6
 TOO_LONG = 32_768
+HEADS = ((0, 1), (1, 0), (1, 2))
+"""Of the random model they look anywhere, but in all engines at the same."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -51,7 +53,9 @@ def one_thread() -> Iterator[None]:
 def loaded(folder: Path, min_frames: int) -> tuple[SpeechModel, Qwen2Tokenizer]:
     model = load_model(folder)
     model.config = replace(
-        model.config, generation=replace(model.config.generation, min_frames=min_frames)
+        model.config,
+        generation=replace(model.config.generation, min_frames=min_frames),
+        alignment_heads=model.config.alignment_heads or HEADS,
     )
     return model, Qwen2Tokenizer.from_folder(folder)
 
@@ -119,6 +123,7 @@ def test_a_mixed_crowd_speaks_as_with_the_torch_engine(folder: Path) -> None:
     speak(engine, told, steps=60)
     same_speech(told, undisturbed(folder))
     assert all(len(u.codes) >= 24 for u in told)
+    assert all(len(u.tokens) == len(u.codes) and max(u.tokens) < len(u.ids) for u in told)
     assert {u.end for u in told} == {"complete", "max_length"}
 
 

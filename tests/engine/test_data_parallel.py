@@ -26,6 +26,7 @@ from realtime_tts.engine.link import (
     Played,
     Refused,
     Started,
+    Stranded,
     Waits,
 )
 from realtime_tts.engine.multiprocess import MultiprocessEngine, Supervision
@@ -60,6 +61,9 @@ class Scripted:
 
     def status(self) -> EngineStatus:
         return self.state
+
+    def stranded(self) -> list[Stranded]:
+        return []
 
     async def stop(self) -> None: ...
 

@@ -50,7 +50,7 @@ def tiny(number: int) -> tuple[SpeechModel, Qwen2Tokenizer]:
     folder = PARITY / "tiny-custom_voice"
     model = load_model(folder)
     generation = replace(model.config.generation, min_frames=10**6)
-    model.config = replace(model.config, generation=generation)
+    model.config = replace(model.config, generation=generation, alignment_heads=((0, 1), (1, 0)))
     return model, Qwen2Tokenizer.from_folder(folder)
 
 
@@ -65,7 +65,8 @@ def torch_engine(kind: str, number: int) -> Engine:
 
 
 def fake_engine(kind: str, number: int) -> Engine:
-    return FakeEngine(FakeEngineConfig(slots=8, step_seconds=0.0005, silence=3_000))
+    config = FakeEngineConfig(slots=8, step_seconds=0.0005, silence=3_000, aligned=True)
+    return FakeEngine(config)
 
 
 def scripts(engine: Engine, random: Random, count: int) -> list[Script]:
@@ -103,4 +104,5 @@ async def test_what_lost_its_engine_goes_on_bit_for_bit(kind: str, seed: int) ->
     await spoken(Failover(LosingLink(engines, cuts), 30.0), found)
     for one, other in zip(wanted, found, strict=True):
         assert one.story == other.story, one.id
+        assert len(one.tokens) == len(one.codes) // 16, one.id
     assert sum(script.moves for script in found) >= 4

@@ -5,6 +5,7 @@ from realtime_tts.engine.guards import (
     BUDGET,
     REPETITION,
     SILENCE,
+    TEXT,
     GuardConfig,
     Guards,
     trailing_silence,
@@ -94,3 +95,27 @@ def test_a_guard_goes_on_where_that_of_another_engine_was() -> None:
     guard.resume(said, silent_samples=RATE)
     quiet = [heard(guard, QUIET) for _ in range(13)]
     assert quiet == [None] * 12 + [SILENCE]
+
+
+def test_words_that_are_spoken_again_end_the_turn() -> None:
+    guard = guards(tokens=40)
+    assert [guard.token(token) for token in range(30)] == [None] * 30
+    again = [guard.token(token) for token in range(14)]
+    assert again == [None] * 11 + [TEXT] * 3
+
+
+def test_a_look_back_in_a_silence_or_at_one_word_is_no_repetition() -> None:
+    guard = guards(tokens=40)
+    for token in range(30):
+        guard.token(token)
+    assert [guard.token(2) for _ in range(50)] == [None] * 50
+    assert [guard.token(token) for token in (30, 31, *[25] * 30, 32)] == [None] * 33
+
+
+def test_a_turn_taken_up_knows_what_was_spoken() -> None:
+    whole, moved = guards(tokens=40), guards(tokens=40)
+    tokens = [*range(30), *range(20)]
+    reasons = [whole.token(token) for token in tokens]
+    moved.resume([1, 2, 3], 0, tokens[:36])
+    assert [moved.token(token) for token in tokens[36:]] == reasons[36:]
+    assert TEXT in reasons[36:]

@@ -14,7 +14,16 @@ from realtime_tts.engine import links
 from realtime_tts.engine.fake import FakeEngine
 from realtime_tts.engine.in_process import InProcessEngine
 from realtime_tts.engine.interface import EngineInfo, UtteranceSpec
-from realtime_tts.engine.link import Append, Audio, Ended, EngineStatus, Event, Finish, Open
+from realtime_tts.engine.link import (
+    Append,
+    Audio,
+    Ended,
+    EngineStatus,
+    Event,
+    Finish,
+    Open,
+    Stranded,
+)
 from realtime_tts.engine.links import make_links
 from realtime_tts.engine.load import voice_families
 from realtime_tts.engine.models import Models
@@ -59,6 +68,9 @@ class Noted:
 
     def status(self) -> EngineStatus:
         return EngineStatus(True, 0, 0, 0, 4, 0.0)
+
+    def stranded(self) -> list[Stranded]:
+        return []
 
     async def stop(self) -> None: ...
 

@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import json
 import signal
+import socket
 import ssl
 import sys
 import time
@@ -89,6 +90,21 @@ async def test_turns_outlive_an_engine_that_is_killed_whichever_front_they_are_a
         assert moves == [0] * 4 + [1] * 4, "each engine has half of the turns of each front"
 
 
+async def test_turns_of_all_fronts_leave_an_engine_that_is_told_to_make_room() -> None:
+    async with serving(engines=2) as server, sessions(server, 8) as opened:
+        for one in opened:
+            await one.say(LONG)
+        await until(lambda: all(one.samples for one in opened))
+        server.engines[0].send_signal(signal.SIGUSR1)
+        await server.until("tts_engine_restarts_total", 1)
+        for one in opened:
+            done = await one.until("turn.done")
+            assert done["reason"] == "complete" and done["samples"] == one.samples
+        assert not any(one.of("error") for one in opened)
+        moves = sorted(one.of("turn.done")[-1].get("moves", 0) for one in opened)
+        assert moves == [0] * 4 + [1] * 4
+
+
 async def test_a_limit_of_sessions_holds_over_all_fronts() -> None:
     async with serving(fronts=3, max_sessions=6) as server, sessions(server, 6) as opened:
         for _ in range(4):
@@ -101,6 +117,38 @@ async def test_a_limit_of_sessions_holds_over_all_fronts() -> None:
         async with sessions(server, 1):
             with pytest.raises(websockets.InvalidStatus):
                 await websockets.connect(server.socket_url, proxy=None)
+
+
+async def test_every_front_and_the_agent_tell_the_load_of_all(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    async with serving(fronts=3, max_sessions=40, agent_port=port) as server:
+        assert await agent(port) == "ready up 40%\n"
+        async with sessions(server, 6) as opened:
+            for one in opened[:4]:
+                await one.say(LONG)
+            await server.until("tts_active_turns", 4)
+            await asyncio.sleep(0.6)  # engines say twice a second how they are
+            told = [(await server.get("/v1/load")).json() for _ in range(6)]
+            assert all(one == told[0] for one in told)
+            assert {name: told[0][name] for name in ("capacity", "active", "sessions")} == {
+                "capacity": await server.value("tts_capacity_turns"), "active": 4, "sessions": 6,
+            }  # fmt: skip
+            assert await agent(port) == "ready up 34%\n"
+            server.process.send_signal(signal.SIGTERM)
+            async with asyncio.timeout(5):
+                while await agent(port) != "drain\n":  # noqa: ASYNC110
+                    await asyncio.sleep(0.02)
+            for one in opened[:4]:
+                assert (await one.until("turn.done"))["reason"] == "complete"
+
+
+async def agent(port: int) -> str:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        return (await reader.read()).decode()
+    finally:
+        writer.close()
 
 
 @pytest.mark.parametrize("fronts", [2, 3, 8])
@@ -248,6 +296,8 @@ async def test_lines_of_the_log_name_the_front() -> None:
     opened = Counter(line["front"] for line in lines if line["event"] == "session.open")
     assert opened == {1: 2, 2: 2}
     assert [line for line in lines if line["event"] == "server.ended"]
+    (ready,) = [line for line in lines if line["event"] == "engine.ready"]
+    assert ready["slots"] and "front" not in ready
 
 
 async def test_fronts_of_a_real_voice_load_no_torch() -> None:

@@ -118,3 +118,27 @@ def test_a_damaged_file_is_named(content: str, checkpoint_copy: Path) -> None:
     (checkpoint_copy / "config.json").write_text(content)
     with pytest.raises(CheckpointError, match=r"config\.json"):
         read_config(checkpoint_copy)
+
+
+def test_alignment_heads_are_read_and_may_be_left_out(checkpoint_copy: Path) -> None:
+    assert read_config(checkpoint_copy).alignment_heads == ()
+    add(checkpoint_copy, "alignment_heads", [[1, 0], [0, 3]])
+    assert read_config(checkpoint_copy).alignment_heads == ((1, 0), (0, 3))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [[[3, 0]], [[0, 4]], [[-1, 0]], [[0]], [0, 1], "0,1", [[0, 1], [0, 1]], [[True, 1]], {}],
+)
+def test_alignment_heads_that_the_talker_does_not_have_are_refused(
+    checkpoint_copy: Path, wrong: Any
+) -> None:
+    """It has three layers of four heads."""
+    add(checkpoint_copy, "alignment_heads", wrong)
+    with pytest.raises(CheckpointError, match=r"layers 0 to 2 and heads 0 to 3") as error:
+        read_config(checkpoint_copy)
+    assert "leave the field out" in str(error.value)
+
+
+def add(folder: Path, key: str, value: Any) -> None:
+    edit(folder / "config.json", key, value)

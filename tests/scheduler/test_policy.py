@@ -75,6 +75,15 @@ def test_starts_go_by_when_the_listener_begins_to_wait() -> None:
     assert sorted([busy, later], key=start_key) == [later, busy]
 
 
+def test_who_is_heard_already_starts_before_all_others() -> None:
+    moved, also = with_text(5, at=11.0, listener_free_at=12.5), with_text(5, at=11.0)
+    for row, dry_at in ((moved, 12.5), (also, 11.5)):
+        row.frames = 20
+        row.playback.runs_out_at = dry_at
+    new = with_text(5, at=10.0)
+    assert sorted([new, moved, also], key=start_key) == [also, moved, new]
+
+
 def test_a_row_is_due_one_step_earlier_for_every_further_frame_its_packet_needs() -> None:
     row = with_text(5)
     row.playback.feed(1920, 10.0)  # heard until 10.08; the next packet needs two more frames

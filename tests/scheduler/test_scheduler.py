@@ -630,3 +630,32 @@ def test_what_a_move_costs_teaches_nothing_about_prompts() -> None:
     before = scheduler.cost.costs_at(1)
     scheduler.commit(plan, StepResult(9.0, frozenset({"a"}), {"a": 1_920}), 14.0)
     assert scheduler.cost.costs_at(1) == before
+
+
+@pytest.mark.parametrize("lead", [0.5, 1.0, 2.0])
+def test_a_turn_that_moved_does_not_run_dry_for_the_sake_of_others(
+    make_rig: MakeRig, lead: float
+) -> None:
+    """Where everybody is late already: a new turn waits, this one does not wait longer than its
+    listener can."""
+    rig = make_rig(step_seconds=0.1, utilisation=100.0)
+    for number in range(3):
+        rig.open(f"on-air-{number}", 200, finish=True)
+    rig.steps(40)
+    begun = rig.now
+    rig.open("new", 20, finish=True)
+    rig.scheduler.open(
+        "moved",
+        prompt_tokens=10,
+        now=begun,
+        listener_free_at=begun + lead,
+        continues=True,
+        spoken=Spoken(12, 23_040),
+    )
+    rig.length["moved"] = 10_000
+    rig.append("moved", 200)
+    while not any(prefill.id == "moved" for plan in rig.plans for prefill in plan.prefills):
+        rig.step()
+        assert rig.now < begun + lead + 0.2
+    assert rig.now <= begun + lead
+    assert not any(prefill.id == "new" for plan in rig.plans for prefill in plan.prefills)

@@ -148,6 +148,22 @@ async def test_a_turn_with_nothing_to_speak_never_reaches_the_engine(
         assert commands == []
 
 
+async def test_text_in_a_script_of_no_language_of_the_voice_is_a_warning_and_not_spoken(
+    speech: Any,
+) -> None:
+    async with speech() as server, server.talk() as talker:
+        commands = server.spy_on_commands()
+        for piece in ("Say Пр", "ивет or ", "你好 to them."):
+            await talker.send("text", text=piece)
+        await talker.send("turn.end")
+        messages = await talker.until("turn.done")
+        (warning,) = [m for m in messages if isinstance(m, dict) and m["type"] == "warning"]
+        assert warning["code"] == "unspeakable_script"
+        assert "Cyrillic, Chinese" in warning["message"]
+        ids = [id for command in commands if isinstance(command, Append) for id in command.ids]
+        assert ids == byte_ids("Say or to them.")
+
+
 async def test_what_comes_before_the_first_word_is_spoken_with_it(speech: Any) -> None:
     async with speech() as server, server.talk() as talker:
         commands = server.spy_on_commands()

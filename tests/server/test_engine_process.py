@@ -91,6 +91,43 @@ async def test_turns_outlive_their_engine() -> None:
         )
 
 
+WORDS = "A sentence that goes on and on, and on, with 12 words. " * 2
+
+
+async def told(server: RunningServer, link: MultiprocessEngine, kills: bool) -> list[Any]:
+    """The words of a turn with their times, and the text that was heard of another one when its
+    client stopped after 1.8 s; the engine is killed in the middle of both."""
+    heard: list[Any] = []
+    async with websockets.connect(server.websocket_url) as socket:
+        await socket.send(json.dumps({"type": "session.start", "word_times": "on"}))
+        for ends in (True, False):
+            turn = asyncio.create_task(say(socket, WORDS))
+            await asyncio.sleep(0.7)
+            if kills:
+                os.kill(link.pid or 0, signal.SIGKILL)
+                await until(lambda: not link.status().ready)
+                await until(lambda: link.status().ready)
+            if not ends:
+                await asyncio.sleep(1.5)
+                await socket.send(json.dumps({"type": "interrupt", "played_ms": 1_800}))
+            async with asyncio.timeout(30):
+                messages = await turn
+            heard.append([m["words"] for m in messages if m["type"] == "turn.words"])
+            heard.append([m for m in messages if m["type"] == "turn.interrupted"])
+            assert messages[-1].get("moves", 0) == int(kills)
+    words, _, _, interrupted = heard
+    return [sum(words, []), [(m["text_spoken"], m["text_remaining"]) for m in interrupted]]
+
+
+async def test_words_and_the_text_that_was_heard_are_those_of_an_undisturbed_turn() -> None:
+    async with serving(lead_cap=2.5) as (server, link):
+        undisturbed = await told(server, link, kills=False)
+    async with serving(lead_cap=2.5) as (server, link):
+        assert await told(server, link, kills=True) == undisturbed
+    words, ((spoken, remaining),) = undisturbed
+    assert "".join(word["text"] for word in words) == WORDS and spoken and remaining
+
+
 async def test_a_turn_between_engines_can_be_interrupted() -> None:
     async with serving() as (server, link), websockets.connect(server.websocket_url) as socket:
         turn = asyncio.create_task(say(socket, "A sentence that goes on and on. " * 20))
@@ -107,6 +144,7 @@ async def test_a_turn_between_engines_can_be_interrupted() -> None:
 async def test_without_failover_an_engine_that_is_killed_costs_its_turns() -> None:
     without = serving(failover_seconds=0.0)
     async with without as (server, link), contextlib.AsyncExitStack() as stack:
+        assert server.front.engine._link is link, "no codes are kept"
         sockets = [
             await stack.enter_async_context(websockets.connect(server.websocket_url))
             for _ in range(20)

@@ -194,7 +194,7 @@ async def test_a_turn_that_the_session_knows_is_not_resumed(speech: Any) -> None
 
 async def test_codes_beyond_the_longest_turn_are_refused(speech: Any) -> None:
     async with speech(engine=FakeEngineConfig(max_frames=10)) as server, server.talk() as talker:
-        await talker.send("turn.codes", turn_id="a", codes=[b64encode(bytes(352)).decode()])
+        await talker.send("turn.codes", turn_id="a", codes=[b64encode(bytes(374)).decode()])
         error = await talker.next()
         assert (error["code"], error["fatal"]) == ("bad_message", False)
-        assert "at most 320 bytes of codes, found 352" in error["message"]
+        assert "at most 340 bytes of codes, found 374" in error["message"]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from realtime_tts.engine.fake import FakeEngineConfig, Faults
+from realtime_tts.engine.link import Audio
 from realtime_tts.server.listener import Listener
 from realtime_tts.server.session_turn import SessionTurn
 from realtime_tts.server.speech import Speech
@@ -60,7 +61,8 @@ def assert_in_time(messages: list[Any]) -> None:
 @pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("size", [1, 7, 1000])
 async def test_words_joined_are_the_text_however_it_came(speech: Any, text: str, size: int) -> None:
-    async with speech() as server, server.talk(ON + AT_ONCE) as talker:
+    engine = FakeEngineConfig(frames_per_token=1, languages=("auto", "english", "chinese"))
+    async with speech(engine=engine) as server, server.talk(ON + AT_ONCE) as talker:
         for start in range(0, len(text), size):
             await talker.send("text", turn_id="a", text=text[start : start + size])
         await talker.send("turn.end", turn_id="a")
@@ -307,7 +309,7 @@ def test_all_words_are_told_when_the_last_sample_of_the_last_utterance_was_taken
         text.flush(0.0)
         text.commit()
         for _ in range(frames):
-            listener.add_speech(1_920)
+            listener.add_speech(Audio("a", bytes(3_840)))
     listener.begin(text.segments[-1])
     text.finish(0.0)
     listener.complete = listener.ended = True

@@ -25,6 +25,7 @@ from realtime_tts.engine.link import (
     Open,
     Refused,
     Started,
+    Stranded,
 )
 from realtime_tts.metrics import Metrics
 from realtime_tts.server.connection import Connection
@@ -64,6 +65,9 @@ class Link:
 
     def status(self) -> EngineStatus:
         return EngineStatus(True, 0, 0, 0, 256, 0.0)
+
+    def stranded(self) -> list[Stranded]:
+        return []
 
     async def stop(self) -> None:
         """Nothing runs."""

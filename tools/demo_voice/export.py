@@ -20,6 +20,7 @@ from torch import Tensor
 from tools.demo_voice import settings as ids
 from tools.demo_voice.placeholder_encoder import CONFIG, encoder_tensors
 from tools.demo_voice.settings import CODEBOOK_SIZE, CODEBOOKS, CODEC, StackSize
+from tools.demo_voice.voice_model import POINTER_HEADS, POINTER_LAYER
 
 _TOKENIZER = ("vocab.json", "merges.txt", "tokenizer_config.json")
 _TRAINING_ONLY = ("phone_head.",)
@@ -138,6 +139,7 @@ def _config(assistant: int) -> dict[str, object]:
         "tts_model_type": "custom_voice",
         "text_normalization": True,
         "safe_positions": 600,
+        "alignment_heads": [[POINTER_LAYER, head] for head in range(POINTER_HEADS)],
         "assistant_token_id": assistant,
         "im_start_token_id": ids.IM_START,
         "im_end_token_id": ids.IM_END,

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from functools import reduce
 from random import Random
 
-from realtime_tts.text.languages.english import ENGLISH, ordinal_word
+from realtime_tts.text.languages.english import ENGLISH
+from realtime_tts.text.languages.english_words import ordinal_word
 
 _SPELLINGS = {
     "mr": "mister",

@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from realtime_tts.text.languages.language import YEARS, Currency, Language, Noun
 from realtime_tts.text.languages.patterns import SIGNS, VULGAR
+
+
+class Reading(NamedTuple):
+    """The first `length` characters are said as `words`."""
+
+    length: int
+    words: str
+
 
 TOO_LONG = 15
 """A number of more digits is read digit by digit."""
@@ -17,23 +26,54 @@ class AmountWords:
     def __init__(self, language: Language) -> None:
         self.language = language
 
-    def _amount(self, match: re.Match[str], shared: str) -> str:
-        """Read an amount of money.
+    def _amount(self, match: re.Match[str], shared: str, single: bool = False) -> str:
+        """Read a quantity.
 
-        `shared`: the currency that stands before the first number of a range.
+        `shared`: the currency that stands before the first number of a range. `single`: the
+        quantity is an adjective, which has no plural: a five dollar fee.
         """
         lang, sign = self.language, match["sign"]
-        currency = self._currency(money_sign(match) or shared)
+        behind = (match["behind"] or "") if self._belongs(match) else ""
+        currency = self._currency(behind) or self._currency(money_sign(match) or shared)
         scale = lang.scales.get(match["scale"] or (match["short"] if currency else "") or "")
         if currency is not None:
-            words = self._money(match["number"], scale, currency)
+            words = self._money(match["number"], scale, currency, single)
         elif match["percent"]:
-            number = self._number(match["number"])
+            number = match["number"] + (match["part"] or "")
+            number = self._measure(match, None) if match["part"] else self._number(number)
             words = lang.percent + number if lang.percent_before else f"{number} {lang.percent}"
         else:
-            words = self._measure(match, scale)
-        before = {"+": lang.plus, "±": f"{lang.plus} {lang.minus}"}.get(sign, lang.minus)
-        return f"{before}{' ' if lang.spaced else ''}{words}" if sign else words
+            words = self._measure(match, scale, single)
+        if behind in lang.behind_money:
+            words += f" {lang.behind_money[behind]}"
+        words += self._per(match)[1]
+        before = {"+": lang.plus, "±": lang.plus_or_minus or f"{lang.plus} {lang.minus}"}
+        word = before.get(sign, lang.minus)
+        return f"{word}{' ' if lang.spaced else ''}{words}" if sign else words
+
+    def _belongs(self, match: re.Match[str]) -> bool:
+        """Whether what is behind an amount of money goes with its sign: $5 CAD, not £5 USD."""
+        sign, code = self._currency(match["currency"] or ""), self._currency(match["behind"] or "")
+        if sign is None or code is None or sign is code:
+            return True
+        return match["currency"] == "$" and code.major.one.endswith((" dollar", " peso"))
+
+    def _per(self, match: re.Match[str]) -> tuple[int, str]:
+        """Where the quantity ends, and the words for what is behind slashes: /s, /user/month."""
+        lang, end, words = self.language, match.start("per"), ""
+        if not self._belongs(match):
+            return match.start("behind") - 1, ""
+        if not match["per"] or not lang.per:
+            return (end if match["per"] else match.end()), ""
+        for part in match["per"].split("/")[1:]:
+            unit = lang.divisors.get(part) or (lang.units[part].one if part in lang.units else "")
+            if not unit and match["currency"] and part.islower() and len(part) > 2:
+                unit = part
+            if not unit:
+                return end, words
+            words += f" {lang.per} {unit}"
+            end += len(part) + 1
+        return end, words
 
     def _currency(self, sign: str) -> Currency | None:
         return self.language.currencies.get("¥" if sign == "￥" else sign)
@@ -42,16 +82,16 @@ class AmountWords:
         """Whether there is a word for the quantity's currency, if it has one."""
         return not match["currency"] or self._currency(match["currency"]) is not None
 
-    def _measure(self, match: re.Match[str], scale: Noun | None) -> str:
+    def _measure(self, match: re.Match[str], scale: Noun | None, single: bool = False) -> str:
         lang, number = self.language, match["number"]
         unit = lang.units.get(match["unit"] or "") or (lang.degrees if match["degrees"] else None)
         if match["part"]:
             return self._mixed(number, match["part"].strip(), unit)
         if scale is not None:
             words = self._counted(number, scale)
-            return words + lang.of_scale(unit.many) if unit else words
+            return words + lang.of_scale(unit.one if single else unit.many) if unit else words
         if unit is not None:
-            return self._counted(number, unit)
+            return self._counted(number, unit, single)
         return self._number(number, yearly=not match["sign"])
 
     def _mixed(self, number: str, part: str, unit: Noun | None) -> str:
@@ -62,29 +102,33 @@ class AmountWords:
         words = self._number(number) + self.language.mixed + words
         return f"{words} {unit.many}" if unit else words
 
-    def _money(self, number: str, scale: Noun | None, currency: Currency) -> str:
+    def _money(
+        self, number: str, scale: Noun | None, currency: Currency, single: bool = False
+    ) -> str:
         lang = self.language
         if scale is not None:
-            return self._counted(number, scale) + lang.of_scale(currency.major.many)
+            name = currency.major.one if single else currency.major.many
+            return self._counted(number, scale) + lang.of_scale(name)
         if not lang.money and lang.decimal_mark in number:
             number = number.rstrip("0").rstrip(lang.decimal_mark)
         whole, _, cents = number.partition(lang.decimal_mark)
         if len(cents) != 2 or currency.minor is None or not lang.money:
-            return self._counted(number, currency.major)
+            return self._counted(number, currency.major, single)
         if int(cents) == 0:
-            return self._counted(whole, currency.major)
-        coins = self._counted(cents.lstrip("0"), currency.minor)
+            return self._counted(whole, currency.major, single)
+        coins = self._counted(cents.lstrip("0"), currency.minor, single)
         if not whole or int(self._digits(whole)) == 0:
             return coins
         minor, _, name = coins.rpartition(" ")
         return lang.money.format(
-            major=self._counted(whole, currency.major),
+            major=self._counted(whole, currency.major, single),
             minor=minor if "{coins}" in lang.money else lang.cardinal(int(cents)),
             coins=name,
         )
 
-    def _counted(self, number: str, noun: Noun) -> str:
+    def _counted(self, number: str, noun: Noun, single: bool = False) -> str:
         lang = self.language
+        noun = Noun(noun.one, noun.one, noun.gender) if single else noun
         space = " " if lang.spaced else ""
         if lang.decimal_mark in number:
             value = float(self._digits(number.partition(lang.decimal_mark)[0]) or 0)

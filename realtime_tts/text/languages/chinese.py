@@ -2,64 +2,9 @@
 
 from __future__ import annotations
 
-from realtime_tts.text.languages import tables
+from realtime_tts.text.languages import chinese_rules, tables
+from realtime_tts.text.languages.chinese_words import cardinal, count, date, time, year
 from realtime_tts.text.languages.language import Currency, Language
-
-_DIGITS = "零一二三四五六七八九"
-_POWERS = ((10**12, "万亿"), (10**8, "亿"), (10**4, "万"))
-
-
-def cardinal(n: int) -> str:
-    if n < 10**4:
-        return _below_ten_thousand(n)
-    power, name = next(pair for pair in _POWERS if n >= pair[0])
-    many, rest = divmod(n, power)
-    words = ("两" if many == 2 else cardinal(many)) + name
-    if not rest:
-        return words
-    return words + ("零" if rest < power // 10 else "") + _inner(rest)
-
-
-def _inner(n: int) -> str:
-    """A number behind a larger one: ten is 一十 there."""
-    words = cardinal(n)
-    return "一" + words if words.startswith("十") else words
-
-
-def _below_ten_thousand(n: int) -> str:
-    if n < 20:
-        return _DIGITS[n] if n < 10 else "十" + (_DIGITS[n - 10] if n > 10 else "")
-    words, gap = "", False
-    for power, name in ((1000, "千"), (100, "百"), (10, "十"), (1, "")):
-        digit, n = divmod(n, power)
-        if digit:
-            words += "零" if gap and words else ""
-            words += ("两" if digit == 2 and power == 1000 else _DIGITS[digit]) + name
-        gap = not digit
-    return words
-
-
-def count(n: int, gender: str) -> str:
-    return "两" if n == 2 else cardinal(n)
-
-
-def year(n: int) -> str:
-    return "".join(_DIGITS[int(digit)] for digit in str(n))
-
-
-def time(hour: int, minute: int, second: int | None, half: str) -> str:
-    words = {"am": "上午", "pm": "下午"}.get(half, "") + count(hour, "") + "点"
-    if minute:
-        words += f"{'零' if minute < 10 else ''}{cardinal(minute)}分"
-    elif second is None:
-        words += "整"
-    return words if second is None else f"{words}{cardinal(second)}秒"
-
-
-def date(day: int, month: int, in_year: int | None, previous: str) -> str:
-    words = f"{cardinal(month)}月{cardinal(day)}日"
-    return words if in_year is None else f"{year(in_year)}年{words}"
-
 
 CHINESE = Language(
     name="chinese",
@@ -81,19 +26,23 @@ CHINESE = Language(
     degrees=tables.invariable("度"),
     number_sign="",
     and_sign="和",
-    operators={"+": "加", "=": "等于", "×": "乘", "*": "乘", "÷": "除以"},
+    operators={"+": "加", "=": "等于", "×": "乘", "*": "乘", "÷": "除以"} | {"-": "减", "−": "减"},
     currencies=tables.by_name(
         {
             "¥ ￥ CNY": Currency(tables.invariable("元")),
-            "$ USD": Currency(tables.invariable("美元")),
+            "HK$ HKD": Currency(tables.invariable("港元")),
+            "$ USD US$": Currency(tables.invariable("美元")),
             "€ EUR": Currency(tables.invariable("欧元")),
             "£ GBP": Currency(tables.invariable("英镑")),
         }
     ),
     units=tables.nouns(
         tables.invariable,
-        "km 公里|m 米|cm 厘米|mm 毫米|kg 公斤|g 克|mg 毫克|L 升|ml 毫升|km/h 公里每小时|m² 平方米"
-        "|°C 摄氏度|℃ 摄氏度|GB 吉字节|MB 兆字节|Hz 赫兹|W 瓦|kW 千瓦",
+        "km 公里|m 米|cm 厘米|mm 毫米|kg 公斤|g 克|mg 毫克|t 吨|L 升|l 升|ml 毫升|mL 毫升"
+        "|km/h 公里每小时|m/s 米每秒|m² 平方米|㎡ 平方米|km² 平方公里|m³ 立方米|°C 摄氏度"
+        "|℃ 摄氏度|°F 华氏度|s 秒|ms 毫秒|min 分钟|h 小时|KB 千字节|MB 兆字节|GB 吉字节"
+        "|TB 太字节|Mbps 兆比特每秒|Hz 赫兹|MHz 兆赫|GHz 吉赫|W 瓦|kW 千瓦|MW 兆瓦|kWh 千瓦时"
+        "|V 伏|A 安|mAh 毫安时|dB 分贝|kcal 千卡|kJ 千焦",
     ),
     scales=tables.nouns(tables.invariable, "万 万|亿 亿"),
     fractions={},
@@ -102,5 +51,11 @@ CHINESE = Language(
     of_scale=lambda noun: noun,
     percent_before=True,
     spaced=False,
-    phones=r"1[3-9]\d{9}|0\d{2,3}-\d{7,8}",
+    signs={"≈": "约等于", "√": "根号", "π": "派", "∞": "无穷大", "≤": "小于等于", "≥": "大于等于"}
+    | {"≠": "不等于", "§": "第"},
+    comparisons={"<": "小于", ">": "大于", "<=": "小于等于", ">=": "大于等于"},
+    powers={"2": "的平方", "3": "的立方", "": "的"},
+    addresses={".": "点", "@": "艾特", "_": "下划线", "-": "杠", "/": "斜杠", ":": "冒号"},
+    rules=chinese_rules.RULES,
+    behind=chinese_rules.BEHIND,
 )

@@ -1,123 +1,77 @@
-"""English."""
+"""English: its signs, units, abbreviations and customs."""
 
 from __future__ import annotations
 
+import re
+
+from realtime_tts.text.languages import english_words as words
 from realtime_tts.text.languages import tables
-from realtime_tts.text.languages.language import YEARS, Abbreviation, Currency, Kind, Language, Noun
+from realtime_tts.text.languages.english_rules import DECADE_CUE, RULES
+from realtime_tts.text.languages.language import Abbreviation, Currency, Kind, Language, Noun
 
-_SMALL = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
-    "sixteen seventeen eighteen nineteen"
-).split()
-_TENS = "  twenty thirty forty fifty sixty seventy eighty ninety".split(" ")
-_POWERS = (
-    (10**12, "one trillion", "trillion"),
-    (10**9, "one billion", "billion"),
-    (10**6, "one million", "million"),
-    (1000, "one thousand", "thousand"),
-    (100, "one hundred", "hundred"),
+_WEEKDAYS = tables.entries(
+    "Mon Monday|Tue Tuesday|Tues Tuesday|Wed Wednesday|Thu Thursday|Thur Thursday|Thurs Thursday"
+    "|Fri Friday|Sat Saturday|Sun Sunday"
 )
-_ORDINALS = {"one": "first", "two": "second", "three": "third", "five": "fifth"}
-_ORDINALS |= {"eight": "eighth", "nine": "ninth", "twelve": "twelfth"}
-_MONTHS = (
-    "January February March April May June July August September October November December"
-).split()
-_SHORT_MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
-
-
-def cardinal(n: int) -> str:
-    if n < 20:
-        return _SMALL[n]
-    if n < 100:
-        tens, rest = divmod(n, 10)
-        return _TENS[tens] + (f"-{_SMALL[rest]}" if rest else "")
-    return tables.by_powers(n, _POWERS, cardinal, cardinal)
-
-
-def ordinal(n: int, mark: str = "") -> str:
-    words = cardinal(n)
-    cut = max(words.rfind(" "), words.rfind("-")) + 1
-    return words[:cut] + ordinal_word(words[cut:])
-
-
-def ordinal_word(word: str) -> str:
-    """The ordinal of a cardinal number that is one word."""
-    if word in _ORDINALS:
-        return _ORDINALS[word]
-    return word[:-1] + "ieth" if word.endswith("y") else word + "th"
-
-
-def year(n: int) -> str:
-    century, rest = divmod(n, 100)
-    if n % 1000 < 10:
-        return cardinal(n)
-    if rest == 0:
-        return f"{cardinal(century)} hundred"
-    return f"{cardinal(century)} {'oh ' if rest < 10 else ''}{cardinal(rest)}"
-
-
-def decade(n: int) -> str:
-    """The decade that begins with the year `n`, or with the last two digits of one."""
-    words = year(n) if n >= 100 else cardinal(n)
-    return words[:-1] + "ies" if words.endswith("y") else words + "s"
-
-
-def time(hour: int, minute: int, second: int | None, half: str) -> str:
-    words = cardinal(hour)
-    if minute or second is not None:
-        words += f" {'oh ' if 0 < minute < 10 else ''}{cardinal(minute) if minute else 'hundred'}"
-    elif not half:
-        words += " o'clock" if 0 < hour <= 12 else " hundred"
-    if second is not None:
-        words = f"{cardinal(hour)} {clock(minute)} and {cardinal(second)} seconds"
-    return f"{words} {half.upper()}" if half else words
-
-
-def clock(minute: int) -> str:
-    return f"oh {cardinal(minute)}" if minute < 10 else cardinal(minute)
-
-
-def date(day: int, month: int, in_year: int | None, previous: str) -> str:
-    words = f"{_MONTHS[month - 1]} {ordinal(day)}"
-    if in_year is None:
-        return words
-    return f"{words}, {year(in_year) if in_year in YEARS else cardinal(in_year)}"
-
-
-def _fractions() -> dict[tuple[int, int], str]:
-    words = {(1, 2): "one half"}
-    for below in range(3, 11):
-        part = "quarter" if below == 4 else ordinal(below)
-        for above in range(1, below):
-            words[above, below] = f"{cardinal(above)} {part}{'s' if above > 1 else ''}"
-    words[1, 16], words[3, 16] = "one sixteenth", "three sixteenths"
-    words[1, 100], words[1, 1000] = "one hundredth", "one thousandth"
-    return words
-
-
-_ABBREVIATIONS = tables.abbreviations(
-    {
-        Kind.TITLE: "Rev Reverend|Gen General|Capt Captain|Col Colonel|Lt Lieutenant|Sgt Sergeant"
-        "|Sen Senator|Gov Governor|Hon Honorable|Mt Mount|Ft Fort",
-        Kind.PHRASE: "Mr Mister|Mrs Missus|Ms Miz|Messrs Messieurs|Prof Professor|vs versus"
-        "|e.g for example|i.e that is|approx approximately|cf compare|E.g For example|I.e That is"
-        "|Approx Approximately|dept department|Dept Department",
-        Kind.LAST: "etc et cetera|Jr Junior|Sr Senior|Inc Incorporated|Ltd Limited"
-        "|Corp Corporation|Co Company|Ave Avenue|Blvd Boulevard|Rd Road|Hwy Highway|Apt Apartment"
-        "|a.k.a also known as",
-        Kind.NUMBER: "No number|no number|Nos numbers|nos numbers|Vol volume|vol volume|Ch chapter"
-        "|ch chapter|pp pages|Fig figure|fig figure|Sec section|Art article",
-    }
-) | {
-    "St": Abbreviation("Saint", Kind.PLACE, "Street"),
-    "Dr": Abbreviation("Doctor", Kind.PLACE, "Drive"),
+_MONTH_NAMES = {
+    short: name
+    for name, n in words.MONTHS.items()
+    for short, m in words.MONTHS.items()
+    if m == n and len(short) <= 4 and len(name) > len(short)
 }
+_ABBREVIATIONS = (
+    tables.abbreviations(
+        {
+            Kind.TITLE: "Rev Reverend|Gen General|Capt Captain|Col Colonel|Lt Lieutenant"
+            "|Sgt Sergeant"
+            "|Sen Senator|Gov Governor|Hon Honorable|Mt Mount|Ft Fort|Rep Representative|Maj Major"
+            "|Pres President|Adm Admiral|Cpl Corporal|Pvt Private|Supt Superintendent"
+            "|Cmdr Commander",
+            Kind.PHRASE: "Mr Mister|Mrs Missus|Ms Miz|Messrs Messieurs|Prof Professor|vs versus"
+            "|e.g for example|i.e that is|approx approximately|cf compare|E.g For example"
+            "|I.e That is"
+            "|Approx Approximately|govt government|Govt Government|mgmt management|mgr manager"
+            "|asst assistant|Asst Assistant|avg average|Avg Average|misc miscellaneous"
+            "|Misc Miscellaneous|A.k.a Also known as|Tel Telephone|tel telephone|incl including"
+            "|excl excluding",
+            Kind.LAST: "etc et cetera|Jr Junior|Sr Senior|Inc Incorporated|Ltd Limited"
+            "|Corp Corporation|Co Company|Ave Avenue|Blvd Boulevard|Rd Road|Hwy Highway|Ln Lane"
+            "|Ct Court|Pkwy Parkway|Pl Place|Sq Square|a.k.a also known as|dept department"
+            "|Dept Department|mo month|Mon Monday|Tue Tuesday|Tues Tuesday|Wed Wednesday"
+            "|Thu Thursday"
+            "|Thur Thursday|Thurs Thursday|Fri Friday|Sat Saturday",
+            Kind.NUMBER: "No number|no number|Nos numbers|nos numbers|Vol volume|vol volume"
+            "|Ch chapter"
+            "|ch chapter|pp pages|p page|Fig figure|fig figure|Sec section|Art article"
+            "|Apt Apartment"
+            "|Eq equation|eq equation|Ref reference|ref reference|ca circa|Est Established"
+            "|est established|Max Maximum|max maximum|Min Minimum|min minimum|Bldg Building"
+            "|ext extension|Ext Extension|Pg page|pg page|Sun Sunday",
+            Kind.SYMBOL: "MB/s megabytes per second|GB/s gigabytes per second"
+            "|kB/s kilobytes per second|KB/s kilobytes per second|Mb/s megabits per second"
+            "|Gb/s gigabits per second|km/h kilometers per hour|m/s meters per second"
+            "|mg/dL milligrams per deciliter|w/ with|w/o without|w/out without",
+            Kind.ZIP: "|".join(f"{short} {name}" for short, name in words.STATES.items()),
+            Kind.COMPASS: "N North|S South|E East|W West",
+        },
+        bare="Apt Blvd vs",
+    )
+    | {
+        "St": Abbreviation("Saint", Kind.PLACE, "Street"),
+        "Dr": Abbreviation("Doctor", Kind.PLACE, "Drive"),
+    }
+    | {
+        short: Abbreviation(name, Kind.LAST)
+        for short, name in _MONTH_NAMES.items()
+        if short not in ("Mar", "May")
+    }
+)
 
 
-def _measure(words: str, gender: str) -> Noun:
+def _measure(name: str, gender: str) -> Noun:
     """The plural takes its s before "per": megabits per second."""
-    first, per, rest = words.partition(" per ")
-    return Noun(words, f"{first}s{per}{rest}", gender)
+    first, per, rest = name.partition(" per ")
+    return Noun(name, f"{first}s{per}{rest}", gender)
 
 
 _UNITS = (
@@ -132,47 +86,93 @@ _UNITS = (
         "|kJ kilojoule|gal gallon|qt quart|ha hectare|μm micrometer|µm micrometer"
         "|lbs pound|hrs hour|mins minute|secs second|mph mile per hour|mpg mile per gallon"
         "|km/h kilometer per hour|kph kilometer per hour|m/s meter per second"
-        "|m² square meter|km² square kilometer|m³ cubic meter",
+        "|m² square meter|km² square kilometer|m³ cubic meter|mcg microgram|µg microgram"
+        "|μg microgram"
+        "|pt pint|tbsp tablespoon|Tbsp tablespoon|tsp teaspoon|ns nanosecond|µs microsecond"
+        "|μs microsecond|wk week|wks week|mos month|yr year|yrs year|GWh gigawatt hour"
+        "|MWh megawatt hour|bpm beat per minute|fps frame per second|KiB kibibyte|MiB mebibyte"
+        "|GiB gibibyte|Gb gigabit|Mb megabit|kb kilobit|Kbps kilobit per second|req request"
+        "|pts point",
     )
-    | tables.nouns(tables.invariable, "Hz hertz|kHz kilohertz|MHz megahertz|GHz gigahertz")
+    | tables.nouns(
+        tables.invariable,
+        "Hz hertz|kHz kilohertz|MHz megahertz|GHz gigahertz|doz dozen|psi PSI|rpm RPM|dpi DPI"
+        "|lx lux"
+        "|ppm parts per million|ppb parts per billion",
+    )
     | {
         "ft": Noun("foot", "feet"),
+        "in.": Noun("inch", "inches"),
+        "fl oz": Noun("fluid ounce", "fluid ounces"),
+        "fl. oz": Noun("fluid ounce", "fluid ounces"),
+        "sq ft": Noun("square foot", "square feet"),
+        "sq. ft": Noun("square foot", "square feet"),
+        "sq mi": Noun("square mile", "square miles"),
+        "cu ft": Noun("cubic foot", "cubic feet"),
         "°C": Noun("degree Celsius", "degrees Celsius"),
         "°F": Noun("degree Fahrenheit", "degrees Fahrenheit"),
     }
 )
 _CENT = Noun("cent", "cents")
 
+
+def _dollar(of: str) -> Currency:
+    return Currency(Noun(f"{of}dollar", f"{of}dollars"), _CENT)
+
+
+_DAYS_AND_MONTHS = frozenset(_WEEKDAYS.values()) | frozenset(words.MONTHS)
+_ZONES = (
+    "EST EDT ET CST CDT CT MST MDT MT PST PDT PT GMT UTC BST CET CEST IST JST AEST "
+    "Eastern Central Mountain Pacific"
+).split()
+
 ENGLISH = Language(
     name="english",
-    cardinal=cardinal,
-    count=lambda n, gender: cardinal(n),
-    ordinal=ordinal,
-    year=year,
-    time=time,
-    date=date,
+    cardinal=words.cardinal,
+    count=lambda n, gender: words.cardinal(n),
+    ordinal=words.ordinal,
+    year=words.year,
+    time=words.time,
+    date=words.date,
     decimal_mark=".",
     group_marks=",",
-    ordinal_marks="st|nd|rd|th",
+    ordinal_marks="st|nd|rd|th|ST|ND|RD|TH",
     point="point",
     dot="point",
     minus="minus",
     plus="plus",
+    plus_or_minus="plus or minus",
     to="to",
     percent="percent",
     degrees=Noun("degree", "degrees"),
     number_sign="number",
     and_sign="and",
-    operators={"+": "plus", "=": "equals", "×": "times", "*": "times", "÷": "divided by"},
+    operators={"+": "plus", "=": "equals", "×": "times", "*": "times", "÷": "divided by"}
+    | {"-": "minus", "−": "minus", "/": "divided by"},
     currencies=tables.by_name(
         {
-            "$": Currency(Noun("dollar", "dollars"), _CENT),
-            "USD": Currency(Noun("US dollar", "US dollars"), _CENT),
+            "$": _dollar(""),
+            "USD US$": _dollar("US "),
+            "CAD C$ CA$": _dollar("Canadian "),
+            "AUD A$ AU$": _dollar("Australian "),
+            "NZD NZ$": _dollar("New Zealand "),
+            "HKD HK$": _dollar("Hong Kong "),
+            "SGD S$": _dollar("Singapore "),
+            "BRL R$": Currency(Noun("real", "reais"), Noun("centavo", "centavos")),
+            "MXN MX$": Currency(Noun("Mexican peso", "Mexican pesos"), Noun("centavo", "centavos")),
             "€ EUR": Currency(Noun("euro", "euros"), _CENT),
             "£ GBP": Currency(Noun("pound", "pounds"), Noun("penny", "pence")),
             "¥ JPY": Currency(tables.invariable("yen")),
+            "CNY RMB": Currency(tables.invariable("yuan")),
             "CHF": Currency(Noun("Swiss franc", "Swiss francs"), Noun("centime", "centimes")),
-            "₹": Currency(Noun("rupee", "rupees"), Noun("paisa", "paise")),
+            "SEK": Currency(Noun("Swedish krona", "Swedish kronor")),
+            "NOK": Currency(Noun("Norwegian krone", "Norwegian kroner")),
+            "DKK": Currency(Noun("Danish krone", "Danish kroner")),
+            "PLN": Currency(tables.invariable("zloty")),
+            "₹ INR": Currency(Noun("rupee", "rupees"), Noun("paisa", "paise")),
+            "₩ KRW": Currency(tables.invariable("won")),
+            "₽ RUB": Currency(Noun("ruble", "rubles")),
+            "₿ BTC": Currency(tables.invariable("bitcoin")),
             "¢": Currency(_CENT),
         }
     ),
@@ -180,28 +180,65 @@ ENGLISH = Language(
     scales=tables.by_name(
         {
             "thousand k K": tables.invariable("thousand"),
-            "million M": tables.invariable("million"),
-            "billion B bn": tables.invariable("billion"),
-            "trillion T": tables.invariable("trillion"),
+            "million M m mn": tables.invariable("million"),
+            "billion B b bn": tables.invariable("billion"),
+            "trillion T tn": tables.invariable("trillion"),
+            "lakh": tables.invariable("lakh"),
+            "crore": tables.invariable("crore"),
         }
     ),
-    fractions=_fractions(),
+    fractions=words.FRACTIONS,
     mixed=" and ",
     money="{major} and {minor} {coins}",
     singular_below=0.0,
     day_first=False,
     halves={form: form[0] + "m" for form in ("am", "pm", "a.m", "p.m", "a.m.", "p.m.")}
     | {form: form[0].lower() + "m" for form in ("AM", "PM", "A.M", "P.M", "A.M.", "P.M.")},
-    months=tables.numbered(_MONTHS) | tables.numbered(_SHORT_MONTHS) | {"Sept": 9},
+    months=words.MONTHS,
     abbreviations=_ABBREVIATIONS,
-    pairs=True,
-    dials=frozenset(("call", "Call", "dial", "Dial")),
-    phones=r"(?:\+?1[ .-])?(?:\(\d{3}\) ?|\d{3}[-. ])\d{3}[-. ]\d{4}|\d{3}-\d{4}",
+    pairs=words.pairs,
+    phone_part=words.phone_part,
+    dials=frozenset("call Call dial Dial ext extension Extension ext.".split()),
+    phones=r"(?:\+?1[ .-])?(?:\(\d{3}\) ?|\d{3}[-. ])\d{3}[-. ]\d{4}|\d{3}-\d{4}"
+    r"|(?:\+?1)?[2-9]\d{2}[2-9]\d{6}",
     kings=frozenset(
         "Henry Louis Elizabeth George Edward Charles William Richard James Philip Paul Pius Leo "
-        "Benedict Alexander Nicholas Frederick Napoleon Ramses".split()
+        "Benedict Alexander Nicholas Frederick Napoleon Ramses John Ferdinand Philippe "
+        "Umberto Haakon".split()
     ),
-    chapters=frozenset("Chapter Part Act Volume Book Phase Section Type War Article".split()),
+    chapters=frozenset(
+        "Chapter Part Act Volume Book Phase Section Type War Article Scene Title Stage Level "
+        "Tier Bowl Episode Appendix Apollo Fantasy Grade Category Module Annex Schedule".split()
+    ),
     the="the ",
-    decade=decade,
+    decade=words.decade,
+    decade_cue=DECADE_CUE,
+    rules=RULES,
+    signs={"√": "square root of", "§": "section", "π": "pi", "∞": "infinity", "≈": "approximately"}
+    | {"≤": "less than or equal to", "≥": "greater than or equal to", "≠": "not equal to"},
+    comparisons={"<": "less than", ">": "greater than", "~": "about"}
+    | {"<=": "less than or equal to", ">=": "greater than or equal to"},
+    powers={"2": "squared", "3": "cubed", "": "to the power of"},
+    per="per",
+    divisors=tables.entries(
+        "s second|sec second|min minute|h hour|hr hour|d day|day day|wk week|week week|mo month"
+        "|month month|yr year|year year|night night|person person|user user|unit unit|item item"
+        "|hour hour|minute minute|second second|seat seat|dL deciliter|s² second squared"
+        "|quarter quarter|annum annum|capita capita"
+    ),
+    behind_money=tables.entries(
+        "min minimum|max maximum|gal per gallon|lb per pound|hr per hour|oz per ounce"
+    ),
+    articles=frozenset("a an A An another Another".split()),
+    places=frozenset("at to is near".split()),
+    followers=frozenset(
+        "in long wide tall high deep thick max AD BC BCE CE A.D B.C x - – 000".split()
+    ),
+    dotted_units=True,
+    after_time=frozenset(_ZONES) | _DAYS_AND_MONTHS,
+    addresses={".": "dot", "@": "at", "_": "underscore", "-": "dash", "/": "slash", ":": "port"},
+    sharp="sharp",
+    hashtag="hashtag",
+    numerals=re.compile(r"(?:II|III|VI|VII|VIII|IX|XI|XII|XIII|XIV|XV|XVI)(?!\w)"),
+    spans=_WEEKDAYS | _MONTH_NAMES,
 )

@@ -2,101 +2,9 @@
 
 from __future__ import annotations
 
-from realtime_tts.text.languages import tables
+from realtime_tts.text.languages import french_rules, tables
+from realtime_tts.text.languages.french_words import MONTHS, cardinal, count, date, ordinal, time
 from realtime_tts.text.languages.language import Currency, Kind, Language, Noun
-
-_SMALL = (
-    "zéro un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize"
-    " dix-sept dix-huit dix-neuf"
-).split()
-_TENS = "  vingt trente quarante cinquante soixante soixante".split(" ")
-_MONTHS = (
-    "janvier février mars avril mai juin juillet août septembre octobre novembre décembre"
-).split()
-_MILLIONS = (
-    (10**12, "un billion", "billions"),
-    (10**9, "un milliard", "milliards"),
-    (10**6, "un million", "millions"),
-)
-_THOUSANDS = ((1000, "mille", "mille"),)
-
-
-def cardinal(n: int) -> str:
-    return count(n, "m")
-
-
-def count(n: int, gender: str) -> str:
-    one = "une" if gender == "f" else "un"
-    return tables.by_powers(
-        n,
-        _MILLIONS,
-        lambda many: _thousands(many, "un", last=True),
-        lambda rest: _thousands(rest, one, last=True),
-    )
-
-
-def _thousands(n: int, one: str, last: bool) -> str:
-    return tables.by_powers(
-        n,
-        _THOUSANDS,
-        lambda many: _hundreds(many, "un", last=False),
-        lambda rest: _hundreds(rest, one, last),
-    )
-
-
-def _hundreds(n: int, one: str, last: bool) -> str:
-    """Say a number below 1,000. `last`: nothing follows but a noun, so that cents and vingts take
-    their s."""
-    several = "cents" if last and n % 100 == 0 else "cent"
-    return tables.by_powers(
-        n,
-        ((100, "cent", several),),
-        lambda many: _SMALL[many],
-        lambda rest: _below_hundred(rest, one, last),
-    )
-
-
-def _below_hundred(n: int, one: str, last: bool) -> str:
-    if n == 1:
-        return one
-    if n < 20:
-        return _SMALL[n]
-    if n >= 80:
-        rest = n - 80
-        if not rest:
-            return "quatre-vingts" if last else "quatre-vingt"
-        return f"quatre-vingt-{one if rest == 1 else _SMALL[rest]}"
-    tens, rest = divmod(n, 10)
-    if tens == 7:
-        rest += 10
-    if not rest:
-        return _TENS[tens]
-    if rest in (1, 11):
-        return f"{_TENS[tens]} et {one if rest == 1 else 'onze'}"
-    return f"{_TENS[tens]}-{_SMALL[rest]}"
-
-
-def ordinal(n: int, mark: str = "") -> str:
-    if n == 1:
-        return "première" if mark in ("re", "ère") else "premier"
-    words = _thousands(n, "un", last=False) if n < 10**6 else cardinal(n)
-    if words.endswith("cinq"):
-        return words + "uième"
-    if words.endswith("neuf"):
-        return words[:-1] + "vième"
-    return words.removesuffix("e") + "ième"
-
-
-def time(hour: int, minute: int, second: int | None, half: str) -> str:
-    words = f"{count(hour, 'f')} heure{'s' if hour > 1 else ''}"
-    if minute or second:
-        words += f" {count(minute, 'f')}"
-    return words if not second else f"{words} et {count(second, 'f')} seconde{'s'[: second - 1]}"
-
-
-def date(day: int, month: int, in_year: int | None, previous: str) -> str:
-    words = f"{'premier' if day == 1 else cardinal(day)} {_MONTHS[month - 1]}"
-    return words if in_year is None else f"{words} {cardinal(in_year)}"
 
 
 def _of(noun: str) -> str:
@@ -106,28 +14,57 @@ def _of(noun: str) -> str:
 _ABBREVIATIONS = tables.abbreviations(
     {
         Kind.TITLE: "Mme Madame|Mmes Mesdames|Mlle Mademoiselle|Dr Docteur|Pr Professeur"
-        "|M Monsieur",
-        Kind.PHRASE: "p.ex par exemple|c.-à-d c'est-à-dire|env environ",
-        Kind.LAST: "etc et cetera",
-        Kind.NUMBER: "no numéro|n° numéro",
+        "|M Monsieur|MM Messieurs|Me Maître|St Saint|Ste Sainte",
+        Kind.PHRASE: "p.ex par exemple|par_ex par exemple|c.-à-d c'est-à-dire|i.e c'est-à-dire"
+        "|env environ|cf confer|tél téléphone|Tél Téléphone|av avenue|bd boulevard"
+        "|s.v.p s'il vous plaît|approx approximativement|vs versus|resp respectivement"
+        "|N.B nota bene",
+        Kind.SYMBOL: "M._et Monsieur et|St- Saint-|Ste- Sainte-",
+        Kind.LAST: "etc et cetera|av._J.-C avant Jésus-Christ|apr._J.-C après Jésus-Christ"
+        "|ap._J.-C après Jésus-Christ|hab habitants",
+        Kind.NUMBER: "no numéro|n° numéro|nº numéro|N° Numéro|Nº Numéro|nos numéros|p page"
+        "|pp pages|chap chapitre|art article|vol volume|fig figure|max maximum|min minimum"
+        "|éd édition",
     },
-    bare="Mme Mmes Mlle Dr Pr n°",
+    bare="Mme Mmes Mlle Dr Pr Me St Ste n° nº N° Nº no nos bd",
+    spaced=True,
 )
 _UNITS = (
     tables.nouns(
         tables.plural_s,
         "km kilomètre|m mètre|cm centimètre|mm millimètre|kg kilogramme|g gramme|mg milligramme"
-        "|l litre|L litre|ml millilitre|km/h kilomètre par heure|m/s mètre par seconde"
-        "|°C degré Celsius|kW kilowatt|kWh kilowattheure|W watt|V volt|Go gigaoctet|Mo mégaoctet",
+        "|l litre|L litre|ml millilitre|mL millilitre|cl centilitre|dl décilitre|hl hectolitre"
+        "|km/h kilomètre par heure|m/s mètre par seconde|ha hectare|°C degré Celsius"
+        "|°F degré Fahrenheit|kW kilowatt|MW mégawatt|GW gigawatt|kWh kilowattheure|W watt|V volt"
+        "|A ampère|Ko kilooctet|ko kilooctet|Mo mégaoctet|Go gigaoctet|To téraoctet"
+        "|Mbit/s mégabit par seconde|Mo/s mégaoctet par seconde|dB décibel|bar bar|hPa hectopascal"
+        "|L/100_km litre aux cent kilomètres|l/100_km litre aux cent kilomètres"
+        "|M€ million d'euros|M_€ million d'euros|Md€ milliard d'euros",
     )
-    | tables.nouns(tables.plural_s, "min minute|s seconde|ms milliseconde", "f")
-    | tables.nouns(tables.invariable, "Hz hertz")
+    | tables.nouns(
+        tables.plural_s, "min minute|s seconde|ms milliseconde|t tonne|kcal kilocalorie", "f"
+    )
+    | tables.nouns(
+        tables.invariable,
+        "Hz hertz|kHz kilohertz|MHz mégahertz|GHz gigahertz|k€ mille euros|‰ pour mille",
+    )
     | {
         "m²": Noun("mètre carré", "mètres carrés"),
         "km²": Noun("kilomètre carré", "kilomètres carrés"),
+        "cm²": Noun("centimètre carré", "centimètres carrés"),
         "m³": Noun("mètre cube", "mètres cubes"),
+        "c. à soupe": Noun("cuillère à soupe", "cuillères à soupe", "f"),
+        "c. à café": Noun("cuillère à café", "cuillères à café", "f"),
+        "ch": Noun("cheval", "chevaux"),
+        "hab./km²": Noun("habitant par kilomètre carré", "habitants par kilomètre carré"),
     }
 )
+_PARTS = {n: ordinal(n) for n in (*range(5, 11), 12, 100, 1000)} | {3: "tiers", 4: "quart"}
+_FRACTIONS = {
+    (above, below): f"{cardinal(above)} {part}{'s' if above > 1 and below != 3 else ''}"
+    for below, part in _PARTS.items()
+    for above in range(1, below)
+} | {(1, 2): "un demi"}
 
 FRENCH = Language(
     name="french",
@@ -139,7 +76,7 @@ FRENCH = Language(
     date=date,
     decimal_mark=",",
     group_marks=". \u00a0\u202f",
-    ordinal_marks="ers?|re|ère|ème|e|nde?|des?",
+    ordinal_marks="ers?|res?|ères?|èmes?|es?|nde?|des?",
     point="virgule",
     dot="point",
     minus="moins",
@@ -149,13 +86,17 @@ FRENCH = Language(
     degrees=tables.plural_s("degré"),
     number_sign="numéro",
     and_sign="et",
-    operators={"+": "plus", "=": "égale", "×": "fois", "*": "fois", "÷": "divisé par"},
+    operators={"+": "plus", "=": "égale", "×": "fois", "*": "fois", "÷": "divisé par"}
+    | {"-": "moins", "−": "moins", "/": "divisé par"},
     currencies=tables.by_name(
         {
             "€ EUR": Currency(tables.plural_s("euro"), tables.plural_s("centime")),
             "$ USD": Currency(tables.plural_s("dollar"), tables.plural_s("cent")),
             "£ GBP": Currency(tables.plural_s("livre", "f"), Noun("penny", "pence")),
-            "CHF": Currency(tables.plural_s("franc suisse"), tables.plural_s("centime")),
+            "US$": Currency(
+                Noun("dollar américain", "dollars américains"), tables.plural_s("cent")
+            ),
+            "CHF": Currency(Noun("franc suisse", "francs suisses"), tables.plural_s("centime")),
             "¥": Currency(tables.plural_s("yen")),
         }
     ),
@@ -164,20 +105,35 @@ FRENCH = Language(
         {
             "mille": tables.invariable("mille"),
             "million millions": tables.plural_s("million"),
-            "milliard milliards Md": tables.plural_s("milliard"),
+            "milliard milliards Md Mds": tables.plural_s("milliard"),
         }
     ),
-    fractions=tables.fractions(
-        "un demi|un tiers|deux tiers|un quart|trois quarts|un cinquième|un huitième"
-    ),
+    fractions=_FRACTIONS,
     mixed=" et ",
     money="{major} {minor}",
     of_scale=_of,
     singular_below=2.0,
-    months=tables.numbered(_MONTHS),
+    months=tables.numbered(MONTHS) | french_rules.SHORT_MONTHS,
     abbreviations=_ABBREVIATIONS,
-    phones=r"0\d(?:[ .-]\d{2}){4}",
     glued=r"(?P<hour>[01]?\d|2[0-4]) ?h ?(?P<minute>[0-5]\d)?(?!\w)",
     clock_words=("h",),
     whole_decimals=True,
+    signs={"§": "paragraphe", "≈": "environ", "√": "racine de", "π": "pi", "∞": "infini"}
+    | {"≤": "inférieur ou égal à", "≥": "supérieur ou égal à", "≠": "différent de"},
+    comparisons={"<": "inférieur à", ">": "supérieur à", "~": "environ"}
+    | {"<=": "inférieur ou égal à", ">=": "supérieur ou égal à"},
+    powers={"2": "au carré", "3": "au cube", "": "puissance"},
+    per="par",
+    divisors=tables.entries(
+        "h heure|jour jour|semaine semaine|mois mois|an an|nuit nuit|personne personne"
+        "|pers personne|heure heure|minute minute|j jour"
+    ),
+    addresses={".": "point", "@": "arobase", "_": "tiret bas", "-": "tiret"}
+    | {"/": "barre oblique", ":": "deux-points"},
+    sharp="dièse",
+    hashtag="hashtag",
+    rules=french_rules.RULES,
+    behind=french_rules.BEHIND,
+    numeral_rules=french_rules.NUMERALS,
+    numeral_marks=("", "er", "re", "e", "ème", "es"),
 )

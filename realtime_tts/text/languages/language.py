@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,15 @@ YEARS = range(1100, 2100)
 """Numbers of four digits that are read as years where nothing says otherwise."""
 
 
+class Rule(NamedTuple):
+    """What is said for numbers of one kind. None of `words`: the rule does not apply after all."""
+
+    pattern: re.Pattern[str]
+    words: Callable[[re.Match[str]], str | None]
+    cue: re.Pattern[str] | None = None
+    """What must be found in the text before the number."""
+
+
 class Kind(Enum):
     """What an abbreviation is; it decides what becomes of its full stop."""
 
@@ -36,6 +47,9 @@ class Kind(Enum):
     LAST = auto()  # may end a sentence; its full stop stays if a sentence ends there
     NUMBER = auto()  # only before a number: No. 5
     PLACE = auto()  # Saint before a name, Street behind one
+    SYMBOL = auto()  # as it is written, without a full stop of its own: MB/s, w/
+    ZIP = auto()  # only before a number of five digits, without a full stop
+    COMPASS = auto()  # before a name, behind a house number
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +123,10 @@ class Language:
     abbreviations: Mapping[str, Abbreviation] = field(default_factory=dict)
     spaced: bool = True
     """Words are separated by spaces."""
-    pairs: bool = False
-    """Three and four digits behind letters are read in pairs: A380, three eighty."""
+    pairs: Callable[[str], str] | None = None
+    """Digits that are a name, three or four of them, read in pairs: A380, three eighty."""
+    phone_part: Callable[[str], str] | None = None
+    """A group of digits in a telephone number; None: digit by digit."""
     whole_decimals: bool = False
     """Whether up to three decimals without a leading zero are read as one number."""
     kings: frozenset[str] = frozenset()
@@ -127,6 +143,50 @@ class Language:
     """A regular expression for national telephone numbers."""
     glued: str = ""
     """A regular expression for other ways to write a time (14h30): groups hour and minute."""
+    plus_or_minus: str = ""
+    rules: tuple[Rule, ...] = ()
+    """Rules of its own for numbers, tried before those that all languages share."""
+    behind: re.Pattern[str] | None = None
+    """Text from the beginning of a number, behind which its rules look at another word, or
+    character where no spaces separate words."""
+    numeral_rules: tuple[Rule, ...] = ()
+    """What is said for Roman numerals. A pattern's group "roman" holds the numeral."""
+    numeral_marks: tuple[str, ...] = ("",)
+    """What may be written behind a Roman numeral: XXe."""
+    signs: Mapping[str, str] = field(default_factory=dict)
+    """What is said for characters wherever they stand: √, ≤."""
+    comparisons: Mapping[str, str] = field(default_factory=dict)
+    """What is said for characters before a number: <, ~."""
+    per: str = ""
+    """What is said for the slash in km/h, m/s² and $5/month; "" leaves it."""
+    divisors: Mapping[str, str] = field(default_factory=dict)
+    """What may stand behind that slash, other than units."""
+    behind_money: Mapping[str, str] = field(default_factory=dict)
+    """What may stand behind an amount of money: $20 min."""
+    articles: frozenset[str] = frozenset()
+    """Words that make a quantity before a noun an adjective: a five dollar fee."""
+    followers: frozenset[str] = frozenset()
+    """Words behind a number that rules look at, beside units, months and the like."""
+    dotted_units: bool = False
+    """Units are abbreviations that may have a full stop: 5 lb. of rice."""
+    after_time: frozenset[str] = frozenset()
+    """Words that go on with the sentence behind a.m. and p.m., though they are capitalised."""
+    decade_cue: re.Pattern[str] | None = None
+    """What must stand before a decade of two digits: the 90s."""
+    addresses: Mapping[str, str] = field(default_factory=dict)
+    """What is said for the marks in mail and web addresses."""
+    sharp: str = ""
+    """What is said for # behind a letter: C#."""
+    hashtag: str = ""
+    """What is said for # before a word."""
+    powers: Mapping[str, str] = field(default_factory=dict)
+    """What is said for ^2 and ², and, with the key "", before any other power."""
+    places: frozenset[str] = frozenset()
+    """Words before a house number, if a name follows it."""
+    numerals: re.Pattern[str] | None = None
+    """Roman numerals that are read behind any capitalised word."""
+    spans: Mapping[str, str] = field(default_factory=dict)
+    """Short names of days and months, read in full in a range: Mon-Fri."""
 
     def digits(self, text: str) -> str:
         """The decimal digits of `text`, one word for each."""

@@ -9,10 +9,18 @@ from collections.abc import Callable, Iterable
 from realtime_tts.text.characters import NO_SPACES
 from realtime_tts.text.languages.language import Language
 
-SIGNS = "$€£¥￥₹"
+SIGNS = "$€£¥￥₹₩₽₿"
 DASHES = "-–—"
 MINUS = "-−"
-VULGAR = {"½": (1, 2), "¼": (1, 4), "¾": (3, 4), "⅓": (1, 3), "⅔": (2, 3), "⅛": (1, 8)}
+VULGAR = {"½": (1, 2), "¼": (1, 4), "¾": (3, 4), "⅓": (1, 3), "⅔": (2, 3), "⅛": (1, 8)} | {
+    "⅜": (3, 8),
+    "⅝": (5, 8),
+    "⅞": (7, 8),
+    "⅕": (1, 5),
+    "⅖": (2, 5),
+    "⅗": (3, 5),
+    "⅘": (4, 5),
+}
 _NEVER = "(?!)"
 _SPACE = "[ \u00a0\u202f]?"
 _SHORT_SCALE = 2  # letters: k, M, bn are scales of money only
@@ -25,16 +33,14 @@ class Patterns:
     """
 
     dash = re.compile(rf"[{DASHES}](?! )")
-    time_dash = re.compile(rf"[{DASHES}](?! )| – ")
+    spaced_dash = re.compile(r" [-–] ")
+    time_dash = re.compile(rf"[{DASHES}](?! )| [-–] ")
     iso_date = re.compile(r"(?P<year>\d{4})-(?P<month>0\d|1[0-2])-(?P<day>[0-2]\d|3[01])(?![\d-])")
     version = re.compile(r"\d+(?:\.\d+){2,}(?!\d)")
     dotted = re.compile(r"\d+\.\d+(?![\d.])")
     decade = re.compile(r"(?P<year>1[1-9]\d0|20\d0|[2-9]0)['’]?s(?!\w)")
     fraction = re.compile(r"(?P<above>\d{1,3})/(?P<below>\d{1,4})(?![\d/])")
     short_phone = re.compile(r"\d{3,6}(?![\d.,%-]*[\d%])")
-    by = re.compile(r"(?P<one>\d+) ?[x×] ?(?P<two>\d+)(?!\w)")
-    counted_two = re.compile("2(?=[个位只条张本次天周名件块杯种岁年点])")
-    chinese_year = re.compile(r"\d{4}(?=年)")
 
     def __init__(self, language: Language) -> None:
         self._ordinal_marks = language.ordinal_marks or _NEVER
@@ -43,9 +49,8 @@ class Patterns:
         self._times(language)
         self._dates(language)
         self.glued = re.compile(language.glued or _NEVER)
-        self.phone = re.compile(
-            rf"(?:{language.phones or _NEVER}|\+\d{{1,3}}(?:[ .-]?\(?\d{{2,4}}\)?){{2,5}})(?!\w)"
-        )
+        abroad = r"\+\d{1,3}(?: ?\(0\))?(?:[ .-]?\(?\d{2,4}\)?){2,5}"
+        self.phone = re.compile(rf"(?:{language.phones or _NEVER}|{abroad})(?!\w)")
 
     def _quantities(self, language: Language) -> None:
         groups, mark = re.escape(language.group_marks), re.escape(language.decimal_mark)
@@ -53,21 +58,36 @@ class Patterns:
         number = rf"{whole}(?:{mark}\d+)?(?!\d)"
         long_scales = [name for name in language.scales if not _is_short(name)]
         short_scales = [name for name in language.scales if _is_short(name)]
+        loose = [name for name in short_scales if name not in language.units]
         units = [*language.units, *language.currencies]
         self.number = re.compile(number)
+        codes = [name for name in language.currencies if name.isalpha() and len(name) == 3]
+        prefixes = [name for name in language.currencies if len(name) > 1 and name.endswith("$")]
+        behind = [*codes, *language.behind_money]
+        self.money_heads = frozenset([*codes, *(name.rstrip("$") for name in prefixes)])
         self.quantity = re.compile(
-            rf"(?P<sign>[{MINUS}+±])?(?P<currency>[{SIGNS}])?(?P<number>{number}|{mark}\d+)"
+            rf"(?P<sign>[{MINUS}+±])?"
+            rf"(?P<currency>{_any(prefixes)}|[{SIGNS}]|(?:{_any(codes)})(?= ))?"
+            rf"(?(currency) ?)(?P<number>{number}|{mark}\d+)"
             rf"(?P<part>{_SPACE}[{''.join(VULGAR)}]| \d/\d{{1,2}}(?![\d/]))?"
             rf"(?:{_SPACE}(?P<scale>{_any(long_scales)}){self._end}"
-            rf"|(?P<short>{_any(short_scales)}){self._end})?"
-            rf"(?:{_SPACE}(?P<unit>{_any(units)}){self._end}|{_SPACE}(?P<percent>%)"
-            rf"|(?P<degrees>°)(?![A-Za-z]))?"
+            rf"|(?P<short>(?(currency)(?:{_any(short_scales)})|(?:{_any(loose)}))){self._end})?"
+            rf"(?(currency)(?: (?P<behind>{_any(behind)}){self._end})?"
+            rf"|(?:{_SPACE}(?P<unit>{_any(units)}){self._end}|{_SPACE}(?P<percent>%)"
+            rf"|(?P<degrees>°)(?![A-Za-z]))?)"
+            rf"(?P<per>(?:/[A-Za-z]+[²³]?)+{self._end})?"
+        )
+        self.behind_fraction = re.compile(
+            rf"{_SPACE}(?:%|(?P<unit>{_any(language.units)}){self._end})"
         )
         self.ordinal = re.compile(rf"(?P<number>{whole})(?P<mark>{self._ordinal_marks})(?!\w)")
 
     def _times(self, language: Language) -> None:
         half = rf"{_SPACE}(?P<half>{_any(language.halves)}){self._end}"
         self.hour = re.compile(rf"(?P<hour>\d{{1,2}}){half}")
+        self.hours = re.compile(
+            rf"(?P<hour>\d{{1,2}})(?:[{DASHES}]| [-–] )(?=\d{{1,2}}(?::[0-5]\d)?{half})"
+        )
         self.time = re.compile(
             rf"(?P<hour>\d{{1,2}}):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?(?![\d:])"
             rf"(?:{half})?(?:{_SPACE}(?:{_any(language.clock_words)}){self._end})?"
@@ -83,6 +103,11 @@ class Patterns:
         self.day_month = re.compile(
             rf"(?P<day>\d{{1,2}}){ordinal}{dot} (?P<month>{months})(?!\w)"
             r"(?:\.?,? (?P<year>\d{4})(?![\d:]))?"
+        )
+        self.month_year = re.compile(rf"(?P<month>{months})(?!\w)\.? (?P<year>\d{{4}})(?![\d:])")
+        self.month_days = re.compile(
+            rf"(?P<month>{months})(?!\w)\.? (?P<one>\d{{1,2}})[{DASHES}](?P<two>\d{{1,2}})"
+            r"(?![\w/-])(?:,? (?P<year>\d{4})(?![\d:]))?"
         )
         self.month_day = re.compile(
             rf"(?P<month>{months})(?!\w)\.? (?P<day>\d{{1,2}}){ordinal}(?![\d:%/]|[.,]\d)"
@@ -104,8 +129,10 @@ CLOSERS = ".,;:!?)]}\"'’”…"
 _MAX_WORDS = 6
 _WORD = re.compile(rf"[^\s<{NO_SPACES}]{{1,{MAX_WORD}}}")
 _CHINESE = re.compile(
-    r"[0-9A-Za-z.,:/%°℃$€£¥￥₹²³+\-−–—~½¼¾⅓⅔⅛年月日个位只条张本次天周名件块杯种岁点万亿]{1,48}"
+    r"[0-9A-Za-z.,:/%‰°℃㎡$€£¥￥₹²³+\-−–—~½¼¾⅓⅔⅛年月日个位只条张本次天周名件块杯种岁点万亿]{1,48}"
 )
+_ATTACHED = re.compile(r"(?<=.)[/–-]")
+"""Behind a unit: mg/kg, a.m.–2."""
 _SPACES = " \u00a0\u202f"
 _RUN = re.compile(rf"[0-9]{{1,4}},?(?: [0-9]{{1,4}},?){{{_MAX_WORDS - 1}}}(?= )")
 """A run of as many short numbers as an extent may have words, which need not be looked at
@@ -120,9 +147,16 @@ class NumberExtents:
         lang = language
         followers = {*lang.units, *lang.scales, *lang.currencies, *lang.halves, *lang.months}
         followers |= {*lang.clock_words, *(["x", "–"] if lang.spaced else [])}
+        phrases = [*lang.units, *lang.halves]
+        parts = [part for name in phrases if " " in name for part in name.split()]
+        followers |= {*lang.followers, *lang.behind_money, *parts}
         self._followers = frozenset(followers)
         self._starts = frozenset(word[:n] for word in followers for n in range(1, len(word) + 1))
-        self._going_on = frozenset({*lang.scales, *lang.months, *lang.clock_words, "x", "–"})
+        codes = [name for name in lang.currencies if name.isalpha()]
+        going_on = {*lang.scales, *lang.months, *lang.clock_words, "x", "–", *codes, *lang.halves}
+        going_on |= {*SIGNS, *(name for name in lang.currencies if name[-1] == "$")}
+        going_on |= {*parts, *(lang.followers & {"in", "-", "×"})}
+        self._going_on = frozenset(going_on)
 
     def extent(self, text: str, at: int, ended: bool, stop: Callable[[str], bool]) -> int | None:
         """The end of what may belong to the number at `at`; None if more text is needed for it.
@@ -155,7 +189,7 @@ class NumberExtents:
         return end
 
     def _may_follow(self, start: str) -> bool:
-        bare = start.rstrip(CLOSERS)
+        bare = _ATTACHED.split(start, maxsplit=1)[0].rstrip(CLOSERS)
         return (
             start[0].isdigit()
             or start[0] in "°%(€$£½¼¾⅓⅔⅛"
@@ -169,6 +203,7 @@ class NumberExtents:
             or not word[0].isalpha()
             or word in self._followers
             or word.rstrip(CLOSERS) in self._followers
+            or _ATTACHED.split(word, maxsplit=1)[0] in self._followers
         )
 
     def _goes_on(self, word: str) -> bool:
@@ -178,4 +213,6 @@ class NumberExtents:
         bare = word.rstrip(",." if self.language.dotted_ordinals else ",")
         if not bare or not any(map(str.isdigit, bare)):
             return False
-        return (bare == word or len(bare) <= 4) and (bare[-1].isalnum() or bare[-1] in ")½¼¾⅓⅔⅛%°")
+        return (bare == word or len(bare) <= 4) and (
+            bare[-1].isalnum() or bare[-1] in ")½¼¾⅓⅔⅛%°'’′"
+        )

@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cache
-from typing import NamedTuple
 
 from realtime_tts.text.characters import is_word_character, writes_without_spaces
-from realtime_tts.text.languages.amounts import TOO_LONG, AmountWords, money_sign
+from realtime_tts.text.languages.amounts import TOO_LONG, Reading, money_sign
+from realtime_tts.text.languages.dates import DateWords
 from realtime_tts.text.languages.language import Language
 from realtime_tts.text.languages.patterns import (
     CLOSERS,
@@ -21,8 +21,8 @@ from realtime_tts.text.languages.patterns import (
     SIGNS,
     VULGAR,
     NumberExtents,
-    Patterns,
 )
+from realtime_tts.text.languages.rules import first_of
 
 _ALONE = re.compile(
     rf"(?:(?P<one>\d{{1,6}})|(?P<first>[1-9]\d?)(?: \d{{1,2}})+)[{re.escape(CLOSERS)}]*\Z"
@@ -30,20 +30,24 @@ _ALONE = re.compile(
 """Numbers without anything around them: no need to try all rules."""
 
 
-class Reading(NamedTuple):
-    """The first `length` characters are said as `words`."""
+_PHONE_PARTS = re.compile(
+    r"(?<!\d)1(?=\d{10}(?!\d))|\d{3}(?=\d{7}(?!\d))|(?<=\d{3})\d{3}(?=\d{4}(?!\d))|\d+"
+)
+"""The groups of a telephone number, also where nothing separates them."""
 
-    length: int
-    words: str
+
+_DIGITS = re.compile(r"\d+")
+_BEFORE_AT = re.compile(r"[\w.+-]*@")
 
 
-class NumberReader(AmountWords):
+class NumberReader(DateWords):
     """The numbers of one language. Get it from `reader_for`: it takes milliseconds to make."""
 
     def __init__(self, language: Language) -> None:
         super().__init__(language)
-        self._patterns = Patterns(language)
         self.extent = NumberExtents(language).extent
+        self.money_heads = self._patterns.money_heads
+        """Words before an amount of money that are its currency: EUR, US."""
         self._rules: tuple[Callable[[str, str], Reading | None], ...] = (
             self._phone,
             self._date,
@@ -58,8 +62,15 @@ class NumberReader(AmountWords):
         self._rules_of_signs = (self._phone, self._range, self._quantity)
         """The rules for what begins with a sign or a parenthesis."""
 
-    def read(self, text: str, previous: str) -> Reading | None:
-        """The number that `text` begins with. `previous` is the word before it. None: no number."""
+    def read(self, text: str, previous: str, before: str = "", around: str = "") -> Reading | None:
+        """The number that `text` begins with. None: no number.
+
+        `previous` is the word before it, `before` the text before it, back to 64 characters;
+        `around` is `text`, and the words behind it that the language's own rules look at.
+        """
+        special = first_of(self.language.rules, around or text, before)
+        if special is not None:
+            return special
         alone = _ALONE.match(text)
         if alone and self.language.spaced and previous not in self.language.dials:
             number = alone["one"] or alone["first"]
@@ -70,26 +81,54 @@ class NumberReader(AmountWords):
                 return reading
         return None
 
-    def read_glued(self, text: str) -> Reading | None:
+    def read_adjective(self, text: str) -> Reading | None:
+        """A quantity before a noun, which has no plural then: a five dollar fee."""
+        match = self._patterns.quantity.match(text)
+        if match is None or not self._knows(match):
+            return None
+        if not (match["currency"] or match["unit"] or match["degrees"]):
+            return None
+        return Reading(self._length(match), self._amount(match, "", single=True))
+
+    def before_noun(self, text: str, word: str, reading: Reading, following: str) -> Reading:
+        """A five dollar fee; at seven forty-two Evergreen Terrace.
+
+        `reading` is of `text`; `following` are the two characters behind it, `word` the one before.
+        """
+        number, lang = text[: reading.length], self.language
+        if word in lang.articles and (following[:1] == "." or following[1:].islower()):
+            return self.read_adjective(text) or reading
+        named = following[:1] == " " and (following[1:].isupper() or following[1:].isdecimal())
+        if lang.pairs and named and len(number) == 3 and number.isdecimal():
+            return Reading(reading.length, lang.pairs(number))
+        return reading
+
+    def read_money(self, text: str) -> Reading | None:
+        """An amount that begins with the letters of its currency: US$100, EUR 20."""
+        match = self._patterns.quantity.match(text)
+        if match is None or not match["currency"]:
+            return None
+        return self._range(text, "") or self._quantity(text, "")
+
+    def read_glued(self, text: str, before: str = "") -> Reading | None:
         """The digits behind letters: in GPT-4 and A380 they are a name, not an amount."""
+        lang = self.language
+        if before.endswith("v") and (release := first_of(lang.rules, text, before)):
+            return release
         version = self._version(text, "") or self._dotted(text)
         if version is not None:
             return version
         run = re.match(r"\d+", text)
         if run is None:
             return None
-        digits, lang = run.group(), self.language
+        digits = run.group()
+        if _BEFORE_AT.match(text, run.end()):
+            return Reading(len(digits), lang.digits(digits))
         if len(digits) <= 2 and (len(digits) == 1 or digits[0] != "0"):
             return Reading(len(digits), lang.cardinal(int(digits)))
-        if lang.pairs and len(digits) in (3, 4) and digits[0] != "0" and digits[-2] != "0":
-            words = f"{lang.cardinal(int(digits[:-2]))} {lang.cardinal(int(digits[-2:]))}"
-            return Reading(len(digits), words)
+        if lang.pairs and len(digits) in (3, 4) and digits[0] != "0":
+            return Reading(len(digits), lang.pairs(digits))
         return Reading(len(digits), lang.digits(digits))
-
-    def read_month(self, text: str, previous: str) -> Reading | None:
-        """A date that begins with a month."""
-        match = self._patterns.month_day.match(text)
-        return self._dated(match, previous) if match else None
 
     def _phone(self, text: str, previous: str) -> Reading | None:
         lang = self.language
@@ -98,64 +137,10 @@ class NumberReader(AmountWords):
             match = self._patterns.short_phone.match(text)
         if match is None:
             return None
-        parts = [lang.digits(part) for part in re.findall(r"\d+", match.group())]
+        say, groups = lang.phone_part or lang.digits, _PHONE_PARTS if lang.phone_part else _DIGITS
+        parts = [say(part) for part in groups.findall(match.group())]
         words = (", " if lang.spaced else "，").join(parts)
         return Reading(match.end(), f"{lang.plus} {words}" if text[0] == "+" else words)
-
-    def _date(self, text: str, previous: str) -> Reading | None:
-        patterns, lang = self._patterns, self.language
-        if not lang.spaced and (match := patterns.chinese_year.match(text)):
-            return Reading(4, lang.year(int(match.group())))
-        match = patterns.day_month.match(text)
-        if match:
-            return self._dated(match, previous)
-        match = patterns.iso_date.match(text)
-        if match:
-            return self._say_date(match, int(match["day"]), int(match["month"]), previous)
-        match = patterns.date.match(text)
-        if match is None:
-            return None
-        one, two = int(match["one"]), int(match["two"])
-        day, month = (one, two) if lang.day_first or one > 12 else (two, one)
-        if month > 12 and lang.day_first:
-            day, month = month, day
-        return self._say_date(match, day, month, previous)
-
-    def _dated(self, match: re.Match[str], previous: str) -> Reading | None:
-        return self._say_date(
-            match, int(match["day"]), self.language.months[match["month"]], previous
-        )
-
-    def _say_date(
-        self, match: re.Match[str], day: int, month: int, previous: str
-    ) -> Reading | None:
-        if not (1 <= day <= 31 and 1 <= month <= 12):
-            return None
-        year = int(match["year"]) if match["year"] else None
-        return Reading(match.end(), self.language.date(day, month, year, previous))
-
-    def _time(self, text: str, previous: str) -> Reading | None:
-        patterns, lang = self._patterns, self.language
-        match = patterns.time.match(text)
-        second, half = (match["second"], match["half"]) if match else (None, None)
-        if match is None and (match := patterns.hour.match(text)):
-            half = match["half"]
-        match = match or patterns.glued.match(text)
-        if match is None or int(match["hour"]) > 24:
-            return None
-        minute = match.groupdict().get("minute")
-        words = lang.time(
-            int(match["hour"]),
-            int(minute or 0),
-            None if second is None else int(second),
-            lang.halves[half] if half else "",
-        )
-        dash = patterns.time_dash.match(text, match.end())
-        until = self._time(text[dash.end() :], "") if dash else None
-        if dash is None or until is None:
-            return Reading(match.end(), words)
-        link = f" {lang.to} " if lang.spaced else lang.to
-        return Reading(dash.end() + until.length, words + link + until.words)
 
     def _version(self, text: str, previous: str) -> Reading | None:
         patterns, lang = self._patterns, self.language
@@ -174,11 +159,6 @@ class NumberReader(AmountWords):
         match = self._patterns.dotted.match(text)
         return Reading(match.end(), self._number(match.group())) if match else None
 
-    def _decade(self, text: str, previous: str) -> Reading | None:
-        say = self.language.decade
-        match = self._patterns.decade.match(text) if say else None
-        return Reading(match.end(), say(int(match["year"]))) if match and say else None
-
     def _ordinal(self, text: str, previous: str) -> Reading | None:
         match = self._patterns.ordinal.match(text)
         if match is None:
@@ -194,44 +174,55 @@ class NumberReader(AmountWords):
             return None
         words = self._fraction_words(int(match["above"]), int(match["below"]))
         if words is not None:
-            return Reading(match.end(), words)
+            return self._fraction_of(text, match.end(), words)
         if match.group() == "24/7":
             return Reading(4, f"{self._plain('24')} {self._plain('7')}")
         return None
 
+    def _fraction_of(self, text: str, end: int, words: str) -> Reading:
+        """A fraction and its unit, if it has one: 3/8 tsp, 1/2%."""
+        lang = self.language
+        behind = self._patterns.behind_fraction.match(text, end)
+        if behind is None or not lang.spaced:
+            return Reading(end, words)
+        name = lang.units[behind["unit"]].one if behind["unit"] else lang.percent
+        return Reading(behind.end(), f"{words} {name}")
+
     def _range(self, text: str, previous: str) -> Reading | None:
         patterns, lang = self._patterns, self.language
-        by = patterns.by.match(text)
-        if by and lang.name == "english":
-            words = f"{self._plain(by['one'])} by {self._plain(by['two'])}"
-            return Reading(by.end(), words)
         first = patterns.quantity.match(text)
         dash = patterns.dash.match(text, first.end()) if first else None
+        if first and dash is None:
+            dash = patterns.spaced_dash.match(text, first.end())
         second = patterns.quantity.match(text, dash.end()) if dash else None
         if first is None or dash is None or second is None or second["sign"]:
             return None
         if not (self._knows(first) and self._knows(second)):
             return None
-        if dash.group() == "-" and not self._ascends(first, second, text[second.end() :]):
+        if dash.group() in ("-", " - ", " – ") and not self._ascends(
+            first, second, text[second.end() :]
+        ):
             return None
         link = f" {lang.to} " if lang.spaced else lang.to
         shared = money_sign(first) if money_sign(first) and not money_sign(second) else ""
-        if first["unit"] or first["percent"] or (first["currency"] and second["currency"]):
+        complete = any(first[name] for name in ("unit", "percent", "scale", "short"))
+        if complete or (first["currency"] and second["currency"]):
             before = self._amount(first, "")
         else:
             before = self._number(first["number"], yearly=not _measured(first, second))
-        return Reading(second.end(), before + link + self._amount(second, shared))
+        return Reading(self._length(second), before + link + self._amount(second, shared))
 
     def _ascends(self, first: re.Match[str], second: re.Match[str], rest: str) -> bool:
         """A hyphen between two numbers is a range if they ascend and nothing else is attached."""
-        if rest[:1] == "-" or not first["number"].isdigit() or not second["number"].isdigit():
-            return _measured(first, second) and rest[:1] != "-"
-        return int(first["number"]) < int(second["number"])
+        if rest[:1] == "-":
+            return False
+        return _measured(first, second) or self._value(first) < self._value(second)
+
+    def _value(self, match: re.Match[str]) -> float:
+        whole, _, decimals = match["number"].partition(self.language.decimal_mark)
+        return float(f"{self._digits(whole) or 0}.{decimals or 0}")
 
     def _quantity(self, text: str, previous: str) -> Reading | None:
-        lang = self.language
-        if not lang.spaced and self._patterns.counted_two.match(text):
-            return Reading(1, lang.count(2, ""))
         if text[0] in VULGAR:
             return Reading(1, self._fraction_words(*VULGAR[text[0]]) or "")
         match = self._patterns.quantity.match(text)
@@ -241,7 +232,9 @@ class NumberReader(AmountWords):
 
     def _length(self, match: re.Match[str]) -> int:
         """The length of a number without the short scale (`k`, `bn`) that only money has."""
-        return match.start("short") if match["short"] and not money_sign(match) else match.end()
+        if match["short"] and not money_sign(match):
+            return match.start("short")
+        return self._per(match)[0]
 
 
 def _measured(first: re.Match[str], second: re.Match[str]) -> bool:
@@ -263,7 +256,10 @@ def begins_number(text: str, at: int, previous: str, ended: bool) -> bool | None
     ):
         return False
     window = text[at + 1 : at + 3]
-    if char in MINUS + "+±" and window[:1] in SIGNS and window:
+    if char in SIGNS and window[:1] == " ":
+        window = window[1:]
+    signed = char in MINUS + "+±" and window[:1] in SIGNS
+    if window and (signed or (char in SIGNS and window[0] == ".")):  # -$5, $.50
         window = window[1:]
     return (False if ended else None) if not window else window[0].isdecimal()
 

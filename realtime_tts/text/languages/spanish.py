@@ -2,124 +2,65 @@
 
 from __future__ import annotations
 
-from realtime_tts.text.languages import tables
+from realtime_tts.text.languages import spanish_rules, tables
 from realtime_tts.text.languages.language import Currency, Kind, Language, Noun
-
-_SMALL = (
-    "cero uno dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince"
-    " dieciséis diecisiete dieciocho diecinueve veinte veintiuno veintidós veintitrés veinticuatro"
-    " veinticinco veintiséis veintisiete veintiocho veintinueve"
-).split()
-_TENS = "   treinta cuarenta cincuenta sesenta setenta ochenta noventa".split(" ")
-_HUNDREDS = (
-    " ciento doscientos trescientos cuatrocientos quinientos seiscientos setecientos ochocientos"
-    " novecientos"
-).split(" ")
-_MONTHS = (
-    "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre"
-).split()
-_MILLIONS = ((10**12, "un billón", "billones"), (10**6, "un millón", "millones"))
-_THOUSANDS = ((1000, "mil", "mil"),)
-_ORDINALS = (
-    " primer segund tercer cuart quint sext séptim octav noven décim undécim duodécim"
-    " decimotercer decimocuart decimoquint decimosext decimoséptim decimoctav decimonoven vigésim"
-).split(" ")
-
-
-def cardinal(n: int) -> str:
-    return count(n, "")
-
-
-def count(n: int, gender: str) -> str:
-    """Say a number before a noun of a gender; with gender "" it stands alone."""
-    return tables.by_powers(
-        n, _MILLIONS, lambda many: _thousands(many, "m"), lambda rest: _thousands(rest, gender)
-    )
-
-
-def _thousands(n: int, gender: str) -> str:
-    return tables.by_powers(
-        n,
-        _THOUSANDS,
-        lambda many: _hundreds(many, gender or "m"),
-        lambda rest: _hundreds(rest, gender),
-    )
-
-
-def _hundreds(n: int, gender: str) -> str:
-    if n == 100:
-        return "cien"
-    hundreds, rest = divmod(n, 100)
-    words = []
-    if hundreds:
-        word = _HUNDREDS[hundreds]
-        words.append(word[:-2] + "as" if gender == "f" and hundreds > 1 else word)
-    if rest or not hundreds:
-        words.append(_below_hundred(rest, gender))
-    return " ".join(words)
-
-
-def _below_hundred(n: int, gender: str) -> str:
-    if n < 30:
-        word = _SMALL[n]
-    else:
-        tens, rest = divmod(n, 10)
-        word = _TENS[tens] + (f" y {_SMALL[rest]}" if rest else "")
-    if n % 10 != 1 or n == 11 or not gender:
-        return word
-    if gender == "f":
-        return word[:-1] + "a"
-    return "veintiún" if n == 21 else word[:-1]
-
-
-def ordinal(n: int, mark: str = "") -> str:
-    if not 0 < n < len(_ORDINALS):
-        return cardinal(n)
-    if mark.endswith("er"):
-        return _ORDINALS[n]
-    return _ORDINALS[n] + ("a" if mark.endswith(("ª", "a")) else "o")
-
-
-def time(hour: int, minute: int, second: int | None, half: str) -> str:
-    words = count(hour, "f")
-    if minute or second:
-        words += f" y {cardinal(minute)}"
-    elif not half:
-        words += " en punto"
-    if second:
-        words += f" con {count(second, 'm')} segundos"
-    return f"{words} {'de la mañana' if half == 'am' else 'de la tarde'}" if half else words
-
-
-def date(day: int, month: int, in_year: int | None, previous: str) -> str:
-    words = f"{'uno' if day == 1 else cardinal(day)} de {_MONTHS[month - 1]}"
-    return words if in_year is None else f"{words} de {cardinal(in_year)}"
-
+from realtime_tts.text.languages.spanish_words import cardinal, count, date, ordinal, time
 
 _ABBREVIATIONS = tables.abbreviations(
     {
-        Kind.TITLE: "Sr señor|Sra señora|Srta señorita|Dr doctor|Dra doctora|Prof profesor|D don"
-        "|Dña doña|Ud usted|Uds ustedes",
-        Kind.PHRASE: "p.ej por ejemplo|aprox aproximadamente|pág página|tel teléfono",
-        Kind.LAST: "etc etcétera|Avda Avenida",
-        Kind.NUMBER: "núm número|Núm Número",
-    }
+        Kind.TITLE: "Sr señor|Sra señora|Sres señores|Sras señoras|Srta señorita|Dr doctor"
+        "|Dra doctora|Prof profesor|Profa profesora|D don|Dña doña"
+        "|Lic licenciado|Ing ingeniero|Gral general|Sto Santo|Sta Santa|P.D posdata",
+        Kind.PHRASE: "Ud usted|Uds ustedes"
+        "|p.ej por ejemplo|aprox aproximadamente|tel teléfono|Tel Teléfono"
+        "|EE.UU Estados Unidos|vs versus|Av avenida|Avda avenida|dpto departamento"
+        "|izq izquierda|dcha derecha|i.e es decir",
+        Kind.SYMBOL: "Sr._y señor y|Dr._y doctor y|Sra._y señora y|D._y don y",
+        Kind.LAST: "etc etcétera|a.C antes de Cristo|d.C después de Cristo|hab habitantes",
+        Kind.NUMBER: "núm número|Núm Número|n.º número|N.º Número|nº número|Nº Número"
+        "|No Número|pág página|págs páginas|p página|cap capítulo|art artículo|vol volumen"
+        "|fig figura|máx máximo|mín mínimo",
+    },
+    bare="n.º N.º nº Nº",
+    spaced=True,
 )
 _UNITS = (
     tables.nouns(
         tables.plural_s,
         "km kilómetro|m metro|cm centímetro|mm milímetro|kg kilogramo|g gramo|mg miligramo"
-        "|l litro|L litro|ml mililitro|min minuto|s segundo|ms milisegundo"
-        "|km/h kilómetro por hora|m/s metro por segundo|°C grado Celsius|kW kilovatio|W vatio"
-        "|V voltio|Hz hercio|GB gigabyte|MB megabyte",
+        "|l litro|L litro|ml mililitro|mL mililitro|cl centilitro|dl decilitro|min minuto"
+        "|s segundo|ms milisegundo|km/h kilómetro por hora|m/s metro por segundo|°C grado Celsius"
+        "|°F grado Fahrenheit|kW kilovatio|MW megavatio|GW gigavatio|W vatio|V voltio|A amperio"
+        "|kWh kilovatio hora|Hz hercio|kHz kilohercio|MHz megahercio|GHz gigahercio|kB kilobyte"
+        "|MB megabyte|GB gigabyte|TB terabyte|Mbps megabit por segundo|MB/s megabyte por segundo"
+        "|dB decibelio|CV caballo|l/100_km litro a los cien kilómetros"
+        "|L/100_km litro a los cien kilómetros",
     )
-    | tables.nouns(tables.plural_s, "h hora", "f")
+    | tables.nouns(
+        tables.plural_s, "h hora|ha hectárea|t tonelada|kcal kilocaloría|cal caloría|lb libra", "f"
+    )
     | {
         "m²": Noun("metro cuadrado", "metros cuadrados"),
         "km²": Noun("kilómetro cuadrado", "kilómetros cuadrados"),
+        "cm²": Noun("centímetro cuadrado", "centímetros cuadrados"),
         "m³": Noun("metro cúbico", "metros cúbicos"),
+        "hPa": Noun("hectopascal", "hectopascales"),
+        "M€": Noun("millón de euros", "millones de euros"),
+        "k€": tables.invariable("mil euros"),
+        "‰": tables.invariable("por mil"),
+        "hab./km²": Noun("habitante por kilómetro cuadrado", "habitantes por kilómetro cuadrado"),
     }
 )
+_SCALES = tables.by_name(
+    {"mil": tables.invariable("mil"), "millón millones": Noun("millón", "millones")}
+)
+_PARTS = {3: "tercio"} | {n: ordinal(n) for n in (*range(4, 11), 12, 100, 1000)}
+_PARTS |= {1000: "milésimo"}
+_FRACTIONS = {
+    (above, below): f"{count(above, 'm')} {part}{'s' if above > 1 else ''}"
+    for below, part in _PARTS.items()
+    for above in range(1, below)
+} | {(1, 2): "un medio"}
 
 SPANISH = Language(
     name="spanish",
@@ -141,28 +82,53 @@ SPANISH = Language(
     degrees=tables.plural_s("grado"),
     number_sign="número",
     and_sign="y",
-    operators={"+": "más", "=": "igual a", "×": "por", "*": "por", "÷": "dividido entre"},
+    operators={"+": "más", "=": "igual a", "×": "por", "*": "por", "÷": "dividido entre"}
+    | {"-": "menos", "−": "menos", "/": "dividido entre"},
     currencies=tables.by_name(
         {
             "€ EUR": Currency(tables.plural_s("euro"), tables.plural_s("céntimo")),
             "$ USD": Currency(Noun("dólar", "dólares"), tables.plural_s("centavo")),
             "£ GBP": Currency(tables.plural_s("libra", "f"), tables.plural_s("penique")),
+            "US$": Currency(
+                Noun("dólar estadounidense", "dólares estadounidenses"), tables.plural_s("centavo")
+            ),
+            "MXN": Currency(Noun("peso mexicano", "pesos mexicanos"), tables.plural_s("centavo")),
             "CHF": Currency(tables.plural_s("franco"), tables.plural_s("céntimo")),
             "¥": Currency(Noun("yen", "yenes")),
         }
     ),
     units=_UNITS,
-    scales=tables.by_name(
-        {"mil": tables.invariable("mil"), "millón millones": Noun("millón", "millones")}
-    ),
-    fractions=tables.fractions(
-        "un medio|un tercio|dos tercios|un cuarto|tres cuartos|un quinto|un octavo"
-    ),
+    scales=_SCALES,
+    fractions=_FRACTIONS,
     mixed=" y ",
     money="{major} con {minor}",
     of_scale=lambda noun: f" de {noun}",
     singular_below=0.0,
-    halves={"am": "am", "pm": "pm", "a.m": "am", "p.m": "pm", "a.m.": "am", "p.m.": "pm"},
+    halves={
+        form: half + "m"
+        for half in "ap"
+        for form in (f"{half}m", f"{half}.m", f"{half}.m.", f"{half}. m", f"{half}. m.")
+    },
+    clock_words=("h",),
     abbreviations=_ABBREVIATIONS,
     whole_decimals=True,
+    phones=r"[679]\d{2}(?: \d{3}){2}(?= ?[.,;:!?)]|\Z)|[679]\d{8}|[679]\d{2}(?: \d\d){3}"
+    r"|9\d \d{3}(?: \d\d){2}|\(\d{2,3}\) \d{3,4}-\d{4}|\d{3}-\d{4}"
+    r"|\+\d{1,3}(?:[ .-]\(?\d+\)?){2,5}",
+    signs={"§": "párrafo", "≈": "aproximadamente", "√": "raíz de", "π": "pi", "∞": "infinito"}
+    | {"≤": "menor o igual que", "≥": "mayor o igual que", "≠": "distinto de"},
+    comparisons={"<": "menor que", ">": "mayor que", "~": "unos"}
+    | {"<=": "menor o igual que", ">=": "mayor o igual que"},
+    powers={"2": "al cuadrado", "3": "al cubo", "": "elevado a"},
+    per="por",
+    divisors=tables.entries(
+        "día día|semana semana|mes mes|año año|noche noche|persona persona|hora hora|minuto minuto"
+    ),
+    addresses={".": "punto", "@": "arroba", "_": "guion bajo", "-": "guion"}
+    | {"/": "barra", ":": "dos puntos"},
+    sharp="sostenido",
+    hashtag="hashtag",
+    rules=spanish_rules.rules({*_UNITS, *_SCALES}),
+    behind=spanish_rules.BEHIND,
+    numeral_rules=spanish_rules.NUMERALS,
 )

@@ -35,6 +35,8 @@ def by_powers(
     return " ".join(words)
 
 
+SPACES = " \u00a0\u202f"
+"""Spaces inside of numbers and abbreviations; two of them do not end a line."""
 _FRACTIONS = ((1, 2), (1, 3), (2, 3), (1, 4), (3, 4), (1, 5), (1, 8))
 
 
@@ -59,16 +61,22 @@ def by_name(table: Mapping[str, _T]) -> dict[str, _T]:
     return {name: value for names, value in table.items() for name in names.split()}
 
 
-def abbreviations(texts: Mapping[Kind, str], bare: str = "") -> dict[str, Abbreviation]:
+def abbreviations(
+    texts: Mapping[Kind, str], bare: str = "", spaced: bool = False
+) -> dict[str, Abbreviation]:
     """Read tables of abbreviations, which are written there without their last full stop.
 
-    `bare`: those that people write without one, too.
+    `bare`: those that people write without one, too. `spaced`: a space may follow the full stops
+    inside of them.
     """
     without_stop = bare.split()
     return {
-        short: Abbreviation(words, kind, bare=short in without_stop)
+        form: Abbreviation(words, kind, bare=short in without_stop)
         for kind, text in texts.items()
         for short, words in _entries(text)
+        for form in (
+            (short, *(short.replace(".", f".{s}") for s in SPACES)) if spaced else (short,)
+        )
     }
 
 
@@ -82,7 +90,12 @@ def numbered(names: Sequence[str]) -> dict[str, int]:
     return {name: number for number, name in enumerate(names, 1)}
 
 
+def entries(text: str) -> dict[str, str]:
+    """Read a table of what is written and what is said."""
+    return dict(_entries(text))
+
+
 def _entries(text: str) -> Iterator[tuple[str, str]]:
     for entry in text.split("|"):
         written, _, said = entry.partition(" ")
-        yield written, said
+        yield written.replace("_", " "), said

@@ -197,8 +197,8 @@ def test_a_token_that_the_client_asked_for_speaks_and_gives_no_other(keyed_serve
 
 def test_a_busy_server_says_so(busy_server: Server) -> None:
     with Cartesia(**options(busy_server)) as api:
-        with pytest.raises(cartesia.RateLimitError):
+        with pytest.raises(cartesia.InternalServerError):
             api.tts.generate(transcript=TEXT, **SETTINGS)
         with pytest.raises(websockets.InvalidStatus) as caught, api.tts.websocket_connect():
             pass
-        assert caught.value.response.status_code == 429
+        assert caught.value.response.status_code == 503

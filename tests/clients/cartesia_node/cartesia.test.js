@@ -153,6 +153,6 @@ test("a server that is full says so", { skip }, async (t) => {
   const reader = first.body.getReader();
   await reader.read();
   const second = client(full.url).tts.generate(slow);
-  await assert.rejects(second, (error) => error instanceof Cartesia.RateLimitError);
+  await assert.rejects(second, (error) => error instanceof Cartesia.InternalServerError);
   await reader.cancel();
 });

@@ -76,4 +76,4 @@ async def test_what_cannot_be_had_over_http_is_told(
 
 async def test_a_busy_server_says_so(busy_server: Server) -> None:
     async with pipeline(websocket(busy_server)) as rig:
-        assert "HTTP 429" in await rig.first_error()
+        assert "HTTP 503" in await rig.first_error()

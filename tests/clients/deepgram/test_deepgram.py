@@ -293,7 +293,7 @@ async def test_the_key_of_the_async_client_is_checked(keyed_server: Server) -> N
 def test_a_busy_server_says_so(busy_server: Server) -> None:
     api = DeepgramClient(**options(busy_server))
     for version in (api.speak.v1, api.speak.v2):
-        assert refused_with(version) == 429
+        assert refused_with(version) == 503
     with pytest.raises(ApiError) as caught:
         list(api.speak.v1.audio.generate(text=TEXT, request_options={"max_retries": 0}))
-    assert caught.value.status_code == 429
+    assert caught.value.status_code == 503

@@ -105,7 +105,7 @@ test("a server that is full says so", { skip }, async (t) => {
   const first = await client(full.url).textToSpeech.stream("alto", slow);
   const reader = first.getReader();
   await reader.read();
-  const refused = (error) => error instanceof ElevenLabsError && error.statusCode === 429;
+  const refused = (error) => error instanceof ElevenLabsError && error.statusCode === 503;
   await assert.rejects(client(full.url).textToSpeech.stream("alto", slow), refused);
   await reader.cancel();
 });

@@ -41,4 +41,4 @@ async def test_a_busy_server_says_so(busy_server: Server) -> None:
     """OpenAI's client tries again before it does; the framework complains of the silence first."""
     async with pipeline(service(busy_server)) as rig:
         await rig.send(*response(*DELTAS))
-        await rig.until(lambda: any("429" in frame.error for frame in rig.of(ErrorFrame)))
+        await rig.until(lambda: any("503" in frame.error for frame in rig.of(ErrorFrame)))

@@ -96,4 +96,4 @@ async def test_the_key_is_checked(make: Make, keyed_server: Server) -> None:
 
 
 async def test_a_busy_server_says_so(make: Make, busy_server: Server) -> None:
-    assert (await refusal(spoken(make(busy_server), *DELTAS))).status_code == 429
+    assert (await refusal(spoken(make(busy_server), *DELTAS))).status_code == 503

@@ -1,0 +1,158 @@
+"""`realtime-tts ingress`: HAProxy in front of several servers."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import signal
+from pathlib import Path
+
+from realtime_tts.errors import ConfigError
+from realtime_tts.fleet.haproxy import IngressConfig, render
+from realtime_tts.fleet.ingress import Ingress
+from realtime_tts.fleet.members import Member, parse_member, read_members
+from realtime_tts.logs import configure_logging, event
+
+log = logging.getLogger(__name__)
+
+_LOOK_SECONDS = 1.0
+_DEFAULTS = IngressConfig()
+_EXAMPLES = """\
+examples:
+  realtime-tts ingress --member 10.0.0.5:8000/8001 --member 10.0.0.6:8000/8001
+  realtime-tts ingress --members-file members.txt          looked at every second
+  realtime-tts ingress --dns tts.example.internal --print  only the configuration for HAProxy
+
+each server runs with --agent-port, and with --trusted-proxy for the ingress's address
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The flags of `ingress`."""
+    parser.epilog = _EXAMPLES
+    members = parser.add_mutually_exclusive_group(required=True)
+    members.add_argument(
+        "--member",
+        action="append",
+        metavar="HOST:PORT/AGENT_PORT",
+        help="a server, and where it answers the agent check (default: the next port); repeatable",
+    )
+    members.add_argument(
+        "--members-file",
+        type=Path,
+        metavar="FILE",
+        help="the same, one a line; a change of the file takes effect within a second",
+    )
+    members.add_argument(
+        "--dns",
+        metavar="NAME",
+        help="every address of this name is a server; HAProxy asks again as long as it runs",
+    )
+    parser.add_argument(
+        "--dns-ports",
+        metavar="PORT/AGENT_PORT",
+        default=f"{_DEFAULTS.dns_port}/{_DEFAULTS.dns_agent_port}",
+        help="of those servers (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--bind", default=_DEFAULTS.bind, help="where clients connect (default: %(default)s)"
+    )
+    parser.add_argument("--tls-cert", metavar="FILE", help="PEM, with its key: https and wss")
+    parser.add_argument(
+        "--slots",
+        type=int,
+        default=_DEFAULTS.slots,
+        help="most servers at once (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--weight",
+        type=int,
+        default=_DEFAULTS.weight,
+        help="of each server; where servers speak more than 256 turns at once, 25600 divided by "
+        "the most (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--voice-locality",
+        metavar="SPEAKER,SPEAKER",
+        nargs="?",
+        const="",
+        help="sessions with a registered voice go where it is loaded; these names are the "
+        "checkpoint's own speakers, for which that does not matter",
+    )
+    parser.add_argument(
+        "--drain-seconds",
+        type=float,
+        default=30.0,
+        help="at SIGTERM, let calls finish for so long (default: 30)",
+    )
+    parser.add_argument(
+        "--print", action="store_true", help="print HAProxy's configuration, and start nothing"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Until SIGTERM or SIGINT. Returns the exit status."""
+    config = ingress_config(arguments)
+    file: Path | None = arguments.members_file
+    members = read_members(file) if file else tuple(map(parse_member, arguments.member or ()))
+    if arguments.print:
+        print(render(config, members, Path("/run/haproxy/realtime-tts.sock")), end="")
+        return 0
+    configure_logging("json", "info", access_log=False)
+    return asyncio.run(_serve(config, members, file, arguments.drain_seconds))
+
+
+def ingress_config(arguments: argparse.Namespace) -> IngressConfig:
+    """What the flags say. Raises ConfigError."""
+    port, _, agent_port = arguments.dns_ports.partition("/")
+    if not (port.isdecimal() and agent_port.isdecimal()):
+        raise ConfigError(f"--dns-ports is PORT/AGENT_PORT, got {arguments.dns_ports!r}")
+    names: str | None = arguments.voice_locality
+    speakers = None if names is None else tuple(name for name in names.split(",") if name)
+    return IngressConfig(
+        bind=arguments.bind,
+        certificate=arguments.tls_cert,
+        slots=arguments.slots,
+        weight=arguments.weight,
+        dns=arguments.dns,
+        dns_port=int(port),
+        dns_agent_port=int(agent_port),
+        speakers=speakers,
+    )
+
+
+async def _serve(
+    config: IngressConfig, members: tuple[Member, ...], file: Path | None, drain_seconds: float
+) -> int:
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    ingress = Ingress(config, members)
+    try:
+        await ingress.start()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, ended.set)
+        print(f"HAProxy takes clients at {config.bind}", flush=True)
+        following = asyncio.create_task(_follow(ingress, file)) if file else None
+        await ended.wait()
+        if following is not None:
+            following.cancel()
+    finally:
+        for number in (signal.SIGTERM, signal.SIGINT):  # a second one ends us at once
+            loop.remove_signal_handler(number)
+        await ingress.stop(drain_seconds)
+    return 0
+
+
+async def _follow(ingress: Ingress, file: Path) -> None:
+    """The file says who is a member; what cannot be read changes nothing."""
+    told = ""
+    while True:
+        await asyncio.sleep(_LOOK_SECONDS)
+        try:
+            await ingress.change(await asyncio.to_thread(read_members, file))
+            told = ""
+        except ConfigError as error:
+            if str(error) != told:
+                told = str(error)
+                event(log, logging.ERROR, "fleet.members_file", why=told)

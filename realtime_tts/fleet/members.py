@@ -1,0 +1,57 @@
+"""Member: a server of a fleet, by its addresses."""
+
+from __future__ import annotations
+
+import re
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+from realtime_tts.errors import ConfigError
+
+_FORM = re.compile(r"(?P<host>[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\]):(?P<port>\d+)(/(?P<agent>\d+))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """`agent_port`: where the server was told to answer HAProxy's agent check."""
+
+    host: str
+    port: int
+    agent_port: int
+
+    def address(self) -> str:
+        """The host's numeric address, which is all that HAProxy's runtime API takes.
+
+        Raises OSError if the name cannot be resolved.
+        """
+        return str(socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)[0][4][0])
+
+
+def parse_member(text: str) -> Member:
+    """`HOST:PORT/AGENT_PORT`, or `HOST:PORT`, whose agent is at the next port.
+
+    Raises ConfigError.
+    """
+    found = _FORM.fullmatch(text.strip())
+    if found is not None:
+        port = int(found["port"])
+        agent = port + 1 if found["agent"] is None else int(found["agent"])
+        if 1 <= port <= 65_535 and 1 <= agent <= 65_535:
+            return Member(found["host"].strip("[]"), port, agent)
+    raise ConfigError(
+        f"a member of the fleet is HOST:PORT/AGENT_PORT, such as 10.0.0.5:8000/8001; got {text!r}"
+    )
+
+
+def read_members(file: Path) -> tuple[Member, ...]:
+    """One on each line; empty lines, and what follows a `#`, count for nothing.
+
+    Raises ConfigError, also if the file cannot be read.
+    """
+    try:
+        lines = file.read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"the fleet's members cannot be read from {file}: {error}") from None
+    stripped = (line.partition("#")[0].strip() for line in lines)
+    return tuple(parse_member(line) for line in stripped if line)

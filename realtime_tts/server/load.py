@@ -1,0 +1,73 @@
+"""Load: how full a server is, over all its fronts.
+
+There is one definition of it. `GET /v1/load`, HAProxy's agent check (agent.py) and the statistics
+for an autoscaler say these numbers; `/metrics` has the same as `tts_capacity_turns`,
+`tts_active_turns`, `tts_queued_turns` and `tts_sessions`, and admission asks here what is free.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from realtime_tts.engine.link import EngineStatus
+from realtime_tts.version import __version__
+
+
+class Load(msgspec.Struct, frozen=True, kw_only=True):
+    """A snapshot. Of an engine in a process of its own it is half a second old at most."""
+
+    capacity: int
+    """Turns that can be spoken at once, as measured; 0 until the engine is ready."""
+    active: int
+    """Turns that hold a slot."""
+    queued: int
+    """Turns that wait for one."""
+    sessions: int
+    """Open sessions, and streams of other APIs."""
+    max_sessions: int
+    ready: bool
+    """Loaded and warm, and the engine is well."""
+    draining: bool
+    """The server is shutting down: what was begun goes on, nothing new begins."""
+    model: str | None
+    """Of the (first) checkpoint; None until the engine is ready for the first time."""
+    version: str = __version__
+
+    @classmethod
+    def of(
+        cls,
+        engine: EngineStatus,
+        *,
+        sessions: int,
+        max_sessions: int,
+        ready: bool,
+        draining: bool,
+        model: str | None,
+    ) -> Load:
+        """What the engine says of itself, and the front of its sessions."""
+        return cls(
+            capacity=engine.capacity,
+            active=engine.active,
+            queued=engine.queued,
+            sessions=sessions,
+            max_sessions=max_sessions,
+            ready=ready,
+            draining=draining,
+            model=model,
+        )
+
+    @property
+    def free_turns(self) -> int:
+        """Turns that could begin now without waiting."""
+        return max(0, self.capacity - self.active - self.queued)
+
+    @property
+    def places(self) -> int:
+        """New sessions that could come and speak now."""
+        return max(0, min(self.free_turns, self.max_sessions - self.sessions))
+
+    @property
+    def share(self) -> float:
+        """Turns asked for, as a share of the capacity: what autoscalers go by. Above 1 while turns
+        wait. 0 without a capacity."""
+        return (self.active + self.queued) / self.capacity if self.capacity else 0.0

@@ -1,0 +1,221 @@
+"""The abbreviations, short names and Roman numerals of a language, by the words around them. Found
+in text that arrives in pieces."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from realtime_tts.text.languages.amounts import Reading
+from realtime_tts.text.languages.language import Abbreviation, Kind, Language
+from realtime_tts.text.languages.reading import reader_for
+from realtime_tts.text.languages.rules import roman_value
+from realtime_tts.text.lexicon import WordTable
+
+_ROMAN = re.compile(r"(?:XC|XL|LX{0,3}|X{0,3})(?:IX|IV|V?I{0,3})(?!\w)")
+_ROMAN_LETTERS = frozenset("IVXLC")
+_BARE = frozenset((Kind.SYMBOL, Kind.ZIP))
+_ZIP = re.compile(r",? \d{5}(?!\d)")
+_OPEN_ZIP = re.compile(r",?(?: \d{0,5})?")
+_DATE_BEHIND = re.compile(r",? (?P<word>\w+)(?=\W)|,? (?P<word2>(?!))")
+_OPEN_DATE_BEHIND = re.compile(r"(?:,? ?\w*)?\Z")
+_VERBS = frozenset("is was of and in to on the covers has had or from for with by at".split())
+_NO_NAMES = frozenset("and at but by for from in near of on or the to with".split())
+_HEAD = re.compile(r"[^\W\d_]*")
+
+
+class AbbreviationReader:
+    """The abbreviations of one language. Get it from `abbreviations_for`."""
+
+    def __init__(self, language: Language) -> None:
+        self._language = language
+        self._table = WordTable(
+            [f"{s}." for s, entry in language.abbreviations.items() if entry.kind not in _BARE]
+            + [short for short, entry in language.abbreviations.items() if entry.bare]
+            + [short for short, entry in language.abbreviations.items() if entry.kind in _BARE]
+        )
+
+        heads = [_HEAD.findall(short)[0] for short in language.abbreviations]
+        if not language.day_first:
+            heads += language.months
+        heads += language.spans
+        heads += reader_for(language).money_heads
+        self._heads = frozenset(heads)
+        self.starts = frozenset(head[:n] for head in heads for n in range(1, len(head)))
+        """What the first letters of something to be read may be."""
+        self._numerals = bool(language.kings)
+        self._spans = WordTable(language.spans)
+        self._span_letters = frozenset(name[0] for name in language.spans)
+
+    def may_read(self, word: str, is_open: bool) -> bool:
+        """Whether an abbreviation, a month or a numeral can begin with these letters, to which more
+        may come if the text ends there (`is_open`). Cheap: asked of every word."""
+        if word in self._heads or (is_open and word in self.starts):
+            return True
+        return self._numerals and word[0] in _ROMAN_LETTERS and _ROMAN_LETTERS.issuperset(word)
+
+    def read(self, text: str, at: int, ended: bool, previous: str) -> Reading | None:
+        """What stands at `at`, the beginning of a word; length 0: no abbreviation; None: more text
+        is needed. `previous` is the word before it."""
+        lang = self._language
+        if text[at] in _ROMAN_LETTERS and (previous in lang.kings or previous in lang.chapters):
+            return self._roman(text, at, ended, previous)
+        if lang.numerals and text[at] in _ROMAN_LETTERS and _is_title(previous):
+            numeral = self._numeral(text, at, ended)
+            if numeral is None or numeral.length:
+                return numeral
+        if text[at] in self._span_letters:
+            span = self._span(text, at, ended)
+            if span is None or span.length:
+                return span
+        length = self._table.longest(text, at, ended)
+        if not length:
+            return None if length is None else Reading(0, "")
+        short = text[at : at + length]
+        entry = lang.abbreviations.get(short) or lang.abbreviations[short.removesuffix(".")]
+        return self._abbreviation(text, at, at + length, ended, entry, previous)
+
+    def _abbreviation(
+        self, text: str, at: int, end: int, ended: bool, entry: Abbreviation, previous: str
+    ) -> Reading | None:
+        length, words = end - at, entry.words
+        if end == len(text) and not ended:
+            return None
+        if entry.kind is Kind.SYMBOL:
+            return Reading(length, words)
+        if entry.kind is Kind.ZIP:
+            if _OPEN_ZIP.fullmatch(text, end) and not ended:
+                return None
+            listed = not previous or previous.endswith(",")
+            return Reading(length, words) if listed and _ZIP.match(text, end) else Reading(0, "")
+        spaced = text[end : end + 1] == " "
+        if spaced and end + 1 == len(text) and not ended:
+            return None
+        following = text[end + spaced : end + spaced + 1]
+        if entry.kind is Kind.NUMBER:
+            return Reading(length, words) if following.isdecimal() else Reading(0, "")
+        if entry.kind is Kind.COMPASS:
+            named = following.isupper() or following.isdecimal()
+            return Reading(length, words) if named and previous.isdecimal() else Reading(0, "")
+        if entry.kind is Kind.PLACE:
+            return self._place(length, entry, following, spaced, previous)
+        if entry.kind is Kind.LAST and (not following.strip() or following.isupper()):
+            if text[end - 1] != ".":
+                return Reading(length, words)
+            ends = sentence_ends(text, end, ended, self._language.after_time)
+            if ends is None:
+                return None
+            return Reading(length, words + ("." if ends else ""))
+        if entry.kind is Kind.TITLE and not (spaced and (following.isupper() or following == "")):
+            return Reading(0, "")
+        return Reading(length, words)
+
+    def _place(
+        self, length: int, entry: Abbreviation, following: str, spaced: bool, previous: str
+    ) -> Reading:
+        """Saint Louis, Main Street."""
+        named = (previous[:1].isupper() or previous[:1].isdecimal()) and previous[-1:].isalnum()
+        named = named and previous.lower() not in _NO_NAMES
+        if following.isupper() and spaced and not named:
+            return Reading(length, entry.words)
+        stop = "." if not following.strip() or (following.isupper() and named) else ""
+        return Reading(length, entry.after + stop if named else entry.words)
+
+    def _span(self, text: str, at: int, ended: bool) -> Reading | None:
+        """Mon-Fri, and Fri before a date."""
+        spans = self._language.spans
+        length = self._spans.longest(text, at, ended)
+        if not length:
+            return None if length is None else Reading(0, "")
+        end, name = at + length, spans[text[at : at + length]]
+        if text[end : end + 1] in ("-", "–"):
+            until = self._spans.longest(text, end + 1, ended) if end + 1 < len(text) else None
+            if until is None and not ended:
+                return None
+            if not until:
+                return Reading(0, "")
+            second = spans[text[end + 1 : end + 1 + until]]
+            return Reading(length + 1 + until, f"{name} {self._language.to} {second}")
+        behind = _DATE_BEHIND.match(text, end)
+        if behind is None and not ended and _OPEN_DATE_BEHIND.match(text, end):
+            return None
+        dated = behind and (behind["word"] in self._language.months or behind["word"].isdecimal())
+        return Reading(length, name) if dated else Reading(0, "")
+
+    @staticmethod
+    def _is_pronoun(text: str, end: int, ended: bool) -> bool | None:
+        """Whether the I before `end` is one: Part I liked most."""
+        match = _HEAD.match(text, end + 1)
+        word = match.group() if match else ""
+        if end + 1 + len(word) >= len(text) and not ended:
+            return None
+        return word.islower() and word not in _VERBS
+
+    def _numeral(self, text: str, at: int, ended: bool) -> Reading | None:
+        """A numeral behind any capitalised word: Halo III."""
+        assert self._language.numerals
+        end = at
+        while end < len(text) and text[end] in _ROMAN_LETTERS:
+            end += 1
+        if end == len(text) and not ended:
+            return None
+        match = self._language.numerals.match(text, at)
+        if match is None or match.end() != end:
+            return Reading(0, "")
+        return Reading(end - at, self._language.cardinal(roman_value(match.group())))
+
+    def _roman(self, text: str, at: int, ended: bool, previous: str) -> Reading | None:
+        end = at
+        while end < len(text) and text[end] in _ROMAN_LETTERS:
+            end += 1
+        if end == len(text) and not ended:
+            return None
+        match = _ROMAN.match(text, at)
+        if match is None or match.end() != end:
+            return Reading(0, "")
+        value = roman_value(match.group())
+        if match.group() in ("", "L", "C"):
+            return Reading(0, "")
+        if value == 1 and previous not in ("War", "Chapter", "Part", "Act", "Phase", "Type"):
+            return Reading(0, "")
+        lang = self._language
+        if value == 1 and text[end : end + 1] in ("", " ") and previous != "War":
+            pronoun = self._is_pronoun(text, end, ended)
+            if pronoun is None or pronoun:
+                return None if pronoun is None else Reading(0, "")
+        if previous in lang.kings:
+            return Reading(end - at, lang.the + lang.ordinal(value, ""))
+        return Reading(end - at, lang.cardinal(value))
+
+
+def _is_title(word: str) -> bool:
+    return len(word) > 2 and word[0].isupper() and word[1:].isalpha() and word[1:].islower()
+
+
+def sentence_ends(
+    text: str, at: int, ended: bool, inside: frozenset[str] = frozenset()
+) -> bool | None:
+    """Whether a full stop before `at` ends a sentence; None if more text is needed.
+
+    `inside`: capitalised words with which the sentence goes on.
+    """
+    window = text[at : at + 2]
+    if len(window) < 2:
+        if window[:1] == "\n":
+            return True
+        if window and window != " ":
+            return False
+        return True if ended else None
+    if window[0] != " " or not window[1].isupper():
+        return window[0] == "\n"
+    if not inside:
+        return True
+    match = _HEAD.match(text, at + 1)
+    word = match.group() if match else ""
+    if at + 1 + len(word) == len(text) and not ended:
+        return None if any(name.startswith(word) for name in inside) else True
+    return word not in inside
+
+
+abbreviations_for = cache(AbbreviationReader)
+"""Gives the abbreviations of a language; all sessions share them."""

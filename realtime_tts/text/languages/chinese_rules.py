@@ -1,0 +1,118 @@
+"""Chinese numbers by the words around them: two, years, telephone numbers, codes, rooms, ranges."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from realtime_tts.text.languages.chinese_words import cardinal, date, time, year
+from realtime_tts.text.languages.rules import ratios, rule
+
+_MEASURE = (
+    "(?:小时|公顷|英寸|层(?=楼)|代(?=人)|手(?=准)|级(?=台)|下(?![午半周面])|[队班](?=人)|分钟|公里|公斤|公分|美元|欧元|英镑|港元|星期|平方|立方|毫升|毫米|厘米|千克|千米|年(?!级)|次(?!方|元)|分(?!之)"
+    "|[个位只条张本天周名件块杯种岁点人家台辆部座间套双支份封首句篇遍场倍米吨升盒包颗棵朵头匹项组款把架艘所国轮盘室瓶碗"
+    "斤元角毛秒千万亿口门道扇幅顶滴串束排袋箱桶罐根枝粒片栋幢回趟段届顿勺副堆群成寸尺幅声步局岸侧样类批])"
+)
+"""What two is 两 before. Floors, rooms, lines, classes and ranks are counted with 二."""
+_DASH = "[-–—~～]"
+_NUMBER = r"\d+(?:\.\d+)?"
+_CODES = "(?:验证码|房号|密码|邮编|尾号|代码|口令|QQ|账号|卡号|单号|工号|学号)(?:是|为|：|:)?\\s?"
+_CALLS = "(?:拨打|拨|打|致电|呼叫|热线|电话|报警|火警|急救|客服|号码)(?:是|为|：|:)?\\s?"
+
+BEHIND = re.compile(
+    r"(?s:.*\d)\D?|.*\d元/|985、\d{0,2}|(?:\+86 ?)?(?:1[3-9]\d ?(?:\d{1,4} ?\d{0,3})?)?"
+)
+"""Where the rules look at another character."""
+
+
+def _dial(match: re.Match[str]) -> str:
+    """The digits of a telephone number, where one is 幺."""
+    groups = re.findall(r"\d+", match.group())
+    words = "，".join(map(year, groups)).replace("一", "幺")
+    if match.group()[0] != "+":
+        return words
+    return "加" + words
+
+
+def _number(text: str) -> str:
+    whole, point, decimals = text.partition(".")
+    return cardinal(int(whole)) + (f"点{year(decimals)}" if point else "")
+
+
+def _year(match: re.Match[str]) -> str | None:
+    number = int(match["year"])
+    return None if number % 1000 == 0 and number != 2000 else year(match["year"])
+
+
+def _date(match: re.Match[str]) -> str | None:
+    day, month = int(match["day"]), int(match["month"])
+    return date(day, month, int(match["year"]), "") if 1 <= day <= 31 and month <= 12 else None
+
+
+def _spelled(match: re.Match[str]) -> str:
+    return year(match.group())
+
+
+def _to(words: Callable[[str], str]) -> Callable[[re.Match[str]], str]:
+    return lambda match: words(match["one"]) + "到"
+
+
+def _fraction(match: re.Match[str]) -> str | None:
+    above, below = int(match["above"]), int(match["below"])
+    if not 0 < above < below <= 1000:
+        return None
+    return f"{'百' if below == 100 else cardinal(below)}分之{cardinal(above)}"
+
+
+def _time(match: re.Match[str]) -> str:
+    return time(int(match["hour"]), int(match["minute"]), None, "") + "到"
+
+
+RULES = (
+    rule(
+        r"(?:\+\d{2} ?)?1[3-9]\d{9}(?!\d)|(?:\+\d{2} )?1[3-9]\d(?P<mark>[- ])\d{4}(?P=mark)\d{4}",
+        _dial,
+    ),
+    rule(r"0\d{2,3}-\d{7,8}(?!\d)|[48]00-\d{3}-\d{4}(?!\d)", _dial),
+    rule(r"\d{3,5}(?![\d.个通次分块元])", _dial, _CALLS),
+    rule(r"\d{3,}", _spelled, _CODES),
+    rule(rf"(?P<one>\d+){_DASH}(?=\d)", _to(_number), "第"),
+    rule(r"\d+(?![\d.])", lambda m: _number(m.group()), "第"),
+    rule(r"\d{1,3}(?:\.\d{1,3}){3}(?![\d.])", lambda m: "点".join(map(year, m.group().split(".")))),
+    rule(r"(?P<year>[12]\d{3})(?P<m>[/.])(?P<month>\d{1,2})(?P=m)(?P<day>\d{1,2})(?!\d)", _date),
+    rule(rf"(?P<one>[12]\d{{3}}){_DASH}(?=[12]\d{{3}}(?:年|学年))", _to(year)),
+    rule(
+        rf"(?P<one>[12]\d{{3}}){_DASH}(?P<two>[12]\d{{3}})(?=[）)])",
+        lambda m: f"{year(m['one'])}到{year(m['two'])}",
+        "[（(]",
+    ),
+    rule(r"(?:12306|12315|100\d\d|95\d{3})(?=[网平热客])", _dial),
+    rule(r"\d{1,4}(?=年)", _spelled, "公元前?"),
+    rule(r"(?P<year>\d{4})(?=年)", _year),
+    rule(r"(?:19|20)\d\d(?=[届级款版]|学年|财年)", _spelled),
+    rule(r"0\d(?=[年后级届])|[5-9]\d(?=年(?:\d{1,2}月|[春夏秋冬初末底]))", _spelled),
+    rule(r"[05-9][05](?=后(?![来面天年]))", _spelled),
+    rule(r"\d{3,4}(?=室|房)|\d{3}(?=路)", _spelled),
+    rule(
+        r"985(?=[高院大、])|211(?=[高院大工])|996(?=工作|加班)|315(?=晚会)|618(?=[大购活])",
+        _spelled,
+    ),
+    rule(r"211", _spelled, "985、"),
+    rule(r"5(?=A[级景])", _spelled),
+    rule(r"100%", lambda m: "百分之百"),
+    rule(rf"(?P<n>{_NUMBER})‰", lambda m: "千分之" + _number(m["n"])),
+    rule(
+        rf"(?P<one>{_NUMBER}){_DASH}(?P<two>{_NUMBER})%",
+        lambda m: f"百分之{_number(m['one'])}到{_number(m['two'])}",
+    ),
+    rule(rf"(?P<hour>\d{{1,2}}):(?P<minute>[0-5]\d){_DASH}(?=\d{{1,2}}:\d\d)", _time),
+    rule(rf"2(?={_MEASURE})", lambda m: "两"),
+    rule(rf"2{_DASH}(?={_NUMBER}{_MEASURE})", lambda m: "两到"),
+    rule(rf"(?P<one>{_NUMBER}){_DASH}(?=2{_MEASURE})", _to(_number)),
+    rule(r"(?P<above>\d+)/(?P<below>\d+)(?![\d/])", _fraction),
+    rule(rf"(?P<one>{_NUMBER})[~～](?=\d)", _to(_number)),
+    rule(r"(?P<n>\d+)-(?=\d+=)", lambda m: _number(m["n"]) + "减"),
+    rule(r"(?P<n>\d+)[x×](?=\d)", lambda m: _number(m["n"]) + "乘"),
+    rule(rf"(?P<n>{_NUMBER})元/(?=\w)", lambda m: _number(m["n"]) + "元每"),
+    *ratios(cardinal, "比", "比"),
+)

@@ -1,0 +1,157 @@
+"""French numbers by the words around them: one and its gender, centuries, kings, telephone."""
+
+from __future__ import annotations
+
+import re
+
+from realtime_tts.text.languages.french_words import cardinal, count, date, ordinal
+from realtime_tts.text.languages.rules import (
+    ROMAN,
+    Genders,
+    dates,
+    ratios,
+    roman_value,
+    rule,
+    times,
+)
+
+_GENDERS = Genders(
+    {
+        "f": "-tion -sion -xion -té -tée -ée -ie -ure -ade -aison -ence -ance -ette -elle -esse"
+        " -euse -rice -ise -ille -ine -ude -ère -ière -oire -ive -onne -enne -tte -nne boisson"
+        " finale leçon personne femme fille heure minute seconde semaine année nuit page"
+        " question réponse erreur fois maison voiture chambre place table tasse bouteille"
+        " tranche cuillère carte ville rue porte fenêtre photo vidéo moto main fin faim dent"
+        " forêt mer cour part fleur couleur peur sœur mère tante chose classe école étoile île"
+        " feuille ferme fête flèche goutte graine image langue larme lettre ligne lampe liste"
+        " marche marque montagne montre note paire partie pause pierre pièce pomme poire"
+        " orange banane tomate carotte fraise plage plante pluie poche poule recette règle"
+        " robe route salle scène série soirée sorte souris tâche tente tête tonne toile trace"
+        " vache valise vie vitre voix zone app équipe étape étude épreuve entreprise adresse"
+        " affaire aide âme arme assiette balle banque barre base boîte bouche branche brosse"
+        " caisse campagne case cause centaine chaîne chaise chanson chasse chaussure chemise"
+        " cible clé clef commande commune copie corde côte couche coupe course crème crise"
+        " dame danse date demande dizaine douche douzaine enquête enveloppe épaule épice"
+        " évidence face façon famille faute femelle fiche foule gare gomme grippe guerre herbe"
+        " histoire hôtesse huile idée jambe jupe livraison loi lune machine manière marée"
+        " matière messe mode moitié mort mouche médaille méthode nappe neige occasion ombre"
+        " oreille panne pêche peine pensée pelle perle phrase pile pilule pince piscine piste"
+        " planète pointe police poste poudre poupée preuve prise promesse prune puce quinzaine"
+        " race raison rame rangée rencontre reprise roue rose saison santé sauce semelle"
+        " serviette signature soupe source structure tarte taxe télé terre tige touche tour"
+        " toux tribu trousse tuile unité usine vague vente veste victime vigne virgule visite"
+        " vis grande petite bonne jolie vieille seule longue grosse haute autre courte",
+        "": "-ogénie musée lycée trophée apogée génie incendie parapluie foie côté été comité"
+        " traité député pâté karaté mercure stade grade silence squelette père frère caractère"
+        " mystère cimetière territoire laboratoire mémoire magazine domaine pied côte-à-côte"
+        " est et être belge athée comté arrêté livre sur pire dire faire rire lire mille une"
+        " moustique mètre kilomètre centimètre litre gramme euro centime pour contre entre"
+        " dictionnaire exemplaire commentaire anniversaire modèle vocabulaire golfe zéro",
+    }
+)
+_NUMBER = r"(?P<n>(?:\d{1,3}(?:[ .\u00a0\u202f]\d{3})+|\d+)(?<=1)(?<![179]1)|1|1[ .]001)"
+_LABELS = (
+    r"\b(?i:page|chapitre|numéro|ligne|type|partie|section|article|scène|acte|étape|niveau"
+    r"|phase|version|annexe|chambre|en|an)\s"
+)
+SHORT_MONTHS = {
+    "janv": 1,
+    "févr": 2,
+    "fév": 2,
+    "avr": 4,
+    "juil": 7,
+    "sept": 9,
+    "oct": 10,
+    "nov": 11,
+}
+SHORT_MONTHS |= {"déc": 12}
+_PHONE = (
+    r"(?P<phone>0\d(?:[ .-]?\d\d){4}|0(?: 8\d\d)(?: \d{3}){2}"
+    r"|\+\d{1,3}(?:[ .-]\(?\d{1,3}\)?){3,6})(?![\w]|[.,]\d)"
+)
+_KINGS = (
+    "Louis|Henri|François|Napoléon|Charles|Philippe|Paul|Benoît|Élisabeth|Elisabeth|Guillaume"
+    "|Catherine|Jean|Pie|Léon|Grégoire|Clément|Innocent|Alexandre|Nicolas|Pierre|Frédéric|George"
+    "|Georges|Édouard|Edouard|Jacques|Richard|Ferdinand|Léopold|Albert|Baudouin|Ramsès|Alphonse"
+    "|Isabelle|Marie|Clovis|Robert|Hugues|Othon|Rodolphe|Maximilien|Joseph|Vatican"
+)
+_CHAPTERS = "[Cc]hapitre|[Tt]ome|[Aa]cte|[Ss]cène|[Ll]ivre|[Tt]ype|[Vv]olume|[Aa]nnexe|[Pp]hase"
+
+BEHIND = re.compile(r"(?:[\d .]*[02-68])?1|1/2|½|7|\d{1,2} [a-zéû]{3,5}\.")
+"""Where the rules look at another word."""
+
+
+def _one(match: re.Match[str]) -> str | None:
+    number, noun = int(re.sub(r"\D", "", match["n"])), match["noun"]
+    if number > 1:
+        if noun[-1] not in "sx":
+            return None
+        noun = noun if noun == "fois" else noun[:-1]
+    return count(number, "f") if _GENDERS.of(noun) == "f" else None
+
+
+def _half(match: re.Match[str]) -> str | None:
+    return "une demi" if _GENDERS.of(match["noun"]) == "f" else None
+
+
+def _dial(match: re.Match[str]) -> str:
+    plus, groups = "+" in match.group(), re.findall(r"\d+", match["phone"])
+    if len(groups) == 1:
+        groups = re.findall(r"\d\d", groups[0])
+    words = [
+        " ".join(["zéro"] * (len(group) - len(group.lstrip("0")))) + f" {_rest(group)}"
+        for group in groups
+    ]
+    return ("plus " if plus else "") + ", ".join(word.strip() for word in words)
+
+
+def _rest(group: str) -> str:
+    digits = group.lstrip("0")
+    return cardinal(int(digits)) if digits else ""
+
+
+def _short_date(match: re.Match[str]) -> str | None:
+    day, month = int(match["day"]), int(match["month"])
+    return date(day, month, None, "") if 1 <= day <= 31 and 1 <= month <= 12 else None
+
+
+def _short_month(match: re.Match[str]) -> str:
+    return date(int(match["day"]), SHORT_MONTHS[match["month"]], None, "")
+
+
+def _century(match: re.Match[str]) -> str | None:
+    value, mark = roman_value(match["roman"]), match["mark"]
+    return ordinal(value, mark) if (value == 1) == (mark in ("er", "re")) else None
+
+
+def _hours_and_minutes(match: re.Match[str]) -> str:
+    hour, minute = int(match["hour"]), int(match["minute"])
+    hours = f"{count(hour, 'f')} heure{'s' if hour > 1 else ''}"
+    return f"{hours} {count(minute, 'f')} minute{'s' if minute > 1 else ''}"
+
+
+RULES = (
+    rule(_PHONE, _dial),
+    dates(date, ".-"),
+    rule(r"(?P<day>\d\d)/(?P<month>\d\d)(?![\w/])", _short_date, r"\b(?:[Ll]e|[Dd]u|[Aa]u)\s"),
+    rule(rf"(?P<day>\d{{1,2}}) (?P<month>{'|'.join(SHORT_MONTHS)})\.(?= [a-zà-ÿ]|,)", _short_month),
+    rule(r"24 ?h ?/ ?24(?!\w)", lambda m: "vingt-quatre heures sur vingt-quatre"),
+    rule(r"7 ?j ?/ ?7(?!\w)", lambda m: "sept jours sur sept"),
+    rule(r"(?P<hour>\d{1,2}) ?h ?(?P<minute>\d{1,2}) ?min(?!\w)", _hours_and_minutes),
+    rule(r"(?P<n>\d{1,2})/20(?![\d/])", lambda m: f"{cardinal(int(m['n']))} sur vingt"),
+    rule(r"(?P<n>\d+)(?: 1/2| ?½)(?!\d)", lambda m: f"{cardinal(int(m['n']))} et demi"),
+    rule(r"(?:1/2|½)(?= (?P<noun>\w+))", _half),
+    rule(rf"{_NUMBER}(?= (?P<noun>[^\W\d_][\w-]+))", _one, unless=_LABELS),
+    *ratios(cardinal, " pour ", " à "),
+    rule(r"(?P<n>\d{1,3})x(?! ?\d|\w)", lambda m: f"{count(int(m['n']), 'f')} fois"),
+    times(cardinal, "fois"),
+)
+
+NUMERALS = (
+    rule(rf"{ROMAN}(?P<mark>er|re|ème|es?)(?!\w)", _century),
+    rule(
+        rf"{ROMAN}(?!\w)",
+        lambda m: cardinal(roman_value(m["roman"])),
+        rf"\b(?:{_KINGS}|{_CHAPTERS})\s",
+    ),
+)

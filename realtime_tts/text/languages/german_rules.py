@@ -1,0 +1,276 @@
+"""German numbers by the words around them: one and its cases, ordinals, kings, decades, halves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+
+from realtime_tts.text.languages.german_words import MONTHS, cardinal, count, stem, year
+from realtime_tts.text.languages.language import YEARS, Noun, Rule
+from realtime_tts.text.languages.rules import ROMAN, Genders, ratios, roman_value, rule, times
+
+Words = Callable[[re.Match[str]], str | None]
+
+_GENDERS = Genders(
+    {
+        "f": "-stunden -minuten -sekunden -wochen -personen -ung -heit -keit -schaft -ion -tät -ei"
+        " -ie -ik -ur -anz -enz -e -frau -nacht -stadt hand -person -bank -nachricht -wand"
+        " -tür -zahl -zwiebel -erin -istin -entin -antin -mutter -tochter -schwester -nummer"
+        " -butter oma -firma -pizza -kamera -cola -mail app -nuss -kuh -maus -gans -wurst"
+        " -luft -kraft -fahrt -antwort -arbeit -zeit -welt uhr -packung -million -freundin"
+        " -kundin -lehrerin -ärztin -schülerin -kollegin -studentin -besucherin -regel -tafel"
+        " -schüssel -gabel -insel -nadel -kartoffel -box -party -mannschaft -sicht -schrift cd"
+        " dvd",
+        "n": "jahre -chen -lein -ment -um -nis -kind -buch -jahr -haus -auto -bild -glas -bier"
+        " -brot ei -spiel -tor -wort -zimmer -bett -hotel -ticket -video -foto -problem"
+        " -produkt -paar -stück -pfund -prozent -leben -mal -angebot -konto -restaurant -café"
+        " -land -dorf -schiff -tier -pferd -schwein -huhn -schaf -messer -fenster -gebäude"
+        " -ende -auge -semester -team -projekt -modell -system -gerät -handy bad -boot -dach"
+        " -ding -fest -feld -geld -herz -kleid -licht -lied -loch -paket -quartal rad -fahrrad"
+        " -rezept -telefon -unternehmen -wunder -zeichen -ziel blatt -beispiel -wochenende"
+        " -gramm -kilo -geschenk -getränk -drittel -viertel -jubiläum -büro -studio -pro"
+        " -argument -werk -sofa -interview -update -gemälde",
+        "m": "-kaffee -tee -schnee mai -käse -kunde -junge -name -kollege -gedanke -buchstabe"
+        " -hase -affe -löwe -neffe -zeuge -experte -franzose -deutsche -raum -baum -traum"
+        " -irrtum -reichtum -brei -termin -arm -moment -weltkrieg tage tag monate kilometer"
+        " -hund -satz -film -stern -chef -erwachsene -artikel -punkt -vorname",
+    }
+)
+_ADJECTIVE = re.compile(
+    r"(?!(?:d[eia][resmn]?|oder|aber|unter|über|hinter|immer|wieder|bitte|heute)\b)\w+(?P<ending>e|er|es|en|em)"
+)
+_BY_ENDING = {"e": "eine", "es": "ein", "er": "ein", "en": "einen", "em": "einem"}
+_STRONG = {"m": "er", "f": "e", "n": "es"}
+_ONE = {
+    "": {"m": "ein", "f": "eine", "n": "ein"},
+    "dative": {"m": "einem", "f": "einer", "n": "einem"},
+    "accusative": {"m": "einen", "f": "eine", "n": "ein"},
+}
+_HALF = {
+    "": {"m": "halber", "f": "halbe", "n": "halbes"},
+    "dative": {"m": "halben", "f": "halben", "n": "halben"},
+    "accusative": {"m": "halben", "f": "halbe", "n": "halbes"},
+}
+_DATIVE = r"\b(?i:mit|nach|vor|seit|in|aus|bei|von|zu|ab|binnen|innerhalb von)\s(?:1 \w+ und )?"
+_ACCUSATIVE = (
+    r"\b(?i:für|ohne|um|durch|gegen|pro|habe|hast|hat|haben|habt|hatte|hatten|gibt|gab|kaufe"
+    r"|kauft|kaufen|kaufte|brauche|braucht|brauchen|nehme|nimmt|nimm|trink|iss|nehmen|bestelle|bestellt|möchte"
+    r"|möchten|sucht|suche|suchen|findet|esse|isst|trinke|trinkt)\s(?:1 \w+ und )?"
+)
+_LABELS = (
+    r"(?:§|\b(?:Seite|Kapitel|Gleis|Platz|Level|Teil|Stufe|Nummer|Raum|Band|Phase|Gruppe|Version|Typ"
+    r"|Schritt|Klasse|Nr\.|Punkt|Note|Zimmer|Halle|Tor|Linie|Abschnitt|Spalte|Zeile|Option|Artikel|Art\.|Frage"
+    r"|Runde|Aufgabe|Formel|Regel|Position|Kategorie|Kap\.|S\.))\s"
+)
+_WEAK = (
+    r"\b(?i:der|die|das|jeder|jede|jedes|dieser|diese|dieses|eine|keine|meine|deine|seine|ihre"
+    r"|unsere|eure|welche|welcher|welches)\s"
+)
+_OBLIQUE = (
+    r"\b(?i:dem|den|des|am|im|zum|zur|beim|vom|ins|einem|einen|einer|diesem|diesen|jedem|jeden"
+    r"|meinem|meinen|meiner|seinem|seinen|seiner|ihrem|ihren|ihrer|unserem|unseren|unserer"
+    r"|(?:in|aus|von|nach|mit|zu|seit|vor|bei|auf|an|während|hinter|neben|unter|über) der)\s"
+)
+_MIXED = r"\b(?i:ein|kein|mein|dein|sein|ihr|unser|euer)\s"
+_KINGS = (
+    "Ludwig|Friedrich|Wilhelm|Heinrich|Karl|Otto|Franz|Georg|Johannes Paul|Benedikt|Leo|Pius"
+    "|Johannes|Paul|Philipp|Napoleon|Peter|Alexander|Nikolaus|Leopold|Maximilian|Rudolf|Konrad"
+    "|Ferdinand|Josef|Joseph|Ramses|Gregor|Klemens|Innozenz|Richard|Eduard|Jakob|Albrecht|Gustav"
+)
+_QUEENS = "Elisabeth|Katharina|Maria|Isabella|Christina|Margarethe|Viktoria"
+_CHAPTERS = "Kapitel|Teil|Band|Akt|Abschnitt|Phase|Stufe|Klasse|Typ|Artikel|Weltkrieg"
+_DATE = (
+    r"(?P<day>\d{1,2})\. ?(?P<month>\d{1,2})"
+    r"(?:\. ?(?P<year>\d\d(?:\d\d)?)(?!\d)|\.(?= \S)|(?=\.))(?!\d)"
+)
+_CODE = r"(?:[Nn]ummer|Code|PIN|TAN|PLZ|Passwort|Tel\.|Telefon)(?: lautet| ist|:)?\s"
+_EMERGENCY = r"(?:Not(?:ruf|fall)|Polizei|Feuerwehr|unter(?: der)?|[Rr]uf\w*|[Ww]ähl\w*)(?: die)?\s"
+_SHORT = {name[:3]: number for number, name in enumerate(MONTHS, 1)} | {"Sept": 9}
+_SUFFIXES = (
+    "fach|malig|mal|jährig|tägig|stündig|wöchig|monatig|minütig|köpfig|stellig|teilig|prozentig"
+    "|seitig|stöckig|türig|sitzig|bändig|spurig|gängig|dimensional"
+)
+
+BEHIND = re.compile(
+    r"1|1\.?001|1 (?!Uhr)[a-zäöüß]\w*e[rsnm]?|\d{1,4}\.|1/2|½|[\d.]+,[–-]|1[–-]\d+"
+    r"|\d{1,2}\.[–-]\d{1,2}\.|\d{1,2}\. (?:bis|und|oder|–|bis zum|\d{1,2}\.)|\d{1,2}\.\d{1,2}\."
+    rf"|\d{{1,2}}\. (?:bis|und|oder|–|bis zum) \d{{1,2}}\.|\d{{1,2}}\. (?:{'|'.join(_SHORT)})\."
+)
+"""Where the rules look at another word."""
+
+
+def _one(case: str) -> Words:
+    def said(match: re.Match[str]) -> str | None:
+        word, noun = match["word"], match["noun"]
+        if not word[0].islower():
+            return _ONE[case][_GENDERS.of(word, "m")]
+        adjective = _ADJECTIVE.fullmatch(word)
+        if adjective is None or noun is None:
+            return None
+        if case == "dative" or (not case and adjective["ending"] == "er"):
+            return _ONE[case][_GENDERS.of(noun, "m")]
+        return _BY_ENDING[adjective["ending"]]
+
+    return said
+
+
+def _one_unit(case: str, units: Mapping[str, Noun]) -> Words:
+    def said(match: re.Match[str]) -> str:
+        noun = units[match["unit"]]
+        return f"{_ONE[case][noun.gender]} {noun.one}"
+
+    return said
+
+
+def _with(ending: str) -> Words:
+    return lambda match: stem(int(match["n"])) + ending
+
+
+def _pair(ending: str) -> Words:
+    def said(match: re.Match[str]) -> str:
+        link = match["link"].strip()
+        link = "bis" if link in "–-" else link
+        return f"{stem(int(match['n']))}{ending} {link} {stem(int(match['to']))}{ending}"
+
+    return said
+
+
+def _by_gender(match: re.Match[str]) -> str | None:
+    gender = _GENDERS.of(match["noun"], "m")
+    return stem(int(match["n"])) + _STRONG[gender]
+
+
+def _king(the: str, ending: str) -> Words:
+    return lambda match: f"{the} {stem(roman_value(match['roman'])).capitalize()}{ending}"
+
+
+def _decade(match: re.Match[str]) -> str:
+    number = int(match["n"])
+    return (year if number in YEARS else cardinal)(number) + "er" + match["case"]
+
+
+def _compound(match: re.Match[str]) -> str:
+    number = cardinal(int(match["n"]))
+    tail = match["tail"].lower().replace("%ig", "prozentig").replace("x", "mal")
+    return ("ein" if number == "eins" else number) + tail
+
+
+def _half(case: str, units: Mapping[str, Noun]) -> Words:
+    def said(match: re.Match[str]) -> str | None:
+        unit = units.get(match["noun"])
+        gender = unit.gender if unit else _GENDERS.of(match["noun"], "m")
+        return f"{_ONE[case][gender]} {_HALF[case][gender]} {unit.one if unit else match['noun']}"
+
+    return said
+
+
+def _and_a_half(match: re.Match[str]) -> str:
+    number = cardinal(int(match["n"]))
+    return f"{'ein' if number == 'eins' else number}einhalb"
+
+
+def _hyphened(units: Mapping[str, Noun]) -> Words:
+    def said(match: re.Match[str]) -> str:
+        unit = units[match["unit"]].one if match["unit"] in units else "Euro"
+        return f"{cardinal(int(match['n']))}-{unit}-"
+
+    return said
+
+
+def _season(match: re.Match[str]) -> str:
+    return f"{year(int(match['one']))} {cardinal(int(match['two']))}"
+
+
+def _hours(match: re.Match[str]) -> str:
+    hour, minute = int(match["hour"]), int(match["minute"])
+    hours = f"{count(hour, 'f')} Stunde{'n' if hour != 1 else ''}"
+    return f"{hours} {cardinal(minute)}" if minute else hours
+
+
+def _spelled(match: re.Match[str]) -> str:
+    return " ".join(cardinal(int(digit)) for digit in match.group())
+
+
+def _whole(match: re.Match[str]) -> str:
+    return f"{count(int(match['n'].replace('.', '')), 'm')} Euro"
+
+
+def _dated(match: re.Match[str]) -> str | None:
+    day, month = int(match["day"]), int(match["month"])
+    if not (1 <= day <= 31 and 1 <= month <= 12):
+        return None
+    words, number = f"{stem(day)}en {MONTHS[month - 1]}", int(match["year"] or 0)
+    if not match["year"]:
+        return words
+    return f"{words} {year(number) if number in YEARS else cardinal(number)}"
+
+
+_ORDINAL = r"(?P<n>\d{1,4})\.(?= (?P<noun>[A-ZÄÖÜ]\w*))"
+_BOTH = r"(?P<n>\d{1,2})\.(?P<link>[–-]| (?:bis(?: zum)?|und|oder) )(?P<to>\d{1,2})\.(?= [A-ZÄÖÜ])"
+_SHORT_DATE = rf"(?P<n>\d{{1,2}})\. (?P<month>{'|'.join(_SHORT)})\.(?= [a-zäöü0-9]|,)"
+_ORDINALS = (
+    rule(_BOTH, _pair("en"), _OBLIQUE),
+    rule(_BOTH, _pair("e"), _WEAK),
+    rule(_DATE, _dated, r"\b(?i:am|vom|zum|dem|ab|bis|seit)\s"),
+    rule(
+        _SHORT_DATE, lambda m: f"{stem(int(m['n']))}en {MONTHS[_SHORT[m['month']] - 1]}", _OBLIQUE
+    ),
+    rule(_ORDINAL, _with("en"), _OBLIQUE),
+    rule(_ORDINAL, _with("e"), _WEAK),
+    rule(r"(?P<n>\d{1,2})\.(?= (?:Auflage|Aufl\.|Klasse|Runde|Liga|Staffel)(?!\w))", _with("e")),
+    rule(_ORDINAL, _by_gender, _MIXED),
+)
+_FORMS = (
+    rule(r"1-(?=[A-ZÄÖÜ])", lambda m: "ein-"),
+    rule(r"1\.?001(?= Nacht)", lambda m: "tausendundeine"),
+    rule(r"(?P<one>(?:19|20)\d\d)/(?P<two>\d\d)(?![\d/])", _season),
+    rule(r"(?P<hour>\d{1,2}):(?P<minute>\d\d) (?:Std|h)(?!\w)", _hours),
+    rule(r"\d{3,}(?![\d.,/]*\d| \d)", _spelled, _CODE),
+    rule(r"11[02](?![\d.,]*\d)", _spelled, _EMERGENCY),
+    rule(r"(?P<n>\d{1,4})er(?P<case>n?)(?!\w)", _decade),
+    rule(rf"(?P<n>\d{{1,4}})-?(?P<tail>(?i:{_SUFFIXES})(?:e[mnrs]?)?)(?!\w)", _compound),
+    rule(r"(?P<n>\d{1,3})(?P<tail>%ige?[mnrs]?|x)(?! ?\d|\w)", _compound),
+    rule(r"(?P<n>\d+)(?: 1/2| ?½)(?!\d)", _and_a_half),
+    rule(r"(?P<n>[\d.]+),[–-] ?(?:€|Euro|EUR)", _whole),
+    times(cardinal, "mal"),
+    *ratios(cardinal, " zu ", " zu "),
+)
+
+
+def rules(units: Mapping[str, Noun]) -> tuple[Rule, ...]:
+    """The rules; `units` are what may be counted in short."""
+    unit = "|".join(map(re.escape, sorted(units.keys() - {"Uhr"}, key=len, reverse=True)))
+    one_unit = rf"1\s?(?P<unit>{unit})(?!\w)"
+    one = r"1(?= (?!Uhr|Mio|Mrd|Milli|Tsd)(?P<word>[^\W\d_][\w-]*)(?: (?P<noun>[A-ZÄÖÜ][\w-]*))?)"
+    half = r"(?:1/2|½) ?(?P<noun>(?!d[ea]|aller)[^\W\d_][\w-]*)"
+    return (
+        rule(one_unit, _one_unit("dative", units), _DATIVE),
+        rule(one_unit, _one_unit("accusative", units), _ACCUSATIVE),
+        rule(one_unit, _one_unit("", units), unless=_LABELS),
+        rule(r"1 (?P<n>Million|Milliarde)(?!\w)", lambda m: f"einer {m['n']}", _DATIVE),
+        rule("1 ?%", lambda m: "ein Prozent"),
+        rule(r"1[–-](?=\d+ (?P<word>[A-ZÄÖÜ]\w+)(?P<noun>)?)", lambda m: f"{_one('')(m)} bis "),
+        rule(one, _one("dative"), _DATIVE),
+        rule(one, _one("accusative"), _ACCUSATIVE),
+        rule(one, _one(""), unless=_LABELS),
+        *_ORDINALS,
+        rule(rf"(?P<n>\d+)-(?P<unit>{unit}|€)-(?=[A-ZÄÖÜ])", _hyphened(units)),
+        rule(half, _half("dative", units), _DATIVE),
+        rule(half, _half("accusative", units), _ACCUSATIVE),
+        rule(half, _half("", units)),
+        *_FORMS,
+    )
+
+
+def _numerals() -> Iterator[Rule]:
+    """Kings: Ludwig XIV. The full stop goes, unless nothing follows."""
+    preposition = r"\b(?:unter|von|mit|bei|zu|nach|neben|gegenüber) (?:König |Kaiser |Papst )?"
+    for stop in (r"\.(?= \S)", r"(?=\.)"):
+        for names, the, of in ((_KINGS, "der", "dem"), (_QUEENS, "die", "der")):
+            yield rule(f"{ROMAN}{stop}", _king(of, "en"), rf"{preposition}(?:{names}) ")
+            yield rule(f"{ROMAN}{stop}", _king(the, "e"), rf"\b(?:{names}) ")
+    chapter = rf"\b(?:{_CHAPTERS}) "
+    yield rule(rf"{ROMAN}(?!\w)", lambda m: cardinal(roman_value(m["roman"])), chapter)
+
+
+NUMERALS = tuple(_numerals())

@@ -1,0 +1,171 @@
+"""A language's own rules: what is said for a number, or a Roman numeral, by the words around it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+
+from realtime_tts.text.languages.amounts import Reading
+from realtime_tts.text.languages.language import Language, Rule
+from realtime_tts.text.languages.patterns import CLOSERS, MAX_WORD
+
+_SPACES = " \u00a0\u202f"
+_BEHIND = re.compile(rf"[{_SPACES}][^\s<]{{1,{MAX_WORD}}}")
+_UNSPACED = re.compile(r"[^\n<]")
+_WORD = re.compile(rf"[^\s<]{{1,{MAX_WORD}}}")
+_NUMERAL_WORD = re.compile(r"[IVX]+(?P<mark>\w*)")
+_NOTHING = Reading(0, "")
+ROMAN = "(?P<roman>(?=[IVX])X{0,3}(?:IX|IV|V?I{0,3}))"
+"""A Roman numeral below 40, in patterns."""
+_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
+
+
+class RuleReader:
+    """The rules of one language. Get it from `rules_for`."""
+
+    def __init__(self, language: Language) -> None:
+        self._language = language
+        self._behind = _BEHIND if language.spaced else _UNSPACED
+        marks = language.numeral_marks
+        self._marks = frozenset(mark[:n] for mark in marks for n in range(len(mark) + 1))
+
+    def window(
+        self, text: str, at: int, extent: int, ended: bool, stop: Callable[[str], bool]
+    ) -> int | None:
+        """The end of what rules look at for the number that reaches from `at` to `extent`; None if
+        more text is needed. The answer never changes when text is added."""
+        behind = self._language.behind
+        end = extent
+        while behind is not None and behind.fullmatch(text, at, end):
+            further = self._further(text, end, ended, stop)
+            if further is None or further == end:
+                return further
+            end = further
+        return end
+
+    def numeral(
+        self, text: str, at: int, before: str, ended: bool, stop: Callable[[str], bool]
+    ) -> Reading | None:
+        """What is said for the Roman numeral at `at`, the beginning of a word; length 0 if there is
+        none, None if more text is needed."""
+        letters, word = _NUMERAL_WORD.match(text, at), _WORD.match(text, at)
+        if letters is None or word is None or letters["mark"] not in self._marks:
+            return _NOTHING
+        rules = [
+            rule
+            for rule in self._language.numeral_rules
+            if rule.cue is None or rule.cue.search(before)
+        ]
+        if not rules:
+            return _NOTHING
+        is_open = word.end() == len(text) and not ended
+        window = None if is_open else self._further(text, word.end(), ended, stop)
+        if window is None:
+            return None
+        return first_of(rules, text[at:window], before) or _NOTHING
+
+    def _further(self, text: str, end: int, ended: bool, stop: Callable[[str], bool]) -> int | None:
+        """The end of the word behind `end`, or `end` if there is none."""
+        match = self._behind.match(text, end)
+        if match is None:
+            rest = text[end : end + 2]
+            is_open = not rest or (len(rest) == 1 and rest in _SPACES)
+            return None if is_open and not ended else end
+        if match.end() == len(text) and self._language.spaced and not ended:
+            return None
+        return end if stop(match.group()[1:].rstrip(CLOSERS)) else match.end()
+
+
+def first_of(rules: Iterable[Rule], text: str, before: str) -> Reading | None:
+    """What the first of the rules that applies says for what `text` begins with."""
+    for rule in rules:
+        match = rule.pattern.match(text)
+        if match is None or (rule.cue is not None and rule.cue.search(before) is None):
+            continue
+        words = rule.words(match)
+        if words is not None:
+            return Reading(match.end(), words)
+    return None
+
+
+def rule(
+    pattern: str,
+    words: Callable[[re.Match[str]], str | None],
+    cue: str = "",
+    unless: str = "",
+) -> Rule:
+    """A rule. The text before the number must end with the pattern `cue`, if one is given, and must
+    not end with `unless`."""
+    before = rf"\A(?!(?s:.*)(?:{unless})\Z)" if unless else rf"(?:{cue})\Z" if cue else ""
+    return Rule(re.compile(pattern), words, re.compile(before) if before else None)
+
+
+def ratios(words: Callable[[int], str], colon: str, dash: str) -> tuple[Rule, ...]:
+    """Scores and scales, 3:1 and 1:100, unless they can be a time; and 3-1, unless it ascends.
+
+    `colon`, `dash`: what is said for the mark.
+    """
+
+    def said(match: re.Match[str]) -> str | None:
+        one, two = int(match["one"]), int(match["two"])
+        if match["mark"] == "-" and one < two:
+            return None
+        return f"{words(one)}{colon if match['mark'] == ':' else dash}{words(two)}"
+
+    return (
+        rule(r"(?P<one>\d{1,3})(?P<mark>:)(?P<two>\d|[6-9]\d|\d{3,4})(?![\d:])", said),
+        rule(r"(?P<one>\d{1,2})(?P<mark>-)(?P<two>\d{1,2})(?![a-zA-Z\d:/=-]|[.,]\d| ?[%‰€])", said),
+    )
+
+
+def times(words: Callable[[int], str], link: str) -> Rule:
+    """Products and sizes, 4 x 100."""
+    return rule(r"(?P<n>\d+) ?[x×](?= ?\d)", lambda match: f"{words(int(match['n']))} {link}")
+
+
+def dates(say: Callable[[int, int, int | None, str], str], marks: str) -> Rule:
+    """Dates with other marks between their numbers, the day first: 5.3.2024."""
+
+    def said(match: re.Match[str]) -> str | None:
+        day, month = int(match["day"]), int(match["month"])
+        if not (1 <= day <= 31 and 1 <= month <= 12):
+            return None
+        return say(day, month, int(match["year"]), "")
+
+    pattern = rf"(?P<day>\d{{1,2}})(?P<mark>[{marks}])(?P<month>\d{{1,2}})(?P=mark)"
+    return rule(rf"{pattern}(?P<year>\d{{4}})(?![\w./-]\w)", said)
+
+
+class Genders:
+    """Tells the gender of a noun from a table of words, and of endings (-tion); the longest wins.
+
+    `table` maps a gender to what has it, separated by spaces; "" is for words that are no nouns.
+    """
+
+    def __init__(self, table: Mapping[str, str]) -> None:
+        self._endings = {
+            entry[1:] if entry[0] == "-" else f"={entry}": gender
+            for gender, entries in table.items()
+            for entry in entries.split()
+        }
+        self._longest = max(map(len, self._endings))
+
+    def of(self, word: str, default: str = "") -> str:
+        """The gender of a noun, `default` if the table does not tell."""
+        word = "=" + word.lower()
+        for at in range(max(0, len(word) - self._longest), len(word)):
+            if word[at:] in self._endings:
+                return self._endings[word[at:]]
+        return default
+
+
+def roman_value(numeral: str) -> int:
+    """The value of a Roman numeral."""
+    values = [_VALUES[char] for char in numeral]
+    pairs = zip(values, [*values[1:], 0], strict=True)
+    return sum(-value if value < after else value for value, after in pairs)
+
+
+rules_for = cache(RuleReader)
+"""Gives the rules of a language; all sessions share them."""

@@ -1,0 +1,194 @@
+"""What is said for signs: operators, comparisons, powers, and the marks in addresses."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from realtime_tts.text.characters import NO_SPACES, is_word_character
+from realtime_tts.text.languages.amounts import Reading
+from realtime_tts.text.languages.language import Language
+from realtime_tts.text.languages.patterns import MAX_WORD, SIGNS, VULGAR
+
+_RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+_LOWERED = "₀₁₂₃₄₅₆₇₈₉"
+_RAISED_RUN = re.compile(f"⁻?[{_RAISED}]+")
+_LOWERED_RUN = re.compile(f"[{_LOWERED}]+")
+_DIGITS = str.maketrans(_RAISED + _LOWERED + "⁻", "01234567890123456789-")
+_OPERAND = re.compile(
+    rf"(?:[\d)%²³{_RAISED}{''.join(VULGAR)}]|(?<![^\s(\d])[A-Za-z]|\b[A-Z]{{3}}) ?\Z"
+)
+_SPACED = frozenset("-−/")
+_OPERATOR = re.compile(rf"[-+=×÷*/−] ?(?=[\d√π({SIGNS}]|[−-]\d|[A-Za-z](?![A-Za-z0-9_]))")
+_OPEN_OPERATOR = re.compile(r"[-+=×÷*/−] ?(?:[A-Za-z]|[−-])?\Z")
+_COMPARED = re.compile(rf"(?P<sign>[<>~]=?) ?(?=[-−+]?[{SIGNS}]?\.?\d)")
+_OPEN_COMPARED = re.compile(rf"[<>~]=? ?[-−+]?[{SIGNS}]?\.?\Z")
+_POWER = re.compile(r"\^(?P<number>-?\d+)")
+_OPEN_POWER = re.compile(r"\^-?\d*\Z")
+
+_TOP = "com org net edu gov mil int info biz dev app io ai co uk us ca de fr es eu it nl ch jp cn au tv me ly xyz online site tech blog shop store cloud gg fm sh"  # noqa: E501
+_FILES = "py js ts tsx jsx json md txt csv pdf html htm css xml yaml yml toml ini cfg log zip tar gz png jpg jpeg gif svg mp3 mp4 wav doc docx xls xlsx ppt pptx sh bat exe rs go java rb php sql ipynb lock env"  # noqa: E501
+_SAID_AS_WORDS = frozenset("co me so in at it us".split())
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
+_ADDRESS = re.compile(
+    rf"(?:https?://)?(?:[\w.+-]+@{_LABEL}(?:\.{_LABEL})+|(?:{_LABEL}\.)+(?:{'|'.join(_TOP.split())})(?![\w-])"
+    rf"(?::\d+)?(?:/[\w./#?=&%-]*)?|localhost(?::\d+)?(?:/\S*)?)\Z"
+)
+_FILE = re.compile(rf"[\w.-]*\w\.(?:{'|'.join(_FILES.split())})\Z")
+_INSIDE = rf"(?:[^\W{NO_SPACES}]|[.@+:/%#?=&~-])*"
+_BEHIND = re.compile(rf"{_INSIDE}\Z")
+_AHEAD = re.compile(_INSIDE)
+_CLOSING = ".:?-/"
+_COUNTRY = re.compile(r"[a-z]{2}(?![\w-])")
+_NONE = Reading(0, "")
+
+
+class SignReader:
+    """The signs of one language. Get it from `signs_for`."""
+
+    def __init__(self, language: Language) -> None:
+        self._language = language
+        self.alone = "".join(language.signs)
+        """Characters that are read wherever they stand, also within a word."""
+        if language.powers:
+            self.alone += _RAISED + _LOWERED + "⁻"
+        self.chars = "&#+=×÷*" + self.alone
+        self.chars += "^" if language.powers else ""
+        self.chars += "".join(char for char in language.comparisons if len(char) == 1)
+        self.chars += "".join({*language.addresses, *language.operators} - {*self.chars})
+
+    def read(self, text: str, at: int, before: str, ended: bool) -> Reading | None:
+        """What is said for the sign at `at`; length 0: nothing; None: more text is needed.
+
+        `before`: the text before it, back to some tens of characters.
+        """
+        char, lang = text[at], self._language
+        if char in lang.signs:
+            return Reading(1, lang.signs[char])
+        if char in self.alone:
+            return self._raised(text, at, before, ended)
+        if char == "&":
+            return Reading(1, lang.and_sign)
+        if char == "#":
+            return self._number_sign(text, at, before, ended)
+        if char == "^":
+            return self._power(text, at, ended)
+        if char in "<>~":
+            return self._comparison(text, at, ended)
+        if char in lang.operators or char in "+":
+            reading = self._operator(text, at, before, ended)
+            if reading is None or reading.length:
+                return reading
+        if char in lang.addresses:
+            return self._mark(text, at, before, ended)
+        return _NONE
+
+    def _raised(self, text: str, at: int, before: str, ended: bool) -> Reading | None:
+        run = _LOWERED_RUN.match(text, at) or _RAISED_RUN.match(text, at)
+        if run is None:
+            return _NONE if ended or at + 1 < len(text) else None
+        if run.end() == len(text) and not ended:
+            return None
+        number = run.group().translate(_DIGITS)
+        if text[at] in _LOWERED:
+            return Reading(len(number), self._language.cardinal(int(number[:15])))
+        return Reading(len(number), self._power_words(number))
+
+    def _power(self, text: str, at: int, ended: bool) -> Reading | None:
+        match = _POWER.match(text, at)
+        if (match is None or match.end() == len(text)) and not ended:
+            if _OPEN_POWER.match(text, at):
+                return None
+        if match is None or len(match["number"]) > 15:
+            return _NONE
+        return Reading(match.end() - at, self._power_words(match["number"]))
+
+    def _power_words(self, number: str) -> str:
+        lang = self._language
+        if number in lang.powers:
+            return lang.powers[number]
+        minus = f"{lang.minus} " if number[0] == "-" else ""
+        return f"{lang.powers['']} {minus}{lang.cardinal(int(number.lstrip('-')[:15]))}"
+
+    def _comparison(self, text: str, at: int, ended: bool) -> Reading | None:
+        match = _COMPARED.match(text, at)
+        words = self._language.comparisons.get(match["sign"]) if match else None
+        if match and words:
+            return Reading(match.end("sign") - at, words)
+        return None if not ended and _OPEN_COMPARED.match(text, at) else _NONE
+
+    def _operator(self, text: str, at: int, before: str, ended: bool) -> Reading | None:
+        char, lang = text[at], self._language
+        if char == "+" and is_word_character((before.rstrip("+") or " ")[-1]):
+            if not before.endswith("++"):
+                return Reading(1, lang.plus)
+        if char in _SPACED and before[-1:] != " ":
+            return _NONE
+        if not _OPERAND.search(before):
+            return _NONE
+        if not ended and _OPEN_OPERATOR.match(text, at):
+            return None
+        match = _OPERATOR.match(text, at)
+        if match is None or (char in _SPACED and match.end() - at == 1):
+            return _NONE
+        return Reading(1, lang.operators[char]) if char in lang.operators else _NONE
+
+    def _number_sign(self, text: str, at: int, before: str, ended: bool) -> Reading | None:
+        lang, window = self._language, text[at + 1 : at + 3]
+        if is_word_character(before[-1:]):
+            letter = lang.sharp and not is_word_character(before[-2:-1]) and before[-1].isupper()
+            return Reading(1, lang.sharp) if letter else _NONE
+        if len(window) < 2 and not window.isdecimal() and not ended:
+            return None
+        if window[:1].isdecimal() or (window[:1].isupper() and window[1:].isdecimal()):
+            return Reading(1, lang.number_sign) if lang.number_sign else _NONE
+        if window[:1].isalpha() and lang.hashtag:
+            return Reading(1, lang.hashtag)
+        return _NONE
+
+    def _mark(self, text: str, at: int, before: str, ended: bool) -> Reading | None:
+        """A mark inside of a word, which may be an address."""
+        char, lang = text[at], self._language
+        following = text[at + 1 : at + 2]
+        if char == "@":
+            return Reading(1, lang.addresses["@"])
+        inside = is_word_character(before[-1:])
+        if not following and not ended and (inside or char == "."):
+            return None
+        if not is_word_character(following):
+            return _NONE
+        if not inside:
+            is_name = char == "." and following.isalpha() and before[-1:] in ("", " ", "\n", "(")
+            return Reading(1, lang.addresses[char]) if is_name else _NONE
+        if char == "_":
+            return Reading(1, lang.addresses[char])
+        if char in ".:" and before[-1].isdecimal() and following.isdecimal():
+            return _NONE
+        ahead = _AHEAD.match(text, at)
+        assert ahead is not None
+        if ahead.end() == len(text) and not ended and ahead.end() - at < MAX_WORD:
+            return None
+        behind = _BEHIND.search(before)
+        token = (behind.group() if behind else "") + ahead.group()[:MAX_WORD].rstrip(_CLOSING)
+        if not (_ADDRESS.match(token) or (char == "." and _FILE.match(token))):
+            return self._slash(text, at, before) if char == "/" else _NONE
+        if char == ":" and not following.isdecimal():
+            return _NONE
+        country = _COUNTRY.match(text, at + 1) if char == "." else None
+        if country and country.group() not in _SAID_AS_WORDS and not _FILE.match(token):
+            space = " " if lang.spaced else ""
+            return Reading(3, lang.addresses["."] + space + country.group().upper())
+        return Reading(1, lang.addresses[char])
+
+    def _slash(self, text: str, at: int, before: str) -> Reading:
+        """Between words: 3 times/day, and/or."""
+        lang = self._language
+        behind = re.compile(r"\w+").match(text, at + 1)
+        unit = lang.divisors.get(behind.group()) if behind else None
+        if unit and behind and before[-1:].islower() and lang.per:
+            return Reading(behind.end() - at, f"{lang.per} {unit}")
+        return Reading(1, " ") if before[-1:].isalpha() else _NONE
+
+
+signs_for = cache(SignReader)
+"""Gives the signs of a language; all sessions share them."""

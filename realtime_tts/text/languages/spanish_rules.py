@@ -1,0 +1,172 @@
+"""Spanish numbers by the words around them: one, hundreds, ordinals before a noun, centuries."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+from realtime_tts.text.languages.language import YEARS, Rule
+from realtime_tts.text.languages.rules import (
+    ROMAN,
+    Genders,
+    dates,
+    ratios,
+    roman_value,
+    rule,
+    times,
+)
+from realtime_tts.text.languages.spanish_words import cardinal, count, date, ordinal
+
+Words = Callable[[re.Match[str]], str | None]
+
+_GENDERS = Genders(
+    {
+        "f": "-a -ción -sión -xión -dad -tad -tud -umbre -dez -tez -chez -triz mano noche calle"
+        " clase parte vez veces foto moto radio flor señal imagen mujer piel sal cárcel miel"
+        " luz salud cruz voz paz llave nave torre gente leche sangre suerte muerte fuente"
+        " mente nube nieve tarde base fase frase serie especie superficie carne fiebre sede"
+        " red pared ley labor sor catedral orden crisis tesis dosis razón región religión"
+        " opinión unión reunión ocasión legión cuestión gestión digestión sartén legumbre"
+        " serpiente corriente pendiente madre sirviente clave nariz raíz perdiz actriz gran"
+        " imágenes -ciones -siones -giones -niones cama rama llama fama dama forma norma"
+        " alarma plataforma firma cima lima crema yema goma broma paloma loma suma pluma"
+        " espuma víctima lágrima máquina rima trama gama reforma mama semana aguas águilas"
+        " lista pista vista revista entrevista conquista armas aulas hachas hadas almas áreas"
+        " alas",
+        "m": "-ma -o -or -aje -ambre -ete -ote -e -l -n -s -r -t -k -b -d -m -y -i -u -z -x -c día"
+        " mapa planeta cometa tranvía sofá papá agua águila arma aula hacha hada alma área ala"
+        " -ista poeta atleta dálmata -nauta idiota",
+        "": "de y o e u a al en con por para es son era fue eran que no se la el los las le les"
+        " lo más menos hasta desde si sin entre como cuando hay ha han mil millón millones va"
+        " van será están está ni pero tras contra según mientras donde porque ya muy también"
+        " hubo tuvo dijo hizo llegó empezó empieza termina cierra abre gana pierde ganó perdió"
+        " cada tiene tienen h km m cm mm kg g l ml min s vs",
+    }
+)
+_NUMBER = r"(?P<n>\d{1,3}(?:[. \u00a0\u202f]\d{3})+|\d+)(?P<mil> mil(?= \w))?"
+_LABELS = (
+    r"\b(?i:página|capítulo|número|línea|tipo|parte|sección|artículo|escena|acto|etapa|nivel|fase"
+    r"|versión|anexo|habitación|el|al|del|autobús|sala|puerta|año|tomo|volumen|núm\.|n\.º)\s"
+)
+_KINGS = (
+    "Felipe|Carlos|Fernando|Alfonso|Luis|Enrique|Juan|Juan Pablo|Pablo|Benedicto|Napoleón|Pío|León"
+    "|Gregorio|Clemente|Inocencio|Alejandro|Nicolás|Pedro|Federico|Jorge|Eduardo|Ricardo|Jacobo"
+    "|Sancho|Ramiro|Jaime|Guillermo|Francisco|Leopoldo|Alberto|Ramsés|Manuel|José|Maximiliano"
+)
+_QUEENS = "Isabel|María|Catalina|Cristina|Margarita|Juana"
+_CHAPTERS = r"[Cc]apítulo|[Tt]omo|[Aa]cto|[Ll]ibro|[Tt]ipo|[Vv]olumen|[Aa]nexo|[Ff]ase|[Ee]scena"
+
+_HALVES = {"kg": "kilogramo", "l": "litro", "km": "kilómetro", "m": "metro"}
+
+_ADJECTIVES = "gran|grandes|principales|posibles|diferentes|jóvenes|mejores|peores"
+BEHIND = re.compile(
+    rf"(?:(?:[\d .]*[02-9])?1|[\d .]*[2-9]\d\d(?:[. ]\d{{3}})*)(?: (?:{_ADJECTIVES}))?"
+    r"|\d+[–-]\d+|1/2|½|[\d.]+ mil|1 de|1 de la"
+)
+"""Where the rules look at another word."""
+
+
+def _agreeing(skip: Iterable[str]) -> Words:
+    """Before a noun, one and hundreds take its gender. `skip`: what is no noun."""
+    no_nouns = frozenset(skip)
+
+    def said(match: re.Match[str]) -> str | None:
+        number, noun = int(re.sub(r"\D", "", match["n"])), match["noun"]
+        is_year = number in YEARS and match["n"].isdigit() and number % 100 == 1
+        if noun in no_nouns or is_year or (number > 1 and not noun.endswith("s")):
+            return None
+        gender = _gender(noun)
+        return count(number * (1000 if match["mil"] else 1), gender) if gender else None
+
+    return said
+
+
+def _gender(noun: str) -> str:
+    """The gender of a noun in the singular or the plural; "" for what is no noun."""
+    singular = noun[:-3] + "z" if noun.endswith("ces") else noun
+    forms = (noun, noun.removesuffix("s"), noun.removesuffix("es"), singular)
+    genders = [_GENDERS.of(form) for form in forms]
+    return genders[0] and ("f" if "f" in genders else "m")
+
+
+def _range(match: re.Match[str]) -> str:
+    number = int(match["n"])
+    return (count(number, "f") if _gender(match["noun"]) == "f" else cardinal(number)) + " a "
+
+
+def _half(match: re.Match[str]) -> str | None:
+    return {"m": "medio", "f": "media"}.get(_gender(match["noun"]))
+
+
+def _century(match: re.Match[str]) -> str:
+    value = roman_value(match["roman"])
+    return ordinal(value) if value <= 10 else cardinal(value)
+
+
+def _queen(match: re.Match[str]) -> str:
+    value = roman_value(match["roman"])
+    return ordinal(value, "a") if value <= 10 else cardinal(value)
+
+
+def _before(mark: str) -> Words:
+    def said(match: re.Match[str]) -> str:
+        value = roman_value(match["roman"])
+        return ordinal(value, "er" if mark == "o" and value in (1, 3) else mark)
+
+    return said
+
+
+def _dollars(match: re.Match[str]) -> str:
+    """Dollars as they are written in America: $1,500.50."""
+    number, cents = int(match["n"].replace(",", "")), match["cents"]
+    words = f"{count(number, 'm')} {'dólar' if number == 1 else 'dólares'}"
+    return f"{words} con {cardinal(int(cents))}" if cents and int(cents) else words
+
+
+def _millions(match: re.Match[str]) -> str:
+    number = f"{cardinal(int(match['n']))} punto {cardinal(int(match['part']))}"
+    return f"{number} {match['scale']} de dólares"
+
+
+def _hours(match: re.Match[str]) -> str:
+    minute = int(match["minute"])
+    return count(int(match["hour"]), "f") + (f" y {cardinal(minute)}" if minute else "") + " horas"
+
+
+def rules(units: Iterable[str]) -> tuple[Rule, ...]:
+    """The rules; `units` and scales are no nouns to agree with."""
+    noun = rf"(?= (?:(?:{_ADJECTIVES}) )?(?P<noun>[^\W\d_]+)(?!\w))"
+    return (
+        rule(
+            r"\d{3,9}(?![\w.,]*\d| \d)",
+            lambda m: " ".join(cardinal(int(digit)) for digit in m.group()),
+            r"(?i:tel\.|teléfono:?|llam\w+ al|marqu\w+(?: el)?|pin|código(?: postal)?)\s",
+        ),
+        dates(date, ".-"),
+        rule(
+            r"\$(?P<n>\d{1,3}(?:,\d{3})+|\d+(?=\.\d\d(?!\d)))(?:\.(?P<cents>\d\d))?(?![\d.,]*\d)",
+            _dollars,
+        ),
+        rule(r"\$(?P<n>\d+)\.(?P<part>\d+) (?P<scale>(?:mil )?millones)(?!\w)", _millions),
+        rule(r"1(?= de la )", lambda m: "una", r"\b[Ll]a\s"),
+        rule(r"(?P<hour>\d{1,2}):(?P<minute>\d\d) h(?!\w)", _hours),
+        rule(r"(?P<n>[2-9]0)['’]?s(?!\w)", lambda m: cardinal(int(m["n"]))),
+        rule(r"(?P<n>\d+)(?: 1/2| ?½)(?!\d)", lambda m: f"{cardinal(int(m['n']))} y medio"),
+        rule(r"(?:1/2|½) ?(?P<noun>kg|l|km|m)(?!\w)", lambda m: f"medio {_HALVES[m['noun']]}"),
+        rule(r"(?:1/2|½)(?= (?P<noun>(?!de)\w+))", _half),
+        rule(rf"{_NUMBER}{noun}", _agreeing(units), unless=_LABELS),
+        rule(r"(?P<n>\d{1,3})[–-](?=\d+ (?P<noun>[^\W\d_]+s)(?!\w))", _range),
+        rule(r"(?P<n>\d{1,3})x(?! ?\d|\w)", lambda m: f"{cardinal(int(m['n']))} veces"),
+        times(cardinal, "por"),
+        *ratios(cardinal, " a ", " a "),
+    )
+
+
+NUMERALS = (
+    rule(rf"{ROMAN}(?!\w)", _century, r"\b(?:[Ss]iglos? |[Ss]iglos? [IVX]+ (?:y|al|a|o) )"),
+    rule(rf"{ROMAN}(?!\w)", lambda m: cardinal(roman_value(m["roman"])), rf"\b(?:{_CHAPTERS}) "),
+    rule(rf"{ROMAN}(?!\w)", _queen, rf"\b(?:{_QUEENS}) "),
+    rule(rf"{ROMAN}(?!\w)", _century, rf"\b(?:{_KINGS}) "),
+    rule(rf"{ROMAN}(?= [A-ZÁÉÍÓÚ])", _before("a"), r"\b(?:[Ll]a) "),
+    rule(rf"{ROMAN}(?= [A-ZÁÉÍÓÚ])", _before("o"), r"\b(?:[Ee]l|[Dd]el|[Aa]l) "),
+)

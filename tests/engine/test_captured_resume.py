@@ -1,0 +1,99 @@
+"""What the captured engine makes of frames that another engine has spoken.
+
+They become a part of its prompt, in passes of many positions, where the other engine made a step
+for each. On a CPU both round alike. On a GPU sums in another order may round otherwise: in float32
+no code differs, in bfloat16 a draw may fall otherwise at some time. That difference is bounded here
+where it arises: in what the talker says next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from realtime_tts.engine.captured_engine import CapturedEngine
+from realtime_tts.engine.interface import UtteranceSpec
+from realtime_tts.engine.made_codes import unpacked
+from realtime_tts.engine.warm_up import ScriptedPages
+from realtime_tts.model import load_model
+from realtime_tts.text.tokenizer import Qwen2Tokenizer
+from tests.engine.speaking import PARITY
+from tts_scheduler import CodecRun, Decode, Layout, Prefill, StepPlan
+
+TEXT = [7 + number % 80 for number in range(30)]
+FRAMES = 34
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def engine(device: str, dtype: torch.dtype) -> CapturedEngine:
+    folder = PARITY / "tiny-custom_voice"
+    model = load_model(folder, device=device, dtype=dtype)
+    generation = replace(model.config.generation, min_frames=10**6)
+    model.config = replace(model.config, generation=generation)
+    tokenizer = Qwen2Tokenizer.from_folder(folder)
+    return CapturedEngine(
+        model, tokenizer, name="tiny", slots=2, max_frames=FRAMES + 2, kv_positions=1_024
+    )
+
+
+def said(
+    engine: CapturedEngine, layout: Layout, spoken: NDArray[np.int16] | None, frames: int
+) -> tuple[NDArray[np.int16], list[Tensor]]:
+    """Codes [frames, 16] behind what was spoken, and what the talker said before each [H]."""
+    spec = UtteranceSpec(seed=11, layout=layout.value, voice=engine.info.voices[0])
+    engine.open("turn", spec, spoken)
+    engine.append("turn", TEXT)
+    engine.finish("turn")
+    pages, first = ScriptedPages(2, engine.kv_cache), 0 if spoken is None else len(spoken)
+    prefill = Prefill("turn", 0, engine.prompt_tokens(spec), len(TEXT), layout, first)
+    codes, hidden = [], []
+    for frame in range(first, first + frames):
+        begins = frame == first
+        plan = StepPlan(
+            (prefill,) if begins else (),
+            () if begins else (Decode("turn", 0, frame),),
+            (CodecRun("turn", 0, 1),),
+        )
+        output = engine.step(pages.added_to(plan))
+        assert not output.failed, output.failed
+        codes.append(unpacked(output.codes["turn"], engine.info.codes_per_frame)[0])
+        hidden.append(engine.steps.frame_step.hidden[0].float().cpu().clone())
+    engine.close("turn")
+    return np.stack(codes), hidden
+
+
+@pytest.mark.parametrize(
+    ("device", "dtype", "most"),
+    [
+        ("cpu", torch.float32, 1e-5),
+        ("cpu", torch.bfloat16, 1e-5),
+        pytest.param("cuda", torch.float32, 1e-4, marks=pytest.mark.gpu),
+        pytest.param("cuda", torch.bfloat16, 0.05, marks=pytest.mark.gpu),
+    ],
+)
+@pytest.mark.parametrize("layout", [Layout.STREAMING, Layout.FULL_TEXT])
+def test_the_talker_says_the_same_behind_frames_of_another_engine(
+    layout: Layout, device: str, dtype: torch.dtype, most: float
+) -> None:
+    made = engine(device, dtype)
+    codes, undisturbed = said(made, layout, None, FRAMES)
+    for spoken in (1, 9, 33):
+        again, (said_next, *_) = said(made, layout, codes[:spoken], min(FRAMES - spoken, 12))
+        wanted, before = undisturbed[spoken], undisturbed[spoken - 1]
+        difference = float((said_next - wanted).norm() / wanted.norm())
+        assert difference <= most < float((before - wanted).norm() / wanted.norm())
+        if device == "cpu" or dtype == torch.float32:
+            assert np.array_equal(again, codes[spoken : spoken + len(again)])

@@ -1,0 +1,199 @@
+"""Turns that leave an engine that still lives: processes that stop, wake up, or are to be stopped.
+
+The decision alone is in test_moves.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import time
+from collections.abc import AsyncIterator
+
+from msgspec.structs import replace
+
+from realtime_tts.engine.data_parallel import DataParallelEngines
+from realtime_tts.engine.failover import Failover
+from realtime_tts.engine.fake import FakeEngineConfig
+from realtime_tts.engine.interface import UtteranceSpec
+from realtime_tts.engine.link import (
+    Append,
+    Audio,
+    Cancel,
+    Ended,
+    EngineStatus,
+    Event,
+    Failed,
+    Open,
+    Started,
+    Waits,
+)
+from realtime_tts.engine.multiprocess import MultiprocessEngine, Supervision
+from tests.engine.faulty import Faulty, until
+from tests.engine.killing import WATCHED
+from tests.engine.test_data_parallel import Scripted
+from tests.engine.test_multiprocess import Listener, started
+from tts_scheduler import SchedulerConfig
+
+LIVELY = SchedulerConfig(slots=64, max_start_wait=0.01, utilisation=1_000.0, lead_cap=1.5)
+PATIENT = Supervision(hang_seconds=30.0, first_delay=0.05, tick_seconds=0.05)
+
+
+@contextlib.asynccontextmanager
+async def two(
+    supervision: Supervision = PATIENT,
+) -> AsyncIterator[tuple[Listener, list[MultiprocessEngine], Failover]]:
+    load = Faulty(FakeEngineConfig(step_seconds=0.005))
+    links = [MultiprocessEngine(load, LIVELY, supervision=supervision) for _ in range(2)]
+    link = Failover(DataParallelEngines(links), 30.0)
+    async with started(link) as heard:
+        yield heard, links, link
+
+
+def sound(heard: Listener, id: str) -> bytes:
+    return b"".join(event.pcm for event in heard.of(id) if isinstance(event, Audio))
+
+
+def moves(heard: Listener, id: str) -> int:
+    return sum(event.moved for event in heard.of(id) if isinstance(event, Started))
+
+
+def heard_of(heard: Listener, ids: list[str]) -> bool:
+    return all(sound(heard, id) for id in ids)
+
+
+async def test_an_engine_that_stops_for_a_while_loses_its_turns_and_nobody_kills_it() -> None:
+    """What it makes when it wakes up is heard of nobody, and it takes turns again."""
+    async with two() as (heard, links, _):
+        heard.speak("whole", 20)
+        await heard.over("whole")
+        ids = [f"turn-{number}" for number in range(6)]
+        for id in ids:
+            heard.speak(id, 20)
+        await until(lambda: heard_of(heard, ids))
+        stopped = links[0]
+        pid, there = stopped.pid, stopped.open_utterances
+        assert pid is not None and there == 3
+        os.kill(pid, signal.SIGSTOP)
+        await until(lambda: sum(moves(heard, id) for id in ids) == there, 3)
+        os.kill(pid, signal.SIGCONT)
+        ends = [await heard.over(id) for id in ids]
+        assert all(isinstance(end, Ended) and end.frames == 60 for end in ends), ends
+        assert {sound(heard, id) for id in ids} == {sound(heard, "whole")}
+        assert stopped.pid == pid
+        for number in range(4):
+            heard.speak(f"next-{number}", 3)
+        await until(lambda: stopped.open_utterances == 2)
+        for number in range(4):
+            assert isinstance(await heard.over(f"next-{number}"), Ended)
+
+
+async def test_a_turn_that_waits_for_text_stays_until_its_text_comes() -> None:
+    async with two() as (heard, links, link):
+        link.submit(Open("a", UtteranceSpec(layout="streaming")), Append("a", [1, 2, 3, 4]))
+        await until(lambda: any(isinstance(event, Waits) for event in heard.of("a")))
+        made = len(sound(heard, "a"))
+        await asyncio.sleep(1.0)  # all of it was heard
+        (owner,) = (each for each in links if each.open_utterances)
+        os.kill(owner.pid or 0, signal.SIGSTOP)
+        await asyncio.sleep(0.6)
+        assert moves(heard, "a") == 0
+        link.submit(Append("a", [5, 6]))
+        await until(lambda: moves(heard, "a") == 1, 3)
+        await until(lambda: len(sound(heard, "a")) > made)
+        link.submit(Cancel("a"))
+
+
+async def test_without_room_elsewhere_turns_stay_where_they_are() -> None:
+    load = Faulty(FakeEngineConfig(step_seconds=0.005))
+    config = SchedulerConfig(slots=2, max_start_wait=0.01, utilisation=1_000.0, lead_cap=1.5)
+    links = [MultiprocessEngine(load, config, supervision=PATIENT) for _ in range(2)]
+    async with started(Failover(DataParallelEngines(links), 30.0)) as heard:
+        ids = [f"turn-{number}" for number in range(4)]
+        for id in ids:
+            heard.speak(id, 30)
+        await until(lambda: heard_of(heard, ids))
+        os.kill(links[0].pid or 0, signal.SIGSTOP)
+        await asyncio.sleep(2.5)
+        assert sum(moves(heard, id) for id in ids) == 0
+        os.kill(links[0].pid or 0, signal.SIGCONT)
+        ends = [await heard.over(id) for id in ids]
+        assert all(isinstance(end, Ended) and end.frames == 90 for end in ends), ends
+
+
+async def test_a_text_that_hangs_every_engine_fails_and_takes_no_other_along() -> None:
+    async with two(WATCHED) as (heard, _, _):
+        for number in range(3):
+            heard.speak(f"good-{number}", 30)
+        await until(lambda: heard_of(heard, [f"good-{number}" for number in range(3)]))
+        heard.speak("hang", 5)
+        ends = [await heard.over(f"good-{number}") for number in range(3)]
+        assert all(isinstance(end, Ended) and end.frames == 90 for end in ends), ends
+        await until(lambda: any(isinstance(event, Failed) for event in heard.of("hang")), 60)
+        failed = heard.of("hang")[-1]
+        assert isinstance(failed, Failed) and failed.code == "engine_restarted"
+
+
+async def test_turns_leave_an_engine_that_is_told_to_make_room_for_its_successor() -> None:
+    """At once and without a gap; then its process ends, and the next one takes turns."""
+    async with two() as (heard, links, _):
+        heard.speak("whole", 40)
+        await heard.over("whole")
+        ids = [f"turn-{number}" for number in range(6)]
+        for id in ids:
+            heard.speak(id, 40)  # for ten seconds
+        await until(lambda: heard_of(heard, ids))
+        leaving = links[0]
+        pid = leaving.pid
+        told = time.monotonic()
+        os.kill(pid or 0, signal.SIGUSR1)
+        await until(lambda: leaving.open_utterances == 0, 2)
+        await until(lambda: leaving.pid not in (None, pid) and leaving.status().ready, 20)
+        assert time.monotonic() - told < 15
+        ends = [await heard.over(id) for id in ids]
+        assert all(isinstance(end, Ended) and end.frames == 120 for end in ends), ends
+        assert {sound(heard, id) for id in ids} == {sound(heard, "whole")}
+        assert sum(moves(heard, id) for id in ids) == 3
+
+
+async def test_an_engine_without_another_ends_with_its_turns_after_a_while() -> None:
+    """They go on with its successor."""
+    load = Faulty(FakeEngineConfig(step_seconds=0.005))
+    inner = MultiprocessEngine(load, LIVELY, supervision=PATIENT)
+    async with started(Failover(inner, 30.0)) as heard:
+        heard.speak("a", 40)
+        await until(lambda: sound(heard, "a"))
+        pid = inner.pid
+        os.kill(pid or 0, signal.SIGUSR1)
+        ended = await heard.over("a")
+        assert isinstance(ended, Ended) and ended.frames == 120
+        assert moves(heard, "a") == 1 and inner.pid not in (None, pid)
+
+
+async def test_an_engine_that_comes_back_takes_what_the_other_has_too_much_of() -> None:
+    """Only turns that are late, and no more than it has room for."""
+    full, back = Scripted(2), Scripted(4)
+    back.state = EngineStatus(False, 0, 0, 0, 0, 0.0)
+    link, events = Failover(DataParallelEngines([full, back]), 30.0), list[Event]()
+    link.start(events.extend)
+    for id in "abcd":
+        link.submit(Open(id, UtteranceSpec()))
+    full.deliver([Audio(id, bytes(2 * 24_000 * (30 if id == "d" else 5))) for id in "abcd"])
+    await asyncio.sleep(0.3)
+    assert back.opened() == []
+    back.state = EngineStatus(True, 0, 0, 0, 4, 0.0)
+    await asyncio.sleep(0.3)
+    assert back.opened() == [], "nobody is late"
+    await until(lambda: len(back.opened()) == 2, 10)
+    await asyncio.sleep(0.5)
+    assert len(back.opened()) == 2 and "d~1" not in back.opened()
+    back.deliver([replace(Started(id, "streaming")) for id in back.opened()])
+    assert [event.id for event in events if isinstance(event, Started)] == [
+        id.removesuffix("~1") for id in back.opened()
+    ]
+    count = len(events)
+    full.deliver([Audio(id.removesuffix("~1"), bytes(960)) for id in back.opened()])
+    assert len(events) == count, "what the first engine still says concerns nobody"
+    await link.stop()

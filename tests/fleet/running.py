@@ -1,0 +1,184 @@
+"""A fleet on this machine: real servers that speak in tones, in this process or in their own, and a
+real HAProxy in front of them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import sys
+import time
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import websockets
+
+from realtime_tts.config import AddressConfig, ServerConfig
+from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
+from realtime_tts.engine.in_process import InProcessEngine
+from realtime_tts.errors import ConfigError
+from realtime_tts.fleet.haproxy import IngressConfig
+from realtime_tts.fleet.ingress import Ingress, find_haproxy
+from realtime_tts.fleet.ingress import running as ingress_running
+from realtime_tts.fleet.members import Member
+from realtime_tts.server.run import RunningServer, running
+from tests.fronts.running import Session
+from tests.server.conftest import byte_tokenizer
+from tts_scheduler import SchedulerConfig
+
+LONG = "one " * 40  # thirteen seconds of tones
+PROXIED = AddressConfig(trusted_proxies=("127.0.0.1",))
+
+
+def missing() -> str | None:
+    """Why there can be no fleet here."""
+    try:
+        find_haproxy()
+    except ConfigError as error:
+        return str(error)
+    return None
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+def cloned(voice: str) -> bool:
+    """What counts as a registered voice at the servers here."""
+    return voice.startswith("clone-")
+
+
+@contextlib.asynccontextmanager
+async def server(slots: int, **config: Any) -> AsyncIterator[RunningServer]:
+    """One in this process."""
+    engine = FakeEngine(
+        FakeEngineConfig(slots=slots, frames_per_token=1, step_seconds=0.005), None, cloned
+    )
+    scheduler = SchedulerConfig(slots=slots, max_queue=1, queue_timeout=0.2, utilisation=1_000)
+    link = InProcessEngine(lambda progress: engine, scheduler)
+    usual: dict[str, Any] = {"addresses": PROXIED, "turn_reserve": 0.0}
+    settings = ServerConfig(port=0, agent_port=0, **usual | config)
+    async with running(settings, link, byte_tokenizer) as one:
+        yield one
+
+
+@dataclass
+class ServerProcess:
+    """One in a process of its own."""
+
+    process: asyncio.subprocess.Process
+    member: Member
+
+    async def ended(self) -> int:
+        return await self.process.wait()
+
+
+@contextlib.asynccontextmanager
+async def server_process(slots: int) -> AsyncIterator[ServerProcess]:
+    """`realtime-tts serve`, when it is ready."""
+    here = Member("127.0.0.1", free_port(), free_port())
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "realtime_tts", "serve", "--engine", "fake"),
+        *("--slots", str(slots), "--port", str(here.port), "--agent-port", str(here.agent_port)),
+        *("--turn-reserve", "0", "--trusted-proxy", "127.0.0.1"),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    try:
+        assert process.stdout is not None
+        async with asyncio.timeout(60):
+            assert b"speaks with" in await process.stdout.readline()
+        yield ServerProcess(process, here)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.communicate()
+
+
+def member(one: RunningServer) -> Member:
+    assert one.agent_port is not None
+    return Member("127.0.0.1", one.port, one.agent_port)
+
+
+@dataclass
+class Fleet:
+    """Servers in this process behind an ingress."""
+
+    servers: list[RunningServer]
+    ingress: Ingress
+    port: int
+    opened: list[Session] = field(default_factory=list)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    async def open(self, query: str = "", **options: Any) -> Session:
+        """A session, past its `ready`; closed with the fleet."""
+        session = await open_session(self.port, query, **options)
+        self.opened.append(session)
+        return session
+
+    def sessions(self) -> list[int]:
+        """Of each server."""
+        return [one.front.sessions for one in self.servers]
+
+    async def ready(self, count: int) -> None:
+        """Wait until HAProxy has heard from the agents of so many servers."""
+        await until_ready(self.ingress, count)
+
+
+async def open_session(port: int, query: str = "", **options: Any) -> Session:
+    url = f"ws://127.0.0.1:{port}/v1/tts{query}"
+    session = Session(await websockets.connect(url, proxy=None, compression=None, **options))
+    await session.until("ready")
+    assert session.of("ready"), session.messages
+    return session
+
+
+async def until_ready(ingress: Ingress, count: int) -> None:
+    found, deadline = None, time.monotonic() + 10
+    while time.monotonic() < deadline:
+        found = await weights(ingress)
+        if len(found) == count:
+            return
+        await asyncio.sleep(0.05)
+    states = (await ingress.api.ask("show servers state servers")).splitlines()
+    raise TimeoutError(f"{found}, not {count} servers: {states[: count + 4]}")
+
+
+async def weights(ingress: Ingress) -> dict[str, int]:
+    """What HAProxy makes of the agents: the weight of each server that takes sessions."""
+    found = {}
+    for line in (await ingress.api.ask("show stat")).splitlines():
+        cells = line.split(",")
+        heard = len(cells) > 18 and cells[0] == "servers" and cells[17].startswith("UP")
+        if heard and cells[1] != "BACKEND" and cells[18] != "100":
+            found[cells[1]] = int(cells[18])
+    return found
+
+
+@contextlib.asynccontextmanager
+async def fleet(
+    *sizes: int, configs: Sequence[dict[str, Any]] = (), **ingress: Any
+) -> AsyncIterator[Fleet]:
+    """Servers for so many turns each. `configs`: of the servers; `ingress`: its settings."""
+    async with contextlib.AsyncExitStack() as stack:
+        settings = list(configs) or [{}] * len(sizes)
+        servers = [
+            await stack.enter_async_context(server(size, **config))
+            for size, config in zip(sizes, settings, strict=True)
+        ]
+        port = free_port()
+        chosen = IngressConfig(bind=f"127.0.0.1:{port}", slots=8, **ingress)
+        front = await stack.enter_async_context(
+            ingress_running(chosen, [member(one) for one in servers])
+        )
+        found = Fleet(servers, front, port)
+        await found.ready(len(servers))
+        try:
+            yield found
+        finally:
+            await asyncio.gather(*(one.close() for one in found.opened), return_exceptions=True)

@@ -1,0 +1,155 @@
+"""Find the heads of a talker that look at the text being spoken.
+
+    python -m tools.word_times.heads --checkpoint FOLDER            # prints the best heads
+    python -m tools.word_times.heads --checkpoint FOLDER --write    # and puts them into config.json
+
+The checkpoint speaks some texts, all of the text in the prompt: in the streaming layout, a head
+that looks at the newest token would go through the text as well. For every head of every layer it
+is noted at which token it looks most while each frame is made. A head that follows the text goes
+through all of it, from the beginning to the end, and never back: its score is the share of frames
+on the longest path that does not go back, times the share of the text that this path does not leap
+over. The field is made of the best head, and of those nearly as good that do not lower its score.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from bisect import bisect_right
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from realtime_tts import demo_voice
+from realtime_tts.model import PromptSpec, SpeechModel, load_model
+from realtime_tts.text.progress import NEAR
+from realtime_tts.text.tokenizer import Qwen2Tokenizer
+from tools.demo_voice.recognise import read_texts
+
+_TEXTS = Path(__file__).parent.parent / "demo_voice" / "held_out_harder.txt"
+_SHOWN = 10
+_LEAST = 0.85
+"""A head that scores less does not follow the text."""
+_ALIKE = 0.95
+"""One that scores less than so much of the best only disturbs it."""
+
+Head = tuple[int, int]
+"""Layer, and number in it."""
+
+
+@torch.inference_mode()
+def weights_of(
+    model: SpeechModel, tokenizer: Qwen2Tokenizer, spec: PromptSpec, text: str, seed: int
+) -> Tensor:
+    """How much each head looks at each token of a text while each frame is made, of what it looks
+    at in the text: [frames, layers, heads, tokens]."""
+    prompts, state = model.prompt_builder(tokenizer.encode), model.new_state(slots=1)
+    ids = tokenizer.encode(text)
+    shape = model.config.talker.transformer
+    group, first = shape.heads // shape.kv_heads, prompts.text_position(spec)
+    state.begin(0, model.default_sampling, seed)
+    inputs = prompts.prompt(spec, ids, "full_text").inputs
+    hidden = model.talker.prefill(inputs, 0, state.kv)[None]
+    frames: list[Tensor] = []
+
+    def see(layer: int, query: Tensor) -> None:
+        keys = [state.kv.keys(layer, 0, kv, first, len(ids)) for kv in range(shape.kv_heads)]
+        asked = query[0].view(shape.kv_heads, group, -1) * shape.head_dim**-0.5
+        scores = asked @ torch.stack(keys).transpose(1, 2)
+        frames.append(scores.flatten(0, 1).float().softmax(-1))
+
+    while len(frames) < model.max_frames * shape.layers:
+        frame = model.frame(hidden, [0], state)
+        if frame.ended[0] or frame.failed[0]:
+            break
+        inputs = frame.embedding + prompts.tts_pad
+        hidden = model.talker.decode(inputs, [0], state.kv, see)
+    return torch.stack(frames).view(-1, shape.layers, shape.heads, len(ids))
+
+
+def follows(tokens: Sequence[int], length: int) -> float:
+    """How well these tokens, by frame, go through a text of `length` tokens, from 0 to 1."""
+    best: list[int] = []  # the last token of the lowest path of each length
+    before: list[int | None] = []
+    ends: list[int] = []
+    for index, token in enumerate(tokens):
+        at = bisect_right(best, token)
+        before.append(ends[at - 1] if at else None)
+        best[at:] = [token]
+        ends[at:] = [index]
+    path: list[int] = []
+    step: int | None = ends[-1] if ends else None
+    while step is not None:
+        path.append(tokens[step])
+        step = before[step]
+    places = [-1, *reversed(path), length]
+    leapt = sum(max(0, b - a - NEAR) for a, b in zip(places, places[1:], strict=False))
+    return len(path) / max(1, len(tokens)) * max(0.0, 1 - leapt / length)
+
+
+def score(spoken: Sequence[Tensor], heads: Sequence[Head]) -> float:
+    """Of these heads together: the mean over all texts."""
+    found = []
+    for weights in spoken:
+        summed = sum((weights[:, layer, head] for layer, head in heads), torch.zeros(()))
+        found.append(follows(summed.argmax(-1).tolist(), weights.shape[-1]))
+    return sum(found) / len(found)
+
+
+def best_heads(spoken: Sequence[Tensor]) -> tuple[list[Head], list[tuple[float, Head]]]:
+    """The heads for the field, and all heads with their scores, best first. None for the field
+    where no head follows the text."""
+    _, layers, count, _ = spoken[0].shape
+    every = [(layer, head) for layer in range(layers) for head in range(count)]
+    ranked = sorted(((score(spoken, [head]), head) for head in every), reverse=True)
+    if ranked[0][0] < _LEAST:
+        return [], ranked
+    chosen, reached = [ranked[0][1]], ranked[0][0]
+    for alone, head in ranked[1:]:
+        alike = alone >= _ALIKE * ranked[0][0]
+        if alike and (together := score(spoken, [*chosen, head])) >= reached:
+            chosen, reached = [*chosen, head], together
+    return sorted(chosen), ranked
+
+
+def write(folder: Path, heads: Sequence[Head]) -> None:
+    """Put the field into the checkpoint's config.json; the rest of it stays as it is."""
+    path = folder / "config.json"
+    config: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    config["alignment_heads"] = [list(head) for head in heads]
+    path.write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    add = parser.add_argument
+    add("--checkpoint", type=Path, default=demo_voice.FOLDER, help="default: the embedded one")
+    add("--texts", type=Path, default=_TEXTS, help="one a line, as the checkpoint reads them best")
+    add("--limit", type=int, default=12, help="only the first texts")
+    add("--voice", help="default: the checkpoint's first")
+    add("--language")
+    add("--device", default="cpu")
+    add("--write", action="store_true", help="put the field into config.json")
+    given = parser.parse_args()
+    model = load_model(given.checkpoint, device=given.device)
+    tokenizer = Qwen2Tokenizer.from_folder(model.folder)
+    voice = given.voice or next(iter(model.config.speakers), None)
+    spec = PromptSpec(speaker=voice, language=given.language)
+    texts = [line.partition("\t")[0] for line in read_texts(given.texts)][: given.limit]
+    spoken = [weights_of(model, tokenizer, spec, text, seed) for seed, text in enumerate(texts)]
+    heads, ranked = best_heads(spoken)
+    print(f"{len(texts)} texts, {sum(map(len, spoken))} frames")
+    for each, (layer, head) in ranked[:_SHOWN]:
+        print(f"layer {layer} head {head}: {each:.3f}")
+    if not heads:
+        raise SystemExit(f"no head follows the text (score {_LEAST} or more): nothing to write")
+    print(f'"alignment_heads": {json.dumps(heads)}  {score(spoken, heads):.3f} together')
+    if given.write:
+        write(model.folder, heads)
+
+
+if __name__ == "__main__":
+    main()

@@ -89,8 +89,9 @@ class SessionTurn:
                 Word(text=text, start_ms=round(start * 1000, 1), end_ms=round(end * 1000, 1))
                 for text, start, end in spoken
             ]
-            words, exact = self._not_told(words), spoken[0].exact
+            words = self._not_told(words)
             if words and self._tells_words:
+                exact = spoken[0].exact
                 yield encode(TurnWords(turn_id=self.id, words=tuple(words), exact=exact))
 
     def _not_told(self, words: list[Word]) -> list[Word]:

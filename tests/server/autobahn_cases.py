@@ -272,11 +272,10 @@ class Large:
     def case(self) -> Case:
         message = self.octet * self.size
         parts = pieces(message, self.part) if self.part else (message,)
-        sends = together(*fragments(self.opcode, *parts))
+        (sent,) = together(*fragments(self.opcode, *parts))
         back = ((self.opcode, message),) if self.closes == NORMAL else ()
-        return Case(
-            self.number, pieces(*sends, self.chop) if self.chop else sends, back, (self.closes,)
-        )
+        sends = pieces(sent, self.chop) if self.chop else (sent,)
+        return Case(self.number, sends, back, (self.closes,))
 
 
 def limits() -> Iterator[Large]:

@@ -248,7 +248,7 @@ async def disturbed(
         begun = time.monotonic()
         clients = [asyncio.create_task(talk.listen()) for _ in range(live)]
         while talk.found.moments < moments and time.monotonic() - begun < limit:
-            await asyncio.sleep(random.uniform(0.2, 4.0))
+            await asyncio.sleep(random.uniform(0.5, 5.0))
             victim = servers[talk.found.moments % 2]
             talk.killed_at = time.monotonic()
             talk.found.moments += 1

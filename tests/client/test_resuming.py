@@ -1,0 +1,143 @@
+"""A reply of the Python client whose socket is lost."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from realtime_tts import Backoff, ConnectionLost, RealtimeTTS
+from realtime_tts.client.resuming import ResumeState, joined
+from realtime_tts.protocol import messages as m
+from tests.client.test_with_server import server
+
+TEXT = "The tide is coming in. Good morning to you, and to all who are with you! " * 2
+QUICK = Backoff(first=0.01, longest=0.05, give_up_after=20.0)
+
+
+def state(samples: int, **fields: object) -> m.TurnState:
+    return m.TurnState(turn_id="a", samples=samples, text_chars=samples // 100, state="s", **fields)  # type: ignore[arg-type]
+
+
+def test_a_state_counts_once_its_packet_has_come() -> None:
+    kept = ResumeState("a")
+    assert kept.messages(()) == []
+    kept.told(state(100, part="p", codes="AAAA"))
+    assert kept.messages(()) == []
+    kept.packet()
+    kept.told(state(200, codes="BBBB"))
+    kept.socket_lost()
+    kept.packet()
+    codes, resume = kept.messages((m.Word(text="The", start_ms=0, end_ms=1),))
+    assert codes == m.TurnCodes(turn_id="a", codes=("AAAA",))
+    assert resume == m.TurnResume(
+        turn_id="a", samples=100, text_chars=1, words_chars=3, part="p", state="s"
+    )
+
+
+def test_codes_from_before_a_part_are_not_sent_and_many_take_several_messages() -> None:
+    kept = ResumeState("a")
+    for number in range(3):
+        kept.told(state(number, part="p", codes="old="))
+        kept.packet()
+    for number in range(5_000):
+        kept.told(state(number, codes="A" * 44))
+        kept.packet()
+    *codes, _ = kept.messages(())
+    assert all(isinstance(each, m.TurnCodes) for each in codes) and len(codes) > 5
+    together = [one for each in codes if isinstance(each, m.TurnCodes) for one in each.codes]
+    assert together == ["old=", *["A" * 44] * 5_000]
+    assert all(len(str(each)) < 60_000 for each in codes)
+
+
+def test_what_was_heard_is_what_the_states_say() -> None:
+    kept = ResumeState("a")
+    for samples in (2_400, 4_800, 7_200):
+        kept.told(state(samples))
+        kept.packet()
+    report = kept.report("x" * 100, 200.0)
+    assert (len(report.text_spoken), len(report.text_remaining)) == (48, 52)
+    assert len(kept.report("x" * 100, None).text_spoken) == 72
+    assert kept.report("x" * 100, 1e6).played_ms == 300
+
+
+def test_texts_in_a_row_are_joined_and_flushes_stay_between() -> None:
+    script = [m.Text(text=each, turn_id="a") for each in "abc"]
+    end = m.Text(text="d", turn_id="a", end=True)
+    flush = m.Flush(turn_id="a")
+    assert joined([*script, flush, end], 2) == [
+        m.Text(text="ab", turn_id="a"), m.Text(text="c", turn_id="a"), flush, end
+    ]  # fmt: skip
+
+
+async def lose(tts: RealtimeTTS) -> None:
+    """The socket is gone, without a word."""
+    connection = tts._connection
+    assert connection is not None
+    connection._socket.transport.abort()
+
+
+@pytest.mark.parametrize("before", [0, 1, 20])
+async def test_a_reply_goes_on_and_text_that_comes_meanwhile_is_in_its_place(before: int) -> None:
+    async with (
+        server() as started,
+        RealtimeTTS(started.url, backoff=QUICK, seed=5, word_times="on", lead_ms=30_000) as tts,
+    ):
+        turn = await tts.turn()
+        await turn.send(TEXT[:100])
+        audio = b"".join([await anext(turn) for _ in range(before)])
+        await lose(tts)
+        for at in range(100, len(TEXT), 7):
+            await turn.send(TEXT[at : at + 7])
+        await turn.end()
+        audio += b"".join([packet async for packet in turn])
+        assert turn.resumes == 1 and turn.result is not None
+        assert turn.result.reason == "complete" and not turn.warnings
+        assert "".join(word.text for word in turn.words) == TEXT
+        assert len(audio) == turn.result.samples * 2
+
+
+async def test_turns_that_wait_are_spoken_in_their_order() -> None:
+    async with server() as started, RealtimeTTS(started.url, backoff=QUICK, lead_ms=30_000) as tts:
+        turns = [await tts.turn() for _ in range(3)]
+        for turn in turns:
+            await turn.send(TEXT, end=True)
+        await anext(turns[0])
+        await lose(tts)
+        done: list[str] = []
+
+        async def listen(turn: object) -> None:
+            async for _ in turn:  # type: ignore[attr-defined]
+                pass
+            done.append(turn.turn_id)  # type: ignore[attr-defined]
+
+        await asyncio.gather(*map(listen, turns))
+        assert done == ["turn-1", "turn-2", "turn-3"]
+
+
+async def test_an_interrupt_without_a_server_is_answered_here() -> None:
+    async with server() as started:
+        tts = RealtimeTTS(started.url, backoff=QUICK, lead_ms=30_000)
+        turn = await tts.turn()
+        await turn.send(TEXT, end=True)
+        for _ in range(30):
+            await anext(turn)
+    report = await turn.interrupt(played_ms=1_000)
+    assert report.text_spoken + report.text_remaining == TEXT
+    assert report.text_spoken and report.samples_sent > 24_000
+    assert turn.result is not None and turn.result.reason == "interrupted"
+    await tts.close()
+
+
+async def test_who_does_not_want_it_gets_the_error() -> None:
+    for options in ({"backoff": Backoff(give_up_after=0)}, {"resume": "off"}):
+        async with server() as started:
+            tts = RealtimeTTS(started.url, **options)
+            turn = await tts.turn()
+            await turn.send(TEXT)
+            await anext(turn)
+            await lose(tts)
+            with pytest.raises(ConnectionLost):
+                async for _ in turn:
+                    pass
+            await tts.close()

@@ -14,6 +14,8 @@ from realtime_tts.server.time_slices import TimeSlices
 
 ABORT_EXTENSION = "realtime_tts.abort"
 """Key in the ASGI scope's extensions: `abort(reason)`, which ASGI itself has no word for."""
+FLUSH_EXTENSION = "realtime_tts.flush"
+"""The same: `flush()` lets messages of a WebSocket leave that no other one has followed."""
 
 
 class Guarded(asyncio.Protocol):
@@ -52,7 +54,9 @@ def forget(protocol: Any, *alarms: Alarm) -> None:
     for alarm in alarms:
         alarm.release()
     if (scope := getattr(protocol, "scope", None)) is not None:
-        scope.get("extensions", {})[ABORT_EXTENSION] = _gone
+        extensions = scope.get("extensions", {})
+        extensions[ABORT_EXTENSION] = _gone
+        extensions.pop(FLUSH_EXTENSION, None)
 
 
 def _gone(reason: str) -> None:

@@ -28,7 +28,7 @@ from websockets.protocol import State
 from realtime_tts.logs import event
 from realtime_tts.server.addresses import network_of
 from realtime_tts.server.alarm import Alarm
-from realtime_tts.server.guarded import ABORT_EXTENSION, Guarded, forget
+from realtime_tts.server.guarded import ABORT_EXTENSION, FLUSH_EXTENSION, Guarded, forget
 
 log = logging.getLogger(__name__)
 
@@ -40,8 +40,6 @@ _AT_ONCE = 1_024
 """Bytes that are looked at in one go: at most 170 frames, which take a millisecond."""
 MORE_EXTENSION = "realtime_tts.more"
 """Key in an ASGI message that is sent: others come at once, and can leave with it."""
-FLUSH_EXTENSION = "realtime_tts.flush"
-"""Key in the scope's extensions: a function that lets messages leave that no other followed."""
 
 _Utf8Decoder = codecs.getincrementaldecoder("utf-8")
 

@@ -16,7 +16,8 @@ from typing import NamedTuple, Protocol
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from realtime_tts.server.websocket import FLUSH_EXTENSION, MORE_EXTENSION
+from realtime_tts.server.guarded import FLUSH_EXTENSION
+from realtime_tts.server.websocket import MORE_EXTENSION
 
 Frame = str | bytes
 """A text frame or a binary one."""
@@ -55,8 +56,6 @@ class Writer:
 
     def __init__(self, socket: WebSocket, max_bytes: int) -> None:
         self._socket = socket
-        extensions: dict[str, Callable[[], None]] = socket.scope.get("extensions", {})
-        self._flush = extensions.get(FLUSH_EXTENSION, lambda: None)
         self._max_bytes = max_bytes
         self._items: deque[_Item | _Close] = deque()
         self._bytes = 0
@@ -158,6 +157,11 @@ class Writer:
         message: dict[str, object] = {"type": "websocket.send", MORE_EXTENSION: True}
         message["text" if isinstance(data, str) else "bytes"] = data
         await self._socket.send(message)
+
+    def _flush(self) -> None:
+        flush: Callable[[], None] | None
+        if (flush := self._socket.scope.get("extensions", {}).get(FLUSH_EXTENSION)) is not None:
+            flush()
 
     def _ask(self, source: Source) -> Frame | None:
         """Its next frame, if that is to be sent now."""

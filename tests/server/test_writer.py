@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from realtime_tts.server.websocket import FLUSH_EXTENSION, MORE_EXTENSION
+from realtime_tts.server.guarded import FLUSH_EXTENSION
+from realtime_tts.server.websocket import MORE_EXTENSION
 from realtime_tts.server.writer import Writer, WriterFull
 
 

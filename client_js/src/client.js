@@ -44,7 +44,7 @@ export class RealtimeTTS {
     } = options;
     if (!Socket) throw new ClientError('no WebSocket here: pass one, `import WebSocket from "ws"`');
     const start = sessionStart(given); // before anything is opened
-    const url = websocketUrl(server);
+    const url = websocketUrl(server, giveUpAfterMs > 0 && given.resume === undefined);
     const kept = { replyTimeoutMs, giveUpAfterMs, onWarning, onConnected };
     /** @type {Opener} */
     const open = async (settings) => {
@@ -156,13 +156,14 @@ export class RealtimeTTS {
   }
 }
 
-/** @param {string | URL} server */
-export function websocketUrl(server) {
+/** @param {string | URL} server @param {boolean} [resume] a turn whose socket is lost goes on */
+export function websocketUrl(server, resume = false) {
   const text = String(server).trim();
   try {
     const url = new URL(text.includes("://") ? text : `ws://${text}`);
     const scheme = url.protocol.replace("http", "ws");
     const path = url.pathname === "/" ? "/v1/tts" : url.pathname;
+    if (resume && !url.searchParams.has("resume")) url.searchParams.set("resume", "on");
     if (/^wss?:$/.test(scheme)) return `${scheme}//${url.host}${path}${url.search}`;
   } catch {
     // said below

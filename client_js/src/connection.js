@@ -109,6 +109,9 @@ export class Connection {
         turn?.words.push(...message.words);
         if (turn) turn.wordsExact = message.exact === true;
         break;
+      case "turn.state":
+        turn?.told(message);
+        break;
       case "turn.interrupted":
         turn?.interrupted(message);
         break;
@@ -164,7 +167,8 @@ export class Connection {
     this.lost = new ConnectionLost(`connection to ${this.#url}: ${why}`, details);
     this.outbox?.close();
     this.#refuse(this.lost);
-    for (const turn of this.turns.values()) turn.lost(this.lost);
+    const resumes = this.ready?.settings.resume === "on";
+    for (const turn of this.turns.values()) turn.lost(this.lost, resumes);
     this.turns.clear();
     this.#onAir = null;
     this.onLost();

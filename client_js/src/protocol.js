@@ -19,6 +19,7 @@ export const SHAPES = {
   },
   "turn.started": { turn_id: "", layout: "" },
   "turn.words": { turn_id: "", words: [{ text: "", start_ms: 0, end_ms: 0 }] },
+  "turn.state": { turn_id: "", samples: 0, text_chars: 0, state: "" },
   "turn.interrupted": {
     turn_id: "",
     samples_sent: 0,

@@ -1,3 +1,4 @@
+import { Progress } from "./progress.js";
 import {
   ClientError,
   ConnectionLost,
@@ -23,6 +24,7 @@ export class Turn {
   /** @type {string | null} */
   layout = null;
   samplesReceived = 0;
+  resumes = 0;
   /** @type {wire.Warning[]} */
   warnings = [];
   /** @type {wire.Word[]} */
@@ -35,6 +37,9 @@ export class Turn {
   /** @type {Connection | null} */
   #connection = null;
   #ended = false;
+  /** Characters before each flush. @type {number[]} */
+  #flushes = [];
+  #progress = new Progress();
   /** @type {Promise<api.Interrupted> | null} */
   #interrupting = null;
   /** @type {Uint8Array<ArrayBuffer>[]} */
@@ -73,7 +78,9 @@ export class Turn {
   }
 
   flush() {
-    if (!this.#ended) this.#send("flush");
+    if (this.#ended) return;
+    this.#flushes.push(this.text.length);
+    this.#send("flush");
   }
 
   end() {
@@ -188,18 +195,38 @@ export class Turn {
 
   /* From the connection */
 
-  /** What was sent goes out. @param {Connection} connection */
+  /** What was sent goes out, behind what came. @param {Connection} connection */
   attach(connection) {
     if (this.over) return;
-    this.#connection = connection;
-    connection.turns.set(this.turnId, this);
-    connection.outbox.text(this.turnId, this.text, this.#ended);
+    const { turnId: turn_id, text } = this;
+    const { outbox } = (this.#connection = connection);
+    connection.turns.set(turn_id, this);
+    if (this.samplesReceived) {
+      this.resumes += 1;
+      this.#progress.resume(outbox, turn_id, this.words);
+    }
+    let from = 0;
+    for (const to of this.#flushes) {
+      outbox.text(turn_id, text.slice(from, to), false);
+      if (to) outbox.send({ type: "flush", turn_id });
+      from = to;
+    }
+    outbox.text(turn_id, text.slice(from), this.#ended);
+    if (this.#ended && from === text.length) outbox.send({ type: "turn.end", turn_id });
   }
 
-  /** @param {RealtimeTTSError} error */
-  lost(error) {
-    if (this.text || !this.#wait(this)) this.fail(new ConnectionLost(error.message, error));
+  /** @param {RealtimeTTSError} error @param {boolean} resumes */
+  lost(error, resumes) {
+    const again =
+      !this.text ||
+      (resumes && !this.#interrupting && (this.#progress.known || !this.samplesReceived));
+    if (!again || !this.#wait(this)) this.fail(new ConnectionLost(error.message, error));
     this.#report.resolve(null);
+  }
+
+  /** @param {wire.TurnState} message */
+  told(message) {
+    this.#progress.told(message);
   }
 
   /** @param {Error} error */
@@ -215,6 +242,7 @@ export class Turn {
   /** @param {ArrayBuffer} data */
   packet(data) {
     this.samplesReceived += data.byteLength / 2;
+    this.#progress.packetCame();
     if (!this.#interrupting) this.#packets.push(new Uint8Array(data));
     this.#wake();
   }

@@ -16,7 +16,7 @@ const connecting = (options = {}) =>
 
 test("it connects with the subprotocol and is ready with the server's word", async (t) => {
   const { tts, socket } = await connect(t);
-  assert.equal(socket.url, "ws://server/v1/tts");
+  assert.equal(socket.url, "ws://server/v1/tts?resume=on");
   assert.deepEqual(socket.protocols, ["realtime-tts.v1"]);
   assert.equal(socket.binaryType, "arraybuffer");
   assert.deepEqual(tts.ready, READY);

@@ -69,7 +69,7 @@ export class FakeSocket extends EventTarget {
 }
 
 /** A client and the server's end of its socket, until the test is over. */
-export async function connect(t, options = {}, ready = READY) {
+export async function connect(t, { ready = READY, ...options } = {}) {
   const opening = RealtimeTTS.connect("ws://server", { WebSocket: FakeSocket, ...options });
   await settle(); // the key may come from a function
   FakeSocket.last.say(ready);

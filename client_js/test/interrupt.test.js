@@ -106,7 +106,7 @@ for (const answer of [
 
 test("text that was still waiting to be sent was not heard either", async (t) => {
   const slow = { ...READY.limits, messages_per_second: 1, message_burst: 4 };
-  const { tts, socket } = await connect(t, {}, { ...READY, limits: slow });
+  const { tts, socket } = await connect(t, { ready: { ...READY, limits: slow } });
   const turn = tts.turn();
   for (const character of "abcd") turn.send(character);
   assert.deepEqual(

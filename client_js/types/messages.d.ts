@@ -41,10 +41,22 @@ export interface Position {
   played_ms?: number | undefined;
   played_samples?: number | undefined;
 }
+/** Go on with a turn whose socket was lost; its text follows. */
+export interface TurnResume {
+  type: "turn.resume";
+  turn_id: string;
+  samples: number;
+  text_chars: number;
+  words_chars: number;
+  part: string | undefined;
+  state: string;
+}
 export type ClientMessage =
   | SessionStart
   | Text
   | { type: "flush" | "turn.end"; turn_id: string }
+  | { type: "turn.codes"; turn_id: string; codes: string[] }
+  | TurnResume
   | (Position & { type: "interrupt" | "played"; turn_id: string });
 
 /* Server -> client ------------------------------------------------------------------------- */
@@ -91,6 +103,17 @@ export interface TurnWords {
   /** The model told; else the times are an estimate. */
   exact?: boolean;
 }
+/** What another session needs to go on behind the next packet; it counts once that has come. */
+export interface TurnState {
+  type: "turn.state";
+  turn_id: string;
+  samples: number;
+  /** An estimate. */
+  text_chars: number;
+  state: string;
+  codes?: string;
+  part?: string;
+}
 export interface TurnInterrupted {
   type: "turn.interrupted";
   turn_id: string;
@@ -128,4 +151,11 @@ export interface ServerError {
   turn_id?: string;
 }
 export type ServerMessage =
-  Ready | TurnStarted | TurnWords | TurnInterrupted | TurnDone | Warning | ServerError;
+  | Ready
+  | TurnStarted
+  | TurnWords
+  | TurnState
+  | TurnInterrupted
+  | TurnDone
+  | Warning
+  | ServerError;

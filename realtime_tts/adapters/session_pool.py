@@ -17,8 +17,9 @@ from realtime_tts.client.address import websocket_url
 from realtime_tts.client.client import Backoff, RealtimeTTS
 from realtime_tts.client.options import changes
 
-_ONE_ATTEMPT = Backoff(give_up_after=0.0)
-"""Whoever takes a session decides about trying again, and bounds the time."""
+_LOST = Backoff(give_up_after=5.0)
+"""For speech that goes on when its socket is lost. About the first attempt, and those for what was
+not heard yet, whoever takes a session decides, and bounds the time."""
 
 _NO_BOUND = 60.0
 _IDLE_SECONDS = 300.0
@@ -108,7 +109,7 @@ class SessionPool:
         client = RealtimeTTS(
             self._server,
             api_key=self._api_key,
-            backoff=_ONE_ATTEMPT,
+            backoff=_LOST,
             connect_timeout=_NO_BOUND,
             reply_timeout=_NO_BOUND,
             **options,

@@ -33,6 +33,20 @@ def unpacked(data: bytes, groups: int) -> Codes:
     return np.frombuffer(data, _NUMBER).reshape(-1, groups)
 
 
+def with_tokens(codes: bytes, tokens: bytes) -> bytes:
+    """Packed codes, each frame's with the token that it speaks behind them, where that is told."""
+    if not tokens:
+        return codes
+    groups = len(codes) // len(tokens)
+    return packed(np.hstack((unpacked(codes, groups), unpacked(tokens, 1))))
+
+
+def without_tokens(data: bytes, groups: int) -> tuple[bytes, bytes]:
+    """The packed codes and tokens of which `with_tokens` has made this."""
+    frames = unpacked(data, groups + 1)
+    return packed(frames[:, :groups]), packed(frames[:, groups:])
+
+
 @dataclass(slots=True)
 class _Frames:
     """Numbers of frames that nobody was told of; the first `sounded` of them were through the

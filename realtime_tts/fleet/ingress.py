@@ -10,15 +10,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ctypes
 import importlib.util
 import logging
 import shutil
 import signal
-import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +24,7 @@ from typing import Any
 from realtime_tts.errors import ConfigError
 from realtime_tts.fleet.haproxy import IngressConfig, render
 from realtime_tts.fleet.members import Member
+from realtime_tts.fleet.parents_end import signal_at_parents_end
 from realtime_tts.fleet.runtime import RuntimeApi, RuntimeRefused
 from realtime_tts.logs import event
 
@@ -37,7 +36,6 @@ _STEADY_SECONDS = 10.0
 """An HAProxy that has run for so long is started again at once."""
 _FIRST_DELAY, _LONGEST_DELAY = 0.1, 2.0
 _KILL_SECONDS = 5.0
-_PR_SET_PDEATHSIG = 1
 
 
 def find_haproxy() -> str:
@@ -170,7 +168,7 @@ class Ingress:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,
                 start_new_session=True,  # a Ctrl-C is for us
-                preexec_fn=_soft_end_with_parent(),
+                preexec_fn=signal_at_parents_end(signal.SIGUSR1),  # its soft end
             )
             self.starts += 1
             await self._until_it_answers(self._process)
@@ -239,11 +237,3 @@ async def running(
         yield ingress
     finally:
         await ingress.stop()
-
-
-def _soft_end_with_parent() -> Callable[[], Any] | None:
-    """What the child calls before it becomes HAProxy; None where the kernel has no such thing."""
-    if sys.platform != "linux":
-        return None
-    library = ctypes.CDLL(None)  # before the fork: nothing is loaded after it
-    return lambda: library.prctl(_PR_SET_PDEATHSIG, signal.SIGUSR1)

@@ -9,7 +9,7 @@ from realtime_tts.protocol import messages as m
 from realtime_tts.protocol.settings import Limits
 
 FRAME_BYTES = 34
-"""Of codes, at most: 16 numbers of two bytes, and one that says which token is spoken."""
+"""Of codes, at most: 16 numbers of two bytes, and one for the token that the frame speaks."""
 FRAME_MS = 80
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
 from realtime_tts.engine.guards import TEXT
-from realtime_tts.engine.link import Audio, Spoken
+from realtime_tts.engine.link import Spoken
 from realtime_tts.engine.made_codes import unpacked
 from realtime_tts.protocol.effects import HeardReport
 from realtime_tts.server.resumption import Resumption
@@ -54,21 +53,21 @@ class Listener:
 
     def caught_up(self, before: Sequence[int], begins: int, spoken: Spoken | None) -> None:
         """The text is where it was: behind parts with so many samples of speech each. That of the
-        one on the air began at `begins`, and is `spoken` so far."""
+        one on the air began at `begins`; `spoken` is what the engine is told of it."""
         self.catching_up, self.part_begins = None, begins
         rate = self.playback.sample_rate
         for part, samples in zip(self._text.segments[1:], before, strict=False):
             self._spoken.made(samples / rate)
             self._spoken.begin(part)
-        tokens, silent = (spoken.tokens, spoken.silent) if spoken is not None else (b"", 0)
-        numbers = unpacked(tokens, 1)[:, 0].tolist()
-        self._spoken.made((self.made - begins) / rate, numbers, silent / rate)
+        tokens, silent = (b"", 0) if spoken is None else (spoken.tokens, spoken.silent)
+        told = unpacked(tokens, 1)[:, 0].tolist()
+        self._spoken.made((self.made - begins) / rate, told, silent / rate)
 
     @property
     def parts_made(self) -> list[int]:
         """Samples of speech of each part that was begun."""
         rate = self.playback.sample_rate
-        return [round(part.generated * rate) for part in self._spoken.parts]
+        return [round(seconds * rate) for seconds in self._spoken.parts_made]
 
     @property
     def told_chars(self) -> int:
@@ -82,12 +81,11 @@ class Listener:
         self._spoken.begin(part)
         self.part_begins = self.made
 
-    def add_speech(self, audio: Audio) -> None:
-        """More speech was made."""
-        samples, rate = len(audio.pcm) // BYTES_PER_SAMPLE, self.playback.sample_rate
+    def add_speech(self, samples: int, tokens: bytes = b"", silent: int = 0) -> None:
+        """So much speech was made; `tokens` and `silent` as in `Audio`."""
         self.made += samples
-        tokens = unpacked(audio.tokens, 1)[:, 0].tolist()
-        self._spoken.made(samples / rate, tokens, audio.silent / rate)
+        rate = self.playback.sample_rate
+        self._spoken.made(samples / rate, unpacked(tokens, 1)[:, 0].tolist(), silent / rate)
 
     def add_silence(self, samples: int) -> None:
         """So long is the pause before the speech of the part on the air."""

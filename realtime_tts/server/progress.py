@@ -12,11 +12,12 @@ from typing import NamedTuple
 import msgspec
 
 from realtime_tts.engine.link import Audio
+from realtime_tts.engine.made_codes import with_tokens
 from realtime_tts.protocol.effects import TurnStats
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.listener import Listener
-from realtime_tts.server.resumption import Part, PartBefore, Position, made_by, together
+from realtime_tts.server.resumption import Part, PartBefore, Position, made_by
 from realtime_tts.server.speech_text import SpeechText
 
 _MOST_PARTS, _MOST_HOLDS = 200, 200
@@ -82,10 +83,9 @@ class Progress:
         """More of its speech was made."""
         made = self._listener.made
         samples = made - self._listener.part_begins
-        held, codes = audio.held_seconds, together(audio.codes, audio.tokens)
-        position = self._now(
-            samples, audio.silent, held, held_before, layout, tells=bool(audio.tokens)
-        )
+        position = self._now(samples, audio.silent, audio.held_seconds, held_before, layout)
+        position = msgspec.structs.replace(position, tells_tokens=bool(audio.tokens))
+        codes = with_tokens(audio.codes, audio.tokens)
         self._moments.append(_Moment(made, position, codes))
 
     def told(self, samples: int, stats: TurnStats) -> Told:
@@ -109,14 +109,7 @@ class Progress:
         return Told(part, msgspec.msgpack.encode(position) if usable else b"", codes)
 
     def _now(
-        self,
-        samples: int,
-        silent: int,
-        held: float,
-        held_before: float,
-        layout: str,
-        *,
-        tells: bool = False,
+        self, samples: int, silent: int, held: float, held_before: float, layout: str
     ) -> Position:
         text = self._text.pipeline
         return Position(
@@ -128,7 +121,6 @@ class Progress:
             text.released,
             list(text.holds),
             self._text.part.cut,
-            tells,
         )
 
 

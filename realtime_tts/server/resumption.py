@@ -10,12 +10,11 @@ from hashlib import sha256
 from typing import Annotated
 
 import msgspec
-import numpy as np
 from msgspec import Meta
 
 from realtime_tts.engine.interface import EngineInfo, UtteranceSpec
 from realtime_tts.engine.link import Spoken
-from realtime_tts.engine.made_codes import unpacked
+from realtime_tts.engine.made_codes import unpacked, without_tokens
 from realtime_tts.protocol.effects import TurnStats
 from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.protocol.resuming import Resume
@@ -58,7 +57,8 @@ class Part(msgspec.Struct, array_like=True, frozen=True):
 class Position(msgspec.Struct, array_like=True, frozen=True):
     """How far the part was when its last codes came: so many `samples` of its speech, the last
     `silent` of which cannot be heard. `held` and `held_before` as in `Utterances`. `released`,
-    `holds` and `cut` say what had become of the text: see `TextPipeline`."""
+    `holds` and `cut` say what had become of the text: see `TextPipeline`. `tells_tokens`: a frame's
+    codes come with the token that it speaks."""
 
     samples: Count
     silent: Count
@@ -68,7 +68,7 @@ class Position(msgspec.Struct, array_like=True, frozen=True):
     released: Count
     holds: list[Count]
     cut: Count | None
-    tells: bool  # codes come with the token that each frame speaks
+    tells_tokens: bool = False
     ttfa_ms: Seconds | None = None
     underruns: Count = 0
     held_inside_word: Count = 0
@@ -103,16 +103,11 @@ class Resumption:
         except (msgspec.DecodeError, UnicodeDecodeError):
             self.problem = "expected `part` and `state` as this version of the server gives them"
             return
-        frame = 2 * info.codes_per_frame + (2 if position.tells else 0)
-        if len(self.codes) % frame:
-            found = len(self.codes)
-            self.problem = f"expected codes of whole frames ({frame} bytes), found {found}"
-            return
-        if position.tells:
-            self.codes, self.tokens = apart(self.codes, frame)
         self.problem = _problem(self, part, position, made_by, info)
         if self.problem is None:
             self.part, self.position = part, position
+            if position.tells_tokens:
+                self.codes, self.tokens = without_tokens(resume.codes, info.codes_per_frame)
 
     @property
     def made(self) -> int:
@@ -163,7 +158,8 @@ class Resumption:
         if self.position is None or not self.codes:
             return None
         position = self.position
-        return Spoken(self.codes, position.samples, 0, position.silent, position.held, self.tokens)
+        samples, silent, held = position.samples, position.silent, position.held
+        return Spoken(self.codes, samples, 0, silent, held, self.tokens)
 
 
 def _problem(
@@ -172,7 +168,11 @@ def _problem(
     """Why what was brought is of no use here."""
     if part.made_by != made_by:
         return "another checkpoint, version of the server, or settings have spoken so far"
-    codes = unpacked(brought.codes, info.codes_per_frame)
+    groups = info.codes_per_frame + position.tells_tokens
+    frame = 2 * groups
+    if len(brought.codes) % frame:
+        return f"expected codes of whole frames ({frame} bytes), found {len(brought.codes)}"
+    codes = unpacked(brought.codes, groups)[:, : info.codes_per_frame]
     if len(codes) > info.max_frames:
         return f"expected codes of at most {info.max_frames} frames, found {len(codes)}"
     if codes.size and not 0 <= codes.min() <= codes.max() < info.codebook_size:
@@ -185,22 +185,6 @@ def _problem(
     if not 0 <= brought.samples - made <= _MOST_AHEAD:
         return f"expected `samples` from {made} to {made + _MOST_AHEAD}, found {brought.samples}"
     return None
-
-
-def together(codes: bytes, tokens: bytes) -> bytes:
-    """Codes of frames, and the token that each speaks behind them; the codes alone where the
-    checkpoint does not tell."""
-    if not tokens:
-        return codes
-    spoken = np.frombuffer(tokens, np.uint8).reshape(-1, 2)
-    frames = np.frombuffer(codes, np.uint8).reshape(len(spoken), -1)
-    return np.hstack([frames, spoken]).tobytes()
-
-
-def apart(brought: bytes, frame: int) -> tuple[bytes, bytes]:
-    """The codes and the tokens that `together` joined, `frame` bytes for each."""
-    frames = np.frombuffer(brought, np.uint8).reshape(-1, frame)
-    return frames[:, :-2].tobytes(), frames[:, -2:].tobytes()
 
 
 def made_by(settings: SessionSettings, info: EngineInfo) -> str:

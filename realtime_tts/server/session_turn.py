@@ -89,9 +89,8 @@ class SessionTurn:
                 Word(text=text, start_ms=round(start * 1000, 1), end_ms=round(end * 1000, 1))
                 for text, start, end in spoken
             ]
-            words = self._not_told(words)
+            words, exact = self._not_told(words), spoken[0].exact
             if words and self._tells_words:
-                exact = spoken[0].exact
                 yield encode(TurnWords(turn_id=self.id, words=tuple(words), exact=exact))
 
     def _not_told(self, words: list[Word]) -> list[Word]:

@@ -1,11 +1,7 @@
 """Utterances: one segment of a speech in the engine, from its first text to its last sound.
 
-Text comes in and leaves as token ids for the engine; PCM comes back, for the `Listener`. It knows
-no encoder, no socket and no session: speech.py has those who listen.
-
-A segment is parted into utterances: by a pause in its text, and where its text is committed
-(`PacedText`), because no more of it is known or because it is long. The next one is opened when the
-engine has made the last sound of the one before and there is text for it.
+Text comes in and leaves as token ids for the engine; PCM comes back, for the `Listener`. Pauses in
+the text and commits (`PacedText`) part it into utterances, each opened when the one before ended.
 """
 
 from __future__ import annotations
@@ -76,25 +72,28 @@ class Utterances:
         self.text_tokens = 0  # given to the engine
         self._moves, self._held_seconds = 0, 0.0
         self._first_text_at: float | None = None
-        self._settings, self._engine = settings, engine
+        self._settings = settings
+        self._engine = engine
         self._on_event = on_event
         self._spec = utterance_spec(settings)
-        self._held_before = self._stands_since = 0.0
+        self._held_before = 0.0
         self._waits_since: float | None = None  # for the text of the next part
         self._first = FirstSound()
+        self._stands_since = 0.0
         self._pause = 0.0  # seconds of silence before the next sound
-        self._opened = self._finished = False  # the engine knows of it; and the end of its text
+        self._opened = self._finished = False  # the engine knows the utterance; its text's end
         self._lead_cap = LeadCap(settings.lead_ms / 1000, saved=saved)
         self._text = SpeechText(settings, engine, feed_pace, resumption)
         text, pace = self._text.pipeline, engine.paces.of(voice_of(settings))
         self.listener = Listener(text, settings.language, pace, listener_free_at)
-        self._resumption, self._before = resumption, TurnStats()
+        self._resumption = resumption
+        self._before = TurnStats()
         if resumption is not None:
             self._spec, self._before = resumption.seeded(self._spec), resumption.stats
             self.listener.resume(resumption, time.monotonic())
         self.progress = progress_of(settings, engine, self._spec.seed, self._text, self.listener)
         """What the client is told, if it wants to be able to go on elsewhere."""
-        if self.progress and not resumption:
+        if self.progress is not None and resumption is None:
             self.progress.begin()
 
     @property
@@ -120,7 +119,7 @@ class Utterances:
             self._first_text_at = now
 
     def feed(self, text: str, now: float, *, withhold: bool = False) -> None:
-        """`withhold`: the engine is told with the `end`, which is on its way."""
+        """`withhold`: the engine is told with the `end`."""
         self.text_came(now)
         self._text.feed(text, now)
         if not withhold:
@@ -253,7 +252,8 @@ class Utterances:
     def _audio(self, event: Audio, now: float) -> Made:
         self._held_seconds = self._held_before + event.held_seconds
         silence = self._silence()
-        self.listener.add_speech(event)
+        samples = len(event.pcm) // BYTES_PER_SAMPLE
+        self.listener.add_speech(samples, event.tokens, event.silent)
         self._text.paced.sounded(now)
         if self.progress is not None:
             self.progress.sounded(event, self._held_before, self.layout)
@@ -266,8 +266,8 @@ class Utterances:
         # Of speech that stands still the listener gets all there is.
         if not self._text.paced.stands:
             return []
-        made = self.listener.made
-        return self._first.give([Mark.CUT], made, more_may_come=not self._finished)
+        more, made = not self._finished, self.listener.made
+        return self._first.give([Mark.CUT], made, more_may_come=more)
 
     def _silence(self) -> Made:
         """The pause that is due, cut off: the speech behind it begins like a turn."""
@@ -329,9 +329,9 @@ class Utterances:
     def played(self, samples: int, now: float) -> None:
         """The listener reports a position."""
         self.listener.playback.played(samples / SAMPLE_RATE, now)
-        seconds = (samples - self.listener.part_begins) / SAMPLE_RATE
-        if self._opened and seconds >= 0:
-            self._engine.submit(Played(self.utterance_id, seconds))
+        samples -= self.listener.part_begins
+        if self._opened and samples >= 0:
+            self._engine.submit(Played(self.utterance_id, samples / SAMPLE_RATE))
 
     def stats(self, sent_at: float | None = None) -> TurnStats:
         """What it came to so far, on all sockets. `sent_at`: when the next packet is sent."""

@@ -20,6 +20,7 @@ from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.errors import RequestError, TurnError
 from tests.end_to_end.conftest import serving
 from tests.voices import recordings
+from tts_scheduler import SchedulerConfig
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -80,7 +81,12 @@ async def test_a_base_checkpoint_without_encoders_says_so_at_the_start_and_for_g
     config = json.loads((folder / "config.json").read_text())
     del config["speaker_encoder_config"]
     (folder / "config.json").write_text(json.dumps(config))
-    engine = EngineConfig(model=str(folder), voices_dir=str(tmp_path / "voices"))
+    engine = EngineConfig(
+        model=str(folder),
+        voices_dir=str(tmp_path / "voices"),
+        max_frames=12,
+        scheduler=SchedulerConfig(slots=2),
+    )
     wav = {"audio": ("ref", recordings.encoded(recordings.voice(2.5, 16_000), 16_000))}
     async with serving(engine) as server:
         said = [record.__dict__["fields"] for record in caplog.records if "clone" in record.msg]

@@ -255,27 +255,50 @@ _SIZES = (64 * KIB, 256 * KIB, MIB, 4 * MIB, 8 * MIB, 16 * MIB)
 _FRAGMENTS = (64, 256, KIB, 4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB)
 
 
-def limits() -> Iterator[Case]:
-    """9.1 to 9.6 and 10: large messages. Up to `max_frame_bytes` (1 MiB) they are echoed; larger
+@dataclass(frozen=True)
+class Large:
+    """A case with a large message, which is made when it is run: all of them together take seconds
+    and hundreds of megabytes. The message is `size` times `octet`, in fragments of `part` octets;
+    its octets are sent `chop` at a time."""
+
+    number: str
+    opcode: int
+    octet: bytes
+    size: int
+    part: int | None = None
+    chop: int | None = None
+    closes: int = NORMAL
+
+    def case(self) -> Case:
+        message = self.octet * self.size
+        parts = pieces(message, self.part) if self.part else (message,)
+        sends = together(*fragments(self.opcode, *parts))
+        back = ((self.opcode, message),) if self.closes == NORMAL else ()
+        return Case(
+            self.number, pieces(*sends, self.chop) if self.chop else sends, back, (self.closes,)
+        )
+
+
+def limits() -> Iterator[Large]:
+    """9.1 to 9.6: large messages. Up to `max_frame_bytes` (1 MiB) they are echoed; larger
     ones fail with 1009, which the suite counts as a failure and a server of short messages wants.
     Of messages in very many fragments the socket is dropped."""
     for section, opcode, octet in ((1, TEXT, b"*"), (2, BINARY, b"\xfe")):
         for at, size in enumerate(_SIZES, 1):
-            number, sends = f"9.{section}.{at}", (frame(opcode, octet * size),)
-            if size <= MIB:
-                yield Case(number, sends, ((opcode, octet * size),))
-            else:
-                yield Case(number, sends, closes=(TOO_BIG,))
-        for at, size in enumerate(_FRAGMENTS, 1):
+            closes = NORMAL if size <= MIB else TOO_BIG
+            yield Large(f"9.{section}.{at}", opcode, octet, size, closes=closes)
+        for at, part in enumerate(_FRAGMENTS, 1):
             number = f"9.{section + 2}.{at}"
-            parts = fragments(opcode, *pieces(octet * 4 * MIB, size))
-            yield Case(number, together(*parts), closes=(DROPPED if size < 4 * KIB else TOO_BIG,))
-            if 4 * KIB <= size <= MIB:
-                parts = fragments(opcode, *pieces(octet * MIB, size))
-                yield Case(f"{number}-1M", together(*parts), ((opcode, octet * MIB),))
-        for at, size in enumerate((64, 128, 256, 512, KIB, 2 * KIB), 1):
-            chops = pieces(frame(opcode, octet * MIB), size)
-            yield Case(f"9.{section + 4}.{at}", chops, ((opcode, octet * MIB),))
+            closes = DROPPED if part < 4 * KIB else TOO_BIG
+            yield Large(number, opcode, octet, 4 * MIB, part, closes=closes)
+            if 4 * KIB <= part <= MIB:
+                yield Large(f"{number}-1M", opcode, octet, MIB, part)
+        for at, chop in enumerate((64, 128, 256, 512, KIB, 2 * KIB), 1):
+            yield Large(f"9.{section + 4}.{at}", opcode, octet, MIB, chop=chop)
+
+
+def fragmented() -> Iterator[Case]:
+    """10: a message in fragments that do not divide it."""
     text = b"*" * 65_536
     yield Case("10.1.1", fragments(TEXT, *pieces(text, 1_300)), ((TEXT, text),))
 
@@ -291,6 +314,7 @@ CASES = [
     case
     for section in (
         framing, pings, reserved_bits, opcodes, fragmentation, utf8, fail_fast, sequences, closing,
+        fragmented,
     )
     for case in section()
 ]  # fmt: skip

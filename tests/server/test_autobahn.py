@@ -27,6 +27,7 @@ from tests.server.autobahn_cases import (
     ROUND_TRIPS,
     TEXT,
     Case,
+    Large,
     close,
     frame,
     limits,
@@ -34,7 +35,6 @@ from tests.server.autobahn_cases import (
 from tests.server.conftest import RawPeer, aimed
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-LARGE = list(limits())
 SECONDS = 20.0
 
 
@@ -133,9 +133,9 @@ async def test_case(port: int, case: Case) -> None:
     await run(port, case)
 
 
-@pytest.mark.parametrize("case", LARGE, ids=lambda case: case.number)
-async def test_case_with_a_large_message(port: int, case: Case) -> None:
-    await run(port, case)
+@pytest.mark.parametrize("large", list(limits()), ids=lambda large: large.number)
+async def test_case_with_a_large_message(port: int, large: Large) -> None:
+    await run(port, large.case())
 
 
 @pytest.mark.parametrize(("number", "opcode", "size"), ROUND_TRIPS, ids=lambda value: str(value))

@@ -113,6 +113,7 @@ TEXT = "The tide is coming in. Good morning to you, and to all who are with you!
         (lambda kept: setattr(kept, "state", b64encode(b"\x93\x01").decode()), "expected `part`"),
         (lambda kept: kept.codes.append(b64encode(b"\x01").decode()), "whole frames"),
         (lambda kept: kept.codes.append(b64encode(b"\xff" * 32).decode()), "codes from 0 to 2047"),
+        (lambda kept: kept.codes.append(b64encode(b"\x01\x00" * 16 * 3000).decode()), "at most"),
         (lambda kept: kept.codes.clear(), "are no"),
         (lambda kept: setattr(kept, "samples", 2**50), "expected `samples`"),
         (lambda kept: setattr(kept, "samples", 0), "expected `samples`"),
@@ -166,7 +167,7 @@ async def test_a_resumed_turn_can_be_interrupted_at_once_and_later(speech: Any) 
             async with server.talk(ON) as talker:
                 for message in kept.resume():
                     await talker.socket.send(json.dumps(message))
-                await talker.send("text", turn_id="a", text=TEXT, end=True)
+                await talker.send("text", turn_id="a", text=TEXT)
                 if wait:
                     await hear(talker, kept, kept.packets + wait, leave=False)
                 await talker.send("interrupt", turn_id="a", played_ms=200)
@@ -194,7 +195,7 @@ async def test_a_turn_that_the_session_knows_is_not_resumed(speech: Any) -> None
 
 async def test_codes_beyond_the_longest_turn_are_refused(speech: Any) -> None:
     async with speech(engine=FakeEngineConfig(max_frames=10)) as server, server.talk() as talker:
-        await talker.send("turn.codes", turn_id="a", codes=[b64encode(bytes(374)).decode()])
+        await talker.send("turn.codes", turn_id="a", codes=[b64encode(bytes(352)).decode()])
         error = await talker.next()
         assert (error["code"], error["fatal"]) == ("bad_message", False)
-        assert "at most 340 bytes of codes, found 374" in error["message"]
+        assert "at most 340 bytes of codes, found 352" in error["message"]

@@ -23,8 +23,10 @@ from tests.clients.livekit_rig import (
     until_audio,
 )
 from tests.clients.serving import Server
+from tests.clients.wire import wire_to
 
 SEED: dict[str, Any] = {"seed": 7, "layout": "streaming"}
+_HALF_A_SECOND = 24_000  # bytes
 
 
 async def spoken(server: Server, text: str, **options: Any) -> bytes:
@@ -47,6 +49,17 @@ async def test_deltas_become_one_segment_with_every_byte_the_server_sent(server:
     assert found.request_id == events[0].request_id and found.segment_id == events[0].segment_id
     assert found.metadata.model_name == speaker.model == "demo"
     assert found.metadata.model_provider == "realtime-tts"
+
+
+@pytest.mark.parametrize("way", [say, read])
+async def test_speech_goes_on_when_its_socket_is_lost(server: Server, way: Way) -> None:
+    async with wire_to(server.url) as wire, TTS(wire.url, **SEED, lead_ms=500) as speaker:
+        errors, metrics = collected(speaker, "error"), collected(speaker, "metrics_collected")
+        wire.cut_after = _HALF_A_SECOND
+        events = await way(speaker, DELTAS if way is say else TEXT, ONCE)
+    assert wire.connections == 2 and not errors and len(metrics) == 1
+    assert_well_formed(events)
+    assert_same_audio(events, await spoken(server, TEXT))
 
 
 async def test_a_whole_text_is_spoken_and_measured(server: Server) -> None:

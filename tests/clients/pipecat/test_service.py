@@ -46,9 +46,9 @@ from realtime_tts.adapters.pipecat import RealtimeTTSService
 from realtime_tts.client import Interrupted
 from realtime_tts.errors import ConfigError
 from tests.clients.pipecat.our_service import Settings, service
-from tests.clients.pipecat.wire import wire_to
 from tests.clients.pipecat_rig import PATIENCE, pipeline, response
 from tests.clients.serving import Server, serving
+from tests.clients.wire import wire_to
 
 TEXT = "The tide is coming in."
 LONG = " ".join([TEXT] * 40)  # minutes of fake speech: it is never over by itself
@@ -416,11 +416,25 @@ async def test_a_lost_socket_is_replaced_where_nothing_was_heard(fake: Server) -
     assert rig.audio(rig.contexts()[1]) == await spoken(fake.url, "Two.")
 
 
-async def test_a_socket_lost_in_the_middle_ends_the_speech_and_not_the_service(
+async def test_speech_goes_on_when_its_socket_is_lost(fake: Server) -> None:
+    async with wire_to(fake.url) as wire:
+        tts = service(wire.url, settings=Settings(layout="streaming", lead_ms=500))
+        async with pipeline(tts) as rig:
+            await rig.send(LLMFullResponseStartFrame(), LLMTextFrame(f"{TEXT} "))
+            await rig.until(rig.audio)
+            wire.cut()
+            await rig.send(LLMTextFrame(TEXT), LLMFullResponseEndFrame())
+            await rig.until_stopped()
+            assert wire.connections == 2
+            assert not rig.errors
+    assert rig.audio() == await spoken(fake.url, f"{TEXT} {TEXT}")
+
+
+async def test_without_patience_a_lost_socket_ends_the_speech_and_not_the_service(
     fake: Server,
 ) -> None:
     async with wire_to(fake.url) as wire:
-        tts = service(wire.url, settings=Settings(lead_ms=500))
+        tts = service(wire.url, settings=Settings(lead_ms=500), backoff=Backoff(give_up_after=0))
         async with pipeline(tts) as rig:
             await rig.send(LLMFullResponseStartFrame(), LLMTextFrame(LONG))
             await rig.until(rig.audio)

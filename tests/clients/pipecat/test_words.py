@@ -29,9 +29,9 @@ from pipecat.utils.string import TextPartForConcatenation, concatenate_aggregate
 from realtime_tts.adapters.pipecat_contexts import is_unspaced
 from realtime_tts.client import Interrupted
 from tests.clients.pipecat.our_service import Settings, service
-from tests.clients.pipecat.wire import wire_to
 from tests.clients.pipecat_rig import PATIENCE, Rig, pipeline, response
 from tests.clients.serving import Server
+from tests.clients.wire import wire_to
 
 TEXT = "The tide is coming in. The boats, all twelve of them, are going home."
 TOKENS = [TEXT[at : at + 4] for at in range(0, len(TEXT), 4)]

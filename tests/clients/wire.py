@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from math import inf
 
 
 class Wire:
@@ -19,6 +20,9 @@ class Wire:
         self.open.set()
         self.refusing = 0
         """How many of the next connections are closed at once."""
+        self.cut_after = inf
+        """It cuts itself, once, when so many bytes have come from the server."""
+        self._came = 0
         self.url = ""
 
     def cut(self) -> None:
@@ -33,19 +37,29 @@ class Wire:
             return
         there = await asyncio.open_connection("127.0.0.1", self._target)
         self._writers |= {writer, there[1]}
-        await asyncio.gather(_pour(reader, there[1]), _pour(there[0], writer, self.open))
+        await asyncio.gather(_pour(reader, there[1]), self._pour_back(there[0], writer))
         self._writers -= {writer, there[1]}
+
+    async def _pour_back(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        async def pass_on(data: bytes) -> None:
+            await self.open.wait()
+            self._came += len(data)
+            if self._came >= self.cut_after:
+                self.cut_after = inf
+                self.cut()
+
+        await _pour(reader, writer, pass_on)
 
 
 async def _pour(
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
-    may_pass: asyncio.Event | None = None,
+    before: Callable[[bytes], Awaitable[None]] | None = None,
 ) -> None:
     with contextlib.suppress(ConnectionError):
         while data := await reader.read(65536):
-            if may_pass is not None:
-                await may_pass.wait()
+            if before is not None:
+                await before(data)
             writer.write(data)
             await writer.drain()
     writer.close()

@@ -1,0 +1,47 @@
+/** @import * as wire from "../types/messages.js" */
+/** @import { Outbox } from "./outbox.js" */
+
+const CODES_AT_ONCE = 64;
+
+/** What another session needs to go on with a turn, behind the packets that came. */
+export class Progress {
+  /** @type {wire.TurnState | null} its packet has not come */
+  #next = null;
+  /** @type {wire.TurnState | null} */
+  #last = null;
+  /** @type {string | undefined} */
+  #part;
+  /** @type {string[]} */
+  #codes = [];
+
+  get known() {
+    return this.#last !== null;
+  }
+
+  /** @param {wire.TurnState} message */
+  told(message) {
+    this.#next = message;
+  }
+
+  packetCame() {
+    const { part, codes } = (this.#last = this.#next ?? this.#last) ?? {};
+    if (!this.#next) return;
+    this.#next = null;
+    if (part) [this.#part, this.#codes] = [part, []];
+    if (codes) this.#codes.push(codes);
+  }
+
+  /** @param {Outbox} outbox @param {string} turn_id @param {wire.Word[]} words */
+  resume(outbox, turn_id, words) {
+    if (!this.#last) return;
+    for (let at = 0; at < this.#codes.length; at += CODES_AT_ONCE) {
+      const codes = this.#codes.slice(at, at + CODES_AT_ONCE);
+      outbox.send({ type: "turn.codes", turn_id, codes });
+    }
+    const { samples, text_chars, state } = this.#last;
+    const words_chars = [...words.map((word) => word.text).join("")].length;
+    const part = this.#part;
+    this.#next = null;
+    outbox.send({ type: "turn.resume", turn_id, samples, text_chars, words_chars, part, state });
+  }
+}

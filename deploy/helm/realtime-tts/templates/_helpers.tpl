@@ -1,0 +1,56 @@
+{{- define "tts.name" -}}{{ .Release.Name | trunc 40 | trimSuffix "-" }}{{- end }}
+
+{{- define "tts.labels" -}}
+app.kubernetes.io/name: realtime-tts
+app.kubernetes.io/instance: {{ .Release.Name }}
+helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+{{- end }}
+
+{{- define "tts.selector" -}}
+app.kubernetes.io/name: realtime-tts
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "tts.image" -}}
+{{ required "image.repository: an image with realtime-tts and HAProxy" .Values.image.repository }}:{{ required "image.tag" .Values.image.tag }}
+{{- end }}
+
+{{- define "tts.keys" -}}
+{{- with .Values.keysSecret }}
+- name: REALTIME_TTS_API_KEYS
+  valueFrom: {secretKeyRef: {name: {{ . }}, key: REALTIME_TTS_API_KEYS}}
+{{- end }}
+{{- end }}
+
+{{- define "tts.environment" -}}
+{{- include "tts.keys" . }}
+- {name: HF_HOME, value: /models/huggingface}
+- {name: XDG_CACHE_HOME, value: /models/cache}
+{{- end }}
+
+{{- define "tts.mounts" -}}
+- {name: models, mountPath: /models}
+{{- if .Values.voices.existingClaim }}
+- {name: voices, mountPath: /voices}
+{{- end }}
+{{- end }}
+
+{{- define "tts.volumes" -}}
+- name: models
+  {{- if .Values.models.existingClaim }}
+  persistentVolumeClaim: {claimName: {{ .Values.models.existingClaim }}}
+  {{- else }}
+  emptyDir: {}
+  {{- end }}
+{{- with .Values.voices.existingClaim }}
+- name: voices
+  persistentVolumeClaim: {claimName: {{ . }}}
+{{- end }}
+{{- end }}
+
+{{/* Flags of `serve`, without what only one of the modes sets. */}}
+{{- define "tts.flags" -}}
+{{- $flags := .Values.serve -}}
+{{- if .Values.voices.existingClaim }}{{ $flags = concat $flags (list "--voices-dir" "/voices") }}{{ end -}}
+{{- toJson $flags -}}
+{{- end }}

@@ -1,0 +1,129 @@
+"""Replica: what one replica of a Ray Serve deployment is, free of Ray itself.
+
+Ray Serve decides where it runs, with which GPUs and how many of it there are, replaces it when it
+is not well, and lets it end in its own time. Sessions do not pass through Ray: the replica runs a
+server on ports of its own, and announces it, so that an ingress sends sessions there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Awaitable, Callable
+
+import msgspec
+
+from realtime_tts.fleet.members import Member
+from realtime_tts.fleet.ray_policy import LOAD, LOADING_SECONDS
+from realtime_tts.fleet.ray_roster import ANNOUNCE_SECONDS
+from realtime_tts.fleet.server_process import ServerProcess
+from realtime_tts.logs import event
+
+log = logging.getLogger(__name__)
+
+KNOWN_SECONDS = 5.0
+"""Until HAProxy sends sessions to a server that has announced itself: the roster is asked each
+second, the file is read each second, and then comes a health check."""
+
+Announce = Callable[[Member], Awaitable[None]]
+
+
+class ReplicaConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The server that a replica runs.
+
+    `serve`: flags of `realtime-tts serve`, such as `["--model", "tts"]`. `host`: the address
+    to listen on (default: the node's, by which the others know it). `ports`: the range to take two
+    from. `drain_seconds`: how long turns may go on when the replica is stopped.
+    `turn_reserve`: of the capacity, for the turns of open sessions. `trusted_proxies`: addresses of
+    the ingress.
+    """
+
+    serve: tuple[str, ...] = ()
+    host: str | None = None
+    ports: tuple[int, int] = (21_000, 21_999)
+    drain_seconds: float = 120.0
+    turn_reserve: float = 0.1
+    trusted_proxies: tuple[str, ...] = ()
+    gpus: float = 1.0
+
+    def last_flags(self) -> list[str]:
+        """Those that win over `serve`."""
+        flags = ["--drain-seconds", str(self.drain_seconds), "--log-format", "json"]
+        flags += ["--turn-reserve", str(self.turn_reserve)]
+        for proxy in self.trusted_proxies:
+            flags += ["--trusted-proxy", proxy]
+        # Ray has set CUDA_VISIBLE_DEVICES: all GPUs there are, are the replica's.
+        return flags + (["--devices", "all"] if self.gpus > 1 else [])
+
+
+class Replica:
+    """On one event loop. `start` first, `stop` last."""
+
+    def __init__(
+        self, config: ReplicaConfig, node: str, announce: Announce, leave: Announce
+    ) -> None:
+        """`node`: the address of the machine, which the ingress can reach."""
+        self._config, self._host = config, config.host or node
+        self._announce, self._leave = announce, leave
+        self._server: ServerProcess | None = None
+        self._announcing: asyncio.Task[None] | None = None
+        self._loading_seconds = 0.0
+
+    @property
+    def server(self) -> ServerProcess:
+        """It has been started."""
+        assert self._server is not None
+        return self._server
+
+    async def start(self) -> None:
+        """Returns when the server takes turns and the ingress knows of it: in a rolling upgrade,
+        Ray Serve stops the next replica then. Raises ServerFailed."""
+        began = time.monotonic()
+        self._server = await ServerProcess.start(
+            self._host, self._config.ports, self._config.serve, self._config.last_flags()
+        )
+        try:
+            await self._server.until_ready()
+        except BaseException:
+            self._server.kill()
+            raise
+        self._announcing = asyncio.create_task(self._keep_announcing(), name="announce")
+        await asyncio.sleep(KNOWN_SECONDS)
+        self._loading_seconds = time.monotonic() - began
+
+    async def stats(self) -> dict[str, float]:
+        """For the autoscaling policy."""
+        load = await self.server.load()
+        return {LOAD: load.share, LOADING_SECONDS: self._loading_seconds}
+
+    async def check(self) -> None:
+        """Raises ServerFailed if Ray is to replace this replica."""
+        await self.server.check()
+
+    async def stop(self) -> None:
+        """No new session, then the end, once turns are done. Idempotent."""
+        if self._announcing is not None:
+            self._announcing.cancel()
+            await asyncio.gather(self._announcing, return_exceptions=True)
+        if self._server is not None:
+            # The server says `drain` to the agent check by itself, and refuses: nobody waits here
+            # for the roster.
+            draining = asyncio.create_task(self._server.drain())
+            with contextlib.suppress(Exception):
+                await self._leave(self._server.member)
+            await draining
+
+    async def _keep_announcing(self) -> None:
+        told = False
+        while True:
+            try:
+                await self.server.load()
+                await self._announce(self.server.member)
+                told = False
+            except Exception as error:  # Ray's own, and the server's: the next second tries again
+                if not told:
+                    event(log, logging.WARNING, "replica.not_announced", why=str(error))
+                told = True
+            await asyncio.sleep(ANNOUNCE_SECONDS)

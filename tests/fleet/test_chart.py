@@ -1,0 +1,160 @@
+"""The Helm chart, rendered by Helm and checked against Kubernetes' own schemas.
+
+Without a cluster: what KubeRay, KEDA and the Prometheus Operator make of their resources is not
+tested, but for what Ray Serve itself is told.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from realtime_tts.cli import command_parser
+from realtime_tts.fleet.ray_replica import ReplicaConfig
+
+CHART = Path(__file__).parents[2] / "deploy/helm/realtime-tts"
+HELM = shutil.which("helm", path=f"{Path(sys.executable).parent}") or shutil.which("helm")
+LACKING = [name for name in ("yaml", "kubernetes_validate") if find_spec(name) is None]
+KUBERNETES = "1.34"
+OTHERS = {"ray.io/v1", "keda.sh/v1alpha1", "monitoring.coreos.com/v1"}
+EVERYTHING = {
+    "keysSecret": "keys",
+    "ingress.tlsSecret": "certificate",
+    "models.existingClaim": "models",
+    "voices.existingClaim": "voices",
+    "gpus": "2",
+}
+
+pytestmark = [
+    pytest.mark.skipif(not HELM, reason="Helm is missing: python tools/helm.py"),
+    pytest.mark.skipif(bool(LACKING), reason=f"{LACKING} are missing: make test-fleet has them"),
+]
+
+
+def rendered(mode: str, **values: str) -> list[dict[str, Any]]:
+    import yaml
+
+    assert HELM is not None
+    given = {"mode": mode, "image.repository": "registry.example/tts", "image.tag": "1"} | values
+    flags = [f"--set={name}={value}" for name, value in given.items()]
+    command = [HELM, "template", "speech", str(CHART), *flags]
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return [document for document in yaml.safe_load_all(output) if document]
+
+
+def one(documents: list[dict[str, Any]], kind: str, name: str) -> dict[str, Any]:
+    (found,) = [d for d in documents if d["kind"] == kind and d["metadata"]["name"] == name]
+    return found
+
+
+def pods(document: dict[str, Any]) -> list[dict[str, Any]]:
+    """The templates of pods in a resource."""
+    spec = document["spec"]
+    if document["kind"] == "RayService":
+        cluster = spec["rayClusterConfig"]
+        groups = [cluster["headGroupSpec"], *cluster["workerGroupSpecs"]]
+        return [group["template"] for group in groups]
+    return [spec["template"]] if "template" in spec else []
+
+
+@pytest.mark.parametrize("values", [{}, EVERYTHING], ids=["defaults", "everything"])
+@pytest.mark.parametrize("mode", ["deployment", "ray"])
+def test_every_resource_is_valid(mode: str, values: dict[str, str]) -> None:
+    import kubernetes_validate
+
+    documents = rendered(mode, **values)
+    for document in documents:
+        if document["apiVersion"] not in OTHERS:
+            kubernetes_validate.validate(document, KUBERNETES, strict=True)
+        for template in pods(document):
+            pod = {"apiVersion": "v1", "kind": "Pod", **template}
+            pod["spec"] = {"restartPolicy": "Always"} | pod["spec"]
+            kubernetes_validate.validate(pod, KUBERNETES, strict=True)
+            volumes = {volume["name"] for volume in pod["spec"].get("volumes", ())}
+            for container in pod["spec"]["containers"]:
+                mounts = {mount["name"] for mount in container.get("volumeMounts", ())}
+                assert mounts <= volumes
+    names = [(document["kind"], document["metadata"]["name"]) for document in documents]
+    assert len(set(names)) == len(names)
+
+
+def test_a_wrong_field_is_found() -> None:
+    import kubernetes_validate
+
+    (service, *_) = [d for d in rendered("deployment") if d["kind"] == "Service"]
+    service["spec"]["portz"] = []
+    with pytest.raises(kubernetes_validate.ValidationError):
+        kubernetes_validate.validate(service, KUBERNETES, strict=True)
+
+
+@pytest.mark.parametrize("mode", ["deployment", "ray"])
+def test_our_commands_take_the_arguments(mode: str) -> None:
+    for document in rendered(mode, **EVERYTHING):
+        for template in pods(document):
+            for container in template["spec"]["containers"]:
+                if container.get("command", [""])[0] == "realtime-tts":
+                    words = [*container["command"][1:], *container["args"]]
+                    command_parser(words).parse_args(words)
+
+
+def test_a_pod_is_given_the_time_that_its_drain_takes() -> None:
+    documents = rendered("deployment", drainSeconds="300")
+    server = one(documents, "Deployment", "speech-servers")["spec"]["template"]["spec"]
+    arguments = server["containers"][0]["args"]
+    assert "--drain-seconds=300" in arguments
+    assert server["terminationGracePeriodSeconds"] >= 300 + 5
+    (ray,) = [d for d in rendered("ray", drainSeconds="300") if d["kind"] == "RayService"]
+    assert pods(ray)[1]["spec"]["terminationGracePeriodSeconds"] >= 300
+    assert ray["spec"]["rayClusterDeletionDelaySeconds"] >= 300
+
+
+def test_pods_that_are_selected_have_the_labels() -> None:
+    for mode in ("deployment", "ray"):
+        documents = rendered(mode)
+        labels = [pod["metadata"]["labels"] for document in documents for pod in pods(document)]
+        for document in documents:
+            if document["kind"] in {"Service", "PodDisruptionBudget"}:
+                selector = document["spec"]["selector"]
+                wanted = selector.get("matchLabels", selector).items()
+                assert any(wanted <= found.items() for found in labels), document["metadata"]
+
+
+def told() -> dict[str, Any]:
+    """What KubeRay hands on to Ray Serve."""
+    import yaml
+
+    (service,) = [d for d in rendered("ray", **EVERYTHING) if d["kind"] == "RayService"]
+    return dict(yaml.safe_load(service["spec"]["serveConfigV2"]))
+
+
+def test_a_replicas_server_takes_the_flags() -> None:
+    given = told()["applications"][0]["args"]
+    fields = set(ReplicaConfig.__struct_fields__)
+    of_replica = {name: value for name, value in given.items() if name in fields}
+    config = msgspec.convert(of_replica, ReplicaConfig)
+    words = ["serve", *config.serve, *config.last_flags()]
+    parsed = command_parser(words).parse_args(words)
+    assert parsed.devices == "all" and parsed.voices_dir == "/voices"
+
+
+@pytest.mark.skipif(find_spec("ray") is None, reason="Ray is missing: make test-fleet has it")
+@pytest.mark.filterwarnings("ignore")  # Ray's own, of its dependencies
+def test_ray_serve_is_told_what_it_and_the_application_take() -> None:
+    from ray.serve.schema import ServeDeploySchema
+
+    from realtime_tts.errors import ConfigError
+    from realtime_tts.fleet.ray_app import application
+
+    given = told()
+    ServeDeploySchema.model_validate(given)
+    arguments = given["applications"][0]["args"]
+    application(arguments)
+    with pytest.raises(ConfigError, match="drain_minutes"):
+        application(arguments | {"drain_minutes": 3})

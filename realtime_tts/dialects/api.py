@@ -18,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.parsing import ProtocolError
-from realtime_tts.server.auth import send_instead
+from realtime_tts.server.auth import TOO_MANY_REQUESTS, send_instead
 from realtime_tts.server.front import Front
 from realtime_tts.server.socket import BAD_REQUEST
 
@@ -66,9 +66,8 @@ class Api(abc.ABC):
     def of_failure(self, failure: TurnFailure) -> Refusal:
         """503 where another try may help: at another server, too, which is what proxies do then.
         429 is for clients that ask too much."""
-        status = 503 if failure.retryable else self.permanent
-        if failure.code == BAD_REQUEST:
-            status = 400
+        usual = 503 if failure.retryable else self.permanent
+        status = {BAD_REQUEST: 400, TOO_MANY_REQUESTS: 429}.get(failure.code, usual)
         status, code = self.codes.get(failure.code, (status, failure.code))
         return Refusal(status, code, failure.message, headers=_retry_after(failure))
 

@@ -23,6 +23,7 @@ from realtime_tts.protocol.effects import TurnFailure
 from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.protocol.settings import Limits, SessionSettings
 from realtime_tts.server.addresses import Addresses
+from realtime_tts.server.auth import TOO_MANY_REQUESTS
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.load import Load
 from realtime_tts.server.occupancy import Row
@@ -258,7 +259,8 @@ class Front:
             raise _full(f"{_MOST_UNAUTHENTICATED} sockets have not shown their keys")
         most = self.addresses.config.sockets_without_key
         if sum(one.address is connection.address for one in waiting) >= most:
-            raise _full(f"{most} sockets of this address have not shown their keys")
+            why = f"{most} sockets of this address have not shown their keys; try again later"
+            raise TurnFailure(TOO_MANY_REQUESTS, why, True, _SESSION_RETRY_MS)
 
     def check_speech(self, settings: SessionSettings) -> None:
         """Raise RequestError if the limits or the checkpoint do not allow `settings`."""

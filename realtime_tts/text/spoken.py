@@ -160,7 +160,10 @@ def source_cut(pipeline: TextPipeline, count: int) -> int:
     source = pipeline.source
     cut = pipeline.source_offset(count)
     next_start = pipeline.source_start(count)
+    held = next_start == len(source) and not pipeline.finished  # what comes next is not known yet
     while cut < next_start and not source[cut].isspace() and source[cut : cut + 6] != "<break":
+        if held and source[cut].isalnum():
+            break
         cut += 1
     return cut
 

@@ -198,7 +198,9 @@ class Talk:
             if self._random.random() < 0.4:
                 script = Script(script.text, script.seed, slow=True)
             try:
-                async with self._session(script) as tts:
+                tts = self._session(script)
+                await tts.connect(retry_for=60.0)
+                async with tts:
                     await self._reply(tts, script)
             except RealtimeTTSError as error:
                 self.found.lost += 1

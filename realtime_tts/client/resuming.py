@@ -120,6 +120,19 @@ def all_heard(turn_id: str, text: str, samples: int, played_ms: float | None) ->
     )
 
 
+def done_here(turn_id: str, reason: str, samples: int, text_chars: int) -> m.TurnDone:
+    """The end of a turn that no server has told of."""
+    return m.TurnDone(
+        turn_id=turn_id,
+        reason=reason,
+        samples=samples,
+        ttfa_ms=None,
+        underruns=0,
+        held_ms=0.0,
+        text_chars=text_chars,
+    )
+
+
 def weakly(method: Callable[[ConnectionLost], None]) -> Callable[[ConnectionLost], None]:
     """The same, which does nothing once its object is gone: a turn that its caller dropped."""
     reference = WeakMethod(method)

@@ -9,7 +9,7 @@ from typing import TypeVar
 from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.client.connection import Connection
 from realtime_tts.client.inbox import Inbox, turn_lost
-from realtime_tts.client.resuming import all_heard, joined, weakly
+from realtime_tts.client.resuming import all_heard, done_here, joined, weakly
 from realtime_tts.errors import ClientError, ConnectionLost, RealtimeTTSError
 from realtime_tts.protocol import messages as m
 
@@ -333,16 +333,7 @@ class Turn:
     def _finish_here(self, reason: str, samples: int = 0) -> None:
         """The turn is over without the server having said so."""
         if not self.over:
-            done = m.TurnDone(
-                turn_id=self.turn_id,
-                reason=reason,
-                samples=samples,
-                ttfa_ms=None,
-                underruns=0,
-                held_ms=0.0,
-                text_chars=len(self.text),
-            )
-            self._inbox.done(done)
+            self._inbox.done(done_here(self.turn_id, reason, samples, len(self.text)))
 
     def _heard_all(self, played_ms: float | None) -> m.TurnInterrupted:
         """The report about a turn so old that the server has forgotten it, or one without text."""

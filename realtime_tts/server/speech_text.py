@@ -30,6 +30,7 @@ class SpeechText:
         feed_pace: FeedPace,
         resumption: Resumption | None,
     ) -> None:
+        info = engine.info_for(settings.model, settings.voice)
         tokenizer = engine.tokenizer_for(settings.model, settings.voice)
         info = engine.info_for(settings.model, settings.voice)
         self.pipeline = TextPipeline(

@@ -76,13 +76,13 @@ class SpokenText:
         self._pipeline = pipeline
         self._language = language
         self._pace = pace
-        self._parts = [SpokenPart(0, 0.0, 0.0)]  # one for each segment begun
+        self.parts = [SpokenPart(0, 0.0, 0.0)]  # one for each segment begun
         self._part = 0  # the one whose words are given out
         self._before = 0.0  # seconds of audio before it
         self._count = 0  # spoken characters given out
         self._ends = [0.0]  # of those and of each character looked at behind them: expected seconds
         self._whole: float | None = None  # expected seconds of the part, when its end is known
-        self._cut = 0  # the same in the caller's text
+        self.told = 0  # the same in the caller's text
         self._at = 0.0  # where the last word ended, in seconds of audio
         self._ended = False  # no more speech comes, though perhaps not all was spoken
         self._times = [TokenTimes(pipeline.segments[0].sizes)]  # of each part
@@ -92,7 +92,7 @@ class SpokenText:
 
     def begin(self, segment: TextSegment) -> None:
         """The speech so far is complete; what follows is this segment's, after its pause."""
-        self._parts.append(SpokenPart(segment.start, segment.pause, 0.0))
+        self.parts.append(SpokenPart(segment.start, segment.pause, 0.0))
         self._times.append(TokenTimes(segment.sizes))
 
     def made(self, seconds: float, tokens: Sequence[int] = (), silent: float = 0.0) -> None:
@@ -101,9 +101,9 @@ class SpokenText:
         `tokens`: which tokens its frames speak, where the model tells. The last one ends with the
         speech, and of the first some may have been left out.
         """
-        part = self._parts[-1]
+        part = self.parts[-1]
         before, made = part.generated, part.generated + seconds
-        self._parts[-1] = part._replace(generated=made)
+        self.parts[-1] = part._replace(generated=made)
         times = self._times[-1]
         for index, token in enumerate(tokens):
             times.frame(token, max(before, made - (len(tokens) - index) * FRAME_SECONDS))
@@ -112,30 +112,20 @@ class SpokenText:
         if silent > _HUSH:
             times.hushed(made - silent)
 
-    @property
-    def parts_made(self) -> list[float]:
-        """Seconds of speech of each part that was begun."""
-        return [part.generated for part in self._parts]
-
-    @property
-    def told(self) -> int:
-        """How much of the caller's text `take` has given."""
-        return self._cut
-
     def measured(self) -> tuple[float, float]:
         """Expected and true seconds of the last part, when all its speech was made."""
-        part, segments = self._parts[-1], self._pipeline.segments
-        end = segments[len(self._parts)].start if len(self._parts) < len(segments) else None
+        part, segments = self.parts[-1], self._pipeline.segments
+        end = segments[len(self.parts)].start if len(self.parts) < len(segments) else None
         text = self._pipeline.spoken[part.start : end]
         return sum(expected_durations(text, self._language)), part.generated
 
     def all_spoken(self) -> bool:
         """Whether the model spoke all words of the parts so far, as far as it tells."""
-        spoken, ends = self._pipeline.spoken, [part.start for part in self._parts[1:]]
+        spoken, ends = self._pipeline.spoken, [part.start for part in self.parts[1:]]
         ends.append(self._pipeline.fed_characters)
         return all(
             times.spoke(spoken[part.start : end])
-            for part, end, times in zip(self._parts, ends, self._times, strict=True)
+            for part, end, times in zip(self.parts, ends, self._times, strict=True)
         )
 
     def split(self, played: float, generated: float, complete: bool) -> SpokenSplit:
@@ -148,7 +138,7 @@ class SpokenText:
             generated,
             complete=complete,
             language=self._language,
-            parts=self._parts if len(self._parts) > 1 else (),
+            parts=self.parts if len(self.parts) > 1 else (),
             pace=self._pace,
         )
 
@@ -164,7 +154,7 @@ class SpokenText:
         seconds of the audio of all the text, when that is known. `ended`: no more speech comes, and
         no word grows; without `in_all` perhaps not all text was spoken.
         """
-        self._ended, parts = ended, self._parts
+        self._ended, parts = ended, self.parts
         words: list[SpokenSpan] = []
         while True:
             part = parts[self._part]
@@ -224,7 +214,7 @@ class SpokenText:
             opens, closes = first, max(first, reached)
         words = self._spread(marks, ends, opens, closes)
         del self._ends[: count - self._count]
-        self._count, self._cut, self._at = count, marks[-1][1], closes
+        self._count, self.told, self._at = count, marks[-1][1], closes
         return words
 
     def _told(
@@ -233,7 +223,7 @@ class SpokenText:
         """The same where the model tells: words whose ends are known, and were played."""
         over = stop is not None and played >= stop
         ended = over or (stop is None and self._ended)
-        limit, told = begin + self._parts[self._part].generated, self._times[self._part]
+        limit, told = begin + self.parts[self._part].generated, self._times[self._part]
         times: dict[int, tuple[int, float, float]] = {}  # by the end of each spoken word
         count, opens = self._count, self._at
         for word in told.words(self._pipeline.spoken, self._count, self._byte, end):
@@ -254,17 +244,17 @@ class SpokenText:
             spoken = [times[each] for each in times if self._count < each <= at]
             self._byte = spoken[-1][0] if spoken else self._byte
             start, self._at = (spoken[0][1], spoken[-1][2]) if spoken else (played, played)
-            words.append(ExactSpan(self._pipeline.source[self._cut : cut], start, self._at))
-            self._count, self._cut = at, cut
+            words.append(ExactSpan(self._pipeline.source[self.told : cut], start, self._at))
+            self._count, self.told = at, cut
         return words
 
     def _ended_by(self, played: float) -> int:
         """How many characters belong to words that ended by `played` seconds."""
         begin, fed = 0.0, self._pipeline.fed_characters
-        for index, part in enumerate(self._parts):
+        for index, part in enumerate(self.parts):
             begin += part.pause
-            last = index + 1 == len(self._parts)
-            end = fed if last else self._parts[index + 1].start
+            last = index + 1 == len(self.parts)
+            end = fed if last else self.parts[index + 1].start
             if not last and played >= begin + part.generated - ROUNDING:
                 begin += part.generated
                 continue
@@ -321,7 +311,7 @@ class SpokenText:
     def _marks(self, count: int, to_the_end: bool) -> list[tuple[int, int]]:
         """Find where words end up to `count`: in the spoken text, and in the caller's."""
         marks: list[tuple[int, int]] = []
-        cut = self._cut
+        cut = self.told
         for at in range(self._count + 1, count + 1):
             if at == count or may_end_word(self._pipeline.spoken, at):
                 new = source_cut(self._pipeline, at)
@@ -343,7 +333,7 @@ class SpokenText:
             for end in ends
         ]
         times[0], times[-1] = opens, closes
-        cuts = pairwise([self._cut, *(cut for _, cut in marks)])
+        cuts = pairwise([self.told, *(cut for _, cut in marks)])
         source = self._pipeline.source
         return [
             SpokenSpan(source[left:right], *time)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from realtime_tts.engine.fake import FakeEngineConfig, Faults
+from realtime_tts.engine.link import Audio
 from realtime_tts.server.listener import Listener
 from realtime_tts.server.session_turn import SessionTurn
 from realtime_tts.server.speech import Speech
@@ -308,7 +309,7 @@ def test_all_words_are_told_when_the_last_sample_of_the_last_utterance_was_taken
         text.flush(0.0)
         text.commit()
         for _ in range(frames):
-            listener.add_speech(1_920)
+            listener.add_speech(Audio("a", bytes(3_840)))
     listener.begin(text.segments[-1])
     text.finish(0.0)
     listener.complete = listener.ended = True

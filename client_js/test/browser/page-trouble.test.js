@@ -35,6 +35,19 @@ test("a server that is gone is missed, with what was not heard, until it is back
   await until(page, "done");
 });
 
+test("speech goes on when its server is back", { skip }, async (t) => {
+  const { url, kill } = await serve(t, "--engine", "fake");
+  const page = await visit(t, url);
+  await met(page);
+  await stream(page, "One two three four five six.");
+  await page.waitForFunction(() => document.querySelector("#transcript .heard"));
+  kill();
+  await serve(t, "--engine", "fake", "--port", new URL(url).port);
+  await until(page, "done");
+  assert.ok(await page.isHidden("#trouble"));
+  assert.equal(await words(page, "heard"), "One two three four five six.");
+});
+
 test("a server that wants a key is given one", { skip }, async (t) => {
   const { url } = await serve(t, "--engine", "fake", "--api-key", KEY);
   const page = await visit(t, url);

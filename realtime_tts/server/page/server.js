@@ -5,6 +5,9 @@ import { RealtimeTTS } from "/client/index.js";
 const KEY = "realtime-tts.key";
 const START = "Start it with: realtime-tts serve";
 
+/** Speech goes on if a server is back so soon. */
+const PATIENCE_MS = 10_000;
+
 /** What went wrong, in words for people. `code`: gone, key, origin, not_ready, other. */
 export class Trouble extends Error {
   /** @param {string} code @param {string} message @param {unknown} [cause] */
@@ -57,6 +60,7 @@ export class Server {
     try {
       return await RealtimeTTS.connect(this.origin, {
         ...settings,
+        giveUpAfterMs: PATIENCE_MS,
         ...(this.key && { apiKey: this.key }),
       });
     } catch (error) {

@@ -34,7 +34,11 @@ def engine_loader(config: EngineConfig) -> Callable[[Progress], Engine]:
 
 
 def _load_fake(config: EngineConfig, progress: Progress) -> Engine:
-    fake = FakeEngineConfig(slots=config.scheduler.slots, step_seconds=config.step_seconds)
+    fake = FakeEngineConfig(
+        slots=config.scheduler.slots,
+        step_seconds=config.step_seconds,
+        languages=("auto", "english", "chinese", "korean"),  # text in other scripts is left out
+    )
     if config.max_frames is not None:
         fake = replace(fake, max_frames=config.max_frames)
     return FakeEngine(fake, registered=registered_voices(config))

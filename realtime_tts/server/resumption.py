@@ -15,7 +15,7 @@ from msgspec import Meta
 
 from realtime_tts.engine.interface import EngineInfo, UtteranceSpec
 from realtime_tts.engine.link import Spoken
-from realtime_tts.engine.made_codes import unpacked
+from realtime_tts.engine.made_codes import packed, unpacked
 from realtime_tts.protocol.effects import TurnStats
 from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.protocol.resuming import Resume
@@ -192,15 +192,14 @@ def together(codes: bytes, tokens: bytes) -> bytes:
     checkpoint does not tell."""
     if not tokens:
         return codes
-    spoken = np.frombuffer(tokens, np.uint8).reshape(-1, 2)
-    frames = np.frombuffer(codes, np.uint8).reshape(len(spoken), -1)
-    return np.hstack([frames, spoken]).tobytes()
+    groups = len(codes) // len(tokens)
+    return packed(np.hstack([unpacked(codes, groups), unpacked(tokens, 1)]))
 
 
 def apart(brought: bytes, frame: int) -> tuple[bytes, bytes]:
     """The codes and the tokens that `together` joined, `frame` bytes for each."""
-    frames = np.frombuffer(brought, np.uint8).reshape(-1, frame)
-    return frames[:, :-2].tobytes(), frames[:, -2:].tobytes()
+    frames = unpacked(brought, frame // 2)
+    return packed(frames[:, :-1]), packed(frames[:, -1:])
 
 
 def made_by(settings: SessionSettings, info: EngineInfo) -> str:

@@ -56,25 +56,23 @@ class ResumeState:
         `words`: all that came."""
         if self._last is None:
             return []
-        messages: list[m.Message] = []
-        codes: list[str] = []
-        for one in [*self._codes, None]:
-            if one is None or sum(map(len, codes)) + len(one) > _CODES_BYTES:
-                messages.append(m.TurnCodes(turn_id=self._turn_id, codes=tuple(codes)))
-                codes = []
-            if one is not None:
-                codes.append(one)
-        messages.append(
-            m.TurnResume(
-                turn_id=self._turn_id,
-                samples=self._last.samples,
-                text_chars=self._last.text_chars,
-                words_chars=sum(len(word.text) for word in words),
-                part=self._part,
-                state=self._last.state,
-            )
+        bunches: list[list[str]] = [[]]
+        size = 0
+        for codes in self._codes:
+            if size + len(codes) > _CODES_BYTES:
+                bunches.append([])
+                size = 0
+            bunches[-1].append(codes)
+            size += len(codes)
+        resume = m.TurnResume(
+            turn_id=self._turn_id,
+            samples=self._last.samples,
+            text_chars=self._last.text_chars,
+            words_chars=sum(len(word.text) for word in words),
+            part=self._part,
+            state=self._last.state,
         )
-        return messages
+        return [*(m.TurnCodes(turn_id=self._turn_id, codes=tuple(b)) for b in bunches), resume]
 
     def report(self, text: str, played_ms: float | None) -> m.TurnInterrupted:
         """What was heard of the turn's text, where no server can be asked: in so much of its sound;

@@ -20,8 +20,8 @@ from realtime_tts.engine.load import engine_loader
 from realtime_tts.engine.made_codes import unpacked
 from realtime_tts.engine.settings import EngineConfig
 from realtime_tts.engine.warm_up import ScriptedPages
-from tests.engine.speaking import GREEDY, heard
-from tts_scheduler import CodecRun, Decode, Layout, Prefill, StepPlan
+from tests.engine.speaking import GREEDY, heard, step_of
+from tts_scheduler import Layout, Prefill
 
 CUTS = (1, 2, 10, 40, 80)
 FRAMES = 140
@@ -39,16 +39,9 @@ def speech(
     engine.append("turn", TEXT)
     engine.finish("turn")
     codes, sound = [], []
+    prefill = Prefill("turn", 0, engine.prompt_tokens(spec), len(TEXT), Layout(spec.layout), first)
     for frame in range(first, FRAMES):
-        layout, tokens = Layout(spec.layout), engine.prompt_tokens(spec)
-        prefill = Prefill("turn", 0, tokens, len(TEXT), layout, first)
-        begins = frame == first
-        plan = StepPlan(
-            (prefill,) if begins else (),
-            () if begins else (Decode("turn", 0, frame),),
-            (CodecRun("turn", 0, 1),),
-        )
-        output = engine.step(pages.added_to(plan))
+        output = engine.step(pages.added_to(step_of(prefill, frame)))
         assert not output.failed, output.failed
         if "turn" in output.frames:
             codes.append(unpacked(output.codes["turn"], engine.info.codes_per_frame)[0])

@@ -249,3 +249,14 @@ def lookups(prefixes: Any) -> list[bool]:
 
     prefixes.get = told
     return found
+
+
+def step_of(prefill: Prefill, frame: int) -> StepPlan:
+    """The plan that makes this frame of a turn alone, and its sound; its prefill makes the first
+    behind those that were spoken."""
+    begins = frame == prefill.spoken
+    return StepPlan(
+        (prefill,) if begins else (),
+        () if begins else (Decode(prefill.id, prefill.slot, frame),),
+        (CodecRun(prefill.id, prefill.slot, 1),),
+    )

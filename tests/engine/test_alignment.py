@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -23,13 +22,7 @@ from tts_scheduler import Layout
 
 TEXT = "The old bridge was closed after the storm last winter, and nobody could cross the river."
 
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def test_pages_and_slots_are_read_alike_and_as_defined() -> None:

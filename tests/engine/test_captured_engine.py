@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -10,7 +10,6 @@ from typing import Any
 
 import msgspec
 import pytest
-import torch
 
 from realtime_tts import demo_voice
 from realtime_tts.engine import captured_steps
@@ -40,13 +39,7 @@ TOO_LONG = 32_768
 HEADS = ((0, 1), (1, 0), (1, 2))
 """Of the random model they look anywhere, but in all engines at the same."""
 
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @cache

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-import torch
 
 from realtime_tts.engine.captured_engine import CapturedEngine
 from realtime_tts.engine.guards import GuardConfig
@@ -22,13 +20,7 @@ from tts_scheduler import Scheduler, SchedulerConfig, StepPlan
 FRAMES = 30
 TURNS = 6
 
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def engine(kv_positions: int) -> CapturedEngine:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
-import torch
 
 from realtime_tts.engine import captured_engine
 from realtime_tts.engine.captured_engine import CapturedEngine
@@ -25,13 +24,7 @@ SLOTS, FRAMES = 6, 40
 
 paged = partial(PagedKVCache, positions=128)
 
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def loaded(device: str) -> SpeechModel:

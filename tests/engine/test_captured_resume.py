@@ -8,7 +8,6 @@ where it arises: in what the talker says next.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -23,19 +22,13 @@ from realtime_tts.engine.made_codes import unpacked
 from realtime_tts.engine.warm_up import ScriptedPages
 from realtime_tts.model import load_model
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
-from tests.engine.speaking import PARITY
-from tts_scheduler import CodecRun, Decode, Layout, Prefill, StepPlan
+from tests.engine.speaking import PARITY, step_of
+from tts_scheduler import Layout, Prefill
 
 TEXT = [7 + number % 80 for number in range(30)]
 FRAMES = 34
 
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def engine(device: str, dtype: torch.dtype) -> CapturedEngine:
@@ -61,13 +54,7 @@ def said(
     prefill = Prefill("turn", 0, engine.prompt_tokens(spec), len(TEXT), layout, first)
     codes, hidden = [], []
     for frame in range(first, first + frames):
-        begins = frame == first
-        plan = StepPlan(
-            (prefill,) if begins else (),
-            () if begins else (Decode("turn", 0, frame),),
-            (CodecRun("turn", 0, 1),),
-        )
-        output = engine.step(pages.added_to(plan))
+        output = engine.step(pages.added_to(step_of(prefill, frame)))
         assert not output.failed, output.failed
         codes.append(unpacked(output.codes["turn"], engine.info.codes_per_frame)[0])
         hidden.append(engine.steps.frame_step.hidden[0].float().cpu().clone())

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache, partial
 from random import Random
 
 import pytest
-import torch
 
 from realtime_tts import demo_voice
 from realtime_tts.engine.captured_engine import CapturedEngine
@@ -28,13 +26,7 @@ TEXTS = (
     "It is nearly half past nine, and nobody has come yet; perhaps the train was late again.",
 )
 
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @cache

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 
 import { RealtimeTTS } from "../src/index.js";
@@ -76,6 +77,33 @@ export async function connect(t, { ready = READY, ...options } = {}) {
   const tts = await opening;
   t.after(() => tts.close());
   return { tts, socket: FakeSocket.last };
+}
+
+/** Lets time pass until another socket is opened; null if none is. */
+export async function nextSocket(t, withinMs) {
+  const before = FakeSocket.last;
+  for (let ms = 0; ms < withinMs; ms += 10) {
+    t.mock.timers.tick(10);
+    await settle();
+    if (FakeSocket.last !== before) return FakeSocket.last;
+  }
+  return null;
+}
+
+/** A client that is connected, with a clock of the test's, which performance.now shows as well. */
+export async function timed(t, options = {}) {
+  const { tts, socket } = await connect(t, options);
+  t.mock.timers.enable({ apis: ["setTimeout", "Date"], now: 0 });
+  t.mock.method(performance, "now", () => Date.now());
+  return { tts, socket };
+}
+
+export async function accept(socket, ready = READY) {
+  socket.say(ready);
+  await settle();
+  assert.equal(socket.sent.shift().type, "session.start");
+  socket.say(ready);
+  await settle();
 }
 
 export async function collect(turn) {

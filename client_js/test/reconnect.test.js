@@ -3,46 +3,20 @@ import { test } from "node:test";
 
 import { ConnectionLost } from "../src/index.js";
 import {
-  FakeSocket,
   READY,
+  accept,
   collect,
-  connect,
   done,
   failed,
+  nextSocket,
   settle,
   started,
+  timed,
 } from "./fake-socket.js";
-
-/** Lets time pass until another socket is opened; null if none is. */
-async function nextSocket(t, withinMs) {
-  const before = FakeSocket.last;
-  for (let ms = 0; ms < withinMs; ms += 10) {
-    t.mock.timers.tick(10);
-    await settle();
-    if (FakeSocket.last !== before) return FakeSocket.last;
-  }
-  return null;
-}
-
-/** A client that is connected, with a clock of the test's, which performance.now shows as well. */
-async function make(t, options = {}) {
-  const { tts, socket } = await connect(t, options);
-  t.mock.timers.enable({ apis: ["setTimeout", "Date"], now: 0 });
-  t.mock.method(performance, "now", () => Date.now());
-  return { tts, socket };
-}
-
-async function accept(socket, ready = READY) {
-  socket.say(ready);
-  await settle();
-  assert.equal(socket.sent.shift().type, "session.start");
-  socket.say(ready);
-  await settle();
-}
 
 test("between turns it connects again, with the settings that were in force", async (t) => {
   const seen = [];
-  const { tts, socket } = await make(t, { onConnected: (connected) => seen.push(connected) });
+  const { tts, socket } = await timed(t, { onConnected: (connected) => seen.push(connected) });
   socket.drop();
   assert.equal(tts.connected, false);
   const next = await nextSocket(t, 300);
@@ -64,7 +38,7 @@ test("between turns it connects again, with the settings that were in force", as
 
 test("each connection has a token of its own", async (t) => {
   let tokens = 0;
-  const { tts, socket } = await make(t, { apiKey: () => `token-${++tokens}` });
+  const { tts, socket } = await timed(t, { apiKey: () => `token-${++tokens}` });
   socket.drop();
   const next = await nextSocket(t, 300);
   assert.equal(socket.protocols[1], "realtime-tts.key.token-1");
@@ -74,7 +48,7 @@ test("each connection has a token of its own", async (t) => {
 });
 
 test("a turn made meanwhile waits, and goes out once, whole", async (t) => {
-  const { tts, socket } = await make(t);
+  const { tts, socket } = await timed(t);
   socket.drop();
   const turn = tts.turn();
   for (const delta of ["The ", "tide."]) turn.send(delta);
@@ -99,7 +73,7 @@ test("a turn made meanwhile waits, and goes out once, whole", async (t) => {
 });
 
 test("a turn that was begun is never sent again: it fails with what was not heard", async (t) => {
-  const { tts, socket } = await make(t);
+  const { tts, socket } = await timed(t);
   const [begun, queued, untouched] = [tts.turn(), tts.turn(), tts.turn()];
   begun.send("Good morning, everybody. The tide is coming in.");
   queued.send("And out.", { end: true });
@@ -133,175 +107,8 @@ test("a turn that was begun is never sent again: it fails with what was not hear
   );
 });
 
-const RESUMING = { ...READY, settings: { ...READY.settings, resume: "on" } };
-const state = (samples, more = {}) => ({
-  type: "turn.state",
-  turn_id: "turn-1",
-  samples,
-  text_chars: 3,
-  state: `s${samples}`,
-  ...more,
-});
-
-/** A client whose turns go on, with a turn that has two packets. */
-async function makeResuming(t, options = {}) {
-  const { tts, socket } = await make(t, { ready: RESUMING, ...options });
-  const turn = tts.turn();
-  turn.send("Good ");
-  turn.flush();
-  turn.send("mor");
-  socket.say(started("turn-1"), state(1000, { part: "p", codes: "AAAA" }));
-  socket.sayAudio(2000, 1);
-  socket.say(state(2000, { codes: "BBBB" }));
-  socket.sayAudio(2000, 2);
-  return { tts, socket, turn };
-}
-
-test("a turn goes on in the next session, behind the last packet", async (t) => {
-  const { socket, turn } = await makeResuming(t);
-  socket.say(state(3000, { codes: "CCCC" })); // its packet is lost
-  socket.drop();
-  turn.send("ning");
-  const next = await nextSocket(t, 300);
-  turn.send(".");
-  turn.end();
-  await accept(next, RESUMING);
-  assert.deepEqual(next.take(), [
-    { type: "turn.codes", turn_id: "turn-1", codes: ["AAAA", "BBBB"] },
-    {
-      type: "turn.resume",
-      turn_id: "turn-1",
-      samples: 2000,
-      text_chars: 3,
-      words_chars: 0,
-      part: "p",
-      state: "s2000",
-    },
-    { type: "text", turn_id: "turn-1", text: "Good " },
-    { type: "flush", turn_id: "turn-1" },
-    { type: "text", turn_id: "turn-1", text: "morning.", end: true },
-  ]);
-  next.say(started("turn-1"), state(3000));
-  next.sayAudio(2000, 3);
-  next.say(done("turn-1", "complete", 3000));
-  assert.deepEqual(
-    (await collect(turn)).map((packet) => packet[0]),
-    [1, 2, 3],
-  );
-  assert.equal((await turn.done).samples, 3000);
-  assert.deepEqual([turn.resumes, turn.samplesReceived], [1, 3000]);
-});
-
-test("a turn goes on as often as it has to, with the codes of its last part", async (t) => {
-  const { socket, turn } = await makeResuming(t);
-  turn.end();
-  socket.drop();
-  const next = await nextSocket(t, 300);
-  await accept(next, RESUMING);
-  next.take();
-  next.say(started("turn-1"), state(3000, { codes: "CCCC" }));
-  next.sayAudio(2000, 3);
-  next.say(state(4000, { part: "q", codes: "DDDD" }));
-  next.sayAudio(2000, 4);
-  next.drop();
-  const third = await nextSocket(t, 300);
-  await accept(third, RESUMING);
-  const [codes, resume, ...text] = third.take();
-  assert.deepEqual(codes.codes, ["DDDD"]);
-  assert.deepEqual([resume.part, resume.state, resume.samples], ["q", "s4000", 4000]);
-  assert.deepEqual(
-    text.map((message) => message.text ?? message.type),
-    ["Good ", "flush", "mor"],
-  );
-  assert.equal(text.at(-1).end, true);
-  assert.equal(turn.resumes, 2);
-});
-
-test("a turn without a packet is sent again, and those behind it wait", async (t) => {
-  const { tts, socket } = await make(t, { ready: RESUMING });
-  const [first, second] = [tts.speak("One."), tts.speak("Two.")];
-  await settle();
-  socket.say(started("turn-1"), state(1000));
-  socket.drop();
-  const next = await nextSocket(t, 300);
-  await accept(next, RESUMING);
-  assert.deepEqual(next.take(), [
-    { type: "text", turn_id: "turn-1", text: "One.", end: true },
-    { type: "text", turn_id: "turn-2", text: "Two.", end: true },
-  ]);
-  assert.deepEqual([first.resumes, second.resumes], [0, 0]);
-});
-
-test("a flush behind the last text is told again, and then the end", async (t) => {
-  const { tts, socket } = await make(t, { ready: RESUMING });
-  const turn = tts.turn();
-  turn.send("One.");
-  turn.flush();
-  turn.end();
-  socket.drop();
-  const next = await nextSocket(t, 300);
-  await accept(next, RESUMING);
-  assert.deepEqual(
-    next.take().map((message) => message.text ?? message.type),
-    ["One.", "flush", "turn.end"],
-  );
-});
-
-test("words that came are not asked for again", async (t) => {
-  const { socket, turn } = await makeResuming(t);
-  const words = [{ text: "😀 Good", start_ms: 0, end_ms: 100 }];
-  socket.say({ type: "turn.words", turn_id: "turn-1", words });
-  socket.drop();
-  const next = await nextSocket(t, 300);
-  await accept(next, RESUMING);
-  assert.equal(next.take()[1].words_chars, 6, "characters, not code units");
-  assert.deepEqual(turn.words, words);
-});
-
-test("long speech is told in several messages", async (t) => {
-  const { socket } = await makeResuming(t);
-  for (let packet = 0; packet < 150; packet++) {
-    socket.say(state(3000 + packet, { codes: "EEEE" }));
-    socket.sayAudio(2000);
-  }
-  socket.drop();
-  const next = await nextSocket(t, 300);
-  await accept(next, RESUMING);
-  assert.deepEqual(
-    next
-      .take()
-      .filter((message) => message.codes)
-      .map((message) => message.codes.length),
-    [64, 64, 24],
-  );
-});
-
-test("an interrupt while there is no connection ends a turn that could go on", async (t) => {
-  const { socket, turn } = await makeResuming(t);
-  socket.drop();
-  const report = await turn.interrupt({ playedSamples: 2000 });
-  assert.equal(report.textSpoken + report.textRemaining, "Good mor");
-  assert.equal((await turn.done).reason, "interrupted");
-  const next = await nextSocket(t, 300);
-  await accept(next, RESUMING);
-  assert.deepEqual(next.take(), []);
-});
-
-test("a turn that could go on fails when no connection comes back", async (t) => {
-  const { socket, turn } = await makeResuming(t, { giveUpAfterMs: 1000 });
-  socket.drop();
-  for (let next; (next = await nextSocket(t, 3000)); ) next.fail("refused");
-  await assert.rejects(turn.done, ConnectionLost);
-});
-
-test("who does not connect again does not ask for what that needs", async (t) => {
-  const address = async (options) => (await connect(t, options)).socket.url;
-  assert.match(await address({}), /\?resume=on$/);
-  assert.doesNotMatch(await address({ giveUpAfterMs: 0 }), /resume/);
-});
-
 test("an interrupt after the loss is answered here", async (t) => {
-  const { tts, socket } = await make(t);
+  const { tts, socket } = await timed(t);
   const [broken, heard] = [tts.speak("One two three four five six."), tts.speak("ab cd")];
   await settle();
   socket.say(started("turn-1"));
@@ -318,7 +125,7 @@ test("an interrupt after the loss is answered here", async (t) => {
 
 test("attempts come ever later, by chance, and end with a named error", async (t) => {
   t.mock.method(Math, "random", () => 1);
-  const { tts, socket } = await make(t, { giveUpAfterMs: 20_000 });
+  const { tts, socket } = await timed(t, { giveUpAfterMs: 20_000 });
   socket.drop();
   const turn = tts.turn();
   turn.send("a");
@@ -351,13 +158,13 @@ test("attempts come ever later, by chance, and end with a named error", async (t
 
 test("chance takes off up to half of the wait", async (t) => {
   t.mock.method(Math, "random", () => 0);
-  const { socket } = await make(t);
+  const { socket } = await timed(t);
   socket.drop();
   assert.ok(await nextSocket(t, 130));
 });
 
 test("a server that says when to come back is believed", async (t) => {
-  const { socket } = await make(t);
+  const { socket } = await timed(t);
   socket.drop();
   const full = await nextSocket(t, 300);
   full.say(failed("too_many_sessions", { fatal: true, retryable: true, retry_after_ms: 5000 }));
@@ -382,7 +189,7 @@ for (const [why, lose, options] of [
   ["the client was closed", (_, tts) => tts.close(), {}],
 ]) {
   test(`it does not connect again if ${why}`, async (t) => {
-    const { tts, socket } = await make(t, options);
+    const { tts, socket } = await timed(t, options);
     const turn = tts.turn();
     lose(socket, tts);
     await assert.rejects(turn.done, ConnectionLost, "a turn without text is over as well");
@@ -394,7 +201,7 @@ for (const [why, lose, options] of [
 }
 
 test("settings that the server no longer takes end the effort", async (t) => {
-  const { tts, socket } = await make(t);
+  const { tts, socket } = await timed(t);
   socket.drop();
   const turn = tts.speak("a");
   const next = await nextSocket(t, 300);
@@ -406,7 +213,7 @@ test("settings that the server no longer takes end the effort", async (t) => {
 });
 
 test("closing while it connects closes the new socket, too", async (t) => {
-  const { tts, socket } = await make(t);
+  const { tts, socket } = await timed(t);
   socket.drop();
   const turn = tts.turn();
   const next = await nextSocket(t, 300);
@@ -418,7 +225,7 @@ test("closing while it connects closes the new socket, too", async (t) => {
 });
 
 test("errors of the engine carry what was not heard as well", async (t) => {
-  const { tts, socket } = await make(t);
+  const { tts, socket } = await timed(t);
   const turn = tts.turn();
   turn.send("Good morning.");
   socket.say(

@@ -4,9 +4,186 @@ import { test } from "node:test";
 
 import WebSocket from "ws";
 
-import { RealtimeTTS } from "../src/index.js";
+import { ConnectionLost, RealtimeTTS } from "../src/index.js";
 import { serve, skip } from "./browser/server.js";
-import { collect } from "./fake-socket.js";
+import {
+  READY,
+  accept,
+  collect,
+  connect,
+  done,
+  nextSocket,
+  settle,
+  started,
+  timed,
+} from "./fake-socket.js";
+
+const RESUMING = { ...READY, settings: { ...READY.settings, resume: "on" } };
+const state = (samples, more = {}) => ({
+  type: "turn.state",
+  turn_id: "turn-1",
+  samples,
+  text_chars: 3,
+  state: `s${samples}`,
+  ...more,
+});
+
+/** A client whose turns go on, with a turn that has two packets. */
+async function makeResuming(t, options = {}) {
+  const { tts, socket } = await timed(t, { ready: RESUMING, ...options });
+  const turn = tts.turn();
+  turn.send("Good ");
+  turn.flush();
+  turn.send("mor");
+  socket.say(started("turn-1"), state(1000, { part: "p", codes: "AAAA" }));
+  socket.sayAudio(2000, 1);
+  socket.say(state(2000, { codes: "BBBB" }));
+  socket.sayAudio(2000, 2);
+  return { tts, socket, turn };
+}
+
+test("a turn goes on in the next session, behind the last packet", async (t) => {
+  const { socket, turn } = await makeResuming(t);
+  socket.say(state(3000, { codes: "CCCC" })); // its packet is lost
+  socket.drop();
+  turn.send("ning");
+  const next = await nextSocket(t, 300);
+  turn.send(".");
+  turn.end();
+  await accept(next, RESUMING);
+  assert.deepEqual(next.take(), [
+    { type: "turn.codes", turn_id: "turn-1", codes: ["AAAA", "BBBB"] },
+    {
+      type: "turn.resume",
+      turn_id: "turn-1",
+      samples: 2000,
+      text_chars: 3,
+      words_chars: 0,
+      part: "p",
+      state: "s2000",
+    },
+    { type: "text", turn_id: "turn-1", text: "Good " },
+    { type: "flush", turn_id: "turn-1" },
+    { type: "text", turn_id: "turn-1", text: "morning.", end: true },
+  ]);
+  next.say(started("turn-1"), state(3000));
+  next.sayAudio(2000, 3);
+  next.say(done("turn-1", "complete", 3000));
+  assert.deepEqual(
+    (await collect(turn)).map((packet) => packet[0]),
+    [1, 2, 3],
+  );
+  assert.equal((await turn.done).samples, 3000);
+  assert.deepEqual([turn.resumes, turn.samplesReceived], [1, 3000]);
+});
+
+test("a turn goes on as often as it has to, with the codes of its last part", async (t) => {
+  const { socket, turn } = await makeResuming(t);
+  turn.end();
+  socket.drop();
+  const next = await nextSocket(t, 300);
+  await accept(next, RESUMING);
+  next.take();
+  next.say(started("turn-1"), state(3000, { codes: "CCCC" }));
+  next.sayAudio(2000, 3);
+  next.say(state(4000, { part: "q", codes: "DDDD" }));
+  next.sayAudio(2000, 4);
+  next.drop();
+  const third = await nextSocket(t, 300);
+  await accept(third, RESUMING);
+  const [codes, resume, ...text] = third.take();
+  assert.deepEqual(codes.codes, ["DDDD"]);
+  assert.deepEqual([resume.part, resume.state, resume.samples], ["q", "s4000", 4000]);
+  assert.deepEqual(
+    text.map((message) => message.text ?? message.type),
+    ["Good ", "flush", "mor"],
+  );
+  assert.equal(text.at(-1).end, true);
+  assert.equal(turn.resumes, 2);
+});
+
+test("a turn without a packet is sent again, and those behind it wait", async (t) => {
+  const { tts, socket } = await timed(t, { ready: RESUMING });
+  const [first, second] = [tts.speak("One."), tts.speak("Two.")];
+  await settle();
+  socket.say(started("turn-1"), state(1000));
+  socket.drop();
+  const next = await nextSocket(t, 300);
+  await accept(next, RESUMING);
+  assert.deepEqual(next.take(), [
+    { type: "text", turn_id: "turn-1", text: "One.", end: true },
+    { type: "text", turn_id: "turn-2", text: "Two.", end: true },
+  ]);
+  assert.deepEqual([first.resumes, second.resumes], [0, 0]);
+});
+
+test("a flush behind the last text is told again, and then the end", async (t) => {
+  const { tts, socket } = await timed(t, { ready: RESUMING });
+  const turn = tts.turn();
+  turn.send("One.");
+  turn.flush();
+  turn.end();
+  socket.drop();
+  const next = await nextSocket(t, 300);
+  await accept(next, RESUMING);
+  assert.deepEqual(
+    next.take().map((message) => message.text ?? message.type),
+    ["One.", "flush", "turn.end"],
+  );
+});
+
+test("words that came are not asked for again", async (t) => {
+  const { socket, turn } = await makeResuming(t);
+  const words = [{ text: "😀 Good", start_ms: 0, end_ms: 100 }];
+  socket.say({ type: "turn.words", turn_id: "turn-1", words });
+  socket.drop();
+  const next = await nextSocket(t, 300);
+  await accept(next, RESUMING);
+  assert.equal(next.take()[1].words_chars, 6, "characters, not code units");
+  assert.deepEqual(turn.words, words);
+});
+
+test("long speech is told in several messages", async (t) => {
+  const { socket } = await makeResuming(t);
+  for (let packet = 0; packet < 150; packet++) {
+    socket.say(state(3000 + packet, { codes: "EEEE" }));
+    socket.sayAudio(2000);
+  }
+  socket.drop();
+  const next = await nextSocket(t, 300);
+  await accept(next, RESUMING);
+  assert.deepEqual(
+    next
+      .take()
+      .filter((message) => message.codes)
+      .map((message) => message.codes.length),
+    [64, 64, 24],
+  );
+});
+
+test("an interrupt while there is no connection ends a turn that could go on", async (t) => {
+  const { socket, turn } = await makeResuming(t);
+  socket.drop();
+  const report = await turn.interrupt({ playedSamples: 2000 });
+  assert.equal(report.textSpoken + report.textRemaining, "Good mor");
+  assert.equal((await turn.done).reason, "interrupted");
+  const next = await nextSocket(t, 300);
+  await accept(next, RESUMING);
+  assert.deepEqual(next.take(), []);
+});
+
+test("a turn that could go on fails when no connection comes back", async (t) => {
+  const { socket, turn } = await makeResuming(t, { giveUpAfterMs: 1000 });
+  socket.drop();
+  for (let next; (next = await nextSocket(t, 3000)); ) next.fail("refused");
+  await assert.rejects(turn.done, ConnectionLost);
+});
+
+test("who does not connect again does not ask for what that needs", async (t) => {
+  const address = async (options) => (await connect(t, options)).socket.url;
+  assert.match(await address({}), /\?resume=on$/);
+  assert.doesNotMatch(await address({ giveUpAfterMs: 0 }), /resume/);
+});
 
 const WORDS = Array.from({ length: 4 }, (_, i) => `word${i} `);
 

@@ -31,6 +31,21 @@ each server runs with --agent-port, and with --trusted-proxy for the ingress's a
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The flags of `ingress`."""
     parser.epilog = _EXAMPLES
+    _add_members(parser)
+    _add_haproxy(parser)
+    parser.add_argument(
+        "--drain-seconds",
+        type=float,
+        default=30.0,
+        help="at SIGTERM, let calls finish for so long (default: 30)",
+    )
+    parser.add_argument(
+        "--print", action="store_true", help="print HAProxy's configuration, and start nothing"
+    )
+
+
+def _add_members(parser: argparse.ArgumentParser) -> None:
+    """Who the servers are."""
     members = parser.add_mutually_exclusive_group(required=True)
     members.add_argument(
         "--member",
@@ -55,6 +70,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=f"{_DEFAULTS.dns_port}/{_DEFAULTS.dns_agent_port}",
         help="of those servers (default: %(default)s)",
     )
+
+
+def _add_haproxy(parser: argparse.ArgumentParser) -> None:
+    """What HAProxy does."""
     parser.add_argument(
         "--bind", default=_DEFAULTS.bind, help="where clients connect (default: %(default)s)"
     )
@@ -79,15 +98,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         const="",
         help="sessions with a registered voice go where it is loaded; these names are the "
         "checkpoint's own speakers, for which that does not matter",
-    )
-    parser.add_argument(
-        "--drain-seconds",
-        type=float,
-        default=30.0,
-        help="at SIGTERM, let calls finish for so long (default: 30)",
-    )
-    parser.add_argument(
-        "--print", action="store_true", help="print HAProxy's configuration, and start nothing"
     )
 
 

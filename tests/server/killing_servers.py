@@ -23,6 +23,7 @@ from collections.abc import AsyncIterator
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from random import Random
+from typing import Any
 
 from realtime_tts import Backoff, RealtimeTTS, RealtimeTTSError
 from realtime_tts.client.turn import Turn
@@ -179,17 +180,18 @@ class Talk:
     async def undisturbed(self) -> None:
         for text in TEXTS:
             script = Script(text, self._random.randrange(2**40), slow=False)
-            async with self._session(script) as tts:
+            async with self._session(script, lead_ms=30_000) as tts:
                 packets = [packet async for packet in tts.speak(script.text)]
             self._wanted[script] = b"".join(packets)
 
-    def _session(self, script: Script) -> RealtimeTTS:
+    def _session(self, script: Script, **options: Any) -> RealtimeTTS:
         return RealtimeTTS(
             self._address,
             backoff=_BACKOFF,
             seed=script.seed,
             word_times="on",
             text_normalization="off",
+            **options,
         )
 
     async def listen(self) -> None:
@@ -250,7 +252,7 @@ async def disturbed(
         begun = time.monotonic()
         clients = [asyncio.create_task(talk.listen()) for _ in range(live)]
         while talk.found.moments < moments and time.monotonic() - begun < limit:
-            await asyncio.sleep(random.uniform(0.5, 5.0))
+            await asyncio.sleep(random.uniform(0.3, 3.0))
             victim = servers[talk.found.moments % 2]
             talk.killed_at = time.monotonic()
             talk.found.moments += 1

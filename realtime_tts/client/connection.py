@@ -7,6 +7,7 @@ import contextlib
 import logging
 import ssl
 import time
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
@@ -17,12 +18,13 @@ from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.client.address import with_query
 from realtime_tts.client.handshake import open_socket
 from realtime_tts.client.inbox import Inbox, session_error, turn_error
+from realtime_tts.client.options import all_of
 from realtime_tts.client.token_bucket import TokenBucket
 from realtime_tts.client.trust import key_header
-from realtime_tts.errors import ConfigError, ConnectionLost
+from realtime_tts.errors import ConfigError, ConnectionLost, RequestError
 from realtime_tts.protocol import messages as m
 from realtime_tts.protocol.parsing import ProtocolError, UnknownType, encode, parse_server_message
-from realtime_tts.protocol.settings import Limits
+from realtime_tts.protocol.settings import Limits, SessionSettings
 
 log = logging.getLogger(__name__)
 
@@ -101,6 +103,18 @@ class Connection:
         waiter = self._expect_ready()
         await self.send(start)
         await self._await_ready(waiter)
+
+    @contextlib.asynccontextmanager
+    async def settings(self, wanted: SessionSettings | None) -> AsyncIterator[None]:
+        """Turns that begin meanwhile have these settings, as far as this server can do them."""
+        usual = self.ready.settings
+        if wanted is None or wanted == usual:
+            yield
+            return
+        with contextlib.suppress(RequestError):  # its own are the next best
+            await self.configure(all_of(wanted))
+        yield
+        await self.configure(all_of(usual))
 
     def join(self, inbox: Inbox) -> None:
         """Hand what comes for this turn to `inbox` from now on."""

@@ -225,6 +225,10 @@ class EngineHost:
         if self._handlers.pop(utterance_id, None) is not None:
             self._full.clear()
 
+    def guarded(self, reason: str) -> None:
+        """A turn was found here to be ended for such a reason of the guards."""
+        self._metrics.guard(reason)
+
     def _deliver(self, events: list[Event]) -> None:
         """One engine step's events: one look-up each. Those of cancelled utterances fall away."""
         handlers = self._handlers

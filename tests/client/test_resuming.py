@@ -99,8 +99,10 @@ async def test_a_reply_goes_on_and_text_that_comes_meanwhile_is_in_its_place(bef
 
 
 async def test_settings_that_change_in_the_middle_of_a_reply_are_for_the_next_one() -> None:
-    options = {"backoff": QUICK, "seed": 5, "lead_ms": 30_000}
-    async with server() as started, RealtimeTTS(started.url, **options) as tts:
+    async with (
+        server() as started,
+        RealtimeTTS(started.url, backoff=QUICK, seed=5, lead_ms=30_000) as tts,
+    ):
         audio: dict[str, bytes] = {}
         for voice in ("alto", "bass"):
             await tts.configure(voice=voice)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from base64 import b64encode
 
 from realtime_tts.protocol import messages as m
@@ -38,11 +37,10 @@ def test_turns_that_are_over_keep_none_of_the_codes_they_came_with() -> None:
     session.begin()
     codes = b64encode(bytes(340)).decode()
     for number in range(5):
-        name = {"turn_id": f"turn-{number}"}
-        say = {"type": "turn.codes", "codes": [codes], **name}
-        assert session.receive(json.dumps(say), float(number)) == []
-        say = {"type": "turn.resume", "samples": 1, "text_chars": 0, **name}
-        for effect in session.receive(json.dumps(say), float(number)):
+        name = f"turn-{number}"
+        assert session.handle(m.TurnCodes(turn_id=name, codes=(codes,)), number) == []
+        resume = m.TurnResume(turn_id=name, samples=1, text_chars=0)
+        for effect in session.handle(resume, number):
             assert not isinstance(effect, OpenTurn) or effect.resume is not None
     turns = session._turns._roster
     assert [len(t.resume.codes) for t in turns.queue if t.resume] == [340] * 4

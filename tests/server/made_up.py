@@ -53,9 +53,9 @@ def packed(chance: Random, text: str) -> str:
             tree = changed(chance, tree)
         data = msgspec.msgpack.encode(tree)
     else:
-        data = bytearray(data or b"\x00")
-        data[chance.randrange(len(data))] = chance.randrange(256)
-        data = bytes(data[: chance.randrange(len(data) + 1)] if chance.random() < 0.5 else data)
+        octets = bytearray(data or b"\x00")
+        octets[chance.randrange(len(octets))] = chance.randrange(256)
+        data = bytes(octets[: chance.randrange(len(octets) + 1)])
     return b64encode(data).decode()
 
 

@@ -122,6 +122,60 @@ async def test_settings_that_change_in_the_middle_of_a_reply_are_for_the_next_on
             await tts.configure(voice="alto")
 
 
+@pytest.mark.parametrize("begun", [False, True])
+async def test_a_socket_that_is_lost_while_it_is_handed_to_a_turn_costs_no_reply(
+    begun: bool,
+) -> None:
+    async with (
+        server() as started,
+        RealtimeTTS(started.url, backoff=QUICK, lead_ms=30_000) as tts,
+        asyncio.timeout(10),
+    ):
+        turn, times = await tts.turn(), 0
+        connect = turn._connect
+
+        async def lost_at_once() -> Connection:
+            nonlocal times
+            times += 1
+            found = await connect()
+            if times == 1:
+                await lose(tts)
+                while found.lost is None:  # noqa: ASYNC110
+                    await asyncio.sleep(0)
+            return found
+
+        if begun:
+            await turn.send(TEXT[:50])
+            await anext(turn)
+        turn._connect = lost_at_once  # type: ignore[method-assign]
+        if begun:
+            await lose(tts)
+        await turn.send(TEXT[50 * begun :], end=True)
+        async for _ in turn:
+            pass
+        assert times == 2 and turn.result is not None
+        assert (turn.result.reason, turn.result.text_chars) == ("complete", len(TEXT))
+
+
+async def test_a_server_that_answers_no_settings_costs_no_reply() -> None:
+    async with (
+        server() as started,
+        RealtimeTTS(started.url, backoff=QUICK, lead_ms=30_000) as tts,
+        asyncio.timeout(10),
+    ):
+        turn, connection = await tts.turn(), tts._connection
+        assert connection is not None
+        await turn.send(TEXT, end=True)
+        await anext(turn)
+        connection.reply_timeout = 0.01
+        connection._expect_ready = asyncio.get_running_loop().create_future  # type: ignore[method-assign]
+        with pytest.raises(ConnectionLost, match="no `ready`"):
+            await tts.configure(voice="bass")
+        async for _ in turn:
+            pass
+        assert turn.result is not None and turn.result.reason == "complete"
+
+
 async def test_what_is_said_again_is_in_messages_that_the_server_takes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -137,10 +137,10 @@ class EngineHost:
         """Turns that the engine has room for; 0 until it is ready for the first time."""
         return self._link.info.slots if self._tokenizers else 0
 
-    def tokenizer_for(self, model: str | None, voice: str | None) -> Qwen2Tokenizer:
-        """The tokenizer of the checkpoint that speaks with these; only once the engine is ready."""
+    def tokenizer_of(self, info: EngineInfo) -> Qwen2Tokenizer:
+        """The tokenizer of this checkpoint; only once the engine is ready."""
         assert self._tokenizers, "the engine is not ready: ask not_ready() first"
-        return self._tokenizers[self.info_for(model, voice).model]
+        return self._tokenizers[info.model]
 
     def info_for(self, model: str | None, voice: str | None) -> EngineInfo:
         """What the checkpoint that speaks with these can do; only once the engine is ready."""

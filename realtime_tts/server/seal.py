@@ -23,7 +23,8 @@ class Seal:
 
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
-        self._begin(b"")
+        if secret:
+            self._begin(b"")
 
     def _begin(self, part: bytes) -> None:
         self._hash = hashlib.blake2b(

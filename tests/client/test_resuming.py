@@ -147,7 +147,7 @@ async def test_a_socket_that_is_lost_while_it_is_handed_to_a_turn_costs_no_reply
         if begun:
             await turn.send(TEXT[:50])
             await anext(turn)
-        turn._connect = lost_at_once  # type: ignore[method-assign]
+        turn._connect = lost_at_once
         if begun:
             await lose(tts)
         await turn.send(TEXT[50 * begun :], end=True)

@@ -120,7 +120,9 @@ class SessionReporter:
         metrics = self._metrics
         self._turns += 1
         metrics.turns.labels(done.reason).inc()
-        metrics.underruns.inc(done.underruns - before.underruns)
+        underruns = done.underruns - before.underruns
+        metrics.underruns.inc(underruns)
+        metrics.turns_with_gaps.inc(underruns > 0)
         metrics.held_inside_word.inc(done.held_inside_word - before.held_inside_word)
         metrics.moves.inc(done.moves - before.moves)
         metrics.audio_seconds.inc((done.samples - before.samples) / SAMPLE_RATE)

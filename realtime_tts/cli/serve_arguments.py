@@ -52,9 +52,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     voices = parser.add_argument_group("voices")
     voices.add_argument(
         "--voices-dir",
-        metavar="FOLDER",
+        metavar="FOLDER|s3://BUCKET/PREFIX",
         help="where registered voices are kept; several servers may share it (default: the user's "
-        "data folder, such as ~/.local/share/realtime-tts/voices; with --engine fake: nowhere)",
+        "data folder, such as ~/.local/share/realtime-tts/voices; with --engine fake: nowhere; "
+        "s3:// needs the extra `s3`)",
     )
     _add_scheduler_arguments(parser.add_argument_group("scheduling"))
     server = parser.add_argument_group("server")

@@ -120,7 +120,7 @@ def create_app(front: Front) -> Starlette:
 async def _lifespan(app: Starlette) -> AsyncIterator[None]:
     front: Front = app.state.front
     if front.voices is not None:
-        await asyncio.to_thread(front.voices.registry.voices)  # reads every file: once, and here
+        await front.voices.start()  # reads every file: once, and here
     await front.engine.start()
     probe = asyncio.create_task(_probe_lag(front.metrics), name="lag-probe")
     try:

@@ -29,6 +29,7 @@ from tests.server.conftest import byte_tokenizer, until
 from tts_scheduler import SchedulerConfig
 
 LONG = "one " * 40  # thirteen seconds of tones
+TEN_SECONDS = "one " * 30
 PROXIED = AddressConfig(trusted_proxies=("127.0.0.1",))
 
 

@@ -23,6 +23,7 @@ from realtime_tts.fleet.ingress import running as ingress_running
 from realtime_tts.fleet.members import Member, parse_member, read_members
 from tests.fleet.running import (
     LONG,
+    TEN_SECONDS,
     fleet,
     free_port,
     listening,
@@ -34,8 +35,6 @@ from tests.fleet.running import (
 )
 from tests.fronts.running import Session
 from tests.server.conftest import until
-
-TEN_SECONDS = "one " * 30
 
 
 async def complete(session: Session) -> bool:

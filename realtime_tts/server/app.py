@@ -14,7 +14,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Match, Route, WebSocketRoute
+from starlette.routing import BaseRoute, Match, Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from realtime_tts.config import ServerConfig
@@ -56,8 +56,19 @@ _READING, _NONE = frozenset({"GET", "HEAD"}), frozenset[str]()
 def create_app(front: Front) -> Starlette:
     """The application for `front`. Its lifespan starts and stops the engine."""
     page = _page_routes()
-    routes = [
-        *page,
+    gate = _gate(front, open_paths=OPEN_PATHS | {route.path for route in page})
+    app = Starlette(
+        routes=[*page, *_routes(front)],
+        middleware=[*_cors(front.config), gate],
+        exception_handlers={404: _no_such_path},
+        lifespan=_lifespan,
+    )
+    app.state.front = front
+    return app
+
+
+def _routes(front: Front) -> list[BaseRoute]:
+    return [
         Connection.route(front, "/v1/tts"),
         Route("/v1/tts", _upgrade_required),
         *elevenlabs.routes(front),
@@ -76,13 +87,17 @@ def create_app(front: Front) -> Starlette:
         Route("/v1/load", _load),
         WebSocketRoute("/{path:path}", _no_such_socket),
     ]
+
+
+def _gate(front: Front, open_paths: frozenset[str]) -> Middleware:
+    """Who may ask for what, and how each API says no."""
     config = front.config
-    gate = Middleware(
+    return Middleware(
         Gate,
         api_keys=config.api_keys,
         allowed_origins=config.allowed_origins,
         loopback=is_loopback(config.host),
-        open_paths=OPEN_PATHS | {route.path for route in page},
+        open_paths=open_paths,
         metrics=front.metrics,
         addresses=front.addresses,
         used_tokens=front.used_tokens,
@@ -106,21 +121,13 @@ def create_app(front: Front) -> Starlette:
             "/v1/load": PathRule(send_denial, token_methods=_NONE),
         },
     )
-    app = Starlette(
-        routes=routes,
-        middleware=[*_cors(config), gate],
-        exception_handlers={404: _no_such_path},
-        lifespan=_lifespan,
-    )
-    app.state.front = front
-    return app
 
 
 @contextlib.asynccontextmanager
 async def _lifespan(app: Starlette) -> AsyncIterator[None]:
     front: Front = app.state.front
     if front.voices is not None:
-        await asyncio.to_thread(front.voices.registry.voices)  # reads every file: once, and here
+        await front.voices.start()  # reads every file: once, and here
     await front.engine.start()
     probe = asyncio.create_task(_probe_lag(front.metrics), name="lag-probe")
     try:

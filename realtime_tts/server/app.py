@@ -44,6 +44,7 @@ from realtime_tts.server.auth import (
 from realtime_tts.server.connection import Connection
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.front import Front
+from realtime_tts.server.lexicons import LEXICONS_PATH, lexicon_routes
 from realtime_tts.server.static import client_files, file_route, static_routes
 from realtime_tts.server.tokens import TOKEN_PATH, token_route
 from realtime_tts.server.voices import voice_routes
@@ -62,6 +63,7 @@ def create_app(front: Front) -> Starlette:
         Route("/v1/tts", _upgrade_required),
         *elevenlabs.routes(front),
         *voice_routes(),
+        *lexicon_routes(),
         *openai.routes(front),
         *cartesia.routes(front),
         *dashscope.routes(front),
@@ -93,6 +95,7 @@ def create_app(front: Front) -> Starlette:
             elevenlabs.DIALOGUE_PATH: PathRule(ELEVENLABS.deny),
             elevenlabs.VOICES_2_PATH: PathRule(ELEVENLABS.deny),
             "/v1/voices": PathRule(deny_or(send_denial), token_methods=_READING),
+            LEXICONS_PATH: PathRule(send_denial, token_methods=_READING),
             "/tts/": PathRule(CARTESIA.deny, cartesia.QUERY_KEYS),
             "/voices": PathRule(CARTESIA.deny, cartesia.QUERY_KEYS),
             dashscope.SOCKET_PATH: PathRule(DASHSCOPE.deny),
@@ -150,7 +153,7 @@ def _cors(config: ServerConfig) -> list[Middleware]:
         Middleware(
             CORSMiddleware,
             allow_origins=origins,
-            allow_methods=["GET", "POST", "DELETE"],
+            allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
             allow_headers=["*"],
             expose_headers=["*"],
         )

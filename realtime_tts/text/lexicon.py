@@ -16,7 +16,7 @@ Found = tuple[int, str] | None
 """Length of a word and what to say for it: 0 for no word; None if more text is needed to tell."""
 
 
-class Entry(msgspec.Struct, frozen=True):
+class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     """A word, or several parted by spaces, and what to say for it."""
 
     word: str

@@ -1,10 +1,10 @@
-"""A version of a lexicon as a file: a line of JSON that describes it (`Header`), and one with its
-entries (a list of `Entry`), in the order in which they came."""
+"""A version of a lexicon as a file: a line of JSON that describes it (`Header`), and lines with a
+few hundred entries each (lists of `Entry`), so that nobody has to read all of it at once."""
 
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -12,7 +12,7 @@ import msgspec
 
 from realtime_tts.lexicons.errors import LexiconError, LexiconTooLarge
 from realtime_tts.protocol.settings import Limits
-from realtime_tts.text.lexicon import Entry
+from realtime_tts.text.lexicon import Entry, folded
 
 FORMAT = "realtime-tts lexicon 1"
 MAX_ENTRIES = 20_000
@@ -20,8 +20,9 @@ MAX_CHARS = Limits().max_lexicon_chars
 """In a word, or in what is said for it."""
 MAX_TITLE_CHARS = 256
 _MAX_HEADER_BYTES = 4_096
-_MOST_BYTES = 1 << 25
-"""20,000 entries of the longest words in the widest characters have 21 MB."""
+_ENTRIES_OF_A_LINE = 250
+_MOST_LINE_BYTES = 1 << 20
+"""250 entries of the longest words in the widest characters have a quarter of that."""
 
 
 class CorruptLexiconError(ValueError):
@@ -39,7 +40,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def checked(entries: Iterable[Entry]) -> list[Entry]:
-    """The entries, but for those whose word came before. Raises LexiconError, LexiconTooLarge."""
+    """The entries in the order of the alphabet, but for those whose word came before. Raises
+    LexiconError, LexiconTooLarge."""
     found: dict[tuple[str, bool], Entry] = {}
     for number, entry in enumerate(entries, 1):
         _check(entry.word, f"the word of entry {number}")
@@ -56,7 +58,7 @@ def checked(entries: Iterable[Entry]) -> list[Entry]:
         found.setdefault((entry.word, entry.case_sensitive), entry)
     if not found:
         raise LexiconError("a lexicon has at least one entry, found none")
-    return list(found.values())
+    return sorted(found.values(), key=lambda entry: folded(entry.word))
 
 
 def _check(text: str, what: str) -> None:
@@ -68,7 +70,9 @@ def _check(text: str, what: str) -> None:
 
 def encode(header: Header, entries: Sequence[Entry]) -> bytes:
     """The file's bytes."""
-    return b"\n".join([msgspec.json.encode(header), msgspec.json.encode(entries), b""])
+    parts = range(0, len(entries), _ENTRIES_OF_A_LINE)
+    lines = (msgspec.json.encode(entries[at : at + _ENTRIES_OF_A_LINE]) for at in parts)
+    return b"\n".join([msgspec.json.encode(header), *lines, b""])
 
 
 def read_header(path: Path) -> Header:
@@ -77,15 +81,21 @@ def read_header(path: Path) -> Header:
         return _header(file.readline(_MAX_HEADER_BYTES))
 
 
-def read_entries(path: Path) -> list[Entry]:
-    """Raises CorruptLexiconError; OSError if the file is gone."""
+def read_entries(path: Path) -> Iterator[list[Entry]]:
+    """A few hundred at a time. Raises CorruptLexiconError; OSError if the file is gone."""
     with _opened(path) as file:
-        _header(file.readline(_MAX_HEADER_BYTES))
-        rows = file.read(_MOST_BYTES)
-    try:
-        return msgspec.json.decode(rows, type=list[Entry])
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise CorruptLexiconError(f"its entries cannot be read: {error}") from None
+        left = _header(file.readline(_MAX_HEADER_BYTES)).entries
+        while line := file.readline(_MOST_LINE_BYTES):
+            try:
+                entries = msgspec.json.decode(line, type=list[Entry])
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                raise CorruptLexiconError(f"its entries cannot be read: {error}") from None
+            left -= len(entries)
+            yield entries
+    if left:
+        raise CorruptLexiconError(
+            f"its entries are not those of its first line: {left} are missing"
+        )
 
 
 def _opened(path: Path) -> BinaryIO:

@@ -6,18 +6,20 @@ Files are read, and words prepared, in threads. Everything else is on the event 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from weakref import WeakValueDictionary
 
 from realtime_tts.lexicons.errors import LexiconError, UnknownLexicon
 from realtime_tts.lexicons.file import read_entries
 from realtime_tts.lexicons.folder import LexiconFolder, Version, readable
-from realtime_tts.text.lexicon import Found, WordList
+from realtime_tts.text.lexicon import Entry, Found, WordList
 
 _MOST_ENTRIES = 200_000
 """In memory beyond those that turns speak with: about 50 MB."""
+_REST_SECONDS = 0.0002
 
 
 class StoredLexicon:
@@ -126,4 +128,12 @@ class LexiconLibrary:
 
 def _words_of(version: Version) -> WordList:
     with readable(version):
-        return WordList(read_entries(version.path))
+        return WordList(_gently(read_entries(version.path)))
+
+
+def _gently(parts: Iterable[list[Entry]]) -> Iterator[Entry]:
+    """One after another, with rests: a thread that always runs would have the event loop wait for
+    Python's lock, 5 ms each time."""
+    for part in parts:
+        yield from part
+        time.sleep(_REST_SECONDS)

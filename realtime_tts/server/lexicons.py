@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -83,7 +84,7 @@ async def _show(folder: LexiconFolder, request: Request) -> Response:
     def found() -> Response:
         version = folder.get(request.path_params["ref"])
         with readable(version):
-            entries = read_entries(version.path)
+            entries = list(chain.from_iterable(read_entries(version.path)))
         if as_pls == "pls":
             return Response(write_pls(entries), media_type="application/pls+xml")
         shown = _described(folder, version) | {"entries": entries}

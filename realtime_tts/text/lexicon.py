@@ -40,7 +40,7 @@ class WordTable:
     where words are separated by spaces: `cat` is not found in `cats`."""
 
     def __init__(self, words: Iterable[str]) -> None:
-        self._words = sorted(frozenset(words))
+        self._words = sorted(dict.fromkeys(words))
         self._shorter = _shorter_words(self._words)
         self.most = max(map(len, self._words), default=0) + 1
         """Characters of a text that a look-up needs."""
@@ -71,7 +71,7 @@ class WordList:
     def __init__(self, entries: Iterable[Entry]) -> None:
         self._entries: dict[str, list[Entry]] = {}
         for entry in entries:
-            self._entries.setdefault(_fold(_composed(entry.word)), []).append(entry)
+            self._entries.setdefault(folded(entry.word), []).append(entry)
         self._table = WordTable(self._entries)
 
     def __len__(self) -> int:
@@ -83,13 +83,13 @@ class WordList:
     def find(self, text: str, at: int, ended: bool) -> Found:
         """See `Words`."""
         window = text[at : at + self._table.most]
-        folded = _fold(window)
-        length = self._table.longest(folded, 0, ended)
+        plain = _fold(window)
+        length = self._table.longest(plain, 0, ended)
         while length:
-            entry = _spelled(self._entries[folded[:length]], window[:length])
+            entry = _spelled(self._entries[plain[:length]], window[:length])
             if entry is not None:
                 return length, entry.say
-            length = self._table.longest(folded, 0, ended, below=length)
+            length = self._table.longest(plain, 0, ended, below=length)
         return None if length is None else (0, "")
 
 
@@ -155,6 +155,11 @@ def _spelled(entries: Sequence[Entry], word: str) -> Entry | None:
     plain = word.replace("’", "'")
     same = (entry for entry in entries if _composed(entry.word) == plain)
     return next(same, None) or next((each for each in entries if not each.case_sensitive), None)
+
+
+def folded(word: str) -> str:
+    """A word without its case: what a list is sorted by."""
+    return _fold(_composed(word))
 
 
 def _composed(word: str) -> str:

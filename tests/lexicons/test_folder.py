@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import os
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -18,10 +19,14 @@ from realtime_tts.lexicons.errors import (
     UnknownLexicon,
 )
 from realtime_tts.lexicons.file import MAX_ENTRIES, CorruptLexiconError, checked, read_entries
-from realtime_tts.lexicons.folder import LexiconFolder
+from realtime_tts.lexicons.folder import LexiconFolder, Version
 from realtime_tts.text.lexicon import Entry
 
 SQL, WIN = Entry("SQL", "sequel"), Entry("Nguyễn", "win", True)
+
+
+def entries(version: Version) -> list[Entry]:
+    return list(chain.from_iterable(read_entries(version.path)))
 
 
 def refs(folder: LexiconFolder) -> list[str]:
@@ -35,7 +40,7 @@ def test_a_lexicon_is_found_with_all_that_is_known_and_survives_a_restart(tmp_pa
     header = folder.header(version)
     assert (version.ref, header.title, header.entries) == ("brands@1", "Our brands", 2)
     assert header.created.endswith("Z")
-    assert read_entries(version.path) == [SQL, WIN]
+    assert entries(version) == [SQL, WIN]
 
 
 def test_what_replaces_a_lexicon_is_its_next_version(tmp_path: Path) -> None:
@@ -43,8 +48,8 @@ def test_what_replaces_a_lexicon_is_its_next_version(tmp_path: Path) -> None:
     assert folder.put("brands", [SQL]).ref == "brands@1"
     assert other.put("brands", [WIN]).ref == "brands@2"
     assert folder.get("brands").ref == "brands@2"
-    assert read_entries(folder.get("brands@1").path) == [SQL]
-    assert read_entries(other.get("brands").path) == [WIN]
+    assert entries(folder.get("brands@1")) == [SQL]
+    assert entries(other.get("brands")) == [WIN]
     for number in range(3, 12):
         assert folder.put("brands", [SQL]).number == number
     assert other.get("brands").number == 11, "numbers are compared as numbers"
@@ -117,8 +122,8 @@ def test_without_hard_links_versions_still_replace_nothing(
     folder = LexiconFolder(tmp_path)
     folder.put("brands", [SQL])
     folder.put("brands", [WIN])
-    assert read_entries(folder.get("brands@1").path) == [SQL]
-    assert read_entries(folder.get("brands@2").path) == [WIN]
+    assert entries(folder.get("brands@1")) == [SQL]
+    assert entries(folder.get("brands@2")) == [WIN]
 
 
 @pytest.mark.parametrize("content", [b"", b"{}\n[]", b"\xff\xfe", b'{"format": "other"}\n[]'])
@@ -133,7 +138,7 @@ def test_what_is_no_lexicon_is_unknown_and_named_in_the_log(
         folder.header(folder.get("broken"))
     assert "lexicon.unreadable" in caplog.text
     with pytest.raises(CorruptLexiconError):
-        read_entries(tmp_path / "broken@1.lexicon")
+        list(read_entries(tmp_path / "broken@1.lexicon"))
 
 
 def test_a_pipe_in_the_folder_is_not_waited_for(tmp_path: Path) -> None:
@@ -168,6 +173,11 @@ def test_there_are_so_many_lexicons_and_versions_and_no_more(
 def test_of_entries_for_the_same_word_the_first_counts() -> None:
     kept = checked([SQL, Entry("SQL", "other"), Entry("sql", "third"), Entry("SQL", "exact", True)])
     assert kept == [SQL, Entry("sql", "third"), Entry("SQL", "exact", True)]
+    assert [entry.word for entry in checked([WIN, SQL, Entry("apt", "x")])] == [
+        "apt",
+        "Nguyễn",
+        "SQL",
+    ]
 
 
 @pytest.mark.parametrize(

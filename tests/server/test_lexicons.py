@@ -7,7 +7,7 @@ import contextlib
 import json
 import secrets
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
@@ -110,7 +110,7 @@ async def test_a_lexicon_is_stored_shown_listed_replaced_and_deleted(serve: Serv
         newest = (await lexicons.http.get("/v1/lexicons/brands")).json()
         assert newest == second | {"entries": entries}
         old = (await lexicons.http.get("/v1/lexicons/brands@1")).json()
-        assert old["entries"] == [{"word": word, "say": say} for word, say in SQL.items()]
+        assert old["entries"] == [{"word": word, "say": SQL[word]} for word in ("New York", "SQL")]
         await lexicons.stored("a", SQL)
         listed = (await lexicons.http.get("/v1/lexicons")).json()["lexicons"]
         assert [each["ref"] for each in listed] == ["a@1", "brands@2"] and listed[1] == second
@@ -362,7 +362,7 @@ async def test_a_lexicon_that_cannot_be_read_fails_the_turn_and_is_tried_again(
 ) -> None:
     fails, read = [True], library.read_entries
 
-    def unreadable(path: Path) -> list[Entry]:
+    def unreadable(path: Path) -> Iterator[list[Entry]]:
         if fails:
             raise OSError("too many open files")
         return read(path)

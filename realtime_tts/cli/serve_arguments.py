@@ -53,8 +53,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     voices.add_argument(
         "--voices-dir",
         metavar="FOLDER",
-        help="where registered voices are kept; several servers may share it (default: the user's "
-        "data folder, such as ~/.local/share/realtime-tts/voices; with --engine fake: nowhere)",
+        help="where registered voices and lexicons are kept; several servers may share it (default: "
+        "the user's data folder, such as ~/.local/share/realtime-tts/voices; with --engine fake: "
+        "nowhere)",
     )
     _add_scheduler_arguments(parser.add_argument_group("scheduling"))
     server = parser.add_argument_group("server")

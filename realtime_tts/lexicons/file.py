@@ -12,7 +12,8 @@ import msgspec
 
 from realtime_tts.lexicons.errors import LexiconError, LexiconTooLarge
 from realtime_tts.protocol.settings import Limits
-from realtime_tts.text.lexicon import Entry, folded
+from realtime_tts.text.lexicon import Entry as Entry
+from realtime_tts.text.lexicon import folded
 
 FORMAT = "realtime-tts lexicon 1"
 MAX_ENTRIES = 20_000

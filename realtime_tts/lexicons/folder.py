@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 
 from realtime_tts.lexicons.errors import (
@@ -24,7 +25,13 @@ from realtime_tts.lexicons.errors import (
     TooManyLexicons,
     UnknownLexicon,
 )
-from realtime_tts.lexicons.file import CorruptLexiconError, Header, encode, read_header
+from realtime_tts.lexicons.file import (
+    CorruptLexiconError,
+    Header,
+    encode,
+    read_entries,
+    read_header,
+)
 from realtime_tts.logs import event
 from realtime_tts.text.lexicon import Entry
 
@@ -96,6 +103,11 @@ class LexiconFolder:
         """What is known of it. Raises UnknownLexicon if it cannot be read any more."""
         with readable(version):
             return read_header(version.path)
+
+    def entries(self, version: Version) -> list[Entry]:
+        """All of it. Raises UnknownLexicon if it cannot be read any more."""
+        with readable(version):
+            return list(chain.from_iterable(read_entries(version.path)))
 
     def put(self, name: str, entries: Sequence[Entry], title: str | None = None) -> Version:
         """Store the next version of a lexicon, or the first. `entries` are checked already.

@@ -27,9 +27,15 @@ from realtime_tts.dialects import (
     tokens,
     vllm_omni,
 )
+from realtime_tts.dialects.cartesia_dictionaries import (
+    DICTIONARIES_PATH as CARTESIA_DICTIONARIES,
+)
 from realtime_tts.dialects.cartesia_messages import API as CARTESIA
 from realtime_tts.dialects.dashscope_messages import API as DASHSCOPE
 from realtime_tts.dialects.deepgram_messages import API as DEEPGRAM
+from realtime_tts.dialects.elevenlabs_dictionaries import (
+    DICTIONARIES_PATH as ELEVENLABS_DICTIONARIES,
+)
 from realtime_tts.dialects.elevenlabs_messages import API as ELEVENLABS
 from realtime_tts.dialects.elevenlabs_messages import deny_or
 from realtime_tts.metrics import CONTENT_TYPE, Metrics
@@ -96,6 +102,10 @@ def create_app(front: Front) -> Starlette:
             elevenlabs.VOICES_2_PATH: PathRule(ELEVENLABS.deny),
             "/v1/voices": PathRule(deny_or(send_denial), token_methods=_READING),
             LEXICONS_PATH: PathRule(send_denial, token_methods=_READING),
+            ELEVENLABS_DICTIONARIES: PathRule(ELEVENLABS.deny, token_methods=_READING),
+            CARTESIA_DICTIONARIES: PathRule(
+                CARTESIA.deny, cartesia.QUERY_KEYS, token_methods=_READING
+            ),
             "/tts/": PathRule(CARTESIA.deny, cartesia.QUERY_KEYS),
             "/voices": PathRule(CARTESIA.deny, cartesia.QUERY_KEYS),
             dashscope.SOCKET_PATH: PathRule(DASHSCOPE.deny),

@@ -9,7 +9,6 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable
-from itertools import chain
 from typing import Any
 
 import msgspec
@@ -18,8 +17,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from realtime_tts.lexicons.errors import LexiconError, LexiconTooLarge, NoLexicons, UnknownLexicon
-from realtime_tts.lexicons.file import read_entries
-from realtime_tts.lexicons.folder import LexiconFolder, Version, check_name, readable
+from realtime_tts.lexicons.folder import LexiconFolder, Version, check_name
 from realtime_tts.lexicons.pls import write_pls
 from realtime_tts.lexicons.request import MAX_BODY_BYTES, parse
 from realtime_tts.logs import event
@@ -83,8 +81,7 @@ async def _show(folder: LexiconFolder, request: Request) -> Response:
 
     def found() -> Response:
         version = folder.get(request.path_params["ref"])
-        with readable(version):
-            entries = list(chain.from_iterable(read_entries(version.path)))
+        entries = folder.entries(version)
         if as_pls == "pls":
             return Response(write_pls(entries), media_type="application/pls+xml")
         shown = _described(folder, version) | {"entries": entries}

@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     voices.add_argument(
         "--voices-dir",
         metavar="FOLDER",
-        help="where registered voices and lexicons are kept; several servers may share it (default: "
+        help="where registered voices and lexicons are kept; servers may share it (default: "
         "the user's data folder, such as ~/.local/share/realtime-tts/voices; with --engine fake: "
         "nowhere)",
     )

@@ -118,7 +118,7 @@ def test_without_hard_links_versions_still_replace_nothing(
     def refuse(*paths: object) -> None:
         raise OSError("this file system has no hard links")
 
-    monkeypatch.setattr(module.os, "link", refuse)
+    monkeypatch.setattr("os.link", refuse)
     folder = LexiconFolder(tmp_path)
     folder.put("brands", [SQL])
     folder.put("brands", [WIN])

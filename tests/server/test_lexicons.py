@@ -18,6 +18,7 @@ import pytest
 from realtime_tts.config import ServerConfig
 from realtime_tts.engine.link import Append
 from realtime_tts.lexicons import library
+from realtime_tts.lexicons.file import read_entries
 from realtime_tts.lexicons.pls import NAMESPACE
 from realtime_tts.lexicons.request import MAX_BODY_BYTES
 from realtime_tts.text.lexicon import Entry, WordList
@@ -360,7 +361,7 @@ async def test_an_interrupt_of_text_that_waits_for_its_lexicon_says_that_nothing
 async def test_a_lexicon_that_cannot_be_read_fails_the_turn_and_is_tried_again(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fails, read = [True], library.read_entries
+    fails, read = [True], read_entries
 
     def unreadable(path: Path) -> Iterator[list[Entry]]:
         if fails:

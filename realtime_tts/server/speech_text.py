@@ -37,7 +37,7 @@ class SpeechText:
             filtered=settings.text_filter == "on",
             paced=True,
             language=number_language(settings, info),
-            lexicon=lexicon_for(settings.lexicon),
+            lexicon=lexicon_for(settings.lexicon, engine.lexicons(settings.lexicons)),
             languages=info.languages,
         )
         closed = settings.voice is not None and engine.in_context(settings.voice)

@@ -12,6 +12,7 @@ import msgspec
 
 from realtime_tts.errors import ConfigError
 from realtime_tts.protocol.messages import SessionStart
+from realtime_tts.protocol.settings import SessionSettings
 
 
 class PredictorOptions(TypedDict, total=False):
@@ -97,6 +98,11 @@ def session_start(options: Mapping[str, Any]) -> SessionStart:
         return msgspec.convert({**options, "type": "session.start"}, SessionStart)
     except msgspec.ValidationError as error:
         raise ConfigError(f"a session option cannot be used: {error}") from error
+
+
+def all_of(settings: SessionSettings) -> SessionStart:
+    """The message that makes a session's settings these, whatever they are."""
+    return session_start(msgspec.to_builtins(settings))
 
 
 def merged(options: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -137,10 +137,10 @@ class EngineHost:
         """Turns that the engine has room for; 0 until it is ready for the first time."""
         return self._link.info.slots if self._tokenizers else 0
 
-    def tokenizer_for(self, model: str | None, voice: str | None) -> Qwen2Tokenizer:
-        """The tokenizer of the checkpoint that speaks with these; only once the engine is ready."""
+    def tokenizer_of(self, info: EngineInfo) -> Qwen2Tokenizer:
+        """The tokenizer of this checkpoint; only once the engine is ready."""
         assert self._tokenizers, "the engine is not ready: ask not_ready() first"
-        return self._tokenizers[self.info_for(model, voice).model]
+        return self._tokenizers[info.model]
 
     def info_for(self, model: str | None, voice: str | None) -> EngineInfo:
         """What the checkpoint that speaks with these can do; only once the engine is ready."""
@@ -224,6 +224,10 @@ class EngineHost:
         """The utterance has ended by itself."""
         if self._handlers.pop(utterance_id, None) is not None:
             self._full.clear()
+
+    def guarded(self, reason: str) -> None:
+        """A turn was found here to be ended for such a reason of the guards."""
+        self._metrics.guard(reason)
 
     def _deliver(self, events: list[Event]) -> None:
         """One engine step's events: one look-up each. Those of cancelled utterances fall away."""

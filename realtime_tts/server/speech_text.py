@@ -31,13 +31,12 @@ class SpeechText:
         resumption: Resumption | None,
     ) -> None:
         info = engine.info_for(settings.model, settings.voice)
-        tokenizer = engine.tokenizer_for(settings.model, settings.voice)
-        info = engine.info_for(settings.model, settings.voice)
+        tokenizer = engine.tokenizer_of(info)
         self.pipeline = TextPipeline(
             tokenizer,
             filtered=settings.text_filter == "on",
             paced=True,
-            language=number_language(settings, engine),
+            language=number_language(settings, info),
             lexicon=lexicon_for(settings.lexicon),
             languages=info.languages,
         )

@@ -260,9 +260,8 @@ class Connection(ServedSocket):
     def turn_over(self, turn: SessionTurn, failure: TurnFailure | None = None) -> None:
         """Everything of the turn has been handed to the socket."""
         utterances = turn.speech.utterances
-        if scripts := ", ".join(utterances.scripts_left_out):
-            message = f"the voice speaks no language written in {scripts}: that text was left out"
-            self._carry_out(self.session.warn("unspeakable_script", message, turn.id))
+        for code, message in utterances.text_warnings:
+            self._carry_out(self.session.warn(code, message, turn.id))
         if failure is None and not utterances.has_speech:
             message = "the turn's text has nothing to speak"
             self._carry_out(self.session.warn("no_speakable_text", message, turn.id))

@@ -29,7 +29,7 @@ class Director:
         """What can be done of it; equal to another where both are spoken alike."""
         if asked == AS_THE_SESSION:
             return asked
-        able = Voicing(emotion=self._emotion(asked.emotion))
+        able = Voicing(emotion=self._emotion(asked))
         able = replace(able, voice=self._voice(asked.voice))
         able = replace(able, language=self._language(asked.language, able.voice))
         for name, value in (("rate", asked.rate), ("volume", asked.volume)):
@@ -86,14 +86,13 @@ class Director:
         own = spoken[0] if named == "auto" and len(spoken) == 1 else named
         return None if name == own else name
 
-    def _emotion(self, emotion: str | None) -> str | None:
-        if emotion is None:
-            return None
+    def _emotion(self, asked: Voicing) -> str | None:
         info = self._engine.info_for(self._settings.model, self._settings.voice)
-        if not info.instructions:
-            self._warn(f"emotion {emotion!r}: {info.model} takes no instructions")
-            return None
-        return emotion
+        if info.instructions:
+            return asked.emotion or asked.cue
+        if asked.emotion is not None:
+            self._warn(f"emotion {asked.emotion!r}: {info.model} takes no instructions")
+        return None
 
     def _warn(self, why: str) -> None:
         if len(self.warnings) < _MOST_WARNINGS:

@@ -53,14 +53,24 @@ _MOODS = frozenset(
         "softly quiet quietly loud loudly slow slowly fast quickly rushed empathetic sympathetic "
         "apologetic reassuring confident friendly enthusiastic enthusiastically delighted joyful "
         "proud determined flustered panicked panicking deadpan monotone resigned awe impressed "
-        "skeptical tense urgent urgently breathless tearful music applauding cheering cheers "
-        "inaudible gunshot explosion footsteps thunder crowd laughter starts clears breathes "
-        "breathing inhale exhale woo gelächter aufgeregt fröhlich traurig wütend leise ernst "
-        "excité triste joyeux emocionado alegre enojado aplausos"
+        "skeptical tense urgent urgently breathless tearful aufgeregt fröhlich traurig wütend "
+        "leise ernst excité triste joyeux emocionado alegre enojado"
     ).split()
 )
-BRACKETED = ACTED | ALONE | _MOODS
+_EFFECTS = frozenset(
+    (
+        "music applauding cheering cheers inaudible gunshot explosion footsteps thunder crowd "
+        "laughter starts clears breathes breathing inhale exhale woo gelächter aplausos"
+    ).split()
+)
+BRACKETED = ACTED | ALONE | _MOODS | _EFFECTS
 """In brackets, where nobody writes emphasis, moods and sounds count as well."""
+SPOKEN_SO = _MOODS | frozenset(
+    "whispers whispering murmurs murmuring mumbles mumbling mutters muttering shouts shouting "
+    "yells yelling screams screaming sings singing flüstert flüsternd chuchote chuchotant susurra "
+    "susurrando stammers stammering stutters stuttering".split()
+)
+"""How what follows is to be spoken."""
 MANNERS = frozenset(
     "a an the very slightly bit little soft quiet deep long short light small loud nervous gentle "
     "heavy low big brief awkward dramatic then still almost in with kurz leise laut tief sanft "

@@ -7,6 +7,7 @@ of speaking, perhaps behind an adverb. `[Name]`, `[1]` and `*very*` are text. Wo
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from realtime_tts.text import cue_words as words
 from realtime_tts.text.characters import is_word_character
@@ -24,10 +25,12 @@ _SUBJECT = re.compile(rf"(?:\A|[^\w])(?:{'|'.join(words.SUBJECTS)})\s\Z", re.IGN
 
 
 class CueReader:
-    """The cues of one text, which are left out."""
+    """The cues of one text, which are left out. `on_manner` is told of those that say how what
+    follows is spoken: `[excited]`, `[whispers]`."""
 
-    def __init__(self, writer: SpeechWriter) -> None:
+    def __init__(self, writer: SpeechWriter, on_manner: Callable[[str], None]) -> None:
         self._out = writer
+        self._on_manner = on_manner
 
     def read(self, window: str, at: int, ended: bool) -> Step:
         """What a star, an underscore or a parenthesis begins; 0: no cue."""
@@ -47,6 +50,9 @@ class CueReader:
             return None
         if not step or window[step : step + 1] == "(":
             return None if step is None else 0
+        cue = window[1 : step - 1].lower()
+        if _WORD.findall(cue)[-1:] and _WORD.findall(cue)[-1] in words.SPOKEN_SO:
+            self._on_manner(cue)
         self._out.gap(Gap.EMOJI, at, step)
         return step
 

@@ -29,12 +29,14 @@ class Break(Seam):
 class Voicing:
     """How text is to be spoken, as its markup says; None is as the session says.
 
-    `rate` and `volume` are factors: 1.2 is faster, or louder, by a fifth.
+    `rate` and `volume` are factors: 1.2 is faster, or louder, by a fifth. `cue`: what a stage
+    direction says of the manner, where no tag does; nobody is warned if it cannot be done.
     """
 
     voice: str | None = None
     language: str | None = None
     emotion: str | None = None
+    cue: str | None = None
     rate: float | None = None
     volume: float | None = None
 

@@ -57,7 +57,7 @@ class MarkdownReader:
         self._address = AddressReader(writer)
         self._links = LinkReader()
         self._markup = MarkupReader(writer)
-        self._cues = CueReader(writer)
+        self._cues = CueReader(writer, self._markup.speak_so)
         self._fence = Fence("```")
         self._ticks = 0  # length of the run that opened the inline code
         self._after_emoji = False

@@ -4,6 +4,7 @@ the voice (`directions.py`). `docs/text.md` has the table."""
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from enum import StrEnum
 from html import unescape
 
@@ -62,6 +63,13 @@ class MarkupReader:
         if window[:1] != "<":
             return False
         return is_open(window) or _element_is_open(window)
+
+    def speak_so(self, manner: str) -> None:
+        """A cue says how what follows is spoken, up to the next one."""
+        voicing = replace(self._voicing, cue=manner)
+        if voicing != self._voicing:
+            self._voicing = voicing
+            self._out.direct(Change(voicing))
 
     def skip(self, window: str, at: int, ended: bool) -> Step:
         """Pass over a comment, a tag that is too long, an element that is not for a listener."""

@@ -38,7 +38,7 @@ class CueReader:
             return 0 if ended else None
         step = read_cue(window, self._out.tail, ended)
         if step:
-            self._out.gap(Gap.EMOJI, at, step)
+            self._out.gap(Gap.TAG, at, step)
         return step
 
     def read_label(self, window: str, at: int, ended: bool) -> Step:
@@ -53,7 +53,7 @@ class CueReader:
         cue = window[1 : step - 1].lower()
         if _WORD.findall(cue)[-1:] and _WORD.findall(cue)[-1] in words.SPOKEN_SO:
             self._on_manner(cue)
-        self._out.gap(Gap.EMOJI, at, step)
+        self._out.gap(Gap.TAG, at, step)
         return step
 
     def waits(self, window: str) -> bool:
@@ -116,6 +116,8 @@ def _is_cue(content: str, mark: str) -> bool:
     if not found or content[:1].isspace() or len(found) > _MOST_WORDS[mark]:
         return False
     if len(found) > 1 and " ".join(found) in words.PHRASES:
+        return True
+    if mark == "[" and len(found) > 1 and found[-1] == "accent":
         return True
     while len(found) > 1 and _is_manner(found[0]):
         found = found[1:]

@@ -185,7 +185,7 @@ class MarkupReader:
         elif name in ("br", "break", "speak"):
             self._out.gap(Gap.SPACE, at, length)
         elif name not in INLINE:
-            self._out.gap(Gap.EMOJI, at, length)
+            self._out.gap(Gap.TAG, at, length)
 
     def _change(self, tag: Tag) -> None:
         before = self._voicing

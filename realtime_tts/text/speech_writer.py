@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from realtime_tts.text.characters import is_word_character
+from realtime_tts.text.characters import is_word_character, writes_without_spaces
 from realtime_tts.text.directions import Item, SayAs, Seam
 from realtime_tts.text.spans import Piece
 
@@ -13,10 +13,12 @@ class Gap(IntEnum):
     """What stands between two texts in place of something that is not read; higher wins."""
 
     EMOJI = 1  # a space, if it stood between two words
-    SPACE = 2  # a space
-    CELL = 3  # a comma and a space, or a space after punctuation
+    TAG = 2  # a space, if a word follows
+    SPACE = 3  # a space
+    CELL = 4  # a comma and a space, or a space after punctuation
 
 
+_OPENING = "([{\"'“‘«„¿¡-/"
 _PAUSES = ".,;:!?…。，、；：！？"
 _TAIL = 12  # characters
 _MAX_NEWLINES = 2  # a paragraph's end; more mean no longer pause
@@ -36,7 +38,7 @@ class SpeechWriter:
     @property
     def previous(self) -> str:
         """What stands before the next character, white space included; "" before the first."""
-        return " " if self._gap and self._gap[0] is not Gap.EMOJI else self._last
+        return " " if self._gap and self._gap[0] >= Gap.SPACE else self._last
 
     @property
     def inside_word(self) -> bool:
@@ -46,7 +48,7 @@ class SpeechWriter:
     @property
     def tail(self) -> str:
         """The last characters before the next one, a word of them at least."""
-        return f"{self._tail} " if self._gap and self._gap[0] is not Gap.EMOJI else self._tail
+        return f"{self._tail} " if self._gap and self._gap[0] >= Gap.SPACE else self._tail
 
     def take(self) -> list[Item]:
         """What was written since the last call, in order."""
@@ -116,8 +118,11 @@ class SpeechWriter:
             return
         if kind is Gap.CELL and self._last not in _PAUSES:
             self._put(", ", start, end)
-        elif kind is not Gap.EMOJI or (
-            is_word_character(self._last) and is_word_character(following)
+        elif kind >= Gap.SPACE or (
+            is_word_character(following)
+            and (kind is Gap.TAG or is_word_character(self._last))
+            and not writes_without_spaces(self._last)
+            and self._last not in _OPENING
         ):
             self._put(" ", start, end)
 

@@ -45,8 +45,16 @@ def _characters(text: str, language: Language | None) -> str:
             else marks.get(char, "")
             for char in group
         ]  # fmt: skip
-        groups.append(" ".join(name.strip() for name in said if name))
-    return ", ".join(group for group in groups if group)
+        groups.append(_space(language).join(name.strip() for name in said if name))
+    return _comma(language).join(group for group in groups if group)
+
+
+def _space(language: Language | None) -> str:
+    return " " if language is None or language.spaced else ""
+
+
+def _comma(language: Language | None) -> str:
+    return ", " if language is None or language.spaced else "，"
 
 
 def _digit(char: str, language: Language | None) -> str:
@@ -65,7 +73,7 @@ def _digits(text: str, language: Language | None, *, telephone: bool) -> str | N
         else _characters(group, language)
         for group in groups
     ]  # fmt: skip
-    joined = (", " if language is None or language.spaced else "，").join(parts)
+    joined = _comma(language).join(parts)
     plus = telephone and text.lstrip().startswith("+") and language
     return f"{language.plus} {joined}" if plus and language else joined
 
@@ -135,7 +143,7 @@ def _money(text: str, currency: str, language: Language) -> str | None:
     """An amount, with its currency in the text or beside it."""
     reader = reader_for(language)
     code = currency.upper()
-    sides = [text, f"{text} {code}", f"{code} {text}"] if code else [text]
+    sides = [f"{text} {code}", f"{code} {text}", text] if code else [text]
     bare = re.fullmatch(r"([^\d\s]{1,3})\s*(\d[\d.,]*)|(\d[\d.,]*)\s*([^\d\s]{1,3})", text)
     if bare is not None:
         number, sign = bare[2] or bare[3], bare[1] or bare[4]

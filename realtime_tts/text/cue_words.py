@@ -9,6 +9,7 @@ def _forms(verbs: str) -> set[str]:
 
 
 _SOUNDS = _forms(
+    "speaks|speaking "
     "laughs|laughing chuckles|chuckling giggles|giggling snickers|snickering chortles|chortling "
     "cackles|cackling guffaws|guffawing snorts|snorting sighs|sighing gasps|gasping "
     "groans|groaning moans|moaning grunts|grunting growls|growling hums|humming coughs|coughing "
@@ -45,6 +46,7 @@ ACTED = frozenset(_SOUNDS | _GESTURES | _FOREIGN)
 """With these an actor is told what to do, in stars, parentheses and brackets."""
 _MOODS = frozenset(
     (
+        "excitement sadness joy anger fear surprise enthusiasm sarcasm concern curiosity "
         "excited excitedly sad sadly angry angrily happy happily nervous nervously curious "
         "curiously sarcastic sarcastically mischievous mischievously playful playfully cheerful "
         "cheerfully calm calmly serious seriously surprised shocked scared worried confused "

@@ -20,7 +20,7 @@ _MOST_WORDS = {"[": 6, "(": 4, "（": 4, "【": 4, "*": 14, "_": 14}
 _CLOSERS = {"[": "]", "(": ")", "（": "）", "【": "】", "*": "*", "_": "_"}
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _FIRST = re.compile(r"\s*([^\W\d_]*(?:['’-][^\W\d_]*)*)\s*")
-_NOT_IN_ONE = re.compile(r"[.?!:\n\d=<>{}\[\]()（）|/\\@#$%^&+`*_]")
+_NOT_IN_ONE = re.compile(r"[?:\n\d=<>{}\[\]()（）|/\\@#$%^&+`*_]|[.!…]+[^.!…]")
 _SUBJECT = re.compile(rf"(?:\A|[^\w])(?:{'|'.join(words.SUBJECTS)})\s\Z", re.IGNORECASE)
 
 
@@ -76,7 +76,7 @@ def read_cue(window: str, before: str, ended: bool) -> Step:
     close = window.find(_CLOSERS[mark], 1)
     if close < 0:
         return _read_open(window, ended)
-    content = window[1:close]
+    content = window[1:close].rstrip(".!…")
     if len(content) > _MOST or not _is_cue(content, mark):
         return 0
     return close + 1

@@ -33,5 +33,5 @@ _OTHERS = frozenset(
 KNOWN = HIDDEN | BLOCKS | CELLS | INLINE | VOICING | _OTHERS
 FLAGGED = frozenset(
     "audio video input button option select textarea script iframe details img ol".split()
-)
+) | (VOICING - {"speed", "volume"})
 """Their attributes may have no value: `<video controls>`."""

@@ -69,6 +69,7 @@ class SpeechTextFilter:
         self._writer = SpeechWriter()
         self._reader = reader(self._writer)
         self._held = ""
+        self._waits: bool | None = None  # nothing but more text ends the wait of what is held
         self._read = 0  # offset of the held text
         self._since = 0.0  # when its first character came, or one before it
 
@@ -100,17 +101,22 @@ class SpeechTextFilter:
 
     def deadline(self) -> float | None:
         """When `poll` will have something to release; None if nothing is held."""
-        if not self._held or self._reader.waits(self._held, timed=True):
-            return None
-        return self._since + MAX_HOLD_SECONDS
+        if self._held and self._waits is None:
+            self._waits = self._reader.waits(self._held, timed=True)
+        return None if not self._held or self._waits else self._since + MAX_HOLD_SECONDS
+
+    def held_since(self, now: float) -> float | None:
+        """When what is held began to wait for time to pass; None if it does not."""
+        waits = self._held and now < self._since + MAX_HOLD_SECONDS
+        return self._since if waits else None
 
     def _release_if_due(self, now: float) -> None:
-        deadline = self.deadline()
-        if deadline is not None and now >= deadline:
+        if self._held and now >= self._since + MAX_HOLD_SECONDS and self.deadline() is not None:
             self._advance(ended=True)
 
     def _advance(self, ended: bool, *, timed: bool = True, final: bool = False) -> None:
         """Read as far as decisions can be made."""
+        self._waits = None
         done = 0
         while done < len(self._held):
             window = self._held[done : done + MAX_HELD_CHARACTERS]

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from enum import StrEnum
 
-from realtime_tts.text import marks
+from realtime_tts.text import latex, marks
 from realtime_tts.text.characters import (
     EMOJI,
     EMOJI_PATTERN,
@@ -25,12 +25,13 @@ from realtime_tts.text.fences import Fence
 from realtime_tts.text.links import AddressReader, LinkReader
 from realtime_tts.text.marks import Emphasis, Step, run_length
 from realtime_tts.text.markup import MarkupReader
+from realtime_tts.text.spans import Piece
 from realtime_tts.text.speech_writer import Gap, SpeechWriter
 
 _UNREAD = rf"\s{EMOJI}{INVISIBLE}{ZERO_WIDTH_JOINER}"
 # h and w may start an address: not within an English word, nor where http and www cannot follow.
 _PLAIN_CHAR = (
-    rf"[^\\`*_~\[\]!<|&(（【hHwW{_UNREAD}]|(?<=[A-Za-z])[hHwW]|[hH](?=[^tT])|[wW](?=[^wW])"
+    rf"[^\\`*_~\[\]!<|&$(（【hHwW{_UNREAD}]|(?<=[A-Za-z])[hHwW]|[hH](?=[^tT])|[wW](?=[^wW])"
 )
 _PLAIN = re.compile(rf"(?:{_PLAIN_CHAR})+")
 _PLAIN_WORDS = re.compile(rf"(?:{_PLAIN_CHAR})+(?: (?:{_PLAIN_CHAR})+)*")
@@ -68,6 +69,7 @@ class MarkdownReader:
         self._emphasis.clear()
         self._links.begin_line()
         self._bullet = False  # a list mark was read
+        self._formula = False  # in a formula between single dollar signs
         self._table = False
         self._cell_start = False
 
@@ -211,7 +213,28 @@ class MarkdownReader:
             return 0 if ended else None
         if window[1] == "\n":
             return 1
+        if window[1].isalpha():
+            return self._read_command(window, at, ended)
         return 1 + self._say(window[1], at + 1) if window[1] in _ESCAPABLE else 0
+
+    def _read_command(self, window: str, at: int, ended: bool) -> Step:
+        """A command of LaTeX, such as `\\times`."""
+        found = latex.command(window, ended)
+        if found is None or not found[0]:
+            return None if found is None else 0
+        length, said = found
+        if said.strip():
+            self._out.replace(Piece(said, at, at + length))
+        else:
+            self._out.gap(Gap.SPACE if said else Gap.TAG, at, length)
+        return length
+
+    def _read_dollar(self, window: str, at: int, ended: bool) -> Step:
+        """The mark of a formula, `$$` or the ends of `$x$`; or money."""
+        step = latex.dollar(window, self._formula, ended)
+        if step == 1:
+            self._formula = not self._formula
+        return step
 
     def _read_parenthesis(self, window: str, at: int, ended: bool) -> Step:
         return self._cues.read(window, at, ended)
@@ -318,6 +341,7 @@ _INLINE_MARKS: dict[str, _Reader] = {
     "]": MarkdownReader._read_label_end,
     "!": MarkdownReader._read_image,
     "<": MarkdownReader._read_tag,
+    "$": MarkdownReader._read_dollar,
     "&": MarkdownReader._read_entity,
     **dict.fromkeys("(（【", MarkdownReader._read_parenthesis),
     "|": MarkdownReader._read_pipe,

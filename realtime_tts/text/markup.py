@@ -8,6 +8,7 @@ from dataclasses import replace
 from enum import StrEnum
 from html import unescape
 
+from realtime_tts.text.characters import EMOJI_PATTERN, INVISIBLE_PATTERN, is_word_character
 from realtime_tts.text.directions import AS_THE_SESSION, Change, SayAs, Voicing
 from realtime_tts.text.elements import BLOCKS, CELLS, HIDDEN, INLINE, VOICING
 from realtime_tts.text.marks import MAX_HELD_CHARACTERS, Step
@@ -95,6 +96,9 @@ class MarkupReader:
             return len(window) if ended else None
         if window[1] in "!?":
             return self._read_declaration(window, ended)
+        for empty in ("<>", "</>"):
+            if window.startswith(empty):
+                return len(empty)
         tag = read_tag(window, self._out.inside_word, ended)
         if tag is None:
             return None
@@ -123,6 +127,8 @@ class MarkupReader:
         length, char = found
         if char.isspace():
             self._out.space(" ", at)
+        elif EMOJI_PATTERN.match(char) or INVISIBLE_PATTERN.match(char):
+            self._out.gap(Gap.EMOJI, at, length)
         else:
             self._out.replace(Piece(char, at, at + length))
         return length
@@ -165,7 +171,7 @@ class MarkupReader:
     def _carry_out(self, tag: Tag, window: str, at: int, ended: bool) -> Step:
         if tag.name in _CONTENTS and not tag.ends and not tag.alone:
             return self._read_element(tag, window, at, ended)
-        if tag.name in HIDDEN and not tag.ends and not tag.alone:
+        if tag.name in HIDDEN and not (tag.ends or tag.alone or self._is_named()):
             self._hidden = tag.name
         if tag.name == "break" and not tag.ends:
             pause = pause_of(tag.attributes)
@@ -175,6 +181,10 @@ class MarkupReader:
             self._change(tag)
         self._part(tag.name, at, tag.length)
         return tag.length
+
+    def _is_named(self) -> bool:
+        """In the middle of a sentence, a tag is talked about: "I use <script> tags"."""
+        return is_word_character(self._out.tail.rstrip(" ")[-1:])
 
     def _part(self, name: str, at: int, length: int) -> None:
         """What stands between the texts around a tag."""

@@ -17,7 +17,7 @@ from realtime_tts.text.directions import (
     Seam,
     Voicing,
 )
-from realtime_tts.text.filter import MAX_HOLD_SECONDS, SpeechTextFilter
+from realtime_tts.text.filter import SpeechTextFilter
 from realtime_tts.text.incremental import IncrementalTokenizer
 from realtime_tts.text.languages.language import Language
 from realtime_tts.text.lexicon import Lexicon
@@ -138,13 +138,13 @@ class TextPipeline:
         assert not self.ended, "text after the end of the turn"
         self._deltas.append(delta)
         self._fed += len(delta)
-        since = self._filter_since()
+        since = self._filter.held_since(now)  # a second wait behind it must not add up
         pieces = self._filtered(self._sanitizer.feed(delta), now)
         return self._speak(self._normalizer.feed(pieces, now, since))
 
     def poll(self, now: float) -> list[int]:
         """Release what has been held too long; nothing before `deadline`."""
-        since = self._filter_since()
+        since = self._filter.held_since(now)  # a second wait behind it must not add up
         pieces = self._directed(self._filter.poll(now))
         said = self._normalizer.feed(pieces, now, since) + self._normalizer.poll(now)
         if pieces or said:
@@ -227,11 +227,6 @@ class TextPipeline:
                 item = Change(voicing)
             left.append(item)
         return left
-
-    def _filter_since(self) -> float | None:
-        """When what the filter holds began to wait: a second wait behind it must not add up."""
-        due = self._filter.deadline()
-        return None if due is None else due - MAX_HOLD_SECONDS
 
     def _speak(self, said: list[Piece | Seam]) -> list[int]:
         said = self._scripts.pass_on(said)

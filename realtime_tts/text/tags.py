@@ -9,24 +9,25 @@ import re
 from html import unescape
 from typing import NamedTuple
 
-from realtime_tts.text.elements import FLAGGED, KNOWN
+from realtime_tts.text.elements import FLAGGED, KNOWN, VOICING
 from realtime_tts.text.marks import Step
 
 _NAME = r"[A-Za-z][\w.:-]*"
-_QUOTED = r"\\\"[^\"\\]*\\\"|\"[^\"]*\"|'[^']*'|“[^”]*”"
+_QUOTED = r"\\\"[^\"\\\n]*\\\"|\"[^\"\n]*\"|'[^'\n]*'|“[^”\n]*”"
 _BARE = r"[^\s\"'“\\<>=`]+"
 _ATTRIBUTE = rf"\s+(?P<key>{_NAME})\s*=\s*(?P<value>{_QUOTED}|{_BARE})"
 _ATTRIBUTES = rf"(?:\s+{_NAME}\s*=\s*(?:{_QUOTED}|{_BARE}))*"
-_OPEN_VALUE = rf"\\(?:\"[^\"\\]*\\?)?|\"[^\"]*|'[^']*|“[^”]*|{_BARE}|"
+_OPEN_VALUE = rf"\\(?:\"[^\"\\\n]*\\?)?|\"[^\"\n]*|'[^'\n]*|“[^”\n]*|{_BARE}|"
 _FINDS = re.compile(_ATTRIBUTE)
 _TAG = re.compile(
-    rf"<(?P<end>/\s*)?(?P<name>{_NAME})(?P<attributes>{_ATTRIBUTES})(?P<flags>(?:\s+{_NAME})*)"
+    rf"<(?P<end>/\s*)?(?P<name>{_NAME})(?P<own>\s*=\s*(?:{_QUOTED}|{_BARE}))?"
+    rf"(?P<attributes>{_ATTRIBUTES})(?P<flags>(?:\s+{_NAME})*)"
     r"\s*(?P<alone>/?)\s*>"
 )
 _FLAG = re.compile(rf"<{_NAME}{_ATTRIBUTES}\s+{_NAME}\s+[^\s=>/]")
 _OPEN = re.compile(
-    rf"<(?:(?:/\s*)?|(?:/\s*)?{_NAME}{_ATTRIBUTES}(?:\s+{_NAME})*"
-    rf"(?:\s*|\s+{_NAME}\s*=\s*(?:{_OPEN_VALUE}))/?\s*)\Z"
+    rf"<(?:(?:/\s*)?|(?:/\s*)?{_NAME}(?:\s*=\s*(?:{_OPEN_VALUE})|(?:\s*=\s*(?:{_QUOTED}|{_BARE}))?{_ATTRIBUTES}(?:\s+{_NAME})*"
+    rf"(?:\s*|\s+{_NAME}\s*=\s*(?:{_OPEN_VALUE}))/?\s*))\Z"
 )
 _TOKEN = re.compile(r"<\|\w{1,40}\|>")
 _OPEN_TOKEN = re.compile(r"<\|\w{0,40}\|?\Z")
@@ -53,7 +54,8 @@ def read_tag(text: str, inside_word: bool, ended: bool) -> Tag | None:
 
     Between `<` and `>` are a name and attributes with values: `<y and y>` is text. Behind a letter
     or digit (`inside_word`) a name alone has to be one we know: `List<String>` is text. A tag that
-    is cut by the end of the text is one all the same, unless it is a single letter.
+    is cut by the end of the text is one all the same, unless it is a single letter; and so is one
+    whose value is cut by the end of the line.
     """
     match = _TAG.match(text)
     if match is not None:
@@ -61,7 +63,9 @@ def read_tag(text: str, inside_word: bool, ended: bool) -> Tag | None:
     if (token := _TOKEN.match(text)) is not None:
         return Tag(token.end(), "", {}, True, False)
     if not is_open(text):
-        return NO_TAG
+        line = text.partition("\n")[0]
+        broken = len(line) < len(text) and "=" in line and is_open(line)
+        return Tag(len(line), "", {}, True, False) if broken else NO_TAG
     if not ended:
         return None
     written = _name_of(text)
@@ -91,19 +95,22 @@ def _is_prose(text: str) -> bool:
 
 def _name_of(text: str) -> str:
     match = re.match(rf"<(?:/\s*)?({_NAME})", text)
-    return match.group(1).lower() if match else ""
+    return match.group(1).lower().rstrip(":") if match else ""
 
 
 def _tag_of(match: re.Match[str], inside_word: bool) -> Tag:
-    name = match["name"].lower()
+    name = match["name"].lower().rstrip(":")
     marked = match["end"] or match["alone"] or match["attributes"]
-    if match["flags"] and name not in FLAGGED:
+    said = (match["own"] or "").strip(" =") or match["flags"].strip()
+    if (match["flags"] and name not in FLAGGED) or (match["own"] and name not in KNOWN):
         return NO_TAG
     if inside_word and not marked and name not in KNOWN:
         return NO_TAG
     attributes = {
         each["key"].lower(): _value(each["value"]) for each in _FINDS.finditer(match["attributes"])
     }
+    if said and name in VOICING:
+        attributes.setdefault("value", _value(said))
     return Tag(match.end(), name, attributes, bool(match["end"]), bool(match["alone"]))
 
 

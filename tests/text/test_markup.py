@@ -78,6 +78,7 @@ NEVER_SPOKEN = {
     # Cut by the end of the text.
     "Hello <": "Hello ",
     "Hello <expr": "Hello ",
+    '<b x="y\nHello': "Hello",
     'Hello <expression value="ha': "Hello ",
     'Hello <break time="3': "Hello ",
     "Hello </b": "Hello ",

@@ -21,8 +21,9 @@ _BRACED |= dict.fromkeys("text textbf textit mathrm mathbf boxed operatorname".s
 _COMMAND = re.compile(r"\\(?P<name>[A-Za-z]+)(?P<groups>(?:\{[^{}\\\n]*\}){0,2})")
 _OPEN = re.compile(r"\\[A-Za-z]*(?:\{[^{}\\\n]*\})?(?:\{[^{}\\\n]*)?\Z")
 _GROUP = re.compile(r"\{([^{}]*)\}")
-_INLINE = re.compile(r"\$(?![\s\d$])[^$\n]{0,60}(?<![\s$])\$(?![\w$])")
-_OPEN_INLINE = re.compile(r"\$(?:(?![\s\d$])[^$\n]{0,60}\$?)?\Z")
+_PROSE = r"(?![^$\n]{0,60}?(?<![\\A-Za-z])[A-Za-z]{3})"  # a word, which no formula contains
+_INLINE = re.compile(rf"\$(?![\s\d$]){_PROSE}[^$\n]{{0,60}}(?<![\s$])\$(?![\w$])")
+_OPEN_INLINE = re.compile(rf"\$(?:(?![\s\d$]){_PROSE}[^$\n]{{0,60}}\$?)?\Z")
 
 
 def command(text: str, ended: bool) -> tuple[int, str] | None:

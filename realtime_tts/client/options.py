@@ -56,7 +56,7 @@ class SessionOptions(TypedDict, total=False):
 
     `model` is one of `ready.models`, if there are several; else the voice picks. `seed` makes
     speech repeatable. `instructions` describe the manner, where the checkpoint takes
-    any. `text_filter`: whether markdown, emoji and URLs are left unspoken.
+    any. `text_filter`: whether markdown, emoji, URLs, tags and stage directions are left unspoken.
     `text_normalization`: whether numbers and abbreviations become words first. `lexicon`: words,
     and what to say for them; `lexicons`: stored ones, by name. `trim_silence`: whether the silence
     that the model begins with is left out. `pacing`: how much text is spoken as one where it comes

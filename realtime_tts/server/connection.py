@@ -257,7 +257,7 @@ class Connection(ServedSocket):
         """Silence first: the engine stops, unsent packets go, and only then comes the answer."""
         report = turn.speech.silence(played_samples)
         self.writer.drop(turn)
-        self._tell_left_out(turn)
+        self._tell_of_text(turn)
         self._retire(turn)
         stats = turn.speech.utterances.stats()
         self._carry_out(self.session.turn_interrupted(turn.id, report, stats))
@@ -279,7 +279,7 @@ class Connection(ServedSocket):
     def turn_over(self, turn: SessionTurn, failure: TurnFailure | None = None) -> None:
         """Everything of the turn has been handed to the socket."""
         utterances = turn.speech.utterances
-        self._tell_left_out(turn)
+        self._tell_of_text(turn)
         if failure is None and not utterances.has_speech:
             message = "the turn's text has nothing to speak"
             self._carry_out(self.session.warn("no_speakable_text", message, turn.id))
@@ -290,11 +290,10 @@ class Connection(ServedSocket):
             effects = self.session.turn_finished(turn.id, utterances.reason, utterances.stats())
         self._carry_out(effects)
 
-    def _tell_left_out(self, turn: SessionTurn) -> None:
-        """Before its end, of text that came and could not be spoken."""
-        if scripts := ", ".join(turn.speech.utterances.scripts_left_out):
-            message = f"the voice speaks no language written in {scripts}: that text was left out"
-            self._carry_out(self.session.warn("unspeakable_script", message, turn.id))
+    def _tell_of_text(self, turn: SessionTurn) -> None:
+        """Before its end, of text that came and could not be spoken, or not as it asked for."""
+        for code, message in turn.speech.utterances.text_warnings:
+            self._carry_out(self.session.warn(code, message, turn.id))
 
     # Turns.
 

@@ -109,9 +109,9 @@ class Utterances:
         return self._text.pipeline.has_speech
 
     @property
-    def scripts_left_out(self) -> list[str]:
-        """The scripts of text that was not spoken, since the voice's languages do not use them."""
-        return self._text.pipeline.left_out
+    def text_warnings(self) -> list[tuple[str, str]]:
+        """What its text asked for and did not get, as the protocol's warnings: code and message."""
+        return self._text.warnings
 
     def text_came(self, now: float) -> None:
         """Text is there, and may yet wait to be taken in: the listener waits from now on."""
@@ -216,7 +216,7 @@ class Utterances:
             self._held_before += now - self._waits_since
             self._held_seconds, self._waits_since = self._held_before, None
         seed = (self._spec.seed + self._text.number) % 2**63
-        spec, spoken = msgspec.structs.replace(self._spec, seed=seed), None
+        spec, spoken = self._text.directed(msgspec.structs.replace(self._spec, seed=seed)), None
         if self._resumption is not None:
             spec, spoken = self._resumption.in_layout(spec), self._resumption.spoken
             self._resumption = None

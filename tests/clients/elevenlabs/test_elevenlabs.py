@@ -78,6 +78,18 @@ def test_three_turns(api: ElevenLabs) -> None:
         assert is_speech(b"".join(realtime(api, deltas(TEXT))))
 
 
+TAGGED = (
+    "[cheerfully] The <emphasis>museum</emphasis> is *smiles* open "
+    '<phoneme alphabet="ipa" ph="ənˈtɪl">until</phoneme> six.<break time="1.5s" /> [laughs]'
+)
+
+
+def test_tags_are_not_spoken_and_pauses_are_kept(api: ElevenLabs) -> None:
+    spoken = [b"".join(realtime(api, deltas(text))) for text in (TAGGED, TEXT)]
+    assert is_speech(spoken[1])
+    assert is_speech(spoken[0]), "the tags alone would take far longer"
+
+
 def test_sound_comes_before_the_text_is_complete(api: ElevenLabs) -> None:
     heard = threading.Event()
 

@@ -118,8 +118,8 @@ def test_all_that_was_made_and_not_heard_counts_against_the_cap() -> None:
 def test_a_parked_row_comes_back_one_codec_run_and_one_packet_below_the_cap() -> None:
     row = with_text(5)
     row.playback.sent(3 * 24_000, 10.0)
-    assert rest_seconds(CONFIG) == pytest.approx(0.32 + 2048 / 24_000)
-    assert resume_at(row, CONFIG) == pytest.approx(13.0 - (3.0 - rest_seconds(CONFIG)))
+    assert rest_seconds(row, CONFIG) == pytest.approx(0.32 + 2048 / 24_000)
+    assert resume_at(row, CONFIG) == pytest.approx(13.0 - (3.0 - rest_seconds(row, CONFIG)))
 
 
 def test_a_parked_row_never_sleeps_into_the_reserve() -> None:

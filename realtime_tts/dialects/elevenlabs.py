@@ -102,8 +102,9 @@ class ElevenLabsSpeech(SpeechEndpoint):
             voice=messages.our_voice(request.path_params["voice"], self.front.voice_names()),
             language=our_language(body.language_code, info),
             seed=body.seed,
+            speed=body.voice_settings.our_speed.given,
         )
-        order = Order(body.text, settings, other_speed=body.voice_settings.speed != 1)
+        order = Order(body.text, settings, warning=body.voice_settings.our_speed.warning)
         if not self._times:
             return order
         pieces = _whole if self._whole else _lines

@@ -77,7 +77,7 @@ class Listener:
         if spoken is not None:
             self.sound.resume(spoken.samples, self._place)
         speed = self.sound.speed
-        self._spoken.made(self.sound.seconds(rate), numbers, silent / rate / speed)
+        self._spoken.made(self.sound.played / rate, numbers, silent / rate / speed)
 
     @property
     def parts_made(self) -> list[int]:
@@ -102,12 +102,11 @@ class Listener:
     def add_speech(self, audio: Audio) -> bytes:
         """More speech was made. Gives what is played of it: of other speeds than 1, the last
         comes with what follows, or with the `rest`."""
-        rate, before = self.playback.sample_rate, self.sound.seconds(self.playback.sample_rate)
-        pcm = self.sound.played(audio.pcm)
+        rate = self.playback.sample_rate
+        pcm, samples = self.sound.add(audio.pcm)
         self.made += len(pcm) // BYTES_PER_SAMPLE
         tokens = unpacked(audio.tokens, 1)[:, 0].tolist()
-        seconds, silent = self.sound.seconds(rate) - before, audio.silent / rate / self.sound.speed
-        self._spoken.made(seconds, tokens, silent)
+        self._spoken.made(samples / rate, tokens, audio.silent / rate / self.sound.speed)
         return pcm
 
     def rest(self) -> bytes:

@@ -22,18 +22,22 @@ class PartSound:
         if self._scale is not None:
             self._scale = TimeScale(self.speed, place, came)
 
-    def played(self, pcm: bytes) -> bytes:
-        """What is played of what came so far, and was not given yet."""
+    def add(self, pcm: bytes) -> tuple[bytes, int]:
+        """More came: what is played now, and how many samples all of it is when it is played."""
+        before = self.came
         self.came += len(pcm) // BYTES_PER_SAMPLE
-        return pcm if self._scale is None else self._scale.push(pcm)
+        if self._scale is None:
+            return pcm, self.came - before
+        return self._scale.push(pcm), self.speed.played(self.came) - self.speed.played(before)
 
     def rest(self) -> bytes:
         """Nothing follows: all that was held."""
         return b"" if self._scale is None else self._scale.finish()
 
-    def seconds(self, rate: int) -> float:
-        """That all that came takes to be played."""
-        return self.speed.played(self.came) / rate
+    @property
+    def played(self) -> int:
+        """Samples that all that came is when it is played."""
+        return self.speed.played(self.came)
 
     def has_left_behind(self, came: int) -> bool:
         """Whether what follows the place does not depend on the first so many samples."""

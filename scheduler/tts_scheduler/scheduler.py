@@ -99,6 +99,7 @@ class Scheduler:
             ),
             text_needed=text_needed,
             continues=continues,
+            speed=speed,
         )
         if spoken is not None:
             row.frames, row.held_seconds = spoken.frames, spoken.held_seconds

@@ -200,7 +200,7 @@ def first_run(
     first = min(samples, size)
     unsent = (samples - first) % size
     missing_frames = -(-(size - unsent) // config.frame_samples)
-    lead = (samples - unsent) / playback.sample_rate
+    lead = (samples - unsent) / playback.sample_rate - config.delivery_seconds
     deadline = playback.deadline()  # of a listener who still hears the previous turn
     if deadline is not None:
         lead += max(0.0, deadline - now - step)

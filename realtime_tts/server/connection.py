@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from starlette.types import Scope
 from starlette.websockets import WebSocket
 
+from realtime_tts.audio.speed import Speed
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import (
     Close,
@@ -240,7 +241,8 @@ class Connection(ServedSocket):
         if brought is None:
             return None
         info = self.front.engine.info_for(settings.model, settings.voice)
-        resumption = Resumption(brought, made_by(settings, info), info, seal)
+        speed = Speed(settings.speed)
+        resumption = Resumption(brought, made_by(settings, info), info, seal, speed)
         if resumption.problem is not None:
             message = f"{resumption.problem}: the speech goes on at the next word"
             self._carry_out(self.session.warn("cannot_resume", message, effect.turn_id))

@@ -32,15 +32,15 @@ class SpeechText:
         feed_pace: FeedPace,
         resumption: Resumption | None,
     ) -> None:
-        tokenizer = engine.tokenizer_for(settings.model, settings.voice)
         info = engine.info_for(settings.model, settings.voice)
+        tokenizer = engine.tokenizer_of(info)
         self._director = Director(settings, engine)
         self.pipeline = TextPipeline(
             tokenizer,
             filtered=settings.text_filter == "on",
             paced=True,
-            language=number_language(settings, engine),
-            lexicon=lexicon_for(settings.lexicon),
+            language=number_language(settings, info),
+            lexicon=lexicon_for(settings.lexicon, engine.lexicons(settings.lexicons)),
             languages=info.languages,
             able=self._director.able,
             language_of=self._director.language_of,

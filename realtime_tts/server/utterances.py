@@ -76,8 +76,7 @@ class Utterances:
         self.text_tokens = 0  # given to the engine
         self._moves, self._held_seconds = 0, 0.0
         self._first_text_at: float | None = None
-        self._settings, self._engine = settings, engine
-        self._on_event = on_event
+        self._settings, self._engine, self._on_event = settings, engine, on_event
         self._spec = utterance_spec(settings)
         self._held_before = self._stands_since = 0.0
         self._waits_since: float | None = None  # for the text of the next part
@@ -266,8 +265,7 @@ class Utterances:
         # Of speech that stands still the listener gets all there is.
         if not self._text.paced.stands:
             return []
-        made = self.listener.made
-        return self._first.give([Mark.CUT], made, more_may_come=not self._finished)
+        return self._first.give([Mark.CUT], self.listener.made, more_may_come=not self._finished)
 
     def _silence(self) -> Made:
         """The pause that is due, cut off: the speech behind it begins like a turn."""
@@ -291,6 +289,8 @@ class Utterances:
                 if not self._text.is_last:
                     return self._go_on(now)
             self.reason = self.listener.finish(event.reason)
+            if self.reason != event.reason:
+                self._engine.guarded(self.reason)
         elif isinstance(event, Failed):
             self._held_seconds = self._held_before + event.held_seconds
             self.failure = TurnFailure(event.code, event.message, event.retryable)

@@ -220,3 +220,25 @@ def test_a_busy_server_says_so(busy_server: Server) -> None:
         with pytest.raises(websockets.InvalidStatus) as caught, api.tts.websocket_connect():
             pass
         assert caught.value.response.status_code == 503
+
+
+def test_dictionaries_are_made_read_changed_spoken_with_and_deleted(api: Cartesia) -> None:
+    item: Any = {"text": "tide", "alias": "tide of the morning that was coming in"}
+    made = api.pronunciation_dicts.create(name="Sea words", items=[item])
+    assert (made.name, made.items[0].text) == ("Sea words", "tide")
+    assert api.pronunciation_dicts.retrieve(made.id) == made
+    assert made.id in [each.id for each in api.pronunciation_dicts.list()]
+    asked: dict[str, Any] = SETTINGS | {"transcript": "The tide."}
+    plain = api.tts.generate(**asked).read()
+    said = api.tts.generate(**asked, pronunciation_dict_id=made.id).read()
+    assert len(said) > 2 * len(plain), "what is said is four times as long"
+    with api.tts.websocket_connect() as socket:
+        context = socket.context(**SETTINGS, pronunciation_dict_id=made.id)
+        context.push("The tide.")
+        context.no_more_inputs()
+        assert len(sound(list(context.receive()))) > 2 * len(plain)
+    changed = api.pronunciation_dicts.update(made.id, items=[item | {"alias": "sea"}])
+    assert (changed.name, changed.items[0].alias) == ("Sea words", "sea")
+    api.pronunciation_dicts.delete(made.id)
+    with pytest.raises(cartesia.NotFoundError):
+        api.tts.generate(**asked, pronunciation_dict_id=made.id)

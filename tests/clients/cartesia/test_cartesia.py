@@ -6,6 +6,7 @@ import asyncio
 import io
 import wave
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Any
 
 import cartesia
@@ -51,6 +52,23 @@ def test_deltas_are_spoken_turn_by_turn(api: Cartesia) -> None:
             events = list(context.receive())
             assert events[-1].type == "done", turn
             assert is_speech(sound(events))
+
+
+def test_tags_are_not_spoken_and_pauses_are_kept(api: Cartesia) -> None:
+    tagged = (
+        '<emotion value="content"/>The museum <speed ratio="1"/>is [laughter] open until six.'
+        '<break time="1s"/>It is open.'
+    )
+    with api.tts.websocket_connect() as socket:
+        context = socket.context(**SETTINGS)
+        for delta in deltas(tagged):
+            context.push(delta)
+        context.no_more_inputs()
+        spoken = sound(list(context.receive()))
+    samples = memoryview(spoken).cast("h").tolist()
+    pauses = (run for run in groupby(samples, key=bool) if not run[0])
+    assert max(len(list(run)) for _, run in pauses) >= RATE
+    assert is_speech(spoken[: -2 * RATE], TEXT + " It is open.")
 
 
 def test_sound_comes_before_the_text_is_complete(api: Cartesia) -> None:

@@ -25,6 +25,7 @@ export interface SessionStart {
   lexicon?: Record<string, string> | null;
   layout?: "auto" | "streaming" | "full_text" | null;
   trim_silence?: "on" | "off" | null;
+  loudness?: "on" | "off" | null;
   pacing?: "auto" | "token" | "clause" | "sentence" | null;
   word_times?: "on" | "off" | null;
   resume?: "on" | "off" | null;

@@ -54,6 +54,7 @@ class RealtimeTTSSettings(TTSSettings):
     lexicon: dict[str, str] | None = field(default_factory=_not_given)
     layout: Literal["auto", "streaming", "full_text"] | None = field(default_factory=_not_given)
     trim_silence: Literal["on", "off"] | None = field(default_factory=_not_given)
+    loudness: Literal["on", "off"] | None = field(default_factory=_not_given)
     pacing: Literal["auto", "token", "clause", "sentence"] | None = field(
         default_factory=_not_given
     )

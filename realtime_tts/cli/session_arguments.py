@@ -34,6 +34,7 @@ _HELP = {
     "text_filter": "leave markup unspoken",
     "text_normalization": "say numbers and abbreviations as words before the model sees them",
     "trim_silence": "leave out the silence that the model begins with",
+    "loudness": "bring every voice and turn to -16 LUFS",
     "pacing": "how much text is spoken as one where it comes slowly",
     "lead_ms": "how far ahead of the listener the server may send, in milliseconds",
 }

@@ -29,7 +29,8 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
     the checkpoint; `model` None leaves that one to the voice. `lead_ms` is how far ahead of
     the listener audio may be sent. `text_normalization` auto leaves numbers and abbreviations to
     the checkpoint if it reads them well. `lexicon`: words, and what to say for them.
-    `trim_silence` leaves out the silence that speech begins with. With `word_times` the client is
+    `trim_silence` leaves out the silence that speech begins with. `loudness` brings every voice
+    and turn to -16 LUFS. With `word_times` the client is
     told when which word is spoken, with `resume` what lets another session go on with the turn.
     """
 
@@ -44,6 +45,7 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
     lexicon: dict[str, str] = {}
     layout: Literal["auto", "streaming", "full_text"] = "auto"
     trim_silence: Literal["on", "off"] = "on"
+    loudness: Literal["on", "off"] = "off"
     pacing: Literal["auto", "token", "clause", "sentence"] = "auto"
     word_times: Literal["on", "off"] = "off"
     resume: Literal["on", "off"] = "off"

@@ -54,6 +54,7 @@ def test_null_resets_a_setting_to_the_servers_default(name: str) -> None:
         lexicon={"SQL": "sequel"},
         layout="full_text",
         trim_silence="off",
+        loudness="on",
         pacing="token",
         word_times="on",
         resume="on",

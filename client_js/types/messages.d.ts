@@ -76,6 +76,8 @@ export interface Ready {
   server: string;
   model: string;
   models?: string[];
+  digital_source_type?: string;
+  marking?: string;
   voices: string[];
   languages: string[];
   settings: Record<string, unknown>;

@@ -11,6 +11,7 @@ from collections.abc import Hashable
 from typing import Protocol
 
 from realtime_tts.audio.loudness import Loudness, VoiceLevels
+from realtime_tts.audio.marking import Marking
 
 
 class Stage(Protocol):
@@ -49,8 +50,15 @@ class Stages:
     """Makes the chain of each stream of a server, and keeps what one stream leaves to the next."""
 
     def __init__(self) -> None:
+        self.marks = False
+        """Whether all sound is marked as synthetic."""
         self._levels = VoiceLevels()
 
     def chain(self, voice: Hashable, *, loudness: bool) -> Chain:
         """For one stream of a voice."""
-        return Chain(*([Loudness(self._levels.of(voice))] if loudness else []))
+        stages: list[Stage] = []
+        if loudness:
+            stages.append(Loudness(self._levels.of(voice)))
+        if self.marks:
+            stages.append(Marking())
+        return Chain(*stages)

@@ -1,4 +1,4 @@
-"""The command line: `realtime-tts serve | ingress | say | voices | clone | bench | profile`.
+"""The command line: `realtime-tts serve | ingress | say | voices | clone | detect | …`.
 
 Each command is a module of this package with `add_arguments(parser)` and `run(arguments)`, which
 returns the exit status. Only the module of the command that was asked for is imported, so that
@@ -22,6 +22,7 @@ _COMMANDS = {
     "say": "speak a text: play it, or write it to a file",
     "voices": "list the voices and languages of a server, or delete a registered voice",
     "clone": "register a voice from a recording",
+    "detect": "find the mark of synthetic speech in a recording",
     "bench": "measure a server under load",
     "profile": "measure the stages of one frame against what the machine could do",
 }

@@ -94,6 +94,7 @@ class Front:
         self.engine = engine
         self.metrics = metrics
         self.voices = voices
+        engine.stages.marks = config.marking != "off"
         if voices is not None:
             engine.in_context = voices.registry.in_context
         self.addresses = Addresses(config.addresses)
@@ -219,6 +220,14 @@ class Front:
         """Raise RequestError for settings that this server cannot do."""
         require(settings.audio)
         self.engine.check(utterance_spec(settings))
+
+    def disclosure(self, settings: SessionSettings | None = None) -> tuple[str, str]:
+        """The name and value of a header that says that speech with `settings` is synthetic, and
+        what made it: draft-abaris-aicdh, a dictionary as in RFC 9651."""
+        chosen = settings or SessionSettings()
+        model = self.engine.info_for(chosen.model, chosen.voice).model
+        told = model.encode("ascii", "replace").decode().replace("\\", "/").replace('"', "'")
+        return "ai-disclosure", f'mode=ai-originated, model="{told}", provider="{SERVER_NAME}"'
 
     def voice_names(self) -> tuple[str, ...]:
         """What a session can ask for now: speakers, then registered voices."""

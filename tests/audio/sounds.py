@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Protocol
 
 import numpy as np
@@ -19,6 +20,7 @@ class Stage(Protocol):
     def finish(self) -> bytes: ...
 
 
+@cache
 def voice(seconds: float, lufs: float, seed: int = 1, pitch: float = 120.0) -> bytes:
     """Buzzing syllables with breath in them, and a pause now and then, so loud: s16le, 24 kHz."""
     rng = np.random.default_rng(seed)

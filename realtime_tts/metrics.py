@@ -48,6 +48,9 @@ class Metrics:
         self.underruns = self._counter(
             "tts_underruns_total", "Times a listener ran out of audio in the middle of a turn."
         )
+        self.turns_with_gaps = self._counter(
+            "tts_turns_with_gaps_total", "Turns in which a listener ran out of audio."
+        )
         self.held_inside_word = self._counter(
             "tts_held_inside_word_total", "Times speech waited for text, perhaps inside a word."
         )

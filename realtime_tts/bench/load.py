@@ -65,6 +65,7 @@ async def _sessions(given: Pass) -> Observed:
         rounds = None
         if given.level.mode is Mode.BURST:
             rounds = Rounds(len(sessions), meeting)
+        await meeting.meet()  # a server that is full by warm-ups would refuse further sessions
         await asyncio.gather(*(each.turns(settings.warm_up, rounds=rounds) for each in sessions))
         total = None if settings.seconds else len(sessions) * settings.turns
         counter = Counter("turns", given.progress, total)

@@ -113,6 +113,7 @@ class SessionReporter:
         self._turns += 1
         metrics.turns.labels(done.reason).inc()
         metrics.underruns.inc(done.underruns)
+        metrics.turns_with_gaps.inc(done.underruns > 0)
         metrics.held_inside_word.inc(done.held_inside_word)
         metrics.moves.inc(done.moves)
         metrics.audio_seconds.inc(done.samples / SAMPLE_RATE)

@@ -254,12 +254,12 @@ class BatchBuilder:
 
     def _fits(self, seconds: float, rows: int, lead_cap: float) -> bool:
         """Nobody on air pays for `seconds` more now, nor for being one of `rows` from now on."""
-        costs, limit = self._costs, self._rows_per_step
+        config, costs, limit = self._config, self._costs, self._rows_per_step
         step = costs.base + (costs.row + costs.codec_frame) * min(rows, limit)
-        if self._overloaded or step * max(1.0, rows / limit) > self._config.frame_seconds:
+        if self._overloaded or step * max(1.0, rows / limit) > config.frame_seconds:
             return False
         # Those who start now make the steps after this one longer, too.
-        joined = (costs.row + costs.codec_frame) * len(self._prefills)
+        joined = (costs.row + costs.codec_frame) * len(self._prefills) + config.delivery_seconds
         if self._now + self._seconds + seconds + joined <= self._latest:
             return True
         # Longer than the lead that listeners are ever given: waiting would not make it fit.

@@ -20,7 +20,9 @@ class SchedulerConfig:
         stays out of steps that somebody without sound waits for. `min_start_tokens`,
         `max_start_wait`: text to wait for before the first frame, and for how long.
         `start_seconds`: a step with several prefills takes no longer, by what they are known to
-        cost. `codec_chunks`: frames per codec run, first run first; the last value repeats.
+        cost. `delivery_seconds`: a packet may take so much longer to its listener than the first
+        one did; no start, and no early first packet, uses this up.
+        `codec_chunks`: frames per codec run, first run first; the last value repeats.
     Admission
         `utilisation`: share of a frame's duration that a full step may take before turns have to
         wait; above 1, turns are let in though they cannot all be spoken in real time.
@@ -42,6 +44,7 @@ class SchedulerConfig:
     min_start_tokens: int = 2
     max_start_wait: float = 0.15
     start_seconds: float = 0.05
+    delivery_seconds: float = 0.005
     codec_chunks: tuple[int, ...] = (1, 1, 2, 4)
     utilisation: float = 0.8
     kv_utilisation: float = 0.9
@@ -57,7 +60,8 @@ class SchedulerConfig:
             _require(rows is None or rows >= 1, f"{name} must be None or at least 1", rows)
         queue = self.max_queue
         _require(queue is None or queue >= 0, "max_queue must be None or at least 0", queue)
-        for name in ("reserve", "yield_lead", "max_start_wait", "start_seconds", "queue_timeout"):
+        times = ("reserve", "yield_lead", "max_start_wait", "start_seconds", "delivery_seconds")
+        for name in (*times, "queue_timeout"):
             _require(getattr(self, name) >= 0, f"{name} must not be negative", getattr(self, name))
         _require(
             self.lead_cap >= self.reserve, f"lead_cap below reserve {self.reserve}", self.lead_cap

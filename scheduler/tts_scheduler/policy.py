@@ -200,7 +200,7 @@ def first_run(
     full = (samples - first) // config.packet_samples
     unsent = samples - first - full * config.packet_samples
     missing_frames = -(-(config.packet_samples - unsent) // config.frame_samples)
-    lead = (samples - unsent) / config.sample_rate
+    lead = (samples - unsent) / config.sample_rate - config.delivery_seconds
     deadline = row.playback.deadline()  # of a listener who still hears the previous turn
     if deadline is not None:
         lead += max(0.0, deadline - now - step)

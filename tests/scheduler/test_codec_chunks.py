@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from tts_scheduler import Layout, Phase, Playback, SchedulerConfig
@@ -70,10 +72,16 @@ def test_a_row_about_to_wait_for_text_gives_all_it_has() -> None:
 
 
 def test_one_frame_leaves_at_once_when_two_more_come_before_it_is_heard() -> None:
-    assert first_run(row(), 1, 0.0, 0.039, CONFIG) == 1
+    assert first_run(row(), 1, 0.0, 0.037, CONFIG) == 1  # 80 ms, 5 of them for its delivery
 
 
-@pytest.mark.parametrize("step", [0.041, 0.079])
+def test_a_slow_delivery_leaves_less_time_for_the_second_packet() -> None:
+    slow, none = replace(CONFIG, delivery_seconds=0.02), replace(CONFIG, delivery_seconds=0.0)
+    assert [first_run(row(), 1, 0.0, 0.031, config) for config in (slow, none)] == [0, 1]
+    assert [first_run(row(), 1, 0.0, 0.029, config) for config in (slow, none)] == [1, 1]
+
+
+@pytest.mark.parametrize("step", [0.038, 0.079])
 def test_sound_waits_for_a_second_frame_when_the_second_packet_would_be_late(step: float) -> None:
     assert first_run(row(), 1, 0.0, step, CONFIG) == 0
     assert first_run(row(), 2, 0.0, step, CONFIG) == 2

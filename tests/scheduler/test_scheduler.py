@@ -312,12 +312,23 @@ def test_a_start_waits_while_somebody_on_air_would_pay_for_it(make_rig: MakeRig)
     assert [p.id for p in rig.plan().prefills] == ["new"]
 
 
+@pytest.mark.parametrize(("delivery", "enters"), [(0.0, True), (0.009, True), (0.011, False)])
+def test_a_start_leaves_others_the_time_of_their_delivery(
+    make_rig: MakeRig, delivery: float, enters: bool
+) -> None:
+    costs = StepCosts(0.010, 0.0, 0.0, 0.050, 0.0, 0.0)
+    rig = make_rig(costs=costs, slots=8, delivery_seconds=delivery)
+    staggered(rig, {"on air": 0.070})
+    rig.open("new", 5)
+    assert bool(rig.plan().prefills) is enters
+
+
 def test_a_start_counts_everybody_the_limit_makes_wait(make_rig: MakeRig) -> None:
     """Four rows and one per step: the last of them has no time to give away."""
     costs = StepCosts(0.010, 0.0, 0.0, 0.010, 0.0, 0.0)
-    for fourth, enters in ((0.045, False), (0.055, True)):
+    for fourth, enters in ((0.050, False), (0.060, True)):
         rig = make_rig(costs=costs, slots=8, max_rows=1)
-        staggered(rig, {"a": 0.030, "b": 0.035, "c": 0.045, "d": fourth})
+        staggered(rig, {"a": 0.030, "b": 0.040, "c": 0.050, "d": fourth})
         rig.open("new", 5)
         assert bool(rig.plan().prefills) is enters, fourth
 

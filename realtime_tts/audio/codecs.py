@@ -53,8 +53,9 @@ class _Setup:
 
 
 _SETUPS = {
-    # No Xing header: it would have to be written again at the end.
-    "mp3": _Setup("mp3", "libmp3lame", "s16p", {"write_xing": "0", "id3v2_version": "3"}),
+    # No Xing header: it would have to be written again at the end. No tag: clients expect that the
+    # first bytes are sound.
+    "mp3": _Setup("mp3", "libmp3lame", "s16p", {"write_xing": "0", "id3v2_version": "0"}),
     # A page each 20 ms; FFmpeg's own pages last a second.
     "ogg": _Setup("ogg", "libopus", "s16", {"page_duration": "20000"}),
     # A cluster each 40 ms, and no index, which would have to be written into the beginning.

@@ -53,9 +53,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     voices.add_argument(
         "--voices-dir",
         metavar="FOLDER|s3://BUCKET/PREFIX",
-        help="where registered voices are kept; several servers may share it (default: the user's "
-        "data folder, such as ~/.local/share/realtime-tts/voices; with --engine fake: nowhere; "
-        "s3:// needs the extra `s3`)",
+        help="where registered voices and lexicons are kept; servers may share it (default: "
+        "the user's data folder, such as ~/.local/share/realtime-tts/voices; with --engine fake: "
+        "nowhere; s3:// needs the extra `s3`)",
     )
     _add_scheduler_arguments(parser.add_argument_group("scheduling"))
     server = parser.add_argument_group("server")

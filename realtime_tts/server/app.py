@@ -27,9 +27,15 @@ from realtime_tts.dialects import (
     tokens,
     vllm_omni,
 )
+from realtime_tts.dialects.cartesia_dictionaries import (
+    DICTIONARIES_PATH as CARTESIA_DICTIONARIES,
+)
 from realtime_tts.dialects.cartesia_messages import API as CARTESIA
 from realtime_tts.dialects.dashscope_messages import API as DASHSCOPE
 from realtime_tts.dialects.deepgram_messages import API as DEEPGRAM
+from realtime_tts.dialects.elevenlabs_dictionaries import (
+    DICTIONARIES_PATH as ELEVENLABS_DICTIONARIES,
+)
 from realtime_tts.dialects.elevenlabs_messages import API as ELEVENLABS
 from realtime_tts.dialects.elevenlabs_messages import deny_or
 from realtime_tts.metrics import CONTENT_TYPE, Metrics
@@ -44,6 +50,7 @@ from realtime_tts.server.auth import (
 from realtime_tts.server.connection import Connection
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.front import Front
+from realtime_tts.server.lexicons import LEXICONS_PATH, lexicon_routes
 from realtime_tts.server.static import client_files, file_route, static_routes
 from realtime_tts.server.tokens import TOKEN_PATH, token_route
 from realtime_tts.server.voices import voice_routes
@@ -73,6 +80,7 @@ def _routes(front: Front) -> list[BaseRoute]:
         Route("/v1/tts", _upgrade_required),
         *elevenlabs.routes(front),
         *voice_routes(),
+        *lexicon_routes(),
         *openai.routes(front),
         *cartesia.routes(front),
         *dashscope.routes(front),
@@ -108,6 +116,11 @@ def _gate(front: Front, open_paths: frozenset[str]) -> Middleware:
             elevenlabs.DIALOGUE_PATH: PathRule(ELEVENLABS.deny),
             elevenlabs.VOICES_2_PATH: PathRule(ELEVENLABS.deny),
             "/v1/voices": PathRule(deny_or(send_denial), token_methods=_READING),
+            LEXICONS_PATH: PathRule(send_denial, token_methods=_READING),
+            ELEVENLABS_DICTIONARIES: PathRule(ELEVENLABS.deny, token_methods=_READING),
+            CARTESIA_DICTIONARIES: PathRule(
+                CARTESIA.deny, cartesia.QUERY_KEYS, token_methods=_READING
+            ),
             "/tts/": PathRule(CARTESIA.deny, cartesia.QUERY_KEYS),
             "/voices": PathRule(CARTESIA.deny, cartesia.QUERY_KEYS),
             dashscope.SOCKET_PATH: PathRule(DASHSCOPE.deny),
@@ -157,7 +170,7 @@ def _cors(config: ServerConfig) -> list[Middleware]:
         Middleware(
             CORSMiddleware,
             allow_origins=origins,
-            allow_methods=["GET", "POST", "DELETE"],
+            allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
             allow_headers=["*"],
             expose_headers=["*"],
         )

@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from starlette.types import Scope
 from starlette.websockets import WebSocket
 
+from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import (
     Close,
     Effect,
@@ -40,6 +41,7 @@ from realtime_tts.protocol.messages import (
 )
 from realtime_tts.protocol.parsing import encode
 from realtime_tts.protocol.session import ServerInfo, Session
+from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.alarm import Alarm
 from realtime_tts.server.auth import error_response
 from realtime_tts.server.front import GOING_AWAY, SERVER_NAME, Front
@@ -198,7 +200,11 @@ class Connection(ServedSocket):
 
     def _open(self, effect: OpenTurn) -> None:
         assert self._turn is None, "the session opens one turn at a time"
-        settings = effect.settings
+        try:
+            settings = self.front.pinned(effect.settings)
+        except RequestError as error:  # a lexicon that was deleted
+            self._refuse_turn(effect.turn_id, TurnFailure(error.code, str(error)))
+            return
         full = None  # a turn that was spoken in part waits for its place
         if effect.resume is None:
             full = self.front.engine.overloaded(settings.model, settings.voice)
@@ -207,7 +213,7 @@ class Connection(ServedSocket):
             return
         self._turns += 1
         seal = Seal(self.websocket.scope.get(SECRET, b""))
-        resumption = self._resumption(effect, seal)
+        resumption = self._resumption(effect, settings, seal)
         before = self._past[-1].speech.utterances.listener if self._past else None
         speech = Speech(
             f"{self.name}-{self._turns}",
@@ -226,9 +232,11 @@ class Connection(ServedSocket):
             effect.turn_id, speech, resumption, seal, self.changed, self.turn_over
         )
 
-    def _resumption(self, effect: OpenTurn, seal: Seal) -> Resumption | None:
+    def _resumption(
+        self, effect: OpenTurn, settings: SessionSettings, seal: Seal
+    ) -> Resumption | None:
         """What came of the turn elsewhere; tells the client if it is of no use."""
-        settings, brought = effect.settings, effect.resume
+        brought = effect.resume
         if brought is None:
             return None
         info = self.front.engine.info_for(settings.model, settings.voice)
@@ -249,7 +257,7 @@ class Connection(ServedSocket):
         """Silence first: the engine stops, unsent packets go, and only then comes the answer."""
         report = turn.speech.silence(played_samples)
         self.writer.drop(turn)
-        self._tell_left_out(turn)
+        self._tell_of_text(turn)
         self._retire(turn)
         stats = turn.speech.utterances.stats()
         self._carry_out(self.session.turn_interrupted(turn.id, report, stats))
@@ -271,7 +279,7 @@ class Connection(ServedSocket):
     def turn_over(self, turn: SessionTurn, failure: TurnFailure | None = None) -> None:
         """Everything of the turn has been handed to the socket."""
         utterances = turn.speech.utterances
-        self._tell_left_out(turn)
+        self._tell_of_text(turn)
         if failure is None and not utterances.has_speech:
             message = "the turn's text has nothing to speak"
             self._carry_out(self.session.warn("no_speakable_text", message, turn.id))
@@ -282,11 +290,10 @@ class Connection(ServedSocket):
             effects = self.session.turn_finished(turn.id, utterances.reason, utterances.stats())
         self._carry_out(effects)
 
-    def _tell_left_out(self, turn: SessionTurn) -> None:
-        """Before its end, of text that came and could not be spoken."""
-        if scripts := ", ".join(turn.speech.utterances.scripts_left_out):
-            message = f"the voice speaks no language written in {scripts}: that text was left out"
-            self._carry_out(self.session.warn("unspeakable_script", message, turn.id))
+    def _tell_of_text(self, turn: SessionTurn) -> None:
+        """Before its end, of text that came and could not be spoken, or not as it asked for."""
+        for code, message in turn.speech.utterances.text_warnings:
+            self._carry_out(self.session.warn(code, message, turn.id))
 
     # Turns.
 

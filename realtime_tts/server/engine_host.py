@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from realtime_tts.engine.interface import EngineInfo, UtteranceSpec, check_spec
 from realtime_tts.engine.link import Cancel, Command, EngineLink, EngineStatus, Event, Refused
 from realtime_tts.errors import EngineError, RealtimeTTSError
+from realtime_tts.lexicons.library import StoredLexicon
 from realtime_tts.logs import event as log_event
 from realtime_tts.metrics import Metrics
 from realtime_tts.protocol.effects import TurnFailure
@@ -59,6 +60,8 @@ class EngineHost:
         self.reaction = Reaction()
         self.in_context: Callable[[str], bool] = lambda voice: False
         """Whether an utterance of this voice waits for much of its text, or for its end."""
+        self.lexicons: Callable[[Sequence[str]], list[StoredLexicon]] = lambda refs: []
+        """The stored lexicons of a speech, by `name@version`."""
         self._tokenizers: dict[str, Qwen2Tokenizer] = {}
         self._handlers: dict[str, EventHandler] = {}
         self._outgoing: list[Command] = []

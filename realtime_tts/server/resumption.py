@@ -14,13 +14,15 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
+from realtime_tts.audio.speed import Speed
+from realtime_tts.audio.time_scale import Place
 from realtime_tts.engine.interface import EngineInfo, UtteranceSpec
 from realtime_tts.engine.link import Spoken
 from realtime_tts.engine.made_codes import packed, unpacked
 from realtime_tts.protocol.effects import TurnStats
 from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.protocol.resuming import Resume
-from realtime_tts.protocol.settings import SessionSettings
+from realtime_tts.protocol.settings import SessionSettings, SpeedFactor
 from realtime_tts.server.seal import Seal
 from realtime_tts.version import __version__
 
@@ -60,7 +62,8 @@ class Part(msgspec.Struct, array_like=True, frozen=True):
 class Position(msgspec.Struct, array_like=True, frozen=True):
     """How far the part was when its last codes came: so many `samples` of its speech, the last
     `silent` of which cannot be heard. `held` and `held_before` as in `Utterances`. `released`,
-    `holds` and `cut` say what had become of the text: see `TextPipeline`."""
+    `holds` and `cut` say what had become of the text: see `TextPipeline`. `place`: how far the
+    speech was played, at another `speed` than 1, see `time_scale.Place`."""
 
     samples: Count
     silent: Count
@@ -75,6 +78,17 @@ class Position(msgspec.Struct, array_like=True, frozen=True):
     underruns: Count = 0
     held_inside_word: Count = 0
     moves: Count = 0
+    speed: SpeedFactor = 1.0
+    place: tuple[Count, Count] | None = None
+
+    @property
+    def at(self) -> Place | None:
+        return None if self.place is None else Place(*self.place)
+
+    @property
+    def played(self) -> int:
+        """Samples of its speech as they are played, which the place tells if the speed is not 1."""
+        return self.samples if self.place is None else self.place[0]
 
     @property
     def stats(self) -> TurnStats:
@@ -130,12 +144,22 @@ class Resumption:
             return self.samples
         if not self.codes:
             return self.part.begins
-        return self.part.speech_begins + self.position.samples
+        return self.part.speech_begins + self.position.played
 
     @property
     def speech_begins(self) -> int:
         """Samples of the turn before the speech of the part on the air, so far."""
         return self.part.speech_begins if self.part is not None and self.codes else self.made
+
+    @property
+    def speed(self) -> float:
+        """At which the part is played."""
+        return 1.0 if self.position is None else self.position.speed
+
+    @property
+    def place(self) -> Place | None:
+        """How far the part was played, if that is not all that its codes came to."""
+        return None if self.position is None or not self.codes else self.position.at
 
     @property
     def pause(self) -> float:
@@ -191,7 +215,12 @@ def _problem(
         return f"{len(codes)} frames of codes are no {position.samples} samples"
     if position.layout not in ("", "streaming", "full_text"):
         return "expected a `state` with a layout"
-    made = part.speech_begins + position.samples if len(codes) else part.begins
+    place, speed = position.at, Speed(position.speed)
+    if speed.changes == (place is None) or not (place is None or place.is_of(speed)):
+        return f"expected a `state` with a place in sound at the speed {speed:g}"
+    if place is not None and not 0 <= place.next - position.samples <= _MOST_AHEAD:
+        return f"{position.samples} samples do not lead to sample {place.next}"
+    made = part.speech_begins + position.played if len(codes) else part.begins
     if not 0 <= brought.samples - made <= _MOST_AHEAD:
         return f"expected `samples` from {made} to {made + _MOST_AHEAD}, found {brought.samples}"
     return None

@@ -109,9 +109,9 @@ class Utterances:
         return self._text.pipeline.has_speech
 
     @property
-    def scripts_left_out(self) -> list[str]:
-        """The scripts of text that was not spoken, since the voice's languages do not use them."""
-        return self._text.pipeline.left_out
+    def text_warnings(self) -> list[tuple[str, str]]:
+        """What its text asked for and did not get, as the protocol's warnings: code and message."""
+        return self._text.warnings
 
     def text_came(self, now: float) -> None:
         """Text is there, and may yet wait to be taken in: the listener waits from now on."""
@@ -216,10 +216,12 @@ class Utterances:
             self._held_before += now - self._waits_since
             self._held_seconds, self._waits_since = self._held_before, None
         seed = (self._spec.seed + self._text.number) % 2**63
-        spec, spoken = msgspec.structs.replace(self._spec, seed=seed), None
+        spec, spoken = self._text.directed(msgspec.structs.replace(self._spec, seed=seed)), None
         if self._resumption is not None:
             spec, spoken = self._resumption.in_layout(spec), self._resumption.spoken
             self._resumption = None
+        if spoken is None:
+            self.listener.play_at(spec.speed)
         command = Open(
             self.utterance_id,
             spec,
@@ -247,17 +249,17 @@ class Utterances:
                 return self._waits(tokens, now)
             case Ended() | Failed() | Refused():
                 self._engine.forget(event.id)
-                return [*self._first.all(), *self._ended(event, now)]
+                return [*self._first.all(), self.listener.rest(), *self._ended(event, now)]
 
     def _audio(self, event: Audio, now: float) -> Made:
         self._held_seconds = self._held_before + event.held_seconds
         silence = self._silence()
-        self.listener.add_speech(event)
+        pcm = self.listener.add_speech(event)
         self._text.paced.sounded(now)
         if self.progress is not None:
             self.progress.sounded(event, self._held_before, self.layout)
-        more, made = event.stands and not self._finished, self.listener.made
-        return self._first.give([*silence, event.pcm], made, more_may_come=more)
+        more = event.stands and not self._finished
+        return self._first.give([*silence, pcm], self.listener.made, more_may_come=more)
 
     def _waits(self, tokens: int, now: float) -> Made:
         self._text.paced.used, self._stands_since = tokens, now
@@ -282,8 +284,7 @@ class Utterances:
             self._held_seconds = self._held_before + event.held_seconds
             if event.reason == "complete":
                 if self._finished:
-                    learnt = self.listener.measured()
-                    self._engine.paces.learn(voice_of(self._settings), *learnt)
+                    self._engine.paces.learn(voice_of(self._settings), *self.listener.measured())
                 else:  # the model has ended by itself: what it was not given is still to be spoken
                     self._text.paced.commit()
                 if not self._text.is_last:

@@ -52,11 +52,13 @@ def test_null_resets_a_setting_to_the_servers_default(name: str) -> None:
         text_filter="off",
         text_normalization="on",
         lexicon={"SQL": "sequel"},
+        lexicons=["medical"],
         layout="full_text",
         trim_silence="off",
         pacing="token",
         word_times="on",
         resume="on",
+        speed=1.2,
         lead_ms=500,
         audio=AudioFormat("mp3", 24_000, "mp3", 64_000),
     )

@@ -42,7 +42,7 @@ test-attacks: $(VENV)/.dev  ## floods, fuzz, bad peers, uploads and faults again
 	$(BIN)/python -m tests.attacks $(ARGS)
 
 test-fleet: $(VENV)/.dev $(VENV)/.fleet $(BIN)/helm  ## several servers behind a real HAProxy or Envoy, on a real Ray, with voices in S3; the Helm chart
-	$(BIN)/pytest --quiet tests/fleet tests/voices/test_stored.py $(ARGS)
+	$(BIN)/pytest --quiet tests/fleet tests/voices/test_stored.py tests/voices/test_s3.py $(ARGS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -1,27 +1,18 @@
 """Voices in object storage: copies on every machine, one winner for each name, and a store that may
-be down. Against fsspec's own store in memory, and against a real S3 server (moto) where there is
-one."""
+be down. Against fsspec's own store in memory, and where there is one, a real S3 server."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import logging
-import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import fsspec
 import numpy as np
 import pytest
 
-from realtime_tts.bench.local_server import local_server
-from realtime_tts.client.voices import VoiceClient
-from realtime_tts.errors import ConfigError, RealtimeTTSError
+from realtime_tts.errors import ConfigError
 from realtime_tts.voices.errors import CannotStore, UnknownVoice, VoiceExists
 from realtime_tts.voices.file import MOST_BYTES, write_voice
 from realtime_tts.voices.library import VoiceLibrary
@@ -29,61 +20,10 @@ from realtime_tts.voices.loaded import LoadedVoices
 from realtime_tts.voices.registry import Registry
 from realtime_tts.voices.store import VoiceStore
 from realtime_tts.voices.stored import StoredRegistry, cache_folder, check_location, open_registry
-from tests.fleet.running import open_session
 from tests.server.conftest import until
+from tests.voices.conftest import Machine
 
 EMBEDDING = np.linspace(-1, 1, 64, dtype=np.float32)
-Machine = Callable[[str], StoredRegistry]
-
-NO_S3 = find_spec("moto") is None or find_spec("s3fs") is None
-
-
-@pytest.fixture(scope="session")
-def s3() -> Iterator[None]:
-    """An S3 server, and what tells clients where it is."""
-    from moto.server import DomainDispatcherApplication, create_backend_app
-    from werkzeug.serving import make_server
-
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    # One request after the other: between its look and its write, moto lets others write.
-    application = DomainDispatcherApplication(create_backend_app)
-    server = make_server("127.0.0.1", 0, application, threaded=False)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    patch = pytest.MonkeyPatch()
-    patch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_port}")
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        patch.setenv(name, "test")
-    patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    yield
-    patch.undo()
-    server.shutdown()
-    thread.join()
-
-
-@pytest.fixture(
-    params=[
-        "memory",
-        pytest.param(
-            "s3",
-            marks=pytest.mark.skipif(NO_S3, reason="moto or s3fs is missing: make test-fleet"),
-        ),
-    ]
-)
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Of an empty store that there is."""
-    if request.param == "s3":
-        request.getfixturevalue("s3")
-    found = f"{request.param}://bucket-{os.getpid()}-{abs(hash(tmp_path))}/voices"
-    files, path = fsspec.core.url_to_fs(found)
-    files.makedirs(path.rpartition("/")[0] if request.param == "s3" else path)
-    return found
-
-
-@pytest.fixture
-def machine(url: str, tmp_path: Path) -> Machine:
-    """Makes the registry of a machine, by its name."""
-    return lambda name: StoredRegistry(url, tmp_path / name)
 
 
 def add(registry: Registry, name: str, scale: float = 1.0) -> None:
@@ -273,30 +213,6 @@ async def test_a_server_follows_what_others_register(
     await library.stop()
 
 
-@pytest.mark.skipif(NO_S3, reason="moto or s3fs is missing: make test-fleet")
-def test_a_bucket_that_is_not_there_is_a_failure_and_an_empty_prefix_is_not(
-    s3: None, tmp_path: Path
-) -> None:
-    with pytest.raises(OSError, match="list s3://nowhere"):
-        VoiceStore("s3://nowhere-at-all/voices").versions()
-    with pytest.raises(OSError, match="list s3://nowhere"):
-        VoiceStore("s3://nowhere-at-all").versions()
-    fsspec.filesystem("s3").makedirs("somewhere")
-    assert VoiceStore("s3://somewhere/new/").versions() == {}
-    assert VoiceStore("s3://somewhere").versions() == {}
-
-
-@pytest.mark.skipif(NO_S3, reason="moto or s3fs is missing: make test-fleet")
-def test_a_server_that_is_not_there_is_told_within_seconds(
-    s3: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
-    registry = StoredRegistry("s3://bucket-behind-a-closed-port/voices", tmp_path)
-    with pytest.raises(CannotStore, match="(?s)try again.*127.0.0.1:9"):
-        add(registry, "anna")
-    assert ids(registry) == []
-
-
 def test_where_voices_are_kept_is_a_folder_or_s3(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -319,33 +235,3 @@ def test_without_the_package_the_error_says_what_to_install(
     monkeypatch.delitem(known, "s3", raising=False)
     with pytest.raises(ConfigError, match=r"realtime-tts-server\[s3\]"):
         check_location("s3://bucket/voices")
-
-
-@pytest.mark.skipif(NO_S3, reason="moto or s3fs is missing: make test-fleet")
-@pytest.mark.timeout(120)
-async def test_two_servers_share_the_voices_of_a_bucket(
-    s3: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fsspec.filesystem("s3").makedirs("shared-by-servers")
-    flags = "--engine", "fake", "--voices-dir", "s3://shared-by-servers/voices"
-    async with contextlib.AsyncExitStack() as stack:
-        urls = []
-        for name in ("one", "other"):  # each with the copies of its own machine
-            monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / name))
-            urls.append(await stack.enter_async_context(local_server(flags)))
-        one, other = map(VoiceClient, urls)
-        await asyncio.to_thread(one.register, "anna", EMBEDDING.tolist())
-        async with asyncio.timeout(20):
-            while "anna" not in (await asyncio.to_thread(other.voices))["voices"]:  # noqa: ASYNC110
-                await asyncio.sleep(0.1)
-        with pytest.raises(RealtimeTTSError, match="'anna' already"):
-            await asyncio.to_thread(other.register, "anna", EMBEDDING.tolist())
-        session = await open_session(int(urls[1].rpartition(":")[2]), "?voice=anna")
-        await session.say("One, two.")
-        assert (await session.until("turn.done"))["reason"] == "complete" and session.samples
-        await session.close()
-        await asyncio.to_thread(other.delete, "anna")
-        assert "anna" not in (await asyncio.to_thread(other.voices))["voices"]
-        async with asyncio.timeout(20):
-            while "anna" in (await asyncio.to_thread(one.voices))["voices"]:  # noqa: ASYNC110
-                await asyncio.sleep(0.1)

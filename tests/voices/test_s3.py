@@ -1,0 +1,76 @@
+"""Voices in S3 alone: what only a real server says, and two servers of ours that share a bucket."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from pathlib import Path
+
+import fsspec
+import numpy as np
+import pytest
+
+from realtime_tts.bench.local_server import local_server
+from realtime_tts.client.voices import VoiceClient
+from realtime_tts.errors import RealtimeTTSError
+from realtime_tts.voices.errors import CannotStore
+from realtime_tts.voices.store import VoiceStore
+from realtime_tts.voices.stored import StoredRegistry
+from tests.fleet.running import open_session
+from tests.voices.conftest import NO_S3
+from tests.voices.test_stored import add, ids
+
+EMBEDDING = np.linspace(-1, 1, 64, dtype=np.float32)
+
+pytestmark = pytest.mark.skipif(NO_S3, reason="moto or s3fs is missing: make test-fleet")
+
+
+def test_a_bucket_that_is_not_there_is_a_failure_and_an_empty_prefix_is_not(
+    s3: None, tmp_path: Path
+) -> None:
+    with pytest.raises(OSError, match="list s3://nowhere"):
+        VoiceStore("s3://nowhere-at-all/voices").versions()
+    with pytest.raises(OSError, match="list s3://nowhere"):
+        VoiceStore("s3://nowhere-at-all").versions()
+    fsspec.filesystem("s3").makedirs("somewhere")
+    assert VoiceStore("s3://somewhere/new/").versions() == {}
+    assert VoiceStore("s3://somewhere").versions() == {}
+
+
+def test_a_server_that_is_not_there_is_told_within_seconds(
+    s3: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    registry = StoredRegistry("s3://bucket-behind-a-closed-port/voices", tmp_path)
+    with pytest.raises(CannotStore, match="(?s)try again.*127.0.0.1:9"):
+        add(registry, "anna")
+    assert ids(registry) == []
+
+
+@pytest.mark.timeout(120)
+async def test_two_servers_share_the_voices_of_a_bucket(
+    s3: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fsspec.filesystem("s3").makedirs("shared-by-servers")
+    flags = "--engine", "fake", "--voices-dir", "s3://shared-by-servers/voices"
+    async with contextlib.AsyncExitStack() as stack:
+        urls = []
+        for name in ("one", "other"):  # each with the copies of its own machine
+            monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / name))
+            urls.append(await stack.enter_async_context(local_server(flags)))
+        one, other = map(VoiceClient, urls)
+        await asyncio.to_thread(one.register, "anna", EMBEDDING.tolist())
+        async with asyncio.timeout(20):
+            while "anna" not in (await asyncio.to_thread(other.voices))["voices"]:  # noqa: ASYNC110
+                await asyncio.sleep(0.1)
+        with pytest.raises(RealtimeTTSError, match="'anna' already"):
+            await asyncio.to_thread(other.register, "anna", EMBEDDING.tolist())
+        session = await open_session(int(urls[1].rpartition(":")[2]), "?voice=anna")
+        await session.say("One, two.")
+        assert (await session.until("turn.done"))["reason"] == "complete" and session.samples
+        await session.close()
+        await asyncio.to_thread(other.delete, "anna")
+        assert "anna" not in (await asyncio.to_thread(other.voices))["voices"]
+        async with asyncio.timeout(20):
+            while "anna" in (await asyncio.to_thread(one.voices))["voices"]:  # noqa: ASYNC110
+                await asyncio.sleep(0.1)

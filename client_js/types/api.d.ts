@@ -100,6 +100,8 @@ export interface SessionOptions {
   trimSilence?: "on" | "off" | null | undefined;
   /** How much text is spoken as one where it comes slowly; auto: as its pace wants it (auto). */
   pacing?: "auto" | "token" | "clause" | "sentence" | null | undefined;
+  /** 0.7 to 1.4: 1.2 says in five seconds what takes six, at the same pitch (1). */
+  speed?: number | null | undefined;
   /** How much audio may be sent ahead of the listener (3000). */
   leadMs?: number | null | undefined;
   /** Say when which word is spoken: `Turn.words` (off). */

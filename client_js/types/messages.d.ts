@@ -29,6 +29,7 @@ export interface SessionStart {
   pacing?: "auto" | "token" | "clause" | "sentence" | null;
   word_times?: "on" | "off" | null;
   resume?: "on" | "off" | null;
+  speed?: number | null;
   lead_ms?: number | null;
 }
 export interface Text {

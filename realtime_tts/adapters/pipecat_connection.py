@@ -58,6 +58,7 @@ class RealtimeTTSSettings(TTSSettings):
     pacing: Literal["auto", "token", "clause", "sentence"] | None = field(
         default_factory=_not_given
     )
+    speed: float | None = field(default_factory=_not_given)
     lead_ms: int | None = field(default_factory=_not_given)
 
     @classmethod

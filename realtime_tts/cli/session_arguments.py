@@ -36,6 +36,7 @@ _HELP = {
     "lexicons": "lexicons stored on the server, as medical,brands@3",
     "trim_silence": "leave out the silence that the model begins with",
     "pacing": "how much text is spoken as one where it comes slowly",
+    "speed": "0.7 to 1.4: 1.2 says in five seconds what takes six, at the same pitch",
     "lead_ms": "how far ahead of the listener the server may send, in milliseconds",
 }
 _NO_FLAG = ("audio", "word_times", "resume")

@@ -169,7 +169,7 @@ class CartesiaSpeech(SpeechEndpoint):
         asked = messages.parse(await read_object(request, self.front.limits))
         check_text("transcript", asked.transcript, self.front.limits)
         settings = messages.settings_of(asked, self.front, longest_lead=True)
-        order = Order(asked.transcript, settings, other_speed=asked.other_speed)
+        order = Order(asked.transcript, settings, warning=asked.our_speed.warning)
         if not self._events:
             return order
         return replace(order, media_type=EVENTS, pieces=partial(_events, asked))

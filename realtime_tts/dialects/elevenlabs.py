@@ -105,8 +105,9 @@ class ElevenLabsSpeech(SpeechEndpoint):
             language=our_language(body.language_code, info),
             seed=body.seed,
             lexicons=messages.lexicons_of(body.pronunciation_dictionary_locators, self.front),
+            speed=body.voice_settings.our_speed.given,
         )
-        order = Order(body.text, settings, other_speed=body.voice_settings.speed != 1)
+        order = Order(body.text, settings, warning=body.voice_settings.our_speed.warning)
         if not self._times:
             return order
         pieces = _whole if self._whole else _lines

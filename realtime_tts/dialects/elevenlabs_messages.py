@@ -17,6 +17,7 @@ from realtime_tts.dialects.api import Api, Refusal
 from realtime_tts.dialects.catalogue import chosen_voice, our_format, our_language, our_model
 from realtime_tts.dialects.dictionaries import NOT_FOUND, named
 from realtime_tts.dialects.fields import (
+    AskedSpeed,
     ContextId,
     WrongField,
     number_in,
@@ -48,9 +49,13 @@ _SPELLINGS = {"contextId": "context_id", "xi-api-key": "xi_api_key"}
 
 
 class VoiceSettings(msgspec.Struct, frozen=True):
-    """Of these only the speed is looked at, to say what it is."""
+    """Of these only the speed means something here."""
 
     speed: float = 1.0
+
+    @property
+    def our_speed(self) -> AskedSpeed:
+        return AskedSpeed.nearest(self.speed)
 
 
 class Locator(msgspec.Struct, frozen=True):

@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from starlette.types import Scope
 from starlette.websockets import WebSocket
 
+from realtime_tts.audio.speed import Speed
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import (
     Close,
@@ -240,7 +241,8 @@ class Connection(ServedSocket):
         if brought is None:
             return None
         info = self.front.engine.info_for(settings.model, settings.voice)
-        resumption = Resumption(brought, made_by(settings, info), info, seal)
+        speed = Speed(settings.speed)
+        resumption = Resumption(brought, made_by(settings, info), info, seal, speed)
         if resumption.problem is not None:
             message = f"{resumption.problem}: the speech goes on at the next word"
             self._carry_out(self.session.warn("cannot_resume", message, effect.turn_id))
@@ -257,7 +259,7 @@ class Connection(ServedSocket):
         """Silence first: the engine stops, unsent packets go, and only then comes the answer."""
         report = turn.speech.silence(played_samples)
         self.writer.drop(turn)
-        self._tell_left_out(turn)
+        self._tell_of_text(turn)
         self._retire(turn)
         stats = turn.speech.utterances.stats()
         self._carry_out(self.session.turn_interrupted(turn.id, report, stats))
@@ -279,7 +281,7 @@ class Connection(ServedSocket):
     def turn_over(self, turn: SessionTurn, failure: TurnFailure | None = None) -> None:
         """Everything of the turn has been handed to the socket."""
         utterances = turn.speech.utterances
-        self._tell_left_out(turn)
+        self._tell_of_text(turn)
         if failure is None and not utterances.has_speech:
             message = "the turn's text has nothing to speak"
             self._carry_out(self.session.warn("no_speakable_text", message, turn.id))
@@ -290,8 +292,8 @@ class Connection(ServedSocket):
             effects = self.session.turn_finished(turn.id, utterances.reason, utterances.stats())
         self._carry_out(effects)
 
-    def _tell_left_out(self, turn: SessionTurn) -> None:
-        """Before its end, of text that came and was not spoken, or not as it asks."""
+    def _tell_of_text(self, turn: SessionTurn) -> None:
+        """Before its end, of text that came and could not be spoken, or not as it asked for."""
         for code, message in turn.speech.utterances.text_warnings:
             self._carry_out(self.session.warn(code, message, turn.id))
 

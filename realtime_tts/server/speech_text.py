@@ -49,7 +49,12 @@ class SpeechText:
         self.paced = PacedText(
             self.pipeline,
             tokenizer,
-            Pacing("sentence" if closed else settings.pacing, feed_pace, engine.reaction),
+            Pacing(
+                "sentence" if closed else settings.pacing,
+                feed_pace,
+                engine.reaction,
+                settings.speed,
+            ),
             engine.reaction,
             info.safe_tokens or inf,
             whole=settings.layout == "full_text",

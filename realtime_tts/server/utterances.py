@@ -86,7 +86,7 @@ class Utterances:
         self._lead_cap = LeadCap(settings.lead_ms / 1000, saved=saved)
         self._text = SpeechText(settings, engine, feed_pace, resumption)
         text, pace = self._text.pipeline, engine.paces.of(voice_of(settings))
-        self.listener = Listener(text, settings.language, pace, listener_free_at)
+        self.listener = Listener(text, settings.language, pace, listener_free_at, self._spec.speed)
         self._resumption, self._before = resumption, TurnStats()
         if resumption is not None:
             self._spec, self._before = resumption.seeded(self._spec), resumption.stats
@@ -205,7 +205,7 @@ class Utterances:
         self._opened = self._finished = False
         self._pause += part.pause
         self._held_before = self._held_seconds
-        self.listener.begin(part)
+        self.listener.begin(part, self._spec.speed)
         if self.progress is not None:
             self.progress.begin(self._pause, self._held_before)
         return part
@@ -247,17 +247,17 @@ class Utterances:
                 return self._waits(tokens, now)
             case Ended() | Failed() | Refused():
                 self._engine.forget(event.id)
-                return [*self._first.all(), *self._ended(event, now)]
+                return [*self._first.all(), self.listener.rest(), *self._ended(event, now)]
 
     def _audio(self, event: Audio, now: float) -> Made:
         self._held_seconds = self._held_before + event.held_seconds
         silence = self._silence()
-        self.listener.add_speech(event)
+        pcm = self.listener.add_speech(event)
         self._text.paced.sounded(now)
         if self.progress is not None:
             self.progress.sounded(event, self._held_before, self.layout)
-        more, made = event.stands and not self._finished, self.listener.made
-        return self._first.give([*silence, event.pcm], made, more_may_come=more)
+        more = event.stands and not self._finished
+        return self._first.give([*silence, pcm], self.listener.made, more_may_come=more)
 
     def _waits(self, tokens: int, now: float) -> Made:
         self._text.paced.used, self._stands_since = tokens, now
@@ -265,7 +265,8 @@ class Utterances:
         # Of speech that stands still the listener gets all there is.
         if not self._text.paced.stands:
             return []
-        return self._first.give([Mark.CUT], self.listener.made, more_may_come=not self._finished)
+        more = not self._finished
+        return self._first.give([Mark.CUT], self.listener.made, more_may_come=more)
 
     def _silence(self) -> Made:
         """The pause that is due, cut off: the speech behind it begins like a turn."""
@@ -282,8 +283,7 @@ class Utterances:
             self._held_seconds = self._held_before + event.held_seconds
             if event.reason == "complete":
                 if self._finished:
-                    learnt = self.listener.measured()
-                    self._engine.paces.learn(voice_of(self._settings), *learnt)
+                    self._engine.paces.learn(voice_of(self._settings), *self.listener.measured())
                 else:  # the model has ended by itself: what it was not given is still to be spoken
                     self._text.paced.commit()
                 if not self._text.is_last:

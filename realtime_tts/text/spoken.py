@@ -67,12 +67,14 @@ class SpokenSplit(NamedTuple):
 class SpokenPart(NamedTuple):
     """The audio of one segment: `pause` seconds of silence, then `generated` seconds of speech.
 
-    Its text begins at character `start` of `TextPipeline.spoken`.
+    Its text begins at character `start` of `TextPipeline.spoken`. It is played at `speed`, and
+    seconds are those that are heard.
     """
 
     start: int
     pause: float
     generated: float
+    speed: float = 1.0
 
 
 ROUNDING = 1e-5

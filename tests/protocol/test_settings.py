@@ -58,6 +58,7 @@ def test_null_resets_a_setting_to_the_servers_default(name: str) -> None:
         pacing="token",
         word_times="on",
         resume="on",
+        speed=1.2,
         lead_ms=500,
         audio=AudioFormat("mp3", 24_000, "mp3", 64_000),
     )

@@ -56,7 +56,9 @@ async def test_a_turn_goes_on_at_the_next_sample(
         await server.settled()
 
 
-@pytest.mark.parametrize("query", ["&layout=streaming", "&layout=full_text", "&trim_silence=off"])
+@pytest.mark.parametrize(
+    "query", ["&layout=streaming", "&layout=full_text", "&trim_silence=off&speed=0.8", "&speed=1.4"]
+)
 @pytest.mark.parametrize("pacing", ["token", "clause", "sentence"])
 async def test_a_turn_goes_on_with_every_layout_and_pacing(
     speech: Any, query: str, pacing: str

@@ -64,14 +64,21 @@ class Listener:
             self.playback.runs_out_at = now
             self.playback.resume(self.taken, 0, now)
 
-    def caught_up(self, before: Sequence[int], begins: int, spoken: Spoken | None) -> None:
+    def caught_up(
+        self,
+        before: Sequence[int],
+        begins: int,
+        spoken: Spoken | None,
+        speeds: Sequence[float],
+    ) -> None:
         """The text is where it was: behind parts with so many samples of speech each. That of the
-        one on the air began at `begins`, and is `spoken` so far."""
+        one on the air began at `begins`, and is `spoken` so far. `speeds`: of these and more."""
         self.catching_up, self.part_begins = None, begins
         rate = self.playback.sample_rate
-        for part, samples in zip(self._text.segments[1:], before, strict=False):
+        for at, samples in enumerate(before):
             self._spoken.made(samples / rate)
-            self._spoken.begin(part, self.sound.speed)
+            self._spoken.begin(self._text.segments[at + 1], speeds[at + 1])
+        self.sound = PartSound(Speed(speeds[len(before)]))
         tokens, silent = (spoken.tokens, spoken.silent) if spoken is not None else (b"", 0)
         numbers = unpacked(tokens, 1)[:, 0].tolist()
         if spoken is not None:

@@ -1,4 +1,4 @@
-"""Utterances: one segment of a speech in the engine, from its first text to its last sound.
+"""Utterances: one segment of a speech in the engine, from text to sound.
 
 Text comes in and leaves as token ids for the engine; PCM comes back, for the `Listener`. It knows
 no encoder, no socket and no session: speech.py has those who listen.
@@ -177,10 +177,11 @@ class Utterances:
         before, resumption = self._text.catch_up(), self._resumption
         if before is None or resumption is None:
             return False
-        self._held_before = self._held_seconds = resumption.held_before
-        self._pause = resumption.pause
+        self._pause, self._held_before = resumption.pause, resumption.held_before
+        self._held_seconds = self._held_before
         self.layout = resumption.layout or self.layout
-        self.listener.caught_up(before, resumption.speech_begins, resumption.spoken)
+        begins, speeds = resumption.speech_begins, self._text.speeds(self._spec)
+        self.listener.caught_up(before, begins, resumption.spoken, speeds)
         if self.progress is not None:
             self.progress.resume(resumption.position)
         return True
@@ -203,9 +204,8 @@ class Utterances:
         self._text.at += 1
         part = self._text.part
         self._opened = self._finished = False
-        self._pause += part.pause
-        self._held_before = self._held_seconds
-        self.listener.begin(part, self._spec.speed)
+        self._pause, self._held_before = self._pause + part.pause, self._held_seconds
+        self.listener.begin(part, self._text.directed(self._spec).speed)
         if self.progress is not None:
             self.progress.begin(self._pause, self._held_before)
         return part

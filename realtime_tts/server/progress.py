@@ -66,9 +66,7 @@ class Progress:
         while len(before) > _MOST_PARTS and (joined := _join_first(before)):
             skipped += joined
         # Else there are so many pauses that nobody can be told of them.
-        # Nor of a rate that the text asks for: the session's speed is all that a client brings.
-        rated = any(part.voicing.rate for part in segments[: self._text.at + 1])
-        made_by = self._made_by if len(before) <= _MOST_PARTS and not rated else ""
+        made_by = self._made_by if len(before) <= _MOST_PARTS else ""
         part = Part(made_by, self._seed, self._listener.made, pause, skipped, before)
         self._sounded.clear()
         position = self._now(0, 0, 0.0, held_before, "")
@@ -94,7 +92,7 @@ class Progress:
             last, more = self._sounded.popleft()
             codes += more
         if last is not None:
-            position = msgspec.structs.replace(last, place=sound.place)
+            position = msgspec.structs.replace(last, speed=float(sound.speed), place=sound.place)
             self._moments.append(_Moment(self._listener.made, position, codes))
 
     def told(self, samples: int, stats: TurnStats) -> Told:

@@ -87,11 +87,6 @@ class SpeechText:
         """What the engine is told of the part on the air, where its markup says more."""
         return self._director.direct(spec, self.part.voicing)
 
-    def speeds(self, spec: UtteranceSpec) -> list[float]:
-        """The speed of each part that is known."""
-        voicings = (part.voicing for part in self.pipeline.segments)
-        return [self._director.direct(spec, voicing).speed for voicing in voicings]
-
     @property
     def warnings(self) -> list[tuple[str, str]]:
         """What it asked for and did not get, as the protocol's warnings: code and message."""

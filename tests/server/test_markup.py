@@ -67,13 +67,13 @@ async def test_voice_language_and_manner_change_inside_a_turn(speech: Any, size:
 
 async def test_what_cannot_be_done_is_a_warning_and_the_text_is_spoken_as_one(speech: Any) -> None:
     text = 'Hi <voice name="nobody">you</voice> <lang xml:lang="sw">there</lang> '
-    text += '<prosody rate="slow">now</prosody>.'
+    text += '<prosody volume="loud">now</prosody>.'
     async with speech() as server:
         messages, commands = await turn(server, text, 4)
     assert [text for text, _ in utterances(commands)] == ["Hi you there now."]
     [warning] = only(messages, "warning")
     assert warning["code"] == "unsupported_markup" and warning["turn_id"] == "a"
-    for name in ("voice 'nobody'", "language 'sw'", "rate 0.8"):
+    for name in ("voice 'nobody'", "language 'sw'", "volume 1.4"):
         assert name in warning["message"]
 
 
@@ -116,3 +116,14 @@ async def test_a_flood_of_changes_is_spoken_to_its_end(speech: Any) -> None:
     [(said, spec)] = utterances(commands)
     assert said == "End." and spec.instructions == "Speak in this manner: e1999."
     assert only(messages, "turn.done")[0]["reason"] == "complete"
+
+
+async def test_the_rate_of_prosody_is_the_speed_of_its_utterance(speech: Any) -> None:
+    text = 'One two. <prosody rate="125%">Three four.</prosody> <speed ratio="9"/>Five six.'
+    async with speech() as server:
+        messages, commands = await turn(server, text, 3, "?seed=1")
+    assert [spec.speed for _, spec in utterances(commands)] == [1.0, 1.25, 1.4]
+    lengths = [len(said) * SPEECH / spec.speed for said, spec in utterances(commands)]
+    [done] = only(messages, "turn.done")
+    assert abs(done["samples"] - sum(lengths)) <= 3 and done["reason"] == "complete"
+    assert not only(messages, "warning")

@@ -93,6 +93,8 @@ export interface SessionOptions {
   textNormalization?: "auto" | "on" | "off" | null | undefined;
   /** Words, and what to say for them: `{ SQL: "sequel" }`. Replaced as a whole. */
   lexicon?: Record<string, string> | null | undefined;
+  /** Lexicons stored on the server, behind `lexicon`: each a name, or `name@version`. */
+  lexicons?: string[] | null | undefined;
   layout?: "auto" | "streaming" | "full_text" | null | undefined;
   /** Leave out the silence that the model begins with (on). */
   trimSilence?: "on" | "off" | null | undefined;

@@ -23,6 +23,7 @@ export interface SessionStart {
   text_filter?: "on" | "off" | null;
   text_normalization?: "auto" | "on" | "off" | null;
   lexicon?: Record<string, string> | null;
+  lexicons?: string[] | null;
   layout?: "auto" | "streaming" | "full_text" | null;
   trim_silence?: "on" | "off" | null;
   pacing?: "auto" | "token" | "clause" | "sentence" | null;

@@ -15,6 +15,7 @@ from msgspec import Meta
 from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.dialects.api import Api, Refusal
 from realtime_tts.dialects.catalogue import chosen_voice, our_format, our_language, our_model
+from realtime_tts.dialects.dictionaries import NOT_FOUND, named
 from realtime_tts.dialects.fields import (
     AskedSpeed,
     ContextId,
@@ -100,6 +101,7 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True, rename={"continue_":
     flush: bool = False
     cancel: bool = False
     language: str | None = None
+    pronunciation_dict_id: str | None = None
     add_timestamps: bool = False
     max_buffer_delay_ms: Annotated[int, Meta(ge=0, le=5_000)] = DEFAULT_BUFFER_DELAY_MS
     generation_config: GenerationConfig = GenerationConfig()
@@ -144,11 +146,13 @@ def parse(fields: dict[str, Any]) -> Generation:
 
 def settings_of(request: Generation, front: Front, **more: Any) -> SessionSettings:
     """What it is spoken with; `more` is for `Front.settings`. Raises RequestError."""
+    dictionary = [] if request.pronunciation_dict_id is None else [request.pronunciation_dict_id]
     return front.settings(
         audio=request.output_format.audio,
         model=our_model(request.model_id, front.info),
         voice=our_voice(request, front.voice_names()),
         language=our_language(request.language, front.info),
+        lexicons=named(front, dictionary, "pronunciation_dict_id"),
         speed=request.our_speed.given,
         **more,
     )
@@ -250,6 +254,8 @@ class Cartesia(Api):
         return replace(refusal, status=500) if fault else refusal
 
     def of_problem(self, problem: RequestError | ProtocolError) -> Refusal:
+        if code_of(problem) == NOT_FOUND:
+            return Refusal(404, NOT_FOUND, str(problem))
         return Refusal(400, RequestError.code, str(problem))
 
     def body(self, refusal: Refusal, request_id: str) -> dict[str, Any]:
@@ -262,3 +268,9 @@ class Cartesia(Api):
 
 
 API = Cartesia()
+
+
+def code_of(problem: RequestError | ProtocolError) -> str:
+    """The word for what is wrong with a message."""
+    missing = isinstance(problem, WrongField) and problem.reason == NOT_FOUND
+    return NOT_FOUND if missing else problem.code

@@ -78,10 +78,11 @@ class ElevenLabsSocket(SpeechSocket):
             self.fail(failure, messages.close_code(failure))
 
     def begin(self, context_id: str, message: messages.Message) -> SpeechContext:
-        """A new context, with the speed of its first message. Raises TurnFailure if there is no
-        room for it."""
+        """A new context, with the dictionaries and the speed of its first message. Raises
+        TurnFailure if there is no room for it, RequestError for a dictionary that there is not."""
         wanted, speed = self.wanted, message.voice_settings.our_speed.given
-        settings = structs.replace(wanted.settings, speed=speed)
+        lexicons = messages.lexicons_of(message.pronunciation_dictionary_locators, self.front)
+        settings = structs.replace(wanted.settings, lexicons=lexicons, speed=speed)
         return self.open_context(
             context_id, settings, hold_seconds=wanted.hold_seconds, tag=State()
         )

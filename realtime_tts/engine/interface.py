@@ -106,6 +106,8 @@ class EngineInfo(msgspec.Struct, frozen=True):
 
     text_normalization: bool = False
     """It misreads numbers and abbreviations: they are to be words before it gets them."""
+    instructions: bool = False
+    """It speaks as instructions say."""
     safe_tokens: int = 0
     """Text tokens that an utterance may have and be spoken well to its end; 0: as many as there
     are. A longer text is spoken in several."""

@@ -6,6 +6,7 @@ which was given it beside the sound (`Progress`), and is looked at before the en
 
 from __future__ import annotations
 
+from dataclasses import replace
 from hashlib import sha256
 from typing import Annotated
 
@@ -22,6 +23,7 @@ from realtime_tts.protocol.effects import TurnStats
 from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.protocol.resuming import Resume
 from realtime_tts.protocol.settings import SessionSettings, SpeedFactor
+from realtime_tts.server.seal import Seal
 from realtime_tts.version import __version__
 
 Count = Annotated[int, Meta(ge=0, le=2**53)]
@@ -103,7 +105,7 @@ class Resumption:
     """`samples` of the turn came, and `made` of them are those of the codes that came. Without a
     `part` it goes on behind `text_chars` of its text instead, because of `problem`."""
 
-    def __init__(self, resume: Resume, made_by: str, info: EngineInfo) -> None:
+    def __init__(self, resume: Resume, made_by: str, info: EngineInfo, seal: Seal) -> None:
         self.samples, self.text_chars = resume.samples, resume.text_chars
         self.words_chars = resume.words_chars
         self.codes, self.tokens = resume.codes, b""
@@ -111,9 +113,16 @@ class Resumption:
         """Why it cannot go on at the sample."""
         self.part: Part | None = None
         self.position: Position | None = None
+        if resume.too_much:
+            self.problem = "more speech was brought in this session than can have been heard"
+            return
+        state = seal.opened(resume.part or b"", resume.state or b"", resume.codes)
+        if state is None:
+            self.problem = "expected `part`, `state` and codes of a server with the same key"
+            return
         try:
             part = msgspec.msgpack.decode(resume.part or b"", type=Part)
-            position = msgspec.msgpack.decode(resume.state or b"", type=Position)
+            position = msgspec.msgpack.decode(state, type=Position)
         except (msgspec.DecodeError, UnicodeDecodeError):
             self.problem = "expected `part` and `state` as this version of the server gives them"
             return
@@ -174,7 +183,8 @@ class Resumption:
     @property
     def stats(self) -> TurnStats:
         """What the turn had come to."""
-        return TurnStats() if self.position is None else self.position.stats
+        before = TurnStats() if self.position is None else self.position.stats
+        return replace(before, samples=self.samples)
 
     def seeded(self, spec: UtteranceSpec) -> UtteranceSpec:
         """The same with the turn's seed."""

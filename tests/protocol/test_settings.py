@@ -52,6 +52,7 @@ def test_null_resets_a_setting_to_the_servers_default(name: str) -> None:
         text_filter="off",
         text_normalization="on",
         lexicon={"SQL": "sequel"},
+        lexicons=["medical"],
         layout="full_text",
         trim_silence="off",
         pacing="token",

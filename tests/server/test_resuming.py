@@ -22,6 +22,7 @@ TEXTS = [
     'Wait.<break time="300ms"/> Go on, please.<break time="100ms"/>',
     "One **bold** word 🙂 and [a link](https://an.example/of/some/length) in between. " * 3,
     "It costs $3.50, and that is 42 in all.\n\n- a list\n- of two  ",
+    '[excited] Well, <voice name="bass">no <spell>A1</spell></voice> *sighs* <b>yes</b>.</p>',
     "Hi.",
 ]
 

@@ -15,6 +15,7 @@ from realtime_tts.errors import ConfigError
 from realtime_tts.protocol.settings import Limits
 from tts_scheduler import SchedulerConfig
 
+Marking = Literal["off", "watermark"]
 LogFormat = Literal["json", "text"]
 _LEAST_SESSIONS = 512
 LOG_LEVELS = ("debug", "info", "warning", "error")
@@ -160,6 +161,7 @@ class ServerConfig:
     `turn_reserve`: the share of the capacity that is kept for turns of open sessions; new sessions
     are refused while no more is free. None: only while the engine refuses turns.
     `agent_port`: where HAProxy's agent check is answered; None: nowhere.
+    `marking`: what marks all sound as synthetic, beside what is said of it.
     """
 
     host: str = "127.0.0.1"
@@ -172,6 +174,7 @@ class ServerConfig:
     failover_seconds: float = 30.0
     turn_reserve: float | None = None
     agent_port: int | None = None
+    marking: Marking = "off"
     log_format: LogFormat = "json"
     log_level: str = "info"
     access_log: bool = True

@@ -98,6 +98,8 @@ export interface SessionOptions {
   layout?: "auto" | "streaming" | "full_text" | null | undefined;
   /** Leave out the silence that the model begins with (on). */
   trimSilence?: "on" | "off" | null | undefined;
+  /** Bring every voice and turn to -16 LUFS (off). */
+  loudness?: "on" | "off" | null | undefined;
   /** How much text is spoken as one where it comes slowly; auto: as its pace wants it (auto). */
   pacing?: "auto" | "token" | "clause" | "sentence" | null | undefined;
   /** 0.7 to 1.4: 1.2 says in five seconds what takes six, at the same pitch (1). */

@@ -26,6 +26,7 @@ export interface SessionStart {
   lexicons?: string[] | null;
   layout?: "auto" | "streaming" | "full_text" | null;
   trim_silence?: "on" | "off" | null;
+  loudness?: "on" | "off" | null;
   pacing?: "auto" | "token" | "clause" | "sentence" | null;
   word_times?: "on" | "off" | null;
   resume?: "on" | "off" | null;
@@ -77,6 +78,8 @@ export interface Ready {
   server: string;
   model: string;
   models?: string[];
+  digital_source_type?: string;
+  marking?: string;
   voices: string[];
   languages: string[];
   settings: Record<string, unknown>;

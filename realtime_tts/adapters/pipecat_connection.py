@@ -55,6 +55,7 @@ class RealtimeTTSSettings(TTSSettings):
     lexicons: list[str] | None = field(default_factory=_not_given)
     layout: Literal["auto", "streaming", "full_text"] | None = field(default_factory=_not_given)
     trim_silence: Literal["on", "off"] | None = field(default_factory=_not_given)
+    loudness: Literal["on", "off"] | None = field(default_factory=_not_given)
     pacing: Literal["auto", "token", "clause", "sentence"] | None = field(
         default_factory=_not_given
     )

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from realtime_tts.audio.formats import AudioFormat
+from realtime_tts.audio.formats import SYNTHETIC, AudioFormat
 
 
 def _codecs() -> Any:
@@ -53,7 +53,8 @@ class _Setup:
 
 
 _SETUPS = {
-    # No Xing header: it would have to be written again at the end.
+    # No Xing header: it would have to be written again at the end. No tag: clients expect that the
+    # first bytes are sound.
     "mp3": _Setup("mp3", "libmp3lame", "s16p", {"write_xing": "0", "id3v2_version": "0"}),
     # A page each 20 ms; FFmpeg's own pages last a second.
     "ogg": _Setup("ogg", "libopus", "s16", {"page_duration": "20000"}),
@@ -79,6 +80,7 @@ class CodecBody:
         self._out = _Collected()
         options = {"flush_packets": "1", **setup.options}
         self._container: Any = av.open(self._out, "w", format=setup.container, options=options)
+        self._container.metadata["comment"] = SYNTHETIC
         block = {}
         if setup.block_ms is not None:
             block["frame_size"] = str(self._rate * setup.block_ms // 1_000)

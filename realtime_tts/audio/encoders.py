@@ -1,8 +1,8 @@
 """Encoders: the engine's PCM of one stream in, bytes of another format out.
 
-An encoder is a chain made for an `AudioFormat`: the change of rate, if there is one, and what turns
-samples into the format's bytes. It lives as long as its stream, and the bytes that come out do not
-depend on the pieces in which the sound went in.
+An encoder is made for an `AudioFormat`: the stages that the stream asks for, the change of rate, if
+there is one, and what turns samples into the format's bytes. It lives as long as its stream, and
+the bytes that come out do not depend on the pieces in which the sound went in.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from realtime_tts.audio import codecs, g711
 from realtime_tts.audio.formats import ENCODINGS, ENGINE_RATE, AudioFormat, audio_format
 from realtime_tts.audio.pcm import BYTES_PER_SAMPLE, from_s16le, to_s16le
+from realtime_tts.audio.stages import NO_STAGES, Chain
 from realtime_tts.audio.wav import wav_header
 from realtime_tts.errors import RequestError
 
@@ -24,12 +25,14 @@ class Encoder:
     """`encode` takes whole samples (s16le, 24 kHz, mono) and gives what can be sent, maybe nothing.
 
     `finish` gives the rest; nothing but `close` may follow it. Call `close` in any case.
-    RequestError if this installation lacks what the format needs.
+    RequestError if this installation lacks what the format needs. `chain`: what the sound goes
+    through first.
     """
 
-    def __init__(self, audio_format: AudioFormat) -> None:
+    def __init__(self, audio_format: AudioFormat, chain: Chain = NO_STAGES) -> None:
         require(audio_format)
         self.format = audio_format
+        self._chain = chain
         self._body = _body(audio_format)
         rate = audio_format.sample_rate
         self._resampler = None if rate == ENGINE_RATE else Resampler(ENGINE_RATE, rate)
@@ -50,19 +53,24 @@ class Encoder:
     def encode(self, pcm: bytes) -> bytes:
         assert len(pcm) % BYTES_PER_SAMPLE == 0, f"half a sample: {len(pcm)} bytes"
         self._taken += len(pcm) // BYTES_PER_SAMPLE
-        if self._resampler is None:
-            return self._body.encode(pcm)
-        return self._encode_floats(self._resampler.push(from_s16le(pcm)))
+        return self._encode(self._chain.push(pcm))
 
     def finish(self) -> bytes:
         self._finished = True
-        if self._resampler is None:
-            return self._body.finish()
-        return self._encode_floats(self._resampler.finish()) + self._body.finish()
+        rest = self._chain.finish()
+        encoded = self._encode(rest) if rest else b""
+        if self._resampler is not None:
+            encoded += self._encode_floats(self._resampler.finish())
+        return encoded + self._body.finish()
 
     def close(self) -> None:
         """What the encoder holds is dropped. Idempotent."""
         self._body.close()
+
+    def _encode(self, pcm: bytes) -> bytes:
+        if self._resampler is None:
+            return self._body.encode(pcm)
+        return self._encode_floats(self._resampler.push(from_s16le(pcm)))
 
     def _encode_floats(self, samples: NDArray[np.float32]) -> bytes:
         if isinstance(self._body, _FloatBody):

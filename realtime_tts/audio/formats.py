@@ -20,6 +20,12 @@ from realtime_tts.errors import RequestError
 ENGINE_RATE = 24_000
 """What the engine makes, in hertz: signed 16 bit, mono."""
 
+DIGITAL_SOURCE_TYPE = "trainedAlgorithmicMedia"
+"""What all sound is, in IPTC's words."""
+_SOURCE_TYPES = "http://cv.iptc.org/newscodes/digitalsourcetype/"
+SYNTHETIC = f"Synthetic speech: {_SOURCE_TYPES}{DIGITAL_SOURCE_TYPE}"
+"""What files say of themselves, where they have room for a comment."""
+
 PACKET_BYTES = 4_096
 """The largest packet of the engine's own format."""
 

@@ -16,15 +16,17 @@ import abc
 from realtime_tts.audio.encoders import Encoder
 from realtime_tts.audio.formats import ENGINE_RATE, PACKET_BYTES, AudioFormat
 from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
+from realtime_tts.audio.stages import NO_STAGES, Chain
 
 Packet = tuple[bytes, int]
 """Bytes to send, and how many of the engine's samples they hold."""
 
 
-def packets_in(audio_format: AudioFormat) -> Packets:
-    """One turn's packets. RequestError if this installation lacks what the format needs."""
+def packets_in(audio_format: AudioFormat, chain: Chain = NO_STAGES) -> Packets:
+    """One turn's packets, of what comes out of the `chain`. RequestError if this installation lacks
+    what the format needs."""
     raw = audio_format.packet_bytes is not None
-    return RawPackets(audio_format) if raw else EncodedPackets(audio_format)
+    return (RawPackets if raw else EncodedPackets)(audio_format, chain)
 
 
 class PcmFramer:
@@ -76,8 +78,8 @@ class Packets(abc.ABC):
     Together the packets count exactly the samples pushed (if those are not so few that another rate
     has none at all)."""
 
-    def __init__(self, audio_format: AudioFormat) -> None:
-        self._encoder = Encoder(audio_format)
+    def __init__(self, audio_format: AudioFormat, chain: Chain = NO_STAGES) -> None:
+        self._encoder = Encoder(audio_format, chain)
         self._given = 0  # the engine's samples
 
     @abc.abstractmethod
@@ -100,9 +102,9 @@ class Packets(abc.ABC):
 class RawPackets(Packets):
     """Raw samples, all packets of one duration but the first and last."""
 
-    def __init__(self, audio_format: AudioFormat) -> None:
+    def __init__(self, audio_format: AudioFormat, chain: Chain = NO_STAGES) -> None:
         assert audio_format.packet_bytes is not None and audio_format.sample_bytes is not None
-        super().__init__(audio_format)
+        super().__init__(audio_format, chain)
         self._framer = PcmFramer(audio_format.packet_bytes, audio_format.sample_bytes)
         self._bytes_per_second = audio_format.sample_rate * audio_format.sample_bytes
         self._given_bytes = 0
@@ -135,8 +137,8 @@ class EncodedPackets(Packets):
     """What the encoder gives, as it gives it; but bytes without sound (a header, or the silence
     with which MP3 begins) wait for those with some, or playback would seem to have begun."""
 
-    def __init__(self, audio_format: AudioFormat) -> None:
-        super().__init__(audio_format)
+    def __init__(self, audio_format: AudioFormat, chain: Chain = NO_STAGES) -> None:
+        super().__init__(audio_format, chain)
         self._begun = False
         self._waiting = b""
 
@@ -170,8 +172,8 @@ class FramedPackets(EncodedPackets):
     """The same, of speech cut like the engine's own format: so the number of packets depends on the
     seconds of speech alone, and not on how they came."""
 
-    def __init__(self, audio_format: AudioFormat) -> None:
-        super().__init__(audio_format)
+    def __init__(self, audio_format: AudioFormat, chain: Chain = NO_STAGES) -> None:
+        super().__init__(audio_format, chain)
         self._framer = PcmFramer()
 
     def push(self, pcm: bytes) -> list[Packet]:

@@ -1,18 +1,32 @@
-"""The header of a WAV file or stream."""
+"""What stands around the samples of a WAV file or stream."""
 
 from __future__ import annotations
 
 import struct
 
-from realtime_tts.audio.formats import AudioFormat
+from realtime_tts.audio.formats import SYNTHETIC, AudioFormat
 
 _TAGS = {"pcm_s16le": 1, "pcm_f32le": 3, "pcm_alaw": 6, "pcm_mulaw": 7}
 _UNKNOWN = 0xFFFFFFFF
 _LONGEST = _UNKNOWN - 128  # leaves room for what stands before the samples
 
 
-def wav_header(audio_format: AudioFormat, data_bytes: int | None = None) -> bytes:
+def _info(comment: str) -> bytes:
+    text = comment.encode("ascii") + b"\0"
+    chunk = struct.pack("<4sI", b"ICMT", len(text)) + text + bytes(len(text) % 2)
+    return struct.pack("<4sI", b"LIST", 4 + len(chunk)) + b"INFO" + chunk
+
+
+WAV_END = _info(SYNTHETIC)
+"""What stands behind the samples of a file, and their padding. Before them it would surprise
+programs that leave out 44 bytes without looking at them, and a stream has no end."""
+
+
+def wav_header(
+    audio_format: AudioFormat, data_bytes: int | None = None, end_bytes: int = 0
+) -> bytes:
     """What stands before `data_bytes` bytes of samples; for one format it always has one length.
+    `end_bytes`: behind them, and their padding.
 
     None: nobody knows yet. Players take 0xFFFFFFFF as "until the end", and that is how streams of
     WAV are sent; more than 4 GiB, which the header has no room to say, gets it as well. What is not
@@ -29,6 +43,6 @@ def wav_header(audio_format: AudioFormat, data_bytes: int | None = None) -> byte
         samples = _UNKNOWN if length is None else length // width
         fact = struct.pack("<4sII", b"fact", 4, samples)
     body = b"WAVE" + struct.pack("<4sI", b"fmt ", len(fmt)) + fmt + fact
-    size = _UNKNOWN if length is None else len(body) + 8 + length + length % 2
+    size = _UNKNOWN if length is None else len(body) + 8 + length + length % 2 + end_bytes
     data = _UNKNOWN if length is None else length
     return struct.pack("<4sI", b"RIFF", size) + body + struct.pack("<4sI", b"data", data)

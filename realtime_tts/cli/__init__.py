@@ -23,6 +23,7 @@ _COMMANDS = {
     "voices": "list the voices and languages of a server, or delete a registered voice",
     "lexicons": "store, list or delete pronunciations on a server",
     "clone": "register a voice from a recording",
+    "detect": "find the mark of synthetic speech in a recording",
     "bench": "measure a server under load",
     "profile": "measure the stages of one frame against what the machine could do",
 }

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from realtime_tts.audio.formats import ENGINE_FORMAT, AudioFormat, audio_format, parse_format
-from realtime_tts.audio.wav import wav_header
+from realtime_tts.audio.wav import WAV_END, wav_header
 from realtime_tts.errors import ConfigError, RequestError
 
 _SUFFIXES = {
@@ -115,8 +115,9 @@ class WavSink(FileSink):
             return
         self._file.write(bytes(self._data_bytes % 2))
         if self._file.seekable():  # a terminal, say, keeps the header of a stream
+            self._file.write(WAV_END)
             self._file.seek(0)
-            self._file.write(wav_header(self._samples, self._data_bytes))
+            self._file.write(wav_header(self._samples, self._data_bytes, len(WAV_END)))
         super().stop()
 
 

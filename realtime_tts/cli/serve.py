@@ -140,6 +140,7 @@ def server_config(
         failover_seconds=arguments.failover_seconds,
         turn_reserve=arguments.turn_reserve,
         agent_port=arguments.agent_port,
+        marking=arguments.marking,
         log_format=arguments.log_format or ("text" if terminal else "json"),
         log_level=arguments.log_level,
         tls=tls,

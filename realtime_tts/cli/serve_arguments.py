@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from typing import get_args
 
 from realtime_tts.cli.session_arguments import KEY_VARIABLE, add_number_arguments
+from realtime_tts.config import Marking
 from tts_scheduler import SchedulerConfig
 
 KEYS_VARIABLE = "REALTIME_TTS_API_KEYS"
@@ -202,6 +204,13 @@ def _add_load_arguments(group: argparse._ArgumentGroup) -> None:
         help="refuse new sessions, so that a proxy tries another server, while no more than this "
         "share of the capacity is free: it is for the turns of open sessions (default: refuse them "
         "while turns are refused, too; 0.1 suits a fleet)",
+    )
+    group.add_argument(
+        "--marking",
+        choices=get_args(Marking),
+        default="off",
+        help="put a watermark that nobody hears into all sound, so that `realtime-tts detect` can "
+        "tell that it is synthetic (default: off)",
     )
     group.add_argument(
         "--agent-port",

@@ -35,6 +35,7 @@ _HELP = {
     "text_normalization": "say numbers and abbreviations as words before the model sees them",
     "lexicons": "lexicons stored on the server, as medical,brands@3",
     "trim_silence": "leave out the silence that the model begins with",
+    "loudness": "bring every voice and turn to -16 LUFS",
     "pacing": "how much text is spoken as one where it comes slowly",
     "speed": "0.7 to 1.4: 1.2 says in five seconds what takes six, at the same pitch",
     "lead_ms": "how far ahead of the listener the server may send, in milliseconds",

@@ -179,6 +179,7 @@ class SpeechEndpoint(abc.ABC):
         delivery = Delivery(FramedPackets, fills=True, saved=saved)
         self.front.check_room(order.settings)
         client = address_of(request.scope)
+        answer.disclosure = self.front.disclosure(order.settings)
         answer.speech = self.front.open_speech(request_id, order.settings, client, delivery)
         async with answer.heard():
             with self.front.registered(answer):
@@ -202,6 +203,8 @@ class _Answer:
     speech: Speech
     """Once there is one."""
     address: object
+    disclosure: tuple[str, str]
+    """The header that says that the sound is synthetic."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> None:
         self.request_id = request_id
@@ -267,6 +270,7 @@ class _Answer:
             "content-type": self._media_type,
             "cache-control": "no-cache",
             "x-request-id": self.request_id,
+            **dict([self.disclosure]),
             **order.headers,
             **({"warning": f'299 - "{order.warning}"'} if order.warning else {}),
         }

@@ -203,6 +203,10 @@ class Ready(Message, frozen=True, kw_only=True, tag="ready"):
     limits: Limits
     models: tuple[str, ...] = ()
     """All loaded checkpoints, where there are several."""
+    digital_source_type: str = ""
+    """What all sound is, in IPTC's words; a server that does not say it is older."""
+    marking: str = ""
+    """What marks the sound itself as synthetic, or `off`; the same."""
 
 
 class TurnStarted(Message, frozen=True, kw_only=True, tag="turn.started"):

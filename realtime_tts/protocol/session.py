@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from enum import Enum, auto
 
+from realtime_tts.audio.formats import DIGITAL_SOURCE_TYPE
 from realtime_tts.errors import RealtimeTTSError
 from realtime_tts.protocol import messages as m
 from realtime_tts.protocol.effects import Close, Effect, HeardReport, Send, TurnFailure, TurnStats
@@ -34,6 +35,7 @@ class ServerInfo:
     voices: tuple[str, ...]
     languages: tuple[str, ...]
     models: tuple[str, ...] = ()
+    marking: str = "off"
 
 
 class Phase(Enum):
@@ -253,6 +255,7 @@ class Session:
             encoding=audio.encoding,
             packet_bytes=audio.packet_bytes,
             limits=self.limits,
+            digital_source_type=DIGITAL_SOURCE_TYPE,
             **asdict(self.info),
         )
 

@@ -32,7 +32,8 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
     the listener audio may be sent. `text_normalization` auto leaves numbers and abbreviations to
     the checkpoint if it reads them well. `lexicon`: words, and what to say for them; `lexicons`:
     stored ones behind it, each as `name`, for its newest version, or `name@version`.
-    `trim_silence` leaves out the silence that speech begins with. With `word_times` the client is
+    `trim_silence` leaves out the silence that speech begins with. `loudness` brings every voice
+    and turn to -16 LUFS. With `word_times` the client is
     told when which word is spoken, with `resume` what lets another session go on with the turn.
     `speed` 1.2 says in five seconds what takes six, at the same pitch.
     """
@@ -49,6 +50,7 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
     lexicons: list[Name] = []
     layout: Literal["auto", "streaming", "full_text"] = "auto"
     trim_silence: Literal["on", "off"] = "on"
+    loudness: Literal["on", "off"] = "off"
     pacing: Literal["auto", "token", "clause", "sentence"] = "auto"
     word_times: Literal["on", "off"] = "off"
     resume: Literal["on", "off"] = "off"

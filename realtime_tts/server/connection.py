@@ -65,7 +65,9 @@ class Connection(ServedSocket):
         info = front.info
         models = tuple(model.model for model in info.models)
         names = front.voice_names()
-        told = ServerInfo(self.name, SERVER_NAME, info.model, names, info.languages, models)
+        told = ServerInfo(
+            self.name, SERVER_NAME, info.model, names, info.languages, models, front.config.marking
+        )
         self.session = Session(told, front.settings(), front.limits, front.check, self.bad)
         self._effects: deque[Effect] = deque()
         self._carrying_out = False

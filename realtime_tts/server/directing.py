@@ -42,7 +42,8 @@ class Director:
         """The language to say its numbers in."""
         language = voicing.language or self._settings.language
         settings = msgspec.structs.replace(self._settings, language=language)
-        return number_language(settings, self._engine.info_for(settings.model, settings.voice))
+        info = self._engine.info_for(settings.model, voicing.voice or settings.voice)
+        return number_language(settings, info)
 
     def direct(self, spec: UtteranceSpec, voicing: Voicing) -> UtteranceSpec:
         """What the engine is told of an utterance that is spoken like this."""

@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+from realtime_tts.audio.stages import Stages
 from realtime_tts.engine.interface import EngineInfo, UtteranceSpec, check_spec
 from realtime_tts.engine.link import Cancel, Command, EngineLink, EngineStatus, Event, Refused
 from realtime_tts.errors import EngineError, RealtimeTTSError
@@ -57,6 +58,7 @@ class EngineHost:
         self._metrics = metrics
         self._stall_seconds = stall_seconds
         self.paces = SpeechRates()
+        self.stages = Stages()
         self.reaction = Reaction()
         self.in_context: Callable[[str], bool] = lambda voice: False
         """Whether an utterance of this voice waits for much of its text, or for its end."""

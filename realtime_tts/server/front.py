@@ -36,6 +36,7 @@ from realtime_tts.server.time_slices import TimeSlices
 from realtime_tts.server.tokens import UsedHere, UsedTokens
 from realtime_tts.version import __version__
 from realtime_tts.voices.library import VoiceLibrary
+from realtime_tts.voices.stored import StoredRegistry
 
 log = logging.getLogger(__name__)
 
@@ -99,10 +100,12 @@ class Front:
         self.engine = engine
         self.metrics = metrics
         self.voices = voices
+        engine.stages.marks = config.marking != "off"
         if voices is not None:
             engine.in_context = voices.registry.in_context
         self.lexicons: LexiconLibrary | None = None
-        if voices is not None:
+        """None where there is no folder for them: object storage has voices only."""
+        if voices is not None and not isinstance(voices.registry, StoredRegistry):
             self.lexicons = LexiconLibrary(voices.registry.folder / LEXICONS_FOLDER)
             engine.lexicons = self.lexicons.stored
         self.addresses = Addresses(config.addresses)
@@ -237,6 +240,14 @@ class Front:
         if self.lexicons is None:
             raise NoLexicons("this server keeps no lexicons: start it with --voices-dir FOLDER")
         return structs.replace(settings, lexicons=self.lexicons.pinned(settings.lexicons))
+
+    def disclosure(self, settings: SessionSettings | None = None) -> tuple[str, str]:
+        """The name and value of a header that says that speech with `settings` is synthetic, and
+        what made it: draft-abaris-aicdh, a dictionary as in RFC 9651."""
+        chosen = settings or SessionSettings()
+        model = self.engine.info_for(chosen.model, chosen.voice).model
+        told = model.encode("ascii", "replace").decode().replace("\\", "/").replace('"', "'")
+        return "ai-disclosure", f'mode=ai-originated, model="{told}", provider="{SERVER_NAME}"'
 
     def voice_names(self) -> tuple[str, ...]:
         """What a session can ask for now: speakers, then registered voices."""

@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Hashable
 from operator import attrgetter
 
+from realtime_tts.audio.stages import Chain, Stages
 from realtime_tts.config import ServerConfig
 from realtime_tts.engine.interface import EngineInfo, UtteranceSpec
 from realtime_tts.protocol.settings import Limits, SessionSettings
@@ -60,6 +61,11 @@ def utterance_spec(settings: SessionSettings) -> UtteranceSpec:
 def voice_of(settings: SessionSettings) -> Hashable:
     """What makes the pace of speech: turns that have it in common speak alike."""
     return settings.model, settings.voice, settings.language, settings.instructions
+
+
+def chain_for(settings: SessionSettings, stages: Stages) -> Chain:
+    """What the sound of one stream goes through on its way out."""
+    return stages.chain(voice_of(settings), loudness=settings.loudness == "on")
 
 
 def _unicode(text: str) -> str:

@@ -77,7 +77,9 @@ class ServedSocket(Registered, abc.ABC):
             except RequestError as error:
                 raise TurnFailure(BAD_REQUEST, str(error)) from None
             with front.registered(one):
-                await websocket.accept(cls.subprotocol(websocket.scope))
+                name, value = front.disclosure()
+                told = [(name.encode(), value.encode())]
+                await websocket.accept(cls.subprotocol(websocket.scope), told)
                 await one.run()
         except TurnFailure as failure:
             with contextlib.suppress(WebSocketDisconnect, OSError):

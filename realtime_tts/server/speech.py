@@ -26,6 +26,7 @@ from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.made import Made
 from realtime_tts.server.reporter import SessionReporter
 from realtime_tts.server.resumption import Resumption
+from realtime_tts.server.session_settings import chain_for
 from realtime_tts.server.text_input import TextInput
 from realtime_tts.server.track import STALL_SECONDS, Delivery, Done, Segment, Sound, Track
 from realtime_tts.server.utterances import Utterances
@@ -87,7 +88,7 @@ class Speech:
         """The one on the air, or that was."""
         self.count = 0
         """Of all segments there ever were."""
-        self.track = Track(delivery, settings.audio)
+        self.track = Track(delivery, settings.audio, partial(chain_for, settings, engine.stages))
         self._active_at = time.monotonic()
         self._fill_at = inf  # then silence is due
         self._alarm = Alarm(self._on_time)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.audio.packets import Packet, Packets, packets_in
 from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
+from realtime_tts.audio.stages import NO_STAGES, Chain
 from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.server.made import Made, Mark
 from realtime_tts.server.utterances import Utterances
@@ -29,7 +30,7 @@ _MOST_SILENCES = 10  # until an encoder gives something: the slowest, MP3 at 8 k
 class Delivery:
     """How the sound of a speech is given out."""
 
-    packets_in: Callable[[AudioFormat], Packets] = packets_in
+    packets_in: Callable[[AudioFormat, Chain], Packets] = packets_in
     """Packets in the format of the settings. Raises RequestError if this server cannot make it."""
     continuous: bool = False
     """One encoder for all segments; else each is a file of its own."""
@@ -97,13 +98,19 @@ class Done(NamedTuple):
 
 class Track:
     """`add` what was made; `take` what is to be sent, and say when it is `taken` and `sent`, one
-    after another. Raises RequestError if there is no encoder for the format."""
+    after another. Raises RequestError if there is no encoder for the format. `new_chain` makes what
+    the sound of each encoder goes through."""
 
-    def __init__(self, delivery: Delivery, audio: AudioFormat) -> None:
+    def __init__(
+        self,
+        delivery: Delivery,
+        audio: AudioFormat,
+        new_chain: Callable[[], Chain] = lambda: NO_STAGES,
+    ) -> None:
         self.waiting_bytes = 0
         """Of PCM that nobody has taken."""
-        self.delivery, self._audio = delivery, audio
-        self._packets: Packets | None = delivery.packets_in(audio)
+        self.delivery, self._audio, self._new_chain = delivery, audio, new_chain
+        self._packets: Packets | None = delivery.packets_in(audio, new_chain())
         self._made: deque[tuple[Segment, bytes | Mark]] = deque()
         self._ready: deque[Sound | Done] = deque()
         self._pushed = 0  # samples that were encoded
@@ -202,7 +209,7 @@ class Track:
 
     def _encoder(self) -> Packets:
         if self._packets is None:
-            self._packets = self.delivery.packets_in(self._audio)
+            self._packets = self.delivery.packets_in(self._audio, self._new_chain())
         return self._packets
 
     def _encode(self, segment: Segment, pcm: bytes) -> None:

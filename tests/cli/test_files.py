@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from realtime_tts.audio.formats import AudioFormat, audio_format, parse_format
+from realtime_tts.audio.wav import WAV_END
 from realtime_tts.cli.files import FileSink, WavSink, format_for
 from realtime_tts.errors import ConfigError
 
@@ -71,7 +72,7 @@ async def test_a_wav_file_of_other_samples_says_how_long_it_is(tmp_path: Path) -
     assert (riff, size, kind) == (b"RIFF", len(data) - 8, b"WAVE")
     fact, _, samples, tag, length = struct.unpack("<4sII4sI", data[38:58])
     assert (fact, samples, tag, length) == (b"fact", 801, b"data", 801)
-    assert data[58:] == b"\xff" * 801 + b"\0"  # padded
+    assert data[58:] == b"\xff" * 801 + b"\0" + WAV_END  # padded
 
 
 async def test_a_wav_into_a_pipe_keeps_the_header_of_a_stream(tmp_path: Path) -> None:

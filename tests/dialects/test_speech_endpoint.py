@@ -15,6 +15,7 @@ from starlette.routing import Route
 
 from realtime_tts.audio.encoders import Encoder
 from realtime_tts.audio.formats import AudioFormat
+from realtime_tts.audio.stages import Chain
 from realtime_tts.config import LimitsConfig, ServerConfig
 from realtime_tts.dialects.catalogue import our_format
 from realtime_tts.dialects.speech_endpoint import Order, SpeechEndpoint, read_object
@@ -64,9 +65,9 @@ class Encoders:
         self.closed: set[Encoder] = set()
         make, close = Encoder.__init__, Encoder.close
 
-        def opening(encoder: Encoder, audio_format: AudioFormat) -> None:
+        def opening(encoder: Encoder, audio_format: AudioFormat, chain: Chain) -> None:
             self.opened.append(encoder)
-            make(encoder, audio_format)
+            make(encoder, audio_format, chain)
 
         def closing(encoder: Encoder) -> None:
             self.closed.add(encoder)

@@ -20,18 +20,24 @@ from realtime_tts.voices.library import VoiceLibrary
 
 PARITY = Path(__file__).parents[1] / "data" / "parity"
 
-Serve = Callable[[EngineConfig], AbstractAsyncContextManager[RunningServer]]
+Serve = Callable[..., AbstractAsyncContextManager[RunningServer]]
 
 
 @asynccontextmanager
-async def serving(engine: EngineConfig) -> AsyncIterator[RunningServer]:
+async def serving(
+    engine: EngineConfig, config: ServerConfig | None = None
+) -> AsyncIterator[RunningServer]:
     metrics = Metrics()
     link = make_link(engine, metrics, lambda *progress: None)
     voices = None
     if engine.voices_dir is not None:
         voices = VoiceLibrary(engine.voices_dir, voice_maker_loader(engine))
     async with running(
-        ServerConfig(port=0), link, partial(load_tokenizer, engine), metrics, voices=voices
+        config or ServerConfig(port=0),
+        link,
+        partial(load_tokenizer, engine),
+        metrics,
+        voices=voices,
     ) as server:
         yield server
 

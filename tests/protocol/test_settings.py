@@ -55,6 +55,7 @@ def test_null_resets_a_setting_to_the_servers_default(name: str) -> None:
         lexicons=["medical"],
         layout="full_text",
         trim_silence="off",
+        loudness="on",
         pacing="token",
         word_times="on",
         resume="on",

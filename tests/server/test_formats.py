@@ -150,8 +150,8 @@ async def test_an_interrupt_counts_in_the_engines_samples_and_leaves_no_byte(
     dropped: list[Any] = []
     made = []
 
-    def watched(audio_format: Any) -> Any:
-        packets = packets_in(audio_format)
+    def watched(audio_format: Any, chain: Any) -> Any:
+        packets = packets_in(audio_format, chain)
         drop = packets.drop
 
         def dropping() -> None:

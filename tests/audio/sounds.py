@@ -1,0 +1,64 @@
+"""Sounds like speech, and meters of others to measure what comes of them."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Protocol
+
+import numpy as np
+import pyloudnorm
+import soxr
+from numpy.typing import NDArray
+
+RATE = 24_000
+Samples = NDArray[np.float64]
+
+
+class Stage(Protocol):
+    def push(self, pcm: bytes) -> bytes: ...
+
+    def finish(self) -> bytes: ...
+
+
+@cache
+def voice(seconds: float, lufs: float, seed: int = 1, pitch: float = 120.0) -> bytes:
+    """Buzzing syllables with breath in them, and a pause now and then, so loud: s16le, 24 kHz."""
+    rng = np.random.default_rng(seed)
+    count = round(seconds * RATE)
+    time = np.arange(count) / RATE
+    phase = 2 * np.pi * np.cumsum(pitch * (1 + 0.15 * np.sin(2 * np.pi * 0.7 * time))) / RATE
+    tilt = 1.0 / np.arange(1, 40)
+    buzz = sum(a * np.sin(n * phase + n * n) for n, a in enumerate(tilt, 1))
+    rate = 4.0  # syllables in a second
+    places = np.arange(round(seconds * rate) + 2) / rate
+    heights = rng.uniform(0.25, 1.0, len(places)) * (rng.random(len(places)) > 0.12)
+    envelope = np.interp(time, places, heights) * (0.6 + 0.4 * np.sin(2 * np.pi * rate * time))
+    sound = envelope * (buzz + 0.15 * rng.standard_normal(count))
+    return pcm_of(sound * 10 ** ((lufs - loudness(sound)) / 20))
+
+
+def pcm_of(sound: Samples) -> bytes:
+    return np.clip(np.rint(sound * 32_767), -32_768, 32_767).astype("<i2").tobytes()
+
+
+def samples_of(pcm: bytes) -> Samples:
+    samples: Samples = np.frombuffer(pcm, "<i2") / 32_768
+    return samples
+
+
+def loudness(sound: bytes | Samples) -> float:
+    """LUFS, by pyloudnorm."""
+    samples = samples_of(sound) if isinstance(sound, bytes) else sound
+    return float(pyloudnorm.Meter(RATE).integrated_loudness(samples))
+
+
+def true_peak(pcm: bytes) -> float:
+    """dBTP, by soxr in sixteen times as many samples."""
+    more = soxr.resample(samples_of(pcm), RATE, 16 * RATE, quality="VHQ")
+    return float(20 * np.log10(np.abs(more).max()))
+
+
+def through(stage: Stage, pcm: bytes, piece: int = 3_840) -> bytes:
+    """All that comes of it, a frame at a time."""
+    given = [stage.push(pcm[at : at + piece]) for at in range(0, len(pcm), piece)]
+    return b"".join([*given, stage.finish()])

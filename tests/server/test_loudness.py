@@ -1,0 +1,55 @@
+"""`loudness` over a socket: the tones of the fake engine are at -16 LUFS, in every turn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from realtime_tts.engine.fake import FakeEngineConfig
+from tests.audio.sounds import loudness, samples_of
+
+TEXT = "The tide is coming in, and the boats are going out."
+LONG = FakeEngineConfig(frames_per_token=1)
+
+
+async def spoken(talker: Any, **fields: Any) -> tuple[bytes, Any]:
+    """The sound of a turn, and its `turn.done`."""
+    await talker.send("text", text=TEXT, end=True, **fields)
+    messages = await talker.until("turn.done")
+    return b"".join(one for one in messages if isinstance(one, bytes)), messages[-1]
+
+
+async def test_turns_are_at_16_lufs_and_as_long_as_without(speech: Any) -> None:
+    async with speech(engine=LONG) as server:
+        async with server.talk("?seed=3&lead_ms=30000") as talker:
+            plain, done = await spoken(talker)
+        assert abs(loudness(plain) + 16) > 1.3
+        async with server.talk("?seed=3&lead_ms=30000&loudness=on") as talker:
+            made = [await spoken(talker) for _ in range(3)]
+    for pcm, end in made:
+        assert len(pcm) == len(plain) and end["samples"] == done["samples"]
+    assert all(loudness(pcm) == pytest.approx(-16, abs=1) for pcm, _ in made)
+    first = [loudness(pcm[:48_000]) for pcm, _ in made[1:]]
+    assert first == [pytest.approx(-16, abs=1)] * 2, "what was learned is there from the beginning"
+
+
+async def test_a_turn_keeps_what_it_was_begun_with(speech: Any) -> None:
+    async with speech(engine=LONG) as server, server.talk("?seed=3&lead_ms=30000") as talker:
+        plain, _ = await spoken(talker)
+        await talker.send("session.start", loudness="on")
+        assert (await talker.next())["settings"]["loudness"] == "on"
+        louder, _ = await spoken(talker)
+        await talker.send("session.start", loudness=None)
+        assert (await talker.next())["settings"]["loudness"] == "off"
+        again, _ = await spoken(talker)
+    assert again == plain != louder
+    assert np.corrcoef(samples_of(plain), samples_of(louder))[0, 1] > 0.95, "the same speech"
+
+
+async def test_another_value_is_refused_by_name(speech: Any) -> None:
+    async with speech() as server, server.talk() as talker:
+        await talker.send("session.start", loudness="loud")
+        error = await talker.next()
+    assert error["type"] == "error" and "loudness" in error["message"]

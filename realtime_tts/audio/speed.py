@@ -16,6 +16,11 @@ LOOKAHEAD = 480
 1."""
 
 
+def nearest(asked: float) -> float:
+    """The speed there is that comes nearest."""
+    return min(FASTEST, max(SLOWEST, asked))
+
+
 class Speed(float):
     """How many seconds that were made are played in one second. 1: as they were made."""
 

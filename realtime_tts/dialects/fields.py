@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar, get_args
 import msgspec
 from msgspec import Meta, structs
 
-from realtime_tts.audio.speed import FASTEST, SLOWEST
+from realtime_tts.audio.speed import FASTEST, SLOWEST, nearest
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.expected import words
 
@@ -46,7 +46,7 @@ class AskedSpeed(NamedTuple):
     @classmethod
     def nearest(cls, asked: float) -> AskedSpeed:
         """The one that comes nearest: other APIs have more speeds."""
-        given = min(FASTEST, max(SLOWEST, asked))
+        given = nearest(asked)
         if given == asked:
             return cls(given)
         return cls(given, f"the speed is {given:g}: this server has {SLOWEST:g} to {FASTEST:g}")

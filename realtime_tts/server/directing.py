@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import msgspec
 
-from realtime_tts.audio.speed import FASTEST, SLOWEST
+from realtime_tts.audio.speed import FASTEST, SLOWEST, nearest
 from realtime_tts.engine.interface import UtteranceSpec
 from realtime_tts.errors import RequestError
 from realtime_tts.languages import language_name
@@ -33,15 +33,10 @@ class Director:
         able = Voicing(emotion=self._emotion(asked))
         able = replace(able, voice=self._voice(asked.voice))
         able = replace(able, language=self._language(asked.language, able.voice))
+        able = replace(able, rate=self._rate(asked.rate))
         if asked.volume not in (None, 1.0):
             self._warn(f"volume {asked.volume:g}: this server speaks at the voice's own volume")
-        return replace(able, rate=self._rate(asked.rate))
-
-    def _rate(self, rate: float | None) -> float | None:
-        """As a factor of the session's speed, so that both together can be spoken."""
-        own = self._settings.speed
-        speed = min(max(own * (1.0 if rate is None else rate), SLOWEST), FASTEST)
-        return None if speed == own else speed / own
+        return able
 
     def language_of(self, voicing: Voicing) -> Language | None:
         """The language to say its numbers in."""
@@ -63,8 +58,18 @@ class Director:
             voice=voicing.voice or spec.voice,
             language=voicing.language or spec.language,
             instructions=instructions,
-            speed=spec.speed * (voicing.rate or 1.0),
+            speed=nearest(spec.speed * (voicing.rate or 1.0)),
         )
+
+    def _rate(self, asked: float | None) -> float | None:
+        """Beside the speed of the session."""
+        own = self._settings.speed
+        if asked is None or asked == 1.0:
+            return None
+        given = nearest(own * asked)
+        if given != own * asked:
+            self._warn(f"rate {asked:g}: this server has speeds from {SLOWEST:g} to {FASTEST:g}")
+        return None if given == own else given / own
 
     def _voice(self, name: str | None) -> str | None:
         own = self._settings.voice

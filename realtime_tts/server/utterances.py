@@ -253,13 +253,12 @@ class Utterances:
 
     def _audio(self, event: Audio, now: float) -> Made:
         self._held_seconds = self._held_before + event.held_seconds
-        silence = self._silence()
-        pcm = self.listener.add_speech(event)
+        sound = [*self._silence(), self.listener.add_speech(event)]
         self._text.paced.sounded(now)
         if self.progress is not None:
             self.progress.sounded(event, self._held_before, self.layout)
         more = event.stands and not self._finished
-        return self._first.give([*silence, pcm], self.listener.made, more_may_come=more)
+        return self._first.give(sound, self.listener.made, more_may_come=more)
 
     def _waits(self, tokens: int, now: float) -> Made:
         self._text.paced.used, self._stands_since = tokens, now

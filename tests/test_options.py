@@ -92,7 +92,7 @@ def snake(name: str) -> str:
 def in_javascript(kind: Any) -> str:
     if isinstance(kind, tuple):
         return " | ".join(f'"{choice}"' for choice in kind)
-    known: dict[Any, str] = {str: "string", int: "number", float: "number"}
+    known: dict[Any, str] = {str: "string", int: "number", float: "number", list[str]: "string[]"}
     return known.get(kind, "Record<string, string>")
 
 

@@ -184,8 +184,8 @@ function subprotocols(apiKey) {
 
 const NAMES = (
   "model voice language instructions seed sampling temperature topK topP repetitionPenalty " +
-  "predictor textFilter textNormalization lexicon layout trimSilence loudness pacing wordTimes resume " +
-  "leadMs"
+  "predictor textFilter textNormalization lexicon lexicons layout trimSilence loudness pacing " +
+  "wordTimes resume speed leadMs"
 ).split(" ");
 
 /** @param {api.SessionOptions} options @returns {wire.SessionStart} */

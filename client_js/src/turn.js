@@ -40,6 +40,8 @@ export class Turn {
   /** Characters before each flush. @type {number[]} */
   #flushes = [];
   #progress = new Progress();
+  /** It began with. @type {object | undefined} */
+  #settings;
   /** @type {Promise<api.Interrupted> | null} */
   #interrupting = null;
   /** @type {Uint8Array<ArrayBuffer>[]} */
@@ -73,6 +75,7 @@ export class Turn {
     if (delta) {
       this.text += delta;
       this.#ended = end;
+      this.#settings ??= this.#connection?.ready.settings;
       this.#connection?.outbox.text(this.turnId, delta, end);
     } else if (end) this.end();
   }
@@ -201,6 +204,10 @@ export class Turn {
     const { turnId: turn_id, text } = this;
     const { outbox } = (this.#connection = connection);
     connection.turns.set(turn_id, this);
+    const { settings } = connection.ready;
+    if (text) this.#settings ??= settings;
+    const differs = text && JSON.stringify(this.#settings) !== JSON.stringify(settings);
+    if (differs) outbox.send({ ...this.#settings, type: "session.start" });
     if (this.samplesReceived) {
       this.resumes += 1;
       this.#progress.resume(outbox, turn_id, this.words);
@@ -213,6 +220,7 @@ export class Turn {
     }
     outbox.text(turn_id, text.slice(from), this.#ended);
     if (this.#ended && from === text.length) outbox.send({ type: "turn.end", turn_id });
+    if (differs) outbox.send({ ...settings, type: "session.start" });
   }
 
   /** @param {RealtimeTTSError} error @param {boolean} resumes */

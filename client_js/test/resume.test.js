@@ -42,6 +42,20 @@ async function makeResuming(t, options = {}) {
   return { tts, socket, turn };
 }
 
+test("a turn goes on with the settings that it began with, and later ones keep theirs", async (t) => {
+  const { socket } = await makeResuming(t);
+  const voiced = (voice) => ({ ...RESUMING, settings: { ...RESUMING.settings, voice } });
+  socket.say(voiced("bass"));
+  socket.drop();
+  const next = await nextSocket(t, 300);
+  await accept(next, voiced("bass"));
+  const said = next.take();
+  assert.deepEqual(said[0], { ...RESUMING.settings, type: "session.start" });
+  assert.deepEqual(said.at(-1), { ...voiced("bass").settings, type: "session.start" });
+  const types = said.map(({ type }) => type);
+  assert.ok(types.indexOf("turn.resume") > 0 && types.indexOf("text") < types.length - 1);
+});
+
 test("a turn goes on in the next session, behind the last packet", async (t) => {
   const { socket, turn } = await makeResuming(t);
   socket.say(state(3000, { codes: "CCCC" })); // its packet is lost

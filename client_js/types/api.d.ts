@@ -93,6 +93,8 @@ export interface SessionOptions {
   textNormalization?: "auto" | "on" | "off" | null | undefined;
   /** Words, and what to say for them: `{ SQL: "sequel" }`. Replaced as a whole. */
   lexicon?: Record<string, string> | null | undefined;
+  /** Lexicons stored on the server, behind `lexicon`: each a name, or `name@version`. */
+  lexicons?: string[] | null | undefined;
   layout?: "auto" | "streaming" | "full_text" | null | undefined;
   /** Leave out the silence that the model begins with (on). */
   trimSilence?: "on" | "off" | null | undefined;
@@ -100,6 +102,8 @@ export interface SessionOptions {
   loudness?: "on" | "off" | null | undefined;
   /** How much text is spoken as one where it comes slowly; auto: as its pace wants it (auto). */
   pacing?: "auto" | "token" | "clause" | "sentence" | null | undefined;
+  /** 0.7 to 1.4: 1.2 says in five seconds what takes six, at the same pitch (1). */
+  speed?: number | null | undefined;
   /** How much audio may be sent ahead of the listener (3000). */
   leadMs?: number | null | undefined;
   /** Say when which word is spoken: `Turn.words` (off). */

@@ -23,12 +23,14 @@ export interface SessionStart {
   text_filter?: "on" | "off" | null;
   text_normalization?: "auto" | "on" | "off" | null;
   lexicon?: Record<string, string> | null;
+  lexicons?: string[] | null;
   layout?: "auto" | "streaming" | "full_text" | null;
   trim_silence?: "on" | "off" | null;
   loudness?: "on" | "off" | null;
   pacing?: "auto" | "token" | "clause" | "sentence" | null;
   word_times?: "on" | "off" | null;
   resume?: "on" | "off" | null;
+  speed?: number | null;
   lead_ms?: number | null;
 }
 export interface Text {

@@ -52,12 +52,14 @@ class RealtimeTTSSettings(TTSSettings):
     text_filter: Literal["on", "off"] | None = field(default_factory=_not_given)
     text_normalization: Literal["auto", "on", "off"] | None = field(default_factory=_not_given)
     lexicon: dict[str, str] | None = field(default_factory=_not_given)
+    lexicons: list[str] | None = field(default_factory=_not_given)
     layout: Literal["auto", "streaming", "full_text"] | None = field(default_factory=_not_given)
     trim_silence: Literal["on", "off"] | None = field(default_factory=_not_given)
     loudness: Literal["on", "off"] | None = field(default_factory=_not_given)
     pacing: Literal["auto", "token", "clause", "sentence"] | None = field(
         default_factory=_not_given
     )
+    speed: float | None = field(default_factory=_not_given)
     lead_ms: int | None = field(default_factory=_not_given)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""The command line: `realtime-tts serve | ingress | say | voices | clone | detect | …`.
+"""The command line: `realtime-tts serve`, `ingress`, `say`, `voices`, `lexicons`, `clone`, …
 
 Each command is a module of this package with `add_arguments(parser)` and `run(arguments)`, which
 returns the exit status. Only the module of the command that was asked for is imported, so that
@@ -21,6 +21,7 @@ _COMMANDS = {
     "ingress": "put HAProxy in front of several servers",
     "say": "speak a text: play it, or write it to a file",
     "voices": "list the voices and languages of a server, or delete a registered voice",
+    "lexicons": "store, list or delete pronunciations on a server",
     "clone": "register a voice from a recording",
     "detect": "find the mark of synthetic speech in a recording",
     "bench": "measure a server under load",

@@ -47,7 +47,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--model", help="encode here, with this Base checkpoint: a Hub id or a folder"
     )
     local.add_argument(
-        "--voices-dir", metavar="FOLDER", help="where to keep the voice (default: as `serve` does)"
+        "--voices-dir",
+        metavar="FOLDER|s3://BUCKET/PREFIX",
+        help="where to keep the voice (default: as `serve` does)",
     )
 
 
@@ -94,9 +96,11 @@ def _here(arguments: argparse.Namespace, recording: bytes) -> dict[str, Any]:
     from realtime_tts.engine.settings import EngineConfig
     from realtime_tts.voices.audio import decode
     from realtime_tts.voices.form import NewVoice
-    from realtime_tts.voices.registry import Registry, default_folder
+    from realtime_tts.voices.registry import default_folder
+    from realtime_tts.voices.stored import open_registry
 
-    registry = Registry(arguments.voices_dir or default_folder())
+    registry = open_registry(arguments.voices_dir or default_folder())
+    registry.update()
     registry.check_free(arguments.name)
     decoded = decode(recording)
     wanted = NewVoice(

@@ -54,13 +54,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     voices = parser.add_argument_group("voices")
     voices.add_argument(
         "--voices-dir",
-        metavar="FOLDER",
-        help="where registered voices are kept; several servers may share it (default: the user's "
-        "data folder, such as ~/.local/share/realtime-tts/voices; with --engine fake: nowhere)",
+        metavar="FOLDER|s3://BUCKET/PREFIX",
+        help="where registered voices and lexicons are kept; servers may share it (default: "
+        "the user's data folder, such as ~/.local/share/realtime-tts/voices; with --engine fake: "
+        "nowhere; s3:// needs the extra `s3`)",
     )
     _add_scheduler_arguments(parser.add_argument_group("scheduling"))
     server = parser.add_argument_group("server")
-    _add_server_arguments(server)
+    _add_listening_arguments(server)
+    _add_load_arguments(server)
+    _add_lasting_arguments(server)
     _add_tls_arguments(server)
 
 
@@ -148,7 +151,8 @@ def _add_scheduler_arguments(group: argparse._ArgumentGroup) -> None:
     )
 
 
-def _add_server_arguments(group: argparse._ArgumentGroup) -> None:
+def _add_listening_arguments(group: argparse._ArgumentGroup) -> None:
+    """Where clients come in, and which."""
     group.add_argument("--host", default="127.0.0.1", help="address to listen on")
     group.add_argument("--port", type=int, default=8000, help="port (default: 8000; 0: any free)")
     group.add_argument(
@@ -166,6 +170,17 @@ def _add_server_arguments(group: argparse._ArgumentGroup) -> None:
         "repeatable; * means all",
     )
     group.add_argument(
+        "--trusted-proxy",
+        action="append",
+        metavar="ADDRESS",
+        help="a proxy, or a network of them, whose X-Forwarded-For is believed; repeatable "
+        "(default: none)",
+    )
+
+
+def _add_load_arguments(group: argparse._ArgumentGroup) -> None:
+    """How many clients there may be, and what they are told."""
+    group.add_argument(
         "--fronts",
         type=int,
         help="processes that hold the clients' sockets, each over all engines (default: 1; where "
@@ -181,26 +196,6 @@ def _add_server_arguments(group: argparse._ArgumentGroup) -> None:
         metavar="PER_SECOND",
         help="new connections, and requests, of one address or with one key; four times as many "
         "may come at once (default: 256)",
-    )
-    group.add_argument(
-        "--trusted-proxy",
-        action="append",
-        metavar="ADDRESS",
-        help="a proxy, or a network of them, whose X-Forwarded-For is believed; repeatable "
-        "(default: none)",
-    )
-    group.add_argument(
-        "--drain-seconds",
-        type=float,
-        default=30.0,
-        help="at SIGTERM, let turns finish for so long (default: 30)",
-    )
-    group.add_argument(
-        "--failover-seconds",
-        type=float,
-        default=30.0,
-        help="a turn whose engine failed waits so long for another one, or for the restart "
-        "(default: 30; 0: it fails at once)",
     )
     group.add_argument(
         "--turn-reserve",
@@ -223,6 +218,23 @@ def _add_server_arguments(group: argparse._ArgumentGroup) -> None:
         metavar="PORT",
         help="answer HAProxy's agent check there: ready, with what is free, drain or down "
         "(default: nowhere)",
+    )
+
+
+def _add_lasting_arguments(group: argparse._ArgumentGroup) -> None:
+    """How turns outlive what ends, and the log."""
+    group.add_argument(
+        "--drain-seconds",
+        type=float,
+        default=30.0,
+        help="at SIGTERM, let turns finish for so long (default: 30)",
+    )
+    group.add_argument(
+        "--failover-seconds",
+        type=float,
+        default=30.0,
+        help="a turn whose engine failed waits so long for another one, or for the restart "
+        "(default: 30; 0: it fails at once)",
     )
     group.add_argument(
         "--log-format", choices=("json", "text"), help="default: text on a terminal, else json"

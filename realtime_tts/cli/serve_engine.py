@@ -106,7 +106,12 @@ def _scheduler_config(arguments: argparse.Namespace) -> SchedulerConfig:
 
 
 def _voices_dir(arguments: argparse.Namespace) -> str | None:
-    """The fake engine's voices are worth nothing, so they stay out of the user's own folder."""
+    """The fake engine's voices are worth nothing, so they stay out of the user's own folder.
+    Raises ConfigError for a store that nobody here can speak to."""
+    from realtime_tts.voices.stored import check_location
+
+    if arguments.voices_dir is not None:
+        check_location(arguments.voices_dir)
     if arguments.voices_dir is not None or arguments.engine == "fake":
         return cast("str | None", arguments.voices_dir)
     from realtime_tts.voices.registry import default_folder

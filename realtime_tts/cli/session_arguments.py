@@ -33,9 +33,11 @@ _HELP = {
     "top_p": "1 means no limit",
     "text_filter": "leave markup unspoken",
     "text_normalization": "say numbers and abbreviations as words before the model sees them",
+    "lexicons": "lexicons stored on the server, as medical,brands@3",
     "trim_silence": "leave out the silence that the model begins with",
     "loudness": "bring every voice and turn to -16 LUFS",
     "pacing": "how much text is spoken as one where it comes slowly",
+    "speed": "0.7 to 1.4: 1.2 says in five seconds what takes six, at the same pitch",
     "lead_ms": "how far ahead of the listener the server may send, in milliseconds",
 }
 _NO_FLAG = ("audio", "word_times", "resume")
@@ -121,6 +123,8 @@ def _kind(struct: type[msgspec.Struct], path: Sequence[str]) -> dict[str, Any]:
     hint = get_type_hints(struct)[path[0]]
     if get_origin(hint) is Literal:
         return {"choices": get_args(hint)}
+    if get_origin(hint) is list:
+        return {"type": _names, "metavar": "NAME,NAME"}
     return {"type": next(iter(get_args(hint)), hint)}  # without its None
 
 
@@ -128,6 +132,10 @@ def _put(options: dict[str, Any], path: Sequence[str], value: Any) -> None:
     for parent in path[:-1]:
         options = options.setdefault(parent, {})
     options[path[-1]] = value
+
+
+def _names(text: str) -> list[str]:
+    return text.split(",")
 
 
 def _word_and_respelling(text: str) -> tuple[str, str]:

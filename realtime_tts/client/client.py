@@ -147,9 +147,10 @@ class RealtimeTTS:
         them, then all stays as it was; ConfigError; ConnectionLost.
         """
         start = session_start(options)
-        connection = await self._connected(self._backoff.give_up_after)
-        await connection.configure(start)
-        self._options = merged(self._options, options)
+        async with self._beginning:
+            connection = await self._connected(self._backoff.give_up_after)
+            await connection.configure(start)
+            self._options = merged(self._options, options)
 
     async def turn(self, turn_id: str | None = None) -> Turn:
         """A new turn. Connects first where needed, so call it as early as you know of a reply.

@@ -7,7 +7,9 @@ import contextlib
 import logging
 import ssl
 import time
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from functools import partial
 from weakref import WeakValueDictionary
 
 from websockets.asyncio.client import ClientConnection
@@ -17,12 +19,13 @@ from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.client.address import with_query
 from realtime_tts.client.handshake import open_socket
 from realtime_tts.client.inbox import Inbox, session_error, turn_error
+from realtime_tts.client.options import all_of
 from realtime_tts.client.token_bucket import TokenBucket
 from realtime_tts.client.trust import key_header
-from realtime_tts.errors import ConfigError, ConnectionLost
+from realtime_tts.errors import ConfigError, ConnectionLost, RequestError
 from realtime_tts.protocol import messages as m
 from realtime_tts.protocol.parsing import ProtocolError, UnknownType, encode, parse_server_message
-from realtime_tts.protocol.settings import Limits
+from realtime_tts.protocol.settings import Limits, SessionSettings
 
 log = logging.getLogger(__name__)
 
@@ -57,6 +60,7 @@ class Connection:
         self.url = target.url
         self.reply_timeout = target.reply_timeout
         self.lost: ConnectionLost | None = None
+        self._lost_for_good = True
         self.leaving = False
         """The server finishes the turns it has and takes no new ones."""
         self._ready: m.Ready | None = None
@@ -102,9 +106,28 @@ class Connection:
         await self.send(start)
         await self._await_ready(waiter)
 
+    @contextlib.asynccontextmanager
+    async def settings(self, wanted: SessionSettings | None) -> AsyncIterator[None]:
+        """Turns that begin meanwhile have these settings, as far as this server can do them. That
+        the socket is lost, turns are told elsewhere."""
+        usual = self.ready.settings
+        if wanted is None or wanted == usual:
+            yield
+            return
+        with contextlib.suppress(RequestError, ConnectionLost):  # its own are the next best
+            await self.configure(all_of(wanted))
+        yield
+        with contextlib.suppress(ConnectionLost):
+            await self.configure(all_of(usual))
+
     def join(self, inbox: Inbox) -> None:
-        """Hand what comes for this turn to `inbox` from now on."""
-        self._inboxes[inbox.turn_id] = inbox
+        """Hand what comes for this turn to `inbox` from now on; also that the socket is lost, if
+        it was since the caller was given this connection."""
+        if self.lost is None:
+            self._inboxes[inbox.turn_id] = inbox
+        else:
+            lost = partial(inbox.lost, self.lost, for_good=self._lost_for_good)
+            asyncio.get_running_loop().call_soon(lost)
 
     async def send(self, message: m.Message, *, urgent: bool = False) -> None:
         """Send a message, in time with the server's rate limit unless it is urgent.
@@ -141,8 +164,8 @@ class Connection:
         return self._fatal is not None and not self._fatal.retryable
 
     async def give_up(self, reason: str) -> None:
-        """Drop the socket because the server does not keep its promises."""
-        self._end(ConnectionLost(f"{self.url}: {reason}"))
+        """Drop the socket because the server does not keep its promises: another may."""
+        self._end(ConnectionLost(f"{self.url}: {reason}"), for_good=not self.resumes)
         await self.close()
 
     async def close(self) -> None:
@@ -280,7 +303,7 @@ class Connection:
     def _end(self, error: ConnectionLost, *, for_good: bool = True) -> None:
         if self.lost is not None:
             return
-        self.lost = error
+        self.lost, self._lost_for_good = error, for_good
         for waiter in self._take_waiters():
             waiter.set_exception(error)
         inboxes = list(self._inboxes.values())

@@ -12,6 +12,7 @@ import msgspec
 
 from realtime_tts.errors import ConfigError
 from realtime_tts.protocol.messages import SessionStart
+from realtime_tts.protocol.settings import SessionSettings
 
 
 class PredictorOptions(TypedDict, total=False):
@@ -55,11 +56,13 @@ class SessionOptions(TypedDict, total=False):
 
     `model` is one of `ready.models`, if there are several; else the voice picks. `seed` makes
     speech repeatable. `instructions` describe the manner, where the checkpoint takes
-    any. `text_filter`: whether markdown, emoji and URLs are left unspoken.
+    any. `text_filter`: whether markdown, emoji, URLs, tags and stage directions are left unspoken.
     `text_normalization`: whether numbers and abbreviations become words first. `lexicon`: words,
-    and what to say for them. `trim_silence`: whether the silence that the model begins with is
-    left out. `loudness`: whether every voice and turn is brought to -16 LUFS.
-    `pacing`: how much text is spoken as one where it comes slowly.
+    and what to say for them; `lexicons`: stored ones, by name. `trim_silence`: whether the silence
+    that the model begins with is left out.
+    `loudness`: whether every voice and turn is brought to -16 LUFS.
+    `pacing`: how much text is spoken as one where it comes
+    slowly. `speed`: 0.7 to 1.4; 1.2 says in five seconds what takes six, at the same pitch.
     `resume`: whether the server sends what lets a turn go on when its socket is lost.
     `lead_ms`: how far ahead of the listener the server may send.
     `word_times`: whether the server says when it speaks which word (`Turn.words`).
@@ -75,12 +78,14 @@ class SessionOptions(TypedDict, total=False):
     text_filter: Literal["on", "off"] | None
     text_normalization: Literal["auto", "on", "off"] | None
     lexicon: dict[str, str] | None
+    lexicons: list[str] | None
     layout: Literal["auto", "streaming", "full_text"] | None
     trim_silence: Literal["on", "off"] | None
     loudness: Literal["on", "off"] | None
     pacing: Literal["auto", "token", "clause", "sentence"] | None
     word_times: Literal["on", "off"] | None
     resume: Literal["on", "off"] | None
+    speed: float | None
     lead_ms: int | None
     audio: AudioOptions | None
 
@@ -99,6 +104,11 @@ def session_start(options: Mapping[str, Any]) -> SessionStart:
         return msgspec.convert({**options, "type": "session.start"}, SessionStart)
     except msgspec.ValidationError as error:
         raise ConfigError(f"a session option cannot be used: {error}") from error
+
+
+def all_of(settings: SessionSettings) -> SessionStart:
+    """The message that makes a session's settings these, whatever they are."""
+    return session_start(msgspec.to_builtins(settings))
 
 
 def merged(options: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,10 @@ from weakref import WeakMethod
 
 from realtime_tts.errors import ConnectionLost
 from realtime_tts.protocol import messages as m
+from realtime_tts.protocol.settings import Limits
 
+_BYTES_PER_CHAR = 8
+"""No character takes more in JSON."""
 _CODES_BYTES = 32_768
 """Of codes in one message, well below what a server takes."""
 
@@ -88,6 +91,11 @@ class ResumeState:
             text_spoken=text[:spoken],
             text_remaining=text[spoken:],
         )
+
+
+def most_chars(limits: Limits) -> int:
+    """Characters of text that always fit one message."""
+    return min(limits.max_text_chars, limits.max_message_bytes // _BYTES_PER_CHAR)
 
 
 def joined(script: Iterable[m.Message], most: int) -> list[m.Message]:

@@ -9,17 +9,15 @@ from typing import TypeVar
 from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.client.connection import Connection
 from realtime_tts.client.inbox import Inbox, turn_lost
-from realtime_tts.client.resuming import all_heard, done_here, joined, weakly
+from realtime_tts.client.resuming import all_heard, done_here, joined, most_chars, weakly
 from realtime_tts.errors import ClientError, ConnectionLost, RealtimeTTSError
 from realtime_tts.protocol import messages as m
+from realtime_tts.protocol.settings import SessionSettings
 
 T = TypeVar("T")
 
 _MOST_IN_VAIN = 8
 """A turn under which so many sessions end without a packet is perhaps the reason for it."""
-
-_BYTES_PER_CHAR = 8
-"""No character takes more in JSON, so a text of max_message_bytes / 8 always fits a message."""
 
 
 class Turn:
@@ -44,6 +42,7 @@ class Turn:
         self._connect = connect
         self._beginning = beginning or asyncio.Lock()
         self._connection: Connection | None = None
+        self._settings: SessionSettings | None = None  # it began with
         self._inbox = Inbox(turn_id)
         self._sent: list[str] = []
         self._script: list[m.Message] = []  # text, flushes and the end
@@ -166,13 +165,16 @@ class Turn:
             return
         self._ended = end
         self._sent.append(delta)
-        size = connection.ready.limits
-        most = min(size.max_text_chars, size.max_message_bytes // _BYTES_PER_CHAR)
+        most = most_chars(connection.ready.limits)
         for start in range(0, len(delta), most):
             last = end and start + most >= len(delta)
             piece = delta[start : start + most]
             self._script.append(m.Text(text=piece, turn_id=self.turn_id, end=last))
-        await self._tell_script()
+        if self._told:
+            await self._tell_script()
+            return
+        async with self._beginning:  # the session's settings are its own now
+            await self._tell_script()
 
     async def flush(self) -> None:
         """Speak what was sent so far to its end, and stay in the turn."""
@@ -256,7 +258,7 @@ class Turn:
                 # Two tasks may send first; the one that waited must not undo what the other did.
                 if self._connection is None:
                     connection.join(self._inbox)
-                    self._connection = connection
+                    self._connection, self._settings = connection, connection.ready.settings
         return self._connection
 
     async def _tell(self, message: m.Message, *, urgent: bool = False) -> None:
@@ -304,12 +306,13 @@ class Turn:
                 self.resumes += 1
                 self._connection, self._between = connection, False
                 connection.join(self._inbox)
-                async with self._telling:
-                    most = connection.ready.limits.max_text_chars // _BYTES_PER_CHAR
-                    self._script, self._told = joined(self._script, most), 0
-                    for message in self._inbox.resume.messages(self._inbox.words):
-                        await self._tell(message)
-            await self._tell_script()
+                async with connection.settings(self._settings):
+                    async with self._telling:
+                        most = most_chars(connection.ready.limits)
+                        self._script, self._told = joined(self._script, most), 0
+                        for message in self._inbox.resume.messages(self._inbox.words):
+                            await self._tell(message)
+                    await self._tell_script()
         except RealtimeTTSError:
             self._inbox.fail(turn_lost(error, self._inbox))
 

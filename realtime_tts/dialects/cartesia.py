@@ -21,6 +21,7 @@ from starlette.websockets import WebSocket
 
 from realtime_tts.dialects import cartesia_messages as messages
 from realtime_tts.dialects.api import ListEndpoint, Refusal
+from realtime_tts.dialects.cartesia_dictionaries import dictionary_routes
 from realtime_tts.dialects.catalogue import own_voice
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
 from realtime_tts.dialects.fields import check_length
@@ -36,6 +37,7 @@ from realtime_tts.dialects.speech_endpoint import (
 )
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
+from realtime_tts.protocol.parsing import ProtocolError
 from realtime_tts.server.front import Front
 from realtime_tts.server.speech import Speech, SpokenSpan
 
@@ -51,6 +53,7 @@ def routes(front: Front) -> list[BaseRoute]:
         CartesiaSocket.route(front, SOCKET_PATH),
         Route("/tts/bytes", CartesiaSpeech(front, events=False)),
         Route("/tts/sse", CartesiaSpeech(front, events=True)),
+        *dictionary_routes(front),
         Route(VOICES_PATH, ListEndpoint(messages.API, front, _voices)),
         Route(VOICES_PATH + "/{id}", ListEndpoint(messages.API, front, _voices)),
     ]
@@ -92,6 +95,9 @@ class CartesiaSocket(SpeechSocket):
         if "transcript" not in message:
             raise RequestError("`transcript`, the text to speak, is missing; it may be empty")
         self._generate(context_id, request)
+
+    def received_invalid(self, problem: RequestError | ProtocolError) -> None:
+        self.say(*self.refusal(TurnFailure(messages.code_of(problem), str(problem))))
 
     def _generate(self, context_id: str, request: messages.Generation) -> None:
         check_length("transcript", request.transcript, self.limits.max_text_chars)
@@ -163,7 +169,7 @@ class CartesiaSpeech(SpeechEndpoint):
         asked = messages.parse(await read_object(request, self.front.limits))
         check_text("transcript", asked.transcript, self.front.limits)
         settings = messages.settings_of(asked, self.front, longest_lead=True)
-        order = Order(asked.transcript, settings, other_speed=asked.other_speed)
+        order = Order(asked.transcript, settings, warning=asked.our_speed.warning)
         if not self._events:
             return order
         return replace(order, media_type=EVENTS, pieces=partial(_events, asked))

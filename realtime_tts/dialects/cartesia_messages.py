@@ -15,7 +15,14 @@ from msgspec import Meta
 from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.dialects.api import Api, Refusal
 from realtime_tts.dialects.catalogue import chosen_voice, our_format, our_language, our_model
-from realtime_tts.dialects.fields import ContextId, read_fields, without_nulls
+from realtime_tts.dialects.dictionaries import NOT_FOUND, named
+from realtime_tts.dialects.fields import (
+    AskedSpeed,
+    ContextId,
+    WrongField,
+    read_fields,
+    without_nulls,
+)
 from realtime_tts.dialects.timing import words_of
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
@@ -38,7 +45,7 @@ _FORMS = {
     "output_format.encoding": '"pcm_s16le", "pcm_f32le", "pcm_mulaw" or "pcm_alaw"',
     "output_format.sample_rate": "a whole number of Hz",
     "output_format.bit_rate": "a whole number of bits a second",
-    "speed": "a number",
+    "speed": 'a number, "slow", "normal" or "fast"',
     "generation_config.speed": "a number",
 }
 
@@ -71,10 +78,14 @@ class Voice(msgspec.Struct, frozen=True):
     mode: str = "id"
 
 
-class GenerationConfig(msgspec.Struct, frozen=True):
-    """Neither can be changed; both are looked at, to say so."""
+_WORDS = {"slowest": 0.7, "slow": 0.85, "normal": 1.0, "fast": 1.2, "fastest": 1.4}
+"""Speeds that older versions of the API have words for; how fast they are is our choice."""
 
-    speed: float | str = 1.0
+
+class GenerationConfig(msgspec.Struct, frozen=True):
+    """The volume cannot be changed; it is looked at, to say so."""
+
+    speed: float | str | None = None
     volume: float = 1.0
 
 
@@ -90,17 +101,21 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True, rename={"continue_":
     flush: bool = False
     cancel: bool = False
     language: str | None = None
+    pronunciation_dict_id: str | None = None
     add_timestamps: bool = False
     max_buffer_delay_ms: Annotated[int, Meta(ge=0, le=5_000)] = DEFAULT_BUFFER_DELAY_MS
     generation_config: GenerationConfig = GenerationConfig()
     speed: float | str = 1.0
 
     @property
-    def other_speed(self) -> bool:
-        """Whether it asks for another speed than the voice's own."""
-        return any(
-            speed not in (1, "normal") for speed in (self.speed, self.generation_config.speed)
-        )
+    def our_speed(self) -> AskedSpeed:
+        """Raises RequestError for a word that names none."""
+        asked = self.generation_config.speed
+        name = "speed" if asked is None else "generation_config.speed"
+        asked = self.speed if asked is None else asked
+        if isinstance(asked, str) and asked not in _WORDS:
+            raise WrongField(f"`{name}` must be a number, or one of {', '.join(_WORDS)}", name)
+        return AskedSpeed.nearest(_WORDS[asked] if isinstance(asked, str) else asked)
 
     @property
     def voice_id(self) -> str | None:
@@ -131,11 +146,14 @@ def parse(fields: dict[str, Any]) -> Generation:
 
 def settings_of(request: Generation, front: Front, **more: Any) -> SessionSettings:
     """What it is spoken with; `more` is for `Front.settings`. Raises RequestError."""
+    dictionary = [] if request.pronunciation_dict_id is None else [request.pronunciation_dict_id]
     return front.settings(
         audio=request.output_format.audio,
         model=our_model(request.model_id, front.info),
         voice=our_voice(request, front.voice_names()),
         language=our_language(request.language, front.info),
+        lexicons=named(front, dictionary, "pronunciation_dict_id"),
+        speed=request.our_speed.given,
         **more,
     )
 
@@ -236,6 +254,8 @@ class Cartesia(Api):
         return replace(refusal, status=500) if fault else refusal
 
     def of_problem(self, problem: RequestError | ProtocolError) -> Refusal:
+        if code_of(problem) == NOT_FOUND:
+            return Refusal(404, NOT_FOUND, str(problem))
         return Refusal(400, RequestError.code, str(problem))
 
     def body(self, refusal: Refusal, request_id: str) -> dict[str, Any]:
@@ -248,3 +268,9 @@ class Cartesia(Api):
 
 
 API = Cartesia()
+
+
+def code_of(problem: RequestError | ProtocolError) -> str:
+    """The word for what is wrong with a message."""
+    missing = isinstance(problem, WrongField) and problem.reason == NOT_FOUND
+    return NOT_FOUND if missing else problem.code

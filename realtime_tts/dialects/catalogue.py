@@ -9,7 +9,7 @@ import msgspec
 
 from realtime_tts.audio.encoders import require
 from realtime_tts.audio.formats import AudioFormat, audio_format, parse_format
-from realtime_tts.dialects.fields import WrongField
+from realtime_tts.dialects.fields import AskedSpeed, WrongField
 from realtime_tts.engine.interface import CLONING_VARIANTS, EngineInfo
 from realtime_tts.languages import language_name
 from realtime_tts.protocol.settings import Seed
@@ -33,6 +33,10 @@ class SpeechFields(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def voice_name(self) -> str | None:
         return self.speaker if self.voice is None else self.voice
+
+    @property
+    def our_speed(self) -> AskedSpeed:
+        return AskedSpeed.nearest(self.speed)
 
 
 _CLONING = ("ref_audio", "ref_text", "speaker_embedding", "references")

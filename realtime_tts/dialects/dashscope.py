@@ -16,7 +16,7 @@ from starlette.websockets import WebSocket
 from realtime_tts.dialects import dashscope_messages as messages
 from realtime_tts.dialects.catalogue import our_language, our_model
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
-from realtime_tts.dialects.fields import text_of, type_of
+from realtime_tts.dialects.fields import AskedSpeed, text_of, type_of
 from realtime_tts.dialects.socket import SingleVoiceSocket
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
@@ -98,6 +98,7 @@ class DashScopeSocket(SingleVoiceSocket):
             language=our_language(wishes.language_type, info),
             instructions=wishes.instructions or None,
             seed=wishes.seed,
+            speed=AskedSpeed.nearest(wishes.speech_rate).given,
         )
 
     def _append(self, value: Any) -> None:
@@ -203,7 +204,7 @@ class DashScopeSocket(SingleVoiceSocket):
             "response_format": wishes.response_format, "sample_rate": wishes.hertz,
         }  # fmt: skip
         if wishes.speech_rate != 1:
-            session["speech_rate"] = 1.0
+            session["speech_rate"] = AskedSpeed.nearest(wishes.speech_rate).given
         if wishes.bit_rate is not None:
             session["bit_rate"] = wishes.bit_rate
         if wishes.instructions:

@@ -37,7 +37,7 @@ class DeepgramSpeech(SpeechEndpoint):
         text = await self._read(request)
         wanted = messages.http_wanted(request.query_params, self.front)
         headers = messages.speech_headers(request_id, wanted, len(text))
-        return Order(text, wanted.settings, headers=headers, other_speed=wanted.other_speed)
+        return Order(text, wanted.settings, headers=headers, warning=wanted.warning)
 
     async def _read(self, request: Request) -> str:
         try:

@@ -10,15 +10,16 @@ from __future__ import annotations
 import secrets
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from msgspec import structs
 from starlette.websockets import WebSocket
 
 from realtime_tts.dialects import deepgram_messages as messages
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
 from realtime_tts.dialects.deepgram_socket import ONLY, Command, DeepgramSocket
-from realtime_tts.dialects.fields import SPEED_IS_ONE
+from realtime_tts.dialects.fields import AskedSpeed
 from realtime_tts.dialects.timing import words_of
 from realtime_tts.errors import RequestError
 from realtime_tts.server.front import Front
@@ -92,6 +93,8 @@ class FluxSocket(DeepgramSocket):
         text = messages.text_of(message, self.limits)
         if not text:
             return
+        if not self._turns:
+            self._speak_at_speed()
         voice = self.voice()
         new = not self._turns or self._turns[-1].flushed
         turn = _Turn() if new else self._turns[-1]
@@ -121,13 +124,22 @@ class FluxSocket(DeepgramSocket):
         if not number or not -_LARGEST_SPEED < speed < _LARGEST_SPEED:
             raise RequestError("`speed` must be a number from 0.5 to 1.5")
         lowest, highest = _SPEEDS
-        if speed == 1:
-            self.say(messages.message("ConfigureSuccess", applied={"speed": 1.0}))
-        elif lowest <= speed <= highest:
-            self.say(messages.not_configured("SPEED_NOT_SUPPORTED", SPEED_IS_ONE))
+        if lowest <= speed <= highest:
+            ours = AskedSpeed.nearest(speed)
+            settings = structs.replace(self.wanted.settings, speed=ours.given)
+            self.wanted = replace(self.wanted, settings=settings)
+            self.say(messages.message("ConfigureSuccess", applied={"speed": ours.given}))
+            if ours.warning:
+                self.say(messages.warning("SPEED_NOT_SUPPORTED", ours.warning))
         else:
             text = f"speed must be between {lowest} and {highest}"
             self.say(messages.not_configured("SPEED_OUT_OF_RANGE", text, speed))
+
+    def _speak_at_speed(self) -> None:
+        """Nothing is spoken: what follows has the speed that was asked for last."""
+        voice = self.contexts.get(ONLY)
+        if voice is not None and voice.speech.settings != self.wanted.settings:
+            self.silence()
 
     # Interrupts.
 

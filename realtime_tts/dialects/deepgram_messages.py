@@ -13,7 +13,7 @@ from realtime_tts.audio.encoders import require
 from realtime_tts.audio.formats import audio_format
 from realtime_tts.dialects.api import Api, Refusal
 from realtime_tts.dialects.catalogue import our_language, our_model, own_voice
-from realtime_tts.dialects.fields import number_in
+from realtime_tts.dialects.fields import AskedSpeed, number_in
 from realtime_tts.engine.interface import EngineInfo
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
@@ -48,8 +48,8 @@ class Wanted:
 
     model: str
     settings: SessionSettings
-    other_speed: bool
-    """Another speed than 1 was asked for."""
+    warning: str
+    """Of a speed that this server does not have."""
 
 
 def socket_wanted(query: Mapping[str, str], front: Front) -> Wanted:
@@ -126,16 +126,22 @@ def _wanted(
     model = our_model(named, front.info)
     if named and model is None:
         voice, language = our_voice(named, front.voice_names(), front.info)
+    speed = _speed(query)
     settings = front.settings(
-        longest_lead=longest_lead, audio=audio, model=model, voice=voice, language=language
+        longest_lead=longest_lead,
+        audio=audio,
+        model=model,
+        voice=voice,
+        language=language,
+        speed=speed.given,
     )
-    return Wanted(named or settings.voice or front.info.model, settings, _speed(query) != 1)
+    return Wanted(named or settings.voice or front.info.model, settings, speed.warning)
 
 
-def _speed(query: Mapping[str, str]) -> float:
+def _speed(query: Mapping[str, str]) -> AskedSpeed:
     asked = query.get("speed") or "1"
     try:
-        return float(asked)
+        return AskedSpeed.nearest(float(asked))
     except ValueError:
         raise _unknown("speed", asked, "it is a number") from None
 

@@ -16,7 +16,6 @@ from starlette.websockets import WebSocket
 
 from realtime_tts.dialects import deepgram_messages as messages
 from realtime_tts.dialects.context import Messages, Segment, SpeechContext
-from realtime_tts.dialects.fields import SPEED_IS_ONE
 from realtime_tts.dialects.socket import SpeechSocket
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import TurnFailure
@@ -46,8 +45,8 @@ class DeepgramSocket(SpeechSocket):
 
     def greet(self) -> None:
         self.say(self.greeting())
-        if self.wanted.other_speed:
-            self.say(messages.warning("SPEED_NOT_SUPPORTED", SPEED_IS_ONE))
+        if self.wanted.warning:
+            self.say(messages.warning("SPEED_NOT_SUPPORTED", self.wanted.warning))
 
     @abc.abstractmethod
     def greeting(self) -> str:

@@ -22,6 +22,7 @@ from starlette.websockets import WebSocket
 from realtime_tts.dialects import elevenlabs_messages as messages
 from realtime_tts.dialects.api import ListEndpoint, Refusal
 from realtime_tts.dialects.catalogue import model_names, our_language, our_model, own_voice
+from realtime_tts.dialects.elevenlabs_dictionaries import dictionary_routes
 from realtime_tts.dialects.elevenlabs_messages import API
 from realtime_tts.dialects.elevenlabs_socket import ContextsSocket, StreamSocket
 from realtime_tts.dialects.speech_endpoint import (
@@ -67,6 +68,7 @@ def routes(front: Front) -> Sequence[BaseRoute]:
         _OwnClients("/v1/voices/{id}", ListEndpoint(API, front, _voice_called), methods=["GET"]),
         _OwnClients("/v1/models", ListEndpoint(API, front, _models), methods=["GET"]),
         Route(VOICES_2_PATH, ListEndpoint(API, front, _page)),
+        *dictionary_routes(front),
         Route(DIALOGUE_PATH + "{rest:path}", _no_dialogue, methods=["GET", "POST"]),
         WebSocketRoute(DIALOGUE_PATH + "{rest:path}", _no_dialogue_socket),
     ]
@@ -102,8 +104,10 @@ class ElevenLabsSpeech(SpeechEndpoint):
             voice=messages.our_voice(request.path_params["voice"], self.front.voice_names()),
             language=our_language(body.language_code, info),
             seed=body.seed,
+            lexicons=messages.lexicons_of(body.pronunciation_dictionary_locators, self.front),
+            speed=body.voice_settings.our_speed.given,
         )
-        order = Order(body.text, settings, other_speed=body.voice_settings.speed != 1)
+        order = Order(body.text, settings, warning=body.voice_settings.our_speed.warning)
         if not self._times:
             return order
         pieces = _whole if self._whole else _lines

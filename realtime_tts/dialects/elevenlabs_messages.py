@@ -15,7 +15,9 @@ from starlette.types import Scope, Send
 from realtime_tts.audio.formats import AudioFormat
 from realtime_tts.dialects.api import Api, Refusal
 from realtime_tts.dialects.catalogue import chosen_voice, our_format, our_language, our_model
+from realtime_tts.dialects.dictionaries import NOT_FOUND, named
 from realtime_tts.dialects.fields import (
+    AskedSpeed,
     ContextId,
     WrongField,
     number_in,
@@ -47,9 +49,26 @@ _SPELLINGS = {"contextId": "context_id", "xi-api-key": "xi_api_key"}
 
 
 class VoiceSettings(msgspec.Struct, frozen=True):
-    """Of these only the speed is looked at, to say what it is."""
+    """Of these only the speed means something here."""
 
     speed: float = 1.0
+
+    @property
+    def our_speed(self) -> AskedSpeed:
+        return AskedSpeed.nearest(self.speed)
+
+
+class Locator(msgspec.Struct, frozen=True):
+    """A pronunciation dictionary; without a version its newest."""
+
+    pronunciation_dictionary_id: str
+    version_id: str | None = None
+
+    @property
+    def ref(self) -> str:
+        """As a session names a lexicon."""
+        version = "" if self.version_id is None else f"@{self.version_id}"
+        return self.pronunciation_dictionary_id + version
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,6 +79,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     flush: bool = False
     close_context: bool = False
     close_socket: bool = False
+    pronunciation_dictionary_locators: list[Locator] = []
     voice_settings: VoiceSettings = VoiceSettings()
 
 
@@ -70,6 +90,7 @@ class Body(msgspec.Struct, frozen=True, kw_only=True):
     model_id: str | None = None
     language_code: str | None = None
     seed: Seed | None = None
+    pronunciation_dictionary_locators: list[Locator] = []
     voice_settings: VoiceSettings = VoiceSettings()
 
 
@@ -132,6 +153,11 @@ def wanted_of(query: Mapping[str, str], voice: str, front: Front) -> Wanted:
         (query.get(name) or "").lower() in ("true", "1") for name in ("auto_mode", "sync_alignment")
     )
     return Wanted(settings, auto_mode, sync_alignment, closing)  # type: ignore[arg-type]
+
+
+def lexicons_of(locators: Sequence[Locator], front: Front) -> list[str]:
+    """The stored lexicons that are meant. Raises WrongField for one there is not."""
+    return named(front, [each.ref for each in locators], "pronunciation_dictionary_locators")
 
 
 def audio_of(name: str) -> AudioFormat:
@@ -233,7 +259,8 @@ class ElevenLabs(Api):
 
     def of_problem(self, problem: RequestError | ProtocolError) -> Refusal:
         reason = reason_of(problem)
-        return Refusal(404 if reason == "voice_not_found" else 400, reason, str(problem))
+        missing = reason in ("voice_not_found", NOT_FOUND)
+        return Refusal(404 if missing else 400, reason, str(problem))
 
     def body(self, refusal: Refusal, request_id: str) -> dict[str, Any]:
         told = {"status": refusal.code, "message": refusal.message, "request_id": request_id}

@@ -9,6 +9,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec import structs
 from starlette.websockets import WebSocket
 
 from realtime_tts.dialects import elevenlabs_messages as messages
@@ -76,11 +77,14 @@ class ElevenLabsSocket(SpeechSocket):
             failure = TurnFailure(messages.reason_of(error), str(error), False)
             self.fail(failure, messages.close_code(failure))
 
-    def begin(self, context_id: str) -> SpeechContext:
-        """A new context. Raises TurnFailure if there is no room for it."""
-        wanted = self.wanted
+    def begin(self, context_id: str, message: messages.Message) -> SpeechContext:
+        """A new context, with the dictionaries and the speed of its first message. Raises
+        TurnFailure if there is no room for it, RequestError for a dictionary that there is not."""
+        wanted, speed = self.wanted, message.voice_settings.our_speed.given
+        lexicons = messages.lexicons_of(message.pronunciation_dictionary_locators, self.front)
+        settings = structs.replace(wanted.settings, lexicons=lexicons, speed=speed)
         return self.open_context(
-            context_id, wanted.settings, hold_seconds=wanted.hold_seconds, tag=State()
+            context_id, settings, hold_seconds=wanted.hold_seconds, tag=State()
         )
 
     def feed(self, context: SpeechContext, message: messages.Message) -> None:
@@ -138,7 +142,7 @@ class StreamSocket(ElevenLabsSocket):
         context = self.contexts.get("")
         if context is None:
             try:
-                context = self.begin("")
+                context = self.begin("", message)
             except TurnFailure as failure:
                 self.fail(failure, messages.close_code(failure))
                 return
@@ -215,7 +219,7 @@ class ContextsSocket(ElevenLabsSocket):
             if not text:
                 return  # keeps the socket alive, or flushes what is not there
             try:
-                context = self.begin(context_id)
+                context = self.begin(context_id, message)
             except (TurnFailure, RequestError):
                 self._over.append(context_id)
                 self._last_id = context_id

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Annotated, Any, NamedTuple, TypeVar, get_args
 
 import msgspec
 from msgspec import Meta, structs
 
+from realtime_tts.audio.speed import FASTEST, SLOWEST
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.expected import words
 
@@ -18,9 +19,6 @@ _AT = re.compile(r" - at `\$\.(?P<path>[\w.]+)")  # where msgspec complains
 
 ContextId = Annotated[str, Meta(min_length=1, max_length=512)]
 """The name that a client gives one of several contexts."""
-
-SPEED_IS_ONE = "the speed is 1: this server speaks at the voice's own pace"
-"""What a client that asks for another speed is told, beside the speech."""
 
 _MAX_DIGITS = 20  # beyond 4,300 Python refuses to count
 
@@ -36,6 +34,22 @@ class WrongField(RequestError):
         self.field = field
         self.reason = reason
         self.status = status
+
+
+class AskedSpeed(NamedTuple):
+    """The speed at which a client's text is spoken, and what it is told if it `asked` for another
+    that this server cannot do, beside the speech."""
+
+    given: float
+    warning: str = ""
+
+    @classmethod
+    def nearest(cls, asked: float) -> AskedSpeed:
+        """The one that comes nearest: other APIs have more speeds."""
+        given = min(FASTEST, max(SLOWEST, asked))
+        if given == asked:
+            return cls(given)
+        return cls(given, f"the speed is {given:g}: this server has {SLOWEST:g} to {FASTEST:g}")
 
 
 def read_fields(

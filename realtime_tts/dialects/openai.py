@@ -114,7 +114,7 @@ class OpenAISpeech(SpeechEndpoint):
 
     async def order(self, request: Request, request_id: str) -> Order:
         asked = await self._read(request)
-        order = Order(asked.input, self._settings(asked), other_speed=asked.speed != 1)
+        order = Order(asked.input, self._settings(asked), warning=asked.our_speed.warning)
         if asked.stream_format != "sse":
             return order
         return dataclasses.replace(order, media_type=EVENTS, pieces=self._events)
@@ -139,6 +139,7 @@ class OpenAISpeech(SpeechEndpoint):
             language=asked.language,
             instructions=asked.instructions or None,
             seed=asked.seed,
+            speed=asked.our_speed.given,
             lead_ms=asked.lead_ms,
         )
         try:

@@ -21,7 +21,6 @@ from starlette.types import Receive, Scope, Send
 
 from realtime_tts.audio.packets import FramedPackets
 from realtime_tts.dialects.api import Api, Refusal
-from realtime_tts.dialects.fields import SPEED_IS_ONE
 from realtime_tts.dialects.timing import spans_of
 from realtime_tts.errors import RequestError
 from realtime_tts.logs import event
@@ -126,8 +125,8 @@ class Order:
     """What the answer is made of."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """Of the answer, beside those that every answer has."""
-    other_speed: bool = False
-    """Another speed than 1 was asked for: the answer's header warns of it."""
+    warning: str = ""
+    """What the answer's header warns of."""
 
 
 class SpeechEndpoint(abc.ABC):
@@ -273,7 +272,7 @@ class _Answer:
             "x-request-id": self.request_id,
             **dict([self.disclosure]),
             **order.headers,
-            **({"warning": f'299 - "{SPEED_IS_ONE}"'} if order.other_speed else {}),
+            **({"warning": f'299 - "{order.warning}"'} if order.warning else {}),
         }
         encoded = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
         await self._send({"type": "http.response.start", "status": 200, "headers": encoded})

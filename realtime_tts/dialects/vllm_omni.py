@@ -91,6 +91,7 @@ class VllmOmniSocket(SingleVoiceSocket):
             language=our_language(config.language, info),
             instructions=config.instructions or None,
             seed=config.seed,
+            speed=config.our_speed.given,
             pacing=config.pacing,
             lead_ms=None if config.stream_audio else self.limits.max_lead_ms,
         )

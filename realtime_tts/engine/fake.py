@@ -105,6 +105,7 @@ class FakeEngine:
             slots=self.config.slots,
             max_frames=self.config.max_frames,
             voice_family="fake",
+            instructions=True,
             safe_tokens=self.config.safe_tokens,
         )
 

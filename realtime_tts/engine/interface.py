@@ -31,7 +31,8 @@ class UtteranceSpec(msgspec.Struct, frozen=True):
     `voice`, `language` and `instructions` are as the client gave them; `Engine.check` refuses what
     the checkpoint cannot do. `model` picks one of several checkpoints (`models.py`); an engine
     has one and ignores it. `seed` makes an utterance reproducible. `layout` is one of
-    `tts_scheduler.Layout`. `trim_silence`: "on" begins with the first sound.
+    `tts_scheduler.Layout`. `trim_silence`: "on" begins with the first sound. `speed`: its listener
+    plays so many seconds of it in one; what the engine makes is the same.
     """
 
     model: str | None = None
@@ -42,6 +43,7 @@ class UtteranceSpec(msgspec.Struct, frozen=True):
     sampling: Sampling = Sampling()
     layout: str = "auto"
     trim_silence: str = "off"
+    speed: float = 1.0
 
 
 CLONING_VARIANTS = ("base", "fake")
@@ -104,6 +106,8 @@ class EngineInfo(msgspec.Struct, frozen=True):
 
     text_normalization: bool = False
     """It misreads numbers and abbreviations: they are to be words before it gets them."""
+    instructions: bool = False
+    """It speaks as instructions say."""
     safe_tokens: int = 0
     """Text tokens that an utterance may have and be spoken well to its end; 0: as many as there
     are. A longer text is spoken in several."""

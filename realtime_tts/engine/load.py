@@ -23,7 +23,7 @@ from realtime_tts.voices.audio import Recording
 from realtime_tts.voices.file import write_voice
 from realtime_tts.voices.form import NewVoice
 from realtime_tts.voices.maker import SILENCE_SECONDS, VoiceMaker, load_fake
-from realtime_tts.voices.registry import Registry
+from realtime_tts.voices.stored import open_registry
 
 TokenizerLoaders = Callable[[], Qwen2Tokenizer] | Mapping[str, Callable[[], Qwen2Tokenizer]]
 
@@ -69,14 +69,14 @@ def tokenizer_loaders(configs: Sequence[EngineConfig]) -> TokenizerLoaders:
 
 def registered_voices(config: EngineConfig) -> Callable[[str], bool]:
     """Tells whether a name is that of a registered voice; look-ups are cheap."""
-    return no_voice if config.voices_dir is None else Registry(config.voices_dir).has
+    return no_voice if config.voices_dir is None else open_registry(config.voices_dir).has
 
 
 def voice_families(config: EngineConfig) -> FamilyOf:
     """Tells which checkpoints can speak a registered voice, by its name."""
     if config.voices_dir is None:
         return lambda name: None
-    registry = Registry(config.voices_dir)
+    registry = open_registry(config.voices_dir)
 
     def family(name: str) -> str | None:
         record = registry.find(name)

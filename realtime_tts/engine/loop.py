@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
+from realtime_tts.audio.speed import Speed
 from realtime_tts.engine.guards import GuardConfig, Watch
 from realtime_tts.engine.interface import Engine, RowError, StepOutput
 from realtime_tts.engine.link import (
@@ -198,6 +199,8 @@ class EngineLoop:
                 text_needed=self.engine.text_needed(spec),
                 continues=command.continues,
                 spoken=_counted(command.spoken, codes),
+                speed=spec.speed,
+                lookahead=Speed(spec.speed).lookahead,
             )
         except (RequestError, DoesNotFit) as error:
             self.engine.close(command.id)
@@ -226,7 +229,7 @@ class EngineLoop:
             tokens = unpacked(spoken.tokens, 1)[:, 0].tolist()
             self._watch.guards[id].resume(codes[:, 0].tolist(), spoken.silent, tokens)
         elif command.spec.trim_silence == "on":  # what was spoken has been heard: it began before
-            self._silence.begin(id)
+            self._silence.begin(id, Speed(command.spec.speed))
 
     def _expire(self) -> None:
         for id in self.scheduler.expire(self._clock()):

@@ -41,7 +41,7 @@ from realtime_tts.model.random_weights import SIZES, STORED, random_model, relea
 from realtime_tts.model.weights import stored_dtype
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from realtime_tts.voices.loaded import LoadedVoices
-from realtime_tts.voices.registry import Registry
+from realtime_tts.voices.stored import open_registry
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ def load_engine(config: EngineConfig, progress: Progress) -> ModelEngine:
     model = load_model(folder, device=config.device, dtype=dtype, progress=progress)
     voices = no_voices
     if config.voices_dir is not None:
-        voices = LoadedVoices(Registry(config.voices_dir), load_voice)
+        voices = LoadedVoices(open_registry(config.voices_dir), load_voice)
         if model.config.variant is Variant.BASE and (reason := cloning_obstacle(folder)):
             event(log, logging.WARNING, "engine.cannot_clone", model=config.name, reason=reason)
     return make_engine(

@@ -120,6 +120,7 @@ class ModelEngine(Engine):
             row_buckets=self._row_buckets,
             voice_family=config.family,
             text_normalization=config.text_normalization,
+            instructions=config.follows_instructions,
             safe_tokens=int(config.safe_positions / _POSITIONS_PER_TOKEN),
             executions=(self.execution,),
         )

@@ -7,6 +7,7 @@ from array import array
 from msgspec.structs import replace
 
 from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
+from realtime_tts.audio.speed import Speed
 from realtime_tts.engine.link import (
     Append,
     Audio,
@@ -53,7 +54,12 @@ class OpenUtterance:
         self._told = 0
         self._codes, self._tokens = bytearray(), bytearray()
         self._silent, self._held_seconds = 0, 0.0
-        self._playback = Playback(listener_free_at=now + command.listener_free_after)
+        speed = Speed(command.spec.speed)
+        self._playback = Playback.at_speed(
+            speed,
+            listener_free_at=now + command.listener_free_after,
+            lookahead=speed.lookahead,
+        )
         if (spoken := command.spoken) is not None:  # on another server
             self._codes += spoken.codes
             self._tokens += spoken.tokens
@@ -122,6 +128,6 @@ class OpenUtterance:
         if not self._codes:
             return None
         playback = self._playback
-        samples = playback.sent_samples + playback.unsent_samples
-        codes, tokens, unsent = bytes(self._codes), bytes(self._tokens), playback.unsent_samples
+        samples, unsent = playback.fed_samples, max(0, playback.unsent_samples)
+        codes, tokens = bytes(self._codes), bytes(self._tokens)
         return Spoken(codes, samples, unsent, self._silent, self._held_seconds, tokens)

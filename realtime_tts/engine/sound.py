@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from realtime_tts.audio.pcm import FULL_SCALE, quantised
+from realtime_tts.audio.speed import AS_MADE, Speed
 from realtime_tts.engine.interface import BlockSamples, SoundBlock, StepOutput
 
 
@@ -89,6 +90,7 @@ def onsets(samples: BlockSamples, sample_rate: int) -> list[int]:
 class _Held:
     """What an utterance has said so far and nobody was given; `start`: where it is heard first."""
 
+    speed: Speed
     parts: list[NDArray[Any]] = field(default_factory=list)
     length: int = 0
     start: int | None = None
@@ -104,9 +106,9 @@ class LeadingSilence:
         self._rate = sample_rate
         self._held: dict[str, _Held] = {}
 
-    def begin(self, id: str) -> None:
+    def begin(self, id: str, speed: Speed = AS_MADE) -> None:
         """A new utterance, whose leading silence nobody wants."""
-        self._held[id] = _Held()
+        self._held[id] = _Held(speed)
 
     def end(self, id: str) -> None:
         """It is over; what is held back of it is dropped. Idempotent."""
@@ -148,4 +150,5 @@ class LeadingSilence:
     def _is_enough(self, held: _Held, seconds: float) -> bool:
         if held.start is None:
             return held.length >= _MOST_SECONDS * self._rate
-        return held.length - held.start >= max(_LEAST_SECONDS, _LEAST_STEPS * seconds) * self._rate
+        enough = max(_LEAST_SECONDS, _LEAST_STEPS * seconds) * held.speed.rate(self._rate)
+        return held.length - held.start >= enough + held.speed.lookahead

@@ -23,10 +23,7 @@ def decode_attention(
     Row b attends to the first lengths[b] + own positions of its slot; `own` is 1 where `lengths`
     leaves out the query's own position. A row with none, as padding has, gets zeros.
     """
-    limits = lengths.long() + own
-    steps = torch.arange(tables.shape[1] * pages.shape[3], device=query.device)
-    mask = (steps < limits.unsqueeze(1)).unsqueeze(1)
-    return _attend(query.unsqueeze(1), pages, tables[slots.long()], mask).squeeze(1)
+    return _attend(query, pages, tables, slots.long(), lengths.long() + own)
 
 
 @Kernel
@@ -46,32 +43,38 @@ def prompt_attention(
     stands at position starts[b] of its slot, and each attends to all up to its own position. What
     lies behind begins[B] is padding; its results are zeros.
     """
-    steps = torch.arange(tables.shape[1] * pages.shape[3], device=query.device)
     places = torch.arange(len(query), device=query.device)
     # Rows without queries share their beginning with the next; the last of equals has the query.
     rows = torch.searchsorted(begins, places, right=True).sub_(1).clamp_(max=len(slots) - 1)
-    positions = starts.long()[rows] + places - begins.long()[rows]
-    real = (places < begins[-1]).unsqueeze(1)
-    mask = (steps <= positions.unsqueeze(1)) & real
-    return _attend(query.unsqueeze(1), pages, tables[slots.long()[rows]], mask.unsqueeze(1))[:, 0]
+    limits = starts.long()[rows] + places - begins.long()[rows] + 1
+    return _attend(query, pages, tables, slots.long()[rows], limits * (places < begins[-1]))
 
 
-def _attend(query: Tensor, pages: Tensor, tables: Tensor, mask: Tensor) -> Tensor:
-    """query [B, L, heads, D], tables [B, max_pages], mask [B, L, max_pages * page_size] ->
-    [B, L, heads * D]: over all that a table could hold, since no shape may follow from data."""
-    rows, length, heads, dim = query.shape
-    kv_heads = pages.shape[2]
-    found = pages[tables.long()].permute(2, 0, 3, 1, 4, 5).flatten(3, 4)
+def _attend(query: Tensor, pages: Tensor, tables: Tensor, slots: Tensor, limits: Tensor) -> Tensor:
+    """query [B, heads, D] -> [B, heads * D]: row b to the first limits[b] positions of its slot."""
+    rows, heads, dim = query.shape
+    kv_heads, page_size = pages.shape[2:4]
+    tables = held_pages(tables, limits, page_size)
+    mask = torch.arange(tables.shape[1] * page_size, device=query.device) < limits.unsqueeze(1)
+    found = pages[tables[slots].long()].permute(2, 0, 3, 1, 4, 5).flatten(3, 4)
     # A weight of 0 does not hide the NaN that a failed row may have left in a page.
-    seen = mask.any(1).view(1, rows, 1, -1, 1)
-    key, value = found.to(query.dtype).masked_fill(~seen, 0).unbind(0)
+    key, value = found.to(query.dtype).masked_fill(~mask.view(1, rows, 1, -1, 1), 0).unbind(0)
     attended = F.scaled_dot_product_attention(
-        query.transpose(1, 2),
+        query.unsqueeze(2),
         key,
         value,
-        attn_mask=mask.unsqueeze(1),
+        attn_mask=mask.view(rows, 1, 1, -1),
         enable_gqa=heads != kv_heads,
     )
     # A query that sees nothing: softmax of nothing.
-    attended = attended.transpose(1, 2).masked_fill(~mask.any(2)[..., None, None], 0)
-    return attended.reshape(rows, length, heads * dim)
+    return attended.view(rows, heads * dim).masked_fill(~mask.any(1, keepdim=True), 0)
+
+
+def held_pages(tables: Tensor, limits: Tensor, page_size: int) -> Tensor:
+    """The tables' columns that one of `limits` reaches: no result depends on the others by a bit.
+
+    On a GPU all of them, since a graph may be captured there: no shape may follow from data.
+    """
+    if tables.is_cuda or not len(limits):
+        return tables
+    return tables[:, : max(1, -(-int(limits.max()) // page_size))]

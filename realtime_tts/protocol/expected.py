@@ -48,6 +48,8 @@ def words(hint: Any) -> str:
             return f"a number above {kind.gt:g}, at most {kind.le:g}"
         case inspect.VarTupleType():
             return "an array of strings of base64"
+        case inspect.ListType():
+            return f"an array, each {words(get_args(hint)[0])}"
         case inspect.DictType():
             return "an object of strings"
         case _:
@@ -61,3 +63,6 @@ EXPECTED = {"type": "a string"} | {
 
 NUMBERS = frozenset(name for name, said in EXPECTED.items() if "number" in said)
 """The fields that are numbers."""
+
+LISTS = frozenset(name for name, said in EXPECTED.items() if said.startswith("an array, each"))
+"""The fields that are arrays of strings; in a query, these are separated by commas."""

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from realtime_tts.protocol.changes import nested
-from realtime_tts.protocol.expected import NUMBERS
+from realtime_tts.protocol.expected import LISTS, NUMBERS
 from realtime_tts.protocol.messages import SessionStart
 from realtime_tts.protocol.parsing import (
     BadJson,
@@ -69,7 +69,9 @@ def _put(fields: dict[str, Any], name: str, value: str) -> None:
         fields = fields.setdefault(parent, {})
     if last in fields:
         raise BadSettings(f"query: `{name}` is given twice", name)
-    fields[last] = _number(value) if last in NUMBERS else value
+    fields[last] = value.split(",") if last in LISTS else value
+    if last in NUMBERS:
+        fields[last] = _number(value)
 
 
 def _number(value: str) -> Any:

@@ -25,16 +25,23 @@ class Resume:
     part: bytes | None = None
     state: bytes | None = None
     codes: bytes = b""
+    too_much: bool = False
+    """More codes came in this session than anybody can have heard: these were left out."""
 
 
 class BroughtCodes:
     """Codes that came for a turn that nobody has resumed yet: of one turn at a time, and no more
-    than a turn can have."""
+    than a turn can have.
+
+    An engine computes all that is brought, while others wait for it. So of all turns of a session
+    no more counts than one turn can have, and what has become of time since: nobody has heard more.
+    """
 
     def __init__(self, limits: Limits) -> None:
         self._most = limits.max_turn_audio_ms // FRAME_MS * FRAME_BYTES
         self._turn_id: str | None = None
         self._codes = bytearray()
+        self._left, self._left_at = float(self._most), 0.0
 
     def add(self, message: m.TurnCodes) -> str | None:
         """Keep them; gives a sentence if they are too many, and then has kept none."""
@@ -48,15 +55,26 @@ class BroughtCodes:
         self._codes += codes
         return None
 
-    def resume(self, message: m.TurnResume) -> Resume:
-        """All that came for the turn; nothing is kept."""
+    def resume(self, message: m.TurnResume, now: float) -> Resume:
+        """All that came for the turn, at `now` in seconds; nothing is kept."""
         codes = bytes(self._codes) if message.turn_id == self._turn_id else b""
         self._turn_id, self._codes = None, bytearray()
+        too_much = not self._counted(len(codes), now)
         return Resume(
             samples=message.samples,
             text_chars=message.text_chars,
             words_chars=message.words_chars,
             part=None if message.part is None else b64decode(message.part),
             state=None if message.state is None else b64decode(message.state),
-            codes=codes,
+            codes=b"" if too_much else codes,
+            too_much=too_much,
         )
+
+    def _counted(self, size: int, now: float) -> bool:
+        """Whether so many bytes of codes may count yet; then they are."""
+        heard = (now - self._left_at) * 1000 / FRAME_MS * FRAME_BYTES
+        self._left, self._left_at = min(self._most, self._left + heard), now
+        if size > self._left:
+            return False
+        self._left -= size
+        return True

@@ -14,12 +14,14 @@ import msgspec
 from msgspec import Meta
 
 from realtime_tts.audio.formats import AudioFormat
+from realtime_tts.audio.speed import FASTEST, SLOWEST
 from realtime_tts.errors import RequestError
 from realtime_tts.sampling import Sampling
 
 Seed = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Name = Annotated[str, Meta(min_length=1, max_length=128)]
 LeadMs = Annotated[int, Meta(ge=200, le=3_600_000)]
+SpeedFactor = Annotated[float, Meta(ge=SLOWEST, le=FASTEST)]
 
 
 class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,10 +30,12 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
     `seed` None draws another seed for every turn. `voice` and `language` None leave the choice to
     the checkpoint; `model` None leaves that one to the voice. `lead_ms` is how far ahead of
     the listener audio may be sent. `text_normalization` auto leaves numbers and abbreviations to
-    the checkpoint if it reads them well. `lexicon`: words, and what to say for them.
+    the checkpoint if it reads them well. `lexicon`: words, and what to say for them; `lexicons`:
+    stored ones behind it, each as `name`, for its newest version, or `name@version`.
     `trim_silence` leaves out the silence that speech begins with. `loudness` brings every voice
     and turn to -16 LUFS. With `word_times` the client is
     told when which word is spoken, with `resume` what lets another session go on with the turn.
+    `speed` 1.2 says in five seconds what takes six, at the same pitch.
     """
 
     model: Name | None = None
@@ -43,12 +47,14 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
     text_filter: Literal["on", "off"] = "on"
     text_normalization: Literal["auto", "on", "off"] = "auto"
     lexicon: dict[str, str] = {}
+    lexicons: list[Name] = []
     layout: Literal["auto", "streaming", "full_text"] = "auto"
     trim_silence: Literal["on", "off"] = "on"
     loudness: Literal["on", "off"] = "off"
     pacing: Literal["auto", "token", "clause", "sentence"] = "auto"
     word_times: Literal["on", "off"] = "off"
     resume: Literal["on", "off"] = "off"
+    speed: SpeedFactor = 1.0
     lead_ms: LeadMs = 3_000
     audio: AudioFormat = AudioFormat()
 
@@ -65,6 +71,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     max_lexicon_entries: int = 500
     max_lexicon_chars: int = 128
     """In one word of the lexicon, or in what is said for it."""
+    max_lexicons: int = 8
+    """Stored ones that a session names."""
     max_queued_turns: int = 8
     """Turns that wait behind the one on the air."""
     messages_per_second: int = 200
@@ -93,6 +101,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
                 f"found {chars}"
             )
         self._check_lexicon(settings.lexicon)
+        if len(settings.lexicons) > self.max_lexicons:
+            raise RequestError(
+                f"`lexicons` must name at most {self.max_lexicons}, found {len(settings.lexicons)}"
+            )
 
     def _check_lexicon(self, lexicon: dict[str, str]) -> None:
         if len(lexicon) > self.max_lexicon_entries:

@@ -84,7 +84,7 @@ MOVES: dict[State, dict[Event, State]] = {
 
 class Turn:
     """One turn. `last_input` is when its input last moved, in seconds. `resume`: what came of it
-    on another socket."""
+    on another socket, until it goes on the air or is over."""
 
     def __init__(
         self, turn_id: str, settings: SessionSettings, now: float, resume: Resume | None = None
@@ -215,6 +215,7 @@ class Roster:
     def finish(self, turn: Turn, event: Event) -> None:
         """The turn is over: by Event.FINISH, or Event.STOP while queued."""
         turn.move(event)
+        turn.resume = None  # it is remembered for long, and its codes are many
         if turn is self.on_air:
             self.on_air = None
             self.last_heard = turn

@@ -47,7 +47,9 @@ class Turns:
         turn = self._roster.open_next()
         if turn is None:
             return []
-        return [OpenTurn(turn.id, turn.settings, turn.resume), *turn.release()]
+        opened = OpenTurn(turn.id, turn.settings, turn.resume)
+        turn.resume = None
+        return [opened, *turn.release()]
 
     # From the client ------------------------------------------------------------------------
 
@@ -80,10 +82,10 @@ class Turns:
         return [] if problem is None else [_refused("bad_message", problem)]
 
     def resume(self, message: m.TurnResume, now: float) -> list[Effect]:
-        resume = self._brought.resume(message)
         if self._roster.get(message.turn_id) is not None:
             why = f"this session knows turn {message.turn_id}: a turn is resumed in another one"
             return [_refused("turn_known", why)]
+        resume = self._brought.resume(message, now)
         turn = self._roster.begin(message.turn_id, self.settings, now, resume)
         return self._enqueue(turn, "")
 

@@ -14,7 +14,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Match, Route, WebSocketRoute
+from starlette.routing import BaseRoute, Match, Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from realtime_tts.config import ServerConfig
@@ -27,9 +27,15 @@ from realtime_tts.dialects import (
     tokens,
     vllm_omni,
 )
+from realtime_tts.dialects.cartesia_dictionaries import (
+    DICTIONARIES_PATH as CARTESIA_DICTIONARIES,
+)
 from realtime_tts.dialects.cartesia_messages import API as CARTESIA
 from realtime_tts.dialects.dashscope_messages import API as DASHSCOPE
 from realtime_tts.dialects.deepgram_messages import API as DEEPGRAM
+from realtime_tts.dialects.elevenlabs_dictionaries import (
+    DICTIONARIES_PATH as ELEVENLABS_DICTIONARIES,
+)
 from realtime_tts.dialects.elevenlabs_messages import API as ELEVENLABS
 from realtime_tts.dialects.elevenlabs_messages import deny_or
 from realtime_tts.metrics import CONTENT_TYPE, Metrics
@@ -44,6 +50,7 @@ from realtime_tts.server.auth import (
 from realtime_tts.server.connection import Connection
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.front import Front
+from realtime_tts.server.lexicons import LEXICONS_PATH, lexicon_routes
 from realtime_tts.server.static import client_files, file_route, static_routes
 from realtime_tts.server.tokens import TOKEN_PATH, token_route
 from realtime_tts.server.voices import voice_routes
@@ -56,12 +63,24 @@ _READING, _NONE = frozenset({"GET", "HEAD"}), frozenset[str]()
 def create_app(front: Front) -> Starlette:
     """The application for `front`. Its lifespan starts and stops the engine."""
     page = _page_routes()
-    routes = [
-        *page,
+    gate = _gate(front, open_paths=OPEN_PATHS | {route.path for route in page})
+    app = Starlette(
+        routes=[*page, *_routes(front)],
+        middleware=[*_cors(front.config), gate],
+        exception_handlers={404: _no_such_path},
+        lifespan=_lifespan,
+    )
+    app.state.front = front
+    return app
+
+
+def _routes(front: Front) -> list[BaseRoute]:
+    return [
         Connection.route(front, "/v1/tts"),
         Route("/v1/tts", _upgrade_required),
         *elevenlabs.routes(front),
         *voice_routes(),
+        *lexicon_routes(),
         *openai.routes(front),
         *cartesia.routes(front),
         *dashscope.routes(front),
@@ -76,13 +95,17 @@ def create_app(front: Front) -> Starlette:
         Route("/v1/load", _load),
         WebSocketRoute("/{path:path}", _no_such_socket),
     ]
+
+
+def _gate(front: Front, open_paths: frozenset[str]) -> Middleware:
+    """Who may ask for what, and how each API says no."""
     config = front.config
-    gate = Middleware(
+    return Middleware(
         Gate,
         api_keys=config.api_keys,
         allowed_origins=config.allowed_origins,
         loopback=is_loopback(config.host),
-        open_paths=OPEN_PATHS | {route.path for route in page},
+        open_paths=open_paths,
         metrics=front.metrics,
         addresses=front.addresses,
         used_tokens=front.used_tokens,
@@ -93,6 +116,11 @@ def create_app(front: Front) -> Starlette:
             elevenlabs.DIALOGUE_PATH: PathRule(ELEVENLABS.deny),
             elevenlabs.VOICES_2_PATH: PathRule(ELEVENLABS.deny),
             "/v1/voices": PathRule(deny_or(send_denial), token_methods=_READING),
+            LEXICONS_PATH: PathRule(send_denial, token_methods=_READING),
+            ELEVENLABS_DICTIONARIES: PathRule(ELEVENLABS.deny, token_methods=_READING),
+            CARTESIA_DICTIONARIES: PathRule(
+                CARTESIA.deny, cartesia.QUERY_KEYS, token_methods=_READING
+            ),
             "/tts/": PathRule(CARTESIA.deny, cartesia.QUERY_KEYS),
             "/voices": PathRule(CARTESIA.deny, cartesia.QUERY_KEYS),
             dashscope.SOCKET_PATH: PathRule(DASHSCOPE.deny),
@@ -106,21 +134,13 @@ def create_app(front: Front) -> Starlette:
             "/v1/load": PathRule(send_denial, token_methods=_NONE),
         },
     )
-    app = Starlette(
-        routes=routes,
-        middleware=[*_cors(config), gate],
-        exception_handlers={404: _no_such_path},
-        lifespan=_lifespan,
-    )
-    app.state.front = front
-    return app
 
 
 @contextlib.asynccontextmanager
 async def _lifespan(app: Starlette) -> AsyncIterator[None]:
     front: Front = app.state.front
     if front.voices is not None:
-        await asyncio.to_thread(front.voices.registry.voices)  # reads every file: once, and here
+        await front.voices.start()  # reads every file: once, and here
     await front.engine.start()
     probe = asyncio.create_task(_probe_lag(front.metrics), name="lag-probe")
     try:
@@ -150,7 +170,7 @@ def _cors(config: ServerConfig) -> list[Middleware]:
         Middleware(
             CORSMiddleware,
             allow_origins=origins,
-            allow_methods=["GET", "POST", "DELETE"],
+            allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
             allow_headers=["*"],
             expose_headers=["*"],
         )

@@ -26,6 +26,7 @@ from realtime_tts.metrics import Metrics
 from realtime_tts.protocol.messages import KEY_SUBPROTOCOL_PREFIX, ErrorMessage
 from realtime_tts.protocol.parsing import encode
 from realtime_tts.server.addresses import Addresses
+from realtime_tts.server.seal import SECRET
 from realtime_tts.server.tokens import MINT, Tokens, UsedTokens
 
 log = logging.getLogger(__name__)
@@ -148,6 +149,7 @@ class Gate:
             return 401, "unauthorized", "a valid API key is needed (Authorization: Bearer KEY)"
         if key and not self._addresses.of_key(key).take(time.monotonic()):
             return self._busy("with this key")
+        scope[SECRET] = self._tokens.secret(key)
         return None
 
     def _origin_allowed(self, origin: str, hosts: list[str]) -> bool:

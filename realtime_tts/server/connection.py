@@ -18,6 +18,8 @@ from collections.abc import Iterable
 from starlette.types import Scope
 from starlette.websockets import WebSocket
 
+from realtime_tts.audio.speed import Speed
+from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import (
     Close,
     Effect,
@@ -35,13 +37,17 @@ from realtime_tts.protocol.effects import (
 from realtime_tts.protocol.messages import (
     SUBPROTOCOL,
     CloseCode,
+    ServerMessage,
+    TurnDone,
 )
 from realtime_tts.protocol.parsing import encode
 from realtime_tts.protocol.session import ServerInfo, Session
+from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.alarm import Alarm
 from realtime_tts.server.auth import error_response
 from realtime_tts.server.front import GOING_AWAY, SERVER_NAME, Front
 from realtime_tts.server.resumption import Resumption, made_by
+from realtime_tts.server.seal import SECRET, Seal
 from realtime_tts.server.session_turn import SessionTurn
 from realtime_tts.server.socket import SLOW_READER, ServedSocket
 from realtime_tts.server.speech import Delivery, Speech
@@ -117,7 +123,11 @@ class Connection(ServedSocket):
             turn.speech.silence()
             utterances = turn.speech.utterances
             self.reporter.done(
-                turn.id, "closed", utterances.stats(), utterances.listener.text_chars
+                turn.id,
+                "closed",
+                utterances.stats(),
+                utterances.listener.text_chars,
+                turn.before,
             )
         with self.contained():
             self._carry_out(self.session.closed())
@@ -167,7 +177,7 @@ class Connection(ServedSocket):
     def _do(self, effect: Effect) -> None:
         match effect:
             case Send(message):
-                self.reporter.message(message)
+                self.reporter.message(message, self._before(message))
                 self.writer.put(encode(message))
             case FeedText(turn_id, text):
                 ends = bool(self._effects) and isinstance(self._effects[0], EndText)
@@ -193,7 +203,11 @@ class Connection(ServedSocket):
 
     def _open(self, effect: OpenTurn) -> None:
         assert self._turn is None, "the session opens one turn at a time"
-        settings = effect.settings
+        try:
+            settings = self.front.pinned(effect.settings)
+        except RequestError as error:  # a lexicon that was deleted
+            self._refuse_turn(effect.turn_id, TurnFailure(error.code, str(error)))
+            return
         full = None  # a turn that was spoken in part waits for its place
         if effect.resume is None:
             full = self.front.engine.overloaded(settings.model, settings.voice)
@@ -201,7 +215,8 @@ class Connection(ServedSocket):
             self._refuse_turn(effect.turn_id, full)
             return
         self._turns += 1
-        resumption = self._resumption(effect)
+        seal = Seal(self.websocket.scope.get(SECRET, b""))
+        resumption = self._resumption(effect, settings, seal)
         before = self._past[-1].speech.utterances.listener if self._past else None
         speech = Speech(
             f"{self.name}-{self._turns}",
@@ -216,15 +231,20 @@ class Connection(ServedSocket):
             feed_pace=self._feed_pace,
             resumption=resumption,
         )
-        self._turn = SessionTurn(effect.turn_id, speech, resumption, self.changed, self.turn_over)
+        self._turn = SessionTurn(
+            effect.turn_id, speech, resumption, seal, self.changed, self.turn_over
+        )
 
-    def _resumption(self, effect: OpenTurn) -> Resumption | None:
+    def _resumption(
+        self, effect: OpenTurn, settings: SessionSettings, seal: Seal
+    ) -> Resumption | None:
         """What came of the turn elsewhere; tells the client if it is of no use."""
-        settings, brought = effect.settings, effect.resume
+        brought = effect.resume
         if brought is None:
             return None
         info = self.front.engine.info_for(settings.model, settings.voice)
-        resumption = Resumption(brought, made_by(settings, info), info)
+        speed = Speed(settings.speed)
+        resumption = Resumption(brought, made_by(settings, info), info, seal, speed)
         if resumption.problem is not None:
             message = f"{resumption.problem}: the speech goes on at the next word"
             self._carry_out(self.session.warn("cannot_resume", message, effect.turn_id))
@@ -241,6 +261,7 @@ class Connection(ServedSocket):
         """Silence first: the engine stops, unsent packets go, and only then comes the answer."""
         report = turn.speech.silence(played_samples)
         self.writer.drop(turn)
+        self._tell_of_text(turn)
         self._retire(turn)
         stats = turn.speech.utterances.stats()
         self._carry_out(self.session.turn_interrupted(turn.id, report, stats))
@@ -262,9 +283,7 @@ class Connection(ServedSocket):
     def turn_over(self, turn: SessionTurn, failure: TurnFailure | None = None) -> None:
         """Everything of the turn has been handed to the socket."""
         utterances = turn.speech.utterances
-        if scripts := ", ".join(utterances.scripts_left_out):
-            message = f"the voice speaks no language written in {scripts}: that text was left out"
-            self._carry_out(self.session.warn("unspeakable_script", message, turn.id))
+        self._tell_of_text(turn)
         if failure is None and not utterances.has_speech:
             message = "the turn's text has nothing to speak"
             self._carry_out(self.session.warn("no_speakable_text", message, turn.id))
@@ -275,11 +294,24 @@ class Connection(ServedSocket):
             effects = self.session.turn_finished(turn.id, utterances.reason, utterances.stats())
         self._carry_out(effects)
 
+    def _tell_of_text(self, turn: SessionTurn) -> None:
+        """Before its end, of text that came and could not be spoken, or not as it asked for."""
+        for code, message in turn.speech.utterances.text_warnings:
+            self._carry_out(self.session.warn(code, message, turn.id))
+
     # Turns.
 
     def _on_air(self, turn_id: str) -> SessionTurn:
         assert self._turn is not None and turn_id == self._turn.id, "not on the air"
         return self._turn
+
+    def _before(self, message: ServerMessage) -> TurnStats | None:
+        """What of the counts in a `turn.done` came of the turn on other sockets: all, if it was
+        never on the air here."""
+        if not isinstance(message, TurnDone):
+            return None
+        turn = self._find(message.turn_id)
+        return TurnStats(samples=message.samples) if turn is None else turn.before
 
     def _find(self, turn_id: str) -> SessionTurn | None:
         known = [*self._past, self._turn]

@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from realtime_tts.audio.stages import Stages
 from realtime_tts.engine.interface import EngineInfo, UtteranceSpec, check_spec
 from realtime_tts.engine.link import Cancel, Command, EngineLink, EngineStatus, Event, Refused
 from realtime_tts.errors import EngineError, RealtimeTTSError
+from realtime_tts.lexicons.library import StoredLexicon
 from realtime_tts.logs import event as log_event
 from realtime_tts.metrics import Metrics
 from realtime_tts.protocol.effects import TurnFailure
@@ -61,6 +62,8 @@ class EngineHost:
         self.reaction = Reaction()
         self.in_context: Callable[[str], bool] = lambda voice: False
         """Whether an utterance of this voice waits for much of its text, or for its end."""
+        self.lexicons: Callable[[Sequence[str]], list[StoredLexicon]] = lambda refs: []
+        """The stored lexicons of a speech, by `name@version`."""
         self._tokenizers: dict[str, Qwen2Tokenizer] = {}
         self._handlers: dict[str, EventHandler] = {}
         self._outgoing: list[Command] = []
@@ -139,10 +142,10 @@ class EngineHost:
         """Turns that the engine has room for; 0 until it is ready for the first time."""
         return self._link.info.slots if self._tokenizers else 0
 
-    def tokenizer_for(self, model: str | None, voice: str | None) -> Qwen2Tokenizer:
-        """The tokenizer of the checkpoint that speaks with these; only once the engine is ready."""
+    def tokenizer_of(self, info: EngineInfo) -> Qwen2Tokenizer:
+        """The tokenizer of this checkpoint; only once the engine is ready."""
         assert self._tokenizers, "the engine is not ready: ask not_ready() first"
-        return self._tokenizers[self.info_for(model, voice).model]
+        return self._tokenizers[info.model]
 
     def info_for(self, model: str | None, voice: str | None) -> EngineInfo:
         """What the checkpoint that speaks with these can do; only once the engine is ready."""
@@ -226,6 +229,10 @@ class EngineHost:
         """The utterance has ended by itself."""
         if self._handlers.pop(utterance_id, None) is not None:
             self._full.clear()
+
+    def guarded(self, reason: str) -> None:
+        """A turn was found here to be ended for such a reason of the guards."""
+        self._metrics.guard(reason)
 
     def _deliver(self, events: list[Event]) -> None:
         """One engine step's events: one look-up each. Those of cancelled utterances fall away."""

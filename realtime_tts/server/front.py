@@ -17,6 +17,8 @@ from realtime_tts.audio.encoders import require
 from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
 from realtime_tts.config import ServerConfig
 from realtime_tts.engine.interface import EngineInfo
+from realtime_tts.lexicons.errors import NoLexicons
+from realtime_tts.lexicons.library import LexiconLibrary
 from realtime_tts.logs import event
 from realtime_tts.metrics import Metrics
 from realtime_tts.protocol.effects import TurnFailure
@@ -47,6 +49,9 @@ _SESSION_RETRY_MS, _TURN_RETRY_MS = 5_000, 1_000
 """Sessions last for minutes, turns for seconds."""
 
 SERVER_NAME = f"realtime-tts {__version__}"
+
+LEXICONS_FOLDER = "lexicons"
+"""In the folder of voices."""
 
 GOING_AWAY = "going_away"
 
@@ -97,6 +102,10 @@ class Front:
         engine.stages.marks = config.marking != "off"
         if voices is not None:
             engine.in_context = voices.registry.in_context
+        self.lexicons: LexiconLibrary | None = None
+        if voices is not None:
+            self.lexicons = LexiconLibrary(voices.registry.folder / LEXICONS_FOLDER)
+            engine.lexicons = self.lexicons.stored
         self.addresses = Addresses(config.addresses)
         self.slices = TimeSlices()
         """In which frames are looked at and messages are taken in."""
@@ -220,6 +229,15 @@ class Front:
         """Raise RequestError for settings that this server cannot do."""
         require(settings.audio)
         self.engine.check(utterance_spec(settings))
+        self.pinned(settings)
+
+    def pinned(self, settings: SessionSettings) -> SessionSettings:
+        """The same with the version of each stored lexicon. Raises RequestError."""
+        if not settings.lexicons:
+            return settings
+        if self.lexicons is None:
+            raise NoLexicons("this server keeps no lexicons: start it with --voices-dir FOLDER")
+        return structs.replace(settings, lexicons=self.lexicons.pinned(settings.lexicons))
 
     def disclosure(self, settings: SessionSettings | None = None) -> tuple[str, str]:
         """The name and value of a header that says that speech with `settings` is synthetic, and
@@ -291,6 +309,7 @@ class Front:
         Raises RequestError as `check_speech` does, and if this server cannot make the format.
         """
         self.check_speech(settings)
+        settings = self.pinned(settings)
         reporter = SessionReporter(name, client, self.metrics)
         return Speech(name, settings, self.engine, delivery, self.max_outbox(), reporter, **options)
 

@@ -6,10 +6,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
+from realtime_tts.audio.speed import Speed
+from realtime_tts.audio.time_scale import Place
 from realtime_tts.engine.guards import TEXT
 from realtime_tts.engine.link import Audio, Spoken
 from realtime_tts.engine.made_codes import unpacked
 from realtime_tts.protocol.effects import HeardReport
+from realtime_tts.server.part_sound import PartSound
 from realtime_tts.server.resumption import Resumption
 from realtime_tts.text.pipeline import TextPipeline, TextSegment
 from realtime_tts.text.speech_times import SpokenSpan, SpokenText
@@ -17,14 +20,19 @@ from tts_scheduler import Playback
 
 
 class Listener:
-    """`free_at`: when all that was sent before will have been heard. Counts are samples of the
-    segment's sound, at the engine's rate."""
+    """`free_at`: when all that was sent before will have been heard. `speed`: of the first part.
+    Counts are samples of the segment's sound as it is played, at the engine's rate."""
 
     def __init__(
-        self, text: TextPipeline, language: str | None, pace: float, free_at: float | None
+        self,
+        text: TextPipeline,
+        language: str | None,
+        pace: float,
+        free_at: float | None,
+        speed: float = 1.0,
     ) -> None:
         self.made = 0
-        """That came from the engine, and pauses."""
+        """That came from the engine, as they are played, and pauses."""
         self.part_begins = 0
         """Of them before the speech of the part on the air."""
         self.taken = 0
@@ -39,14 +47,18 @@ class Listener:
         self.catching_up: int | None = None
         """Characters of text that were spoken on another socket, while that text is taken in."""
         self._text = text
-        self._spoken = SpokenText(text, language, pace)
+        self._spoken = SpokenText(text, language, pace, speed)
+        self.sound = PartSound(Speed(speed))
+        """Of the part on the air."""
         self._silenced = False
+        self._place: Place | None = None  # of the sound that came on another socket
 
     # What came on another socket.
 
     def resume(self, resumption: Resumption, now: float) -> None:
         """How much of that was heard, nobody knows here."""
         self.made, self.taken = resumption.made, resumption.samples
+        self._place = resumption.place
         self.catching_up = resumption.text_chars
         if self.taken:
             self.playback.runs_out_at = now
@@ -59,10 +71,13 @@ class Listener:
         rate = self.playback.sample_rate
         for part, samples in zip(self._text.segments[1:], before, strict=False):
             self._spoken.made(samples / rate)
-            self._spoken.begin(part)
+            self._spoken.begin(part, self.sound.speed)
         tokens, silent = (spoken.tokens, spoken.silent) if spoken is not None else (b"", 0)
         numbers = unpacked(tokens, 1)[:, 0].tolist()
-        self._spoken.made((self.made - begins) / rate, numbers, silent / rate)
+        if spoken is not None:
+            self.sound.resume(spoken.samples, self._place)
+        speed = self.sound.speed
+        self._spoken.made(self.sound.played / rate, numbers, silent / rate / speed)
 
     @property
     def parts_made(self) -> list[int]:
@@ -77,17 +92,28 @@ class Listener:
 
     # What was made.
 
-    def begin(self, part: TextSegment) -> None:
-        """The speech so far is complete; what follows is this part's, after its pause."""
-        self._spoken.begin(part)
+    def begin(self, part: TextSegment, speed: float = 1.0) -> None:
+        """The speech so far is complete; what follows is this part's, after its pause, at this
+        speed."""
+        self._spoken.begin(part, speed)
+        self.sound = PartSound(Speed(speed))
         self.part_begins = self.made
 
-    def add_speech(self, audio: Audio) -> None:
-        """More speech was made."""
-        samples, rate = len(audio.pcm) // BYTES_PER_SAMPLE, self.playback.sample_rate
-        self.made += samples
+    def add_speech(self, audio: Audio) -> bytes:
+        """More speech was made. Gives what is played of it: of other speeds than 1, the last
+        comes with what follows, or with the `rest`."""
+        rate = self.playback.sample_rate
+        pcm, samples = self.sound.add(audio.pcm)
+        self.made += len(pcm) // BYTES_PER_SAMPLE
         tokens = unpacked(audio.tokens, 1)[:, 0].tolist()
-        self._spoken.made(samples / rate, tokens, audio.silent / rate)
+        self._spoken.made(samples / rate, tokens, audio.silent / rate / self.sound.speed)
+        return pcm
+
+    def rest(self) -> bytes:
+        """All speech of the part was made. Gives what is still to be played of it."""
+        pcm = self.sound.rest()
+        self.made += len(pcm) // BYTES_PER_SAMPLE
+        return pcm
 
     def add_silence(self, samples: int) -> None:
         """So long is the pause before the speech of the part on the air."""

@@ -48,6 +48,8 @@ class Progress:
         self._text, self._listener = text, listener
         self._moments: deque[_Moment] = deque()
         self._position: Position | None = None
+        self._sounded: deque[tuple[Position, bytes]] = deque()
+        """Codes of sound that is still wanted, to go on with the sound behind it."""
 
     def resume(self, position: Position | None) -> None:
         """The client has a part and codes of it already, from another server; without a position
@@ -66,6 +68,7 @@ class Progress:
         # Else there are so many pauses that nobody can be told of them.
         made_by = self._made_by if len(before) <= _MOST_PARTS else ""
         part = Part(made_by, self._seed, self._listener.made, pause, skipped, before)
+        self._sounded.clear()
         position = self._now(0, 0, 0.0, held_before, "")
         self._moments.append(_Moment(self._listener.made, position, part=part))
 
@@ -80,13 +83,17 @@ class Progress:
 
     def sounded(self, audio: Audio, held_before: float, layout: str) -> None:
         """More of its speech was made."""
-        made = self._listener.made
-        samples = made - self._listener.part_begins
+        sound, tells = self._listener.sound, bool(audio.tokens)
         held, codes = audio.held_seconds, together(audio.codes, audio.tokens)
-        position = self._now(
-            samples, audio.silent, held, held_before, layout, tells=bool(audio.tokens)
-        )
-        self._moments.append(_Moment(made, position, codes))
+        position = self._now(sound.came, audio.silent, held, held_before, layout, tells=tells)
+        self._sounded.append((position, codes))
+        codes, last = b"", None
+        while self._sounded and sound.has_left_behind(self._sounded[0][0].samples):
+            last, more = self._sounded.popleft()
+            codes += more
+        if last is not None:
+            position = msgspec.structs.replace(last, place=sound.place)
+            self._moments.append(_Moment(self._listener.made, position, codes))
 
     def told(self, samples: int, stats: TurnStats) -> Told:
         """What the client is told with the packet after which it has `samples` of the turn."""

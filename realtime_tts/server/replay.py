@@ -54,7 +54,7 @@ class Replay:
             return self._advance_to_word()
         while self._cuts and self._release(self._cuts[0]):
             self._cuts.popleft()
-            text.commit()
+            self._commit()
         if not self._cuts and self._release(self._released):
             return True
         return text.finished
@@ -73,9 +73,13 @@ class Replay:
         if not (text.unspoken.text or text.ended):
             return False
         if text.released:
-            text.commit()
-            text.segments[-1].closed = text.finished
+            self._commit()
         return True
+
+    def _commit(self) -> None:
+        """What follows is another part; none, if the text has ended here."""
+        self._text.commit()
+        self._text.segments[-1].closed = self._text.finished
 
     def made(self) -> Sequence[int]:
         """Samples of the speech of each part before the one that is on the air now."""

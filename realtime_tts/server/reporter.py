@@ -50,10 +50,11 @@ class SessionReporter:
             self._metrics.packets_late.inc()
             self._metrics.underrun_seconds.observe(late_seconds)
 
-    def message(self, message: ServerMessage) -> None:
-        """A message is on its way to the client."""
+    def message(self, message: ServerMessage, before: TurnStats | None = None) -> None:
+        """A message is on its way to the client. `before`: what of a turn's counts came of it on
+        other sockets, where they were counted."""
         if isinstance(message, TurnDone):
-            self._turn_done(message)
+            self._turn_done(message, before or TurnStats())
         elif isinstance(message, ErrorMessage):
             self.failed(message, message.turn_id, fatal=message.fatal)
 
@@ -84,10 +85,17 @@ class SessionReporter:
             self.failed(failure, turn_id)
         self.done(turn_id, reason if failure is None else "error", stats, text_chars)
 
-    def done(self, turn_id: str, reason: str, stats: TurnStats, text_chars: int) -> None:
-        """A turn is over of which no message of the native protocol tells."""
+    def done(
+        self,
+        turn_id: str,
+        reason: str,
+        stats: TurnStats,
+        text_chars: int,
+        before: TurnStats | None = None,
+    ) -> None:
+        """A turn is over of which no message of the native protocol tells; `before` as there."""
         done = TurnDone(turn_id=turn_id, reason=reason, text_chars=text_chars, **asdict(stats))
-        self._turn_done(done)
+        self._turn_done(done, before or TurnStats())
 
     def bug(self) -> None:
         """Something of ours failed; call it while the exception is being handled."""
@@ -108,17 +116,18 @@ class SessionReporter:
         self._metrics.closed.labels(label).inc()
         self._log(logging.INFO, "session.closed", code=code, reason=reason, turns=self._turns)
 
-    def _turn_done(self, done: TurnDone) -> None:
+    def _turn_done(self, done: TurnDone, before: TurnStats) -> None:
         metrics = self._metrics
         self._turns += 1
         metrics.turns.labels(done.reason).inc()
-        metrics.underruns.inc(done.underruns)
-        metrics.turns_with_gaps.inc(done.underruns > 0)
-        metrics.held_inside_word.inc(done.held_inside_word)
-        metrics.moves.inc(done.moves)
-        metrics.audio_seconds.inc(done.samples / SAMPLE_RATE)
+        underruns = done.underruns - before.underruns
+        metrics.underruns.inc(underruns)
+        metrics.turns_with_gaps.inc(underruns > 0)
+        metrics.held_inside_word.inc(done.held_inside_word - before.held_inside_word)
+        metrics.moves.inc(done.moves - before.moves)
+        metrics.audio_seconds.inc((done.samples - before.samples) / SAMPLE_RATE)
         metrics.text_chars.inc(done.text_chars)
-        if done.ttfa_ms is not None:
+        if done.ttfa_ms is not None and before.ttfa_ms is None:
             metrics.ttfa.observe(done.ttfa_ms / 1000)
         if done.reason == "interrupted":
             metrics.interrupts.inc()

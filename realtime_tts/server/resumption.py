@@ -6,6 +6,7 @@ which was given it beside the sound (`Progress`), and is looked at before the en
 
 from __future__ import annotations
 
+from dataclasses import replace
 from hashlib import sha256
 from typing import Annotated
 
@@ -13,6 +14,8 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
+from realtime_tts.audio.speed import Speed
+from realtime_tts.audio.time_scale import Place
 from realtime_tts.engine.interface import EngineInfo, UtteranceSpec
 from realtime_tts.engine.link import Spoken
 from realtime_tts.engine.made_codes import packed, unpacked
@@ -20,6 +23,7 @@ from realtime_tts.protocol.effects import TurnStats
 from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.protocol.resuming import Resume
 from realtime_tts.protocol.settings import SessionSettings
+from realtime_tts.server.seal import Seal
 from realtime_tts.version import __version__
 
 Count = Annotated[int, Meta(ge=0, le=2**53)]
@@ -58,7 +62,8 @@ class Part(msgspec.Struct, array_like=True, frozen=True):
 class Position(msgspec.Struct, array_like=True, frozen=True):
     """How far the part was when its last codes came: so many `samples` of its speech, the last
     `silent` of which cannot be heard. `held` and `held_before` as in `Utterances`. `released`,
-    `holds` and `cut` say what had become of the text: see `TextPipeline`."""
+    `holds` and `cut` say what had become of the text: see `TextPipeline`. `place`: how far the
+    speech was played, see `time_scale.Place`."""
 
     samples: Count
     silent: Count
@@ -73,6 +78,16 @@ class Position(msgspec.Struct, array_like=True, frozen=True):
     underruns: Count = 0
     held_inside_word: Count = 0
     moves: Count = 0
+    place: tuple[Count, Count] | None = None
+
+    @property
+    def at(self) -> Place | None:
+        return None if self.place is None else Place(*self.place)
+
+    @property
+    def played(self) -> int:
+        """Samples of its speech as they are played, which the place tells if the speed is not 1."""
+        return self.samples if self.place is None else self.place[0]
 
     @property
     def stats(self) -> TurnStats:
@@ -89,7 +104,9 @@ class Resumption:
     """`samples` of the turn came, and `made` of them are those of the codes that came. Without a
     `part` it goes on behind `text_chars` of its text instead, because of `problem`."""
 
-    def __init__(self, resume: Resume, made_by: str, info: EngineInfo) -> None:
+    def __init__(
+        self, resume: Resume, made_by: str, info: EngineInfo, seal: Seal, speed: Speed
+    ) -> None:
         self.samples, self.text_chars = resume.samples, resume.text_chars
         self.words_chars = resume.words_chars
         self.codes, self.tokens = resume.codes, b""
@@ -97,9 +114,16 @@ class Resumption:
         """Why it cannot go on at the sample."""
         self.part: Part | None = None
         self.position: Position | None = None
+        if resume.too_much:
+            self.problem = "more speech was brought in this session than can have been heard"
+            return
+        state = seal.opened(resume.part or b"", resume.state or b"", resume.codes)
+        if state is None:
+            self.problem = "expected `part`, `state` and codes of a server with the same key"
+            return
         try:
             part = msgspec.msgpack.decode(resume.part or b"", type=Part)
-            position = msgspec.msgpack.decode(resume.state or b"", type=Position)
+            position = msgspec.msgpack.decode(state, type=Position)
         except (msgspec.DecodeError, UnicodeDecodeError):
             self.problem = "expected `part` and `state` as this version of the server gives them"
             return
@@ -110,7 +134,7 @@ class Resumption:
             return
         if position.tells:
             self.codes, self.tokens = apart(self.codes, frame)
-        self.problem = _problem(self, part, position, made_by, info)
+        self.problem = _problem(self, part, position, made_by, info, speed)
         if self.problem is None:
             self.part, self.position = part, position
 
@@ -121,12 +145,17 @@ class Resumption:
             return self.samples
         if not self.codes:
             return self.part.begins
-        return self.part.speech_begins + self.position.samples
+        return self.part.speech_begins + self.position.played
 
     @property
     def speech_begins(self) -> int:
         """Samples of the turn before the speech of the part on the air, so far."""
         return self.part.speech_begins if self.part is not None and self.codes else self.made
+
+    @property
+    def place(self) -> Place | None:
+        """How far the part was played, if that is not all that its codes came to."""
+        return None if self.position is None or not self.codes else self.position.at
 
     @property
     def pause(self) -> float:
@@ -150,7 +179,8 @@ class Resumption:
     @property
     def stats(self) -> TurnStats:
         """What the turn had come to."""
-        return TurnStats() if self.position is None else self.position.stats
+        before = TurnStats() if self.position is None else self.position.stats
+        return replace(before, samples=self.samples)
 
     def seeded(self, spec: UtteranceSpec) -> UtteranceSpec:
         """The same with the turn's seed."""
@@ -167,7 +197,12 @@ class Resumption:
 
 
 def _problem(
-    brought: Resumption, part: Part, position: Position, made_by: str, info: EngineInfo
+    brought: Resumption,
+    part: Part,
+    position: Position,
+    made_by: str,
+    info: EngineInfo,
+    speed: Speed,
 ) -> str | None:
     """Why what was brought is of no use here."""
     if part.made_by != made_by:
@@ -181,7 +216,14 @@ def _problem(
         return f"{len(codes)} frames of codes are no {position.samples} samples"
     if position.layout not in ("", "streaming", "full_text"):
         return "expected a `state` with a layout"
-    made = part.speech_begins + position.samples if len(codes) else part.begins
+    place = position.at
+    if len(codes) and speed.changes == (place is None):
+        return "expected a `state` of speech at this speed"
+    if place is not None and not place.is_of(speed):
+        return "expected a `state` of speech at this speed"
+    if place is not None and not 0 <= place.next - position.samples <= _MOST_AHEAD:
+        return f"{position.samples} samples do not lead to sample {place.next}"
+    made = part.speech_begins + position.played if len(codes) else part.begins
     if not 0 <= brought.samples - made <= _MOST_AHEAD:
         return f"expected `samples` from {made} to {made + _MOST_AHEAD}, found {brought.samples}"
     return None

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Hashable
+from operator import attrgetter
 
 from realtime_tts.audio.stages import Chain, Stages
 from realtime_tts.config import ServerConfig
 from realtime_tts.engine.interface import EngineInfo, UtteranceSpec
 from realtime_tts.protocol.settings import Limits, SessionSettings
-from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.text.languages import Language, language_for
 
 
@@ -30,14 +30,13 @@ def session_defaults(info: EngineInfo, lead_seconds: float) -> SessionSettings:
     )
 
 
-def number_language(settings: SessionSettings, engine: EngineHost) -> Language | None:
+def number_language(settings: SessionSettings, info: EngineInfo) -> Language | None:
     """The language to say numbers in; None leaves them to the checkpoint.
 
     Where a checkpoint speaks one language only, a session need not name it.
     """
     if settings.text_normalization == "off":
         return None
-    info = engine.info_for(settings.model, settings.voice)
     if settings.text_normalization == "auto" and not info.text_normalization:
         return None
     names = [name for name in info.languages if name != "auto"]
@@ -45,9 +44,13 @@ def number_language(settings: SessionSettings, engine: EngineHost) -> Language |
     return language_for(settings.language if named or len(names) != 1 else names[0])
 
 
+_OF_SPEC = UtteranceSpec.__struct_fields__
+_given = attrgetter(*_OF_SPEC)
+
+
 def utterance_spec(settings: SessionSettings) -> UtteranceSpec:
     """What the engine is told about a turn with these settings; without a seed, a fresh one."""
-    given = {name: getattr(settings, name) for name in UtteranceSpec.__struct_fields__}
+    given = dict(zip(_OF_SPEC, _given(settings), strict=True))
     if settings.seed is None:
         given["seed"] = secrets.randbits(63)
     if settings.instructions is not None:

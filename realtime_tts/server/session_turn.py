@@ -9,23 +9,26 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from realtime_tts.protocol.effects import TurnFailure
+from realtime_tts.protocol.effects import TurnFailure, TurnStats
 from realtime_tts.protocol.messages import TurnState, TurnWords, Word
 from realtime_tts.protocol.parsing import encode
 from realtime_tts.server.resumption import Resumption
+from realtime_tts.server.seal import Seal
 from realtime_tts.server.speech import Done, Speech
 from realtime_tts.server.writer import Frame
 
 
 class SessionTurn:
     """A turn on the air, or heard of late: a source of the writer's. `changed` is called when its
-    speech may have something to give, `over` when all of it was handed to the socket."""
+    speech may have something to give, `over` when all of it was handed to the socket. `seal`: signs
+    what the client is to keep."""
 
     def __init__(
         self,
         turn_id: str,
         speech: Speech,
         resumption: Resumption | None,
+        seal: Seal,
         changed: Callable[[SessionTurn], None],
         over: Callable[[SessionTurn, TurnFailure | None], None],
     ) -> None:
@@ -35,6 +38,9 @@ class SessionTurn:
         self._over = over
         self._tells_words = speech.settings.word_times == "on"
         self._told_elsewhere = 0 if resumption is None else resumption.words_chars
+        self.before = TurnStats() if resumption is None else resumption.stats
+        """What it had come to on other sockets."""
+        self._seal = seal
         self._frames = self._run()
         speech.on_change = partial(changed, self)
 
@@ -68,7 +74,8 @@ class SessionTurn:
             return None
         listener = utterances.listener
         told = utterances.progress.told(listener.taken, utterances.stats(time.monotonic()))
-        part, state, codes = (b64encode(each).decode() for each in told)
+        sealed = self._seal.sealed(*told)
+        part, state, codes = (b64encode(each).decode() for each in (told.part, sealed, told.codes))
         return encode(
             TurnState(
                 turn_id=self.id,

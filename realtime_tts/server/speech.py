@@ -171,7 +171,7 @@ class Speech:
             resumption=resumption,
         )
         self._input = TextInput(
-            self.utterances, self._engine.time_slices, self._contained, self._end_text
+            self.utterances, self._engine, self.settings, self._contained, self._end_text, self.fail
         )
 
     def _begin(self) -> None:

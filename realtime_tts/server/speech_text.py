@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf
 
+from realtime_tts.engine.interface import UtteranceSpec
 from realtime_tts.protocol.settings import SessionSettings
+from realtime_tts.server.directing import Director
 from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.paced_text import PacedText
 from realtime_tts.server.replay import Replay
@@ -31,21 +33,28 @@ class SpeechText:
         resumption: Resumption | None,
     ) -> None:
         info = engine.info_for(settings.model, settings.voice)
-        tokenizer = engine.tokenizer_for(settings.model, settings.voice)
-        info = engine.info_for(settings.model, settings.voice)
+        tokenizer = engine.tokenizer_of(info)
+        self._director = Director(settings, engine)
         self.pipeline = TextPipeline(
             tokenizer,
             filtered=settings.text_filter == "on",
             paced=True,
-            language=number_language(settings, engine),
-            lexicon=lexicon_for(settings.lexicon),
+            language=number_language(settings, info),
+            lexicon=lexicon_for(settings.lexicon, engine.lexicons(settings.lexicons)),
             languages=info.languages,
+            able=self._director.able,
+            language_of=self._director.language_of,
         )
         closed = settings.voice is not None and engine.in_context(settings.voice)
         self.paced = PacedText(
             self.pipeline,
             tokenizer,
-            Pacing("sentence" if closed else settings.pacing, feed_pace, engine.reaction),
+            Pacing(
+                "sentence" if closed else settings.pacing,
+                feed_pace,
+                engine.reaction,
+                settings.speed,
+            ),
             engine.reaction,
             info.safe_tokens or inf,
             whole=settings.layout == "full_text",
@@ -73,6 +82,22 @@ class SpeechText:
     def number(self) -> int:
         """How many parts were before it."""
         return self.skipped + self.at
+
+    def directed(self, spec: UtteranceSpec) -> UtteranceSpec:
+        """What the engine is told of the part on the air, where its markup says more."""
+        return self._director.direct(spec, self.part.voicing)
+
+    @property
+    def warnings(self) -> list[tuple[str, str]]:
+        """What it asked for and did not get, as the protocol's warnings: code and message."""
+        warnings = []
+        if scripts := ", ".join(self.pipeline.left_out):
+            why = f"the voice speaks no language written in {scripts}: that text was left out"
+            warnings.append(("unspeakable_script", why))
+        if asked := "; ".join([*self._director.warnings, *self.pipeline.markup_left_out]):
+            why = f"the text was spoken, but not as its markup asks: {asked}"
+            warnings.append(("unsupported_markup", why))
+        return warnings
 
     def feed(self, text: str, now: float) -> None:
         """More text came."""

@@ -13,7 +13,9 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from enum import Enum, auto
 
-from realtime_tts.server.time_slices import TimeSlices
+from realtime_tts.protocol.effects import TurnFailure
+from realtime_tts.protocol.settings import SessionSettings
+from realtime_tts.server.engine_host import EngineHost
 from realtime_tts.server.utterances import Utterances
 
 SLICE = 250
@@ -27,7 +29,8 @@ class _Mark(Enum):
 
 
 class TextInput:
-    """Text, flushes and the end, in their order. `end_text` is called when the end has its turn.
+    """Text, flushes and the end, in their order. `end_text` is called when the end has its turn,
+    `fail` if the text cannot be spoken: it waits until the lexicons of its speech are in memory.
 
     A text that comes together with its end is whole to the engine, which hears of it with the last
     slice; any other is given on as it comes. Everything that is done in a time slice is done in
@@ -37,14 +40,19 @@ class TextInput:
     def __init__(
         self,
         utterances: Utterances,
-        time_slices: TimeSlices,
+        engine: EngineHost,
+        settings: SessionSettings,
         contained: Callable[[], AbstractContextManager[None]],
         end_text: Callable[[], None],
+        fail: Callable[[TurnFailure], None],
     ) -> None:
         self._utterances = utterances
-        self._time_slices = time_slices
-        self._contained = contained
-        self._end_text = end_text
+        self._time_slices = engine.time_slices
+        self._contained, self._end_text, self._fail = contained, end_text, fail
+        self._lexicons = engine.lexicons(settings.lexicons)
+        for lexicon in self._lexicons:
+            if not lexicon.ready:
+                lexicon.when_ready(self._go)
         self._waiting: deque[str | _Mark] = deque()
         self._going = False  # it takes part in the time slices
         self._ending = False  # the end of the text waits
@@ -57,7 +65,7 @@ class TextInput:
     def feed(self, text: str, *, ends: bool = False) -> None:
         """Add text; not after `end`. `ends`: that comes next."""
         assert not self._ending, "text after the end of the segment"
-        if self.busy or len(text) > SLICE:
+        if self.busy or len(text) > SLICE or not self._can_speak:
             self._utterances.text_came(time.monotonic())
             self._add(*(text[at : at + SLICE] for at in range(0, len(text), SLICE)))
         else:
@@ -86,13 +94,27 @@ class TextInput:
 
     def release(self) -> None:
         """Nothing is taken in any more: its owner is forgotten."""
-        self._contained, self._end_text = nullcontext, _nothing
+        self._contained, self._end_text, self._fail = nullcontext, _nothing, _nothing
 
     def _add(self, *items: str | _Mark) -> None:
         self._waiting.extend(items)
-        if not self._going:
-            self._going = True
-            self._time_slices.add(self._step)
+        self._go()
+
+    @property
+    def _can_speak(self) -> bool:
+        return all(lexicon.ready and lexicon.failure is None for lexicon in self._lexicons)
+
+    def _go(self) -> None:
+        """Take in what waits, in time slices, once the lexicons are there."""
+        if self._going or not (self._waiting and all(each.ready for each in self._lexicons)):
+            return
+        failed = next((each.failure for each in self._lexicons if each.failure), None)
+        if failed is not None:
+            with self._contained():
+                self._fail(TurnFailure(failed.code, str(failed)))
+            return
+        self._going = True
+        self._time_slices.add(self._step)
 
     def _step(self) -> bool:
         if self._waiting:
@@ -116,5 +138,5 @@ class TextInput:
             self._end_text()
 
 
-def _nothing() -> None:
+def _nothing(*told: object) -> None:
     """Whoever would be told is gone."""

@@ -138,8 +138,8 @@ class Track:
                 size = min(len(one), self._given_elsewhere * BYTES_PER_SAMPLE)
                 self._given_elsewhere -= size // BYTES_PER_SAMPLE
                 one = one[size:]
-                if not one:
-                    continue
+            if not one:
+                continue
             self._made.append((segment, one))
             if isinstance(one, bytes):
                 self.waiting_bytes += len(one)

@@ -76,8 +76,7 @@ class Utterances:
         self.text_tokens = 0  # given to the engine
         self._moves, self._held_seconds = 0, 0.0
         self._first_text_at: float | None = None
-        self._settings, self._engine = settings, engine
-        self._on_event = on_event
+        self._settings, self._engine, self._on_event = settings, engine, on_event
         self._spec = utterance_spec(settings)
         self._held_before = self._stands_since = 0.0
         self._waits_since: float | None = None  # for the text of the next part
@@ -87,7 +86,7 @@ class Utterances:
         self._lead_cap = LeadCap(settings.lead_ms / 1000, saved=saved)
         self._text = SpeechText(settings, engine, feed_pace, resumption)
         text, pace = self._text.pipeline, engine.paces.of(voice_of(settings))
-        self.listener = Listener(text, settings.language, pace, listener_free_at)
+        self.listener = Listener(text, settings.language, pace, listener_free_at, self._spec.speed)
         self._resumption, self._before = resumption, TurnStats()
         if resumption is not None:
             self._spec, self._before = resumption.seeded(self._spec), resumption.stats
@@ -110,9 +109,9 @@ class Utterances:
         return self._text.pipeline.has_speech
 
     @property
-    def scripts_left_out(self) -> list[str]:
-        """The scripts of text that was not spoken, since the voice's languages do not use them."""
-        return self._text.pipeline.left_out
+    def text_warnings(self) -> list[tuple[str, str]]:
+        """What its text asked for and did not get, as the protocol's warnings: code and message."""
+        return self._text.warnings
 
     def text_came(self, now: float) -> None:
         """Text is there, and may yet wait to be taken in: the listener waits from now on."""
@@ -206,7 +205,7 @@ class Utterances:
         self._opened = self._finished = False
         self._pause += part.pause
         self._held_before = self._held_seconds
-        self.listener.begin(part)
+        self.listener.begin(part, self._spec.speed)
         if self.progress is not None:
             self.progress.begin(self._pause, self._held_before)
         return part
@@ -217,7 +216,7 @@ class Utterances:
             self._held_before += now - self._waits_since
             self._held_seconds, self._waits_since = self._held_before, None
         seed = (self._spec.seed + self._text.number) % 2**63
-        spec, spoken = msgspec.structs.replace(self._spec, seed=seed), None
+        spec, spoken = self._text.directed(msgspec.structs.replace(self._spec, seed=seed)), None
         if self._resumption is not None:
             spec, spoken = self._resumption.in_layout(spec), self._resumption.spoken
             self._resumption = None
@@ -248,17 +247,17 @@ class Utterances:
                 return self._waits(tokens, now)
             case Ended() | Failed() | Refused():
                 self._engine.forget(event.id)
-                return [*self._first.all(), *self._ended(event, now)]
+                return [*self._first.all(), self.listener.rest(), *self._ended(event, now)]
 
     def _audio(self, event: Audio, now: float) -> Made:
         self._held_seconds = self._held_before + event.held_seconds
         silence = self._silence()
-        self.listener.add_speech(event)
+        pcm = self.listener.add_speech(event)
         self._text.paced.sounded(now)
         if self.progress is not None:
             self.progress.sounded(event, self._held_before, self.layout)
-        more, made = event.stands and not self._finished, self.listener.made
-        return self._first.give([*silence, event.pcm], made, more_may_come=more)
+        more = event.stands and not self._finished
+        return self._first.give([*silence, pcm], self.listener.made, more_may_come=more)
 
     def _waits(self, tokens: int, now: float) -> Made:
         self._text.paced.used, self._stands_since = tokens, now
@@ -266,8 +265,8 @@ class Utterances:
         # Of speech that stands still the listener gets all there is.
         if not self._text.paced.stands:
             return []
-        made = self.listener.made
-        return self._first.give([Mark.CUT], made, more_may_come=not self._finished)
+        more = not self._finished
+        return self._first.give([Mark.CUT], self.listener.made, more_may_come=more)
 
     def _silence(self) -> Made:
         """The pause that is due, cut off: the speech behind it begins like a turn."""
@@ -284,13 +283,14 @@ class Utterances:
             self._held_seconds = self._held_before + event.held_seconds
             if event.reason == "complete":
                 if self._finished:
-                    learnt = self.listener.measured()
-                    self._engine.paces.learn(voice_of(self._settings), *learnt)
+                    self._engine.paces.learn(voice_of(self._settings), *self.listener.measured())
                 else:  # the model has ended by itself: what it was not given is still to be spoken
                     self._text.paced.commit()
                 if not self._text.is_last:
                     return self._go_on(now)
             self.reason = self.listener.finish(event.reason)
+            if self.reason != event.reason:
+                self._engine.guarded(self.reason)
         elif isinstance(event, Failed):
             self._held_seconds = self._held_before + event.held_seconds
             self.failure = TurnFailure(event.code, event.message, event.retryable)

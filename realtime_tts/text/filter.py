@@ -14,19 +14,37 @@ Decisions (`markdown.py` carries them out):
 | tables | the cells of a row, separated by commas |
 | emoji, variation selectors, invisible formatting characters | nothing |
 | runs of white space | one space, or one or two newlines |
-| everything else: `2 * 3`, `snake_case`, `#1`, `-5`, `$9.99`, `[1]` | as it is written |
+| tags: `<b>`, `<expression value="excited"/>`, comments | nothing; `markup.py` has what they do |
+| stage directions: `[laughs]`, `*sighs*`, `(clears throat)` | nothing |
+| entities: `&amp;` | the character |
+| everything else: `2 * 3`, `snake_case`, `#1`, `-5`, `$9.99`, `[1]`, `a < b` | as it is written |
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Protocol
+
+from realtime_tts.text.directions import Item
 from realtime_tts.text.markdown import MarkdownReader
-from realtime_tts.text.spans import Piece
+from realtime_tts.text.marks import MAX_HELD_CHARACTERS, Step
 from realtime_tts.text.speech_writer import SpeechWriter
 
 MAX_HOLD_SECONDS = 0.4
 """How long text may wait for more of it, here and in the normalizer together."""
-MAX_HELD_CHARACTERS = 300
-"""A mark that is not complete after so many characters is text. Bounds memory, work and waiting."""
+
+
+class TextReader(Protocol):
+    """What of a text is spoken. `MarkdownReader` says what its methods do."""
+
+    def read(self, window: str, at: int, ended: bool) -> Step: ...
+
+    def waits(self, window: str, *, timed: bool) -> bool: ...
+
+    def end_segment(self) -> None: ...
+
+    @property
+    def warnings(self) -> list[str]: ...
 
 
 class SpeechTextFilter:
@@ -41,18 +59,26 @@ class SpeechTextFilter:
       that is still incomplete comes out as plain text, and what follows is filtered as usual.
       `deadline` says when; `poll` does it, and so does the next `feed`.
     - `flush` does the same at once.
+    - But half a tag is never spoken: it waits for its rest, and is dropped at the end of all text.
+      So does half a cue such as `[laug`, but that a `flush` ends it.
 
     `now` is in seconds on the caller's clock and never goes back.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, reader: Callable[[SpeechWriter], TextReader] = MarkdownReader) -> None:
         self._writer = SpeechWriter()
-        self._reader = MarkdownReader(self._writer)
+        self._reader = reader(self._writer)
         self._held = ""
+        self._waits: bool | None = None  # nothing but more text ends the wait of what is held
         self._read = 0  # offset of the held text
         self._since = 0.0  # when its first character came, or one before it
 
-    def feed(self, text: str, now: float) -> list[Piece]:
+    @property
+    def warnings(self) -> list[str]:
+        """What the text asked for and nobody can do, in words for the client."""
+        return self._reader.warnings
+
+    def feed(self, text: str, now: float) -> list[Item]:
         self._release_if_due(now)
         held_until = self._read + len(self._held)
         self._held += text
@@ -61,34 +87,43 @@ class SpeechTextFilter:
             self._since = now
         return self._writer.take()
 
-    def flush(self) -> list[Piece]:
-        """Release everything held. Later text may follow."""
-        self._advance(ended=True)
+    def flush(self, *, final: bool = False) -> list[Item]:
+        """Release everything held but half a tag, which waits for its rest; `final`: it is dropped,
+        as no text follows."""
+        self._advance(ended=True, timed=False, final=final)
         self._reader.end_segment()
         return self._writer.take()
 
-    def poll(self, now: float) -> list[Piece]:
+    def poll(self, now: float) -> list[Item]:
         """Release what has been held too long."""
         self._release_if_due(now)
         return self._writer.take()
 
     def deadline(self) -> float | None:
         """When `poll` will have something to release; None if nothing is held."""
-        return self._since + MAX_HOLD_SECONDS if self._held else None
+        if self._held and self._waits is None:
+            self._waits = self._reader.waits(self._held, timed=True)
+        return None if not self._held or self._waits else self._since + MAX_HOLD_SECONDS
+
+    def held_since(self, now: float) -> float | None:
+        """When what is held began to wait for time to pass; None if it does not."""
+        waits = self._held and now < self._since + MAX_HOLD_SECONDS
+        return self._since if waits else None
 
     def _release_if_due(self, now: float) -> None:
-        deadline = self.deadline()
-        if deadline is not None and now >= deadline:
+        if self._held and now >= self._since + MAX_HOLD_SECONDS and self.deadline() is not None:
             self._advance(ended=True)
 
-    def _advance(self, ended: bool) -> None:
+    def _advance(self, ended: bool, *, timed: bool = True, final: bool = False) -> None:
         """Read as far as decisions can be made."""
+        self._waits = None
         done = 0
         while done < len(self._held):
             window = self._held[done : done + MAX_HELD_CHARACTERS]
-            step = self._reader.read(
-                window, self._read + done, ended or len(window) == MAX_HELD_CHARACTERS
-            )
+            full, at = len(window) == MAX_HELD_CHARACTERS, self._read + done
+            step = self._reader.read(window, at, final or full)
+            if step is None and ended and not self._reader.waits(window, timed=timed):
+                step = self._reader.read(window, at, True)
             if step is None:
                 break
             done += step

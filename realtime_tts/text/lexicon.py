@@ -2,32 +2,144 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from typing import Protocol
+
+import msgspec
 
 from realtime_tts.text.characters import is_word_character
 
+Found = tuple[int, str] | None
+"""Length of a word and what to say for it: 0 for no word; None if more text is needed to tell."""
+
+
+class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A word, or several parted by spaces, and what to say for it."""
+
+    word: str
+    say: str
+    case_sensitive: bool = False
+    """Whether it stands for the same letters only, and for no others that differ in case."""
+
+
+class Words(Protocol):
+    """What finds words in a text."""
+
+    def __contains__(self, word: str) -> bool:
+        """Whether it is one of them."""
+
+    def find(self, text: str, at: int, ended: bool) -> Found:
+        """The longest of them that begins at `at`. Not `ended`: more text may follow."""
+
 
 class WordTable:
-    """Finds the longest of some words at a place in a text; letters count as they are written."""
+    """Words, sorted: a look-up is a bisection. Letters count as they are written; whole words only,
+    where words are separated by spaces: `cat` is not found in `cats`."""
 
     def __init__(self, words: Iterable[str]) -> None:
-        self.words = frozenset(words)
-        self._starts = frozenset(word[:n] for word in self.words for n in range(1, len(word)))
+        self._words = sorted(dict.fromkeys(words))
+        self._shorter = _shorter_words(self._words)
+        self.most = max(map(len, self._words), default=0) + 1
+        """Characters of a text that a look-up needs."""
 
-    def longest(self, text: str, at: int, ended: bool) -> int | None:
-        """The length of the word at `at`, 0 for none, None if more text could make it longer."""
-        best, end = 0, at + 1
-        while end <= len(text):
-            part = text[at:end]
-            if part in self.words and (bounded := _ends_word(text, end, ended)) is not False:
-                if bounded is None:
-                    return None
-                best = end - at
-            if part not in self._starts:
-                return best
-            end += 1
-        return best if ended else None
+    def longest(self, text: str, at: int, ended: bool, below: int | None = None) -> int | None:
+        """The length of the longest word at `at`, 0 for none, None if more text could make it
+        longer. `below`: it is to be shorter than that."""
+        text = text[at : at + self.most]
+        words, place = self._words, bisect_right(self._words, text)
+        if not ended and place < len(words) and words[place].startswith(text):
+            return None
+        # All words that the text begins with are among these: each is the beginning of the next.
+        place -= 1
+        while place >= 0:
+            word, length = words[place], len(words[place])
+            if text.startswith(word) and (below is None or length < below):
+                bounded = _ends_word(text, length, ended)
+                if bounded is not False:
+                    return length if bounded else None
+            place = self._shorter[place]
+        return 0
+
+
+class WordList:
+    """Entries, as a list has them. A word as it is written takes precedence over one in other
+    letters; of two alike the first counts. A typographic apostrophe is one like any other."""
+
+    def __init__(self, entries: Iterable[Entry]) -> None:
+        self._entries: dict[str, list[Entry]] = {}
+        for entry in entries:
+            self._entries.setdefault(folded(entry.word), []).append(entry)
+        self._table = WordTable(self._entries)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._entries.values()))
+
+    def __contains__(self, word: str) -> bool:
+        return _spelled(self._entries.get(_fold(word), ()), word) is not None
+
+    def find(self, text: str, at: int, ended: bool) -> Found:
+        """See `Words`."""
+        window = text[at : at + self._table.most]
+        plain = _fold(window)
+        length = self._table.longest(plain, 0, ended)
+        while length:
+            entry = _spelled(self._entries[plain[:length]], window[:length])
+            if entry is not None:
+                return length, entry.say
+            length = self._table.longest(plain, 0, ended, below=length)
+        return None if length is None else (0, "")
+
+
+class Lexicon:
+    """Several lists as one: the longest word of all counts, and of equals that of the first."""
+
+    def __init__(self, *lists: Words | Mapping[str, str]) -> None:
+        self._lists = [
+            WordList(Entry(*each) for each in one.items()) if isinstance(one, Mapping) else one
+            for one in lists
+        ]
+
+    def __contains__(self, word: str) -> bool:
+        return any(word in words for words in self._lists)
+
+    def find(self, text: str, at: int, ended: bool) -> Found:
+        """See `Words`."""
+        best: tuple[int, str] = 0, ""
+        for words in self._lists:
+            found = words.find(text, at, ended)
+            if found is None:
+                return None
+            if found[0] > best[0]:
+                best = found
+        return best
+
+
+def lexicon_for(entries: Mapping[str, str], named: Iterable[Words] = ()) -> Lexicon | None:
+    """The lexicon of these entries before those that are `named`; None for none at all. The turns
+    of a session share the table of its entries: 500 words take a millisecond to prepare."""
+    lists = [*([_prepared(tuple(entries.items()))] if entries else ()), *named]
+    return Lexicon(*lists) if lists else None
+
+
+@lru_cache(maxsize=256)
+def _prepared(entries: tuple[tuple[str, str], ...]) -> WordList:
+    return WordList(Entry(*each) for each in entries)
+
+
+def _shorter_words(words: list[str]) -> list[int]:
+    """For each of these sorted words, the place of the longest other one that it begins with; -1
+    for none."""
+    shorter: list[int] = []
+    begun: list[int] = []  # each the beginning of the next, the last of the word at hand
+    for place, word in enumerate(words):
+        while begun and not word.startswith(words[begun[-1]]):
+            begun.pop()
+        shorter.append(begun[-1] if begun else -1)
+        begun.append(place)
+    return shorter
 
 
 def _ends_word(text: str, end: int, ended: bool) -> bool | None:
@@ -38,50 +150,26 @@ def _ends_word(text: str, end: int, ended: bool) -> bool | None:
     return not (is_word_character(text[end]) or "\u0300" <= text[end] <= "\u036f")
 
 
-class Lexicon:
-    """Words and what to say for them. A word as it is written beats one in other letters.
-
-    Whole words only, where words are separated by spaces: `cat` is not found in `cats`.
-    """
-
-    def __init__(self, entries: Mapping[str, str]) -> None:
-        self._exact = WordTable(entries)
-        self._folded = WordTable(_fold(word) for word in entries)
-        self._entries = dict(entries)
-        self._longest = max(map(len, entries), default=0)
-        # Where only the case tells two words apart, the first one stands for other spellings.
-        self._by_fold: dict[str, str] = {}
-        for word, words in entries.items():
-            self._by_fold.setdefault(_fold(word), words)
-
-    def __contains__(self, word: str) -> bool:
-        return _fold(word) in self._folded.words
-
-    def find(self, text: str, at: int, ended: bool) -> tuple[int, str] | None:
-        """Length and words to say at `at`: 0 for nothing; None if more text is needed."""
-        exact = self._exact.longest(text, at, ended)
-        window = text[at : at + self._longest + 2]  # and no further: that would cost a square
-        folded = self._folded.longest(_fold(window), 0, ended)
-        if exact is None or folded is None:
-            return None
-        if exact and exact >= folded:
-            return exact, self._entries[text[at : at + exact]]
-        return (folded, self._by_fold[_fold(text[at : at + folded])]) if folded else (0, "")
+def _spelled(entries: Sequence[Entry], word: str) -> Entry | None:
+    """Of entries that differ in case, the one for a word that is written in this way."""
+    plain = word.replace("’", "'")
+    same = (entry for entry in entries if _composed(entry.word) == plain)
+    return next(same, None) or next((each for each in entries if not each.case_sensitive), None)
 
 
-def lexicon_for(entries: Mapping[str, str]) -> Lexicon | None:
-    """The lexicon of these entries, None for none. The turns of a session share one: 500 words take
-    milliseconds to prepare."""
-    return _prepared(tuple(entries.items())) if entries else None
+def folded(word: str) -> str:
+    """A word without its case: what a list is sorted by."""
+    return _fold(_composed(word))
 
 
-@lru_cache(maxsize=256)
-def _prepared(entries: tuple[tuple[str, str], ...]) -> Lexicon:
-    return Lexicon(dict(entries))
+def _composed(word: str) -> str:
+    """As text comes to the lexicon (NFC), and with one kind of apostrophe."""
+    return unicodedata.normalize("NFC", word).replace("’", "'")
 
 
 def _fold(text: str) -> str:
-    """Lower case, character by character, so that places stay the same."""
+    """Lower case, character by character, so that places stay the same; one kind of apostrophe."""
+    text = text.replace("’", "'")
     folded = text.lower()
     if len(folded) == len(text):
         return folded

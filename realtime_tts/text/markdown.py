@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from enum import StrEnum
 
-from realtime_tts.text import marks
+from realtime_tts.text import latex, marks
 from realtime_tts.text.characters import (
     EMOJI,
     EMOJI_PATTERN,
@@ -20,18 +20,23 @@ from realtime_tts.text.characters import (
     ZERO_WIDTH_JOINER,
     is_word_character,
 )
+from realtime_tts.text.cues import CueReader
+from realtime_tts.text.fences import Fence
 from realtime_tts.text.links import AddressReader, LinkReader
-from realtime_tts.text.marks import Emphasis, Step, run_length, starts_with
+from realtime_tts.text.marks import Emphasis, Step, run_length
+from realtime_tts.text.markup import MarkupReader
+from realtime_tts.text.spans import Piece
 from realtime_tts.text.speech_writer import Gap, SpeechWriter
 
 _UNREAD = rf"\s{EMOJI}{INVISIBLE}{ZERO_WIDTH_JOINER}"
 # h and w may start an address: not within an English word, nor where http and www cannot follow.
-_PLAIN_CHAR = rf"[^\\`*_~\[\]!<|hHwW{_UNREAD}]|(?<=[A-Za-z])[hHwW]|[hH](?=[^tT])|[wW](?=[^wW])"
+_PLAIN_CHAR = (
+    rf"[^\\`*_~\[\]!<|&$(（【hHwW{_UNREAD}]|(?<=[A-Za-z])[hHwW]|[hH](?=[^tT])|[wW](?=[^wW])"
+)
 _PLAIN = re.compile(rf"(?:{_PLAIN_CHAR})+")
 _PLAIN_WORDS = re.compile(rf"(?:{_PLAIN_CHAR})+(?: (?:{_PLAIN_CHAR})+)*")
-_PLAIN_CODE = re.compile(rf"[^`\]{_UNREAD}]+")
+_PLAIN_CODE = re.compile(rf"[^`\]<>{_UNREAD}]+")
 _ESCAPABLE = frozenset("\\`*_{}[]()#+-.!|~><")
-_LINE_BREAK_TAGS = ("<br>", "<br/>", "<br />")
 
 
 class _Mode(StrEnum):  # its hash, unlike Enum's, is not computed in Python
@@ -52,9 +57,9 @@ class MarkdownReader:
         self._emphasis = Emphasis()
         self._address = AddressReader(writer)
         self._links = LinkReader()
-        self._fence = ""  # the run of marks that opened the fenced code block
-        self._fence_line = False  # at the start of a line in it
-        self._closing = 0  # length of the run of marks at the start of this line in it
+        self._markup = MarkupReader(writer)
+        self._cues = CueReader(writer, self._markup.speak_so)
+        self._fence = Fence("```")
         self._ticks = 0  # length of the run that opened the inline code
         self._after_emoji = False
         self._begin_line()
@@ -64,6 +69,7 @@ class MarkdownReader:
         self._emphasis.clear()
         self._links.begin_line()
         self._bullet = False  # a list mark was read
+        self._formula = False  # in a formula between single dollar signs
         self._table = False
         self._cell_start = False
 
@@ -74,13 +80,30 @@ class MarkdownReader:
         that the state changed and the same text must be read again. With `ended` the text ends
         with the window, and the answer is never None.
         """
-        step = _READERS[self._mode](self, window, at, ended)
+        if self._markup.skips:
+            step = self._markup.skip(window, at, ended)
+        else:
+            step = _READERS[self._mode](self, window, at, ended)
         assert step is not None or not ended, f"undecided about {window!r}"
         return step
 
+    def waits(self, window: str, *, timed: bool) -> bool:
+        """Whether it begins with a tag that is not complete, which nothing ends but its rest or
+        the end of all text; or with a cue, if it is only time that ends it (`timed`)."""
+        if self._markup.skips:
+            return True
+        if self._mode not in (_Mode.LINE, _Mode.INLINE):
+            return False
+        return self._markup.waits(window) or (timed and self._cues.waits(window))
+
+    @property
+    def warnings(self) -> list[str]:
+        """What markup asked for and nobody can do, in words for the client."""
+        return list(self._markup.warnings)
+
     def end_segment(self) -> None:
         """The text read so far stands alone: a line of closing marks needs no newline."""
-        if self._mode is _Mode.FENCE and self._closing >= len(self._fence):
+        if self._mode is _Mode.FENCE and self._fence.may_end:
             self._mode = _Mode.INLINE
 
     # --- start of a line ---------------------------------------------------------------------
@@ -89,12 +112,12 @@ class MarkdownReader:
         char = window[0]
         if char == "\n" or char.isspace() or INVISIBLE_PATTERN.match(char):
             return self._unread(window, at)
-        step = self._line_mark(window, ended)
+        step = self._line_mark(window, at, ended)
         if step == 0 and self._mode is _Mode.LINE:
             self._mode = _Mode.INLINE
         return step
 
-    def _line_mark(self, window: str, ended: bool) -> Step:
+    def _line_mark(self, window: str, at: int, ended: bool) -> Step:
         char = window[0]
         step: Step = 0
         if char in marks.BULLETS:
@@ -112,33 +135,22 @@ class MarkdownReader:
             step = 1
             self._table = self._cell_start = True
             self._mode = _Mode.INLINE
+        elif char == "<":
+            step = self._read_tag(window, at, ended)
         elif char in "`~":
             step = marks.fence(window, ended)
             if step:
                 self._mode = _Mode.FENCE
-                self._fence, self._fence_line, self._closing = window[:step], False, 0
+                self._fence = Fence(window[:step])
         if step == 0 and char in "-=":
             step = marks.rule(window, ended)
         return step
 
     def _read_fence(self, window: str, at: int, ended: bool) -> Step:
-        """Nothing is written, so nothing needs to be held: marks are counted as they come."""
-        char, mark = window[0], self._fence[0]
-        if self._closing >= len(self._fence) and char != mark and not char.isalnum():
+        step = self._fence.read(window)
+        if self._fence.is_over:
             self._mode = _Mode.INLINE
-            return 0
-        if char == "\n":
-            self._fence_line = True
-            self._closing = 0
-            return 1
-        if self._fence_line and char == mark:
-            self._closing += 1
-            return 1
-        if self._fence_line and not self._closing and char in " \t":
-            return 1
-        self._fence_line = False
-        self._closing = 0
-        return len(window.partition("\n")[0])
+        return step
 
     # --- in a line ---------------------------------------------------------------------------
 
@@ -187,6 +199,10 @@ class MarkdownReader:
         return 1
 
     def _read_emphasis(self, window: str, at: int, ended: bool) -> Step:
+        if window[0] != "~" and window[1:2] != window[0] and not self._emphasis.is_open(window[0]):
+            cue = self._cues.read(window, at, ended)
+            if cue != 0:
+                return cue
         run = self._emphasis.decide(window, self._out.previous, ended)
         if run is None:
             return None
@@ -197,7 +213,34 @@ class MarkdownReader:
             return 0 if ended else None
         if window[1] == "\n":
             return 1
+        if window[1].isalpha():
+            return self._read_command(window, at, ended)
         return 1 + self._say(window[1], at + 1) if window[1] in _ESCAPABLE else 0
+
+    def _read_command(self, window: str, at: int, ended: bool) -> Step:
+        """A command of LaTeX, such as `\\times`."""
+        found = latex.command(window, ended)
+        if found is None or not found[0]:
+            return None if found is None else 0
+        length, said = found
+        if said.strip():
+            self._out.replace(Piece(said, at, at + length))
+        else:
+            self._out.gap(Gap.SPACE if said else Gap.TAG, at, length)
+        return length
+
+    def _read_dollar(self, window: str, at: int, ended: bool) -> Step:
+        """The mark of a formula, `$$` or the ends of `$x$`; or money."""
+        step = latex.dollar(window, self._formula, ended)
+        if step == 1:
+            self._formula = not self._formula
+        return step
+
+    def _read_parenthesis(self, window: str, at: int, ended: bool) -> Step:
+        return self._cues.read(window, at, ended)
+
+    def _read_entity(self, window: str, at: int, ended: bool) -> Step:
+        return self._markup.read_entity(window, at, ended)
 
     def _read_pipe(self, window: str, at: int, ended: bool) -> Step:
         if not self._table:
@@ -222,6 +265,8 @@ class MarkdownReader:
         if window[0] == "]" and self._links.ends_label(at):
             self._mode = _Mode.INLINE  # the code was never closed, but the link is
             return 0
+        if window[0] in "<>":
+            return self._markup.read_in_code(window, at, ended)
         plain = _PLAIN_CODE.match(window)
         if plain:
             return self._say(plain.group(), at)
@@ -233,9 +278,13 @@ class MarkdownReader:
         return self._links.image(window, at, ended, self._out.previous)
 
     def _read_label(self, window: str, at: int, ended: bool) -> Step:
-        return self._links.label(window, at, ended)
+        cue = self._cues.read_label(window, at, ended)
+        return cue if cue != 0 else self._links.label(window, at, ended)
 
     def _read_label_end(self, window: str, at: int, ended: bool) -> Step:
+        step = self._markup.end_cdata(window, ended)
+        if step != 0:
+            return step
         step = self._links.label_end(window, at, ended)
         if step:
             self._mode = _Mode.TARGET
@@ -247,12 +296,13 @@ class MarkdownReader:
             self._mode = _Mode.INLINE
         return step
 
-    def _read_angle(self, window: str, at: int, ended: bool) -> Step:
-        tag = starts_with(window, ended, _LINE_BREAK_TAGS)
-        if not tag:
-            return None if tag is None else self._start_address(window, at, ended)
-        self._out.gap(Gap.SPACE, at, len(tag))
-        return len(tag)
+    def _read_tag(self, window: str, at: int, ended: bool) -> Step:
+        """A tag, or an address between angle brackets."""
+        if len(window) > 1 and window[1] in "hHwW":
+            step = self._start_address(window, at, ended)
+            if step != 0:
+                return step
+        return self._markup.read(window, at, ended)
 
     def _start_address(self, window: str, at: int, ended: bool) -> Step:
         if is_word_character(self._out.previous):
@@ -290,7 +340,10 @@ _INLINE_MARKS: dict[str, _Reader] = {
     "[": MarkdownReader._read_label,
     "]": MarkdownReader._read_label_end,
     "!": MarkdownReader._read_image,
-    "<": MarkdownReader._read_angle,
+    "<": MarkdownReader._read_tag,
+    "$": MarkdownReader._read_dollar,
+    "&": MarkdownReader._read_entity,
+    **dict.fromkeys("(（【", MarkdownReader._read_parenthesis),
     "|": MarkdownReader._read_pipe,
     **dict.fromkeys("*_~", MarkdownReader._read_emphasis),
     **dict.fromkeys("hHwW", MarkdownReader._start_address),

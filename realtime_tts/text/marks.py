@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 from realtime_tts.text.characters import is_word_character, writes_without_spaces
 
+MAX_HELD_CHARACTERS = 300
+"""A mark that is not complete after so many characters is text. Bounds memory, work and waiting."""
 _DEEPEST_BRACKETS = 3  # an image with brackets in its text, in the label of a link
 
 Step = int | None
@@ -133,6 +135,10 @@ class Emphasis:
 
     def __init__(self) -> None:
         self._open: set[str] = set()
+
+    def is_open(self, mark: str) -> bool:
+        """Whether the next such mark may close emphasis."""
+        return mark in self._open
 
     def clear(self) -> None:
         """Emphasis does not reach over the end of a line."""

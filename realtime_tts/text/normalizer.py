@@ -7,24 +7,25 @@ for each language (`languages/`).
 from __future__ import annotations
 
 import re
-from collections import deque
+from collections.abc import Callable, Sequence
 from functools import cache
 
 from realtime_tts.text.abbreviations import abbreviations_for, sentence_ends
-from realtime_tts.text.breaks import MAX_BREAK_SECONDS, SHORTEST_BREAK_SECONDS, Break, read_break
 from realtime_tts.text.characters import NO_SPACES, is_word_character
+from realtime_tts.text.directions import Change, Item, SayAs, Seam, Voicing
 from realtime_tts.text.filter import MAX_HOLD_SECONDS
 from realtime_tts.text.languages.amounts import Reading
 from realtime_tts.text.languages.language import Language
 from realtime_tts.text.languages.patterns import MAX_WORD, SIGNS, VULGAR
 from realtime_tts.text.languages.reading import begins_number, reader_for
 from realtime_tts.text.languages.rules import rules_for
+from realtime_tts.text.languages.say_as import said_as
 from realtime_tts.text.languages.signs import signs_for
 from realtime_tts.text.lexicon import Lexicon
-from realtime_tts.text.spans import Piece, part_of
+from realtime_tts.text.reading_writer import ReadingWriter
+from realtime_tts.text.spans import Piece
 from realtime_tts.text.unspoken import end_of
 
-_TAIL = 2 * MAX_WORD  # characters remembered of what was read
 _VULGAR = "".join(VULGAR)
 _BEFORE = MAX_WORD  # characters that a reading may look back
 _NUMBER_SIGNS = frozenset(f"{SIGNS}{_VULGAR}+-−±.(")
@@ -42,8 +43,9 @@ _COUNTED = re.compile(
 _HOLD_STOP_SECONDS = 0.05
 """How long a full stop behind a word waits: it is the sentence's, unless `com` comes at once."""
 _NOTHING = Reading(0, "")
+_NEVER = re.compile(r"(?!)")
 
-Decision = tuple[int, str | Break] | None
+Decision = tuple[int, str] | None
 
 
 @cache
@@ -54,78 +56,107 @@ def _candidate_for(language: Language | None, all_words: bool) -> re.Pattern[str
     if all_words:
         return re.compile(rf"{word}|\w|[^\s\w]")
     if signs is None:
-        return re.compile("<")
+        return _NEVER
     return re.compile(rf"{word}|\d|[<{SIGNS}(.{_VULGAR}−±{re.escape(signs.chars)}-]")
 
 
 class SpeechNormalizer:
     """Feed the filter's pieces; get pieces to speak, and the pauses between them, in order.
 
-    `language` None: numbers and abbreviations stay as they are. Only what more text could change
+    `language` None: numbers and abbreviations stay as they are; `language_of` gives it where the
+    voicing changes. Only what more text could change
     is held (`98.`, `$3`, `Dr`), with what follows it; the promise is the filter's: any split gives
-    the same, unless the text pauses for `MAX_HOLD_SECONDS` where it could end (`98.`, neither `$3`
-    nor `<break `; for 50 ms behind the full stop of a word), and then the held text is read as if
-    it did. `now` is in seconds on the caller's clock and never goes back.
+    the same, unless the text pauses for `MAX_HOLD_SECONDS` where it could end (`98.`, not `$3`;
+    for 50 ms behind the full stop of a word), and then the held text is read as if it did. A seam
+    ends the text before it. `now` is in seconds on the caller's clock and never goes back.
     """
 
-    def __init__(self, language: Language | None, lexicon: Lexicon | None = None) -> None:
-        self._language = language
-        self._reader = reader_for(language) if language else None
-        self._rules = rules_for(language) if language else None
-        self._abbreviations = abbreviations_for(language) if language else None
-        self._signs = signs_for(language) if language else None
+    def __init__(
+        self,
+        language: Language | None,
+        lexicon: Lexicon | None = None,
+        language_of: Callable[[Voicing], Language | None] | None = None,
+    ) -> None:
         self._lexicon = lexicon
-        self._language_halves = bool(language and language.halves)  # a.m. may end a sentence
-        self._candidate = _candidate_for(language, lexicon is not None)
+        self._language_of = language_of
+        self._speak(language)
         self._held = ""
-        self._done = 0  # characters of it that are in `_tail` by now
-        self._pieces: deque[Piece] = deque()  # the held text
-        self._taken = 0  # characters of the first of them that are not held any more
+        self._done = 0  # characters of it that the writer has
+        self._out = ReadingWriter()
         self._since = 0.0  # when the last of it came
-        self._tail = ""  # the last characters read
-        self._glue = False  # the last piece ended in a word that was not in the text
-        self._break_seconds = 0.0
-        self._out: list[Piece | Break] = []
 
     def feed(
-        self, pieces: list[Piece], now: float, since: float | None = None
-    ) -> list[Piece | Break]:
-        """Take text; give what can be spoken now.
+        self, items: Sequence[Item], now: float, since: float | None = None
+    ) -> list[Piece | Seam]:
+        """Take text and what directs it; give what can be spoken now.
 
         `since`: when this text, or text before it, began to wait in an earlier stage.
         """
         self._release_if_due(now)
-        if pieces:
-            self._held += "".join(piece.text for piece in pieces)
-            self._pieces.extend(piece for piece in pieces if piece.text)
+        came = 0
+        for item in items:
+            if not isinstance(item, Piece):
+                self._advance(ended=True)
+                self._direct(item)
+                came = 0
+            elif item.text:
+                self._held += item.text
+                self._out.hold(item)
+                came += 1
+        if came:
             self._since = now if since is None else min(now, since)
             self._advance(ended=False)
-        return self._take()
+        return self._out.take()
 
-    def flush(self) -> list[Piece | Break]:
+    def flush(self) -> list[Piece | Seam]:
         """Release everything held. Later text may follow."""
         self._advance(ended=True)
-        return self._take()
+        return self._out.take()
 
-    def poll(self, now: float) -> list[Piece | Break]:
+    def poll(self, now: float) -> list[Piece | Seam]:
         """Release what has been held too long."""
         self._release_if_due(now)
-        return self._take()
+        return self._out.take()
 
     def deadline(self) -> float | None:
         """When `poll` will have something to release; None if nothing is held, or in part."""
-        whole = self._held and self._held[0] != "<" and end_of(self._held) is not None
+        whole = self._held and end_of(self._held) is not None
         hold = _HOLD_STOP_SECONDS if self._held == "." else MAX_HOLD_SECONDS
         return self._since + hold if whole else None
-
-    def _take(self) -> list[Piece | Break]:
-        out, self._out = self._out, []
-        return out
 
     def _release_if_due(self, now: float) -> None:
         deadline = self.deadline()
         if deadline is not None and now >= deadline:
             self._advance(ended=True)
+
+    def _speak(self, language: Language | None) -> None:
+        """Say what follows in this language."""
+        self._language = language
+        self._reader = reader_for(language) if language else None
+        self._rules = rules_for(language) if language else None
+        self._abbreviations = abbreviations_for(language) if language else None
+        self._signs = signs_for(language) if language else None
+        self._language_halves = bool(language and language.halves)  # a.m. may end a sentence
+        self._candidate = _candidate_for(language, self._lexicon is not None)
+
+    @property
+    def _spaced(self) -> bool:
+        return self._language is None or self._language.spaced
+
+    def _direct(self, item: Seam | SayAs) -> None:
+        """What directs the text behind what was read."""
+        if isinstance(item, SayAs):
+            text = item.piece.text
+            self._out.hold(item.piece)
+            if words := said_as(item.kind, text, item.detail, self._language):
+                self._out.replace(text, words, spaced=self._spaced)
+                return
+            self._held = text
+            self._advance(ended=True)
+            return
+        self._out.part(item)
+        if isinstance(item, Change) and self._language_of is not None:
+            self._speak(self._language_of(item.voicing))
 
     # Reading --------------------------------------------------------------------------------------
 
@@ -142,23 +173,19 @@ class SpeechNormalizer:
             if not length:
                 at = match.end()
                 continue
-            self._pass(text[done:at])
-            self._replace(text[at : at + length], said)
+            self._out.copy(text[done:at])
+            self._out.replace(text[at : at + length], said, spaced=self._spaced)
             at = done = self._done = at + length
         else:
             at = len(text)
-        self._pass(text[done:at])
+        self._out.copy(text[done:at])
         self._held = text[at:]
         self._done = 0
 
     def _decide(self, text: str, match: re.Match[str], ended: bool) -> Decision:
         """What is said for the text that begins at a match, and how long that is; 0: as it is."""
         at, char = match.start(), match.group()[0]
-        if char == "<":
-            tag = read_break(text, at, ended)
-            if tag is None or tag[0] or self._language is None:
-                return tag
-        previous = text[at - 1] if at else self._tail[-1:]
+        previous = text[at - 1] if at else self._out.tail[-1:]
         inside = is_word_character(previous) or "\u0300" <= previous <= "\u036f"
         if self._lexicon is not None and not (inside and is_word_character(char)):
             found = self._lexicon.find(text, at, ended)
@@ -293,52 +320,8 @@ class SpeechNormalizer:
         return self._lexicon is not None and word in self._lexicon
 
     def _before(self, text: str, at: int) -> str:
-        return (self._tail + text[max(self._done, at - _BEFORE) : at])[-_BEFORE:]
+        return (self._out.tail + text[max(self._done, at - _BEFORE) : at])[-_BEFORE:]
 
     def _word_before(self, text: str, at: int) -> str:
         match = _PREVIOUS_WORD.search(self._before(text, at))
         return match.group(1) if match else ""
-
-    # Writing --------------------------------------------------------------------------------------
-
-    def _pass(self, text: str) -> None:
-        """What was read is said as it is."""
-        if not text:
-            return
-        pieces = self._consume(text)
-        if self._glue and is_word_character(text[0]):
-            self._out.append(Piece(" ", pieces[0].start, pieces[0].start))
-        self._glue = False
-        self._out += pieces
-
-    def _replace(self, text: str, said: str | Break) -> None:
-        previous = self._tail[-1:]
-        pieces = self._consume(text)
-        if isinstance(said, Break):
-            self._glue = False
-            seconds = min(said.seconds, MAX_BREAK_SECONDS - self._break_seconds)
-            self._break_seconds += seconds
-            if seconds >= SHORTEST_BREAK_SECONDS:
-                self._out.append(Break(seconds))
-            return
-        spaced = self._language is None or self._language.spaced
-        if spaced and said and (self._glue or is_word_character(previous)):
-            said = f" {said}" if is_word_character(said[0]) else said
-        self._glue = spaced and is_word_character(said[-1:])
-        end = pieces[-1].end if said.strip() else pieces[0].start  # a mark that only parts words
-        self._out.append(Piece(said, pieces[0].start, end))
-
-    def _consume(self, text: str) -> list[Piece]:
-        """The pieces of the first characters held."""
-        self._tail = (self._tail + text)[-_TAIL:]
-        missing, taken = len(text), []
-        while missing:
-            piece = self._pieces[0]
-            part = part_of(piece, self._taken, missing)
-            missing -= len(part.text)
-            self._taken += len(part.text)
-            if self._taken == len(piece.text):
-                self._pieces.popleft()
-                self._taken = 0
-            taken.append(part)
-        return taken

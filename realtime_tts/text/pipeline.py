@@ -6,14 +6,23 @@ so that what was heard can be told in the caller's own text.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from realtime_tts.text.breaks import Break
-from realtime_tts.text.filter import MAX_HOLD_SECONDS, SpeechTextFilter
+from realtime_tts.text.directions import (
+    AS_THE_SESSION,
+    Break,
+    Change,
+    Item,
+    Seam,
+    Voicing,
+)
+from realtime_tts.text.filter import SpeechTextFilter
 from realtime_tts.text.incremental import IncrementalTokenizer
 from realtime_tts.text.languages.language import Language
 from realtime_tts.text.lexicon import Lexicon
+from realtime_tts.text.markdown import MarkdownReader
+from realtime_tts.text.markup import PauseReader
 from realtime_tts.text.normalizer import SpeechNormalizer
 from realtime_tts.text.sanitizer import Sanitizer
 from realtime_tts.text.scripts import ScriptGuard
@@ -35,6 +44,8 @@ class TextSegment:
     sizes: list[int] = field(default_factory=list)
     """Bytes of all its ids that became certain."""
     has_speech: bool = False
+    voicing: Voicing = AS_THE_SESSION
+    """How it is to be spoken."""
     closed: bool = False
     """Whether no more ids will come."""
     cut: int | None = None
@@ -47,11 +58,13 @@ class TextPipeline:
     Every method that takes text or time returns the ids that became certain by it. However the
     text is cut, the ids joined are the same, unless the filter had to end a hold (see
     `SpeechTextFilter`, `SpeechNormalizer`) or `flush` cut the text. The same ids are in `segments`,
-    parted by the pauses that `<break/>` asks for; each of them begins afresh.
+    parted by pauses and where another voicing begins (`directions.py`); each of them begins afresh.
 
     `paced`: text waits in `unspoken` until `release`; and a `flush` is a commit, which parts the
     text like a pause of no time. `language` is the one to say numbers in; None leaves them as they
     are. `languages`: those that the voice speaks; text in scripts of others is left out.
+    `able`: what can be done of the voicing that markup asks for; without it, nothing.
+    `language_of`: the language to say numbers in with a voicing.
     """
 
     def __init__(
@@ -63,10 +76,14 @@ class TextPipeline:
         language: Language | None = None,
         lexicon: Lexicon | None = None,
         languages: Iterable[str] = (),
+        able: Callable[[Voicing], Voicing] = lambda voicing: AS_THE_SESSION,
+        language_of: Callable[[Voicing], Language | None] | None = None,
     ) -> None:
         self._sanitizer = Sanitizer()
-        self._filter = SpeechTextFilter() if filtered else None
-        self._normalizer = SpeechNormalizer(language, lexicon)
+        self._filter = SpeechTextFilter(MarkdownReader if filtered else PauseReader)
+        self._normalizer = SpeechNormalizer(language, lexicon, language_of)
+        self._able = able
+        self._voicing = AS_THE_SESSION  # behind what left the filter
         self._scripts = ScriptGuard(languages)
         self._tokenizer = IncrementalTokenizer(tokenizer)
         self._sizes = tokenizer.sizes
@@ -84,7 +101,6 @@ class TextPipeline:
         self._deltas: list[str] = []
         self._spoken: list[str] = []
         self._map = PieceMap()  # spoken characters -> sanitized characters
-        self._sanitized = 0  # characters that left the sanitizer
         self.has_speech = False
         """Whether a letter or digit was spoken; if not at the end, there is nothing to say."""
         self.finished = False
@@ -94,6 +110,11 @@ class TextPipeline:
     def left_out(self) -> list[str]:
         """The scripts of text that was left out, as the voice cannot speak them."""
         return list(self._scripts.left_out)
+
+    @property
+    def markup_left_out(self) -> list[str]:
+        """What markup asked for and cannot be done by any checkpoint, in words for the client."""
+        return self._filter.warnings
 
     @property
     def source(self) -> str:
@@ -117,14 +138,14 @@ class TextPipeline:
         assert not self.ended, "text after the end of the turn"
         self._deltas.append(delta)
         self._fed += len(delta)
-        since = self._filter_since()
+        since = self._filter.held_since(now)  # a second wait behind it must not add up
         pieces = self._filtered(self._sanitizer.feed(delta), now)
         return self._speak(self._normalizer.feed(pieces, now, since))
 
     def poll(self, now: float) -> list[int]:
         """Release what has been held too long; nothing before `deadline`."""
-        since = self._filter_since()
-        pieces = self._filter.poll(now) if self._filter else []
+        since = self._filter.held_since(now)  # a second wait behind it must not add up
+        pieces = self._directed(self._filter.poll(now))
         said = self._normalizer.feed(pieces, now, since) + self._normalizer.poll(now)
         if pieces or said:
             self.holds.append(self._fed)
@@ -132,12 +153,13 @@ class TextPipeline:
 
     def deadline(self) -> float | None:
         """When to call `poll`; None if nothing waits for time to pass."""
-        filtering = self._filter.deadline() if self._filter else None
+        filtering = self._filter.deadline()
         reading = self._normalizer.deadline()
         return min((due for due in (filtering, reading) if due is not None), default=None)
 
     def flush(self, now: float) -> list[int]:
-        """End a segment: everything held is released. Text that follows starts a new one."""
+        """End a segment: everything held is released, but half a tag, which waits for its rest.
+        Text that follows starts a new one."""
         said = self._rest(now)
         if self._paced:
             begun = self.unspoken.text or self._map.length > self.segments[-1].start
@@ -146,7 +168,7 @@ class TextPipeline:
 
     def finish(self, now: float) -> list[int]:
         """End the turn. Idempotent."""
-        ids = [] if self.ended else self._speak(self._rest(now))
+        ids = [] if self.ended else self._speak(self._rest(now, final=True))
         self.ended = True
         return ids + self.release(0)
 
@@ -169,12 +191,11 @@ class TextPipeline:
         before = self._sanitizer.offsets.before
         return self.unspoken.count_before(lambda start: before(start) < offset)
 
-    def _rest(self, now: float) -> list[Piece | Break]:
+    def _rest(self, now: float, *, final: bool = False) -> list[Piece | Seam]:
         """What the stages before the tokenizer hold."""
         rest = self._sanitizer.flush()
         pieces = self._filtered(rest, now) if rest else []
-        if self._filter:
-            pieces += self._filter.flush()
+        pieces += self._directed(self._filter.flush(final=final))
         said = self._normalizer.feed(pieces, now) if pieces else []
         return said + self._normalizer.flush()
 
@@ -189,33 +210,40 @@ class TextPipeline:
             start = self.unspoken.start
         return len(self.source) if start is None else self._sanitizer.offsets.before(start)
 
-    def _filtered(self, text: str, now: float) -> list[Piece]:
-        start = self._sanitized
-        self._sanitized += len(text)
-        if self._filter:
-            return self._filter.feed(text, now)
-        return [Piece(text, start, self._sanitized)] if text else []
+    def _filtered(self, text: str, now: float) -> list[Item]:
+        return self._directed(self._filter.feed(text, now))
 
-    def _filter_since(self) -> float | None:
-        """When what the filter holds began to wait: a second wait behind it must not add up."""
-        due = self._filter.deadline() if self._filter else None
-        return None if due is None else due - MAX_HOLD_SECONDS
+    def _directed(self, items: list[Item]) -> list[Item]:
+        """Without changes that change nothing: what cannot be done parts no speech."""
+        if not any(isinstance(item, Change) for item in items):
+            return items
+        left: list[Item] = []
+        for item in items:
+            if isinstance(item, Change):
+                voicing = self._able(item.voicing)
+                if voicing == self._voicing:
+                    continue
+                self._voicing = voicing
+                item = Change(voicing)
+            left.append(item)
+        return left
 
-    def _speak(self, said: list[Piece | Break]) -> list[int]:
+    def _speak(self, said: list[Piece | Seam]) -> list[int]:
         said = self._scripts.pass_on(said)
         if not self._paced:
             return self._say(said)
         self.unspoken.add(said)
         return []
 
-    def _say(self, said: list[Piece | Break]) -> list[int]:
+    def _say(self, said: list[Piece | Seam]) -> list[int]:
         ids: list[int] = []
         texts: list[str] = []
         for piece in said:
-            if isinstance(piece, Break):
-                end = self._tokenizer.flush if piece.seconds else self._tokenizer.cut
+            if isinstance(piece, Seam):
+                pause = piece.seconds if isinstance(piece, Break) else 0.0
+                end = self._tokenizer.flush if pause else self._tokenizer.cut
                 ids += self._feed(texts) + self._commit(end())
-                self._begin_segment(piece.seconds)
+                self._begin_segment(pause, piece.voicing if isinstance(piece, Change) else None)
                 continue
             segment = self.segments[-1]
             if self._map.length == segment.start:
@@ -228,11 +256,12 @@ class TextPipeline:
         self.has_speech = self.has_speech or self.segments[-1].has_speech
         return ids + self._feed(texts)
 
-    def _begin_segment(self, pause: float) -> None:
+    def _begin_segment(self, pause: float, voicing: Voicing | None) -> None:
         segment = self.segments[-1]
         self.has_speech = self.has_speech or segment.has_speech
         segment.closed = True
-        self.segments.append(TextSegment(pause, self._map.length))
+        voicing = segment.voicing if voicing is None else voicing
+        self.segments.append(TextSegment(pause, self._map.length, voicing=voicing))
 
     def _feed(self, texts: list[str]) -> list[int]:
         text = "".join(texts)

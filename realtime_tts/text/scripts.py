@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable
 from functools import cache
 
-from realtime_tts.text.breaks import Break
 from realtime_tts.text.characters import character_class
+from realtime_tts.text.directions import Seam
 from realtime_tts.text.spans import Piece
 
 SCRIPTS = {
@@ -78,13 +78,13 @@ class ScriptGuard:
         self._space = True  # the last character given was white space, or there was none
         self._cut = False  # behind it, text was left out
 
-    def pass_on(self, said: list[Piece | Break]) -> list[Piece | Break]:
+    def pass_on(self, said: list[Piece | Seam]) -> list[Piece | Seam]:
         """What is left of it; of the spaces around what is left out, one stays."""
         if self._foreign is None:
             return said
-        left: list[Piece | Break] = []
+        left: list[Piece | Seam] = []
         for item in said:
-            if isinstance(item, Break) or not item.text:
+            if isinstance(item, Seam) or not item.text:
                 left.append(item)
             else:
                 left += self._left_of(item)

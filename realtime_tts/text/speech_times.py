@@ -67,16 +67,21 @@ class SpokenText:
     before somebody asks, and of a long text no more than the audio has come to.
 
     Seconds are those of the turn's audio. `language` ("Japanese") refines durations; `pace`:
-    seconds of audio for an expected second, for speech that is not complete.
+    seconds of audio for an expected second, for speech that is not complete, at a speed of 1.
+    `speed`: how much faster than it was made the first part is played.
     """
 
     def __init__(
-        self, pipeline: TextPipeline, language: str | None = None, pace: float = 1.0
+        self,
+        pipeline: TextPipeline,
+        language: str | None = None,
+        pace: float = 1.0,
+        speed: float = 1.0,
     ) -> None:
         self._pipeline = pipeline
         self._language = language
         self._pace = pace
-        self.parts = [SpokenPart(0, 0.0, 0.0)]  # one for each segment begun
+        self.parts = [SpokenPart(0, 0.0, 0.0, speed)]  # one for each segment begun
         self._part = 0  # the one whose words are given out
         self._before = 0.0  # seconds of audio before it
         self._count = 0  # spoken characters given out
@@ -90,13 +95,14 @@ class SpokenText:
         self.exact = False
         """The model tells which word it speaks."""
 
-    def begin(self, segment: TextSegment) -> None:
+    def begin(self, segment: TextSegment, speed: float = 1.0) -> None:
         """The speech so far is complete; what follows is this segment's, after its pause."""
-        self.parts.append(SpokenPart(segment.start, segment.pause, 0.0))
+        self.parts.append(SpokenPart(segment.start, segment.pause, 0.0, speed))
         self._times.append(TokenTimes(segment.sizes))
 
     def made(self, seconds: float, tokens: Sequence[int] = (), silent: float = 0.0) -> None:
         """So much more speech was made; the last `silent` seconds of all speech cannot be heard.
+        Both as they are played.
 
         `tokens`: which tokens its frames speak, where the model tells. The last one ends with the
         speech, and of the first some may have been left out.
@@ -104,20 +110,21 @@ class SpokenText:
         part = self.parts[-1]
         before, made = part.generated, part.generated + seconds
         self.parts[-1] = part._replace(generated=made)
-        times = self._times[-1]
+        times, frame = self._times[-1], FRAME_SECONDS / part.speed
         for index, token in enumerate(tokens):
-            times.frame(token, max(before, made - (len(tokens) - index) * FRAME_SECONDS))
+            times.frame(token, max(before, made - (len(tokens) - index) * frame))
         if tokens:
             self.exact = True
-        if silent > _HUSH:
+        if silent > _HUSH / part.speed:
             times.hushed(made - silent)
 
     def measured(self) -> tuple[float, float]:
-        """Expected and true seconds of the last part, when all its speech was made."""
+        """Expected and true seconds of the last part, when all its speech was made, at a speed of
+        1."""
         part, segments = self.parts[-1], self._pipeline.segments
         end = segments[len(self.parts)].start if len(self.parts) < len(segments) else None
         text = self._pipeline.spoken[part.start : end]
-        return sum(expected_durations(text, self._language)), part.generated
+        return sum(expected_durations(text, self._language)), part.generated * part.speed
 
     def all_spoken(self) -> bool:
         """Whether the model spoke all words of the parts so far, as far as it tells."""
@@ -139,7 +146,7 @@ class SpokenText:
             complete=complete,
             language=self._language,
             parts=self.parts if len(self.parts) > 1 else (),
-            pace=self._pace,
+            pace=self._pace / self.parts[-1].speed,
         )
 
     def take(
@@ -187,7 +194,7 @@ class SpokenText:
             return []
         if self.exact:
             return self._told(played, begin, stop, end, last)
-        rate = 1 / self._pace  # expected seconds in a second of audio
+        rate = self.parts[self._part].speed / self._pace  # expected seconds in a second of audio
         if stop is not None and stop > begin:
             rate = self._expected(end) / (stop - begin)
         heard = inf if over else (played - begin) * rate

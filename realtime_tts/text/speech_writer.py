@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from realtime_tts.text.characters import is_word_character
+from realtime_tts.text.characters import is_word_character, writes_without_spaces
+from realtime_tts.text.directions import Item, SayAs, Seam
 from realtime_tts.text.spans import Piece
 
 
@@ -12,11 +13,14 @@ class Gap(IntEnum):
     """What stands between two texts in place of something that is not read; higher wins."""
 
     EMOJI = 1  # a space, if it stood between two words
-    SPACE = 2  # a space
-    CELL = 3  # a comma and a space, or a space after punctuation
+    TAG = 2  # a space, if a word follows
+    SPACE = 3  # a space
+    CELL = 4  # a comma and a space, or a space after punctuation
 
 
+_OPENING = "([{\"'“‘«„¿¡-/"
 _PAUSES = ".,;:!?…。，、；：！？"
+_TAIL = 12  # characters
 _MAX_NEWLINES = 2  # a paragraph's end; more mean no longer pause
 
 
@@ -25,7 +29,8 @@ class SpeechWriter:
 
     def __init__(self) -> None:
         self._last = ""
-        self._pieces: list[Piece] = []
+        self._tail = ""  # the last characters written
+        self._pieces: list[Item] = []
         self._newlines = _MAX_NEWLINES  # in the white space that ends the text; leading is dropped
         self._spaced = True  # the text ends in white space
         self._gap: tuple[Gap, int, int] | None = None
@@ -33,10 +38,20 @@ class SpeechWriter:
     @property
     def previous(self) -> str:
         """What stands before the next character, white space included; "" before the first."""
-        return " " if self._gap and self._gap[0] is not Gap.EMOJI else self._last
+        return " " if self._gap and self._gap[0] >= Gap.SPACE else self._last
 
-    def take(self) -> list[Piece]:
-        """The pieces since the last call."""
+    @property
+    def inside_word(self) -> bool:
+        """Whether a letter or digit stands directly before the next character."""
+        return is_word_character(self.previous)
+
+    @property
+    def tail(self) -> str:
+        """The last characters before the next one, a word of them at least."""
+        return f"{self._tail} " if self._gap and self._gap[0] >= Gap.SPACE else self._tail
+
+    def take(self) -> list[Item]:
+        """What was written since the last call, in order."""
         pieces, self._pieces = self._pieces, []
         return pieces
 
@@ -53,13 +68,41 @@ class SpeechWriter:
             self._spaced = True
             self._put(char, at, at + 1)
 
-    def newline(self, at: int) -> None:
+    def copy(self, text: str, at: int) -> None:
+        """Write any text as it is."""
+        self._put(text, at, at + len(text))
+
+    def replace(self, piece: Piece) -> None:
+        """Write a text that stands for another one."""
+        self._close_gap(piece.text[0])
+        self._put(piece.text, piece.start, piece.end)
+        self._newlines = 0
+        self._spaced = False
+
+    def say_as(self, said: SayAs) -> None:
+        """Write a text that is to be said as what it is."""
+        self._close_gap(said.piece.text[0])
+        self._pieces.append(said)
+        self._last = self._tail = said.piece.text[-1]
+        self._newlines = 0
+        self._spaced = False
+
+    def direct(self, seam: Seam) -> None:
+        """Part the text here."""
+        self._pieces.append(seam)
+
+    def end_line(self, at: int, length: int) -> None:
+        """Leave out source[at:at+length]; what follows begins a line."""
+        if not self._newlines:
+            self.newline(at, length)
+
+    def newline(self, at: int, length: int = 1) -> None:
         """Write a newline, unless a paragraph has just ended."""
         self._gap = None
         self._spaced = True
         if self._newlines < _MAX_NEWLINES:
             self._newlines += 1
-            self._put("\n", at, at + 1)
+            self._put("\n", at, at + length)
 
     def gap(self, kind: Gap, at: int, length: int) -> None:
         """Leave out source[at:at+length]; if more follows in this line, `kind` separates it."""
@@ -75,15 +118,19 @@ class SpeechWriter:
             return
         if kind is Gap.CELL and self._last not in _PAUSES:
             self._put(", ", start, end)
-        elif kind is not Gap.EMOJI or (
-            is_word_character(self._last) and is_word_character(following)
+        elif kind >= Gap.SPACE or (
+            is_word_character(following)
+            and (kind is Gap.TAG or is_word_character(self._last))
+            and not writes_without_spaces(self._last)
+            and self._last not in _OPENING
         ):
             self._put(" ", start, end)
 
     def _put(self, text: str, start: int, end: int) -> None:
         self._last = text[-1]
-        if self._pieces:
-            before = self._pieces[-1]
+        self._tail = (self._tail + text)[-_TAIL:]
+        before = self._pieces[-1] if self._pieces else None
+        if isinstance(before, Piece):
             direct = len(before.text) == before.end - before.start
             if direct and before.end == start and len(text) == end - start:
                 self._pieces[-1] = Piece(before.text + text, before.start, end)

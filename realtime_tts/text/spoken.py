@@ -67,12 +67,14 @@ class SpokenSplit(NamedTuple):
 class SpokenPart(NamedTuple):
     """The audio of one segment: `pause` seconds of silence, then `generated` seconds of speech.
 
-    Its text begins at character `start` of `TextPipeline.spoken`.
+    Its text begins at character `start` of `TextPipeline.spoken`. It is played at `speed`, and
+    seconds are those that are heard.
     """
 
     start: int
     pause: float
     generated: float
+    speed: float = 1.0
 
 
 ROUNDING = 1e-5
@@ -161,7 +163,9 @@ def source_cut(pipeline: TextPipeline, count: int) -> int:
     cut = pipeline.source_offset(count)
     next_start = pipeline.source_start(count)
     held = next_start == len(source) and not pipeline.finished  # what comes next is not known yet
-    while cut < next_start and not source[cut].isspace() and source[cut : cut + 6] != "<break":
+    while cut < next_start and not source[cut].isspace():
+        if source[cut] == "<" and (held or source[cut + 1 : cut + 2] != "/"):
+            break  # a tag that opens belongs to what follows
         if held and source[cut].isalnum():
             break
         cut += 1

@@ -7,11 +7,11 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from enum import IntEnum
 
-from realtime_tts.text.breaks import Break
 from realtime_tts.text.characters import NO_SPACES, PAUSES, SENTENCE_ENDS, writes_without_spaces
+from realtime_tts.text.directions import Seam
 from realtime_tts.text.spans import Piece
 
-_BREAK = "\x1e"  # stands for a break: white space, which no text that was filtered contains
+_BREAK = "\x1e"  # stands for a seam: white space, which no text that was filtered contains
 _MARKS = "".join(SENTENCE_ENDS | PAUSES)
 _ENDS = re.compile(rf"\S\s|{_BREAK}|[{NO_SPACES}](?=\w)|[{_MARKS}](?=[{NO_SPACES}])")
 _CLOSERS = "\"'”’»)]}*_」』）"
@@ -53,17 +53,17 @@ class UnspokenText:
     def __init__(self) -> None:
         self.text = ""
         """A break in it is one character of white space."""
-        self._items: deque[Piece | Break] = deque()
+        self._items: deque[Piece | Seam] = deque()
         self._numbers: list[tuple[int, int]] = []
         """Where, in what was not looked at, text stands for something else."""
         self._found: deque[tuple[int, End]] = deque()
         self._looked_at = self._scanned = 0  # the last character may yet be part of an end
 
-    def add(self, items: Iterable[Piece | Break]) -> None:
+    def add(self, items: Iterable[Piece | Seam]) -> None:
         """More text, behind what waits."""
         parts, length = [self.text], len(self.text)
         for item in items:
-            text = _BREAK if isinstance(item, Break) else item.text
+            text = _BREAK if isinstance(item, Seam) else item.text
             if text:
                 if isinstance(item, Piece) and len(text) != item.end - item.start:
                     self._numbers.append((length, length + len(text)))
@@ -112,7 +112,7 @@ class UnspokenText:
         """Characters up to the first that stands for text whose start is not `is_before`."""
         count = 0
         for item in self._items:
-            if isinstance(item, Break):
+            if isinstance(item, Seam):
                 count += 1
                 continue
             if len(item.text) != item.end - item.start:
@@ -126,9 +126,9 @@ class UnspokenText:
                 count += 1
         return count
 
-    def take(self, count: int) -> list[Piece | Break]:
+    def take(self, count: int) -> list[Piece | Seam]:
         """Remove the first `count` characters."""
-        taken: list[Piece | Break] = []
+        taken: list[Piece | Seam] = []
         if count < len(self.text):
             self._found = deque((at - count, end) for at, end in self._ends() if at > count)
             self._scanned = max(0, self._scanned - count)
@@ -140,7 +140,7 @@ class UnspokenText:
         self._looked_at = len(self.text)
         while count:
             item = self._items.popleft()
-            length = 1 if isinstance(item, Break) else len(item.text)
+            length = 1 if isinstance(item, Seam) else len(item.text)
             if isinstance(item, Piece) and length > count:
                 item, rest = _cut(item, count)
                 self._items.appendleft(rest)

@@ -15,10 +15,12 @@ from realtime_tts.voices import wire
 from realtime_tts.voices.encoding import VoiceWorker, WorkerLimits
 from realtime_tts.voices.errors import CannotClone, CannotStore, EncoderFailed, speaker_exists
 from realtime_tts.voices.file import CorruptVoiceError, VoiceRecord, write_voice
-from realtime_tts.voices.registry import Registry
+from realtime_tts.voices.stored import UPDATE_SECONDS, StoredRegistry, open_registry
 
 if TYPE_CHECKING:
     from realtime_tts.voices.maker import VoiceMaker
+
+_FIRST_SECONDS = 10.0
 
 
 class VoiceLibrary:
@@ -36,7 +38,8 @@ class VoiceLibrary:
         load_maker: Callable[[], VoiceMaker] | None = None,
         limits: WorkerLimits | None = None,
     ) -> None:
-        self.registry = Registry(folder)
+        self.registry = open_registry(folder)
+        self._following: asyncio.Task[None] | None = None
         self.worker = None if load_maker is None else VoiceWorker(load_maker, limits)
 
     @contextlib.asynccontextmanager
@@ -85,8 +88,25 @@ class VoiceLibrary:
 
             return await asyncio.to_thread(write)
 
+    async def start(self) -> None:
+        """Read what there is. Where voices are in object storage, what other machines change there
+        is then followed; a store that does not answer in time is no reason to wait."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_FIRST_SECONDS):
+                await asyncio.to_thread(self.registry.update)
+        await asyncio.to_thread(self.registry.voices)
+        if isinstance(self.registry, StoredRegistry):
+            self._following = asyncio.create_task(self._follow(), name="voices")
+
+    async def _follow(self) -> None:
+        while True:
+            await asyncio.sleep(UPDATE_SECONDS)
+            await asyncio.to_thread(self.registry.update)
+
     async def stop(self) -> None:
         """End the worker, if there is one."""
+        if self._following is not None:
+            self._following.cancel()
         if self.worker is not None:
             await self.worker.stop()
 

@@ -110,7 +110,7 @@ class Registry:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._sweep()
         except OSError as error:
-            raise _cannot_store(self.folder, error) from None
+            raise self._cannot_store(error) from None
         return self.folder / f"{_UNFINISHED}{secrets.token_hex(8)}"
 
     def check_free(self, id: str) -> None:
@@ -130,16 +130,14 @@ class Registry:
             record = read_record(unfinished)
             self.check_free(record.id)
             # Named by a digest: what a caller chose stays out of file names for good.
-            digest = hashlib.sha256(record.id.encode()).hexdigest()[:32]
-            place = self.folder / (digest + SUFFIX)
-            _sync(unfinished)
+            name = hashlib.sha256(record.id.encode()).hexdigest()[:32] + SUFFIX
             try:
-                _publish(unfinished, place)
+                self._publish(unfinished, name)
             except FileExistsError:
                 self.check_free(record.id)  # another server was faster
-                os.replace(unfinished, place)  # or what lies there is corrupt
+                self._publish(unfinished, name, over=True)  # or what lies there is corrupt
         except OSError as error:
-            raise _cannot_store(self.folder, error) from None
+            raise self._cannot_store(error) from None
         finally:
             unfinished.unlink(missing_ok=True)
         event(log, logging.INFO, "voice.added", voice=record.id, in_context=record.in_context)
@@ -149,10 +147,34 @@ class Registry:
         """Remove a voice; turns that speak with it go on. Raises UnknownVoice, CannotStore."""
         record = self.get(id)
         try:
-            record.path.unlink(missing_ok=True)
+            self._remove(record.path)
         except OSError as error:
-            raise _cannot_store(self.folder, error) from None
+            raise self._cannot_store(error) from None
         event(log, logging.INFO, "voice.deleted", voice=id)
+
+    def update(self) -> None:
+        """Learn what other machines have changed. In a folder every look-up sees that by itself."""
+
+    # Where voices are kept.
+
+    def _publish(self, unfinished: Path, name: str, over: bool = False) -> None:
+        """Make a finished file appear in one step. `over`: whatever has the name. Raises
+        FileExistsError, OSError."""
+        _sync(unfinished)
+        if over:
+            os.replace(unfinished, self.folder / name)
+        else:
+            _link(unfinished, self.folder / name)
+
+    def _remove(self, path: Path) -> None:
+        path.unlink(missing_ok=True)
+
+    def _cannot_store(self, error: OSError) -> CannotStore:
+        event(log, logging.ERROR, "voices.not_stored", where=str(self.folder), why=str(error))
+        return CannotStore(
+            f"the server cannot write its folder of voices ({error.strerror or error}): "
+            "its operator has to look at --voices-dir"
+        )
 
     # The index.
 
@@ -220,7 +242,7 @@ def _read(path: Path) -> VoiceRecord | None:
         return None
 
 
-def _publish(unfinished: Path, place: Path) -> None:
+def _link(unfinished: Path, place: Path) -> None:
     """Make a finished file appear at `place` in one step. Raises FileExistsError, OSError."""
     try:
         os.link(unfinished, place)  # unlike a rename it replaces nothing
@@ -245,11 +267,3 @@ def _sync(path: Path) -> None:
 
 def _skipped(path: Path, why: str) -> None:
     event(log, logging.WARNING, "voice.skipped", file=path.name, why=why)
-
-
-def _cannot_store(folder: Path, error: OSError) -> CannotStore:
-    event(log, logging.ERROR, "voices.not_stored", folder=str(folder), why=str(error))
-    return CannotStore(
-        f"the server cannot write its folder of voices ({error.strerror or error}): "
-        "its operator has to look at --voices-dir"
-    )

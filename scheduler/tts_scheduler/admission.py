@@ -1,7 +1,8 @@
 """Admission: take a new turn, let it wait a moment, or say at once when to come back.
 
 A turn in progress is worth more than a new one. Capacity is how many turns the machine can speak
-at the same time; a held, parked or swapped turn still counts, because it will be back. Where the
+at the same time; a held, parked or swapped turn still counts, because it will be back, and one that
+is played faster counts as much more as it needs more frames. Where the
 memory for keys and values has a limit, a turn also needs room in it: all live turns and the new one
 are supposed to be as long as turns usually are, and what they need at the worst moment has to fit.
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import ceil
 
 from tts_scheduler.config import SchedulerConfig
 from tts_scheduler.kv_cache import KVCacheSize
@@ -19,6 +21,7 @@ from tts_scheduler.utterance import Phase, Utterance
 _SHORTEST_RETRY = 0.25
 _USUAL_SECONDS = 10.0
 """Speech of a turn, as long as none is over."""
+_ROUNDING = 1e-6
 _LONG = 8.0
 """A turn of more than this many times the mean counts as that much."""
 
@@ -104,7 +107,7 @@ class AdmissionControl:
     def decide(self, row: Utterance, capacity: int) -> Admission:
         """About a new turn, where `capacity` turns may be live. Nothing is kept of it."""
         requests = self._requests
-        live, queued, has_memory = requests.active, len(requests.queue), self.has_memory(row)
+        live, queued, has_memory = self._live(row), len(requests.queue), self.has_memory(row)
         if row.continues:
             queued = sum(other.continues for other in requests.queue)
             if queued or live >= capacity or not has_memory:
@@ -114,12 +117,19 @@ class AdmissionControl:
     def next(self, capacity: int) -> Utterance | None:
         """The first of the queue, if it may come in now."""
         requests = self._requests
-        if self._memory_is_full or not requests.queue or requests.active >= capacity:
+        if self._memory_is_full or not requests.queue or self._live(requests.queue[0]) >= capacity:
             return None
         if self.has_memory(requests.queue[0]):
             return requests.queue[0]
         self._memory_is_full = True
         return None
+
+    def _live(self, row: Utterance) -> int:
+        """How many turns the live ones are like beside this one, which has room if it is alone."""
+        requests = self._requests
+        if not requests.active:
+            return 0
+        return requests.active + ceil(requests.extra + row.extra - _ROUNDING)
 
     def has_memory(self, row: Utterance) -> bool:
         """Its keys and values are expected to fit beside those of all live turns."""

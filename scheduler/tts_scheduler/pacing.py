@@ -78,12 +78,18 @@ class Pacing:
 
     `mode`: `token`, `clause` and `sentence` name the unit; `auto` takes words where the feed is
     fast and clauses where it is slow. `dry_at` is when the listener has heard all there is.
+    `speed`: of its seconds; speech that is played faster takes its text faster.
     """
 
     def __init__(
-        self, mode: Mode = "auto", feed: FeedPace | None = None, reaction: Reaction | None = None
+        self,
+        mode: Mode = "auto",
+        feed: FeedPace | None = None,
+        reaction: Reaction | None = None,
+        speed: float = 1.0,
     ) -> None:
         self._mode = mode
+        self._speed = speed
         self._feed = feed or FeedPace()
         self._reaction = reaction or Reaction()
         self._last_at: float | None = None
@@ -91,7 +97,7 @@ class Pacing:
     def came(self, tokens: float, now: float) -> None:
         """Text came."""
         if self._last_at is not None:
-            self._feed.came(tokens, now - self._last_at)
+            self._feed.came(tokens / self._speed, now - self._last_at)
         self._last_at = now
 
     def unit(self, words: int) -> Unit:

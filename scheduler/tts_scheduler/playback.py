@@ -25,29 +25,47 @@ class Playback:
         sample_rate: int = 24_000,
         packet_samples: int = 2048,
         listener_free_at: float | None = None,
+        lookahead: int = 0,
     ) -> None:
+        """`lookahead`: of the samples fed, so many wait for more to come, or for the end."""
         self.sample_rate = sample_rate
         self.packet_samples = packet_samples
         self.first_sent_at: float | None = None
         self.packets = 0
         """Packets sent."""
         self.sent_samples = 0
-        self.unsent_samples = 0
-        """Samples fed that wait for their packet to be full."""
+        self.unsent_samples = -lookahead
+        """Samples fed that wait for their packet to be full; below 0 while less than `lookahead`
+        came."""
         self.underruns = 0
         """Packets, after the first, that left after their playback deadline."""
         self.late_seconds = 0.0
         """Silence the listener heard in the middle of speech, in all."""
+        self._lookahead = lookahead
         self._played = 0.0
         self.runs_out_at = listener_free_at
         """What `deadline()` answers; the planner's inner loops read it."""
+
+    @classmethod
+    def at_speed(
+        cls,
+        speed: float,
+        sample_rate: int = 24_000,
+        packet_samples: int = 2048,
+        listener_free_at: float | None = None,
+        lookahead: int = 0,
+    ) -> Playback:
+        """The same for samples as they are made, which are played so much faster: seconds are
+        those of the listener, and a packet holds as many more."""
+        rate, size = round(sample_rate * speed), round(packet_samples * speed)
+        return cls(rate, size, listener_free_at, lookahead)
 
     def resume(self, samples: int, unsent: int, now: float) -> None:
         """Go on as a mirror that was fed `samples`, of which `unsent` wait for their packet to be
         full. `listener_free_at` is when the listener has heard the others."""
         assert self.runs_out_at is not None, "a listener on air runs out of audio at some time"
         self.first_sent_at = now
-        self.sent_samples, self.unsent_samples = samples - unsent, unsent
+        self.sent_samples, self.unsent_samples = samples - self._lookahead - unsent, unsent
 
     def sent(self, samples: int, now: float) -> float:
         """A packet left; returns its lateness in seconds."""
@@ -74,7 +92,7 @@ class Playback:
         """Samples left the codec; returns the lateness of the first packet they complete."""
         self.unsent_samples += samples
         late = 0.0
-        if self.first_sent_at is None and self.unsent_samples:
+        if self.first_sent_at is None and self.unsent_samples > 0:
             late += self._send(min(self.unsent_samples, self.packet_samples), now)
         while self.unsent_samples >= self.packet_samples:
             late += self._send(self.packet_samples, now)
@@ -82,6 +100,8 @@ class Playback:
 
     def end(self, now: float) -> float:
         """Speech is over: what is left leaves as a short packet; returns its lateness."""
+        self.unsent_samples += self._lookahead
+        self._lookahead = 0
         return self._send(self.unsent_samples, now) if self.unsent_samples else 0.0
 
     def played(self, seconds: float, now: float) -> None:
@@ -100,6 +120,11 @@ class Playback:
     def on_air(self) -> bool:
         """True once a packet was sent."""
         return self.first_sent_at is not None
+
+    @property
+    def fed_samples(self) -> int:
+        """Samples that left the codec so far."""
+        return self.sent_samples + self.unsent_samples + self._lookahead
 
     @property
     def sent_seconds(self) -> float:

@@ -52,13 +52,13 @@ def next_packet(row: Utterance, config: SchedulerConfig) -> tuple[float, int]:
     """
     playback = row.playback
     deadline = playback.runs_out_at
-    size = config.packet_samples
+    size = playback.packet_samples
     made = playback.unsent_samples + row.codec_pending * config.frame_samples
     further = (size - made % size - 1) // config.frame_samples
     if deadline is None:
         return -inf, further
     if made >= size:
-        deadline += made // size * size / config.sample_rate
+        deadline += made // size * size / playback.sample_rate
     return deadline, further
 
 
@@ -126,13 +126,13 @@ def start_key(row: Utterance) -> tuple[bool, float, int]:
     return (True, waits_from if free_at is None else max(waits_from, free_at), row.order)
 
 
-def rest_seconds(config: SchedulerConfig) -> float:
+def rest_seconds(row: Utterance, config: SchedulerConfig) -> float:
     """How far the lead falls below its cap before a parked row comes back.
 
     One codec run and one packet: less would put a row in and out of the batch at every frame.
     """
-    frames = config.codec_chunks[-1] * config.frame_samples
-    return (frames + config.packet_samples) / config.sample_rate
+    frames, playback = config.codec_chunks[-1] * config.frame_samples, row.playback
+    return (frames + playback.packet_samples) / playback.sample_rate
 
 
 def is_ahead(row: Utterance, now: float, config: SchedulerConfig) -> bool:
@@ -141,14 +141,14 @@ def is_ahead(row: Utterance, now: float, config: SchedulerConfig) -> bool:
     if playback.runs_out_at is None:
         return False  # nobody hears anything: frames wait for the codec, not for the listener
     made = playback.unsent_samples + row.codec_pending * config.frame_samples
-    return playback.lead(now) + made / config.sample_rate > row.lead_cap
+    return playback.lead(now) + made / playback.sample_rate > row.lead_cap
 
 
 def resume_at(row: Utterance, config: SchedulerConfig) -> float:
     """When a parked row is wanted again: well below the cap, and never within the reserve."""
     deadline = row.playback.deadline()
     assert deadline is not None, f"{row.id} was parked before its first packet"
-    return deadline - max(config.reserve, row.lead_cap - rest_seconds(config))
+    return deadline - max(config.reserve, row.lead_cap - rest_seconds(row, config))
 
 
 def back_at(row: Utterance, config: SchedulerConfig) -> tuple[float, ...]:
@@ -173,7 +173,7 @@ def codec_run(
     playback = row.playback
     if playback.first_sent_at is None:
         return first_run(row, pending, now, step, config)
-    if playback.unsent_samples + pending * config.frame_samples < config.packet_samples:
+    if playback.unsent_samples + pending * config.frame_samples < playback.packet_samples:
         return 0  # it would fill no packet: no listener has anything of it yet
     schedule = config.codec_chunks
     target = schedule[row.codec_runs] if row.codec_runs < len(schedule) else schedule[-1]
@@ -195,13 +195,13 @@ def first_run(
     """
     if pending >= max(2, config.codec_chunks[-1]):
         return pending
-    samples = pending * config.frame_samples
-    first = min(samples, config.packet_samples)
-    full = (samples - first) // config.packet_samples
-    unsent = samples - first - full * config.packet_samples
-    missing_frames = -(-(config.packet_samples - unsent) // config.frame_samples)
-    lead = (samples - unsent) / config.sample_rate - config.delivery_seconds
-    deadline = row.playback.deadline()  # of a listener who still hears the previous turn
+    playback, size = row.playback, row.playback.packet_samples
+    samples = max(0, playback.unsent_samples + pending * config.frame_samples)
+    first = min(samples, size)
+    unsent = (samples - first) % size
+    missing_frames = -(-(size - unsent) // config.frame_samples)
+    lead = (samples - unsent) / playback.sample_rate - config.delivery_seconds
+    deadline = playback.deadline()  # of a listener who still hears the previous turn
     if deadline is not None:
         lead += max(0.0, deadline - now - step)
     if pending >= config.codec_chunks[0] and missing_frames * step <= lead:

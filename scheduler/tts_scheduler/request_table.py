@@ -22,6 +22,8 @@ class RequestTable:
         self.waiting: dict[str, Utterance] = {}
         self.speaking: dict[str, Utterance] = {}
         self.free_slots = list(range(slots))
+        self.extra = 0.0
+        """How many more turns those that are active are like, see `Utterance.extra`."""
         self._over: dict[str, Stats] = {}
 
     @property
@@ -57,6 +59,7 @@ class RequestTable:
         row.move(Phase.WAITING)
         row.admitted_at = now
         self.waiting[row.id] = row
+        self.extra += row.extra
 
     def begin(self, row: Utterance, prefill: Prefill) -> None:
         """A waiting one speaks, in a slot that was free."""
@@ -86,6 +89,8 @@ class RequestTable:
         """Every way an utterance ends comes through here, and each comes through once."""
         if row.phase is Phase.QUEUED:
             self.queue.remove(row)
+        else:
+            self.extra -= row.extra
         self.waiting.pop(row.id, None)
         self.speaking.pop(row.id, None)
         if row.slot >= 0:

@@ -62,6 +62,8 @@ class Scheduler:
         text_needed: int = 1,
         continues: bool = False,
         spoken: Spoken | None = None,
+        speed: float = 1.0,
+        lookahead: int = 0,
     ) -> Admission:
         """A new utterance. Refused means that nothing is kept of it.
 
@@ -71,9 +73,10 @@ class Scheduler:
         text tokens that the prompt takes with frame 0, if there are so many; 0 and less: so many
         further frames need no text of the caller's. `continues`: of a turn that was spoken in part;
         it goes before all that are new, and waits as long as it takes. `spoken`: by another engine;
-        `listener_free_at` is then when the listener will have heard that. Raises ValueError for an
-        id in use, DoesNotFit for a prompt that the engine's memory could not hold if there were
-        nobody else.
+        `listener_free_at` is then when the listener will have heard that. `speed`: its listener
+        plays so many seconds in one; `lookahead`: and so many samples that were made wait for more
+        of them (`Playback`). Raises ValueError for an id in use, DoesNotFit for a prompt that the
+        engine's memory could not hold if there were nobody else.
         """
         if id in self._requests.utterances:
             raise ValueError(f"utterance {id!r} is open already: an id names one utterance")
@@ -91,9 +94,12 @@ class Scheduler:
                 1, config.min_start_tokens if min_start_tokens is None else min_start_tokens
             ),
             listener_free_at=listener_free_at,
-            playback=Playback(config.sample_rate, config.packet_samples, listener_free_at),
+            playback=Playback.at_speed(
+                speed, config.sample_rate, config.packet_samples, listener_free_at, lookahead
+            ),
             text_needed=text_needed,
             continues=continues,
+            speed=speed,
         )
         if spoken is not None:
             row.frames, row.held_seconds = spoken.frames, spoken.held_seconds

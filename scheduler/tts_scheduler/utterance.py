@@ -83,6 +83,7 @@ class Utterance:
     playback: Playback
     text_needed: int = 1
     continues: bool = False
+    speed: float = 1.0  # its listener plays so many seconds of it in one
     phase: Phase = Phase.QUEUED
     admitted_at: float = 0.0
     # text
@@ -111,6 +112,12 @@ class Utterance:
         """Enter `phase`; only the moves of the table are legal."""
         assert phase in MOVES[self.phase], f"{self.id}: no way from {self.phase} to {phase}"
         self.phase = phase
+
+    @property
+    def extra(self) -> float:
+        """How many more turns it is like: faster speech takes more frames. Slower takes fewer, but
+        a slot all the same."""
+        return max(0.0, self.speed - 1.0)
 
     @property
     def can_go_on(self) -> bool:

@@ -15,6 +15,7 @@ from rich.table import Table
 from tests.attacks.broken import BROKEN
 from tests.attacks.faults import FAULTS, STARTS
 from tests.attacks.floods import FLOODS
+from tests.attacks.resuming import RESUMING
 from tests.attacks.stage import Attack, Stage, lag_over, staged
 
 Row = tuple[Attack, str, bool]
@@ -63,7 +64,7 @@ async def attacks(names: list[str]) -> list[Row]:
     rows: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="attacks-") as folder:
         async with staged(Path(folder)) as stage:
-            for number, one in enumerate(filter(chosen, (*FLOODS, *BROKEN, *FAULTS)), 1):
+            for number, one in enumerate(filter(chosen, (*FLOODS, *BROKEN, *RESUMING, *FAULTS)), 1):
                 rows.append(await attack(stage, number, one))
                 sys.stderr.write("." if rows[-1][2] else "F")
                 sys.stderr.flush()

@@ -38,6 +38,10 @@ def parse(*words: str) -> argparse.Namespace:
             "--lexicon SQL=sequel --lexicon Nguyen=win --lead-ms 500",
             {"lexicon": {"SQL": "sequel", "Nguyen": "win"}, "lead_ms": 500},
         ),
+        (
+            "--lexicons medical,brands@3",
+            {"lexicons": ["medical", "brands@3"]},
+        ),
     ],
 )
 def test_flags_become_options_and_silence_stays_silence(

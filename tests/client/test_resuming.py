@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from realtime_tts import Backoff, ConnectionLost, RealtimeTTS
+from realtime_tts.client.connection import Connection
 from realtime_tts.client.resuming import ResumeState, joined
 from realtime_tts.protocol import messages as m
 from tests.client.test_with_server import server
@@ -95,6 +96,111 @@ async def test_a_reply_goes_on_and_text_that_comes_meanwhile_is_in_its_place(bef
         assert turn.result.reason == "complete" and not turn.warnings
         assert "".join(word.text for word in turn.words) == TEXT
         assert len(audio) == turn.result.samples * 2
+
+
+async def test_settings_that_change_in_the_middle_of_a_reply_are_for_the_next_one() -> None:
+    async with (
+        server() as started,
+        RealtimeTTS(started.url, backoff=QUICK, seed=5, lead_ms=30_000) as tts,
+    ):
+        audio: dict[str, bytes] = {}
+        for voice in ("alto", "bass"):
+            await tts.configure(voice=voice)
+            audio[voice] = b"".join([packet async for packet in tts.speak(TEXT)])
+        await tts.configure(voice="alto")
+        for packets in (0, 3):
+            turn, later = await tts.turn(), await tts.turn()
+            await turn.send(TEXT, end=True)
+            heard = b"".join([await anext(turn) for _ in range(packets)])
+            await tts.configure(voice="bass")
+            await later.send(TEXT, end=True)
+            await lose(tts)
+            assert heard + b"".join([packet async for packet in turn]) == audio["alto"]
+            assert turn.resumes == 1 and not turn.warnings
+            assert b"".join([packet async for packet in later]) == audio["bass"]
+            assert tts.ready.settings.voice == "bass"
+            await tts.configure(voice="alto")
+
+
+@pytest.mark.parametrize("begun", [False, True])
+async def test_a_socket_that_is_lost_while_it_is_handed_to_a_turn_costs_no_reply(
+    begun: bool,
+) -> None:
+    async with (
+        server() as started,
+        RealtimeTTS(started.url, backoff=QUICK, lead_ms=30_000) as tts,
+        asyncio.timeout(10),
+    ):
+        turn, times = await tts.turn(), 0
+        connect = turn._connect
+
+        async def lost_at_once() -> Connection:
+            nonlocal times
+            times += 1
+            found = await connect()
+            if times == 1:
+                await lose(tts)
+                while found.lost is None:  # noqa: ASYNC110
+                    await asyncio.sleep(0)
+            return found
+
+        if begun:
+            await turn.send(TEXT[:50])
+            await anext(turn)
+        turn._connect = lost_at_once
+        if begun:
+            await lose(tts)
+        await turn.send(TEXT[50 * begun :], end=True)
+        async for _ in turn:
+            pass
+        assert times == 2 and turn.result is not None
+        assert (turn.result.reason, turn.result.text_chars) == ("complete", len(TEXT))
+
+
+async def test_a_server_that_answers_no_settings_costs_no_reply() -> None:
+    async with (
+        server() as started,
+        RealtimeTTS(started.url, backoff=QUICK, lead_ms=30_000) as tts,
+        asyncio.timeout(10),
+    ):
+        turn, connection = await tts.turn(), tts._connection
+        assert connection is not None
+        await turn.send(TEXT, end=True)
+        await anext(turn)
+        connection.reply_timeout = 0.01
+        connection._expect_ready = asyncio.get_running_loop().create_future  # type: ignore[method-assign]
+        with pytest.raises(ConnectionLost, match="no `ready`"):
+            await tts.configure(voice="bass")
+        async for _ in turn:
+            pass
+        assert turn.result is not None and turn.result.reason == "complete"
+
+
+async def test_what_is_said_again_is_in_messages_that_the_server_takes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sent: list[str] = []
+    told = Connection.send
+
+    async def send(self: Connection, message: m.Message, *, urgent: bool = False) -> None:
+        sent.append(message.text if isinstance(message, m.Text) else "")
+        await told(self, message, urgent=urgent)
+
+    monkeypatch.setattr(Connection, "send", send)
+    async with server() as started, RealtimeTTS(started.url, backoff=QUICK, lead_ms=30_000) as tts:
+        turn = await tts.turn()
+        for at in range(0, 9_000, 50):
+            await turn.send("word " * 10 + str(at))
+        await anext(turn)
+        limits = tts.ready.limits
+        sent.clear()
+        await lose(tts)
+        while "".join(sent) != turn.text:
+            await anext(turn)
+        longest = max(map(len, sent))
+        assert longest * 8 <= limits.max_message_bytes and longest <= limits.max_text_chars
+        assert longest > limits.max_message_bytes // 16, "and in few of them"
+        await turn.interrupt()
 
 
 async def test_turns_that_wait_are_spoken_in_their_order() -> None:

@@ -2,7 +2,8 @@
 
 A folder of tests/clients with a requirements.txt is a Python client, one with a package.json a Node
 client. Environments are kept in .venv-clients and are made again when what goes into them changes.
-With a requirements-lowest.txt the tests run a second time, with the oldest versions that work.
+With a requirements-lowest.txt the tests run again with the oldest versions that work, with a
+requirements-next.txt with a version that is not out yet.
 
 Two environments are tested at a time. Each has a lender of servers (lending.py) to itself, since
 tests count on nobody else's speech, and passes it on with its servers, since a start takes seconds.
@@ -52,8 +53,8 @@ class Run:
 
     @property
     def name(self) -> str:
-        lowest = self.requirements is not None and self.requirements.stem.endswith("-lowest")
-        return f"{self.client}-lowest" if lowest else self.client
+        kind = "" if self.requirements is None else self.requirements.stem
+        return self.client + kind.removeprefix("requirements")
 
     @property
     def folder(self) -> Path:
@@ -96,9 +97,9 @@ class Run:
 
 
 def runs() -> Iterator[Run]:
-    """Every client that there is, the lowest versions after the newest."""
+    """Every client that there is, other versions after the newest."""
     for folder in sorted(path for path in HERE.iterdir() if path.is_dir()):
-        for name in ("requirements.txt", "requirements-lowest.txt"):
+        for name in ("requirements.txt", "requirements-lowest.txt", "requirements-next.txt"):
             if (folder / name).exists():
                 yield Run(folder.name, folder / name)
         if (folder / "package.json").exists():

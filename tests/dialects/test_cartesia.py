@@ -235,7 +235,7 @@ async def test_what_other_servers_have_is_accepted(speech: Any) -> None:
             transcript="Hello.", context_id="x", model_id="sonic-9", output_format=RAW,
             voice={"mode": "id", "id": "6ccbfb76-1fc6-48f7-b71d-91ac6298247b"}, language="tlh",
             add_phoneme_timestamps=True, use_normalized_timestamps=None, speed="normal",
-            pronunciation_dict_id="d", generation_config={"speed": 1.0, "emotion": "calm"},
+            pronunciation_dict_id=None, generation_config={"speed": 1.0, "emotion": "calm"},
             unheard_of={"a": None}, duration=None,
         )  # fmt: skip
         assert len(sound_of(await client.until("done"))) == len("Hello.") * FRAME

@@ -148,21 +148,38 @@ async def test_a_flush_without_a_turn_is_warned_of(speech: Any) -> None:
         assert only(seen, "Warning")[0]["code"] == "NO_ACTIVE_SPEECH"
 
 
-async def test_speed_can_be_configured_to_what_it_is(speech: Any) -> None:
+async def test_speed_can_be_configured(speech: Any) -> None:
     async with speech() as server, flux(server) as client:
         await client.send("Configure", speed=1.0)
         assert await client.next() == {"type": "ConfigureSuccess", "applied": {"speed": 1.0}}
         await client.send("Configure", speed=None)
         assert types_of([await client.next()]) == ["ConfigureSuccess"]
         await client.send("Configure", speed=1.15)
-        failure = await client.next()
-        assert (failure["code"], failure["field"]) == ("SPEED_NOT_SUPPORTED", "speed")
-        assert "value" not in failure
+        assert await client.next() == {"type": "ConfigureSuccess", "applied": {"speed": 1.15}}
+        await client.send("Configure", speed=1.5)
+        assert await client.next() == {"type": "ConfigureSuccess", "applied": {"speed": 1.4}}
+        assert (await client.next())["code"] == "SPEED_NOT_SUPPORTED"
         await client.send("Configure", speed=3)
         failure = await client.next()
         assert (failure["code"], failure["value"]) == ("SPEED_OUT_OF_RANGE", 3)
         await client.say("Fine.")
         await client.until("SpeechMetadata")
+
+
+async def test_a_speed_is_that_of_the_next_turn_that_nothing_is_spoken_before(speech: Any) -> None:
+    """And positions go on counting the session's sound."""
+    async with speech() as server, flux(server) as client:
+        lengths = []
+        for speed in (None, 1.25, None):
+            if speed is not None:
+                await client.send("Configure", speed=speed)
+            await client.say("Hello there.")
+            done = (await client.until("SpeechMetadata"))[-1]
+            lengths.append(done["audio_duration_ms"])
+        assert lengths == [960, 768, 768]
+        await client.send("Close")
+        session = (await client.until("SessionMetadata"))[-1]
+        assert session["total_audio_duration_ms"] == sum(lengths)
 
 
 # Interrupts.

@@ -208,7 +208,7 @@ async def test_what_other_servers_have_is_accepted(speech: Any) -> None:
             await client.send(
                 text="Hello.", flush=None, unheard_of={"a": None},
                 voice_settings={"stability": 0.5, "speed": None, "use_speaker_boost": False},
-                pronunciation_dictionary_locators=[{"pronunciation_dictionary_id": "d"}],
+                pronunciation_dictionary_locators=[],
             )  # fmt: skip
             await client.send(text="")
             assert len(sound_of(await client.rest())) == len("Hello.") * FRAME

@@ -75,17 +75,21 @@ def model(variant: str) -> SpeechModel:
 
 
 def engine(
-    voices: Mapping[str, Voice], variant: str = "base", *, captured: bool = False
+    voices: Mapping[str, Voice],
+    variant: str = "base",
+    *,
+    captured: bool = False,
+    frames: int = FRAMES,
 ) -> ModelEngine:
-    """Every turn has `FRAMES` frames."""
+    """Every turn has `frames` frames."""
     lookup: VoiceLookup = lambda name: voices.get(name)  # noqa: E731
     if not captured:
         return TorchEngine(
-            model(variant), tokenizer(), name=variant, slots=SLOTS, max_frames=FRAMES, voices=lookup
+            model(variant), tokenizer(), name=variant, slots=SLOTS, max_frames=frames, voices=lookup
         )
     return CapturedEngine(
         model(variant), tokenizer(), name=variant, slots=SLOTS, kv_positions=128 * SLOTS,
-        max_frames=FRAMES, voices=lookup,
+        max_frames=frames, voices=lookup,
     )  # fmt: skip
 
 

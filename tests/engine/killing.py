@@ -163,9 +163,9 @@ class Talk:
 async def disturbed(
     kind: str, engines: int, moments: int, live: int, seed: int, signals: Sequence[int]
 ) -> Found:
-    """Send one of `signals` to one of the engines, so many times, while `live` turns are live."""
+    """Send `signals` to engines in turn, so many times, while `live` turns are live."""
     random, load = Random(seed), loader(kind)
-    wanted = texts(random, 12)
+    wanted = texts(random, 6)
     await spoken(InProcessEngine(load, SCHEDULING), wanted)
     assert all(isinstance(script.end, Ended) for script in wanted), [one.end for one in wanted]
     config = SchedulerConfig(slots=4 * live, max_start_wait=0.01, utilisation=1_000, lead_cap=1.5)
@@ -185,7 +185,7 @@ async def disturbed(
             await asyncio.sleep(random.uniform(0.0, 0.6))
             victim = random.choice(links)
             with contextlib.suppress(ProcessLookupError):
-                os.kill(victim.pid or 0, random.choice(signals))
+                os.kill(victim.pid or 0, signals[talk.found.moments % len(signals)])
             talk.found.moments += 1
             await until(lambda victim=victim: not victim.status().ready, 60)  # type: ignore[misc]
         talk.ending = True

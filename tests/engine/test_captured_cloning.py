@@ -10,7 +10,7 @@ from realtime_tts.engine.captured_engine import CapturedEngine
 from realtime_tts.engine.interface import UtteranceSpec
 from realtime_tts.engine.warm_up import ScriptedPages
 from realtime_tts.model import Voice
-from tests.engine.cloning import DOING, FRAMES, SLOTS, engine, tokenizer, voice_of
+from tests.engine.cloning import DOING, SLOTS, engine, tokenizer, voice_of
 from tests.engine.speaking import (
     SAMPLINGS,
     Utterance,
@@ -23,6 +23,7 @@ from tests.engine.speaking import (
 from tts_scheduler import Layout
 
 CROWD = 12  # each voice with each length of text
+FRAMES = 24
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +37,7 @@ def voices() -> dict[str, Voice]:
 
 
 def captured(voices: dict[str, Voice]) -> CapturedEngine:
-    found = engine(voices, captured=True)
+    found = engine(voices, captured=True, frames=FRAMES)
     assert isinstance(found, CapturedEngine)
     return found
 
@@ -54,7 +55,7 @@ def crowd(voices: dict[str, Voice]) -> list[Utterance]:
                 voice=names[number % 3], seed=number, sampling=SAMPLINGS[number % len(SAMPLINGS)]
             ),
             Layout.FULL_TEXT if number // 3 % 2 else Layout.STREAMING,
-            begins=(2 * number) % 5 + 70 * (number // SLOTS),
+            begins=(2 * number) % 5 + 45 * (number // SLOTS),
             waits=lambda step, number=number: step % (3 + number) == 2,  # type: ignore[misc]
             codec=(1, 2, 3, 4)[number % 4],
         )
@@ -66,7 +67,7 @@ def crowd(voices: dict[str, Voice]) -> list[Utterance]:
 def together(voices: dict[str, Voice]) -> list[Utterance]:
     """The crowd, and what it said on a captured engine."""
     told = crowd(voices)
-    speak(captured(voices), told, steps=160)
+    speak(captured(voices), told, steps=100)
     return told
 
 
@@ -75,7 +76,7 @@ def test_cloned_voices_speak_as_with_the_torch_engine(
 ) -> None:
     """Four slots are used twice, by different voices."""
     told = crowd(voices)
-    speak(engine(voices), told, steps=160)
+    speak(engine(voices, frames=FRAMES), told, steps=100)
     same_speech(told, together)
     assert all(len(u.codes) == FRAMES for u in told)
 
@@ -87,14 +88,14 @@ def test_a_clone_is_the_same_alone_and_among_others(
     alone = crowd(voices)[:6]  # every voice in both layouts, length of text and way to draw
     for number, utterance in enumerate(alone):
         utterance.slot = (number + 3) % SLOTS
-        speak(each, [utterance], steps=160)
+        speak(each, [utterance], steps=60)
     for one, other in zip(together, alone, strict=False):
         assert one.codes == other.codes, one.id
 
 
 def test_text_that_arrives_step_by_step_changes_nothing(voices: dict[str, Voice]) -> None:
     """A streaming prompt takes the text it needs; the rest comes one token before each frame."""
-    ids = [(7 * index) % 200 for index in range(40)]
+    ids = [(7 * index) % 200 for index in range(30)]
     for name in voices:
         each = captured(voices)
         spec = UtteranceSpec(voice=name, seed=3)
@@ -146,7 +147,7 @@ def test_a_clone_that_was_swapped_out_goes_on_where_it_was(voices: dict[str, Voi
         found = engine(voices)
         each = CapturedEngine(
             found.model, tokenizer(), name="base", slots=2, kv_positions=positions,
-            max_frames=FRAMES, voices=voices.get,
+            max_frames=40, voices=voices.get,
         )  # fmt: skip
         rows = [
             Utterance(f"u{n}", n, [5] * 20, UtteranceSpec(voice="shown", seed=n)) for n in range(2)

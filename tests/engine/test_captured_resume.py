@@ -68,7 +68,8 @@ def said(
         ("cpu", torch.float32, 1e-5),
         ("cpu", torch.bfloat16, 1e-5),
         pytest.param("cuda", torch.float32, 1e-4, marks=pytest.mark.gpu),
-        pytest.param("cuda", torch.bfloat16, 0.05, marks=pytest.mark.gpu),
+        # Twice what 28 layers of the 1.7B dimensions differed by on an H200, 89 times: 0.015.
+        pytest.param("cuda", torch.bfloat16, 0.03, marks=pytest.mark.gpu),
     ],
 )
 @pytest.mark.parametrize("layout", [Layout.STREAMING, Layout.FULL_TEXT])

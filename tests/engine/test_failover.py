@@ -48,7 +48,7 @@ def tiny(number: int) -> tuple[SpeechModel, Qwen2Tokenizer]:
 
 def torch_engine(kind: str, number: int) -> Engine:
     model, tokenizer = (demo if kind == "demo" else tiny)(number)
-    frames = 120 if kind == "demo" else 60
+    frames = 120 if kind == "demo" else 32
     if kind == "captured":
         return CapturedEngine(
             model, tokenizer, name=kind, slots=8, max_frames=frames, kv_positions=8 * 256

@@ -9,6 +9,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from realtime_tts.engine.captured_engine import CapturedEngine
+from realtime_tts.kernels import attention
 from realtime_tts.model import load_model
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tests.engine.speaking import PARITY
@@ -46,6 +47,12 @@ class Asked(TorchDispatchMode):
         if str(function) in ASKING or masks:
             self.found.add(str(function))
         return function(*args, **(kwargs or {}))
+
+
+@pytest.fixture(autouse=True)
+def tables_as_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Attention in plain torch asks on a CPU how far it has to look."""
+    monkeypatch.setattr(attention, "held_pages", lambda tables, *rest: tables)
 
 
 @pytest.fixture(scope="module")

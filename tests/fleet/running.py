@@ -14,6 +14,7 @@ from typing import Any
 
 import websockets
 
+from realtime_tts import Backoff, RealtimeTTS
 from realtime_tts.config import AddressConfig, ServerConfig
 from realtime_tts.engine.fake import FakeEngine, FakeEngineConfig
 from realtime_tts.engine.in_process import InProcessEngine
@@ -24,10 +25,11 @@ from realtime_tts.fleet.ingress import running as ingress_running
 from realtime_tts.fleet.members import Member
 from realtime_tts.server.run import RunningServer, running
 from tests.fronts.running import Session
-from tests.server.conftest import byte_tokenizer
+from tests.server.conftest import byte_tokenizer, until
 from tts_scheduler import SchedulerConfig
 
 LONG = "one " * 40  # thirteen seconds of tones
+TEN_SECONDS = "one " * 30
 PROXIED = AddressConfig(trusted_proxies=("127.0.0.1",))
 
 
@@ -48,6 +50,41 @@ def free_port() -> int:
 def cloned(voice: str) -> bool:
     """What counts as a registered voice at the servers here."""
     return voice.startswith("clone-")
+
+
+@dataclass
+class Listener:
+    """Has a text spoken by the Python client, which goes on elsewhere when its socket is lost."""
+
+    port: int
+    audio: bytearray = field(default_factory=bytearray)
+    resumes: int = 0
+
+    async def hear(self, text: str) -> None:
+        backoff = Backoff(first=0.02, longest=0.5, give_up_after=60)
+        async with RealtimeTTS(f"127.0.0.1:{self.port}", backoff=backoff, seed=7) as tts:
+            speech = tts.speak(text)
+            async for packet in speech:
+                self.audio += packet
+            assert speech.turn is not None and speech.result is not None
+            assert speech.result.reason == "complete" and not speech.turn.warnings
+            self.resumes = speech.turn.resumes
+
+
+@contextlib.asynccontextmanager
+async def listening(port: int, count: int, text: str) -> AsyncIterator[list[Listener]]:
+    """So many listeners, who hear something when the block begins, and all of it at its end; what
+    they hear is what somebody heard whom nobody disturbed."""
+    undisturbed = Listener(port)
+    await undisturbed.hear(text)
+    assert undisturbed.resumes == 0
+    listeners = [Listener(port) for _ in range(count)]
+    async with asyncio.timeout(90), asyncio.TaskGroup() as group:
+        for one in listeners:
+            group.create_task(one.hear(text))
+        await until(lambda: all(one.audio for one in listeners), 20)
+        yield listeners
+    assert [bytes(one.audio) == bytes(undisturbed.audio) for one in listeners] == [True] * count
 
 
 @contextlib.asynccontextmanager

@@ -23,8 +23,10 @@ from realtime_tts.fleet.ingress import running as ingress_running
 from realtime_tts.fleet.members import Member, parse_member, read_members
 from tests.fleet.running import (
     LONG,
+    TEN_SECONDS,
     fleet,
     free_port,
+    listening,
     member,
     open_session,
     server,
@@ -148,6 +150,17 @@ async def test_after_a_server_was_killed_the_next_turn_is_complete_at_the_first_
             assert all([await complete(one) for one in opened if not one.lost])
             for one in opened:
                 await one.close()
+
+
+async def test_turns_of_a_server_that_was_killed_go_on_at_another_with_the_next_sample() -> None:
+    port = free_port()
+    async with server_process(8) as victim, server_process(8) as other:
+        config = IngressConfig(bind=f"127.0.0.1:{port}", slots=4)
+        async with ingress_running(config, [victim.member, other.member]) as ingress:
+            await until_ready(ingress, 2)
+            async with listening(port, 6, TEN_SECONDS) as listeners:
+                victim.process.kill()
+            assert sorted(one.resumes for one in listeners) == [0, 0, 0, 1, 1, 1]
 
 
 async def test_a_haproxy_that_was_killed_is_back_within_three_seconds() -> None:

@@ -17,7 +17,7 @@ import psutil
 import pytest
 import websockets
 
-from tests.fleet.running import LONG, free_port, open_session
+from tests.fleet.running import LONG, free_port, listening, open_session
 from tests.fronts.running import Session
 from tests.server.conftest import until
 
@@ -220,4 +220,15 @@ async def test_after_a_server_is_killed_the_next_turn_is_spoken_at_the_first_try
         assert await all_complete([late])
     assert any(one.lost for one in opened)
     assert await all_complete([one for one in opened if not one.lost]), "the other server speaks on"
+    await eventually(lambda: replaced(fleet, found["port"]))
+
+
+async def test_turns_of_a_replica_that_was_killed_go_on_at_another_with_the_next_sample(
+    fleet: LocalFleet,
+) -> None:
+    await settled(fleet)
+    async with listening(fleet.port, 4, TURN) as listeners:
+        found = await speaking_replica(fleet)
+        os.killpg(found["pid"], signal.SIGKILL)  # the server, and what keeps it
+    assert 0 < sum(one.resumes for one in listeners) < 4
     await eventually(lambda: replaced(fleet, found["port"]))

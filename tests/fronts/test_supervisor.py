@@ -24,7 +24,7 @@ from realtime_tts.server.self_signed import write_self_signed
 from tests.engine.faulty import files, until
 from tests.fronts.running import in_folder, serving, sessions
 
-LONG = "one " * 60  # twelve seconds of tones
+LONG = "one " * 40  # eight seconds of tones
 
 
 async def test_every_front_has_as_many_sockets_as_the_next() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ import torch
 from torch import Tensor
 
 from realtime_tts import kernels
+from tests.kernels.cuda_building import Build, builder
 
 _SWITCH = "TRITON_INTERPRET"
 _compiled = False
@@ -106,9 +108,20 @@ def compiling(pytestconfig: pytest.Config) -> dict[str, str]:
     """The environment of a program that compiles kernels. What did not change since the last run
     is not compiled again: Triton's cache goes by what a kernel says and whom it calls."""
     environment = {name: value for name, value in os.environ.items() if name != _SWITCH}
-    cache = getattr(pytestconfig, "cache", None)  # none with -p no:cacheprovider
-    folder = cache.mkdir("triton") if cache else None
+    folder = _kept(pytestconfig, "triton")
     return environment | ({"TRITON_CACHE_DIR": str(folder)} if folder else {})
+
+
+@pytest.fixture(scope="session")
+def build(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Build:
+    """Builds the kernels in CUDA C++ for the CPU; what did not change is not built again."""
+    return builder(_kept(pytestconfig, "cuda_on_cpu") or tmp_path_factory.mktemp("cuda"))
+
+
+def _kept(config: pytest.Config, name: str) -> Path | None:
+    """A folder that stays from run to run; none with -p no:cacheprovider."""
+    cache = getattr(config, "cache", None)
+    return Path(cache.mkdir(name)) if cache else None
 
 
 @pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])

@@ -129,6 +129,23 @@ def test_large_scores_do_not_overflow(random: Random, make_layer: Make, close: C
     close(decode_attention(query, *arguments), decode_attention.plain(query, *arguments))
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_row_is_the_same_beside_longer_ones(
+    dtype: torch.dtype, random: Random, make_layer: Make
+) -> None:
+    """The reference looks as far as the longest row of a batch."""
+    layer = make_layer([40, 700], page_size=16, dtype=dtype)
+    query, slots = random(2, 4, 16, dtype=dtype), layer.ints(0, 1)
+    for length in (1, 7, 16, 33, 40):
+        alone = decode_attention.plain(
+            query[:1], layer.pages, layer.tables, slots[:1], layer.ints(length)
+        )
+        for longer in (20, 130, 700):
+            lengths = layer.ints(length, longer)
+            found = decode_attention.plain(query, layer.pages, layer.tables, slots, lengths)
+            assert torch.equal(found[:1], alone)
+
+
 def test_no_rows_are_no_error(random: Random, make_layer: Make) -> None:
     layer = make_layer([4])
     none = layer.ints().int()

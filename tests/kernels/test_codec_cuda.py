@@ -28,7 +28,7 @@ from realtime_tts.kernels.cuda_codec import (
     settings,
 )
 from realtime_tts.kernels.snake_conv import conv, residual_unit
-from tests.kernels.cuda_building import Build, builder
+from tests.kernels.cuda_building import Build
 from tests.kernels.predictor_frames import BF16, Random, difference, normal
 
 GPU = pytest.mark.parametrize(
@@ -36,11 +36,6 @@ GPU = pytest.mark.parametrize(
 )
 NEAR = 0.004
 """What rounding to bfloat16 at other places makes of a result."""
-
-
-@pytest.fixture(scope="module")
-def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
-    return builder(tmp_path_factory.mktemp("cuda"))
 
 
 class Emulated:

@@ -19,7 +19,7 @@ from realtime_tts.kernels import FrameDraws, FrameModel, frame_program
 from realtime_tts.kernels.cuda_predictor_frame import FrameTables, frame_obstacle, frame_settings
 from realtime_tts.kernels.predictor_frame import plain_frame
 from realtime_tts.model.config import TransformerConfig
-from tests.kernels.cuda_building import Build, builder
+from tests.kernels.cuda_building import Build
 from tests.kernels.predictor_frames import (
     BF16,
     SMALL,
@@ -46,11 +46,6 @@ SHARED = {**BATCH, "SHARES": 2, "RESIDUAL_SHARES": 4}
 
 def kernel_of(settings: Mapping[str, int]) -> str:
     return "predictor_batch" if settings.get("BATCH") else "predictor_frame"
-
-
-@pytest.fixture(scope="module")
-def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
-    return builder(tmp_path_factory.mktemp("cuda"))
 
 
 class Emulated:

@@ -16,18 +16,13 @@ from torch import Tensor
 from realtime_tts.kernels import step_program
 from realtime_tts.kernels.cuda_talker_step import StepTables, step_obstacle, step_settings
 from realtime_tts.kernels.decoder import DecoderModel
-from tests.kernels.cuda_building import Build, builder
+from tests.kernels.cuda_building import Build
 from tests.kernels.predictor_frames import normal
 from tests.kernels.talker_steps import SMALL, Slots, assert_step_right, make_talker
 
 PROGRAMS = 32
 FEW = {"FEW": 1, "WARPS": 4, "SPAN": 2, "RING": 3, "PACE": 2, "ASKER": 1, "TALL": 16}
 MANY = {**FEW, "FEW": 0, "ASKER": 0}
-
-
-@pytest.fixture(scope="module")
-def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
-    return builder(tmp_path_factory.mktemp("cuda"))
 
 
 class Emulated:

@@ -8,6 +8,7 @@ each is legal at that moment, and keeps its own simple books about what must hav
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from dataclasses import dataclass
 
 from hypothesis import given
@@ -29,6 +30,7 @@ from realtime_tts.protocol.effects import (
     TurnFailure,
     TurnStats,
 )
+from realtime_tts.protocol.resuming import FRAME_BYTES, FRAME_MS
 from realtime_tts.protocol.session import ServerInfo, Session
 from realtime_tts.protocol.settings import Limits
 from tests.properties import examples
@@ -50,6 +52,7 @@ class Known:
     told_end: bool = False
     stopping: bool = False
     opened: bool = False
+    resumed: bool = False
     done: str = ""
     last_input: float = 0.0
 
@@ -65,6 +68,7 @@ class World:
         self.over = False  # fatal error or Close
         self.gone = False  # the socket
         self.closes = 0
+        self.brought = 0  # bytes of codes that came to an engine
         self.now = 0.0
         self.obey(self.session.begin())
 
@@ -81,11 +85,15 @@ class World:
                 case Send(message):
                     assert not self.gone
                     self.hear(message)
-                case OpenTurn(turn_id):
+                case OpenTurn(turn_id, _, resume):
                     assert self.on_air is None and not self.known(turn_id).opened
                     waiting = [i for i, t in self.turns.items() if not (t.done or t.opened)]
                     assert waiting[0] == turn_id, "turns come in the order in which they began"
                     self.on_air, self.known(turn_id).opened = turn_id, True
+                    assert (resume is not None) == self.known(turn_id).resumed
+                    self.brought += 0 if resume is None else len(resume.codes)
+                    heard = FRAME_BYTES * (LIMITS.max_turn_audio_ms + self.now * 1000) / FRAME_MS
+                    assert self.brought <= heard, "an engine computes no more than was heard"
                 case FeedText(turn_id, text):
                     assert text
                     self.sounding(turn_id).fed += text
@@ -160,6 +168,18 @@ class World:
             turn.text += text
         turn.ended = end
 
+    def codes(self, name: str | None, frames: int) -> None:
+        told = [b64encode(bytes(FRAME_BYTES * count)).decode() for count in (frames, 1)]
+        self.tell("turn.codes", name or "n0", codes=told)
+
+    def resume(self, name: str | None, samples: int) -> None:
+        name = name or f"n{len(self.turns)}"
+        if not self.over and name not in self.turns:
+            waiting = sum(not (t.done or t.opened) for t in self.turns.values())
+            refused = self.refusing or waiting >= LIMITS.max_queued_turns
+            self.turns[name] = Known(full=refused, resumed=True, last_input=self.now)
+        self.tell("turn.resume", name, samples=samples, text_chars=samples, state="AAAA")
+
     def flush(self, name: str | None) -> None:
         target = self.turns.get(name or self.newest_open() or "")
         if target and not target.ended and not self.over:
@@ -227,6 +247,10 @@ class World:
                 self.obey(session.receive(b"x" if who else "{", self.now))
             case 30 if who % 8 == 0:
                 self.end_somehow(who // 8)
+            case 31 if who % 2:
+                self.resume(name, who)
+            case 31:
+                self.codes(name, 5 * who)
             case _:
                 self.obey(session.poll(self.now))
         self.check()

@@ -50,6 +50,7 @@ class Rig:
         listener_free_at: float | None = None,
         lead_cap: float | None = None,
         min_start_tokens: int | None = None,
+        speed: float = 1.0,
     ) -> Admission:
         """Open an utterance and give it its first text."""
         answer = self.scheduler.open(
@@ -60,6 +61,7 @@ class Rig:
             listener_free_at=listener_free_at,
             lead_cap=lead_cap,
             min_start_tokens=min_start_tokens,
+            speed=speed,
         )
         self.length[id] = frames
         self.append(id, text)

@@ -159,3 +159,23 @@ def test_a_turn_that_goes_on_is_before_all_new_ones_and_is_never_sent_away(
     scheduler.cancel("first", 5.0)
     assert scheduler.stats("goes on").phase == "waiting"
     assert scheduler.stats("goes on too").phase == "queued"
+
+
+def test_turns_that_are_played_faster_count_as_the_frames_they_need(make_rig: MakeRig) -> None:
+    rig = make_rig(slots=7, max_queue=64, queue_timeout=3000.0)
+    assert rig.open("plain", 5) == Admitted()
+    answers = [rig.open(str(i), 5, speed=1.4) for i in range(5)]
+    # 1 + 4 * 1.4 = 6.6, and a fifth would make it 8.
+    assert [isinstance(answer, Admitted) for answer in answers] == [True] * 4 + [False]
+    for id in ("plain", "0"):
+        rig.scheduler.cancel(id, rig.now)
+    assert rig.scheduler.active == 4 and rig.scheduler.queued == 0
+    for id in ("1", "2", "3", "4"):
+        rig.scheduler.cancel(id, rig.now)
+    slow = [rig.open(f"slow-{i}", 5, speed=0.7) for i in range(8)]
+    assert [isinstance(answer, Admitted) for answer in slow] == [True] * 7 + [False]
+
+
+def test_a_fast_turn_alone_has_room_on_any_machine(make_rig: MakeRig) -> None:
+    rig = make_rig(slots=1)
+    assert rig.open("a", 5, speed=1.4) == Admitted()

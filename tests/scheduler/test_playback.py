@@ -177,3 +177,35 @@ def test_gaps_and_sound_add_up_to_the_time_of_listening(packets: list[tuple[floa
     first, deadline = playback.first_sent_at, playback.deadline()
     assert first is not None and deadline is not None
     assert deadline - first == pytest.approx(playback.sent_seconds + playback.late_seconds)
+
+
+def test_at_another_speed_what_is_made_lasts_as_long_as_it_is_played() -> None:
+    playback = Playback.at_speed(1.25)
+    playback.feed(5 * SECOND, 10.0)
+    playback.end(10.0)
+    assert playback.deadline() == pytest.approx(14.0)
+    assert playback.sent_seconds == pytest.approx(4.0)
+    playback.played(1.0, 11.5)
+    assert playback.lead(11.5) == pytest.approx(3.0)
+
+
+def test_a_packet_is_full_with_so_much_as_is_played_in_it() -> None:
+    slow, fast = Playback.at_speed(0.75), Playback.at_speed(1.25)
+    for playback in (slow, fast):
+        playback.feed(4 * 2048, 10.0)
+    assert (slow.packets, slow.unsent_samples) == (5, 4 * 2048 - 5 * 1536)
+    assert (fast.packets, fast.unsent_samples) == (3, 4 * 2048 - 3 * 2560)
+
+
+def test_what_waits_for_more_is_not_heard_before_that_comes_or_the_end() -> None:
+    playback = Playback.at_speed(1.0, lookahead=480)
+    playback.feed(400, 10.0)
+    assert not playback.on_air and playback.fed_samples == 400
+    playback.feed(1_520, 10.0)
+    assert (playback.sent_samples, playback.fed_samples) == (1_440, 1_920)
+    other = Playback.at_speed(1.0, lookahead=480, listener_free_at=10.06)
+    other.resume(playback.fed_samples, playback.unsent_samples, 10.0)
+    for one in (playback, other):
+        one.feed(2_048, 10.05)
+        one.end(10.05)
+        assert (one.sent_samples, one.fed_samples) == (3_968, 3_968)

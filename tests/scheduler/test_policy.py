@@ -5,6 +5,7 @@ import pytest
 from tts_scheduler import Layout, Phase, Playback, SchedulerConfig
 from tts_scheduler.policy import (
     due,
+    first_run,
     is_ahead,
     next_packet,
     rest_seconds,
@@ -118,8 +119,8 @@ def test_all_that_was_made_and_not_heard_counts_against_the_cap() -> None:
 def test_a_parked_row_comes_back_one_codec_run_and_one_packet_below_the_cap() -> None:
     row = with_text(5)
     row.playback.sent(3 * 24_000, 10.0)
-    assert rest_seconds(CONFIG) == pytest.approx(0.32 + 2048 / 24_000)
-    assert resume_at(row, CONFIG) == pytest.approx(13.0 - (3.0 - rest_seconds(CONFIG)))
+    assert rest_seconds(row, CONFIG) == pytest.approx(0.32 + 2048 / 24_000)
+    assert resume_at(row, CONFIG) == pytest.approx(13.0 - (3.0 - rest_seconds(row, CONFIG)))
 
 
 def test_a_parked_row_never_sleeps_into_the_reserve() -> None:
@@ -127,3 +128,28 @@ def test_a_parked_row_never_sleeps_into_the_reserve() -> None:
     row.lead_cap = 0.3
     row.playback.sent(24_000, 10.0)
     assert resume_at(row, CONFIG) == pytest.approx(11.0 - 0.3)
+
+
+def at_speed(speed: float) -> Utterance:
+    row = with_text(5)
+    row.playback = Playback.at_speed(speed)
+    return row
+
+
+def test_a_row_that_is_played_faster_is_due_earlier_and_ahead_later() -> None:
+    rows = {speed: at_speed(speed) for speed in (0.7, 1.0, 1.4)}
+    for row in rows.values():
+        row.playback.feed(40 * 1920, 10.0)
+    deadlines = {speed: next_packet(row, CONFIG)[0] for speed, row in rows.items()}
+    for speed, deadline in deadlines.items():
+        assert deadline == pytest.approx(10.0 + 3.2 / speed, abs=0.1)
+    assert [is_ahead(row, 10.1, CONFIG) for row in rows.values()] == [True, True, False]
+
+
+def test_a_first_packet_of_fast_speech_waits_where_the_second_would_be_late() -> None:
+    """80 ms that are played in 57, less what the time scale holds, are over before two steps."""
+    assert first_run(at_speed(1.0), 1, 10.0, 0.03, CONFIG) == 1
+    fast = with_text(5)
+    fast.playback = Playback.at_speed(1.4, lookahead=480)
+    assert first_run(fast, 1, 10.0, 0.03, CONFIG) == 0
+    assert first_run(fast, 1, 10.0, 0.01, CONFIG) == 1

@@ -108,7 +108,7 @@ class Feeding:
 
     # The host.
 
-    def tokenizer_for(self, *_: Any) -> Qwen2Tokenizer:
+    def tokenizer_of(self, *_: Any) -> Qwen2Tokenizer:
         return self._tokenizer
 
     def in_context(self, _: str) -> bool:

@@ -23,6 +23,7 @@ from collections.abc import AsyncIterator
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from random import Random
+from typing import Any
 
 from realtime_tts import Backoff, RealtimeTTS, RealtimeTTSError
 from realtime_tts.client.turn import Turn
@@ -33,6 +34,7 @@ TEXTS = (
     "I looked it up for you, and the museum is open until six. On Monday it is closed.",
     "Good morning, and thank you for waiting so long. How may I help you today?",
 )
+_START_SECONDS = 120
 _BACKOFF = Backoff(first=0.02, longest=0.5, give_up_after=60.0)
 
 
@@ -68,35 +70,31 @@ class Server:
         self._process = await asyncio.create_subprocess_exec(
             *command, "--log-format", "json", stderr=PIPE, stdout=PIPE, env=environment
         )
-        ports = [asyncio.create_task(self._port_in(stream)) for stream in self._streams()]
-        done, _ = await asyncio.wait(ports, return_when=asyncio.FIRST_COMPLETED, timeout=120)
-        assert done, "a server did not start"
-        self.port = done.pop().result()
+        found: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._readers = [asyncio.create_task(_port_in(each, found)) for each in self._streams()]
+        async with asyncio.timeout(_START_SECONDS):
+            port = await found
+            await until(partial(_is_ready, port), _START_SECONDS)
+        self.port = port
 
     def _streams(self) -> list[asyncio.StreamReader]:
         assert self._process is not None and self._process.stdout and self._process.stderr
         return [self._process.stdout, self._process.stderr]
-
-    async def _port_in(self, stream: asyncio.StreamReader) -> int:
-        """The port, once the server takes turns; what it says later is read and lost."""
-        while line := (await stream.readline()).decode():
-            if found := re.search(r"http://[\w.]+:(\d+)", line):
-                self._rest = asyncio.create_task(_read_all(stream))
-                await until(partial(_is_ready, int(found[1])), 120)
-                return int(found[1])
-        return await asyncio.Event().wait() or 0
 
     async def kill(self) -> None:
         """At once, as the kernel does it."""
         if self._process is not None and self._process.returncode is None:
             self._process.send_signal(signal.SIGKILL)
             await self._process.wait()
+            await asyncio.gather(*self._readers)  # the streams have ended with it
         self.port = 0
 
 
-async def _read_all(stream: asyncio.StreamReader) -> None:
-    while await stream.read(65_536):
-        pass
+async def _port_in(stream: asyncio.StreamReader, found: asyncio.Future[int]) -> None:
+    """Tells the port; what the server says later is read and lost."""
+    while line := (await stream.readline()).decode():
+        if not found.done() and (port := re.search(r"http://[\w.]+:(\d+)", line)):
+            found.set_result(int(port[1]))
 
 
 async def _is_ready(port: int) -> bool:
@@ -179,17 +177,18 @@ class Talk:
     async def undisturbed(self) -> None:
         for text in TEXTS:
             script = Script(text, self._random.randrange(2**40), slow=False)
-            async with self._session(script) as tts:
+            async with self._session(script, lead_ms=30_000) as tts:
                 packets = [packet async for packet in tts.speak(script.text)]
             self._wanted[script] = b"".join(packets)
 
-    def _session(self, script: Script) -> RealtimeTTS:
+    def _session(self, script: Script, **options: Any) -> RealtimeTTS:
         return RealtimeTTS(
             self._address,
             backoff=_BACKOFF,
             seed=script.seed,
             word_times="on",
             text_normalization="off",
+            **options,
         )
 
     async def listen(self) -> None:
@@ -250,7 +249,7 @@ async def disturbed(
         begun = time.monotonic()
         clients = [asyncio.create_task(talk.listen()) for _ in range(live)]
         while talk.found.moments < moments and time.monotonic() - begun < limit:
-            await asyncio.sleep(random.uniform(0.5, 5.0))
+            await asyncio.sleep(random.uniform(0.3, 3.0))
             victim = servers[talk.found.moments % 2]
             talk.killed_at = time.monotonic()
             talk.found.moments += 1

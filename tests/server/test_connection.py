@@ -164,6 +164,16 @@ async def test_text_in_a_script_of_no_language_of_the_voice_is_a_warning_and_not
         assert ids == byte_ids("Say or to them.")
 
 
+async def test_an_interrupted_turn_says_which_text_it_left_out(speech: Any) -> None:
+    async with speech() as server, server.talk() as talker:
+        await talker.send("text", text="Say Привет to them, and then go on for a while. " * 3)
+        await talker.until("turn.started")
+        await talker.send("interrupt")
+        messages = [m for m in await talker.until("turn.done") if isinstance(m, dict)]
+    assert [m["type"] for m in messages[-3:]] == ["warning", "turn.interrupted", "turn.done"]
+    assert messages[-3]["code"] == "unspeakable_script" and "Cyrillic" in messages[-3]["message"]
+
+
 async def test_what_comes_before_the_first_word_is_spoken_with_it(speech: Any) -> None:
     async with speech() as server, server.talk() as talker:
         commands = server.spy_on_commands()

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from realtime_tts.engine.fake import FakeEngineConfig
+from realtime_tts.engine.interface import StepOutput
 from tests.server.test_word_times import AT_ONCE, ON, assert_in_time, joined, only, words_in
 
 TELLS = FakeEngineConfig(aligned=True)
@@ -61,3 +62,20 @@ async def test_an_interrupt_names_the_words_that_had_ended(speech: Any) -> None:
         answer = (await talker.until("turn.interrupted"))[-1]
     assert answer["text_spoken"].rstrip() == "The tide is"
     assert answer["text_spoken"] + answer["text_remaining"] == TEXT
+
+
+async def test_words_that_were_left_out_are_the_turns_reason_and_counted(speech: Any) -> None:
+    """The engine ends the turn as complete; that its last word was never reached, the server
+    finds out."""
+    async with speech(engine=TELLS) as server, server.talk("?" + AT_ONCE.lstrip("&")) as talker:
+        make_frame = server.engine._make_frame
+
+        def stuck(id: str, output: StepOutput) -> None:
+            make_frame(id, output)
+            if id in output.tokens:
+                output.tokens[id] = min(output.tokens[id], TEXT.index("coming"))
+
+        server.engine._make_frame = stuck
+        await talker.send("text", text=TEXT, end=True)
+        assert (await talker.until("turn.done"))[-1]["reason"] == "guard_text"
+        assert server.value("tts_guard_stops_total", reason="guard_text") == 1

@@ -227,13 +227,10 @@ async def test_slow_steps_do_not_change_the_length_of_a_pause(speech: Any) -> No
 
 
 class Checkpoint:
-    """What a turn asks of an engine host to choose a language."""
+    """What is asked of a checkpoint to choose a language."""
 
     def __init__(self, languages: tuple[str, ...], text_normalization: bool) -> None:
         self.languages, self.text_normalization = languages, text_normalization
-
-    def info_for(self, model: str | None, voice: str | None) -> Any:
-        return self
 
 
 @pytest.mark.parametrize(

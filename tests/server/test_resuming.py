@@ -20,6 +20,7 @@ TEXTS = [
     'Wait.<break time="300ms"/> Go on, please.<break time="100ms"/>',
     "One **bold** word 🙂 and [a link](https://an.example/of/some/length) in between. " * 3,
     "It costs $3.50, and that is 42 in all.\n\n- a list\n- of two  ",
+    '[excited] Well, <voice name="bass">no <spell>A1</spell></voice> *sighs* <b>yes</b>.</p>',
     "Hi.",
 ]
 
@@ -55,7 +56,9 @@ async def test_a_turn_goes_on_at_the_next_sample(
         await server.settled()
 
 
-@pytest.mark.parametrize("query", ["&layout=streaming", "&layout=full_text", "&trim_silence=off"])
+@pytest.mark.parametrize(
+    "query", ["&layout=streaming", "&layout=full_text", "&trim_silence=off&speed=0.8", "&speed=1.4"]
+)
 @pytest.mark.parametrize("pacing", ["token", "clause", "sentence"])
 async def test_a_turn_goes_on_with_every_layout_and_pacing(
     speech: Any, query: str, pacing: str

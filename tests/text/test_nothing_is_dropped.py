@@ -53,6 +53,12 @@ MARKUP = [
     ("\n# Title\n", ""),
     ("\n- [ ] item\n", ""),
     ('<break time="300ms"/>', 'break time="300ms"'),
+    ('<expression value="sad"/>', 'expression value="sad"'),
+    ('<sub alias="bee">b</sub>', 'sub alias="bee"/sub'),
+    ("<spell>A1</spell>", "spell/spell"),
+    (" [laughs softly] ", "laughs softly"),
+    (". *sighs* ", "sighs"),
+    ("<!-- x -->", "x"),
 ]
 """Markup, and the characters of it that are not read: the rules of `text/filter.py`."""
 plain = st.one_of(st.sampled_from(PLAIN), st.text("abXY19é你 .,'$%/-+()", max_size=6))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from realtime_tts.text.breaks import Break
+from realtime_tts.text.directions import Break
 from realtime_tts.text.spans import Piece
 from realtime_tts.text.unspoken import End, UnspokenText, end_of
 

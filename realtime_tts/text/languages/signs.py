@@ -16,11 +16,11 @@ _RAISED_RUN = re.compile(f"⁻?[{_RAISED}]+")
 _LOWERED_RUN = re.compile(f"[{_LOWERED}]+")
 _DIGITS = str.maketrans(_RAISED + _LOWERED + "⁻", "01234567890123456789-")
 _OPERAND = re.compile(
-    rf"(?:[\d)%²³{_RAISED}{''.join(VULGAR)}]|(?<![^\s(\d])[A-Za-z]|\b[A-Z]{{3}}) ?\Z"
+    rf"(?:[\d)%²³{_RAISED}{''.join(VULGAR)}]|(?<![^\s(\d*×÷+=])[A-Za-z]|\b[A-Z]{{3}}) ?\Z"
 )
-_SPACED = frozenset("-−/")
-_OPERATOR = re.compile(rf"[-+=×÷*/−] ?(?=[\d√π({SIGNS}]|[−-]\d|[A-Za-z](?![A-Za-z0-9_]))")
-_OPEN_OPERATOR = re.compile(r"[-+=×÷*/−] ?(?:[A-Za-z]|[−-])?\Z")
+_SPACED = frozenset("-−/±")
+_OPERATOR = re.compile(rf"[-+=×÷*/−±] ?(?=[\d√π({SIGNS}]|[−-]\d|[A-Za-z](?![A-Za-z0-9_]))")
+_OPEN_OPERATOR = re.compile(r"[-+=×÷*/−±] ?(?:[A-Za-z]|[−-])?\Z")
 _COMPARED = re.compile(rf"(?P<sign>[<>~]=?) ?(?=[-−+]?[{SIGNS}]?\.?\d)")
 _OPEN_COMPARED = re.compile(rf"[<>~]=? ?[-−+]?[{SIGNS}]?\.?\Z")
 _POWER = re.compile(r"\^(?P<number>-?\d+)")
@@ -52,7 +52,7 @@ class SignReader:
         """Characters that are read wherever they stand, also within a word."""
         if language.powers:
             self.alone += _RAISED + _LOWERED + "⁻"
-        self.chars = "&#+=×÷*" + self.alone
+        self.chars = "&#+=×÷*±" + self.alone
         self.chars += "^" if language.powers else ""
         self.chars += "".join(char for char in language.comparisons if len(char) == 1)
         self.chars += "".join({*language.addresses, *language.operators} - {*self.chars})
@@ -68,14 +68,16 @@ class SignReader:
         if char in self.alone:
             return self._raised(text, at, before, ended)
         if char == "&":
-            return Reading(1, lang.and_sign)
+            if at + 1 == len(text) and not ended:
+                return None
+            return Reading(1 + (text[at + 1 : at + 2] == "&"), lang.and_sign)
         if char == "#":
             return self._number_sign(text, at, before, ended)
         if char == "^":
             return self._power(text, at, ended)
         if char in "<>~":
             return self._comparison(text, at, ended)
-        if char in lang.operators or char in "+":
+        if char in lang.operators or char in "+±":
             reading = self._operator(text, at, before, ended)
             if reading is None or reading.length:
                 return reading
@@ -131,6 +133,8 @@ class SignReader:
         match = _OPERATOR.match(text, at)
         if match is None or (char in _SPACED and match.end() - at == 1):
             return _NONE
+        if char == "±":
+            return Reading(1, lang.plus_or_minus or f"{lang.plus} {lang.minus}")
         return Reading(1, lang.operators[char]) if char in lang.operators else _NONE
 
     def _number_sign(self, text: str, at: int, before: str, ended: bool) -> Reading | None:

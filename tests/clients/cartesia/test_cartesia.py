@@ -6,6 +6,7 @@ import asyncio
 import io
 import wave
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Any
 
 import cartesia
@@ -51,6 +52,23 @@ def test_deltas_are_spoken_turn_by_turn(api: Cartesia) -> None:
             events = list(context.receive())
             assert events[-1].type == "done", turn
             assert is_speech(sound(events))
+
+
+def test_tags_are_not_spoken_and_pauses_are_kept(api: Cartesia) -> None:
+    tagged = (
+        '<emotion value="content"/>The museum <speed ratio="1"/>is [laughter] open until six.'
+        '<break time="1s"/>It is open.'
+    )
+    with api.tts.websocket_connect() as socket:
+        context = socket.context(**SETTINGS)
+        for delta in deltas(tagged):
+            context.push(delta)
+        context.no_more_inputs()
+        spoken = sound(list(context.receive()))
+    samples = memoryview(spoken).cast("h").tolist()
+    pauses = (run for run in groupby(samples, key=bool) if not run[0])
+    assert max(len(list(run)) for _, run in pauses) >= RATE
+    assert is_speech(spoken[: -2 * RATE], TEXT + " It is open.")
 
 
 def test_sound_comes_before_the_text_is_complete(api: Cartesia) -> None:
@@ -202,3 +220,25 @@ def test_a_busy_server_says_so(busy_server: Server) -> None:
         with pytest.raises(websockets.InvalidStatus) as caught, api.tts.websocket_connect():
             pass
         assert caught.value.response.status_code == 503
+
+
+def test_dictionaries_are_made_read_changed_spoken_with_and_deleted(api: Cartesia) -> None:
+    item: Any = {"text": "tide", "alias": "tide of the morning that was coming in"}
+    made = api.pronunciation_dicts.create(name="Sea words", items=[item])
+    assert (made.name, made.items[0].text) == ("Sea words", "tide")
+    assert api.pronunciation_dicts.retrieve(made.id) == made
+    assert made.id in [each.id for each in api.pronunciation_dicts.list()]
+    asked: dict[str, Any] = SETTINGS | {"transcript": "The tide."}
+    plain = api.tts.generate(**asked).read()
+    said = api.tts.generate(**asked, pronunciation_dict_id=made.id).read()
+    assert len(said) > 2 * len(plain), "what is said is four times as long"
+    with api.tts.websocket_connect() as socket:
+        context = socket.context(**SETTINGS, pronunciation_dict_id=made.id)
+        context.push("The tide.")
+        context.no_more_inputs()
+        assert len(sound(list(context.receive()))) > 2 * len(plain)
+    changed = api.pronunciation_dicts.update(made.id, items=[item | {"alias": "sea"}])
+    assert (changed.name, changed.items[0].alias) == ("Sea words", "sea")
+    api.pronunciation_dicts.delete(made.id)
+    with pytest.raises(cartesia.NotFoundError):
+        api.tts.generate(**asked, pronunciation_dict_id=made.id)

@@ -198,7 +198,9 @@ def test_configure(api: DeepgramClient) -> None:
         socket.send_configure(SpeakV2Configure(speed=1.0))
         assert until(socket, "ConfigureSuccess")[-1].applied.speed == 1.0
         socket.send_configure(SpeakV2Configure(speed=1.15))
-        assert until(socket, "ConfigureFailure")[-1].code == "SPEED_NOT_SUPPORTED"
+        assert until(socket, "ConfigureSuccess")[-1].applied.speed == 1.15
+        socket.send_configure(SpeakV2Configure(speed=1.5))
+        assert until(socket, "Warning")[-1].code == "SPEED_NOT_SUPPORTED"
 
 
 async def test_the_async_client_of_flux(server: Server) -> None:

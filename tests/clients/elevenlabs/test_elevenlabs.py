@@ -8,12 +8,18 @@ import json
 import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import av
 import pytest
 import websockets
-from elevenlabs import AsyncElevenLabs, ElevenLabs, VoiceSettings
+from elevenlabs import (
+    AsyncElevenLabs,
+    ElevenLabs,
+    PronunciationDictionaryVersionLocator,
+    VoiceSettings,
+)
 from elevenlabs.core import ApiError
 from elevenlabs.core.request_options import RequestOptions
 from websockets.sync.client import connect
@@ -70,6 +76,18 @@ def test_deltas_over_tls_as_the_client_insists(
 def test_three_turns(api: ElevenLabs) -> None:
     for _ in range(3):
         assert is_speech(b"".join(realtime(api, deltas(TEXT))))
+
+
+TAGGED = (
+    "[cheerfully] The <emphasis>museum</emphasis> is *smiles* open "
+    '<phoneme alphabet="ipa" ph="ənˈtɪl">until</phoneme> six.<break time="1.5s" /> [laughs]'
+)
+
+
+def test_tags_are_not_spoken_and_pauses_are_kept(api: ElevenLabs) -> None:
+    spoken = [b"".join(realtime(api, deltas(text))) for text in (TAGGED, TEXT)]
+    assert is_speech(spoken[1])
+    assert is_speech(spoken[0]), "the tags alone would take far longer"
 
 
 def test_sound_comes_before_the_text_is_complete(api: ElevenLabs) -> None:
@@ -162,12 +180,12 @@ def test_voices_and_models(api: ElevenLabs) -> None:
     assert all(model.can_do_text_to_speech for model in api.models.list())
 
 
-def test_another_speed_costs_no_speech(api: ElevenLabs) -> None:
+def test_speech_at_another_speed(api: ElevenLabs) -> None:
     fast = VoiceSettings(speed=1.2)
     ask = api.text_to_speech.with_raw_response.stream
     with ask("ava", text=TEXT, output_format="pcm_24000", voice_settings=fast) as answer:
         assert is_speech(b"".join(answer.data))
-        assert "the speed is 1" in answer.headers["warning"]
+        assert "warning" not in answer.headers
 
 
 def test_a_page_speaks_once_with_a_token_that_the_client_asked_for(keyed_server: Server) -> None:
@@ -207,3 +225,49 @@ def test_a_busy_server_says_so(busy_server: Server) -> None:
     with pytest.raises(websockets.InvalidStatus) as refused:
         list(realtime(api, [TEXT]))
     assert refused.value.response.status_code == 503
+
+
+# Pronunciation dictionaries.
+
+PLS = b"""<?xml version="1.0" encoding="UTF-8"?>
+<lexicon version="1.0" xmlns="http://www.w3.org/2005/01/pronunciation-lexicon" alphabet="ipa"
+    xml:lang="en-US">
+  <lexeme><grapheme>tide</grapheme><alias>tide of the morning that was coming in</alias></lexeme>
+</lexicon>"""
+
+
+def test_dictionaries_of_rules_and_files_are_made_read_changed_and_spoken_with(
+    api: ElevenLabs,
+) -> None:
+    dictionaries = api.pronunciation_dictionaries
+    rule: Any = {
+        "type": "alias",
+        "string_to_replace": "tide",
+        "alias": "sea",
+        "case_sensitive": False,
+    }
+    made = dictionaries.create_from_rules(name="Sea words", rules=[rule])
+    assert made.version_rules_num == 1 and made.name == "Sea words"
+    shown = dictionaries.get(made.id)
+    assert [(each.string_to_replace, each.alias) for each in shown.rules] == [("tide", "sea")]
+    more = dictionaries.rules.add(made.id, rules=[rule | {"string_to_replace": "ebb"}])
+    assert (more.id, more.version_rules_num) == (made.id, 2)
+    assert dictionaries.rules.remove(made.id, rule_strings=["ebb"]).version_rules_num == 1
+    file = b"".join(dictionaries.download(made.id, more.version_id))
+    assert b"<grapheme>ebb</grapheme>" in file
+    listed = dictionaries.list().pronunciation_dictionaries
+    assert made.id in [each.id for each in listed]
+
+    longer = dictionaries.create_from_file(name="Longer", file=("longer.pls", PLS))
+    text, locator = "The tide.", {"pronunciation_dictionary_id": longer.id}
+    for version in ({}, {"version_id": longer.version_id}):
+        asked: Any = [PronunciationDictionaryVersionLocator(**locator, **version)]
+        speak = partial(
+            api.text_to_speech.convert, "ava", text=text, output_format="pcm_24000", seed=1
+        )
+        plain = b"".join(speak())
+        said = b"".join(speak(pronunciation_dictionary_locators=asked))
+        assert len(said) > 2 * len(plain), "what is said is four times as long"
+    with pytest.raises(ApiError) as refused:
+        b"".join(speak(pronunciation_dictionary_locators=[{"pronunciation_dictionary_id": "no"}]))
+    assert refused.value.status_code == 404

@@ -47,6 +47,6 @@ async def test_what_cannot_be_had_is_an_error(make: Make) -> None:
     assert (await refusal(say(make(model="eleven_v3")))).status_code == 404
 
 
-async def test_a_speed_costs_no_speech(make: Make) -> None:
+async def test_a_speed_is_taken(make: Make) -> None:
     fast = elevenlabs.VoiceSettings(stability=0.5, similarity_boost=0.5, speed=1.2)
     assert is_speech(await say(make(voice_settings=fast)))

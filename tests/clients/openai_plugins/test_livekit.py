@@ -68,5 +68,5 @@ async def test_what_cannot_be_had_is_an_error(make: Make, wrong: dict[str, Any],
         await say(StreamAdapter(tts=make(**wrong)))
 
 
-async def test_a_speed_costs_no_speech(make: Make) -> None:
+async def test_a_speed_is_taken(make: Make) -> None:
     assert is_speech(await read(make(speed=1.2), TEXT))

@@ -1,0 +1,96 @@
+"""A server's own routes over plain HTTP, blocking: what voices and lexicons have in common."""
+
+from __future__ import annotations
+
+import json
+from http.client import HTTPException
+from typing import Any, ClassVar
+from urllib.error import HTTPError, URLError
+from urllib.parse import quote
+from urllib.request import Request
+
+from realtime_tts.client.address import http_url
+from realtime_tts.client.trust import http_opener, key_header, refused_certificate, trust_for
+from realtime_tts.errors import HandshakeRefused, OverloadedError, RealtimeTTSError, RequestError
+from realtime_tts.version import __version__
+
+_MAX_ANSWER = 16 * 1024 * 1024
+
+
+class HttpClient:
+    """Asks for what is at `path` and below it.
+
+    `server`, `api_key` and `tls_ca` are as `RealtimeTTS` takes them; `timeout` is in seconds.
+
+    Every method raises RequestError for what the server refuses, OverloadedError where it says when
+    to try again, HandshakeRefused if it lets nobody in or does not answer. A key that cannot be
+    sent is a ConfigError at once.
+    """
+
+    path: ClassVar[str]
+
+    def __init__(
+        self,
+        server: str,
+        *,
+        api_key: str | None = None,
+        tls_ca: str | None = None,
+        timeout: float = 60.0,
+    ) -> None:
+        self._server = server
+        self._trust = trust_for(http_url(server, ""), tls_ca)
+        self._key_header = key_header(api_key)
+        self._timeout = timeout
+
+    def _json(
+        self, method: str, path: str, body: bytes | None = None, kind: str | None = None
+    ) -> dict[str, Any]:
+        answer = self._request(method, path, body, kind)
+        try:
+            found = json.loads(answer)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            raise HandshakeRefused(f"{self._server} did not answer as a realtime-tts server")
+        return found
+
+    def _request(
+        self, method: str, path: str, body: bytes | None = None, kind: str | None = None
+    ) -> bytes:
+        url = http_url(self._server, self.path + path)
+        headers = {"User-Agent": f"realtime-tts/{__version__}"}
+        headers |= {"Content-Type": kind} if kind else {}
+        headers |= self._key_header
+        opener = http_opener(url, self._trust)
+        request = Request(url, body, headers, method=method)
+        try:
+            with opener.open(request, timeout=self._timeout) as answer:
+                found: bytes = answer.read(_MAX_ANSWER)
+                return found
+        except HTTPError as error:
+            with error:
+                raise _refusal(url, error.code, error.read(_MAX_ANSWER)) from None
+        except (URLError, HTTPException, OSError) as error:
+            reason = getattr(error, "reason", error)
+            unanswered = HandshakeRefused(f"no server answers at {url}: {reason}")
+            raise refused_certificate(url, reason) or unanswered from None
+
+
+def _refusal(url: str, status: int, body: bytes) -> RealtimeTTSError:
+    """The error for an answer that is none of 2xx."""
+    try:
+        said = json.loads(body)
+        message = str(said["message"])
+    except (ValueError, TypeError, KeyError):
+        return HandshakeRefused(f"{url}: HTTP {status}; is it a realtime-tts server?", status)
+    retry_after_ms = said.get("retry_after_ms")
+    if status == 503 and retry_after_ms:
+        return OverloadedError(f"{message} (HTTP {status})", retry_after_ms / 1000)
+    if status in (401, 403) or status >= 500:
+        return HandshakeRefused(f"{message} (HTTP {status})", status)
+    return RequestError(message)
+
+
+def quoted(name: str) -> str:
+    """A name as a part of a path."""
+    return quote(name, safe="", errors="replace")

@@ -1,0 +1,106 @@
+"""`/pronunciation-dicts`, as Cartesia's clients make and read them."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from realtime_tts.dialects.cartesia_messages import API
+from realtime_tts.dialects.dictionaries import (
+    dictionary_route,
+    entry_of,
+    fields_of,
+    items_in,
+    made,
+    text_in,
+)
+from realtime_tts.dialects.fields import number_in
+from realtime_tts.lexicons.errors import LexiconError
+from realtime_tts.lexicons.file import Entry, checked
+from realtime_tts.lexicons.folder import LexiconFolder, Version
+from realtime_tts.lexicons.pls import NO_PHONEMES
+from realtime_tts.server.front import Front
+
+DICTIONARIES_PATH = "/pronunciation-dicts"
+_PHONEMES = "<<"
+"""What their custom phonemes begin with: `<<k|æ|t>>`."""
+_USUAL_PAGE, _LONGEST_PAGE = 10, 100
+
+
+def dictionary_routes(front: Front) -> list[Route]:
+    """The routes of dictionaries, with and without the slash at the end."""
+    route, one = partial(dictionary_route, API, front), DICTIONARIES_PATH + "/{id}"
+    both = (DICTIONARIES_PATH, DICTIONARIES_PATH + "/")
+    return [
+        *(route(path, "GET", _list) for path in both),
+        *(route(path, "POST", _create) for path in both),
+        route(one, "GET", _show),
+        route(one, "PATCH", _update),
+        route(one, "DELETE", _delete),
+    ]
+
+
+def _create(folder: LexiconFolder, request: Request, body: bytes) -> Any:
+    fields = fields_of(body)
+    return _described(folder, made(folder, text_in(fields, "name"), _entries(fields)))
+
+
+def _update(folder: LexiconFolder, request: Request, body: bytes) -> Any:
+    """The next version, with other items or another name."""
+    fields, version = fields_of(body), folder.get(request.path_params["id"])
+    entries = _entries(fields) if "items" in fields else folder.entries(version)
+    title = text_in(fields, "name") if "name" in fields else folder.header(version).title
+    return _described(folder, folder.put(version.name, checked(entries), title))
+
+
+def _list(folder: LexiconFolder, request: Request, body: bytes) -> Any:
+    names, query = folder.names(), request.query_params
+    after, before = query.get("starting_after"), query.get("ending_before")
+    if after in names:
+        names = names[names.index(after) + 1 :]
+    if before in names:
+        names = names[: names.index(before)]
+    limit = number_in(query.get("limit", ""), _LONGEST_PAGE) or _USUAL_PAGE
+    page = names[-limit:] if before else names[:limit]
+    found = [_described(folder, folder.get(name)) for name in page]
+    has_more = len(page) < len(names)
+    return {"data": found, "has_more": has_more, "next_page": page[-1] if has_more else None}
+
+
+def _show(folder: LexiconFolder, request: Request, body: bytes) -> Any:
+    return _described(folder, folder.get(request.path_params["id"]))
+
+
+def _delete(folder: LexiconFolder, request: Request, body: bytes) -> Response:
+    folder.delete(folder.get(request.path_params["id"]).name)
+    return Response(status_code=204)
+
+
+def _entries(fields: dict[str, Any]) -> list[Entry]:
+    entries = [
+        entry_of(item, "text", "alias", case_sensitive=False) for item in items_in(fields, "items")
+    ]
+    for entry in entries:
+        if entry.say.startswith(_PHONEMES):
+            raise LexiconError(f"the alias of {entry.word[:40]!r}: {NO_PHONEMES}")
+    return entries
+
+
+def _described(folder: LexiconFolder, version: Version) -> dict[str, Any]:
+    header = folder.header(version)
+    items = [
+        {"text": entry.word, "alias": entry.say, "case_sensitive": entry.case_sensitive}
+        for entry in folder.entries(version)
+    ]
+    return {
+        "id": version.name,
+        "name": header.title or version.name,
+        "created_at": header.created,
+        "items": items,
+        "owner_id": "",
+        "pinned": False,
+    }

@@ -1,0 +1,182 @@
+"""`/v1/pronunciation-dictionaries`, as ElevenLabs' clients make and read them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+import python_multipart
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import Field, File
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from realtime_tts.dialects.dictionaries import (
+    dictionary_route,
+    entry_of,
+    fields_of,
+    items_in,
+    made,
+    text_in,
+)
+from realtime_tts.dialects.elevenlabs_messages import API
+from realtime_tts.dialects.fields import WrongField
+from realtime_tts.errors import RequestError
+from realtime_tts.lexicons.errors import LexiconError
+from realtime_tts.lexicons.file import Entry, checked
+from realtime_tts.lexicons.folder import LexiconFolder, Version
+from realtime_tts.lexicons.pls import NO_PHONEMES, read_pls, write_pls
+from realtime_tts.lexicons.request import MAX_BODY_BYTES
+from realtime_tts.server.front import Front
+
+DICTIONARIES_PATH = "/v1/pronunciation-dictionaries"
+
+
+def dictionary_routes(front: Front) -> list[Route]:
+    """The routes of dictionaries."""
+    route, one = partial(dictionary_route, API, front), DICTIONARIES_PATH + "/{id}"
+    return [
+        route(DICTIONARIES_PATH, "GET", _list),
+        route(DICTIONARIES_PATH + "/", "GET", _list),
+        route(DICTIONARIES_PATH + "/add-from-file", "POST", _add_from_file),
+        route(DICTIONARIES_PATH + "/add-from-rules", "POST", _add_from_rules),
+        route(one, "GET", _show),
+        route(one + "/set-rules", "POST", _set_rules),
+        route(one + "/add-rules", "POST", _add_rules),
+        route(one + "/remove-rules", "POST", _remove_rules),
+        route(one + "/{version}/download", "GET", _download),
+    ]
+
+
+# Making.
+
+
+def _add_from_rules(folder: LexiconFolder, request: Request, body: bytes) -> Any:
+    fields = fields_of(body)
+    return _made(folder, made(folder, text_in(fields, "name"), _entries(fields)))
+
+
+def _add_from_file(folder: LexiconFolder, request: Request, body: bytes) -> Any:
+    """A form with a PLS file. Its words are case-sensitive, as the original has them."""
+    form = _form(body, request.headers.get("content-type", ""))
+    if "file" not in form:
+        raise WrongField("`file`, a PLS file, is missing", "file")
+    title = text_in({name: value.decode(errors="replace") for name, value in form.items()}, "name")
+    return _made(folder, made(folder, title, read_pls(form["file"], case_sensitive=True)))
+
+
+def _set_rules(folder: LexiconFolder, request: Request, body: bytes) -> Any:
+    return _changed(folder, request, _entries(fields_of(body)))
+
+
+def _add_rules(folder: LexiconFolder, request: Request, body: bytes) -> Any:
+    """A rule takes the place of the one that there is for its word."""
+    old = folder.entries(folder.get(request.path_params["id"]))
+    return _changed(folder, request, [*_entries(fields_of(body)), *old])
+
+
+def _remove_rules(folder: LexiconFolder, request: Request, body: bytes) -> Any:
+    gone = fields_of(body).get("rule_strings")
+    if not isinstance(gone, list):
+        raise WrongField("`rule_strings` must be an array of strings", "rule_strings")
+    old = folder.entries(folder.get(request.path_params["id"]))
+    return _changed(folder, request, [entry for entry in old if entry.word not in gone])
+
+
+def _entries(fields: dict[str, Any]) -> list[Entry]:
+    """Of rules, which are case-sensitive if they do not say otherwise."""
+    entries = []
+    for rule in items_in(fields, "rules"):
+        if rule.get("type", "alias") != "alias":
+            raise LexiconError(f"the rule for {rule.get('string_to_replace')!r:.60}: {NO_PHONEMES}")
+        if rule.get("word_boundaries") is False:
+            raise LexiconError("`word_boundaries` must be true: whole words are replaced here")
+        entries.append(entry_of(rule, "string_to_replace", "alias", case_sensitive=True))
+    return entries
+
+
+def _form(body: bytes, content_type: str) -> dict[str, bytes]:
+    """The fields of a form. Raises RequestError."""
+    fields: dict[str, bytes] = {}
+
+    def on_field(field: Field) -> None:
+        fields.setdefault((field.field_name or b"").decode(errors="replace"), field.value or b"")
+
+    def on_file(file: File) -> None:
+        file.file_object.seek(0)
+        name = (file.field_name or b"").decode(errors="replace")
+        fields.setdefault(name, file.file_object.read())
+
+    headers = {"Content-Type": content_type.encode("latin-1", "replace")}
+    try:
+        parser = python_multipart.create_form_parser(
+            headers, on_field, on_file, config={"MAX_MEMORY_FILE_SIZE": MAX_BODY_BYTES}
+        )
+        parser.write(body)
+        parser.finalize()
+    except (FormParserError, ValueError) as error:
+        raise RequestError(f"not a valid multipart/form-data body: {error}") from None
+    return fields
+
+
+def _changed(folder: LexiconFolder, request: Request, entries: list[Entry]) -> Any:
+    """Stored as the next version of the dictionary that the path names."""
+    name = folder.get(request.path_params["id"]).name
+    title = folder.header(folder.get(name)).title
+    version = folder.put(name, checked(entries), title)
+    count = folder.header(version).entries
+    return {"id": name, "version_id": str(version.number), "version_rules_num": count}
+
+
+# Reading.
+
+
+def _list(folder: LexiconFolder, request: Request, body: bytes) -> Any:
+    """All in one page."""
+    found = [_described(folder, folder.get(name)) for name in folder.names()]
+    return {"pronunciation_dictionaries": found, "next_cursor": None, "has_more": False}
+
+
+def _show(folder: LexiconFolder, request: Request, body: bytes) -> Any:
+    version = folder.get(request.path_params["id"])
+    rules = [
+        {
+            "type": "alias",
+            "string_to_replace": entry.word,
+            "alias": entry.say,
+            "case_sensitive": entry.case_sensitive,
+            "word_boundaries": True,
+        }
+        for entry in folder.entries(version)
+    ]
+    return _described(folder, version) | {"rules": rules}
+
+
+def _download(folder: LexiconFolder, request: Request, body: bytes) -> Response:
+    asked = request.path_params
+    version = folder.get(f"{asked['id']}@{asked['version']}")
+    return Response(write_pls(folder.entries(version)), media_type="application/pls+xml")
+
+
+def _described(folder: LexiconFolder, version: Version) -> dict[str, Any]:
+    header = folder.header(version)
+    return {
+        "id": version.name,
+        "name": header.title or version.name,
+        "created_by": "",
+        "creation_time_unix": int(datetime.fromisoformat(header.created).timestamp()),
+        "latest_version_id": str(version.number),
+        "latest_version_rules_num": header.entries,
+        "description": None,
+        "archived_time_unix": None,
+        "permission_on_resource": "admin",
+    }
+
+
+def _made(folder: LexiconFolder, version: Version) -> dict[str, Any]:
+    """The same as the answer to a request that made it has it."""
+    described = _described(folder, version)
+    renamed = {"latest_version_id": "version_id", "latest_version_rules_num": "version_rules_num"}
+    return {renamed.get(name, name): value for name, value in described.items()}

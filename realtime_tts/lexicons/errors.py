@@ -1,0 +1,42 @@
+"""Why a lexicon could not be stored, found or removed, and the HTTP status that says so."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from realtime_tts.errors import RequestError
+
+
+class LexiconError(RequestError, code="bad_request"):
+    """Base of all errors of requests that concern stored lexicons; by itself: a field or a file is
+    not what a lexicon can be made of."""
+
+    status: ClassVar[int] = 400
+
+    def __init_subclass__(cls, code: str, status: int = 400, retryable: bool = False) -> None:
+        super().__init_subclass__(code, retryable)
+        cls.status = status
+
+
+class UnknownLexicon(LexiconError, code="unknown_lexicon", status=404):
+    """There is no lexicon of that name, or no such version of it."""
+
+
+class NoLexicons(LexiconError, code="no_lexicons", status=409):
+    """This server keeps none."""
+
+
+class TooManyLexicons(LexiconError, code="too_many_lexicons", status=409):
+    """As many as may be are there, or as many versions of one."""
+
+
+class LexiconTooLarge(LexiconError, code="too_large", status=413):
+    """It has more bytes or more entries than a lexicon may have."""
+
+
+class UnsupportedMedia(LexiconError, code="unsupported_media", status=415):
+    """The body is neither JSON nor PLS."""
+
+
+class CannotStore(LexiconError, code="cannot_store", status=507, retryable=True):
+    """The folder of lexicons cannot be written: a full disk, for example."""

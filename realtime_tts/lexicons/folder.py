@@ -1,0 +1,259 @@
+"""The folder of stored lexicons, shared by several servers: a file for each version.
+
+A version never changes. Files appear and go in one step (link, unlink), so that nobody ever sees
+half of one, and the list is made again when the folder has changed.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import secrets
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import chain
+from pathlib import Path
+
+from realtime_tts.lexicons.errors import (
+    CannotStore,
+    LexiconError,
+    TooManyLexicons,
+    UnknownLexicon,
+)
+from realtime_tts.lexicons.file import (
+    CorruptLexiconError,
+    Header,
+    encode,
+    read_entries,
+    read_header,
+)
+from realtime_tts.logs import event
+from realtime_tts.text.lexicon import Entry
+
+log = logging.getLogger(__name__)
+
+MAX_LEXICONS = 1_000
+MAX_VERSIONS = 100
+"""Of one lexicon."""
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_FILE = re.compile(rf"(?P<name>{_NAME.pattern})@(?P<number>[1-9][0-9]{{0,8}})\.lexicon")
+_UNFINISHED = ".unfinished-"
+_ABANDONED_SECONDS = 3600.0
+_SETTLED_SECONDS = 2.0
+"""A folder that changed less long ago may change again without another time stamp."""
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One version of a lexicon. Equal to another only if it is the same file."""
+
+    name: str
+    number: int
+    path: Path
+    identity: tuple[int, int, int]
+
+    @property
+    def ref(self) -> str:
+        """`name@number`."""
+        return f"{self.name}@{self.number}"
+
+
+class LexiconFolder:
+    """The lexicons in one folder, which need not exist until one is stored. Thread-safe."""
+
+    def __init__(self, folder: Path | str) -> None:
+        self.folder = Path(folder)
+        self._lock = threading.Lock()
+        self._versions: dict[str, list[Version]] = {}  # by name, the oldest first
+        self._stamp: int | None = None  # the folder's, when they were listed
+
+    def names(self) -> list[str]:
+        """Of all lexicons, sorted."""
+        return sorted(self._listed())
+
+    def versions(self, name: str) -> list[Version]:
+        """Of the lexicon of that name, the oldest first. Raises UnknownLexicon."""
+        found = self._listed().get(name)
+        if not found:
+            raise UnknownLexicon(
+                f"no lexicon {name[:80]!r}; GET /v1/lexicons lists those there are"
+            )
+        return found
+
+    def get(self, ref: str) -> Version:
+        """The version that `name@number` is, or the newest one of `name`. Raises UnknownLexicon."""
+        name, at, number = ref.partition("@")
+        found = self.versions(name)
+        if not at:
+            return found[-1]
+        for version in found:
+            if str(version.number) == number:
+                return version
+        there_are = ", ".join(str(version.number) for version in found[-10:])
+        raise UnknownLexicon(
+            f"the lexicon {name!r} has no version {number[:20]!r}; it has {there_are}"
+        )
+
+    def header(self, version: Version) -> Header:
+        """What is known of it. Raises UnknownLexicon if it cannot be read any more."""
+        with readable(version):
+            return read_header(version.path)
+
+    def entries(self, version: Version) -> list[Entry]:
+        """All of it. Raises UnknownLexicon if it cannot be read any more."""
+        with readable(version):
+            return list(chain.from_iterable(read_entries(version.path)))
+
+    def put(self, name: str, entries: Sequence[Entry], title: str | None = None) -> Version:
+        """Store the next version of a lexicon, or the first. `entries` are checked already.
+
+        Raises LexiconError for what is no name, TooManyLexicons, CannotStore.
+        """
+        check_name(name)
+        listed = self._listed()
+        if name not in listed and len(listed) >= MAX_LEXICONS:
+            raise TooManyLexicons(
+                f"{MAX_LEXICONS} lexicons are stored; delete one that is not used"
+            )
+        if len(listed.get(name, ())) >= MAX_VERSIONS:
+            raise TooManyLexicons(
+                f"the lexicon {name!r} has {MAX_VERSIONS} versions: delete old ones, such as "
+                f"{listed[name][0].ref}"
+            )
+        created = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        data = encode(Header(title=title, created=created, entries=len(entries)), entries)
+        number = listed[name][-1].number + 1 if name in listed else 1
+        try:
+            number = self._publish(name, number, data)
+        except OSError as error:
+            raise self._cannot_store(error) from None
+        ref = f"{name}@{number}"
+        event(log, logging.INFO, "lexicon.stored", lexicon=ref, entries=len(entries))
+        return self.get(ref)
+
+    def delete(self, ref: str) -> None:
+        """Remove a lexicon, or one version of it; turns that speak with it go on. Raises
+        UnknownLexicon, CannotStore."""
+        versions = [self.get(ref)] if "@" in ref else self.versions(ref)
+        try:
+            for version in versions:
+                version.path.unlink(missing_ok=True)
+        except OSError as error:
+            raise self._cannot_store(error) from None
+        event(log, logging.INFO, "lexicon.deleted", lexicon=ref)
+
+    # Files.
+
+    def _publish(self, name: str, number: int, data: bytes) -> int:
+        """Make a version appear in one step; gives its number, where others were faster."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._sweep()
+        unfinished = self.folder / f"{_UNFINISHED}{secrets.token_hex(8)}"
+        try:
+            with unfinished.open("xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())  # what was acknowledged is there after a power cut
+            while not _linked(unfinished, self.folder / f"{name}@{number}.lexicon"):
+                number += 1
+        finally:
+            unfinished.unlink(missing_ok=True)
+        return number
+
+    def _sweep(self) -> None:
+        """Remove what a server that died left unfinished."""
+        for path in self.folder.glob(_UNFINISHED + "*"):
+            try:
+                if time.time() - path.stat().st_mtime > _ABANDONED_SECONDS:
+                    path.unlink()
+            except FileNotFoundError:
+                continue  # another server sweeps, too
+
+    def _cannot_store(self, error: OSError) -> CannotStore:
+        event(log, logging.ERROR, "lexicons.not_stored", folder=str(self.folder), why=str(error))
+        return CannotStore(
+            f"the server cannot write its folder of lexicons ({error.strerror or error}): "
+            "its operator has to look at --voices-dir"
+        )
+
+    # The list.
+
+    def _listed(self) -> dict[str, list[Version]]:
+        with self._lock:
+            self._refresh()
+            return self._versions
+
+    def _refresh(self) -> None:
+        try:
+            stamp = self.folder.stat().st_mtime_ns
+            if stamp == self._stamp:
+                return
+            with os.scandir(self.folder) as listing:
+                found = [version for entry in listing if (version := _version(entry)) is not None]
+        except FileNotFoundError:
+            self._versions, self._stamp = {}, None
+            return
+        except OSError as error:
+            # Known lexicons stay usable through a failing disk; the next look-up tries again.
+            event(log, logging.WARNING, "lexicons.unreadable", folder=str(self.folder), why=error)
+            return
+        versions: dict[str, list[Version]] = {}
+        for version in sorted(found, key=lambda version: version.number):
+            versions.setdefault(version.name, []).append(version)
+        self._versions = versions
+        self._stamp = stamp if time.time_ns() - stamp > _SETTLED_SECONDS * 1e9 else None
+
+
+def check_name(name: str) -> str:
+    """Give `name` again. Raises LexiconError if it cannot name a lexicon."""
+    if not _NAME.fullmatch(name):
+        shown = name if len(name) <= 80 else name[:80] + "…"
+        raise LexiconError(
+            "a lexicon's name has 1 to 64 characters out of a-z, 0-9, _ and -, and begins with a "
+            f"letter or a digit; found {shown!r}"
+        )
+    return name
+
+
+@contextmanager
+def readable(version: Version) -> Iterator[None]:
+    """In this block, a file that cannot be read any more is an UnknownLexicon."""
+    try:
+        yield
+    except (OSError, CorruptLexiconError) as error:
+        event(log, logging.WARNING, "lexicon.unreadable", file=version.path.name, why=str(error))
+        raise UnknownLexicon(
+            f"the lexicon {version.ref} cannot be read any more: {error}"
+        ) from None
+
+
+def _version(entry: os.DirEntry[str]) -> Version | None:
+    match = _FILE.fullmatch(entry.name)
+    if match is None:
+        return None
+    try:
+        details = entry.stat()
+    except OSError:
+        return None  # removed since the folder was listed
+    identity = (details.st_ino, details.st_mtime_ns, details.st_size)
+    return Version(match["name"], int(match["number"]), Path(entry.path), identity)
+
+
+def _linked(unfinished: Path, place: Path) -> bool:
+    """Make a finished file appear at `place`; False if there is one. Raises OSError."""
+    try:
+        os.link(unfinished, place)  # unlike a rename it replaces nothing
+    except FileExistsError:
+        return False
+    except OSError:
+        # A file system without hard links: two servers that store a version in the same
+        # millisecond end with one whole file.
+        if place.exists():
+            return False
+        os.rename(unfinished, place)
+    return True

@@ -1,0 +1,139 @@
+"""LexiconLibrary: the stored lexicons as a server uses them, those that turns speak with in memory.
+
+Files are read, and words prepared, in threads. Everything else is on the event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from weakref import WeakValueDictionary
+
+from realtime_tts.lexicons.errors import LexiconError, UnknownLexicon
+from realtime_tts.lexicons.file import read_entries
+from realtime_tts.lexicons.folder import LexiconFolder, Version, readable
+from realtime_tts.text.lexicon import Entry, Found, WordList
+
+_MOST_ENTRIES = 200_000
+"""In memory beyond those that turns speak with: about 50 MB."""
+_REST_SECONDS = 0.0002
+
+
+class StoredLexicon:
+    """One version of a lexicon: the words of a turn once it is `ready`, shared by all turns."""
+
+    def __init__(self, ref: str, version: Version | None) -> None:
+        self.ref, self.version = ref, version
+        self.failure: LexiconError | None = None
+        """Why there are no words, and will be none."""
+        self._words: WordList | None = None
+        self._told: list[Callable[[], None]] = []
+
+    @property
+    def ready(self) -> bool:
+        """It can find words, or has failed."""
+        return self._words is not None or self.failure is not None
+
+    def when_ready(self, told: Callable[[], None]) -> None:
+        """Call this once it is ready, which it is not yet."""
+        self._told.append(told)
+
+    def settle(self, words: WordList | LexiconError) -> None:
+        """It is ready now."""
+        if isinstance(words, WordList):
+            self._words = words
+        else:
+            self.failure = words
+        told, self._told = self._told, []
+        for each in told:
+            each()
+
+    @property
+    def entries(self) -> int:
+        """How many there are in memory."""
+        return 0 if self._words is None else len(self._words)
+
+    def __contains__(self, word: str) -> bool:
+        return self._words is not None and word in self._words
+
+    def find(self, text: str, at: int, ended: bool) -> Found:
+        """See `Words`."""
+        assert self._words is not None, "the text waits until it is ready"
+        return self._words.find(text, at, ended)
+
+
+class LexiconLibrary:
+    """The stored lexicons of one server."""
+
+    def __init__(self, folder: Path | str) -> None:
+        self.folder = LexiconFolder(folder)
+        self._live: WeakValueDictionary[str, StoredLexicon] = WeakValueDictionary()
+        self._kept: OrderedDict[str, StoredLexicon] = OrderedDict()  # the last that was used last
+        self._reading: set[asyncio.Task[None]] = set()
+
+    def pinned(self, refs: Sequence[str]) -> list[str]:
+        """These lexicons, each as `name@version`: the newest one where none is named. Begins to
+        read those that are not in memory. Raises UnknownLexicon."""
+        versions = [self.folder.get(ref) for ref in refs]
+        for version in versions:
+            self._read(version)
+        return list(dict.fromkeys(version.ref for version in versions))
+
+    def stored(self, refs: Sequence[str]) -> list[StoredLexicon]:
+        """Those that were `pinned`. One that has gone from memory and folder since has failed."""
+        return [self._stored(ref) for ref in refs]
+
+    def _stored(self, ref: str) -> StoredLexicon:
+        if (found := self._live.get(ref)) is not None:
+            return found
+        try:
+            return self._read(self.folder.get(ref))
+        except LexiconError as error:
+            gone = StoredLexicon(ref, None)
+            gone.settle(error)
+            return gone
+
+    def _read(self, version: Version) -> StoredLexicon:
+        """It, in memory or on its way there."""
+        lexicon = self._live.get(version.ref)
+        if lexicon is None or lexicon.version != version:
+            lexicon = self._live[version.ref] = StoredLexicon(version.ref, version)
+            task = asyncio.create_task(self._prepare(lexicon, version), name="lexicon")
+            self._reading.add(task)
+            task.add_done_callback(self._reading.discard)
+        self._kept[version.ref] = lexicon
+        self._kept.move_to_end(version.ref)
+        return lexicon
+
+    async def _prepare(self, lexicon: StoredLexicon, version: Version) -> None:
+        words: WordList | LexiconError
+        try:
+            words = await asyncio.to_thread(_words_of, version)
+        except UnknownLexicon as error:
+            words = error
+            if self._live.get(version.ref) is lexicon:  # the next turn tries again
+                del self._live[version.ref]
+                self._kept.pop(version.ref, None)
+        lexicon.settle(words)
+        while len(self._kept) > 1 and self._entries > _MOST_ENTRIES:
+            self._kept.popitem(last=False)
+
+    @property
+    def _entries(self) -> int:
+        return sum(lexicon.entries for lexicon in self._kept.values())
+
+
+def _words_of(version: Version) -> WordList:
+    with readable(version):
+        return WordList(_gently(read_entries(version.path)))
+
+
+def _gently(parts: Iterable[list[Entry]]) -> Iterator[Entry]:
+    """One after another, with rests: a thread that always runs would have the event loop wait for
+    Python's lock, 5 ms each time."""
+    for part in parts:
+        yield from part
+        time.sleep(_REST_SECONDS)

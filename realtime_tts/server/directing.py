@@ -1,0 +1,103 @@
+"""Directing: what the markup of a text asks of the voice, and what of that can be done."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+
+from realtime_tts.engine.interface import UtteranceSpec
+from realtime_tts.errors import RequestError
+from realtime_tts.languages import language_name
+from realtime_tts.protocol.settings import SessionSettings
+from realtime_tts.server.engine_host import EngineHost
+from realtime_tts.server.session_settings import number_language
+from realtime_tts.text.directions import AS_THE_SESSION, Voicing
+from realtime_tts.text.languages import Language
+
+
+class Director:
+    """For one speech. What cannot be done is left as the session says, and noted in `warnings`:
+    the text is spoken all the same."""
+
+    def __init__(self, settings: SessionSettings, engine: EngineHost) -> None:
+        self._settings, self._engine = settings, engine
+        self.warnings: dict[str, None] = {}
+        """What could not be done, in words for the client."""
+
+    def able(self, asked: Voicing) -> Voicing:
+        """What can be done of it; equal to another where both are spoken alike."""
+        if asked == AS_THE_SESSION:
+            return asked
+        able = Voicing(emotion=self._emotion(asked))
+        able = replace(able, voice=self._voice(asked.voice))
+        able = replace(able, language=self._language(asked.language, able.voice))
+        for name, value in (("rate", asked.rate), ("volume", asked.volume)):
+            if value not in (None, 1.0):
+                self._warn(f"{name} {value:g}: this server speaks at the voice's own {name}")
+        return able
+
+    def language_of(self, voicing: Voicing) -> Language | None:
+        """The language to say its numbers in."""
+        language = voicing.language or self._settings.language
+        settings = msgspec.structs.replace(self._settings, language=language)
+        info = self._engine.info_for(settings.model, voicing.voice or settings.voice)
+        return number_language(settings, info)
+
+    def direct(self, spec: UtteranceSpec, voicing: Voicing) -> UtteranceSpec:
+        """What the engine is told of an utterance that is spoken like this."""
+        if voicing == AS_THE_SESSION:
+            return spec
+        instructions = spec.instructions
+        if voicing.emotion is not None:
+            manner = f"Speak in this manner: {voicing.emotion}."
+            instructions = f"{instructions} {manner}" if instructions else manner
+        return msgspec.structs.replace(
+            spec,
+            voice=voicing.voice or spec.voice,
+            language=voicing.language or spec.language,
+            instructions=instructions,
+        )
+
+    def _voice(self, name: str | None) -> str | None:
+        own = self._settings.voice
+        if name is None or name.lower() == (own or "").lower():
+            return None
+        model = self._engine.info_for(self._settings.model, own).model
+        try:
+            self._engine.check(UtteranceSpec(model=self._settings.model, voice=name))
+        except RequestError as error:
+            self._warn(f"voice {name!r}: {error}")
+            return None
+        if self._engine.info_for(self._settings.model, name).model != model:
+            self._warn(f"voice {name!r}: it is not a voice of {model}, which speaks this text")
+            return None
+        return name
+
+    def _language(self, code: str | None, voice: str | None) -> str | None:
+        if code is None:
+            return None
+        info = self._engine.info_for(self._settings.model, voice or self._settings.voice)
+        name = language_name(code) or code.lower()
+        spoken = [language for language in info.languages if language != "auto"]
+        if name not in info.languages:
+            self._warn(f"language {code!r}: this checkpoint speaks {', '.join(spoken)}")
+            return None
+        named = (self._settings.language or "auto").lower()
+        own = spoken[0] if named == "auto" and len(spoken) == 1 else named
+        return None if name == own else name
+
+    def _emotion(self, asked: Voicing) -> str | None:
+        info = self._engine.info_for(self._settings.model, self._settings.voice)
+        if info.instructions:
+            return asked.emotion or asked.cue
+        if asked.emotion is not None:
+            self._warn(f"emotion {asked.emotion!r}: {info.model} takes no instructions")
+        return None
+
+    def _warn(self, why: str) -> None:
+        if len(self.warnings) < _MOST_WARNINGS:
+            self.warnings[why] = None
+
+
+_MOST_WARNINGS = 8  # of a turn

@@ -1,0 +1,139 @@
+"""`/v1/lexicons`: pronunciations that are kept, each a list of words and what to say for them.
+
+Bodies are counted while they are read. What is in them is looked at in a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from realtime_tts.lexicons.errors import LexiconError, LexiconTooLarge, NoLexicons, UnknownLexicon
+from realtime_tts.lexicons.folder import LexiconFolder, Version, check_name
+from realtime_tts.lexicons.pls import write_pls
+from realtime_tts.lexicons.request import MAX_BODY_BYTES, parse
+from realtime_tts.logs import event
+from realtime_tts.server.auth import error_response
+from realtime_tts.server.front import Front
+
+log = logging.getLogger(__name__)
+
+LEXICONS_PATH = "/v1/lexicons"
+
+Handler = Callable[[LexiconFolder, Request], Awaitable[Response]]
+
+
+def lexicon_routes() -> list[BaseRoute]:
+    """The routes; the application's state has the front."""
+    one = LEXICONS_PATH + "/{ref}"
+    return [
+        Route(LEXICONS_PATH, _answered(_list), methods=["GET"]),
+        Route(one, _answered(_show), methods=["GET"]),
+        Route(one, _answered(_put), methods=["PUT"]),
+        Route(one, _answered(_delete), methods=["DELETE"]),
+    ]
+
+
+def _answered(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+    """`handler` as an endpoint: with the folder, and errors as answers."""
+
+    async def endpoint(request: Request) -> Response:
+        front: Front = request.app.state.front
+        try:
+            if front.lexicons is None:
+                raise NoLexicons("this server keeps no lexicons: start it with --voices-dir FOLDER")
+            return await handler(front.lexicons.folder, request)
+        except LexiconError as error:
+            path, client = request.url.path, request.client
+            code, again = error.code, error.retryable
+            event(log, logging.WARNING, "lexicons.refused", code=code, path=path, client=client)
+            return error_response(error.status, code, str(error), fatal=False, retryable=again)
+        except ClientDisconnect:
+            return Response(status_code=400)  # nobody reads it
+
+    return endpoint
+
+
+async def _list(folder: LexiconFolder, request: Request) -> Response:
+    def found() -> list[dict[str, Any]]:
+        described = []
+        for name in folder.names():
+            with contextlib.suppress(UnknownLexicon):  # deleted meanwhile, or damaged: logged
+                described.append(_described(folder, folder.get(name)))
+        return described
+
+    return JSONResponse({"lexicons": await asyncio.to_thread(found)})
+
+
+async def _show(folder: LexiconFolder, request: Request) -> Response:
+    """One version with its entries, as JSON or with `?format=pls`."""
+    as_pls = request.query_params.get("format", "json")
+    if as_pls not in ("json", "pls"):
+        raise LexiconError(f"`format` must be json or pls, found {as_pls[:40]!r}")
+
+    def found() -> Response:
+        version = folder.get(request.path_params["ref"])
+        entries = folder.entries(version)
+        if as_pls == "pls":
+            return Response(write_pls(entries), media_type="application/pls+xml")
+        shown = _described(folder, version) | {"entries": entries}
+        return Response(msgspec.json.encode(shown), media_type="application/json")
+
+    return await asyncio.to_thread(found)
+
+
+async def _put(folder: LexiconFolder, request: Request) -> Response:
+    name = check_name(request.path_params["ref"])
+    body = b"".join(await _body(request))
+    content_type = request.headers.get("content-type", "")
+
+    def store() -> dict[str, Any]:
+        asked = parse(body, content_type)
+        return _described(folder, folder.put(name, asked.entries, asked.title))
+
+    stored = await asyncio.to_thread(store)
+    location = {"location": f"{LEXICONS_PATH}/{stored['ref']}"}
+    return JSONResponse(stored, status_code=201, headers=location)
+
+
+async def _delete(folder: LexiconFolder, request: Request) -> Response:
+    await asyncio.to_thread(folder.delete, request.path_params["ref"])
+    return Response(status_code=204)
+
+
+async def _body(request: Request) -> list[bytes]:
+    """The whole body. Raises LexiconTooLarge as soon as it has, or claims, more bytes."""
+    claimed = request.headers.get("content-length", "")
+    pieces, size = list[bytes](), int(claimed) if claimed.isdecimal() else 0
+    if size <= MAX_BODY_BYTES:
+        size = 0
+        async for piece in request.stream():
+            size += len(piece)
+            if size > MAX_BODY_BYTES:
+                break
+            pieces.append(piece)
+    if size > MAX_BODY_BYTES:
+        raise LexiconTooLarge(f"a lexicon may have {MAX_BODY_BYTES} bytes, found {size} or more")
+    return pieces
+
+
+def _described(folder: LexiconFolder, version: Version) -> dict[str, Any]:
+    """What is known of a version. `versions`: the numbers of all there are of the lexicon."""
+    header = folder.header(version)
+    return {
+        "id": version.name,
+        "version": version.number,
+        "ref": version.ref,
+        "title": header.title,
+        "created": header.created,
+        "count": header.entries,
+        "versions": [each.number for each in folder.versions(version.name)],
+    }

@@ -1,0 +1,129 @@
+"""The words of stage directions, in the languages whose numbers we read."""
+
+from __future__ import annotations
+
+
+def _forms(verbs: str) -> set[str]:
+    """The third person and the participle of English verbs that are written as two parts."""
+    return {form for verb in verbs.split() for form in verb.split("|")}
+
+
+_SOUNDS = _forms(
+    "speaks|speaking "
+    "laughs|laughing chuckles|chuckling giggles|giggling snickers|snickering chortles|chortling "
+    "cackles|cackling guffaws|guffawing snorts|snorting sighs|sighing gasps|gasping "
+    "groans|groaning moans|moaning grunts|grunting growls|growling hums|humming coughs|coughing "
+    "sneezes|sneezing sniffs|sniffing sniffles|sniffling sobs|sobbing weeps|weeping cries|crying "
+    "yawns|yawning exhales|exhaling inhales|inhaling gulps|gulping swallows|swallowing "
+    "wheezes|wheezing pants|panting hiccups|hiccuping burps|burping whistles|whistling "
+    "whispers|whispering murmurs|murmuring mumbles|mumbling mutters|muttering shouts|shouting "
+    "yells|yelling screams|screaming squeals|squealing stammers|stammering stutters|stuttering "
+    "sings|singing scoffs|scoffing tuts|tutting purrs|purring hisses|hissing huffs|huffing"
+)
+_GESTURES = _forms(
+    "smiles|smiling grins|grinning smirks|smirking frowns|frowning winks|winking nods|nodding "
+    "shrugs|shrugging blushes|blushing blinks|blinking waves|waving bows|bowing shivers|shivering "
+    "shudders|shuddering trembles|trembling beams|beaming pouts|pouting winces|wincing "
+    "grimaces|grimacing claps|clapping hugs|hugging facepalms|facepalming pauses|pausing "
+    "hesitates|hesitating ponders|pondering fidgets|fidgeting curtsies|curtsying salutes|saluting"
+)
+_FOREIGN = set(
+    "lacht lachend kichert kichernd seufzt seufzend hustet hustend räuspert flüstert flüsternd "
+    "lächelt lächelnd grinst grinsend nickt nickend gähnt gähnend schluchzt weint schnaubt "
+    "zwinkert keucht stöhnt schmunzelt schmunzelnd "
+    "rit rire rires soupire soupir soupirant riant tousse chuchote chuchotant murmure sourit "
+    "souriant ricane sanglote pleure bâille renifle glousse hésite "
+    "ríe risas suspira suspirando riendo tose susurra susurrando sonríe sonriendo llora solloza "
+    "bosteza gime carraspea jadea titubea guiña".split()
+)
+ALONE = frozenset(
+    "laugh laughter chuckle giggle giggles sigh gasp groan grunt cough sob sniff sniffle yawn gulp "
+    "whisper smile grin smirk wink nod shrug pause beat silence applause facepalm snort hum exhale "
+    "inhale lachen seufzer pausa risa suspiro soupirs pause beifall gelächter".split()
+)
+"""Nouns, and plain forms of verbs, that are cues if nothing but a manner stands beside them."""
+ACTED = frozenset(_SOUNDS | _GESTURES | _FOREIGN)
+"""With these an actor is told what to do, in stars, parentheses and brackets."""
+_MOODS = frozenset(
+    (
+        "excitement sadness joy anger fear surprise enthusiasm sarcasm concern curiosity "
+        "excited excitedly sad sadly angry angrily happy happily nervous nervously curious "
+        "curiously sarcastic sarcastically mischievous mischievously playful playfully cheerful "
+        "cheerfully calm calmly serious seriously surprised shocked scared worried confused "
+        "annoyed frustrated tired bored relieved hopeful sorrowful melancholy wistful embarrassed "
+        "disappointed amused thoughtful dramatic dramatically warm warmly gentle gently soft "
+        "softly quiet quietly loud loudly slow slowly fast quickly rushed empathetic sympathetic "
+        "apologetic reassuring confident friendly enthusiastic enthusiastically delighted joyful "
+        "proud determined flustered panicked panicking deadpan monotone resigned awe impressed "
+        "skeptical tense urgent urgently breathless tearful aufgeregt fröhlich traurig wütend "
+        "leise ernst excité triste joyeux emocionado alegre enojado"
+    ).split()
+)
+_EFFECTS = frozenset(
+    (
+        "music applauding cheering cheers inaudible gunshot explosion footsteps thunder crowd "
+        "laughter starts clears breathes breathing inhale exhale woo gelächter aplausos"
+    ).split()
+)
+BRACKETED = ACTED | ALONE | _MOODS | _EFFECTS
+"""In brackets, where nobody writes emphasis, moods and sounds count as well."""
+SPOKEN_SO = _MOODS | frozenset(
+    "whispers whispering murmurs murmuring mumbles mumbling mutters muttering shouts shouting "
+    "yells yelling screams screaming sings singing flüstert flüsternd chuchote chuchotant susurra "
+    "susurrando stammers stammering stutters stuttering".split()
+)
+"""How what follows is to be spoken."""
+MANNERS = frozenset(
+    "a an the very slightly bit little soft quiet deep long short light small loud nervous gentle "
+    "heavy low big brief awkward dramatic then still almost in with kurz leise laut tief sanft "
+    "ligeramente suavemente doucement légèrement profondément".split()
+)
+"""What may stand before the first word of a cue, beside adverbs in -ly."""
+COMPANIONS = frozenset(
+    "a an the and then with in at to of for on under again away up down out off his her its their "
+    "your my self himself herself little bit moment while breath voice tone throat head eyes eye "
+    "shoulders hands laughter laugh laughing sigh smile tears relief playing stops starts fades "
+    "harder louder softer quietly slowly deeply deep long short soft sharply accent drumroll "
+    "se sich leise auf tief doucement profondément suavemente nervously happily".split()
+)
+"""What may follow it in brackets and parentheses."""
+PHRASES = frozenset(
+    (
+        "clears throat", "clearing throat", "clears his throat", "clears her throat",
+        "clears my throat", "clears their throat", "takes a breath", "takes a deep breath",
+        "deep breath", "taking a deep breath", "shakes head", "shakes his head", "shakes her head",
+        "shakes my head", "rolls eyes", "rolls her eyes", "rolls his eyes", "rolls my eyes",
+        "raises eyebrow", "raises an eyebrow", "raises eyebrows", "thinks for a moment",
+        "leans in", "leans closer", "leans in closer", "leans back", "leans forward",
+        "looks away", "looks down", "looks around", "looks up", "tilts head", "tilts her head",
+        "tilts his head", "bursts out laughing", "breathes deeply", "breathes heavily",
+        "holds breath", "scratches head", "scratches his head", "scratches her head",
+        "snaps fingers", "drum roll", "drumroll please", "chef's kiss", "long pause",
+        "short pause", "dramatic pause", "starts laughing", "starts crying", "strong accent",
+        "räuspert sich", "seufzt tief", "holt tief luft", "atmet tief ein", "nickt zustimmend",
+        "se racle la gorge", "prend une grande inspiration", "se ríe", "se aclara la garganta",
+        "respira hondo",
+    )
+)  # fmt: skip
+"""Cues that no rule tells from text."""
+PHRASE_STARTS = frozenset(phrase.split()[0] for phrase in PHRASES)
+CHINESE = frozenset(
+    "笑 大笑 微笑 轻笑 苦笑 偷笑 坏笑 笑声 叹气 叹了口气 叹息 咳嗽 咳 哭 哭泣 抽泣 停顿 沉默 "
+    "掌声 鼓掌 低声 小声 轻声 低语 耳语 吸气 深吸一口气 呼气 清嗓子 清了清嗓子 点头 点点头 摇头 "
+    "摇摇头 眨眼 眨眨眼 耸肩 耸耸肩 打哈欠 哈欠 惊讶 兴奋 开心 生气 难过 害羞 音乐 挠头".split()
+)
+SUBJECTS = frozenset(
+    "i you he she it we they who that which and also never always often still just really "
+    "er sie es wir ihr wer der die das man und nie immer il elle on ils elles qui et él ella "
+    "ellos ellas que y nunca siempre to not".split()
+)
+"""Behind these words comes the verb of a sentence."""
+
+
+def _starts(entries: frozenset[str]) -> frozenset[str]:
+    all_words = entries | ALONE | MANNERS | PHRASE_STARTS
+    return frozenset(word[:n] for word in all_words for n in range(1, len(word) + 1))
+
+
+ACTED_STARTS = _starts(ACTED)
+BRACKETED_STARTS = _starts(BRACKETED)

@@ -1,0 +1,168 @@
+"""Stage directions that language models write for a voice: `[laughs]`, `*sighs*`.
+
+They are told from text by their words: a cue begins with a word for a sound, a gesture or a manner
+of speaking, perhaps behind an adverb. `[Name]`, `[1]` and `*very*` are text. Words: `cue_words.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from realtime_tts.text import cue_words as words
+from realtime_tts.text.characters import is_word_character
+from realtime_tts.text.marks import Step
+from realtime_tts.text.speech_writer import Gap, SpeechWriter
+
+_MOST = 80  # characters
+_SHORTEST = 3  # letters of a word that is cut
+_MOST_WORDS = {"[": 6, "(": 4, "（": 4, "【": 4, "*": 14, "_": 14}
+_CLOSERS = {"[": "]", "(": ")", "（": "）", "【": "】", "*": "*", "_": "_"}
+_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+_FIRST = re.compile(r"\s*([^\W\d_]*(?:['’-][^\W\d_]*)*)\s*")
+_NOT_IN_ONE = re.compile(r"[?:\n\d=<>{}\[\]()（）|/\\@#$%^&+`*_]|[.!…]+[^.!…]")
+_SUBJECT = re.compile(rf"(?:\A|[^\w])(?:{'|'.join(words.SUBJECTS)})\s\Z", re.IGNORECASE)
+
+
+class CueReader:
+    """The cues of one text, which are left out. `on_manner` is told of those that say how what
+    follows is spoken: `[excited]`, `[whispers]`."""
+
+    def __init__(self, writer: SpeechWriter, on_manner: Callable[[str], None]) -> None:
+        self._out = writer
+        self._on_manner = on_manner
+
+    def read(self, window: str, at: int, ended: bool) -> Step:
+        """What a star, an underscore or a parenthesis begins; 0: no cue."""
+        if len(window) == 1:
+            return 0 if ended else None
+        step = read_cue(window, self._out.tail, ended)
+        if step:
+            self._out.gap(Gap.TAG, at, step)
+        return step
+
+    def read_label(self, window: str, at: int, ended: bool) -> Step:
+        """What a bracket begins, if it is not the label of a link."""
+        if len(window) == 1:
+            return 0  # who reads labels asks for more
+        step = read_cue(window, self._out.tail, ended)
+        if step and step == len(window) and not ended:
+            return None
+        if not step or window[step : step + 1] == "(":
+            return None if step is None else 0
+        cue = window[1 : step - 1].lower()
+        if _WORD.findall(cue)[-1:] and _WORD.findall(cue)[-1] in words.SPOKEN_SO:
+            self._on_manner(cue)
+        self._out.gap(Gap.TAG, at, step)
+        return step
+
+    def waits(self, window: str) -> bool:
+        """Whether it is the beginning of a cue: that is never spoken, however long the rest
+        takes."""
+        if len(window) < 2 or window[0] not in _CLOSERS:
+            return False
+        return read_cue(window, self._out.tail, False) is None
+
+
+def read_cue(window: str, before: str, ended: bool) -> Step:
+    """The length of the cue at the beginning; 0 for none; None if more text is needed.
+
+    `before` is what was written before it, back to a word at least. A cue that is cut by the end
+    of the text is one all the same.
+    """
+    mark = window[0]
+    if _is_said(mark, before):
+        return 0
+    close = window.find(_CLOSERS[mark], 1)
+    if close < 0:
+        return _read_open(window, ended)
+    content = window[1:close].rstrip(".!…")
+    if len(content) > _MOST or not _is_cue(content, mark):
+        return 0
+    return close + 1
+
+
+def _read_open(window: str, ended: bool) -> Step:
+    """A cue that is not closed, of which more may come."""
+    mark, content = window[0], window[1:]
+    if len(content) > _MOST or not _may_be_cue(content, mark):
+        return 0
+    if not ended:
+        return None
+    found, head = _WORD.findall(content.lower()), _heads(mark)
+    cut = found[-1] if found else ""
+    begun = len(cut) >= _SHORTEST and any(word.startswith(cut) for word in head)
+    return len(window) if begun or any(word in head for word in found) else 0
+
+
+def _is_said(mark: str, before: str) -> bool:
+    """He *laughs* at them: the verb of a sentence is emphasised, and said. So is what stands
+    directly behind a letter: `list[int]`, `x*y*z`."""
+    if is_word_character(before[-1:]):
+        return True
+    return mark in "*_" and _SUBJECT.search(before) is not None
+
+
+def _heads(mark: str) -> frozenset[str]:
+    return words.BRACKETED if mark in "[【" else words.ACTED
+
+
+def _is_cue(content: str, mark: str) -> bool:
+    if _NOT_IN_ONE.search(content):
+        return False
+    if not content.isascii() and content in words.CHINESE:
+        return True
+    found = _WORD.findall(content.lower())
+    if not found or content[:1].isspace() or len(found) > _MOST_WORDS[mark]:
+        return False
+    if len(found) > 1 and " ".join(found) in words.PHRASES:
+        return True
+    if mark == "[" and len(found) > 1 and found[-1] == "accent":
+        return True
+    while len(found) > 1 and _is_manner(found[0]):
+        found = found[1:]
+    if len(found) == 1 and found[0] in words.ALONE:
+        return True
+    if found[0] not in _heads(mark):
+        return False
+    return mark in "*_" or all(_is_with(word, mark) for word in found[1:])
+
+
+def _is_manner(word: str) -> bool:
+    return word in words.MANNERS or (word.endswith("ly") and len(word) > 4)
+
+
+def _is_with(word: str, mark: str) -> bool:
+    return word in words.COMPANIONS or word in _heads(mark) or _is_manner(word)
+
+
+def _may_be_cue(content: str, mark: str) -> bool:
+    """Whether more text could make a cue of it."""
+    if not content:
+        return True
+    if content[0].isspace() or _NOT_IN_ONE.search(content):
+        return False
+    if not content.isascii() and any(word.startswith(content) for word in words.CHINESE):
+        return True
+    first = _FIRST.match(content)
+    assert first is not None
+    word, rest = first.group(1).lower(), content[first.end() :]
+    if first.end() == len(content) and not content[-1].isspace():
+        return _begins(word, mark)
+    if _is_manner(word) and rest:
+        return _may_be_cue(rest, mark)
+    if not (_is_manner(word) or word in _heads(mark) or word in words.PHRASE_STARTS):
+        return False
+    if mark in "*_" or word in words.PHRASE_STARTS:
+        return True
+    following = [each.lower() for each in _WORD.findall(rest)]
+    complete = following if rest[-1:].isspace() else following[:-1]
+    return all(_is_with(each, mark) for each in complete)
+
+
+def _begins(word: str, mark: str) -> bool:
+    """Whether a word of a cue may begin like this."""
+    if not word:
+        return False
+    starts = words.BRACKETED_STARTS if mark in "[【" else words.ACTED_STARTS
+    return word in starts or _is_manner(word)

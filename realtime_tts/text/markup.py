@@ -1,0 +1,300 @@
+"""What tags mean: which are left out with what is between them, which part words, and which direct
+the voice (`directions.py`). `docs/text.md` has the table."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from enum import StrEnum
+from html import unescape
+
+from realtime_tts.text.characters import EMOJI_PATTERN, INVISIBLE_PATTERN, is_word_character
+from realtime_tts.text.directions import AS_THE_SESSION, Change, SayAs, Voicing
+from realtime_tts.text.elements import BLOCKS, CELLS, HIDDEN, INLINE, VOICING
+from realtime_tts.text.marks import MAX_HELD_CHARACTERS, Step
+from realtime_tts.text.spans import Piece
+from realtime_tts.text.speech_writer import Gap, SpeechWriter
+from realtime_tts.text.tags import NO_TAG, Tag, closing, declaration, entity, is_open, read_tag
+from realtime_tts.text.voicing import changed, pause_of
+
+MAX_DEPTH = 16
+"""Elements that change the voice, in each other; those inside of so many change nothing."""
+_CONTENTS = frozenset(("spell", "say-as", "sub", "phoneme"))
+"""Elements that say what is to be done with all they contain."""
+_KINDS = frozenset(
+    "characters spell-out verbatim digits telephone phone date ordinal cardinal number currency "
+    "money".split()
+)
+_INNER_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
+_MAIL = re.compile(r"<(?P<address>[\w.+-]+@[\w.-]+)>")
+_OPEN_MAIL = re.compile(r"<[\w.+-]+(?:@[\w.-]*)?\Z")
+_OPEN_PAUSE = re.compile(r"</?(?:b(?:r(?:e(?:a(?:k(?:[\s/>].*)?)?)?)?)?)?\Z", re.I | re.S)
+
+
+class Skipping(StrEnum):
+    """What is not read, and up to where."""
+
+    NOTHING = ""
+    COMMENT = "-->"
+    TAG = ">"
+
+
+class MarkupReader:
+    """The tags of one text. Writes what they direct; the text around them is others' business."""
+
+    def __init__(self, writer: SpeechWriter) -> None:
+        self._out = writer
+        self._voicing = AS_THE_SESSION
+        self._open: list[tuple[str, Voicing]] = []  # elements, and how it was before each
+        self._hidden = ""  # the element whose end is looked for
+        self._skipping = Skipping.NOTHING
+        self._cdata = False
+        self._in_code = False  # in a tag in inline code, of which the marks are not read
+        self.warnings: dict[str, None] = {}
+        """What could not be done, in words for the client."""
+
+    @property
+    def skips(self) -> bool:
+        """What comes next is not read: go on with `skip`."""
+        return bool(self._hidden or self._skipping)
+
+    def waits(self, window: str) -> bool:
+        """Whether it begins with a tag that is not complete, or with one whose contents are not:
+        that is never spoken, however long the rest takes."""
+        if window[:1] != "<":
+            return False
+        return is_open(window) or _element_is_open(window)
+
+    def speak_so(self, manner: str) -> None:
+        """A cue says how what follows is spoken, up to the next one."""
+        voicing = replace(self._voicing, cue=manner)
+        if voicing != self._voicing:
+            self._voicing = voicing
+            self._out.direct(Change(voicing))
+
+    def skip(self, window: str, at: int, ended: bool) -> Step:
+        """Pass over a comment, a tag that is too long, an element that is not for a listener."""
+        if self._skipping:
+            step = closing(window, self._skipping.value, ended)
+            if step is not None and window[:step].endswith(self._skipping.value):
+                self._skipping = Skipping.NOTHING
+            return step
+        at_end = re.search(rf"</\s*{re.escape(self._hidden)}\s*>", window, re.IGNORECASE)
+        if at_end is not None:
+            self._hidden = ""
+            return at_end.end()
+        kept = window.rfind("<")
+        if kept < 0 or ended:
+            return len(window)
+        if not is_open(window[kept:]):
+            return len(window)
+        return kept or None
+
+    def read(self, window: str, at: int, ended: bool) -> Step:
+        """What begins with `<`: the length of what is left out; 0: it is text."""
+        if len(window) == 1:
+            return len(window) if ended else None
+        if window[1] in "!?":
+            return self._read_declaration(window, ended)
+        for empty in ("<>", "</>"):
+            if window.startswith(empty):
+                return len(empty)
+        tag = read_tag(window, self._out.inside_word, ended)
+        if tag is None:
+            return None
+        if not tag.length:
+            return self._read_mail(window, at, ended)
+        if tag.length >= MAX_HELD_CHARACTERS and window[tag.length - 1] != ">":
+            self._skipping = Skipping.TAG
+        return self._carry_out(tag, window, at, ended)
+
+    def end_cdata(self, window: str, ended: bool) -> Step:
+        """The mark that ends CDATA, at a closing bracket."""
+        if not self._cdata:
+            return 0
+        if not ended and len(window) < 3 and "]]>".startswith(window):
+            return None
+        if not window.startswith("]]>"):
+            return 0
+        self._cdata = False
+        return 3
+
+    def read_entity(self, window: str, at: int, ended: bool) -> Step:
+        """What an ampersand begins; 0: it is an ampersand."""
+        found = entity(window, ended)
+        if found is None or not found[0]:
+            return None if found is None else 0
+        length, char = found
+        if char.isspace():
+            self._out.space(" ", at)
+        elif EMOJI_PATTERN.match(char) or INVISIBLE_PATTERN.match(char):
+            self._out.gap(Gap.EMOJI, at, length)
+        else:
+            self._out.replace(Piece(char, at, at + length))
+        return length
+
+    def read_in_code(self, window: str, at: int, ended: bool) -> Step:
+        """In `<div>` the word is what is said; in `a < b` and `x -> y` the sign is."""
+        if window[0] == ">":
+            drops, self._in_code = self._in_code, False
+            if not drops:
+                self._out.say(">", at)
+            return 1
+        if len(window) == 1 and not ended:
+            return None
+        following = window[1:2]
+        if self._out.inside_word or not (following.isalpha() or following == "/"):
+            self._out.say("<", at)
+            return 1
+        self._in_code = True
+        return 2 if following == "/" else 1
+
+    def _read_declaration(self, window: str, ended: bool) -> Step:
+        word = declaration(window, ended)
+        if not word:
+            return None if word is None else 0
+        if word == "<![CDATA[":
+            self._cdata = True
+        else:
+            self._skipping = Skipping.COMMENT if word == "<!--" else Skipping.TAG
+        return len(word)
+
+    def _read_mail(self, window: str, at: int, ended: bool) -> Step:
+        match = _MAIL.match(window)
+        if match is None:
+            return None if not ended and _OPEN_MAIL.match(window) else 0
+        self._out.say(match["address"], at + 1)
+        return match.end()
+
+    # What a tag does ------------------------------------------------------------------------------
+
+    def _carry_out(self, tag: Tag, window: str, at: int, ended: bool) -> Step:
+        if tag.name in _CONTENTS and not tag.ends and not tag.alone:
+            return self._read_element(tag, window, at, ended)
+        if tag.name in HIDDEN and not (tag.ends or tag.alone or self._is_named()):
+            self._hidden = tag.name
+        if tag.name == "break" and not tag.ends:
+            pause = pause_of(tag.attributes)
+            if pause is not None:
+                self._out.direct(pause)
+        elif tag.name in VOICING:
+            self._change(tag)
+        self._part(tag.name, at, tag.length)
+        return tag.length
+
+    def _is_named(self) -> bool:
+        """In the middle of a sentence, a tag is talked about: "I use <script> tags"."""
+        return is_word_character(self._out.tail.rstrip(" ")[-1:])
+
+    def _part(self, name: str, at: int, length: int) -> None:
+        """What stands between the texts around a tag."""
+        if name in BLOCKS:
+            self._out.end_line(at, length)
+        elif name in CELLS:
+            self._out.gap(Gap.CELL, at, length)
+        elif name in ("br", "break", "speak"):
+            self._out.gap(Gap.SPACE, at, length)
+        elif name not in INLINE:
+            self._out.gap(Gap.TAG, at, length)
+
+    def _change(self, tag: Tag) -> None:
+        before = self._voicing
+        if tag.ends:
+            names = [name for name, _ in self._open]
+            if tag.name not in names:
+                return
+            while True:
+                name, self._voicing = self._open.pop()
+                if name == tag.name:
+                    break
+        else:
+            if not tag.alone:
+                if len(self._open) >= MAX_DEPTH:
+                    return
+                self._open.append((tag.name, before))
+            self._voicing = changed(before, tag.name, tag.attributes)
+        if self._voicing != before:
+            self._out.direct(Change(self._voicing))
+
+    def _read_element(self, tag: Tag, window: str, at: int, ended: bool) -> Step:
+        """An element with all it contains, which has to be there: it is short."""
+        end = _end_of(tag, window)
+        if end is None:
+            if not ended:
+                return None
+            if len(window) >= MAX_HELD_CHARACTERS:
+                return tag.length
+            end = len(window), len(window)
+        first, last, kind, attributes = tag.length, end[0], tag.name, tag.attributes
+        text = " ".join(unescape(_INNER_TAG.sub("", window[first:last])).split())
+        piece = Piece(text, at + first, at + last)
+        if kind == "sub" and attributes.get("alias"):
+            self._out.replace(Piece(attributes["alias"], at + first, at + last))
+        elif kind == "phoneme" and (respelling := self._respelling(attributes)):
+            self._out.replace(Piece(respelling, at + first, at + last))
+        elif text and (kind == "spell" or attributes.get("interpret-as", "").lower() in _KINDS):
+            detail = attributes.get("format") or attributes.get("currency") or ""
+            as_kind = attributes.get("interpret-as", "characters").lower()
+            self._out.say_as(SayAs(as_kind, piece, detail.lower()))
+        else:
+            return tag.length
+        return end[1]
+
+    def _respelling(self, attributes: dict[str, str]) -> str | None:
+        """What a `<phoneme>` spells in letters; other alphabets no checkpoint reads."""
+        alphabet = attributes.get("alphabet", "ipa").lower()
+        if alphabet in ("respelling", "x-respelling", "spelling"):
+            return attributes.get("ph")
+        self.warnings[f"phoneme: the alphabet {alphabet!r} is not read, only respelling"] = None
+        return None
+
+
+def _end_of(tag: Tag, window: str) -> tuple[int, int] | None:
+    """Where what an element contains ends, and where its end tag does."""
+    found = re.compile(rf"</\s*{re.escape(tag.name)}\s*>", re.I).search(window, tag.length)
+    return found.span() if found else None
+
+
+def _element_is_open(window: str) -> bool:
+    tag = read_tag(window, False, False)
+    if tag is None or tag.name not in _CONTENTS or tag.ends or tag.alone:
+        return False
+    return len(window) < MAX_HELD_CHARACTERS and _end_of(tag, window) is None
+
+
+class PauseReader:
+    """Reads a text in which nothing but a pause of a stated time is markup."""
+
+    def __init__(self, writer: SpeechWriter) -> None:
+        self._out = writer
+        self.warnings: list[str] = []
+
+    def read(self, window: str, at: int, ended: bool) -> Step:
+        """As of `MarkdownReader`."""
+        before = window.partition("<")[0]
+        if before:
+            self._out.copy(before, at)
+            return len(before)
+        tag = read_tag(window, False, ended) if not ended or not is_open(window) else NO_TAG
+        if tag is None:
+            return None if _OPEN_PAUSE.match(window) else self._say_mark(at)
+        pause = (
+            pause_of(tag.attributes) if tag.name == "break" and "time" in tag.attributes else None
+        )
+        if tag.name == "break" and tag.ends:
+            return tag.length
+        if pause is None:
+            return self._say_mark(at)
+        self._out.direct(pause)
+        return tag.length
+
+    def waits(self, window: str, *, timed: bool) -> bool:
+        """As of `MarkdownReader`."""
+        return len(window) > 1 and _OPEN_PAUSE.match(window) is not None and is_open(window)
+
+    def end_segment(self) -> None:
+        """Nothing reaches over a segment."""
+
+    def _say_mark(self, at: int) -> int:
+        self._out.copy("<", at)
+        return 1

@@ -1,0 +1,162 @@
+"""StoredRegistry: the registry where voices are kept in object storage.
+
+The store has the voices, and a folder of this machine has a copy of each, which all processes of
+the machine look names up in, as in any folder. So no look-up waits for the network, and speech goes
+on while the store is down.
+
+A copy is named by its object and by the version of it: what is missing is fetched, what is not
+listed any more is removed, and there is no state besides the files.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import logging
+import os
+import time
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+
+from realtime_tts.errors import ConfigError
+from realtime_tts.logs import event
+from realtime_tts.voices.errors import CannotStore
+from realtime_tts.voices.file import SUFFIX
+from realtime_tts.voices.registry import Registry
+from realtime_tts.voices.store import VoiceStore
+
+log = logging.getLogger(__name__)
+
+UPDATE_SECONDS = 2.0
+"""How often a machine asks the store what has changed."""
+_LOCK, _UPDATED, _NEW = ".lock", ".updated", ".new"
+
+
+def open_registry(where: Path | str) -> Registry:
+    """The voices in a folder, or at `s3://BUCKET/PREFIX`. Asks nobody yet.
+
+    Raises ConfigError for another kind of store.
+    """
+    text = str(where)
+    if "://" not in text:
+        return Registry(where)
+    if not text.startswith("s3://") or text.rstrip("/") == "s3:":
+        raise ConfigError(f"voices are kept in a folder or at s3://BUCKET/PREFIX, got {text!r}")
+    return StoredRegistry(text, cache_folder(text))
+
+
+def check_location(where: str) -> None:
+    """Raises ConfigError if there can be no voices: no such kind of store, a missing package."""
+    registry = open_registry(where)
+    if isinstance(registry, StoredRegistry):
+        VoiceStore(registry.url)
+
+
+def cache_folder(url: str) -> Path:
+    """Where this machine keeps its copies of the voices at `url`. Creates nothing."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    caches = Path(base) if base else Path.home() / ".cache"
+    digest = hashlib.sha256(url.rstrip("/").encode()).hexdigest()[:32]
+    return caches / "realtime-tts" / "voices" / digest
+
+
+class StoredRegistry(Registry):
+    """The voices at `url`, through the copies in `folder`. Thread-safe.
+
+    Several processes may have the same folder; `update` is for one or all of them.
+    """
+
+    def __init__(self, url: str, folder: Path) -> None:
+        super().__init__(folder)
+        self.url = url
+        self._failing = False
+
+    @cached_property
+    def store(self) -> VoiceStore:
+        """Made when it is first needed: engines only look names up. Raises ConfigError."""
+        return VoiceStore(self.url)
+
+    def update(self) -> None:
+        """Take over what has changed in the store, unless a process of this machine just did.
+
+        While the store does not answer, the copies stay; the log hears of it once.
+        """
+        try:
+            self._follow(again_after=UPDATE_SECONDS / 2)
+        except OSError as error:
+            if not self._failing:
+                event(log, logging.ERROR, "voices.store_failed", why=str(error))
+            self._failing = True
+        else:
+            if self._failing:
+                event(log, logging.INFO, "voices.store_answers", where=self.url)
+            self._failing = False
+
+    def _publish(self, unfinished: Path, name: str, over: bool = False) -> None:
+        data = unfinished.read_bytes()
+        if over:
+            self.store.replace(name, data)
+        else:
+            try:
+                self.store.create(name, data)
+            except FileExistsError:
+                self._follow()  # whoever was faster is known here, too
+                raise
+        self._follow()
+
+    def _remove(self, path: Path) -> None:
+        self.store.delete(_object(path))
+        self._follow()
+
+    def _cannot_store(self, error: OSError) -> CannotStore:
+        event(log, logging.ERROR, "voices.not_stored", where=self.url, why=str(error))
+        return CannotStore(
+            "the server cannot reach or change its store of voices: try again in some seconds, "
+            f"and if that does not help, its operator has to look at --voices-dir ({error})"
+        )
+
+    def _follow(self, again_after: float = 0.0) -> None:
+        """Make the copies those of the store, where that is longer ago. Raises OSError."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        # Listed under the lock: whoever comes later has seen what is newer.
+        with _locked(self.folder / _LOCK):
+            if time.time() - _modified(self.folder / _UPDATED) < again_after:
+                return
+            wanted = {_copy(name, of): name for name, of in self.store.versions().items()}
+            there = {path.name for path in self.folder.glob("*" + SUFFIX)}
+            missing = {wanted[copy]: copy for copy in wanted.keys() - there}
+            new = self.folder / _NEW
+            for name, data in self.store.read(missing):
+                new.write_bytes(data)
+                new.rename(self.folder / missing[name])
+            for copy in there - wanted.keys():
+                (self.folder / copy).unlink(missing_ok=True)
+            (self.folder / _UPDATED).touch()
+
+
+def _copy(name: str, version: str) -> str:
+    """The file with this version of an object."""
+    digest = hashlib.sha256(version.encode()).hexdigest()[:16]
+    return f"{name.removesuffix(SUFFIX)}.{digest}{SUFFIX}"
+
+
+def _object(copy: Path) -> str:
+    """The object that this file is a copy of."""
+    return copy.name.removesuffix(SUFFIX).rpartition(".")[0] + SUFFIX
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Alone among the processes and threads of this machine."""
+    with path.open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _modified(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0

@@ -1,0 +1,90 @@
+"""Tags in the texts of other APIs: never spoken, and understood as in the native protocol."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx2
+import pytest
+
+from realtime_tts.engine.link import Append, Open
+from tests.dialects import cartesian, elevens
+
+FRAME = 3_840  # bytes of speech for a token of one byte
+
+
+def utterances(commands: list[Any]) -> list[tuple[str, str | None, str | None]]:
+    """Text, voice and instructions of each; a token is a byte."""
+    specs = {c.id: c.spec for c in commands if isinstance(c, Open)}
+    texts = dict.fromkeys(specs, b"")
+    for command in commands:
+        if isinstance(command, Append):
+            texts[command.id] += bytes(command.ids)
+    return [(texts[name].decode(), s.voice, s.instructions) for name, s in specs.items()]
+
+
+ELEVENLABS = (
+    '[excited] Well, [laughs] <phoneme alphabet="cmu-arpabet" ph="M AE1">maddy</phoneme>'
+    '<break time="1.0s" /> hi.'
+)
+
+
+@pytest.mark.parametrize("size", [1, 7, 500])
+async def test_tags_of_elevenlabs(speech: Any, size: int) -> None:
+    async with speech() as server, elevens.eleven(server, multi=False) as client:
+        commands: list[Any] = server.spy_on_commands()
+        await client.send(text=" ")
+        for start in range(0, len(ELEVENLABS), size):
+            await client.send(text=ELEVENLABS[start : start + size])
+        await client.send(text="")
+        messages = await client.until("isFinal")
+    manner = "Speak in this manner: excited."
+    said = utterances(commands)
+    assert said == [("Well, maddy", "alto", manner), ("hi.", "alto", manner)]
+    sound = elevens.sound_of(messages)
+    assert len(sound) == len("Well, maddyhi.") * FRAME + 48_000, "and a second of silence"
+    assert sum((a["chars"] for a in elevens.alignments(messages)), []) == list(ELEVENLABS)
+
+
+CARTESIA = (
+    '<emotion value="angry"/>Go. <speed ratio="1.5"/>My code is <spell>A1</spell>, [laughter] '
+    '<volume ratio="0.5"/>yes.'
+)
+
+
+@pytest.mark.parametrize("size", [1, 7, 500])
+async def test_tags_of_cartesia(speech: Any, size: int) -> None:
+    async with speech() as server, cartesian.cartesian(server) as client:
+        commands: list[Any] = server.spy_on_commands()
+        for start in range(0, len(CARTESIA), size):
+            await client.say(CARTESIA[start : start + size], continue_=True)
+        await client.say("", continue_=False, add_timestamps=True)
+        messages = await client.until("done")
+    assert [(text, manner) for text, _, manner in utterances(commands)] == [
+        ("Go. My code is A 1, yes.", "Speak in this manner: angry."),
+    ]
+    assert len(cartesian.sound_of(messages)) == len("Go. My code is A 1, yes.") * FRAME
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/audio/speech", {"input": "TEXT", "model": "tts-1", "voice": "alto"}),
+        ("/v1/text-to-speech/alto", {"text": "TEXT", "model_id": "m"}),
+        ("/v1/speak?model=alto", {"text": "TEXT"}),
+    ],
+)
+async def test_tags_are_unspoken_over_every_api(
+    speech: Any, path: str, body: dict[str, str]
+) -> None:
+    text = '<speak><expression value="sad"/>Hi &amp; <voice name="bass">bye</voice></speak>'
+    body = {key: text if value == "TEXT" else value for key, value in body.items()}
+    async with (
+        speech() as server,
+        httpx2.AsyncClient(base_url=server.running.url, timeout=20) as client,
+    ):
+        commands: list[Any] = server.spy_on_commands()
+        answer = await client.post(path, json=body)
+        assert answer.status_code == 200, answer.text
+    said = [(spoken.strip(), voice) for spoken, voice, _ in utterances(commands)]
+    assert said == [("Hi &", "alto"), ("bye", "bass")]

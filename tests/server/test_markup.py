@@ -1,0 +1,118 @@
+"""Markup that directs the voice: utterances with another voice, language or manner, in one turn."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from realtime_tts.engine.fake import FakeEngineConfig
+from realtime_tts.engine.link import Append, Open
+
+POLYGLOT = FakeEngineConfig(frames_per_token=1, languages=("auto", "english", "german"))
+SPEECH = 1_920  # samples of one byte of text, in the tests' engine
+
+
+def only(messages: list[Any], kind: str) -> list[dict[str, Any]]:
+    return [m for m in messages if isinstance(m, dict) and m["type"] == kind]
+
+
+async def turn(server: Any, text: str, size: int, query: str = "") -> tuple[list[Any], list[Any]]:
+    """What the client got and what the engine was told, of a text in pieces of a size."""
+    async with server.talk(query) as talker:
+        commands: list[Any] = server.spy_on_commands()
+        for start in range(0, len(text), size):
+            await talker.send("text", turn_id="a", text=text[start : start + size])
+        await talker.send("turn.end", turn_id="a")
+        return await talker.until("turn.done"), commands
+
+
+def utterances(commands: list[Any]) -> list[tuple[str, Any]]:
+    """The text of each, and how it was to be spoken: in this server a token is a byte."""
+    specs = {c.id: c.spec for c in commands if isinstance(c, Open)}
+    texts = dict.fromkeys(specs, b"")
+    for command in commands:
+        if isinstance(command, Append):
+            texts[command.id] += bytes(command.ids)
+    return [(texts[name].decode(), spec) for name, spec in specs.items()]
+
+
+DIALOGUE = (
+    'Hello. <voice name="bass">How are you?</voice> <emotion value="excited">Very well!</emotion>'
+    ' <lang xml:lang="de-DE">Bis 3 Uhr.</lang> Bye.'
+)
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+async def test_voice_language_and_manner_change_inside_a_turn(speech: Any, size: int) -> None:
+    async with speech(engine=POLYGLOT) as server:
+        messages, commands = await turn(
+            server, DIALOGUE, size, "?voice=alto&language=english&seed=5&text_normalization=on"
+        )
+    said = utterances(commands)
+    assert [text for text, _ in said] == [
+        "Hello.", "How are you?", "Very well!", "Bis drei Uhr.", "Bye.",
+    ]  # fmt: skip
+    assert [spec.voice for _, spec in said] == ["alto", "bass", "alto", "alto", "alto"]
+    languages = ["english", "english", "english", "german", "english"]
+    assert [spec.language for _, spec in said] == languages
+    manners = [spec.instructions for _, spec in said]
+    assert manners == [None, None, "Speak in this manner: excited.", None, None]
+    [done] = only(messages, "turn.done")
+    assert done["reason"] == "complete"
+    assert done["samples"] == sum(len(text) for text, _ in said) * SPEECH
+    assert not only(messages, "warning")
+
+
+async def test_what_cannot_be_done_is_a_warning_and_the_text_is_spoken_as_one(speech: Any) -> None:
+    text = 'Hi <voice name="nobody">you</voice> <lang xml:lang="sw">there</lang> '
+    text += '<prosody rate="slow">now</prosody>.'
+    async with speech() as server:
+        messages, commands = await turn(server, text, 4)
+    assert [text for text, _ in utterances(commands)] == ["Hi you there now."]
+    [warning] = only(messages, "warning")
+    assert warning["code"] == "unsupported_markup" and warning["turn_id"] == "a"
+    for name in ("voice 'nobody'", "language 'sw'", "rate 0.8"):
+        assert name in warning["message"]
+
+
+async def test_tags_take_no_time_and_reports_quote_the_callers_text(speech: Any) -> None:
+    text = '<expression value="sad"/>It is <b>so</b> *sighs* sad.'
+    async with speech() as server:
+        messages, _ = await turn(server, text, 2, "?word_times=on")
+    words = [word for m in only(messages, "turn.words") for word in m["words"]]
+    texts = [word["text"] for word in words]
+    assert "".join(texts) == text and len(texts) == 4
+    assert texts[1:3] == [" is", " <b>so</b>"]
+    times = [(word["start_ms"], word["end_ms"]) for word in words]
+    assert times[0][0] == 0 and all(a[1] == b[0] for a, b in pairwise(times))
+    assert only(messages, "turn.done")[0]["samples"] == len("It is so sad.") * SPEECH
+
+
+async def test_the_filter_switched_off_reads_tags_aloud_but_pauses(speech: Any) -> None:
+    text = 'a <b>c</b> [laughs]<break time="100ms"/>d'
+    async with speech() as server:
+        messages, commands = await turn(server, text, 3, "?text_filter=off")
+    assert [text for text, _ in utterances(commands)] == ["a <b>c</b> [laughs]", "d"]
+    assert only(messages, "turn.done")[0]["reason"] == "complete"
+
+
+async def test_half_a_tag_is_not_spoken_at_a_flush_and_goes_on_behind_it(speech: Any) -> None:
+    async with speech() as server, server.talk() as talker:
+        commands: list[Any] = server.spy_on_commands()
+        await talker.send("text", turn_id="a", text="One <expre")
+        await talker.send("flush", turn_id="a")
+        await talker.send("text", turn_id="a", text='ssion value="x"/>two <em')
+        await talker.send("turn.end", turn_id="a")
+        await talker.until("turn.done")
+    assert [text.strip() for text, _ in utterances(commands)] == ["One", "two"]
+
+
+async def test_a_flood_of_changes_is_spoken_to_its_end(speech: Any) -> None:
+    text = "".join(f'<emotion value="e{number}"/>' for number in range(2_000)) + "End."
+    async with speech(engine=FakeEngineConfig(frames_per_token=1)) as server:
+        messages, commands = await turn(server, text, 10_000)
+    [(said, spec)] = utterances(commands)
+    assert said == "End." and spec.instructions == "Speak in this manner: e1999."
+    assert only(messages, "turn.done")[0]["reason"] == "complete"

@@ -1,0 +1,351 @@
+"""Voices in object storage: copies on every machine, one winner for each name, and a store that may
+be down. Against fsspec's own store in memory, and against a real S3 server (moto) where there is
+one."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import numpy as np
+import pytest
+
+from realtime_tts.bench.local_server import local_server
+from realtime_tts.client.voices import VoiceClient
+from realtime_tts.errors import ConfigError, RealtimeTTSError
+from realtime_tts.voices.errors import CannotStore, UnknownVoice, VoiceExists
+from realtime_tts.voices.file import MOST_BYTES, write_voice
+from realtime_tts.voices.library import VoiceLibrary
+from realtime_tts.voices.loaded import LoadedVoices
+from realtime_tts.voices.registry import Registry
+from realtime_tts.voices.store import VoiceStore
+from realtime_tts.voices.stored import StoredRegistry, cache_folder, check_location, open_registry
+from tests.fleet.running import open_session
+from tests.server.conftest import until
+
+EMBEDDING = np.linspace(-1, 1, 64, dtype=np.float32)
+Machine = Callable[[str], StoredRegistry]
+
+NO_S3 = find_spec("moto") is None or find_spec("s3fs") is None
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[None]:
+    """An S3 server, and what tells clients where it is."""
+    from moto.server import DomainDispatcherApplication, create_backend_app
+    from werkzeug.serving import make_server
+
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    # One request after the other: between its look and its write, moto lets others write.
+    application = DomainDispatcherApplication(create_backend_app)
+    server = make_server("127.0.0.1", 0, application, threaded=False)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    patch = pytest.MonkeyPatch()
+    patch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_port}")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        patch.setenv(name, "test")
+    patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    yield
+    patch.undo()
+    server.shutdown()
+    thread.join()
+
+
+@pytest.fixture(
+    params=[
+        "memory",
+        pytest.param(
+            "s3",
+            marks=pytest.mark.skipif(NO_S3, reason="moto or s3fs is missing: make test-fleet"),
+        ),
+    ]
+)
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Of an empty store that there is."""
+    if request.param == "s3":
+        request.getfixturevalue("s3")
+    found = f"{request.param}://bucket-{os.getpid()}-{abs(hash(tmp_path))}/voices"
+    files, path = fsspec.core.url_to_fs(found)
+    files.makedirs(path.rpartition("/")[0] if request.param == "s3" else path)
+    return found
+
+
+@pytest.fixture
+def machine(url: str, tmp_path: Path) -> Machine:
+    """Makes the registry of a machine, by its name."""
+    return lambda name: StoredRegistry(url, tmp_path / name)
+
+
+def add(registry: Registry, name: str, scale: float = 1.0) -> None:
+    path = registry.unfinished()
+    write_voice(path, EMBEDDING * np.float32(scale), name=name, model="fake")
+    registry.add(path)
+
+
+def ids(registry: Registry) -> list[str]:
+    registry.update()
+    return [record.id for record in registry.voices()]
+
+
+@pytest.fixture(autouse=True)
+def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every update asks the store."""
+    monkeypatch.setattr("realtime_tts.voices.stored.UPDATE_SECONDS", 0.0)
+
+
+def test_a_voice_registered_on_one_machine_is_spoken_on_another(machine: Machine) -> None:
+    one, other = machine("one"), machine("other")
+    assert ids(other) == []
+    add(one, "anna")
+    assert ids(one) == ids(other) == ["anna"]
+    np.testing.assert_array_equal(other.embedding("anna"), EMBEDDING)
+    other.delete("anna")
+    assert ids(one) == ids(other) == []
+
+
+def test_of_two_machines_that_register_a_name_the_first_wins(machine: Machine) -> None:
+    one, other = machine("one"), machine("other")
+    assert ids(one) == ids(other) == []
+    add(one, "anna")
+    with pytest.raises(VoiceExists, match="delete it first"):
+        add(other, "anna", 2)  # which has not heard of it
+    for registry in (one, other):
+        np.testing.assert_array_equal(registry.embedding("anna"), EMBEDDING)
+    assert not [path for path in other.folder.iterdir() if "unfinished" in path.name]
+
+
+def test_machines_that_register_the_same_names_at_once_succeed_once_for_each(
+    machine: Machine,
+) -> None:
+    won: list[str] = []
+    begin = threading.Barrier(4)
+
+    def register(registry: StoredRegistry) -> None:
+        for number in range(8):
+            begin.wait()
+            try:
+                add(registry, f"v{number}")
+            except VoiceExists:
+                continue
+            won.append(f"v{number}")
+
+    machines = [machine(str(number)) for number in range(4)]
+    threads = [threading.Thread(target=register, args=(one,)) for one in machines]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(won) == [f"v{number}" for number in range(8)]
+    assert all(ids(one) == sorted(won) for one in machines)
+
+
+def test_a_voice_that_was_made_anew_is_loaded_anew(machine: Machine) -> None:
+    one, other = machine("one"), machine("other")
+    voices = LoadedVoices(Registry(other.folder), lambda path: path.read_bytes())  # an engine's
+    add(one, "anna")
+    other.update()
+    first = voices("anna")
+    one.delete("anna")
+    add(one, "anna", 2)
+    other.update()
+    assert first is not None and voices("anna") not in (None, first)
+    np.testing.assert_array_equal(other.embedding("anna"), EMBEDDING * 2)
+
+
+def test_looking_up_asks_nobody(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    registry = machine("one")
+    add(registry, "anna")
+    monkeypatch.setattr(StoredRegistry, "store", property(lambda self: pytest.fail("asked")))
+    again = machine("one")
+    assert again.has("anna") and not again.has("ben")
+    np.testing.assert_array_equal(again.embedding("anna"), EMBEDDING)
+
+
+def test_a_store_that_is_down_is_told_once_and_copies_go_on(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    registry = machine("one")
+    add(registry, "anna")
+
+    def down(*_: object, **__: object) -> Any:
+        raise RuntimeError("no route to host")  # what such libraries raise is no OSError
+
+    with monkeypatch.context() as broken, caplog.at_level(logging.INFO):
+        for name in ("ls", "pipe_file", "rm_file", "cat"):
+            broken.setattr(registry.store._files, name, down)
+        assert ids(registry) == ids(registry) == ["anna"]
+        with pytest.raises(CannotStore, match="(?s)--voices-dir.*no route to host"):
+            add(registry, "ben")
+        with pytest.raises(CannotStore):
+            registry.delete("anna")
+        assert [one.message for one in caplog.records].count("voices.store_failed") == 1
+        np.testing.assert_array_equal(registry.embedding("anna"), EMBEDDING)
+    add(registry, "ben")
+    assert ids(registry) == ["anna", "ben"]
+
+
+def test_a_corrupt_object_in_a_voice_s_place_gives_way(machine: Machine, url: str) -> None:
+    one, store = machine("one"), VoiceStore(url)
+    add(one, "anna")
+    (name,) = store.versions()
+    store.replace(name, b"rubbish")
+    other = machine("other")
+    assert ids(one) == ids(other) == []
+    add(other, "anna")
+    assert ids(one) == ["anna"]
+
+
+def test_what_cannot_be_a_voice_is_not_fetched(machine: Machine, url: str, tmp_path: Path) -> None:
+    store = VoiceStore(url)
+    for name in ("notes.txt", ".hidden.safetensors", "a b.safetensors", f"{'x' * 200}.safetensors"):
+        store.create(name, b"")
+    store.create("huge.safetensors", bytes(MOST_BYTES + 1))
+    write_voice(tmp_path / "by-hand", EMBEDDING, name="ben", model="fake")
+    store.create("by-hand.safetensors", (tmp_path / "by-hand").read_bytes())
+    registry = machine("one")
+    assert ids(registry) == ["ben"]
+    assert len(list(registry.folder.glob("*.safetensors"))) == 1
+    registry.delete("ben")
+    assert store.versions() == {}
+
+
+def test_a_fetch_that_was_cut_off_is_made_again(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = machine("one"), machine("other")
+    add(one, "anna")
+    with monkeypatch.context() as cut:
+        cut.setattr(Path, "rename", lambda *_: sys.exit())
+        with pytest.raises(SystemExit):
+            other.update()
+    assert other.voices() == []
+    assert ids(other) == ["anna"]
+
+
+def test_processes_of_a_machine_ask_for_all(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, same = machine("one"), machine("one")
+    one.update()
+    monkeypatch.setattr("realtime_tts.voices.stored.UPDATE_SECONDS", 60.0)
+    monkeypatch.setattr(StoredRegistry, "store", property(lambda self: pytest.fail("asked")))
+    same.update()
+
+
+def test_an_object_that_goes_while_it_is_fetched_is_left_out(url: str) -> None:
+    store = VoiceStore(url)
+    store.create("a.safetensors", b"a")
+    assert dict(store.read(["a.safetensors", "gone.safetensors"])) == {"a.safetensors": b"a"}
+    with pytest.raises(FileExistsError):
+        store.create("a.safetensors", b"b")
+    assert dict(store.read(["a.safetensors"])) == {"a.safetensors": b"a"}
+    store.delete("a.safetensors")
+    store.delete("a.safetensors")
+
+
+async def test_a_server_follows_what_others_register(
+    url: str, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "realtime_tts.voices.library.open_registry", lambda _: StoredRegistry(url, tmp_path / "own")
+    )
+    monkeypatch.setattr("realtime_tts.voices.library.UPDATE_SECONDS", 0.05)
+    add(machine("other"), "anna")
+    library = VoiceLibrary(url)
+    await library.start()
+    assert library.registry.has("anna")
+    add(machine("other"), "ben")
+    await until(lambda: library.registry.has("ben"))
+    machine("other").delete("ben")
+    await until(lambda: not library.registry.has("ben"))
+    with pytest.raises(UnknownVoice):
+        library.registry.get("ben")
+    await library.stop()
+
+
+@pytest.mark.skipif(NO_S3, reason="moto or s3fs is missing: make test-fleet")
+def test_a_bucket_that_is_not_there_is_a_failure_and_an_empty_prefix_is_not(
+    s3: None, tmp_path: Path
+) -> None:
+    with pytest.raises(OSError, match="list s3://nowhere"):
+        VoiceStore("s3://nowhere-at-all/voices").versions()
+    with pytest.raises(OSError, match="list s3://nowhere"):
+        VoiceStore("s3://nowhere-at-all").versions()
+    fsspec.filesystem("s3").makedirs("somewhere")
+    assert VoiceStore("s3://somewhere/new/").versions() == {}
+    assert VoiceStore("s3://somewhere").versions() == {}
+
+
+@pytest.mark.skipif(NO_S3, reason="moto or s3fs is missing: make test-fleet")
+def test_a_server_that_is_not_there_is_told_within_seconds(
+    s3: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    registry = StoredRegistry("s3://bucket-behind-a-closed-port/voices", tmp_path)
+    with pytest.raises(CannotStore, match="(?s)try again.*127.0.0.1:9"):
+        add(registry, "anna")
+    assert ids(registry) == []
+
+
+def test_where_voices_are_kept_is_a_folder_or_s3(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert type(open_registry(tmp_path)) is type(open_registry("voices")) is Registry
+    stored = open_registry("s3://bucket/voices/")
+    assert isinstance(stored, StoredRegistry) and stored.voices() == []
+    assert stored.folder == cache_folder("s3://bucket/voices") and tmp_path in stored.folder.parents
+    assert list(tmp_path.iterdir()) == []
+    for wrong in ("gs://bucket/voices", "s3://", "https://example.com/voices"):
+        with pytest.raises(ConfigError, match="s3://BUCKET/PREFIX"):
+            check_location(wrong)
+
+
+def test_without_the_package_the_error_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "s3fs", None)
+    known = sys.modules["fsspec.registry"]._registry  # what was imported before
+    monkeypatch.delitem(known, "s3", raising=False)
+    with pytest.raises(ConfigError, match=r"realtime-tts-server\[s3\]"):
+        check_location("s3://bucket/voices")
+
+
+@pytest.mark.skipif(NO_S3, reason="moto or s3fs is missing: make test-fleet")
+@pytest.mark.timeout(120)
+async def test_two_servers_share_the_voices_of_a_bucket(
+    s3: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fsspec.filesystem("s3").makedirs("shared-by-servers")
+    flags = "--engine", "fake", "--voices-dir", "s3://shared-by-servers/voices"
+    async with contextlib.AsyncExitStack() as stack:
+        urls = []
+        for name in ("one", "other"):  # each with the copies of its own machine
+            monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / name))
+            urls.append(await stack.enter_async_context(local_server(flags)))
+        one, other = map(VoiceClient, urls)
+        await asyncio.to_thread(one.register, "anna", EMBEDDING.tolist())
+        async with asyncio.timeout(20):
+            while "anna" not in (await asyncio.to_thread(other.voices))["voices"]:  # noqa: ASYNC110
+                await asyncio.sleep(0.1)
+        with pytest.raises(RealtimeTTSError, match="'anna' already"):
+            await asyncio.to_thread(other.register, "anna", EMBEDDING.tolist())
+        session = await open_session(int(urls[1].rpartition(":")[2]), "?voice=anna")
+        await session.say("One, two.")
+        assert (await session.until("turn.done"))["reason"] == "complete" and session.samples
+        await session.close()
+        await asyncio.to_thread(other.delete, "anna")
+        assert "anna" not in (await asyncio.to_thread(other.voices))["voices"]
+        async with asyncio.timeout(20):
+            while "anna" in (await asyncio.to_thread(one.voices))["voices"]:  # noqa: ASYNC110
+                await asyncio.sleep(0.1)

@@ -59,10 +59,9 @@ class SessionOptions(TypedDict, total=False):
     any. `text_filter`: whether markdown, emoji, URLs, tags and stage directions are left unspoken.
     `text_normalization`: whether numbers and abbreviations become words first. `lexicon`: words,
     and what to say for them; `lexicons`: stored ones, by name. `trim_silence`: whether the silence
-    that the model begins with is left out.
-    `loudness`: whether every voice and turn is brought to -16 LUFS.
-    `pacing`: how much text is spoken as one where it comes
-    slowly. `speed`: 0.7 to 1.4; 1.2 says in five seconds what takes six, at the same pitch.
+    that the model begins with is left out. `loudness`: whether every voice and turn is brought to
+    -16 LUFS. `pacing`: how much text is spoken as one where it comes slowly. `speed`: 0.7 to 1.4;
+    1.2 says in five seconds what takes six, at the same pitch.
     `resume`: whether the server sends what lets a turn go on when its socket is lost.
     `lead_ms`: how far ahead of the listener the server may send.
     `word_times`: whether the server says when it speaks which word (`Turn.words`).

@@ -18,7 +18,6 @@ from collections.abc import Iterable
 from starlette.types import Scope
 from starlette.websockets import WebSocket
 
-from realtime_tts.audio.speed import Speed
 from realtime_tts.errors import RequestError
 from realtime_tts.protocol.effects import (
     Close,
@@ -243,8 +242,7 @@ class Connection(ServedSocket):
         if brought is None:
             return None
         info = self.front.engine.info_for(settings.model, settings.voice)
-        speed = Speed(settings.speed)
-        resumption = Resumption(brought, made_by(settings, info), info, seal, speed)
+        resumption = Resumption(brought, made_by(settings, info), info, seal)
         if resumption.problem is not None:
             message = f"{resumption.problem}: the speech goes on at the next word"
             self._carry_out(self.session.warn("cannot_resume", message, effect.turn_id))

@@ -36,6 +36,7 @@ from realtime_tts.server.time_slices import TimeSlices
 from realtime_tts.server.tokens import UsedHere, UsedTokens
 from realtime_tts.version import __version__
 from realtime_tts.voices.library import VoiceLibrary
+from realtime_tts.voices.stored import StoredRegistry
 
 log = logging.getLogger(__name__)
 
@@ -103,7 +104,8 @@ class Front:
         if voices is not None:
             engine.in_context = voices.registry.in_context
         self.lexicons: LexiconLibrary | None = None
-        if voices is not None:
+        """None where there is no folder for them: object storage has voices only."""
+        if voices is not None and not isinstance(voices.registry, StoredRegistry):
             self.lexicons = LexiconLibrary(voices.registry.folder / LEXICONS_FOLDER)
             engine.lexicons = self.lexicons.stored
         self.addresses = Addresses(config.addresses)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
-from realtime_tts.audio.speed import Speed
+from realtime_tts.audio.speed import AS_MADE, Speed
 from realtime_tts.audio.time_scale import Place
 from realtime_tts.engine.guards import TEXT
 from realtime_tts.engine.link import Audio, Spoken
@@ -20,16 +20,11 @@ from tts_scheduler import Playback
 
 
 class Listener:
-    """`free_at`: when all that was sent before will have been heard. `speed`: of the first part.
-    Counts are samples of the segment's sound as it is played, at the engine's rate."""
+    """`free_at`: when all that was sent before will have been heard. Counts are samples of the
+    segment's sound as it is played, at the engine's rate."""
 
     def __init__(
-        self,
-        text: TextPipeline,
-        language: str | None,
-        pace: float,
-        free_at: float | None,
-        speed: float = 1.0,
+        self, text: TextPipeline, language: str | None, pace: float, free_at: float | None
     ) -> None:
         self.made = 0
         """That came from the engine, as they are played, and pauses."""
@@ -47,8 +42,8 @@ class Listener:
         self.catching_up: int | None = None
         """Characters of text that were spoken on another socket, while that text is taken in."""
         self._text = text
-        self._spoken = SpokenText(text, language, pace, speed)
-        self.sound = PartSound(Speed(speed))
+        self._spoken = SpokenText(text, language, pace)
+        self.sound = PartSound(AS_MADE)
         """Of the part on the air."""
         self._silenced = False
         self._place: Place | None = None  # of the sound that came on another socket
@@ -59,6 +54,8 @@ class Listener:
         """How much of that was heard, nobody knows here."""
         self.made, self.taken = resumption.made, resumption.samples
         self._place = resumption.place
+        if resumption.spoken is not None:
+            self.play_at(resumption.speed)
         self.catching_up = resumption.text_chars
         if self.taken:
             self.playback.runs_out_at = now
@@ -92,12 +89,17 @@ class Listener:
 
     # What was made.
 
-    def begin(self, part: TextSegment, speed: float = 1.0) -> None:
-        """The speech so far is complete; what follows is this part's, after its pause, at this
-        speed."""
-        self._spoken.begin(part, speed)
-        self.sound = PartSound(Speed(speed))
+    def begin(self, part: TextSegment) -> None:
+        """The speech so far is complete; what follows is this part's, after its pause."""
+        self._spoken.begin(part, self.sound.speed)
+        self.sound = PartSound(self.sound.speed)
         self.part_begins = self.made
+
+    def play_at(self, speed: float) -> None:
+        """The speed of the part on the air, which has not sounded yet."""
+        if speed != self.sound.speed:
+            self.sound = PartSound(Speed(speed))
+            self._spoken.play_at(speed)
 
     def add_speech(self, audio: Audio) -> bytes:
         """More speech was made. Gives what is played of it: of other speeds than 1, the last

@@ -92,7 +92,7 @@ class Progress:
             last, more = self._sounded.popleft()
             codes += more
         if last is not None:
-            position = msgspec.structs.replace(last, place=sound.place)
+            position = msgspec.structs.replace(last, speed=float(sound.speed), place=sound.place)
             self._moments.append(_Moment(self._listener.made, position, codes))
 
     def told(self, samples: int, stats: TurnStats) -> Told:

@@ -22,7 +22,7 @@ from realtime_tts.engine.made_codes import packed, unpacked
 from realtime_tts.protocol.effects import TurnStats
 from realtime_tts.protocol.messages import SAMPLE_RATE
 from realtime_tts.protocol.resuming import Resume
-from realtime_tts.protocol.settings import SessionSettings
+from realtime_tts.protocol.settings import SessionSettings, SpeedFactor
 from realtime_tts.server.seal import Seal
 from realtime_tts.version import __version__
 
@@ -63,7 +63,7 @@ class Position(msgspec.Struct, array_like=True, frozen=True):
     """How far the part was when its last codes came: so many `samples` of its speech, the last
     `silent` of which cannot be heard. `held` and `held_before` as in `Utterances`. `released`,
     `holds` and `cut` say what had become of the text: see `TextPipeline`. `place`: how far the
-    speech was played, see `time_scale.Place`."""
+    speech was played, at another `speed` than 1, see `time_scale.Place`."""
 
     samples: Count
     silent: Count
@@ -78,6 +78,7 @@ class Position(msgspec.Struct, array_like=True, frozen=True):
     underruns: Count = 0
     held_inside_word: Count = 0
     moves: Count = 0
+    speed: SpeedFactor = 1.0
     place: tuple[Count, Count] | None = None
 
     @property
@@ -104,9 +105,7 @@ class Resumption:
     """`samples` of the turn came, and `made` of them are those of the codes that came. Without a
     `part` it goes on behind `text_chars` of its text instead, because of `problem`."""
 
-    def __init__(
-        self, resume: Resume, made_by: str, info: EngineInfo, seal: Seal, speed: Speed
-    ) -> None:
+    def __init__(self, resume: Resume, made_by: str, info: EngineInfo, seal: Seal) -> None:
         self.samples, self.text_chars = resume.samples, resume.text_chars
         self.words_chars = resume.words_chars
         self.codes, self.tokens = resume.codes, b""
@@ -134,7 +133,7 @@ class Resumption:
             return
         if position.tells:
             self.codes, self.tokens = apart(self.codes, frame)
-        self.problem = _problem(self, part, position, made_by, info, speed)
+        self.problem = _problem(self, part, position, made_by, info)
         if self.problem is None:
             self.part, self.position = part, position
 
@@ -151,6 +150,11 @@ class Resumption:
     def speech_begins(self) -> int:
         """Samples of the turn before the speech of the part on the air, so far."""
         return self.part.speech_begins if self.part is not None and self.codes else self.made
+
+    @property
+    def speed(self) -> float:
+        """At which the part is played."""
+        return 1.0 if self.position is None else self.position.speed
 
     @property
     def place(self) -> Place | None:
@@ -197,12 +201,7 @@ class Resumption:
 
 
 def _problem(
-    brought: Resumption,
-    part: Part,
-    position: Position,
-    made_by: str,
-    info: EngineInfo,
-    speed: Speed,
+    brought: Resumption, part: Part, position: Position, made_by: str, info: EngineInfo
 ) -> str | None:
     """Why what was brought is of no use here."""
     if part.made_by != made_by:
@@ -216,11 +215,9 @@ def _problem(
         return f"{len(codes)} frames of codes are no {position.samples} samples"
     if position.layout not in ("", "streaming", "full_text"):
         return "expected a `state` with a layout"
-    place = position.at
-    if len(codes) and speed.changes == (place is None):
-        return "expected a `state` of speech at this speed"
-    if place is not None and not place.is_of(speed):
-        return "expected a `state` of speech at this speed"
+    place, speed = position.at, Speed(position.speed)
+    if speed.changes == (place is None) or not (place is None or place.is_of(speed)):
+        return f"expected a `state` with a place in sound at the speed {speed:g}"
     if place is not None and not 0 <= place.next - position.samples <= _MOST_AHEAD:
         return f"{position.samples} samples do not lead to sample {place.next}"
     made = part.speech_begins + position.played if len(codes) else part.begins

@@ -86,7 +86,7 @@ class Utterances:
         self._lead_cap = LeadCap(settings.lead_ms / 1000, saved=saved)
         self._text = SpeechText(settings, engine, feed_pace, resumption)
         text, pace = self._text.pipeline, engine.paces.of(voice_of(settings))
-        self.listener = Listener(text, settings.language, pace, listener_free_at, self._spec.speed)
+        self.listener = Listener(text, settings.language, pace, listener_free_at)
         self._resumption, self._before = resumption, TurnStats()
         if resumption is not None:
             self._spec, self._before = resumption.seeded(self._spec), resumption.stats
@@ -205,7 +205,7 @@ class Utterances:
         self._opened = self._finished = False
         self._pause += part.pause
         self._held_before = self._held_seconds
-        self.listener.begin(part, self._spec.speed)
+        self.listener.begin(part)
         if self.progress is not None:
             self.progress.begin(self._pause, self._held_before)
         return part
@@ -220,6 +220,8 @@ class Utterances:
         if self._resumption is not None:
             spec, spoken = self._resumption.in_layout(spec), self._resumption.spoken
             self._resumption = None
+        if spoken is None:
+            self.listener.play_at(spec.speed)
         command = Open(
             self.utterance_id,
             spec,
@@ -265,8 +267,7 @@ class Utterances:
         # Of speech that stands still the listener gets all there is.
         if not self._text.paced.stands:
             return []
-        more = not self._finished
-        return self._first.give([Mark.CUT], self.listener.made, more_may_come=more)
+        return self._first.give([Mark.CUT], self.listener.made, more_may_come=not self._finished)
 
     def _silence(self) -> Made:
         """The pause that is due, cut off: the speech behind it begins like a turn."""

@@ -68,20 +68,15 @@ class SpokenText:
 
     Seconds are those of the turn's audio. `language` ("Japanese") refines durations; `pace`:
     seconds of audio for an expected second, for speech that is not complete, at a speed of 1.
-    `speed`: how much faster than it was made the first part is played.
     """
 
     def __init__(
-        self,
-        pipeline: TextPipeline,
-        language: str | None = None,
-        pace: float = 1.0,
-        speed: float = 1.0,
+        self, pipeline: TextPipeline, language: str | None = None, pace: float = 1.0
     ) -> None:
         self._pipeline = pipeline
         self._language = language
         self._pace = pace
-        self.parts = [SpokenPart(0, 0.0, 0.0, speed)]  # one for each segment begun
+        self.parts = [SpokenPart(0, 0.0, 0.0)]  # one for each segment begun
         self._part = 0  # the one whose words are given out
         self._before = 0.0  # seconds of audio before it
         self._count = 0  # spoken characters given out
@@ -99,6 +94,10 @@ class SpokenText:
         """The speech so far is complete; what follows is this segment's, after its pause."""
         self.parts.append(SpokenPart(segment.start, segment.pause, 0.0, speed))
         self._times.append(TokenTimes(segment.sizes))
+
+    def play_at(self, speed: float) -> None:
+        """The speed of the last part, of which no speech was made yet."""
+        self.parts[-1] = self.parts[-1]._replace(speed=speed)
 
     def made(self, seconds: float, tokens: Sequence[int] = (), silent: float = 0.0) -> None:
         """So much more speech was made; the last `silent` seconds of all speech cannot be heard.

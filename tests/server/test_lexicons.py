@@ -10,6 +10,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx2
@@ -18,9 +19,13 @@ import pytest
 from realtime_tts.config import ServerConfig
 from realtime_tts.engine.link import Append
 from realtime_tts.lexicons import library
+from realtime_tts.lexicons.errors import NoLexicons
 from realtime_tts.lexicons.file import read_entries
 from realtime_tts.lexicons.pls import NAMESPACE
 from realtime_tts.lexicons.request import MAX_BODY_BYTES
+from realtime_tts.metrics import Metrics
+from realtime_tts.protocol.settings import SessionSettings
+from realtime_tts.server.front import Front
 from realtime_tts.text.lexicon import Entry, WordList
 from realtime_tts.text.stable_bpe import ALPHABET
 from realtime_tts.voices.library import VoiceLibrary
@@ -195,6 +200,15 @@ async def test_a_server_without_a_folder_says_how_it_gets_one(serve: Serve) -> N
             await talker.send("session.start", lexicons=["a"])
             [error] = await talker.until("error")
             assert error["code"] == "bad_settings" and "--voices-dir" in error["message"]
+
+
+def test_where_voices_are_in_object_storage_no_lexicon_is_kept_in_this_machines_copies() -> None:
+    engine: Any = SimpleNamespace()
+    front = Front(ServerConfig(), engine, Metrics(), VoiceLibrary("s3://bucket/voices"))
+    assert front.lexicons is None and not hasattr(engine, "lexicons")
+    with pytest.raises(NoLexicons, match="--voices-dir FOLDER"):
+        front.pinned(SessionSettings(lexicons=["a"]))
+    assert front.pinned(SessionSettings()) == SessionSettings()
 
 
 async def test_who_has_no_key_writes_and_reads_nothing_and_a_token_only_reads(serve: Serve) -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from collections.abc import Callable
 from functools import partial
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 
 from realtime_tts.engine.fake import FakeEngineConfig
+from realtime_tts.server.resumption import Position
 from tests.server.resuming import Kept, hear, spoken, whole
 
 ON = "?resume=on&word_times=on&lead_ms=30000"
@@ -145,6 +147,41 @@ async def test_a_state_that_is_of_no_use_goes_on_at_the_next_word(
         spoken_tokens = len(TEXT) - len("The ")  # one frame for each
         more = kept.done["samples"] - brought
         assert abs(more - spoken_tokens * 1_920) < 2 * 1_920
+        await server.settled()
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"place": None}, "a place in sound at the speed 1.25"),
+        ({"speed": 1.0}, "a place in sound at the speed 1"),
+        ({"speed": 0.7}, "a place in sound at the speed 0.7"),
+        ({"speed": 3.0}, "expected `part` and `state`"),
+        ({"place": [2**50, 2**50]}, "a place in sound"),
+        ({"place": [0, 0]}, "samples do not lead to sample 0"),
+    ],
+)
+async def test_a_place_that_is_none_goes_on_at_the_next_word(
+    speech: Any, fields: dict[str, Any], why: str
+) -> None:
+    async with speech() as server:
+        kept = Kept("a")
+        async with server.talk(f"{ON}&speed=1.25") as talker:
+            await talker.send("text", turn_id="a", text=TEXT, end=True)
+            await hear(talker, kept, 12)
+        position = msgspec.msgpack.decode(b64decode(kept.state), type=Position)
+        assert position.place is not None and position.speed == 1.25
+        names = Position.__struct_fields__
+        values = [fields.get(name, getattr(position, name)) for name in names]
+        kept.state = b64encode(msgspec.msgpack.encode(values)).decode()
+        async with server.talk(f"{ON}&speed=1.25") as talker:
+            for message in kept.resume():
+                await talker.socket.send(json.dumps(message))
+            await talker.send("text", turn_id="a", text=TEXT, end=True)
+            await hear(talker, kept, None)
+        (warning,) = [m for m in kept.messages if m["type"] == "warning"]
+        assert warning["code"] == "cannot_resume" and why in warning["message"]
+        assert kept.done is not None and kept.done["reason"] == "complete"
         await server.settled()
 
 

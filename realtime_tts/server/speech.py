@@ -3,8 +3,7 @@
 A turn of a session, an HTTP request and each context of another API's socket is a speech: text goes
 in, and out come packets in its listener's format, with the ends of segments in their places and the
 times of words. A segment is text that is spoken to its end: `cut` ends one, and text behind it
-begins another. Only the first of them is in the engine (`Utterances`), and what came of it is
-encoded when it is taken (`Track`).
+begins another. Only the first is in the engine (`Utterances`); its sound is encoded by `Track`.
 """
 
 from __future__ import annotations

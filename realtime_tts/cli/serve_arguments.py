@@ -184,7 +184,7 @@ def _add_load_arguments(group: argparse._ArgumentGroup) -> None:
         "--fronts",
         type=int,
         help="processes that hold the clients' sockets, each over all engines (default: 1; where "
-        "engines are processes, one for each 128 slots, four cores for each, 8 at most)",
+        "engines are processes, one for each 64 slots, two cores for each, 8 at most)",
     )
     group.add_argument(
         "--max-sessions", type=int, help="open sockets (default: twice the slots, at least 512)"

@@ -119,7 +119,7 @@ def _voices_dir(arguments: argparse.Namespace) -> str | None:
     return str(default_folder())
 
 
-_SLOTS_OF_A_FRONT, _CORES_OF_A_FRONT, _MOST_FRONTS = 128, 4, 8
+_SLOTS_OF_A_FRONT, _CORES_OF_A_FRONT, _MOST_FRONTS = 64, 2, 8
 
 
 def front_count(

@@ -215,16 +215,14 @@ class EngineLoop:
         self._begin(command, codes)
 
     def _codes_of(self, command: Open) -> Codes | None:
-        if command.spoken is None:
-            return None
-        return unpacked(command.spoken.codes, self.engine.info.codes_per_frame)
+        spoken, size = command.spoken, self.engine.info.codes_per_frame
+        return None if spoken is None else unpacked(spoken.codes, size)
 
     def _begin(self, command: Open, codes: Codes | None) -> None:
         """It was admitted: note what its steps make."""
         id, spoken = command.id, command.spoken
-        self._watch.begin(id)
-        self._codes.begin(id)
-        self._tokens.begin(id)
+        for each in (self._watch, self._codes, self._tokens):
+            each.begin(id)
         if spoken is not None and codes is not None:
             tokens = unpacked(spoken.tokens, 1)[:, 0].tolist()
             self._watch.guards[id].resume(codes[:, 0].tolist(), spoken.silent, tokens)

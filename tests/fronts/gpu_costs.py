@@ -14,12 +14,12 @@ from tts_scheduler import StepPlan
 
 SLOTS = 512
 DECODE_MS = (
-    (1, 2.3), (2, 2.7), (4, 3.3), (8, 3.6), (16, 4.7), (32, 5.7), (64, 5.6), (128, 7.0), (256, 9.0),
-    (512, 14.0),
+    (1, 1.8), (2, 2.3), (4, 2.9), (8, 3.3), (16, 3.8), (32, 4.2), (64, 4.7), (128, 6.6), (256, 8.6),
+    (512, 12.0),
 )  # fmt: skip
-"""By rows; measured with the 1.7B talker, as are the others."""
-CODEC_MS = ((1, 0.6), (8, 0.7), (16, 0.8), (32, 1.1), (64, 1.65), (256, 5.0), (512, 10.0))
-"""By frames that go through the codec at once."""
+"""By rows; measured with the 1.7B talker at commit b3d1aa2, as steps less codec and host."""
+CODEC_MS = ((1, 0.62), (8, 0.68), (16, 0.74), (32, 0.93), (64, 1.19), (256, 3.4), (512, 6.54))
+"""By frames that go through the codec at once (docs/performance.md)."""
 
 MARK = np.array([30_000, -30_000, 30_000, -30_000, 30_000], dtype=np.int16)
 """Begins a frame; four samples follow that say when its step ended."""

@@ -108,6 +108,11 @@ class Feeding:
 
     # The host.
 
+    def lexicons(self, refs: Sequence[str]) -> list[Any]:
+        """None is stored here."""
+        assert not refs
+        return []
+
     def tokenizer_of(self, *_: Any) -> Qwen2Tokenizer:
         return self._tokenizer
 

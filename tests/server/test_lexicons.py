@@ -203,7 +203,7 @@ async def test_a_server_without_a_folder_says_how_it_gets_one(serve: Serve) -> N
 
 
 def test_where_voices_are_in_object_storage_no_lexicon_is_kept_in_this_machines_copies() -> None:
-    engine: Any = SimpleNamespace()
+    engine: Any = SimpleNamespace(stages=SimpleNamespace(marks=False))
     front = Front(ServerConfig(), engine, Metrics(), VoiceLibrary("s3://bucket/voices"))
     assert front.lexicons is None and not hasattr(engine, "lexicons")
     with pytest.raises(NoLexicons, match="--voices-dir FOLDER"):

@@ -139,4 +139,5 @@ async def test_the_rate_of_prosody_is_the_speed_of_its_utterance(speech: Any) ->
     lengths = [len(said) * SPEECH / spec.speed for said, spec in utterances(commands)]
     [done] = only(messages, "turn.done")
     assert abs(done["samples"] - sum(lengths)) <= 3 and done["reason"] == "complete"
-    assert not only(messages, "warning")
+    [warning] = only(messages, "warning")
+    assert warning["code"] == "unsupported_markup" and "rate 9:" in warning["message"]

@@ -43,8 +43,10 @@ async def test_a_front_that_is_killed_costs_its_own_sockets_and_is_back() -> Non
             await one.say(LONG)
         await until(lambda: all(one.samples for one in opened))
         await server.until("tts_active_turns", 8)
-        server.fronts[0].kill()
+        victim = server.fronts[0]
+        victim.kill()
         killed = time.monotonic()
+        await until(lambda: not victim.is_running())  # a socket handed over before is its own
         async with sessions(server, 1) as (late,):  # nobody is refused meanwhile
             await late.say("One, two.")
             assert (await late.until("turn.done"))["reason"] == "complete"

@@ -183,13 +183,13 @@ async def test_clients_that_do_not_read(watched: tuple[Server, Watcher]) -> None
 
 
 async def test_an_engine_that_is_too_slow(tmp_path: Path) -> None:
-    with slow_server(step_seconds=0.35) as port:
+    with slow_server(step_seconds=0.12) as port:
         async with watching(port, tmp_path) as watcher:
 
             async def speak() -> None:
                 while True:
                     session = await open_session(port)
-                    await session.say("one two")
+                    await session.say("one two three four five six")
                     await session.until("turn.done")
                     await session.close()
 

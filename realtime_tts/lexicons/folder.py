@@ -9,9 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-import secrets
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -33,6 +31,7 @@ from realtime_tts.lexicons.file import (
     read_header,
 )
 from realtime_tts.logs import event
+from realtime_tts.shared_folder import link, settled, unfinished_in
 from realtime_tts.text.lexicon import Entry
 
 log = logging.getLogger(__name__)
@@ -42,10 +41,6 @@ MAX_VERSIONS = 100
 """Of one lexicon."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _FILE = re.compile(rf"(?P<name>{_NAME.pattern})@(?P<number>[1-9][0-9]{{0,8}})\.lexicon")
-_UNFINISHED = ".unfinished-"
-_ABANDONED_SECONDS = 3600.0
-_SETTLED_SECONDS = 2.0
-"""A folder that changed less long ago may change again without another time stamp."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,28 +146,20 @@ class LexiconFolder:
 
     def _publish(self, name: str, number: int, data: bytes) -> int:
         """Make a version appear in one step; gives its number, where others were faster."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self._sweep()
-        unfinished = self.folder / f"{_UNFINISHED}{secrets.token_hex(8)}"
+        unfinished = unfinished_in(self.folder)
         try:
             with unfinished.open("xb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())  # what was acknowledged is there after a power cut
-            while not _linked(unfinished, self.folder / f"{name}@{number}.lexicon"):
-                number += 1
+            while True:
+                try:
+                    link(unfinished, self.folder / f"{name}@{number}.lexicon")
+                    return number
+                except FileExistsError:
+                    number += 1
         finally:
             unfinished.unlink(missing_ok=True)
-        return number
-
-    def _sweep(self) -> None:
-        """Remove what a server that died left unfinished."""
-        for path in self.folder.glob(_UNFINISHED + "*"):
-            try:
-                if time.time() - path.stat().st_mtime > _ABANDONED_SECONDS:
-                    path.unlink()
-            except FileNotFoundError:
-                continue  # another server sweeps, too
 
     def _cannot_store(self, error: OSError) -> CannotStore:
         event(log, logging.ERROR, "lexicons.not_stored", folder=str(self.folder), why=str(error))
@@ -206,7 +193,7 @@ class LexiconFolder:
         for version in sorted(found, key=lambda version: version.number):
             versions.setdefault(version.name, []).append(version)
         self._versions = versions
-        self._stamp = stamp if time.time_ns() - stamp > _SETTLED_SECONDS * 1e9 else None
+        self._stamp = settled(stamp)
 
 
 def check_name(name: str) -> str:
@@ -242,18 +229,3 @@ def _version(entry: os.DirEntry[str]) -> Version | None:
         return None  # removed since the folder was listed
     identity = (details.st_ino, details.st_mtime_ns, details.st_size)
     return Version(match["name"], int(match["number"]), Path(entry.path), identity)
-
-
-def _linked(unfinished: Path, place: Path) -> bool:
-    """Make a finished file appear at `place`; False if there is one. Raises OSError."""
-    try:
-        os.link(unfinished, place)  # unlike a rename it replaces nothing
-    except FileExistsError:
-        return False
-    except OSError:
-        # A file system without hard links: two servers that store a version in the same
-        # millisecond end with one whole file.
-        if place.exists():
-            return False
-        os.rename(unfinished, place)
-    return True

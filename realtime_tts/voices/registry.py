@@ -10,15 +10,14 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-import secrets
 import threading
-import time
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from realtime_tts.logs import event
+from realtime_tts.shared_folder import link, settled, unfinished_in
 from realtime_tts.voices.errors import CannotStore, UnknownVoice, VoiceExists
 from realtime_tts.voices.file import (
     SUFFIX,
@@ -30,11 +29,6 @@ from realtime_tts.voices.file import (
 )
 
 log = logging.getLogger(__name__)
-
-_UNFINISHED = ".unfinished-"
-_ABANDONED_SECONDS = 3600.0
-_SETTLED_SECONDS = 2.0
-"""A folder that changed less long ago may change again without another time stamp."""
 
 _Identity = tuple[int, int, int]
 
@@ -107,11 +101,9 @@ class Registry:
     def unfinished(self) -> Path:
         """Choose where to write the file of a voice before it is added. Raises CannotStore."""
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            self._sweep()
+            return unfinished_in(self.folder)
         except OSError as error:
             raise self._cannot_store(error) from None
-        return self.folder / f"{_UNFINISHED}{secrets.token_hex(8)}"
 
     def check_free(self, id: str) -> None:
         """Raises BadVoiceRequest for what is no id, VoiceExists for one that is taken."""
@@ -164,7 +156,7 @@ class Registry:
         if over:
             os.replace(unfinished, self.folder / name)
         else:
-            _link(unfinished, self.folder / name)
+            link(unfinished, self.folder / name)
 
     def _remove(self, path: Path) -> None:
         path.unlink(missing_ok=True)
@@ -193,7 +185,7 @@ class Registry:
             event(log, logging.WARNING, "voices.unreadable", folder=str(self.folder), why=error)
             return
         self._index = self._scan(entries)
-        self._stamp = stamp if time.time_ns() - stamp > _SETTLED_SECONDS * 1e9 else None
+        self._stamp = settled(stamp)
 
     def _scan(self, entries: list[os.DirEntry[str]]) -> dict[str, VoiceRecord]:
         index: dict[str, VoiceRecord] = {}
@@ -220,15 +212,6 @@ class Registry:
         self._seen = seen
         return index
 
-    def _sweep(self) -> None:
-        """Remove what a server that died left unfinished."""
-        for path in self.folder.glob(_UNFINISHED + "*"):
-            try:
-                if time.time() - path.stat().st_mtime > _ABANDONED_SECONDS:
-                    path.unlink()
-            except FileNotFoundError:
-                continue  # another server sweeps, too
-
 
 def _read(path: Path) -> VoiceRecord | None:
     """Read a file's record; None for a corrupt file, of which the log hears once.
@@ -240,20 +223,6 @@ def _read(path: Path) -> VoiceRecord | None:
     except CorruptVoiceError as error:
         _skipped(path, str(error))
         return None
-
-
-def _link(unfinished: Path, place: Path) -> None:
-    """Make a finished file appear at `place` in one step. Raises FileExistsError, OSError."""
-    try:
-        os.link(unfinished, place)  # unlike a rename it replaces nothing
-    except FileExistsError:
-        raise
-    except OSError:
-        # A file system without hard links: the index was asked, and two servers adding the same
-        # name in the same millisecond end with one whole file.
-        if place.exists():
-            raise FileExistsError(place) from None
-        os.rename(unfinished, place)
 
 
 def _sync(path: Path) -> None:

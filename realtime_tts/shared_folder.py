@@ -1,0 +1,46 @@
+"""A folder that several servers share: files appear in it in one step, and leave nothing behind."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from pathlib import Path
+
+_UNFINISHED = ".unfinished-"
+_ABANDONED_SECONDS = 3600.0
+_SETTLED_SECONDS = 2.0
+"""A folder that changed less long ago may change again without another time stamp."""
+
+
+def unfinished_in(folder: Path) -> Path:
+    """Choose where to write a file before it is linked. Makes the folder, and removes what a server
+    that died left unfinished there. Raises OSError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in folder.glob(_UNFINISHED + "*"):
+        try:
+            if time.time() - path.stat().st_mtime > _ABANDONED_SECONDS:
+                path.unlink()
+        except FileNotFoundError:
+            continue  # another server sweeps, too
+    return folder / f"{_UNFINISHED}{secrets.token_hex(8)}"
+
+
+def link(unfinished: Path, place: Path) -> None:
+    """Make a finished file appear at `place` in one step. Raises FileExistsError, OSError."""
+    try:
+        os.link(unfinished, place)  # unlike a rename it replaces nothing
+    except FileExistsError:
+        raise
+    except OSError:
+        # A file system without hard links: two servers that choose the same place in the same
+        # millisecond end with one whole file.
+        if place.exists():
+            raise FileExistsError(place) from None
+        os.rename(unfinished, place)
+
+
+def settled(stamp: int) -> int | None:
+    """The time stamp of a folder that was listed (nanoseconds), if the next change will give it
+    another one; else None."""
+    return stamp if time.time_ns() - stamp > _SETTLED_SECONDS * 1e9 else None

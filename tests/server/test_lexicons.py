@@ -318,10 +318,8 @@ async def test_a_lexicon_that_is_deleted_is_missed_by_the_next_turn(
             assert await lexicons.speak(talker, "SQL") == "SQL"
 
 
-async def test_text_waits_in_its_order_until_its_lexicon_has_been_read(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Reading it takes as long as it likes: others speak meanwhile."""
+def held_back(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """From now on no lexicon is read until this is set."""
     going, read = threading.Event(), library._words_of
 
     def slowly(version: Any) -> WordList:
@@ -329,6 +327,14 @@ async def test_text_waits_in_its_order_until_its_lexicon_has_been_read(
         return read(version)
 
     monkeypatch.setattr(library, "_words_of", slowly)
+    return going
+
+
+async def test_text_waits_in_its_order_until_its_lexicon_has_been_read(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reading it takes as long as it likes: others speak meanwhile."""
+    going = held_back(monkeypatch)
     async with serve() as lexicons:
         await lexicons.stored("a", SQL)
         async with (
@@ -350,13 +356,7 @@ async def test_text_waits_in_its_order_until_its_lexicon_has_been_read(
 async def test_an_interrupt_of_text_that_waits_for_its_lexicon_says_that_nothing_was_heard(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    going, read = threading.Event(), library._words_of
-
-    def slowly(version: Any) -> WordList:
-        assert going.wait(20)
-        return read(version)
-
-    monkeypatch.setattr(library, "_words_of", slowly)
+    going = held_back(monkeypatch)
     async with serve() as lexicons:
         await lexicons.stored("a", SQL)
         async with lexicons.speech.talk("?lexicons=a") as talker:

@@ -21,6 +21,7 @@ Triton need not be installed. Arguments named alike mean the same everywhere:
     slots, positions, starts, lengths   [B], int32 or int64
 """
 
+from realtime_tts.kernels.alignment import MOST_TEXT, most_seen
 from realtime_tts.kernels.attention import decode_attention, prompt_attention
 from realtime_tts.kernels.cuda_predictor_frame import MOST_FRAME_ROWS, FrameProgram, frame_program
 from realtime_tts.kernels.cuda_talker_step import MOST_STEP_ROWS, StepProgram, step_program
@@ -34,6 +35,7 @@ from realtime_tts.kernels.storing import rope_and_store, store_prefix
 __all__ = [
     "MOST_FRAME_ROWS",
     "MOST_STEP_ROWS",
+    "MOST_TEXT",
     "DecoderModel",
     "FrameDraws",
     "LayerWeights",
@@ -44,6 +46,7 @@ __all__ = [
     "add_rms_norm",
     "decode_attention",
     "frame_program",
+    "most_seen",
     "prompt_attention",
     "rms_norm",
     "rope_and_store",

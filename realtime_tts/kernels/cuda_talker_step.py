@@ -7,7 +7,7 @@ reading their weights. The reference implementation is `decoder.plain_layers`.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 
@@ -56,6 +56,8 @@ class StepArguments(ctypes.Structure):
         ("words", ctypes.c_void_p),
         ("partials", ctypes.c_void_p),
         ("rounds", ctypes.c_void_p),
+        ("queries", ctypes.c_void_p),
+        ("watched", ctypes.c_uint64),
         ("layer_stride", ctypes.c_int64),
         ("table_stride", ctypes.c_int),
         ("rows", ctypes.c_int),
@@ -72,9 +74,19 @@ class StepTables:
     """What the kernel finds weights by, and where its programs meet: on the model's device."""
 
     def __init__(
-        self, model: DecoderModel, programs: int, row_words: int, partial_words: int
+        self,
+        model: DecoderModel,
+        programs: int,
+        row_words: int,
+        partial_words: int,
+        watched: Sequence[int] = (),
     ) -> None:
-        device = model.norm.device
+        """`watched`: layers whose queries are kept."""
+        assert all(layer < 64 for layer in watched), "layers are bits of a number"
+        device, (_, heads, _, dim, _) = model.norm.device, model.sizes
+        self._watched = tuple(watched)
+        shape = (len(model.layers) if watched else 0), MOST_STEP_ROWS, heads, dim
+        self._queries = torch.zeros(shape, dtype=torch.bfloat16, device=device)
         self._layers = addresses([weight for layer in model.layers for weight in layer], device)
         self._words = torch.zeros(MOST_STEP_ROWS, row_words, dtype=torch.int64, device=device)
         self._partials = torch.zeros(programs, partial_words, dtype=torch.int64, device=device)
@@ -97,24 +109,31 @@ class StepTables:
         assert tables.dtype == torch.int32
         assert slots.dtype == positions.dtype == torch.int64
         given = (self._layers, model.norm, model.cos, model.sin, x, out)
-        where = (slots, positions, self._words, self._partials, self._rounds)
+        where = (slots, positions, self._words, self._partials, self._rounds, self._queries)
         assert all(tensor.is_contiguous() for tensor in (*given, *where))
         return StepArguments(
             *(tensor.data_ptr() for tensor in (*given, pages, tables, *where)),
+            sum(1 << layer for layer in self._watched),
             pages.stride(0),
             tables.stride(0),
             len(x),
             model.eps,
         )
 
+    def queries(self, rows: int) -> dict[int, Tensor]:
+        """Of the layers that are watched, the rotated queries [rows, heads, D] of the last launch,
+        until the next."""
+        return {layer: self._queries[layer, :rows] for layer in self._watched}
+
 
 class StepProgram:
-    """The launch for one model. One step at a time may use it.
+    """The launch for one model. One step at a time may use it. `watched`: layers whose queries it
+    gives away.
 
     Raises CudaError if the kernel cannot be built or loaded.
     """
 
-    def __init__(self, model: DecoderModel) -> None:
+    def __init__(self, model: DecoderModel, watched: Sequence[int] = ()) -> None:
         self._model = model
         self._builds = CudaBuilds(
             BUILDS, partial(step_settings, model, PROGRAMS), model.norm.device
@@ -122,25 +141,26 @@ class StepProgram:
         words, partials = (
             self._builds.constant("talker_step", name) for name in ("row_words", "partial_words")
         )
-        self._tables = StepTables(model, PROGRAMS, words, partials)
+        self._tables = StepTables(model, PROGRAMS, words, partials, watched)
 
     def __call__(
         self, x: Tensor, pages: Tensor, tables: Tensor, slots: Tensor, positions: Tensor
-    ) -> Tensor:
-        """Move rows on by a position, as `plain_layers`: x [B, h] -> [B, h]."""
+    ) -> tuple[Tensor, dict[int, Tensor]]:
+        """Move rows on by a position, as `plain_layers`: x [B, h] -> [B, h]. With it the queries of
+        the layers that are watched [B, heads, D], which the next launch writes over."""
         out = torch.empty_like(x)
         given = self._tables.arguments(x, self._model, pages, tables, slots, positions, out)
         self._builds.launch(len(x), given)
-        return out
+        return out, self._tables.queries(len(x))
 
 
-def step_program(model: DecoderModel) -> StepProgram | None:
+def step_program(model: DecoderModel, watched: Sequence[int] = ()) -> StepProgram | None:
     """Return the program that moves this talker's rows on; None where separate kernels do.
 
     On a GPU, the log then says why.
     """
     return program_or_warning(
-        lambda: StepProgram(model), step_obstacle(model), model.norm.is_cuda, "talker"
+        lambda: StepProgram(model, watched), step_obstacle(model), model.norm.is_cuda, "talker"
     )
 
 

@@ -3,7 +3,7 @@ compute, and their tests compare with."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -58,13 +58,19 @@ class DecoderModel:
 
 
 def plain_layers(
-    x: Tensor, model: DecoderModel, pages: Tensor, tables: Tensor, slots: Tensor, positions: Tensor
+    x: Tensor,
+    model: DecoderModel,
+    pages: Tensor,
+    tables: Tensor,
+    slots: Tensor,
+    positions: Tensor,
+    see: Callable[[Tensor], None] = lambda query: None,
 ) -> Tensor:
     """x [B, h] at one position of each row, through all layers and the norm: [B, h].
 
     Keys and values go into pages [layers, pages, 2, kv_heads, page_size, D]; `tables`, `slots` and
-    `positions` as in `kernels`. Every result is rounded to x's type: where separate kernels round,
-    and the CUDA kernels.
+    `positions` as in `kernels`. `see` is told of each layer's rotated queries [B, heads, D]. Every
+    result is rounded to x's type: where separate kernels round, and the CUDA kernels.
     """
     eps, dim = model.eps, model.cos.shape[1]
     for layer, store in zip(model.layers, pages, strict=True):
@@ -73,6 +79,7 @@ def plain_layers(
         query = rope_and_store.plain(
             qkv, layer.head_norm, model.cos, model.sin, store, tables, slots, positions, eps
         )
+        see(query)
         attended = decode_attention.plain(query, store, tables, slots, positions, 1)
         attended = F.linear(attended, layer.attention_output)
         x, normed = add_rms_norm.plain(attended, x, layer.output_norm, eps)

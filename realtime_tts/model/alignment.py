@@ -17,10 +17,8 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
+from realtime_tts.kernels import MOST_TEXT, most_seen
 from realtime_tts.model.config import TransformerConfig
-
-MOST_TEXT = 256
-"""Tokens that are looked at: more than an utterance has that is spoken well."""
 
 See = Callable[[int, Tensor], None]
 """Told the number of a layer and its rotated queries [B, heads, D], once the keys are stored."""
@@ -45,13 +43,22 @@ class TextView(NamedTuple):
 class AlignmentHeads:
     """The heads of a checkpoint, those together that read the same keys."""
 
-    def __init__(self, heads: Iterable[tuple[int, int]], config: TransformerConfig) -> None:
+    def __init__(
+        self,
+        heads: Iterable[tuple[int, int]],
+        config: TransformerConfig,
+        device: torch.device | None = None,
+    ) -> None:
         """`heads`: layer and query head of each."""
         group = config.heads // config.kv_heads
         self.scale = config.head_dim**-0.5
+        self.pairs = tuple(heads)
+        places = [(layer, head // group) for layer, head in self.pairs]
+        self.places = torch.tensor(places, dtype=torch.int32, device=device)
+        """[K, 2], on the device: layer and key head of each."""
         self.by_layer: dict[int, dict[int, list[int]]] = {}
         """By layer and key head."""
-        for layer, head in heads:
+        for layer, head in self.pairs:
             self.by_layer.setdefault(layer, {}).setdefault(head // group, []).append(head)
 
     def __bool__(self) -> bool:
@@ -107,34 +114,25 @@ class PagedSight:
     def __init__(
         self,
         heads: AlignmentHeads,
-        layers: Sequence[Tensor],
+        pages: Tensor,
         tables: Tensor,
         slots: Tensor,
         firsts: Tensor,
         counts: Tensor,
     ) -> None:
-        self._heads, self._layers = heads, layers
-        size = layers[0].shape[3]
-        steps = torch.arange(MOST_TEXT, device=slots.device)
-        self._hidden = steps >= counts.unsqueeze(1)
-        places = (firsts.unsqueeze(1) + steps).masked_fill_(self._hidden, 0)
-        self._pages = tables[slots].gather(1, places // size).long()
-        self._offsets = places.remainder(size)
-        self._weights = torch.zeros(
-            (len(slots), MOST_TEXT), device=slots.device, dtype=torch.float32
-        )
+        """`pages` and `tables` as `PagedKVCache` has them."""
+        self._heads, self._pages = heads, pages
+        self._rows = tables, slots, firsts, counts
+        shape = len(slots), len(heads.places), pages.shape[5]
+        self._asked = torch.empty(shape, device=pages.device, dtype=pages.dtype)
 
     def see(self, layer: int, query: Tensor) -> None:
         """As `See`."""
-        for key_head, heads in self._heads.by_layer.get(layer, {}).items():
-            keys = self._layers[layer][self._pages, 0, key_head, self._offsets]  # [B, T, D]
-            asked = torch.stack([query[:, head] for head in heads], 1)
-            scores = (asked @ keys.transpose(1, 2)).float() * self._heads.scale
-            # A page may hold the NaN of a row that failed.
-            low = torch.finfo(torch.float32).min
-            scores = scores.masked_fill(self._hidden.unsqueeze(1), low)
-            self._weights += scores.softmax(-1).sum(1)
+        for number, (own_layer, head) in enumerate(self._heads.pairs):
+            if own_layer == layer:
+                self._asked[:, number] = query[:, head]
 
     def tokens(self) -> Tensor:
-        """Numbers [B] int32, counted from each row's `TextView.skipped`."""
-        return self._weights.argmax(-1).int()
+        """Numbers [B] int32, counted from each row's `TextView.skipped`. When all has been seen,
+        and stored."""
+        return most_seen(self._asked, self._pages, self._heads.places, *self._rows)

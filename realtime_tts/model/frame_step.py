@@ -76,7 +76,8 @@ class FrameStep:
         self._inputs = torch.zeros(numbers, dtype=torch.long, device=device)
         self._starts = torch.zeros(slots * START_NUMBERS, dtype=torch.long, device=device)
         self.outputs = torch.zeros(slots, groups + 1, dtype=torch.int32, device=device)
-        self._heads = AlignmentHeads(model.config.alignment_heads, talker.config.transformer)
+        shape = talker.config.transformer
+        self._heads = AlignmentHeads(model.config.alignment_heads, shape, device)
         self.tokens = torch.zeros(slots + 1, dtype=torch.int32, device=device)
         """What the alignment heads looked at when the talker spoke last: a number in the view of
         the text, by slot. 0 behind a prompt that was computed as a whole, or without heads."""
@@ -85,7 +86,7 @@ class FrameStep:
         self._bos, self._last_code = bos, model.config.predictor.vocab - 1
         fused = FusedPredictor(model.predictor, slots, device)
         self._predict, self.persistent_predictor = fused.codes, fused.persistent
-        self.persistent_talker = not self._heads and talker.prepare_steps()
+        self.persistent_talker = talker.prepare_steps(tuple(self._heads.by_layer))
         """Whether one kernel moves few rows on by a position; and one makes their whole frame."""
 
     def numbers(self, starts: Sequence[Start]) -> list[int]:
@@ -141,7 +142,7 @@ class FrameStep:
         inputs = self.embeddings.index_select(0, slots) + talker.text_rows(text)
         positions = self.positions.index_select(0, slots)
         if self._heads:
-            sight = PagedSight(self._heads, store.layers, store.tables, slots, firsts, counts)
+            sight = PagedSight(self._heads, store.pages, store.tables, slots, firsts, counts)
         see = None if sight is None else sight.see
         said = talker.decode_at(inputs, slots, positions, store, see)
         self.hidden.index_copy_(0, slots, said)

@@ -51,14 +51,15 @@ class Talker:
         self._rope = Rope(shape, shape.max_positions, device)
         self._step: StepProgram | None = None
 
-    def prepare_steps(self) -> bool:
+    def prepare_steps(self, watched: Sequence[int]) -> bool:
         """Let `decode_at` move few rows of a paged cache on in one launch; False if no program
-        does. To be called before anything is captured."""
+        does. `watched`: the layers whose queries it tells of then. To be called before anything is
+        captured."""
         layers = layer_weights(self.layers)
         if self._step is None and layers is not None:
             rope, norm = self._rope, self.norm
             model = DecoderModel(layers, norm.weight, rope.cos, rope.sin, norm.eps)
-            self._step = step_program(model)
+            self._step = step_program(model, watched)
         return self._step is not None
 
     def new_cache(self, slots: int) -> KVCache:
@@ -125,10 +126,15 @@ class Talker:
     ) -> Tensor:
         """Position `positions` [B] of each slot [B]: inputs [B, H] -> outputs [B, H].
 
-        `see` is told of all queries, which the program that moves few rows on does not give away.
+        `see` is told of the queries of all layers; where few rows are moved on by one launch, of
+        those that it was prepared for, when it is over.
         """
-        if self._step is not None and see is None and len(inputs) <= MOST_STEP_ROWS:
-            return self._step(inputs, cache.pages, cache.tables, slots, positions)
+        if self._step is not None and len(inputs) <= MOST_STEP_ROWS:
+            said, queries = self._step(inputs, cache.pages, cache.tables, slots, positions)
+            if see is not None:
+                for layer, query in queries.items():
+                    see(layer, query)
+            return said
         cos, sin = self._rope.cos, self._rope.sin
 
         def attend(index: int, qkv: Tensor, norm: Tensor) -> Tensor:

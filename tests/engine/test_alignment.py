@@ -12,8 +12,9 @@ from realtime_tts import demo_voice
 from realtime_tts.engine.captured_engine import CapturedEngine
 from realtime_tts.engine.interface import Engine, UtteranceSpec
 from realtime_tts.engine.torch_engine import TorchEngine
+from realtime_tts.kernels import MOST_TEXT
 from realtime_tts.model import PromptBuilder, PromptSpec, load_model, to_reference
-from realtime_tts.model.alignment import MOST_TEXT, AlignmentHeads, PagedSight, RowSight, TextView
+from realtime_tts.model.alignment import AlignmentHeads, PagedSight, RowSight, TextView
 from realtime_tts.model.paged_cache import PagedKVCache
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
 from tests.engine.cloning import DOING, model, tokenizer, voice_of
@@ -39,7 +40,7 @@ def test_pages_and_slots_are_read_alike_and_as_defined() -> None:
     views = [TextView(9, 40), TextView(12, 1), TextView(30, 17, 3), TextView(0, 0)]
     slots = torch.tensor([2, 0, 3, 4])
     firsts, counts = (torch.tensor([view[n] for view in views]) for n in (0, 1))
-    sight = PagedSight(heads, cache.layers, cache.tables, slots, firsts, counts)
+    sight = PagedSight(heads, cache.pages, cache.tables, slots, firsts, counts)
 
     class Rows:
         def keys(self, layer: int, slot: int, head: int, first: int, count: int) -> Tensor:

@@ -16,7 +16,7 @@ RELEASED = TransformerConfig(3, 2048, 16, 8, 128, 6144, 1e6, EPS, 1024)
 """The released width, but not all 28 layers."""
 SMALL = TransformerConfig(2, 512, 4, 2, 128, 512, 1e4, EPS, 512)
 
-Launch = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
+Launch = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], tuple[Tensor, dict[int, Tensor]]]
 
 
 def make_talker(random: Random, shape: TransformerConfig) -> DecoderModel:
@@ -40,9 +40,15 @@ class Slots:
 
 
 def assert_step_right(
-    random: Random, model: DecoderModel, slots: Slots, launch: Launch, positions: Sequence[int]
+    random: Random,
+    model: DecoderModel,
+    slots: Slots,
+    launch: Launch,
+    positions: Sequence[int],
+    watched: Sequence[int] = (),
 ) -> None:
-    """One row at each of the positions, of slots in any order. Behind them the pages hold NaN."""
+    """One row at each of the positions, of slots in any order. Behind them the pages hold NaN. The
+    queries of the layers that are `watched` come, too."""
     device, rows = model.norm.device, len(positions)
     x = random(rows, len(model.norm), dtype=BF16)
     owners = torch.randperm(slots.count, generator=torch.Generator().manual_seed(rows))[:rows]
@@ -54,9 +60,12 @@ def assert_step_right(
         pages[:, slots.tables[owner, place // 16], :, :, place % 16 :] = float("nan")
     owners, places = owners.to(device), places.to(device)
     wanted_pages = pages.clone()
-    wanted = plain_layers(x, model, wanted_pages, slots.tables, owners, places)
-    found = launch(x, pages, slots.tables, owners, places)
+    asked: list[Tensor] = []
+    wanted = plain_layers(x, model, wanted_pages, slots.tables, owners, places, asked.append)
+    found, queries = launch(x, pages, slots.tables, owners, places)
     assert difference(found, wanted) < 0.02
+    assert list(queries) == list(watched)
+    assert all(difference(queries[layer], asked[layer]) < 0.02 for layer in watched)
     # The new keys and values are right, up to roundings, and nobody else's were touched.
     assert torch.equal(pages.isnan(), wanted_pages.isnan())
     pages, wanted_pages = pages.nan_to_num(), wanted_pages.nan_to_num()

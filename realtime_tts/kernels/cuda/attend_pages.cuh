@@ -98,14 +98,17 @@ DEVICE void add_new(const New& own, int place, Page& page) {
         if (p == place) page.values[p] = pair_at(own.value + lane * 4);
 }
 
-// Queries by their warps; where the last page is, the new key and value, too.
-DEVICE void make_new(u16* pages, const Item& item, const Turning& turning, const u64* row,
-                     u32 round, bool keeps, New& own) {
+// Queries by their warps; where the last page is, the new key and value, too. Queries go to
+// `queries` [HEADS, DIM] as well, if there is such a place.
+DEVICE void make_new(u16* pages, const Item& item, const Turning& turning, u16* queries,
+                     const u64* row, u32 round, bool keeps, New& own) {
     int warp = thread_index() / LANES;
     u16* key = pages + page_at(item.last, item.head) + item.position % LENGTH * DIM;
     if (warp < GROUP) {
         int head = item.head * GROUP + warp;
-        keep(own.queries[warp], receive_turned(row, head, turning, item.position, round));
+        Turned made = receive_turned(row, head, turning, item.position, round);
+        keep(own.queries[warp], made);
+        if (queries) keep(queries + head * DIM, made);
     } else if (keeps && warp == GROUP) {
         Turned made = receive_turned(row, HEADS + item.head, turning, item.position, round);
         keep(own.key, made), keep(key, made);
@@ -184,13 +187,13 @@ DEVICE void load_queries(const New& own, u32 (&queries)[16]) {
 }
 
 // All pages of this warp, of which it has the first.
-DEVICE void attend_warp(u16* pages, const Item& item, const Turning& turning, const u64* row,
-                        u32 round, Page& page, New& own, Attended& attended) {
+DEVICE void attend_warp(u16* pages, const Item& item, const Turning& turning, u16* asked,
+                        const u64* row, u32 round, Page& page, New& own, Attended& attended) {
     int lane = thread_index() % LANES, warp = thread_index() / LANES;
     int step = item.shares * WARPS, index = item.share * WARPS + warp;
     bool keeps = (item.count - 1) % step / WARPS == item.share;
     int head = item.head, before = item.position - index * LENGTH;
-    make_new(pages, item, turning, row, round, keeps, own);
+    make_new(pages, item, turning, asked, row, round, keeps, own);
     barrier(ALL, THREADS);
     u32 queries[16];
     load_queries(own, queries);
@@ -270,12 +273,13 @@ DEVICE Part joined(const WarpSums& own, int member, int dimension) {
     return part;
 }
 
-// `partials` are this program's words. What is attended to goes to `target`, the words of the row.
-DEVICE void attend_pages(u16* pages, const Item& item, const Turning& turning, const u64* row,
-                         u64* partials, u64* target, u32 round, Page& page, New& made,
-                         WarpSums& own) {
+// `partials` are this program's words. What is attended to goes to `target`, the words of the row;
+// queries go to `asked`, if there is such a place.
+DEVICE void attend_pages(u16* pages, const Item& item, const Turning& turning, u16* asked,
+                         const u64* row, u64* partials, u64* target, u32 round, Page& page,
+                         New& made, WarpSums& own) {
     Attended attended;
-    attend_warp(pages, item, turning, row, round, page, made, attended);
+    attend_warp(pages, item, turning, asked, row, round, page, made, attended);
     lay_down(attended, own);
     barrier(ALL, THREADS);
     NO_UNROLL for (int i = thread_index(); i < GROUP * DIM; i += THREADS) {

@@ -23,6 +23,8 @@ struct Arguments {
     u64* words;            // [ROWS, ROW_WORDS]
     u64* partials;         // [PROGRAMS, PARTIAL_WORDS]
     u32* rounds;           // how many rounds there were
+    u16* queries;          // [LAYERS, ROWS, HEADS, DIM]: of layers that are watched
+    u64 watched;           // a bit each
     i64 layer_stride;      // of pages
     int table_stride;
     int rows;
@@ -160,8 +162,11 @@ DEVICE void attend_phase(Here& here, int index, Page& page) {
     const Item& item = here.memory.item;
     if (item.shares == 0) return;
     u64* words = row_at(given.words, item.row);
+    bool watched = given.watched >> index & 1 && item.share == 0;
+    u16* queries = given.queries + (static_cast<i64>(index) * ROWS + item.row) * QUERIES;
     attend_pages(given.pages + index * given.layer_stride, item,
                  {here.memory.layers[index].head_norm, given.cos, given.sin, given.eps},
+                 watched ? queries : nullptr,
                  words + AT_FUSED, given.partials + program_index() * PARTIAL_WORDS,
                  words + AT_ATTENDED, here.round, page, here.memory.made, here.memory.attended);
 }

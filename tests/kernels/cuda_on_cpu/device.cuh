@@ -78,6 +78,9 @@ struct Thread {
     Program* program;
     int index, number;
     bool done = false;
+    const Meeting* meeting = nullptr;  // what it waits for the end of, and since which round
+    u64 round = 0;
+    bool waits() const { return meeting != nullptr && meeting->round == round; }
 };
 
 inline std::vector<Program> programs;
@@ -96,7 +99,9 @@ inline void meet(Meeting& meeting, int expected) {
         progress++;
         return;
     }
-    while (meeting.round == round) yield();
+    now->meeting = &meeting, now->round = round;
+    yield();  // and has no turn until this round is over
+    now->meeting = nullptr;
 }
 
 inline Warp& warp() { return now->program->warps[now->index / 32]; }
@@ -108,6 +113,26 @@ inline void enter() {
     now->done = true;
     progress++;
     yield();
+}
+
+// Gives each thread of the warp that begins at `first` a turn, and again while they met: what lies
+// on their stacks is near then. False if all of them are done.
+inline bool run_warp(Thread* first) {
+    constexpr int MOST_TURNS = 16;  // some look for what others do, and meet, again and again
+    const Meeting& meeting = first->program->warps[first->index / 32].meeting;
+    bool all = true;
+    for (int turn = 0; turn < MOST_TURNS; turn++) {
+        u64 round = meeting.round;
+        for (Thread* thread = first; thread < first + 32; thread++) {
+            if (thread->done) continue;
+            all = false;
+            if (thread->waits()) continue;
+            now = thread;
+            switch_stack(&scheduler, thread->place);
+        }
+        if (meeting.round == round) break;
+    }
+    return !all;
 }
 
 // Runs `count` programs of `size` threads each; false if they wait for each other for ever.
@@ -134,12 +159,8 @@ inline bool run(int count, int size, int shared, std::function<void()> kernel) {
     for (int idle = 0; idle < 3;) {
         u64 before = progress;
         bool all = true;
-        for (Thread& thread : threads) {
-            if (thread.done) continue;
-            all = false;
-            now = &thread;
-            switch_stack(&scheduler, thread.place);
-        }
+        for (size_t first = 0; first < threads.size(); first += 32)
+            if (run_warp(&threads[first])) all = false;
         if (all) return true;
         idle = progress == before ? idle + 1 : 0;
     }

@@ -5,8 +5,8 @@ every one of them is here:
 
 - It ends with its parent, whatever the parent dies of. Its standard input is a pipe, which the
   kernel closes then, and a thread of the child waits for that, also in the middle of its work.
-- Signals are the parent's business. The child has a session of its own and ignores SIGINT and
-  SIGTERM, so that a Ctrl-C, or a supervisor's signal to the whole group, still lets turns finish.
+- Signals are the parent's business. The child has a session of its own and ignores SIGINT, SIGTERM
+  and SIGHUP, so that a Ctrl-C, or a signal to the whole group, still lets turns finish.
 - Both pipes carry messages and nothing else: bytes, each behind its length. What libraries print
   goes to standard error, and the parent gets it line by line.
 - Nothing is left behind: `close` kills the child and waits for its end, even if whoever closes it
@@ -211,8 +211,9 @@ class Parent:
 
 def run(module: str, background: bool) -> NoReturn:
     """What a fresh child does: `main` of `module`, whose result is the exit status (None is 0)."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):  # not all are known everywhere
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
     faulthandler.enable()
     if background:
         with contextlib.suppress(OSError, AttributeError):  # a courtesy, and not known everywhere

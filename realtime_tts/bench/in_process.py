@@ -77,7 +77,7 @@ class EngineTarget:
         yield speak
 
     async def metrics(self) -> str:
-        return self._metrics.render().decode()
+        return self._metrics.render().text.decode()
 
 
 @contextlib.asynccontextmanager

@@ -7,7 +7,7 @@ import contextlib
 import socket
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from urllib.error import HTTPError
 
@@ -24,11 +24,16 @@ class ServerDidNotStart(RealtimeTTSError, code="server_did_not_start"):
 
 @contextlib.asynccontextmanager
 async def local_server(
-    arguments: Sequence[str] = (), ready_within: float = 300.0
+    arguments: Sequence[str] = (),
+    ready_within: float = 300.0,
+    *,
+    environment: Mapping[str, str] | None = None,
+    log: Path | None = None,
 ) -> AsyncIterator[str]:
     """Run `realtime-tts serve` on a free port of this machine; yields its ws:// address.
 
-    `arguments` go to `serve`. Raises ServerDidNotStart, and ConfigError for flags of TLS.
+    `arguments` go to `serve`. `environment`: this process's, if not given. `log`: where what it
+    prints is to stay. Raises ServerDidNotStart, and ConfigError for flags of TLS.
     """
     if any(argument.startswith("--tls-") for argument in arguments):
         raise ConfigError("a server for this run alone speaks no TLS: leave --tls-… of `serve` out")
@@ -38,13 +43,14 @@ async def local_server(
     command = [sys.executable, "-m", "realtime_tts", "serve"]
     command += ["--host", "127.0.0.1", "--port", str(port), *arguments]
     with tempfile.TemporaryDirectory(prefix="realtime-tts-") as folder:
-        log = Path(folder) / "server.log"
+        log = log or Path(folder) / "server.log"
         with log.open("wb") as out:
             process = await asyncio.create_subprocess_exec(
                 *command,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=out,
                 stderr=out,
+                env=environment,
                 start_new_session=True,  # Ctrl-C in the terminal is ours; we stop it ourselves
             )
         try:

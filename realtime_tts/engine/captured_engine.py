@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from realtime_tts.engine.captured_sound import StepSound
-from realtime_tts.engine.captured_steps import CapturedSteps, Filling
+from realtime_tts.engine.captured_steps import CapturedSteps
+from realtime_tts.engine.filling import Filling
 from realtime_tts.engine.interface import (
     Execution,
     MeasuredStep,
@@ -37,6 +38,7 @@ from realtime_tts.engine.warm_up import warm_up
 from realtime_tts.errors import ConfigError, NumericsError, RequestError
 from realtime_tts.kernels import triton_available
 from realtime_tts.model import PromptSpec, ReferenceSound, SpeechModel, VoiceLookup
+from realtime_tts.model.alignment import TextView
 from realtime_tts.model.frame_step import RING, decoded
 from realtime_tts.model.paged_cache import PAGE_SIZE, PagedKVCache, position_bytes
 from realtime_tts.model.slot_sampling import is_wide
@@ -51,6 +53,10 @@ LONGEST_PROMPT = 64
 
 _WARM_UP_POSITIONS = 96
 """Positions that a row takes at most while the engine warms up."""
+
+
+_NO_VIEW = TextView(0, 0)
+"""Of a text that no heads look at."""
 
 
 @dataclass(slots=True)
@@ -88,6 +94,7 @@ class CapturedEngine(ModelEngine):
             model, tokenizer, name=name, slots=slots, max_frames=max_frames, voices=voices
         )
         self._device, shape = model.talker.device, model.config.talker.transformer
+        self._aligned = bool(model.config.alignment_heads)
         self._captured = self._device.type == "cuda" if capture is None else capture
         self._positions = min(self._positions, kv_positions // PAGE_SIZE * PAGE_SIZE)
         if kv_positions < (needed := min(self._max_frames + LONGEST_PROMPT, shape.max_positions)):
@@ -171,8 +178,8 @@ class CapturedEngine(ModelEngine):
             assert all(row.positions < capacity(row.slot) for row in rows), "a row without a page"
             talkers = rows[len(rows) - talking :]
             text = [self._next_text_id(row) for row in talkers]
-            views = [row.view for row in talkers]
-            flight.skipped = [*[0] * (len(rows) - talking), *(view.skipped for view in views)]
+            views = [row.view for row in talkers] if self._aligned else [_NO_VIEW] * talking
+            flight.skipped = [*[0] * (len(rows) - talking), *[view.skipped for view in views]]
             wide = not self._wide.isdisjoint(flight.ids)
             self._steps.make_frames([row.slot for row in rows], text, views, wide)
         self._launch_codec(plan.codec, flight)
@@ -255,20 +262,25 @@ class CapturedEngine(ModelEngine):
 
     def _launch_codec(self, runs: Sequence[CodecRun], flight: _Flight) -> None:
         coming = frozenset(flight.ids)
+        there: dict[str, int] = {}
         wanted: dict[str, int] = {}
         for run in runs:
             if run.id in flight.output.failed:
                 continue
             row = self._rows[run.id]
-            wanted[run.id] = min(run.frames, row.pending + (run.id in coming))
+            if run.frames <= row.pending:
+                there[run.id] = run.frames
+            else:
+                wanted[run.id] = row.pending + (run.id in coming)
+        flight.sound.give(there, coming=False)
         flight.sound.give(wanted)
 
     # Read it.
 
     def _read(self, flight: _Flight) -> StepOutput:
         output, steps = flight.output, self._steps
-        if flight.ids or flight.sound:
-            steps.wait()
+        if flight.ids:
+            steps.wait_for_frames()
         codes, tokens, ended, failed = decoded(steps.outputs(len(flight.ids)))
         tokens = [skipped + token for skipped, token in zip(flight.skipped, tokens, strict=True)]
         for id, made, token, over, bad in zip(
@@ -281,9 +293,8 @@ class CapturedEngine(ModelEngine):
             else:
                 self._note_frame(id, made, token, output)
         rest = {id: self._rows[id].pending for id in output.ended if self._rows[id].pending > 0}
-        if rest:
-            flight.sound.give(rest)
-            steps.wait()
+        flight.sound.give(rest)
+        steps.wait()
         flight.sound.take(output)
         steps.reset()
         return output
@@ -293,7 +304,7 @@ class CapturedEngine(ModelEngine):
     ) -> None:
         row = self._rows[id]
         row.frames += 1
-        if self._model.config.alignment_heads:
+        if self._aligned:
             row.token = output.tokens[id] = token
         output.frames[id], output.codes[id] = int(codes[0]), packed(codes)
         if row.frames >= self._max_frames:

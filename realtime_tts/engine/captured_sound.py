@@ -23,9 +23,9 @@ class StepSound:
         """Whether the codec was given anything."""
         return bool(self._soundings)
 
-    def give(self, wanted: Mapping[str, int]) -> None:
+    def give(self, wanted: Mapping[str, int], *, coming: bool = True) -> None:
         """Queue so many frames of each row for the codec, as if those still being made were
-        frames."""
+        frames. `coming`: those are among them."""
         alike: defaultdict[int, list[str]] = defaultdict(list)
         for id, frames in wanted.items():
             if frames > 0:
@@ -37,7 +37,8 @@ class StepSound:
             soundings.append(Sounding(ids, slots, first, frames))
             for row in rows:
                 row.sounded += frames
-        self._steps.make_sound(soundings)
+        if soundings:
+            self._steps.make_sound(soundings, coming=coming)
         self._soundings += soundings
 
     def take(self, output: StepOutput) -> None:

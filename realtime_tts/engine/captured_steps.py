@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
 from typing import TypeVar
 
 import numpy as np
@@ -18,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from realtime_tts.engine.filling import Filling, packed, prompt_numbers
 from realtime_tts.engine.graphs import Buckets, Graphs, Landing, Staging
 from realtime_tts.engine.interface import Pcm, Progress
 from realtime_tts.logs import event
@@ -25,7 +25,6 @@ from realtime_tts.model import PromptBuilder, SpeechModel
 from realtime_tts.model.alignment import TextView
 from realtime_tts.model.codec_step import CodecStep
 from realtime_tts.model.frame_step import (
-    MOST_PROMPT_ROWS,
     START_NUMBERS,
     TALK_NUMBERS,
     FrameStep,
@@ -52,15 +51,6 @@ CODEC_MOST = 512
 
 MOST_STARTS = 64
 """Utterances that one program begins; more are begun by several runs of it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Filling:
-    """Text ids [n] that go to positions `start` and following of `slot`."""
-
-    slot: int
-    start: int
-    ids: Sequence[int]
 
 
 @dataclass(slots=True)
@@ -100,6 +90,11 @@ class CapturedSteps:
             model.slot_codec, slots, self.frame_step.codes, samples, CODEC_MOST
         )
         self.graphs = Graphs(device, capture=capture)
+        self.codec_graphs = Graphs(device, capture=capture)
+        self._beside: torch.cuda.Stream | None = None
+        if device.type == "cuda":
+            self._beside = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+        """Where the codec runs: beside the talker, if it is given frames that are there already."""
         longest = model.config.talker.transformer.max_positions
         most = (1 + TALK_NUMBERS + START_NUMBERS) * slots + len(self.prompt_step.inputs)
         entries = 2 * store.pages.shape[1]  # of block tables: a page stands in one of them
@@ -147,7 +142,7 @@ class CapturedSteps:
     def fill(self, fillings: Sequence[Filling]) -> None:
         """Text of full-text prompts, as many together as a program takes."""
         usual = [filling for filling in fillings if len(filling.ids) <= MOST_PROMPT]
-        for part in _packed(usual, PROMPT_POSITIONS.sizes[-1]):
+        for part in packed(usual, PROMPT_POSITIONS.sizes[-1]):
             self._fill(part)
         for filling in fillings:
             if len(filling.ids) > MOST_PROMPT:
@@ -199,8 +194,18 @@ class CapturedSteps:
         self.graphs.run(("frame", rows, wide), partial(step, rows, wide))
         self._landing.outputs(step.outputs[:count])
 
-    def make_sound(self, soundings: Sequence[Sounding]) -> None:
-        """Frames to samples; no slot twice. Rows of all soundings share calls of the codec."""
+    def make_sound(self, soundings: Sequence[Sounding], *, coming: bool) -> None:
+        """Frames to samples; no slot twice. Rows of all soundings share calls of the codec.
+        `coming`: among the frames are those of this step, which `make_frames` was asked for."""
+        if self._beside is None:
+            self._make_sound(soundings)
+            return
+        if coming:
+            self._beside.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self._beside):
+            self._make_sound(soundings)
+
+    def _make_sound(self, soundings: Sequence[Sounding]) -> None:
         for frames in CODEC_FRAMES:
             while taking := [each for each in soundings if each.frames - each.given >= frames]:
                 slots = [slot for each in taking for slot in each.slots]
@@ -212,8 +217,14 @@ class CapturedSteps:
                     each.given += frames
                     end = start
 
+    def wait_for_frames(self) -> None:
+        """Until `outputs` can be read; the codec may still be at work."""
+        self._landing.wait_for_outputs()
+
     def wait(self) -> None:
-        """Until everything queued has been done; then results can be read."""
+        """Until everything queued has been done; then all results can be read."""
+        if self._beside is not None:
+            torch.cuda.current_stream().wait_stream(self._beside)
         self._landing.wait()
         self._staging.reset()
 
@@ -243,7 +254,8 @@ class CapturedSteps:
     def _ready_codec(self, rows: int, frames: int, late: bool = False) -> None:
         step = self.codec_step
         key = ("codec", rows, frames)
-        self._ready(key, partial(step.idle, rows), partial(step, rows, frames), late)
+        idle, program = partial(step.idle, rows), partial(step, rows, frames)
+        self._ready(key, idle, program, late, self.codec_graphs)
 
     def _ready_prompt(self, positions: int, late: bool = False) -> None:
         step = self.prompt_step
@@ -255,11 +267,17 @@ class CapturedSteps:
         self._ready(("begin", rows), idle, partial(self._begin, rows), late)
 
     def _ready(
-        self, key: Hashable, idle: Callable[[], None], program: Callable[[], None], late: bool
+        self,
+        key: Hashable,
+        idle: Callable[[], None],
+        program: Callable[[], None],
+        late: bool,
+        graphs: Graphs | None = None,
     ) -> None:
-        if not self.graphs.has(key):
+        graphs = graphs or self.graphs
+        if not graphs.has(key):
             idle()
-            self.graphs.capture(key, program, late)
+            graphs.capture(key, program, late)
 
     # Details.
 
@@ -272,28 +290,15 @@ class CapturedSteps:
         while step.rows(positions) < len(fillings):
             positions = PROMPT_POSITIONS.fit(positions + 1)
         self._ready_prompt(positions, late=True)
-        self._staging.send(self._prompt_numbers(fillings, positions), step.inputs)
+        self._staging.send(
+            prompt_numbers(fillings, positions, step.rows(positions), self._slots), step.inputs
+        )
         self.graphs.run(("prompt", positions), partial(step, positions))
 
     def _fill_long(self, filling: Filling) -> None:
         ids = self.prompt_step.inputs.new_zeros(len(filling.ids))
         self._staging.send(filling.ids, ids)
         self.prompt_step.fill_text(ids, filling.slot, filling.start)
-
-    def _prompt_numbers(self, fillings: Sequence[Filling], positions: int) -> NDArray[np.int64]:
-        """As `PromptStep.inputs` wants them."""
-        rows = self.prompt_step.rows(positions)
-        given = [(each.slot, each.start, len(each.ids)) for each in fillings]
-        slots, starts, lengths = np.array(
-            given + [(self._slots, 0, 0)] * (rows - len(given)), dtype=np.int64
-        ).T
-        ends = np.cumsum(lengths)
-        padding = positions - ends[-1]
-        owners = np.pad(np.repeat(slots, lengths), (0, padding), constant_values=self._slots)
-        places = np.arange(ends[-1]) + np.repeat(starts - ends + lengths, lengths)
-        ids = np.fromiter(chain.from_iterable(each.ids for each in fillings), np.int64, ends[-1])
-        behind = (np.pad(part, (0, padding)) for part in (places, ids))
-        return np.concatenate((slots, starts, [0], ends, owners, *behind))
 
     def _run_codec(self, slots: Sequence[int], first: Sequence[int], frames: int) -> int:
         """`frames` frames of each slot, from its `first` on; where their samples will end."""
@@ -305,27 +310,9 @@ class CapturedSteps:
             padding = [0] * (rows - len(part))
             scratch = [self._slots] * len(padding)
             self._staging.send([*part_slots, *scratch, *part_first, *padding], step.inputs)
-            self.graphs.run(("codec", rows, frames), partial(step, rows, frames))
+            self.codec_graphs.run(("codec", rows, frames), partial(step, rows, frames))
             end = self._landing.samples(step.sound(len(part), frames)).stop
         return end
-
-
-def _packed(fillings: Sequence[Filling], most: int) -> Iterator[list[Filling]]:
-    """Parts of at most `most` positions and `MOST_PROMPT_ROWS` prompts: as few as there can be,
-    of about the same size."""
-    total = sum(len(filling.ids) for filling in fillings)
-    usual = -(-total // max(1, -(-total // most)))
-    part: list[Filling] = []
-    count = 0
-    for filling in fillings:
-        full = count >= usual or count + len(filling.ids) > most
-        if part and (full or len(part) == MOST_PROMPT_ROWS):
-            yield part
-            part, count = [], 0
-        part.append(filling)
-        count += len(filling.ids)
-    if part:
-        yield part
 
 
 def _parts(items: Sequence[_Item], most: int) -> Iterator[Sequence[_Item]]:

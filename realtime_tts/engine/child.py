@@ -1,8 +1,8 @@
 """The engine's process: what runs at the other end of `multiprocess.MultiprocessEngine`.
 
-The main thread runs the engine loop. A second one hands it the fronts' commands, a third tells
-them ten times a second that the process lives, and a fourth waits for the parent's end (see
-child_process.py): nothing but the spec comes through standard input.
+The main thread runs the engine loop, and reads the fronts' commands between two steps. A second
+one tells them ten times a second that the process lives, and a third waits for the parent's end
+(see child_process.py): nothing but the spec comes through standard input.
 
 The parent, which is the only front of most servers, gets everything. Other fronts get the events of
 their utterances and what the engine's load is.
@@ -10,7 +10,6 @@ their utterances and what the engine's load is.
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import pickle
 import signal
@@ -25,16 +24,16 @@ import zmq
 from realtime_tts.child_process import Parent
 from realtime_tts.engine import wire
 from realtime_tts.engine.addresses import Addresses
+from realtime_tts.engine.downlink import Downlink
 from realtime_tts.engine.fronts import Fronts
 from realtime_tts.engine.guards import GuardConfig
 from realtime_tts.engine.interface import Engine, Progress
-from realtime_tts.engine.link import Event
+from realtime_tts.engine.link import Command, Event
 from realtime_tts.engine.loop import EngineLoop
 from realtime_tts.engine.pulse import Age
-from realtime_tts.engine.warm_up import taught_scheduler
+from realtime_tts.engine.startup import start_engine
 from realtime_tts.errors import CheckpointError, ConfigError
 from realtime_tts.garbage import calm_garbage_collector
-from realtime_tts.memory_limits import told_memory_limits
 from tts_scheduler import SchedulerConfig
 
 HEARTBEAT_SECONDS = 0.1
@@ -160,51 +159,44 @@ class Child:
     def _close(self) -> None:
         self._uplink.close()
         self._fronts.close()
-        if self._loop is None:
-            self._downlink.close()
-        self._context.term()  # ends the reader, too
+        self._downlink.close()
+        self._context.term()
 
     def _serve(self, spec: ChildSpec) -> None:
-        with told_memory_limits():
-            engine = spec.load(self._progress)
-            scheduler = taught_scheduler(engine, spec.scheduler, self._progress)
+        engine, scheduler = start_engine(spec.load, spec.scheduler, self._progress)
         recorder = Recorder()
+        ready = wire.Ready(engine.info, scheduler.capacity)
         loop = EngineLoop(
             engine,
             scheduler,
             lambda events: self._uplink.send(recorder.happened(self._fronts.publish(events))),
             guards=spec.guards,
             observer=recorder,
+            commands=Downlink(self._downlink, lambda message: self._heard(message, ready)),
         )
         calm_garbage_collector()
         self._loop = loop
-        ready = wire.Ready(engine.info, scheduler.capacity)
-        reader = threading.Thread(target=self._read, args=(loop, ready), name="reader", daemon=True)
-        reader.start()
         self._uplink.send(ready)
         loop.run()
 
     def _progress(self, what: str, done: int, total: int) -> None:
         self._uplink.send(wire.Loading(what, done, total))
 
-    # Threads of their own.
+    def _heard(self, message: wire.Down, ready: wire.Ready) -> list[Command]:
+        """The commands in a message to the loop."""
+        match message:
+            case wire.Commands():
+                return self._fronts.commands(message)
+            case wire.Hello(front):
+                self._fronts.join(front, ready)
+            case wire.Gone(front):
+                return self._fronts.leave(front)
+            case wire.Stop():
+                assert self._loop is not None, "only a loop is told"
+                self._loop.stop()
+        return []
 
-    def _read(self, loop: EngineLoop, ready: wire.Ready) -> None:
-        """Commands to the loop, until Stop; a loop that cannot hear any more is stopped, too."""
-        try:
-            with contextlib.suppress(zmq.ContextTerminated), contextlib.closing(self._downlink):
-                while True:
-                    match wire.decode_down(self._downlink.recv()):
-                        case wire.Commands() as message:
-                            loop.submit(*self._fronts.commands(message))
-                        case wire.Hello(front):
-                            self._fronts.join(front, ready)
-                        case wire.Gone(front):
-                            loop.submit(*self._fronts.leave(front))
-                        case wire.Stop():
-                            return
-        finally:
-            loop.stop()
+    # A thread of its own.
 
     def _send_heartbeats(self) -> None:
         age, leaving = Age(HEARTBEAT_SECONDS), 0.0

@@ -46,7 +46,8 @@ class Buckets:
 
 
 class Graphs:
-    """Programs by key. With `capture` they run as CUDA graphs, which share one memory pool."""
+    """Programs by key. With `capture` they run as CUDA graphs, which share one memory pool: one of
+    them runs at a time."""
 
     def __init__(self, device: torch.device, *, capture: bool) -> None:
         assert not capture or device.type == "cuda", f"{device} has no graphs"
@@ -54,7 +55,8 @@ class Graphs:
         self._pool = torch.cuda.graph_pool_handle() if capture else None
         self._graphs: dict[Hashable, torch.cuda.CUDAGraph] = {}
         self._stream: torch.cuda.Stream | None = None
-        """To warm up on. One for all: cuBLAS keeps 32 MiB for every stream that it has seen."""
+        """To warm up and capture on. One for all: cuBLAS keeps 32 MiB for every stream that it has
+        seen, where a program that runs beside these must not write."""
         self.enabled = capture
         """Set to False, programs are called instead of replayed: to time their parts."""
 
@@ -77,7 +79,9 @@ class Graphs:
         torch.cuda.synchronize(self._device)
         graph = torch.cuda.CUDAGraph()
         # Other threads may use the device, for instance to ask for its memory.
-        with torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"):
+        with torch.cuda.graph(
+            graph, pool=self._pool, stream=stream, capture_error_mode="thread_local"
+        ):
             program()
         self._graphs[key] = graph
         if late:
@@ -129,7 +133,7 @@ class Staging:
         start, end = self._used, self._used + len(values)
         if end > len(self._numbers):  # seldom: an unusual number of codec runs
             if self._cuda:
-                torch.cuda.current_stream().synchronize()
+                torch.cuda.synchronize()  # all streams: each has copies from here under way
             start, end = 0, len(values)
         self._numbers[start:end] = values
         self._used = end
@@ -144,12 +148,15 @@ class Landing:
         self._cuda = device.type == "cuda"
         self._outputs = torch.zeros(outputs, dtype=torch.int32, pin_memory=self._cuda)
         self._samples = torch.zeros(samples, dtype=torch.int16, pin_memory=self._cuda)
+        self._made = torch.cuda.Event() if self._cuda else None  # type: ignore[no-untyped-call]
         self._done = torch.cuda.Event() if self._cuda else None  # type: ignore[no-untyped-call]
         self._used = 0
 
     def outputs(self, source: Tensor) -> None:
         """Bring int32 over, of any shape."""
         self._outputs[: source.numel()].copy_(source.view(-1), non_blocking=True)
+        if self._made is not None:
+            self._made.record()
 
     def samples(self, source: Tensor) -> slice:
         """Bring int16 [n, size] over; where it will lie, for `block`: right behind what came
@@ -161,8 +168,13 @@ class Landing:
         self._samples[place].copy_(source.view(-1), non_blocking=True)
         return place
 
+    def wait_for_outputs(self) -> None:
+        """Wait until what `outputs` asked for is here."""
+        if self._made is not None:
+            self._made.synchronize()
+
     def wait(self) -> None:
-        """Wait until all that was asked for is here."""
+        """Wait until all that was asked for is here, on this stream."""
         if self._done is not None:
             self._done.record()
             self._done.synchronize()

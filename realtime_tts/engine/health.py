@@ -9,13 +9,15 @@ from typing import Protocol
 from realtime_tts.engine import wire
 from realtime_tts.engine.interface import EngineInfo, Progress
 from realtime_tts.engine.link import EngineStatus
-from realtime_tts.engine.loop import LoopObserver
+from realtime_tts.engine.pulse import LoopObserver
 
 
 class ProcessObserver(LoopObserver, Protocol):
-    """Told of restarts, too."""
+    """Told of restarts, too, and of processes that ended before they were ready."""
 
     def restarted(self) -> None: ...
+
+    def load_failed(self) -> None: ...
 
 
 class EngineHealth:
@@ -27,7 +29,7 @@ class EngineHealth:
 
     def __init__(self, observer: ProcessObserver | None, progress: Progress | None) -> None:
         self.info: EngineInfo | None = None
-        self.ready = False
+        self.ready = self._loaded = False
         self.silence = 0.0
         self.last_words: str | None = None
         self._observer = observer
@@ -62,10 +64,15 @@ class EngineHealth:
 
     def born(self) -> None:
         """Begin with a new process, of which nothing is known yet."""
-        self.ready = False
+        self.ready = self._loaded = False
         self.silence = 0.0
         self.last_words = None
         self._heartbeat = wire.Heartbeat(0, 0, 0, 0, 0.0)
+
+    def ended(self) -> None:
+        """The process has ended, and nobody wanted it to."""
+        if self._observer is not None and not self._loaded:
+            self._observer.load_failed()
 
     def restarted(self) -> None:
         if self._observer is not None:
@@ -85,7 +92,7 @@ class EngineHealth:
                 if self._progress is not None:
                     self._progress(what, done, total)
             case wire.Ready(info, capacity):
-                self.info, self.ready = info, True
+                self.info, self.ready, self._loaded = info, True, True
                 self._moved_at = time.monotonic()
                 self._heartbeat = wire.Heartbeat(0, 0, 0, capacity, 0.0)
             case wire.LogLine():

@@ -19,10 +19,10 @@ from msgspec.structs import replace
 from realtime_tts.engine.guards import GuardConfig
 from realtime_tts.engine.interface import Engine, EngineInfo, Progress, UtteranceSpec
 from realtime_tts.engine.link import Command, EngineStatus, Event, Open, Refused, Stranded
-from realtime_tts.engine.loop import EngineLoop, LoopObserver
-from realtime_tts.engine.warm_up import taught_scheduler
+from realtime_tts.engine.loop import EngineLoop
+from realtime_tts.engine.pulse import LoopObserver
+from realtime_tts.engine.startup import start_engine
 from realtime_tts.errors import CheckpointError, ConfigError
-from realtime_tts.memory_limits import told_memory_limits
 from tts_scheduler import SchedulerConfig
 
 log = logging.getLogger(__name__)
@@ -134,9 +134,7 @@ class InProcessEngine:
     def _run(self) -> None:
         failure: str | None = None
         try:
-            with told_memory_limits():
-                self._engine = self._load(self._progress)
-                scheduler = taught_scheduler(self._engine, self._config, self._progress)
+            self._engine, scheduler = start_engine(self._load, self._config, self._progress)
             loop = EngineLoop(
                 self._engine, scheduler, self._publish, guards=self._guards, observer=self._observer
             )

@@ -35,7 +35,8 @@ class Spoken(msgspec.Struct, frozen=True):
 class Open(msgspec.Struct, frozen=True, tag=True):
     """`listener_free_after`: seconds until the listener has heard the session's earlier turns, and
     what was `spoken` of this. `continues`: a turn that was spoken in part, and is not refused for
-    lack of room. All text of what was `spoken` comes again, in commands of the same call."""
+    lack of room. All text of what was `spoken` comes again, in commands of the same call.
+    `payer`: the account, and its share of a full engine beside other accounts."""
 
     id: str
     spec: UtteranceSpec
@@ -43,6 +44,7 @@ class Open(msgspec.Struct, frozen=True, tag=True):
     lead_cap: float | None = None
     continues: bool = False
     spoken: Spoken | None = None
+    payer: tuple[str, float] = ("", 1.0)
 
 
 class Append(msgspec.Struct, frozen=True, tag=True):
@@ -77,6 +79,16 @@ class Lead(msgspec.Struct, frozen=True, tag=True):
 Command = Open | Append | Finish | Cancel | Played | Lead
 
 
+class CommandQueue(Protocol):
+    """Where commands come from: a `queue.SimpleQueue` of those that are applied together."""
+
+    def put(self, commands: Sequence[Command], /) -> None: ...
+
+    def get(self, *, timeout: float) -> Sequence[Command]: ...
+
+    def get_nowait(self) -> Sequence[Command]: ...
+
+
 # Events: engine -> front --------------------------------------------------------------------
 
 
@@ -94,11 +106,13 @@ class Refused(msgspec.Struct, frozen=True, tag=True):
 
 class Started(msgspec.Struct, frozen=True, tag=True):
     """Prefilled: the next audio follows. `layout` is the one that was used. `moved`: another engine
-    had it before, or the same one before its restart; nothing was lost (`failover.py`)."""
+    had it before, or the same one before its restart; nothing was lost (`failover.py`). `seconds`:
+    how long the step with its prefill took."""
 
     id: str
     layout: str
     moved: bool = False
+    seconds: float = 0.0
 
 
 class Audio(msgspec.Struct, frozen=True, tag=True):

@@ -6,11 +6,11 @@ queue, events leave through one callable, once per step.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import queue
 import time
 from collections.abc import Callable
-from typing import Protocol
 
 from realtime_tts.audio.speed import Speed
 from realtime_tts.engine.guards import GuardConfig, Watch
@@ -20,6 +20,7 @@ from realtime_tts.engine.link import (
     Audio,
     Cancel,
     Command,
+    CommandQueue,
     Ended,
     EngineStatus,
     Event,
@@ -34,7 +35,7 @@ from realtime_tts.engine.link import (
     Waits,
 )
 from realtime_tts.engine.made_codes import Codes, MadeCodes, packed_number, unpacked
-from realtime_tts.engine.pulse import Pulse
+from realtime_tts.engine.pulse import LoopObserver, Pulse
 from realtime_tts.engine.sound import LeadingSilence, all_sound, pcm_rows, sample_counts
 from realtime_tts.errors import EngineError, NumericsError, RequestError
 from tts_scheduler import DoesNotFit, Layout, Scheduler, StepPlan, StepResult
@@ -50,16 +51,11 @@ LOAD_INTERVAL = 0.1
 """Seconds between two snapshots of the load."""
 
 
-class LoopObserver(Protocol):
-    """Told what the loop does; metrics implement it."""
-
-    def step(self, seconds: float, prefills: int, decodes: int) -> None: ...
-
-    def guard(self, reason: str) -> None: ...
-
-
 class EngineLoop:
-    """Drives one engine with one scheduler. `run` returns after `stop`, or raises EngineError."""
+    """Drives one engine with one scheduler. `run` returns after `stop`, or raises EngineError.
+
+    `commands`: where they come from, if not by `submit`.
+    """
 
     def __init__(
         self,
@@ -70,6 +66,7 @@ class EngineLoop:
         guards: GuardConfig | None = None,
         observer: LoopObserver | None = None,
         clock: Callable[[], float] = time.monotonic,
+        commands: CommandQueue | None = None,
     ) -> None:
         self.engine = engine
         self.scheduler = scheduler
@@ -77,7 +74,7 @@ class EngineLoop:
         self._publish = publish
         self._observer = observer
         self._clock = clock
-        self._commands: queue.SimpleQueue[tuple[Command, ...]] = queue.SimpleQueue()
+        self._commands: CommandQueue = queue.SimpleQueue() if commands is None else commands
         told = None if observer is None else observer.guard
         self._watch = Watch(guards or GuardConfig(), engine.info.sample_rate, told)
         self._silence = LeadingSilence(engine.info.sample_rate)
@@ -106,20 +103,19 @@ class EngineLoop:
     def left(self) -> list[str]:
         """Once `run` has ended: whom commands in the queue would still open. Empties the queue."""
         ids: dict[str, None] = {}
-        while not self._commands.empty():
-            for command in self._commands.get_nowait():
-                if isinstance(command, Open):
-                    ids[command.id] = None
-                elif isinstance(command, Cancel):
-                    ids.pop(command.id, None)
+        with contextlib.suppress(queue.Empty):
+            while True:
+                for command in self._commands.get_nowait():
+                    if isinstance(command, Open):
+                        ids[command.id] = None
+                    elif isinstance(command, Cancel):
+                        ids.pop(command.id, None)
         return list(ids)
 
     def run(self) -> None:
         """Run until stopped. Every utterance still open then ends with Failed."""
-        end = (
-            EngineError.code,
-            "the engine failed in the middle of this turn; send its text again",
-        )
+        lost = "the engine failed in the middle of this turn; send its text again"
+        end = EngineError.code, lost
         try:
             while not self._stopping:
                 self._apply_commands()
@@ -201,6 +197,7 @@ class EngineLoop:
                 spoken=_counted(command.spoken, codes),
                 speed=spec.speed,
                 lookahead=Speed(spec.speed).lookahead,
+                payer=command.payer,
             )
         except (RequestError, DoesNotFit) as error:
             self.engine.close(command.id)
@@ -299,9 +296,8 @@ class EngineLoop:
         if self._observer is not None:
             self._observer.step(seconds, len(plan.prefills), len(plan.decodes))
         # In this order a listener hears of a turn: it starts, it sounds, it is over.
-        self._events.extend(
-            Started(p.id, p.layout.value) for p in plan.prefills if p.id in output.frames
-        )
+        begun = [p for p in plan.prefills if p.id in output.frames]
+        self._events.extend(Started(p.id, p.layout.value, seconds=seconds) for p in begun)
         held = self.scheduler.held_seconds
         for block in heard:
             self._events.extend(

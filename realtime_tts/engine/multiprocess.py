@@ -131,6 +131,7 @@ class MultiprocessEngine(RemoteEngine):
             if self._stopping.is_set():
                 self._fail_open("engine_stopped", "the engine was stopped")
                 return
+            self._health.ended()
             self._interrupted()
             planned = self._health.leaving
             self._failure = None if planned else self._final(why)

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from typing import Protocol
 
 _FORGETTING = 0.95
 """By so much a step makes the longest step before it count less."""
+
+
+class LoopObserver(Protocol):
+    """Told what the loop does; metrics implement it."""
+
+    def step(self, seconds: float, prefills: int, decodes: int) -> None: ...
+
+    def guard(self, reason: str) -> None: ...
 
 
 class Pulse:

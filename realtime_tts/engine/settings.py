@@ -37,7 +37,7 @@ class EngineConfig:
     that is free).
     `step_seconds` is the fake engine's speed. `random_weights` takes the place
     of `model`: the dimensions of a release ("1.7B", "0.6B") or of the demo voice ("demo") with
-    weights nobody trained; every turn then has `max_frames` frames, and no guard ends it.
+    untrained weights; every turn then has `max_frames` frames, and no guard ends it.
     `voices_dir`: the folder of registered voices (None: there are none).
     """
 

@@ -23,6 +23,7 @@ from tts_scheduler import CodecRun, Decode, Layout, Prefill, StepPlan
 
 TALKER, PREDICTOR, CODEC, HOST = "talker", "predictor", "codec", "host"
 _WARM_UP = 3
+_Run = Callable[[Any, Callable[[], None]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,19 +119,21 @@ def _program_clock(engine: CapturedEngine) -> Iterator[dict[str, float]]:
     """Time the programs of an engine, for a block; what this yields is added up to. The head of the
     first codes and all draws are the predictor's program."""
     seconds = dict.fromkeys((TALKER, PREDICTOR, CODEC), 0.0)
-    graphs, device = engine.steps.graphs, engine.model.talker.device
-    run, stages = graphs.run, {"talk": TALKER, "frame": PREDICTOR, "codec": CODEC}
+    both, device = (engine.steps.graphs, engine.steps.codec_graphs), engine.model.talker.device
+    stages = {"talk": TALKER, "frame": PREDICTOR, "codec": CODEC}
 
-    def counted(key: tuple[str, ...], program: Callable[[], None]) -> None:
+    def counted(run: _Run, key: tuple[str, ...], program: Callable[[], None]) -> None:
         took = _timed(partial(run, key, program), device)
         if key[0] in stages:
             seconds[stages[key[0]]] += took
 
-    graphs.run = counted  # type: ignore[method-assign, assignment]
+    for graphs in both:
+        graphs.run = partial(counted, graphs.run)  # type: ignore[method-assign]
     try:
         yield seconds
     finally:
-        del graphs.run  # the class's own is behind it
+        for graphs in both:
+            del graphs.run  # the class's own is behind it
 
 
 @contextlib.contextmanager

@@ -9,13 +9,13 @@ def test_rows_are_counted_in_powers_of_two() -> None:
 def test_step_times_are_exact_and_only_those_between_two_readings() -> None:
     metrics = Metrics()
     metrics.step(0.5, 0, 3)  # before: not counted
-    before = read_steps(metrics.render().decode())
+    before = read_steps(metrics.render().text.decode())
     metrics.step(0.010, 0, 3)
     metrics.step(0.020, 0, 4)
     metrics.step(0.004, 0, 1)
     metrics.step(0.100, 1, 0)
     metrics.step(0.001, 0, 0)
-    after = read_steps(metrics.render().decode())
+    after = read_steps(metrics.render().text.decode())
     assert between(before, after) == (
         StepTimes(0, "decode", 1, 1.0),
         StepTimes(1, "decode", 1, 4.0),

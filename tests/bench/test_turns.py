@@ -9,7 +9,7 @@ from realtime_tts.errors import HandshakeRefused
 class LostClient(RealtimeTTS):
     """Has a turn for you, and no server any more when its text comes."""
 
-    async def turn(self, turn_id: str | None = None) -> Turn:
+    async def turn(self, turn_id: str | None = None, *, traceparent: str | None = None) -> Turn:
         return Turn("a", self._gone)
 
     async def _gone(self) -> Connection:

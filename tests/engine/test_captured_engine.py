@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from realtime_tts import demo_voice
-from realtime_tts.engine import captured_steps
+from realtime_tts.engine import captured_steps, filling
 from realtime_tts.engine.captured_engine import CapturedEngine
 from realtime_tts.engine.graphs import Buckets
 from realtime_tts.engine.interface import UtteranceSpec
@@ -228,11 +228,11 @@ def test_prompts_that_begin_together_are_packed_and_none_hears_another(
         speak(captured(), [one], steps=6)
     monkeypatch.setattr(captured_steps, "PROMPT_POSITIONS", Buckets((8, 16)))
     monkeypatch.setattr(captured_steps, "MOST_PROMPT", 12)
-    monkeypatch.setattr(captured_steps, "MOST_PROMPT_ROWS", 2)
+    monkeypatch.setattr(filling, "MOST_PROMPT_ROWS", 2)
     engine = captured()
     fill = engine.steps._fill
 
-    def noted(fillings: Sequence[captured_steps.Filling]) -> None:
+    def noted(fillings: Sequence[filling.Filling]) -> None:
         filled.append([len(filling.ids) for filling in fillings])
         fill(fillings)
 

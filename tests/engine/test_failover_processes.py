@@ -23,8 +23,8 @@ from tests.engine.test_multiprocess import SLOTS, Listener, started
 @pytest.mark.parametrize("kind", ["fake", "demo"])
 @pytest.mark.parametrize("engines", [1, 2])
 async def test_turns_outlive_engines_at_random_moments(kind: str, engines: int) -> None:
-    moments = 4 if kind == "fake" else 1 + engines  # each start of a real one takes two seconds
     signals = [signal.SIGKILL, signal.SIGSTOP]
+    moments = 4 if kind == "fake" else len(signals)  # each start of a real one takes two seconds
     found = await disturbed(kind, engines, moments, live=3, seed=engines, signals=signals)
     assert (found.moments, found.lost, found.different) == (moments, 0, 0)
     assert found.moves > 0

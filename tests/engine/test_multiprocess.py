@@ -74,7 +74,7 @@ class Listener:
         events = self.of(id)
         sound = b"".join(event.pcm for event in events if isinstance(event, Audio))
         rest = [event for event in events if not isinstance(event, Audio | Waits)]
-        times = {"held_seconds": 0.0}
+        times = {"held_seconds": 0.0, "seconds": 0.0}
         return [
             sound,
             *(

@@ -1,0 +1,70 @@
+"""From nothing to an engine that is warm, and how long each stage of it took."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from types import MappingProxyType
+
+from realtime_tts.engine.interface import Engine, Progress
+from realtime_tts.engine.warm_up import taught_scheduler
+from realtime_tts.logs import event
+from realtime_tts.memory_limits import told_memory_limits
+from tts_scheduler import Scheduler, SchedulerConfig
+
+log = logging.getLogger(__name__)
+
+_STAGES = MappingProxyType(
+    {
+        "load talker": "load",
+        "load codec": "load",
+        "capture graphs": "capture",
+        "warm-up": "warm_up",
+    }
+)
+"""By what `Progress` calls them. `import` comes before the first, and `build` behind the weights:
+kernels, and memory for keys and values."""
+
+
+def start_engine(
+    load: Callable[[Progress], Engine], config: SchedulerConfig, progress: Progress
+) -> tuple[Engine, Scheduler]:
+    """Load an engine and warm it up; with it, the scheduler that knows what its steps cost. The log
+    has the seconds of each stage.
+
+    Raises what `load` raises.
+    """
+    stages = Stages(progress)
+    with told_memory_limits():
+        engine = load(stages.progress)
+        scheduler = taught_scheduler(engine, config, stages.progress)
+    taken = {f"{stage}_seconds": round(seconds, 2) for stage, seconds in stages.end().items()}
+    event(log, logging.INFO, "engine.started", **taken)
+    return engine, scheduler
+
+
+class Stages:
+    """Seconds by stage. `told` hears the progress, too; `clock` in seconds."""
+
+    def __init__(self, told: Progress, clock: Callable[[], float] = time.monotonic) -> None:
+        self._told, self._clock = told, clock
+        self._stage, self._since = "import", clock()
+        self._seconds: defaultdict[str, float] = defaultdict(float)
+
+    def progress(self, what: str, done: int, total: int) -> None:
+        """A stage is so far; what follows its end, and no other stage has begun, is `build`."""
+        self._lap("build" if done == total else _STAGES.get(what, what))
+        self._told(what, done, total)
+
+    def end(self) -> dict[str, float]:
+        """Seconds by stage, in their order, and of all."""
+        self._lap("")
+        return {**self._seconds, "all": sum(self._seconds.values())}
+
+    def _lap(self, stage: str) -> None:
+        now = self._clock()
+        if stage != self._stage:
+            self._seconds[self._stage] += now - self._since
+            self._stage, self._since = stage, now

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain
 from math import ceil
 
 from tts_scheduler.config import SchedulerConfig
 from tts_scheduler.kv_cache import KVCacheSize
 from tts_scheduler.request_table import RequestTable
+from tts_scheduler.shares import Shares
 from tts_scheduler.utterance import Phase, Utterance
 
 _SHORTEST_RETRY = 0.25
@@ -101,13 +103,15 @@ class AdmissionControl:
         # Before any is over: a guess beyond the queue's patience would turn everybody away.
         self._turnover = Turnover(min(_USUAL_SECONDS, config.queue_timeout))
         self._frames = UsualLength(_USUAL_SECONDS / config.frame_seconds)
+        self._shares = Shares()
         self._memory_is_full = False
         """The first of the queue has no room in memory; looked at again when somebody ended."""
 
     def decide(self, row: Utterance, capacity: int) -> Admission:
         """About a new turn, where `capacity` turns may be live. Nothing is kept of it."""
         requests = self._requests
-        live, queued, has_memory = self._live(row), len(requests.queue), self.has_memory(row)
+        queued = self._order(*requests.queue, row).index(row)
+        live, has_memory = self._live(row), self.has_memory(row)
         if row.continues:
             queued = sum(other.continues for other in requests.queue)
             if queued or live >= capacity or not has_memory:
@@ -115,14 +119,29 @@ class AdmissionControl:
         return admit(live, queued, capacity, self._turnover, self._config, has_memory)
 
     def next(self, capacity: int) -> Utterance | None:
-        """The first of the queue, if it may come in now."""
-        requests = self._requests
-        if self._memory_is_full or not requests.queue or self._live(requests.queue[0]) >= capacity:
+        """The first of the queue, by the accounts' shares, if it may come in now."""
+        queue = self._requests.queue
+        if self._memory_is_full or not queue:
             return None
-        if self.has_memory(requests.queue[0]):
-            return requests.queue[0]
+        first = self._order(*queue)[0]
+        if self._live(first) >= capacity:
+            return None
+        if self.has_memory(first):
+            return first
         self._memory_is_full = True
         return None
+
+    def crowded_out(self) -> Utterance | None:
+        """The last of a queue that is too long, not counting those that were spoken in part."""
+        queue = self._requests.queue
+        if sum(not row.continues for row in queue) <= self._config.queue_length:
+            return None
+        return self._order(*queue)[-1]
+
+    def _order(self, *rows: Utterance) -> list[Utterance]:
+        requests = self._requests
+        active = chain(requests.waiting.values(), requests.speaking.values())
+        return self._shares.order(rows, active)
 
     def _live(self, row: Utterance) -> int:
         """How many turns the live ones are like beside this one, which has room if it is alone."""
@@ -169,6 +188,8 @@ class AdmissionControl:
             self._turnover.note(now - row.admitted_at)
         if row.frames:
             self._frames.note(row.frames)
+        others = [one for one in self._requests.utterances.values() if one is not row]
+        self._shares.note_end(row, others)
         self._memory_is_full = False
 
 

@@ -14,7 +14,7 @@ from tts_scheduler.config import SchedulerConfig
 from tts_scheduler.cost import StepCosts
 from tts_scheduler.page_planner import PagePlanner
 from tts_scheduler.plan import CodecRun, Decode, Layout, Prefill, StepPlan
-from tts_scheduler.policy import Policy, codec_run, due, is_text_late, next_packet
+from tts_scheduler.policy import Policy, codec_run, due, is_text_late, may_be_late, next_packet
 from tts_scheduler.utterance import Utterance
 
 
@@ -130,7 +130,8 @@ class BatchBuilder:
             row = entry.row
             has_next = row.finished or row.frames + 1 < row.text_tokens
             wait = pace if row.playback.first_sent_at is None else turn
-            frames = codec_run(row, row.codec_pending + 1, has_next, now, wait, config)
+            coming = 0 if has_next and may_be_late(row, now, wait, config) else 1
+            frames = codec_run(row, row.codec_pending + coming, has_next, now, wait, config)
             entry.codec = frames
             seconds += cost_row + cost_frame * frames
         self._seconds = seconds

@@ -185,6 +185,13 @@ def codec_run(
     return 0 if ready <= deadline else pending
 
 
+def may_be_late(row: Utterance, now: float, step: float, config: SchedulerConfig) -> bool:
+    """Whether the frame of this step may wait for the codec run of the next one, if steps take
+    `step` seconds. A codec that runs on frames that are there already runs beside the talker."""
+    deadline = row.playback.runs_out_at
+    return deadline is not None and now + 2 * step + config.reserve <= deadline
+
+
 def first_run(
     row: Utterance, pending: int, now: float, step: float, config: SchedulerConfig
 ) -> int:

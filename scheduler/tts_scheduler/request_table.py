@@ -52,9 +52,9 @@ class RequestTable:
         return next((row for row in self.queue if not row.continues), None)
 
     def admit(self, row: Utterance, now: float) -> None:
-        """A new utterance, or the first of the queue, waits for its first step."""
-        if self.queue and self.queue[0] is row:
-            self.queue.popleft()
+        """A new utterance, or one of the queue, waits for its first step."""
+        if row.id in self.utterances:
+            self.queue.remove(row)
         self.utterances[row.id] = row
         row.move(Phase.WAITING)
         row.admitted_at = now

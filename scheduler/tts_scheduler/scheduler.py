@@ -64,6 +64,7 @@ class Scheduler:
         spoken: Spoken | None = None,
         speed: float = 1.0,
         lookahead: int = 0,
+        payer: tuple[str, float] = ("", 1.0),
     ) -> Admission:
         """A new utterance. Refused means that nothing is kept of it.
 
@@ -75,7 +76,9 @@ class Scheduler:
         it goes before all that are new, and waits as long as it takes. `spoken`: by another engine;
         `listener_free_at` is then when the listener will have heard that. `speed`: its listener
         plays so many seconds in one; `lookahead`: and so many samples that were made wait for more
-        of them (`Playback`). Raises ValueError for an id in use, DoesNotFit for a prompt that the
+        of them (`Playback`). `payer`: an account, and its share of a full machine beside
+        other accounts: a turn of one that has its share may be ended in the queue for it, as
+        `expire` tells. Raises ValueError for an id in use, DoesNotFit for a prompt that the
         engine's memory could not hold if there were nobody else.
         """
         if id in self._requests.utterances:
@@ -100,6 +103,8 @@ class Scheduler:
             text_needed=text_needed,
             continues=continues,
             speed=speed,
+            account=payer[0],
+            share=payer[1],
         )
         if spoken is not None:
             row.frames, row.held_seconds = spoken.frames, spoken.held_seconds
@@ -168,8 +173,12 @@ class Scheduler:
             row.parked = row.phase is Phase.SPEAKING and is_ahead(row, now, self.config)
 
     def expire(self, now: float) -> tuple[str, ...]:
-        """End those that have queued for too long; the caller tells them."""
+        """End those that have queued for too long, and those that have to leave a full queue for
+        an account's that has less; the caller tells them."""
         expired = []
+        while (row := self._admission.crowded_out()) is not None:
+            expired.append(row.id)
+            self._end(row, now)
         while (row := self._requests.first_new) is not None and self._ends_at(row) <= now:
             expired.append(row.id)
             self._end(row, now)

@@ -84,6 +84,8 @@ class Utterance:
     text_needed: int = 1
     continues: bool = False
     speed: float = 1.0  # its listener plays so many seconds of it in one
+    account: str = ""
+    share: float = 1.0
     phase: Phase = Phase.QUEUED
     admitted_at: float = 0.0
     # text

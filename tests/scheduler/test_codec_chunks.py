@@ -1,9 +1,11 @@
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
+from tests.scheduler.conftest import Rig
 from tts_scheduler import Layout, Phase, Playback, SchedulerConfig
-from tts_scheduler.policy import codec_run, first_run
+from tts_scheduler.policy import codec_run, first_run, may_be_late
 from tts_scheduler.utterance import Utterance
 
 CONFIG = SchedulerConfig()
@@ -104,3 +106,28 @@ def test_the_second_packet_is_kept_even_with_one_frame_per_run() -> None:
 def test_a_schedule_that_begins_higher_is_respected() -> None:
     config = SchedulerConfig(codec_chunks=(3, 4))
     assert [first_run(row(), pending, 0.0, 0.001, config) for pending in (1, 2, 3)] == [0, 0, 3]
+
+
+def test_a_frame_waits_for_the_next_steps_run_where_the_listener_has_the_time() -> None:
+    reserve = CONFIG.reserve
+    late = [may_be_late(row(lead), 0.0, STEP, CONFIG) for lead in (reserve, reserve + 3 * STEP)]
+    assert late == [False, True]
+    assert not may_be_late(row(), 0.0, STEP, CONFIG), "nobody hears it yet: it is the first sound"
+
+
+def test_with_a_lead_the_codec_is_given_frames_that_are_there(
+    make_rig: Callable[..., Rig],
+) -> None:
+    """Then it can run beside the talker. The first frames, which somebody waits for, are turned in
+    the step that makes them; and so are the last ones before a text is used up."""
+    rig = make_rig(step_seconds=STEP)
+    rig.open("a", 60)
+    turned, inside = 0, list[bool]()
+    for _ in range(60):
+        there = rig.frames.get("a", 0)
+        plan = rig.steps(1)[0]
+        for run in plan.codec:
+            turned += run.frames
+            inside.append(turned > there)
+    assert turned == 60 and len(inside) > 10
+    assert inside[0] and inside[-1] and not any(inside[8:-1])

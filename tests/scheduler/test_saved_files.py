@@ -64,7 +64,10 @@ def starts(simulation: WithFiles) -> list[float]:
 
 @pytest.mark.parametrize(
     ("machine", "slots", "listeners", "files"),
-    [pytest.param(CPU, 8, 2, 2, id="cpu"), pytest.param(MIDDLE, 96, 24, 10, id="gpu")],
+    [
+        pytest.param(CPU, 8, 2, 2, id="cpu"),
+        pytest.param(MIDDLE, 96, 24, 10, id="gpu", marks=pytest.mark.slow),
+    ],
 )
 def test_files_use_the_time_that_nobody_needs_and_cost_listeners_nothing(
     machine: Machine, slots: int, listeners: int, files: int

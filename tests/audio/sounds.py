@@ -6,11 +6,14 @@ from functools import cache
 from typing import Protocol
 
 import numpy as np
-import pyloudnorm
 import soxr
 from numpy.typing import NDArray
 
+from tests.when_used import WhenUsed
+
 RATE = 24_000
+
+pyloudnorm = WhenUsed("pyloudnorm")  # scipy comes with it
 Samples = NDArray[np.float64]
 
 

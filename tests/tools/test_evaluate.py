@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.demo_voice import evaluate, recognise, teacher
+from tools.demo_voice import evaluate, recognise, teacher, whisper
 from tools.demo_voice.durations import Endings, Fault, Turn
 from tools.demo_voice.evaluate import (
     Heard,
-    TextSet,
     heard_of,
     read_codec_audio,
     requests_for,
@@ -26,7 +25,9 @@ from tools.demo_voice.pictures import draw, mel_distance
 from tools.demo_voice.placeholder_encoder import CONFIG, encoder_tensors
 from tools.demo_voice.recognise import Recording
 from tools.demo_voice.report import Report, Scored, table
+from tools.demo_voice.sound import Sound
 from tools.demo_voice.student import LAYOUTS, Request, Spoken, StudentSettings, deltas, speak_all
+from tools.demo_voice.text_sets import TextSet
 from tools.demo_voice.words import WordErrors
 
 TINY = Path(__file__).parents[1] / "data" / "parity" / "tiny-custom_voice"
@@ -209,6 +210,49 @@ def test_the_report_in_json_has_every_sentence(tmp_path: Path) -> None:
     assert [row["fault"] for row in held["turns"]["texts_200"]] == [None, "runaway", "guard"]
     assert held["endings"][0]["guard"] == 1
     assert (tmp_path / "new" / "report.md").read_text(encoding="utf-8") == report().markdown()
+
+
+def test_each_recogniser_has_a_table_of_its_own() -> None:
+    good, bad = WordErrors(4), WordErrors(4, 1, 1, 0, "heard")
+    rows = [
+        Scored("held_out", "teacher", "ava", ("A.",), (result,), recogniser=name)
+        for name, result in (("pocketsphinx", good), ("whisper", bad))
+    ]
+    _, first, second = Report({}, rows).markdown().split("## Word error rate ")
+    assert first.startswith("(pocketsphinx)") and "| 0.000 |" in first and "0.500" not in first
+    assert second.startswith("(whisper)") and "| 0.500 |" in second and "| all |" not in second
+
+
+def test_the_sound_has_a_column_for_every_measure() -> None:
+    sound = Sound("held_out", "teacher", "ava", *(float(number) for number in range(100, 113)))
+    lines = Report({}, sounds=[sound]).markdown().splitlines()
+    head = next(line for line in lines if line.startswith("| set | source | voice | F0, Hz |"))
+    row = next(line for line in lines if line.startswith("| held_out | teacher | ava | 100 |"))
+    assert head.count("|") == row.count("|") == 17
+    assert "| 0.1 |" in row  # the bandwidth, 109 Hz, is given in kHz
+    assert json.loads(json.dumps(Report({}, sounds=[sound]).as_dict()["sounds"]))[0]["range"] == 101
+
+
+def test_long_texts_are_as_many_sentences_as_the_minutes_take() -> None:
+    sentences = ["one two three four five six seven eight nine ten."] * 40
+    assert TextSet.long(sentences, 1).texts[0].count(".") == 17
+    assert TextSet.long(sentences, 2).name == "minutes_2"
+    with pytest.raises(ValueError, match="3 minutes need 510 words of sentences; there are 400"):
+        TextSet.long(sentences, 3)
+    real = [text for path in evaluate.LONG_FROM for text in TextSet.read(path).texts]
+    assert len(TextSet.long(real, 5).texts[0].split()) >= 850
+
+
+@pytest.mark.parametrize(
+    ("heard", "words"),
+    [
+        ("The CIA and the F.B.I. denied it.", "The C I A and the F B I denied it."),
+        ("OK, it's BROWN. Send the PDF", "OK, it's B R O W N. Send the P D F"),
+        ("I saw A and B in Ohio.", "I saw A and B in Ohio."),
+    ],
+)
+def test_acronyms_that_whisper_writes_are_letters_that_were_said(heard: str, words: str) -> None:
+    assert whisper.spell_capitals(heard) == words
 
 
 def test_an_empty_report_can_be_written(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -10,14 +11,19 @@ import torch
 
 from realtime_tts.model import PromptSpec, SpeechModel, load_model
 from realtime_tts.text.tokenizer import Qwen2Tokenizer
+from tests.when_used import WhenUsed
 from tools.demo_voice.codec_model import Codec
 from tools.demo_voice.codes import CodedShard
-from tools.demo_voice.export import write_checkpoint
-from tools.demo_voice.layers import Sight
 from tools.demo_voice.settings import CODEC, EOS, IM_START, PREDICTOR, TALKER
 from tools.demo_voice.speech import VOICE_NAMES, texts
-from tools.demo_voice.voice_data import Batch, VoicePool, corrupted
-from tools.demo_voice.voice_model import Voice, pointer_loss
+
+if TYPE_CHECKING:
+    from tools.demo_voice import export, layers, voice_data, voice_model
+else:  # the compiler comes with them
+    export, layers, voice_data, voice_model = (
+        WhenUsed(f"tools.demo_voice.{name}")
+        for name in ("export", "layers", "voice_data", "voice_model")
+    )
 
 TOKENIZER = Path(__file__).parents[2] / "realtime_tts" / "demo_voice" / "checkpoint"
 TEXTS = ("Good morning, how can I help you?", "Yes.")
@@ -25,9 +31,9 @@ FRAMES = (9, 4)
 
 
 @pytest.fixture(scope="module")
-def parts() -> tuple[Voice, Codec]:
+def parts() -> tuple[voice_model.Voice, Codec]:
     torch.manual_seed(3)
-    voice, codec = Voice(TALKER, PREDICTOR, 0.0).eval(), Codec(CODEC).eval()
+    voice, codec = voice_model.Voice(TALKER, PREDICTOR, 0.0).eval(), Codec(CODEC).eval()
     # As stored: what is compared must not differ by the rounding of the export.
     for part in (voice, codec.decoder, codec.quantizer):
         part.half().float()
@@ -35,9 +41,11 @@ def parts() -> tuple[Voice, Codec]:
 
 
 @pytest.fixture(scope="module")
-def model(parts: tuple[Voice, Codec], tmp_path_factory: pytest.TempPathFactory) -> SpeechModel:
+def model(
+    parts: tuple[voice_model.Voice, Codec], tmp_path_factory: pytest.TempPathFactory
+) -> SpeechModel:
     folder = tmp_path_factory.mktemp("checkpoint")
-    write_checkpoint(parts[0].state_dict(), parts[1].state_dict(), TOKENIZER, folder)
+    export.write_checkpoint(parts[0].state_dict(), parts[1].state_dict(), TOKENIZER, folder)
     return load_model(folder)
 
 
@@ -47,11 +55,13 @@ def tokenizer() -> Qwen2Tokenizer:
 
 
 @pytest.fixture(scope="module")
-def pool(tokenizer: Qwen2Tokenizer) -> VoicePool:
+def pool(tokenizer: Qwen2Tokenizer) -> voice_data.VoicePool:
     chance = np.random.default_rng(1)
     tokens = [tokenizer.encode(text) for text in TEXTS]
     counts = [len(ids) for ids in tokens]
-    pool = VoicePool([IM_START, *tokenizer.encode("assistant\n")], torch.device("cpu"), frames=200)
+    pool = voice_data.VoicePool(
+        [IM_START, *tokenizer.encode("assistant\n")], torch.device("cpu"), frames=200
+    )
     total = sum(FRAMES)
     assert pool.add(
         CodedShard(
@@ -69,7 +79,9 @@ def pool(tokenizer: Qwen2Tokenizer) -> VoicePool:
     return pool
 
 
-def row(pool: VoicePool, *, full: bool, named: bool) -> tuple[Batch, list[int]]:
+def row(
+    pool: voice_data.VoicePool, *, full: bool, named: bool
+) -> tuple[voice_data.Batch, list[int]]:
     """Both utterances in one row, and their positions."""
     sizes = [
         8 + named + (int(tokens) + 1) * full + 1 + int(frames) for frames, tokens in pool.lengths
@@ -79,7 +91,7 @@ def row(pool: VoicePool, *, full: bool, named: bool) -> tuple[Batch, list[int]]:
 
 
 @torch.inference_mode()
-def served(model: SpeechModel, pool: VoicePool, tokenizer: Qwen2Tokenizer, entry: int, *,
+def served(model: SpeechModel, pool: voice_data.VoicePool, tokenizer: Qwen2Tokenizer, entry: int, *,
            full: bool, named: bool) -> torch.Tensor:  # fmt: skip
     """The talker's outputs [frames + 1, H] for an utterance, step by step as in the engine."""
     builder = model.prompt_builder(tokenizer.encode)
@@ -101,9 +113,9 @@ def served(model: SpeechModel, pool: VoicePool, tokenizer: Qwen2Tokenizer, entry
 @pytest.mark.parametrize("named", [True, False])
 @pytest.mark.parametrize("full", [True, False])
 def test_rows_are_what_the_engine_feeds(
-    parts: tuple[Voice, Codec],
+    parts: tuple[voice_model.Voice, Codec],
     model: SpeechModel,
-    pool: VoicePool,
+    pool: voice_data.VoicePool,
     tokenizer: Qwen2Tokenizer,
     full: bool,
     named: bool,
@@ -124,7 +136,7 @@ def test_rows_are_what_the_engine_feeds(
 
 @torch.inference_mode()
 def test_the_predictor_reads_a_frame_as_the_engine_writes_it(
-    parts: tuple[Voice, Codec], model: SpeechModel
+    parts: tuple[voice_model.Voice, Codec], model: SpeechModel
 ) -> None:
     voice = parts[0]
     hidden = torch.randn(5, TALKER.hidden_size)
@@ -143,7 +155,7 @@ def test_the_predictor_reads_a_frame_as_the_engine_writes_it(
 
 @torch.inference_mode()
 def test_the_codec_decodes_in_pieces_as_it_was_trained_whole(
-    parts: tuple[Voice, Codec], model: SpeechModel
+    parts: tuple[voice_model.Voice, Codec], model: SpeechModel
 ) -> None:
     codec, state = parts[1], model.new_state(1).codec
     codes = torch.randint(256, (1, 30, 16))
@@ -152,30 +164,36 @@ def test_the_codec_decodes_in_pieces_as_it_was_trained_whole(
     torch.testing.assert_close(torch.cat(pieces, 1), whole, atol=1e-3, rtol=1e-3)
 
 
-def test_noise_stays_within_an_utterance_and_its_frames(pool: VoicePool) -> None:
+def test_noise_stays_within_an_utterance_and_its_frames(pool: voice_data.VoicePool) -> None:
     rows = row(pool, full=False, named=True)[0].rows
-    noisy = corrupted(rows, neighbour=1.0, tail=0.5, single=0.2).codes
+    noisy = voice_data.corrupted(rows, neighbour=1.0, tail=0.5, single=0.2).codes
     assert ((noisy >= 0) == (rows.codes >= 0)).all() and noisy.max() < 256
-    assert (corrupted(rows, neighbour=0, tail=0, single=0).codes == rows.codes).all()
+    assert (voice_data.corrupted(rows, neighbour=0, tail=0, single=0).codes == rows.codes).all()
 
 
-def test_pointer_loss_is_less_where_the_spoken_word_is_looked_at(pool: VoicePool) -> None:
+def test_pointer_loss_is_less_where_the_spoken_word_is_looked_at(
+    pool: voice_data.VoicePool,
+) -> None:
     batch, _ = row(pool, full=False, named=True)
     length = batch.heard.shape[1]
     position = torch.eye(length)[None, :, None]  # every key is its own direction
     words = (batch.heard[0][:, None] == batch.seen[0]) & (batch.heard[0] >= 0)[:, None]
     looking = (words.float() * 40)[None, :, None]
-    away = pointer_loss((torch.zeros_like(position), position), batch.rows, batch.heard, batch.seen)
-    there = pointer_loss((looking, position), batch.rows, batch.heard, batch.seen)
+    away = voice_model.pointer_loss(
+        (torch.zeros_like(position), position), batch.rows, batch.heard, batch.seen
+    )
+    there = voice_model.pointer_loss((looking, position), batch.rows, batch.heard, batch.seen)
     assert 0 <= there < away
 
 
 def test_plain_causal_sight_and_a_mask_agree() -> None:
-    layer = Voice(TALKER, PREDICTOR, 0.0).eval().model.layers[0]
+    layer = voice_model.Voice(TALKER, PREDICTOR, 0.0).eval().model.layers[0]
     x, angles = torch.randn(1, 6, TALKER.hidden_size), torch.zeros(1, 6, 1, TALKER.head_dim)
     bias = torch.full((1, 1, 6, 6), -1e4).triu(1)
-    causal = layer(x, angles.cos(), angles.sin(), Sight())[0]
-    torch.testing.assert_close(layer(x, angles.cos(), angles.sin(), Sight(bias=bias))[0], causal)
+    causal = layer(x, angles.cos(), angles.sin(), layers.Sight())[0]
+    torch.testing.assert_close(
+        layer(x, angles.cos(), angles.sin(), layers.Sight(bias=bias))[0], causal
+    )
 
 
 def test_texts_join_sentences_so_that_the_teacher_pauses() -> None:

@@ -2,11 +2,12 @@
 
     python -m tools.demo_voice.evaluate --checkpoint build/demo_voice/checkpoint
 
-writes report.md, report.json and a picture to build/demo_voice/evaluation: word error rates of
-the teacher and of the checkpoint in both layouts (texts whole, and as deltas of a few characters),
-durations against the teacher's, turns that ended wrongly. All speech is kept below it, in
-wavs/SET/SOURCE/NNN_voice.wav. With --codec-audio, a folder of such files, made by the codec from
-wavs/held_out/teacher (--teacher-only writes no more than that), the codec's figures too.
+writes report.md, report.json and a picture to build/demo_voice/evaluation: word error rates by two
+recognisers of the teacher and of the checkpoint in both layouts (texts whole, and as deltas of a
+few characters), how it sounds (pitch, noise, bandwidth, loudness), durations against the teacher's,
+turns that ended wrongly. --long adds texts of minutes, heard by Whisper alone. All speech is kept
+below it, in wavs/SET/SOURCE/NNN_voice.wav. With --codec-audio, a folder of such files, made by the
+codec from wavs/held_out/teacher (--teacher-only writes no more than that), the codec's figures too.
 """
 
 from __future__ import annotations
@@ -18,37 +19,24 @@ import sys
 import time
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from realtime_tts import demo_voice
-from tools.demo_voice import teacher
+from tools.demo_voice import recognise, teacher, whisper
 from tools.demo_voice.durations import Turn
 from tools.demo_voice.pictures import draw, mel_distance
-from tools.demo_voice.recognise import Recording, read_texts, score
+from tools.demo_voice.recognise import Recording
 from tools.demo_voice.report import Report, Scored
+from tools.demo_voice.sound import Listening, Sound
 from tools.demo_voice.student import LAYOUTS, Layout, Request, Spoken, StudentSettings, speak_all
+from tools.demo_voice.text_sets import TextSet
 
 HERE = Path(__file__).parent
+LONG_FROM = (HERE / "held_out.txt", HERE / "held_out_harder.txt")
 _BUILD = Path("build/demo_voice")
 Heard = dict[tuple[str, str], list[Recording]]
 """By source (teacher, codec or a layout) and voice; one recording a text."""
-
-
-@dataclass(frozen=True, slots=True)
-class TextSet:
-    """Texts to speak, and for each the words that should be heard."""
-
-    name: str
-    texts: tuple[str, ...]
-    words: tuple[str, ...]
-
-    @classmethod
-    def read(cls, path: Path, limit: int | None = None) -> TextSet:
-        """A file of one text a line; after a tab, how it is spoken, where that is not obvious."""
-        pairs = [line.partition("\t") for line in read_texts(path)][:limit]
-        texts = tuple(text for text, _, _ in pairs)
-        return cls(path.stem, texts, tuple(words or text for text, _, words in pairs))
+RECOGNISERS = ("pocketsphinx", whisper.NAME)
 
 
 class Teacher:
@@ -117,10 +105,13 @@ def requests_for(
     ]
 
 
-def score_set(texts: TextSet, heard: Heard, jobs: int) -> list[Scored]:
+def score_set(
+    texts: TextSet, heard: Heard, jobs: int, recogniser: str = RECOGNISERS[0]
+) -> list[Scored]:
     """Word errors of every source and voice, teacher first; mel distance of the codec."""
     words = [each for recordings in heard.values() for each in texts.words[: len(recordings)]]
     flat = [recording for recordings in heard.values() for recording in recordings]
+    score = whisper.score if recogniser == whisper.NAME else recognise.score
     results = iter(score(words, flat, jobs))
     scored = []
     for (source, voice), recordings in heard.items():
@@ -129,8 +120,17 @@ def score_set(texts: TextSet, heard: Heard, jobs: int) -> list[Scored]:
         if source == "codec":
             distances = map(mel_distance, heard["teacher", voice], recordings)
             distance = sum(distances) / len(recordings)
-        scored.append(Scored(texts.name, source, voice, texts.texts, mine, distance))
+        scored.append(Scored(texts.name, source, voice, texts.texts, mine, distance, recogniser))
     return scored
+
+
+def sounds_of(texts: TextSet, heard: Heard) -> list[Sound]:
+    """How every source and voice sounds, next to the teacher's speech of the same texts."""
+    listening = Listening(texts.name, texts.texts)
+    return [
+        listening.sound(source, voice, recordings, heard["teacher", voice])
+        for (source, voice), recordings in heard.items()
+    ]
 
 
 def turns_of(spoken: Sequence[Spoken], reference: Teacher) -> list[Turn]:
@@ -180,26 +180,39 @@ class Evaluation:
                 "voices (teacher's)": voices,
                 "seed of the first text": given.seed,
                 "sampling": "the checkpoint's own generation_config.json",
-                "recogniser": "pocketsphinx, its own US English model and settings",
+                "recognisers": ", ".join(given.recognisers),
             }
         )
 
     def held_out(self, texts: TextSet, codec_audio: Path | None) -> None:
-        """Word errors, durations and a picture of one set."""
-        given = self._given
+        """Word errors, sound, durations and a picture of one set."""
+        heard = self._heard(texts)
+        if codec_audio is not None:
+            heard |= read_codec_audio(codec_audio, self._given.voices, len(texts.texts))
+        for recogniser in self._given.recognisers:
+            self._score(texts, heard, recogniser)
+        self.report.sounds += sounds_of(texts, heard)
+        self._draw(texts, heard)
+
+    def minutes(self, texts: TextSet) -> None:
+        """Word errors of Whisper, which hears speech of any length, and durations."""
+        self._score(texts, self._heard(texts), whisper.NAME)
+
+    def _heard(self, texts: TextSet) -> Heard:
+        """The teacher's and the checkpoint's speech, kept and timed."""
         heard: Heard = {
             ("teacher", voice): [self._teacher.speak(text, voice) for text in texts.texts]
-            for voice in given.voices
+            for voice in self._given.voices
         }
         spoken = self._speak(texts)
         heard |= heard_of(spoken)
-        save(heard, given.out / "wavs" / texts.name)
-        if codec_audio is not None:
-            heard |= read_codec_audio(codec_audio, given.voices, len(texts.texts))
-        self._say(f"{texts.name}: recognising {sum(map(len, heard.values()))} recordings")
-        self.report.scored += score_set(texts, heard, given.jobs)
+        save(heard, self._given.out / "wavs" / texts.name)
         self.report.turns[texts.name] = turns_of(spoken, self._teacher)
-        self._draw(texts, heard)
+        return heard
+
+    def _score(self, texts: TextSet, heard: Heard, recogniser: str) -> None:
+        self._say(f"{texts.name}: {recogniser}, {sum(map(len, heard.values()))} recordings")
+        self.report.scored += score_set(texts, heard, self._given.jobs, recogniser)
 
     def endings(self, texts: TextSet) -> None:
         """Durations only."""
@@ -240,6 +253,10 @@ def main() -> None:
         evaluation.held_out(TextSet.read(path, given.limit), codec_audio)
         codec_audio = None  # it belongs to the first set
         evaluation.report.write(given.out)
+    sentences = [text for path in LONG_FROM for text in TextSet.read(path).texts]
+    for minutes in given.long:
+        evaluation.minutes(TextSet.long(sentences, minutes))
+        evaluation.report.write(given.out)
     if given.texts is not None and not given.teacher_only:
         evaluation.endings(TextSet.read(given.texts, given.limit))
     evaluation.report.write(given.out)
@@ -252,6 +269,8 @@ def _arguments() -> argparse.Namespace:
     add("--checkpoint", type=Path, default=demo_voice.FOLDER, help="default: the embedded one")
     add("--held-out", type=Path, nargs="+", default=[HERE / "held_out.txt"])
     add("--texts", type=Path, help="texts whose durations are compared as well")
+    add("--long", type=int, nargs="+", default=[], metavar="MINUTES", help="texts so long as well")
+    add("--recognisers", nargs="+", choices=RECOGNISERS, default=list(RECOGNISERS))
     add("--rotate", action="store_true", help="each of --texts by one voice, not by all")
     add("--codec-audio", type=Path, help="NNN_voice.wav of the first held-out set")
     add("--out", type=Path, default=_BUILD / "evaluation")

@@ -6,20 +6,23 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tools.demo_voice.cleaning import compared, sentences_of
+from tools.demo_voice.recognise import read_texts
 
 FOLDER = Path(__file__).parent
-FILES = ("held_out.txt", "held_out_harder.txt", "held_out_numbers.txt", "texts_200.txt")
+FILES = (
+    "held_out.txt",
+    "held_out_harder.txt",
+    "held_out_numbers.txt",
+    "held_out_letters.txt",
+    "held_out_questions.txt",
+    "texts_200.txt",
+)
 _RUN = 5  # consecutive words in common make a training text too like an evaluation text
 
 
 def evaluation_texts(folder: Path = FOLDER) -> list[str]:
     """Every text of the evaluation files as it is written, without the spoken column."""
-    return [
-        line.split("\t")[0]
-        for name in FILES
-        for line in (folder / name).read_text(encoding="utf-8").splitlines()
-        if line.strip()
-    ]
+    return [line.split("\t")[0] for name in FILES for line in read_texts(folder / name)]
 
 
 class Guard:

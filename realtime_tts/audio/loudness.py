@@ -21,6 +21,8 @@ from realtime_tts.audio.pcm import from_s16le, to_s16le
 TARGET_LUFS = -16.0
 CEILING_DBTP = -1.0
 _MARGIN_DB = 0.5  # for what four times as many samples do not show
+HIGHEST_PEAK = 10 ** ((CEILING_DBTP - _MARGIN_DB) / 20)
+"""Of full scale: what the limiter is told."""
 _UNKNOWN_LUFS = -20.0
 """Of a voice that was never heard: rather a loud one, since too loud is worse than too soft."""
 _MOST_DB = 30.0
@@ -106,7 +108,7 @@ class Loudness:
     def __init__(self, heard: Counts) -> None:
         self._heard = heard
         self._counts: Counts | None = None  # of the voice before, and of the stream so far
-        self._limiter = Limiter(10 ** ((CEILING_DBTP - _MARGIN_DB) / 20))
+        self._limiter = Limiter(HIGHEST_PEAK)
         self._step = np.zeros(_STEP)  # samples that came of the step
         self._came = 0
         self._latest: deque[float] = deque(maxlen=_STEPS)  # energies of steps

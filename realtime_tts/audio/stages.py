@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Protocol
 
+from realtime_tts.audio.gain import Gain
 from realtime_tts.audio.loudness import Loudness, VoiceLevels
 from realtime_tts.audio.marking import Marking
+from realtime_tts.audio.pcm import BYTES_PER_SAMPLE
 
 
 class Stage(Protocol):
@@ -25,12 +27,20 @@ class Stage(Protocol):
 
 
 class Chain:
-    """Stages in a row, used as one is."""
+    """Stages in a row, used as one is. `gain`: the one of them that changes the volume."""
 
-    def __init__(self, *stages: Stage) -> None:
+    def __init__(self, *stages: Stage, gain: Gain | None = None) -> None:
         self._stages = stages
+        self._gain = gain
+        self._came = 0  # samples
+
+    def set_volume(self, factor: float) -> None:
+        """What is pushed from now on is to be so many times as loud."""
+        if self._gain is not None and factor != self._gain.last:
+            self._gain.change(self._came, factor)
 
     def push(self, pcm: bytes) -> bytes:
+        self._came += len(pcm) // BYTES_PER_SAMPLE
         for stage in self._stages:
             pcm = stage.push(pcm)
         return pcm
@@ -43,7 +53,7 @@ class Chain:
 
 
 NO_STAGES = Chain()
-"""Sound goes through as it is."""
+"""Sound goes through as it is, whatever its volume is said to be."""
 
 
 class Stages:
@@ -59,6 +69,7 @@ class Stages:
         stages: list[Stage] = []
         if loudness:
             stages.append(Loudness(self._levels.of(voice)))
+        stages.append(gain := Gain())
         if self.marks:
             stages.append(Marking())
-        return Chain(*stages)
+        return Chain(*stages, gain=gain)

@@ -6,9 +6,12 @@ from dataclasses import replace
 
 import msgspec
 
+from realtime_tts.access.account import Account
+from realtime_tts.audio.gain import LOUDEST, SOFTEST
 from realtime_tts.audio.speed import FASTEST, SLOWEST, nearest
 from realtime_tts.engine.interface import UtteranceSpec
 from realtime_tts.errors import RequestError
+from realtime_tts.instructions import manner
 from realtime_tts.languages import language_name
 from realtime_tts.protocol.settings import SessionSettings
 from realtime_tts.server.engine_host import EngineHost
@@ -21,8 +24,8 @@ class Director:
     """For one speech. What cannot be done is left as the session says, and noted in `warnings`:
     the text is spoken all the same."""
 
-    def __init__(self, settings: SessionSettings, engine: EngineHost) -> None:
-        self._settings, self._engine = settings, engine
+    def __init__(self, settings: SessionSettings, engine: EngineHost, account: Account) -> None:
+        self._settings, self._engine, self._account = settings, engine, account
         self.warnings: dict[str, None] = {}
         """What could not be done, in words for the client."""
 
@@ -33,10 +36,7 @@ class Director:
         able = Voicing(emotion=self._emotion(asked))
         able = replace(able, voice=self._voice(asked.voice))
         able = replace(able, language=self._language(asked.language, able.voice))
-        able = replace(able, rate=self._rate(asked.rate))
-        if asked.volume not in (None, 1.0):
-            self._warn(f"volume {asked.volume:g}: this server speaks at the voice's own volume")
-        return able
+        return replace(able, rate=self._rate(asked.rate), volume=self._volume(asked.volume))
 
     def language_of(self, voicing: Voicing) -> Language | None:
         """The language to say its numbers in."""
@@ -51,8 +51,8 @@ class Director:
             return spec
         instructions = spec.instructions
         if voicing.emotion is not None:
-            manner = f"Speak in this manner: {voicing.emotion}."
-            instructions = f"{instructions} {manner}" if instructions else manner
+            how = manner(voicing.emotion)
+            instructions = f"{instructions} {how}" if instructions else how
         return msgspec.structs.replace(
             spec,
             voice=voicing.voice or spec.voice,
@@ -71,12 +71,21 @@ class Director:
             self._warn(f"rate {asked:g}: this server has speeds from {SLOWEST:g} to {FASTEST:g}")
         return None if given == own else given / own
 
+    def _volume(self, asked: float | None) -> float | None:
+        if asked is None or asked == 1.0:
+            return None
+        given = min(LOUDEST, max(SOFTEST, asked))
+        if given != asked:
+            self._warn(f"volume {asked:g}: this server has volumes from {SOFTEST:g} to {LOUDEST:g}")
+        return given
+
     def _voice(self, name: str | None) -> str | None:
         own = self._settings.voice
         if name is None or name.lower() == (own or "").lower():
             return None
         model = self._engine.info_for(self._settings.model, own).model
         try:
+            self._account.check_voice(name)
             self._engine.check(UtteranceSpec(model=self._settings.model, voice=name))
         except RequestError as error:
             self._warn(f"voice {name!r}: {error}")

@@ -1,8 +1,9 @@
-"""What an utterance has made: PCM, and marks between its pieces."""
+"""What an utterance has made: PCM, and what stands between its pieces."""
 
 from __future__ import annotations
 
 from enum import Enum, auto
+from typing import NamedTuple
 
 
 class Mark(Enum):
@@ -14,5 +15,11 @@ class Mark(Enum):
     """No more sound of this segment."""
 
 
-Made = list[bytes | Mark]
+class Volume(NamedTuple):
+    """The sound that follows is to be so many times as loud as the voice speaks."""
+
+    factor: float
+
+
+Made = list[bytes | Mark | Volume]
 """Sound that was made (s16le, 24 kHz, mono), in its order."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -105,6 +106,22 @@ class LimitsConfig(Limits, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, slots=True)
+class AccessConfig:
+    """Keys of customers, beside the server's own. `keys`: the file that `realtime-tts keys` writes.
+    `usage`: the database in which their usage is recorded, as SQLAlchemy names it; None: a SQLite
+    file beside the keys. `limits_store`: Redis or Valkey, where several servers share limits."""
+
+    keys: str
+    usage: str | None = None
+    limits_store: str | None = None
+
+    @property
+    def usage_url(self) -> str:
+        """The database, in any case."""
+        return self.usage or f"sqlite:///{Path(self.keys).absolute()}.usage.db"
+
+
+@dataclass(frozen=True, slots=True)
 class AddressConfig:
     """What the clients of one address may do: an IPv4 address or an IPv6 network of 64 bits.
 
@@ -162,6 +179,7 @@ class ServerConfig:
     are refused while no more is free. None: only while the engine refuses turns.
     `agent_port`: where HAProxy's agent check is answered; None: nowhere.
     `marking`: what marks all sound as synthetic, beside what is said of it.
+    `tracing`: a span for every turn, by OTLP; the environment's `OTEL_*` say where to and how.
     """
 
     host: str = "127.0.0.1"
@@ -175,6 +193,7 @@ class ServerConfig:
     turn_reserve: float | None = None
     agent_port: int | None = None
     marking: Marking = "off"
+    tracing: bool = False
     log_format: LogFormat = "json"
     log_level: str = "info"
     access_log: bool = True
@@ -182,6 +201,7 @@ class ServerConfig:
     limits: LimitsConfig = LimitsConfig()
     socket: SocketConfig = SocketConfig()
     addresses: AddressConfig = AddressConfig()
+    access: AccessConfig | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65_535:

@@ -1,0 +1,170 @@
+"""The settings of `serve` from all that says some: flags, the environment and a file. And what a
+running server takes over when they change."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from realtime_tts.cli.serve_arguments import KEYS_VARIABLE, RELOADED, add_arguments
+from realtime_tts.configuration.file import STANDARD_INPUT, FileContents, read_file
+from realtime_tts.configuration.following import Fresh
+from realtime_tts.configuration.options import PREFIX, Option, options_of
+from realtime_tts.configuration.settings import (
+    Faults,
+    Settings,
+    command_line_layer,
+    environment_layer,
+    resolved,
+)
+from realtime_tts.errors import ConfigError
+from realtime_tts.logs import event
+
+if TYPE_CHECKING:
+    from realtime_tts.config import ServerConfig
+
+log = logging.getLogger(__name__)
+
+_FILE_VARIABLE = f"{PREFIX}CONFIG"
+
+
+@cache
+def serve_options() -> tuple[Option, ...]:
+    """All of `serve`."""
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    return options_of(parser, {"api_key": KEYS_VARIABLE})
+
+
+class Sources:
+    """All that says what `serve` is to do. `words`: of the command line, behind the command."""
+
+    def __init__(
+        self,
+        words: Sequence[str],
+        environment: Mapping[str, str] | None = None,
+        add: Callable[[argparse.ArgumentParser], None] = add_arguments,
+    ) -> None:
+        self._environment = os.environ if environment is None else environment
+        parser = argparse.ArgumentParser()
+        add(parser)
+        dests = [option.dest for option in serve_options()]
+        # What is there already is no default to argparse: only what was given is not None.
+        given = parser.parse_args(words, argparse.Namespace(**dict.fromkeys([*dests, "config"])))
+        self._flags = {dest: getattr(given, dest) for dest in dests}
+        self.file: str | None = given.config or self._environment.get(_FILE_VARIABLE)
+        self.files: tuple[Path, ...] = ()
+        """Those that were read for the settings the last time, whether they could be or not."""
+
+    def read(self) -> Settings:
+        """What they say now. Raises Faults, with all that is wrong."""
+        options = serve_options()
+        contents = FileContents()
+        if self.file is not None:
+            contents = read_file(self.file, options, self._environment)
+        environment, faults = environment_layer(options, self._environment)
+        flags = command_line_layer(options, self._flags)
+        given = resolved(options, flags, environment, contents.layer)
+        self.files = contents.files + tuple(
+            Path(given[dest].value) for dest in ("tls_cert", "tls_key") if given[dest].value
+        )
+        if contents.faults or faults:
+            raise Faults([*contents.faults, *faults])
+        return Settings(options, given, self.file, contents.warnings)
+
+
+class RunningSettings:
+    """What a server runs with, and what it is to take over: a `Source`. `build` makes its config of
+    a namespace, and raises ConfigError. Raises ConfigError for what cannot be read again."""
+
+    def __init__(
+        self,
+        sources: Sources,
+        started_with: Settings,
+        build: Callable[[argparse.Namespace], ServerConfig],
+    ) -> None:
+        if sources.file == STANDARD_INPUT:
+            raise ConfigError("a server reads its file again: give --config the name of one, not -")
+        self._sources = sources
+        self._now = started_with.namespace()
+        self._build = build
+
+    @property
+    def files(self) -> Iterable[Path]:
+        """A change of these may change the settings."""
+        return self._sources.files
+
+    def read(self) -> Fresh:
+        """What the server is to take over now. Raises ConfigError."""
+        settings = self._sources.read()
+        told = vars(settings.namespace())
+        taken = vars(self._now) | {dest: told[dest] for dest in self._reloaded(told)}
+        if self._now.api_key and not taken["api_key"]:
+            raise ConfigError(
+                "access.api-key: no key is left, which would let everybody in; a server that has "
+                "keys takes that over only by a restart"
+            )
+        config = self._build(argparse.Namespace(**taken))
+        places = {option.dest: option.place for option in settings.options}
+        before = vars(self._now)
+
+        def accept() -> None:
+            self._now = argparse.Namespace(**taken)
+
+        return Fresh(
+            config,
+            changed=[places[dest] for dest in before if taken[dest] != before[dest]],
+            needs_restart=[places[dest] for dest in before if told[dest] != taken[dest]],
+            accept=accept,
+        )
+
+    def _reloaded(self, told: Mapping[str, object]) -> frozenset[str]:
+        """A socket that speaks TLS goes on to, and one that does not never will."""
+        turned = bool(told["tls_cert"]) != bool(self._now.tls_cert)
+        return RELOADED - {"tls_cert", "tls_key"} if turned else RELOADED
+
+
+def faults_in(settings: Settings, build: Callable[[argparse.Namespace], object]) -> list[str]:
+    """What is wrong with values that are each of the right type, told with their places.
+
+    `build` makes use of a namespace and raises ConfigError. Where it does, the settings are given
+    to it one after another, and those that it does not take are left out.
+    """
+
+    def problem(dests: Iterable[str]) -> str | None:
+        given = {dest: settings.given[dest].value for dest in dests}
+        try:
+            build(argparse.Namespace(**defaults | given))
+        except ConfigError as error:
+            return str(error)
+        return None
+
+    defaults = {option.dest: option.default for option in settings.options}
+    waiting = [option for option in settings.options if settings.is_given(option)]
+    if problem(option.dest for option in waiting) is None:
+        return []
+    if (why := problem(())) is not None:
+        return [why]
+    taken: list[str] = []
+    while True:
+        left = []
+        for option in waiting:
+            why = problem([*taken, option.dest])
+            if why is None:
+                taken.append(option.dest)
+            else:
+                left.append((option, why))
+        if len(left) == len(waiting):
+            return [f"{settings.place(option)}: {why}" for option, why in left]
+        waiting = [option for option, _ in left]
+
+
+def log_warnings(settings: Settings) -> None:
+    """Say what is possible and unwise."""
+    for warning in settings.warnings:
+        event(log, logging.WARNING, "config.unwise", why=warning)

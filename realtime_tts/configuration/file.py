@@ -1,0 +1,111 @@
+"""The configuration file: TOML, with a table for each group of flags."""
+
+from __future__ import annotations
+
+import difflib
+import stat
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from realtime_tts.configuration.options import Option
+from realtime_tts.configuration.settings import Given, Layer, Reading
+from realtime_tts.errors import ConfigError
+
+STANDARD_INPUT = "-"
+
+
+@dataclass(frozen=True)
+class FileContents:
+    """What a file says of the options, and all that is wrong with it."""
+
+    layer: Layer = field(default_factory=dict)
+    faults: tuple[str, ...] = ()
+    files: tuple[Path, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def read_file(name: str, options: Sequence[Option], environment: Mapping[str, str]) -> FileContents:
+    """The file of that name; `-` is standard input."""
+    files = () if name == STANDARD_INPUT else (Path(name),)
+    try:
+        text = _text(name)
+        tables = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, ConfigError) as error:
+        return FileContents(faults=(f"{name}: {error}",), files=files)
+    reading = Reading(environment)
+    layer: dict[str, Given] = {}
+    faults = list(_unknown(tables, options))
+    for option in options:
+        table = tables.get(option.table)
+        if isinstance(table, dict) and option.name in table:
+            try:
+                layer[option.dest] = reading.given(option, table[option.name])
+            except ConfigError as error:
+                faults.append(f"{option.place}: {error}")
+    faults += _rivals(layer, options)
+    return FileContents(
+        layer,
+        tuple(f"{name}: {fault}" for fault in faults),
+        (*files, *reading.files),
+        tuple(_too_open(files if reading.literal_secrets else (), reading.files)),
+    )
+
+
+def _text(name: str) -> str:
+    """Raises ConfigError."""
+    try:
+        if name == STANDARD_INPUT:
+            return sys.stdin.read()
+        return Path(name).read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError("is not UTF-8, which TOML is written in") from error
+
+
+def _unknown(tables: Mapping[str, object], options: Sequence[Option]) -> Iterator[str]:
+    """What the file says that no option is for."""
+    known: dict[str, list[str]] = {}
+    for option in options:
+        known.setdefault(option.table, []).append(option.name)
+    for title, table in tables.items():
+        if not isinstance(table, dict):
+            yield f"{title}: stands outside of a table; {_meant(title, options)}"
+        elif title not in known:
+            near = difflib.get_close_matches(title, known, 1) or known
+            yield f"[{title}]: there is no such table; known: {', '.join(near)}"
+        else:
+            for name in (name for name in table if name not in known[title]):
+                yield f"{title}.{name}: there is no such option; {_meant(name, options)}"
+
+
+def _meant(name: str, options: Sequence[Option]) -> str:
+    """The option that somebody may have meant who wrote this name."""
+    places = {option.name: option.place for option in options}
+    near = difflib.get_close_matches(name.replace("_", "-"), places, 1, cutoff=0.5)
+    if near:
+        return f"did you mean {places[near[0]]}?"
+    return "`realtime-tts config --example` lists them all"
+
+
+def _rivals(layer: Layer, options: Sequence[Option]) -> Iterator[str]:
+    """Options that the file gives although only one of them can hold."""
+    given = [option for option in options if option.dest in layer]
+    for index, option in enumerate(given):
+        for other in given[index + 1 :]:
+            if other.dest in option.rivals:
+                yield f"{option.place}, {other.place}: only one of them can be given"
+
+
+def _too_open(*groups: Sequence[Path]) -> Iterator[str]:
+    """Files with secrets that everybody on the machine can read."""
+    for path in (path for group in groups for path in group):
+        try:
+            mode = path.stat().st_mode
+        except OSError:
+            continue  # told elsewhere, or gone
+        if stat.S_ISREG(mode) and mode & stat.S_IROTH:
+            yield f"{path} holds secrets, and everybody on this machine can read it: chmod o-r"

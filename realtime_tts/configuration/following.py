@@ -1,0 +1,163 @@
+"""Following: a running server takes new settings over when it is told to, and when a file that its
+settings come from changes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from realtime_tts.config import ServerConfig
+from realtime_tts.errors import ConfigError
+from realtime_tts.logs import event
+
+if TYPE_CHECKING:  # numpy comes with it, which a look at the memory limits must not wait for
+    from realtime_tts.metrics import Metrics
+
+log = logging.getLogger(__name__)
+
+_LOOK_SECONDS = 1.0
+Stamp = tuple[int, int, int] | None
+"""What changes with a file: inode, time in nanoseconds and size; None: it cannot be looked at."""
+
+
+@dataclass(frozen=True)
+class Fresh:
+    """What a server is to take over. `changed`: options that are different then.
+    `needs_restart`: options that are different in the file, and cannot be taken over. `accept`: to
+    be called when it has been taken over."""
+
+    config: ServerConfig
+    changed: list[str]
+    needs_restart: list[str]
+    accept: Callable[[], None]
+
+
+class Source(Protocol):
+    """Where the settings of a running server come from."""
+
+    @property
+    def files(self) -> Iterable[Path]:
+        """A change of these may change the settings."""
+
+    def read(self) -> Fresh:
+        """What is to be taken over now; called in a thread. Raises ConfigError."""
+
+
+Apply = Callable[[ServerConfig], Awaitable[None]]
+"""Has a server take settings over. Raises ConfigError, and then nothing has changed."""
+
+
+class Follower:
+    """Lives on the event loop. Every second it looks at the files, and takes over what they say
+    once they have not changed for that long: an editor may write a file in several pieces."""
+
+    def __init__(self, source: Source, apply: Apply, metrics: Metrics) -> None:
+        self._source = source
+        self._apply = apply
+        self._asked = asyncio.Event()
+        self._taken_at, self._succeeded = metrics.show_reloads()
+        self._note(True)
+
+    def ask(self) -> None:
+        """Take over what the source says now."""
+        self._asked.set()
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        seen = before = await self._stamps()
+        while True:
+            asked = await self._asked_within(_LOOK_SECONDS)
+            now = await self._stamps()
+            if asked or (now != seen and now == before):
+                await self._reload()
+                later = await self._stamps()  # it may be other files now
+                seen = {path: now.get(path, stamp) for path, stamp in later.items()}
+            before = now
+
+    async def _asked_within(self, seconds: float) -> bool:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._asked.wait()
+        asked = self._asked.is_set()
+        self._asked.clear()
+        return asked
+
+    async def _stamps(self) -> dict[Path, Stamp]:
+        """In a thread: a file may be on a disk that does not answer."""
+        return await asyncio.to_thread(lambda: {path: _stamp(path) for path in self._source.files})
+
+    async def _reload(self) -> None:
+        try:
+            fresh = await asyncio.to_thread(self._source.read)
+            await self._apply(fresh.config)
+        except ConfigError as error:
+            self._note(False)
+            why = str(error).replace("\n", "; ")
+            event(log, logging.ERROR, "config.not_reloaded", why=why)
+            return
+        except Exception:  # a bug of ours; the server goes on as it is
+            self._note(False)
+            log.exception("config.not_reloaded")
+            return
+        fresh.accept()
+        self._note(True)
+        event(log, logging.INFO, "config.reloaded", changed=", ".join(fresh.changed))
+        if fresh.needs_restart:
+            names = ", ".join(fresh.needs_restart)
+            event(log, logging.WARNING, "config.needs_restart", options=names)
+
+    def _note(self, success: bool) -> None:
+        self._succeeded.set(success)
+        if success:
+            self._taken_at.set(time.time())
+
+
+def _stamp(path: Path) -> Stamp:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+@contextlib.asynccontextmanager
+async def following(
+    source: Source | None, apply: Apply, metrics: Metrics, drain: Callable[[], None]
+) -> AsyncIterator[None]:
+    """In this block SIGHUP, and a change of the files, have new settings taken over. None: nothing
+    follows anything, and signals are left alone.
+
+    `drain` is called by a SIGHUP that says that the terminal has gone.
+    """
+    if source is None:
+        yield
+        return
+    follower = Follower(source, apply, metrics)
+    watched = sys.stderr.isatty()
+
+    def hung_up() -> None:
+        if watched and not os.isatty(sys.stderr.fileno()):
+            drain()
+        else:
+            follower.ask()
+
+    loop = asyncio.get_running_loop()
+    task = asyncio.create_task(follower.run(), name="configuration")
+    with contextlib.suppress(NotImplementedError, AttributeError):  # no such signal there
+        loop.add_signal_handler(signal.SIGHUP, hung_up)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(NotImplementedError, AttributeError):
+            loop.remove_signal_handler(signal.SIGHUP)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)

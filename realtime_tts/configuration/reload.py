@@ -1,0 +1,51 @@
+"""New settings for a running server: all that can take them over does, or nothing does."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Protocol
+
+from realtime_tts.config import ServerConfig
+
+
+class Reloadable(Protocol):
+    """A part of a running server that can take new settings over. Give it to `Reloads.add`."""
+
+    def prepare(self, config: ServerConfig) -> Callable[[], None]:
+        """What takes `config` over: it is called on the event loop, and cannot fail.
+
+        Called in a thread, so it may read files and compute. Changes nothing itself. Raises
+        ConfigError if the settings, or the files that they name, cannot be used.
+        """
+
+
+class Reloads:
+    """The parts of one server process that can take new settings over."""
+
+    def __init__(self) -> None:
+        self._parts: list[Reloadable] = [LogLevel()]
+        self._applying = asyncio.Lock()
+
+    def add(self, part: Reloadable) -> None:
+        """From now on it gets new settings, too."""
+        self._parts.append(part)
+
+    async def apply(self, config: ServerConfig) -> None:
+        """Have all parts take `config` over. Raises ConfigError, and then none has."""
+
+        def prepare() -> list[Callable[[], None]]:
+            return [part.prepare(config) for part in self._parts]
+
+        async with self._applying:  # what comes last is what holds
+            for take_over in await asyncio.to_thread(prepare):
+                take_over()
+
+
+class LogLevel:
+    """The level of the process's log."""
+
+    def prepare(self, config: ServerConfig) -> Callable[[], None]:
+        """See `Reloadable`."""
+        return lambda: logging.getLogger().setLevel(config.log_level.upper())

@@ -1,0 +1,250 @@
+"""A running server takes its file over, with one front and with several, and no session notices."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from websockets import ConnectionClosed, InvalidStatus
+
+from realtime_tts.server.self_signed import write_self_signed
+from tests.configuration.serving import Served, served, until
+
+OLD, NEW = "first-key-of-all", "second-key-of-all"
+TEXT = "one " * 25  # five seconds of tones
+FRONTS = {1: (), 2: ("--devices", "cpu,cpu", "--fronts", "2")}
+
+
+def settings(folder: Path, *more: str, key: str = OLD, certificate: str = "one") -> str:
+    """The text of a file; `more`: further tables."""
+    files = folder / certificate
+    tls = f'tls-cert = "{files}/certificate.pem"\ntls-key = "{files}/key.pem"'
+    return "\n".join([f'[access]\napi-key = ["{key}"]\n[tls]\n{tls}', *more, ""])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("configuration")
+    for name in ("one", "two"):
+        (made / name).mkdir()
+        write_self_signed(made / name)
+    return made
+
+
+@pytest.fixture(scope="module", params=sorted(FRONTS), ids="{} front(s)".format)
+def running(request: pytest.FixtureRequest, folder: Path) -> Iterator[Served]:
+    """One server for all tests; each writes its file anew."""
+    file = folder / f"fronts{request.param}.toml"
+    file.write_text(settings(folder))
+    file.chmod(0o600)
+    with served(file, "--step-seconds", "0.002", *FRONTS[request.param]) as server:
+        yield server
+
+
+@pytest.fixture
+def server(running: Served, folder: Path) -> Served:
+    assert running.reload(settings(folder))["event"] == "config.reloaded"
+    return running
+
+
+def refused(server: Served, key: str) -> bool:
+    try:
+        server.visit(key)
+    except InvalidStatus as error:
+        return error.response.status_code == 401
+    return False
+
+
+def test_a_turn_in_flight_loses_no_sample_while_everything_is_reloaded(
+    server: Served, folder: Path
+) -> None:
+    with server.connect(OLD) as socket:
+        undisturbed = socket.say(TEXT)
+        undisturbed.wait()
+    with server.connect(OLD) as first, server.connect(OLD) as second:
+        turns = [first.say(TEXT), second.say(TEXT)]
+        until(lambda: all(turn.speaks for turn in turns))
+        limits = "[limits]\nmax-sessions = 1\nmax-text-chars = 50\nconnection-rate = 10\n"
+        more = settings(folder, limits, '[log]\nlog-level = "debug"', key=NEW, certificate="two")
+        for text in (more, settings(folder), more):
+            assert server.reload(text)["event"] == "config.reloaded"
+        assert all(turn.speaks for turn in turns), "they ended before the settings changed"
+        for turn in turns:
+            turn.wait()
+            assert turn.done["reason"] == "complete"
+            assert turn.pcm == undisturbed.pcm
+
+
+def test_a_key_that_is_gone_opens_nothing_any_more_and_a_new_one_does(
+    server: Served, folder: Path
+) -> None:
+    assert refused(server, NEW) and not refused(server, OLD)
+    told = server.reload(settings(folder, key=NEW))
+    assert told["changed"] == "access.api-key"
+    for _ in range(4):  # whichever front it comes to
+        assert refused(server, OLD) and not refused(server, NEW)
+    assert not any(OLD in str(line) or NEW in str(line) for line in server.log)
+
+
+def test_new_connections_get_the_new_certificate_and_the_old_ones_stay(
+    server: Served, folder: Path
+) -> None:
+    one, two = (folder / name / "certificate.pem" for name in ("one", "two"))
+    with server.connect(OLD, one) as socket:
+        server.reload(settings(folder, certificate="two"))
+        for _ in range(4):
+            server.visit(OLD, two)
+            with pytest.raises(ssl.SSLCertVerificationError):
+                server.visit(OLD, one)
+        socket.ping()
+
+
+def test_limits_are_those_of_sessions_that_begin_afterwards(server: Served, folder: Path) -> None:
+    with server.connect(OLD) as before:
+        server.reload(settings(folder, "[limits]\nmax-text-chars = 50\nmax-sessions = 2"))
+        with server.connect(OLD) as after:
+            with pytest.raises(InvalidStatus) as full:
+                server.visit(OLD)
+            assert full.value.response.status_code == 503
+            for socket, most in ((before, 16_384), (after, 50)):
+                assert socket.ready()["limits"]["max_text_chars"] == most
+    server.reload(settings(folder))
+    with server.connect(OLD), server.connect(OLD), server.connect(OLD):
+        pass
+
+
+def test_the_level_of_the_log_changes(server: Served, folder: Path) -> None:
+    def opened() -> int:
+        server.visit(OLD)
+        time.sleep(0.3)
+        return len([line for line in server.log if line["level"] == "info"])
+
+    taken_at = server.metric("tts_config_last_reload_success_timestamp_seconds", OLD)
+    server.write(settings(folder, '[log]\nlog-level = "warning"'))
+    until(lambda: server.metric("tts_config_last_reload_success_timestamp_seconds", OLD) > taken_at)
+    time.sleep(0.3)
+    quiet = opened()
+    assert opened() == quiet
+    server.reload(settings(folder, '[log]\nlog-level = "info"'))
+    until(lambda: opened() > quiet)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("[access\n", "at line 1"),
+        ("", "no key is left"),
+        ("[server]\nprot = 3\n", "did you mean server.port?"),
+        ("[limits]\nmax-sessions = 0\n", "max_sessions must be positive"),
+        ('[tls]\ntls-cert = "/none/such.pem"\n', "cannot read the TLS certificate"),
+    ],
+)
+def test_a_file_with_a_fault_changes_nothing_and_the_log_says_why(
+    server: Served, folder: Path, text: str, why: str
+) -> None:
+    taken_at = server.metric("tts_config_last_reload_success_timestamp_seconds", OLD)
+    access = f'[access]\napi-key = ["{NEW}"]\n' if text and "access" not in text else ""
+    told = server.reload(access + text)
+    assert (told["event"], told["level"]) == ("config.not_reloaded", "error")
+    assert why in told["why"]
+    assert refused(server, NEW) and not refused(server, OLD)
+    server.visit(OLD, folder / "one" / "certificate.pem")
+    assert server.metric("tts_config_last_reload_successful", OLD) == 0
+    assert server.metric("tts_config_last_reload_success_timestamp_seconds", OLD) == taken_at
+    server.reload(settings(folder))
+    assert server.metric("tts_config_last_reload_successful", OLD) == 1
+    assert server.metric("tts_config_last_reload_success_timestamp_seconds", OLD) > taken_at
+
+
+def test_what_needs_a_restart_is_named(server: Served, folder: Path) -> None:
+    server.reload(settings(folder, '[engine]\nslots = 7\n[server]\nmarking = "watermark"', key=NEW))
+    told = until(lambda: server.events("config.needs_restart"))
+    assert told[-1]["options"] == "engine.slots, server.marking"
+    assert not refused(server, NEW), "the rest is taken over"
+
+
+def test_a_changed_file_is_taken_over_by_itself(server: Served, folder: Path) -> None:
+    told = server.told(lambda: server.write(settings(folder, key=NEW)))
+    assert told["changed"] == "access.api-key" and refused(server, OLD)
+
+
+def test_a_renewed_certificate_is_taken_over_by_itself(server: Served, folder: Path) -> None:
+    renewed = folder / "renewed"
+
+    def renew() -> None:
+        shutil.rmtree(renewed, ignore_errors=True)
+        renewed.mkdir()
+        write_self_signed(renewed)
+
+    renew()
+    server.reload(settings(folder, certificate="renewed"))
+    server.visit(OLD, renewed / "certificate.pem")
+    assert server.told(renew)["changed"] == "", "the names are the same"
+    server.visit(OLD, renewed / "certificate.pem")
+
+
+def test_a_front_that_is_started_later_has_the_new_settings(folder: Path) -> None:
+    psutil = pytest.importorskip("psutil")
+    file = folder / "later.toml"
+    file.write_text(settings(folder))
+    with served(file, *FRONTS[2]) as server:
+        server.reload(settings(folder, key=NEW))
+        for child in psutil.Process(server.process.pid).children():
+            if "fronts.process" in " ".join(child.cmdline()):
+                child.kill()
+        until(lambda: len(server.events("front.died")) == 2)
+
+        def answers() -> bool:
+            with suppress(OSError, ConnectionClosed, EOFError):
+                return refused(server, OLD) and not refused(server, NEW)
+            return False
+
+        until(answers)
+
+
+def test_a_signal_for_the_whole_group_ends_no_child(folder: Path) -> None:
+    psutil = pytest.importorskip("psutil")
+    file = folder / "group.toml"
+    file.write_text(settings(folder))
+    with served(file, *FRONTS[2]) as server:
+        children = psutil.Process(server.process.pid).children()
+        assert len(children) == 4
+        for child in children:
+            child.send_signal(signal.SIGHUP)
+        assert server.reload()["event"] == "config.reloaded"
+        assert all(child.is_running() for child in children) and not refused(server, OLD)
+
+
+def test_a_terminal_that_is_closed_ends_its_server(folder: Path) -> None:
+    """As the leader of its session the server gets SIGHUP from the kernel."""
+    ours, theirs = os.openpty()
+    program = (
+        "import fcntl, os, sys, termios; os.setsid(); fcntl.ioctl(2, termios.TIOCSCTTY, 0); "
+        "os.execv(sys.executable, [sys.executable, '-m', 'realtime_tts', 'serve', '--port', '0', "
+        "'--engine', 'fake'])"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], stdin=theirs, stdout=theirs, stderr=theirs
+    )
+    os.close(theirs)
+    try:
+        shown = b""
+        while b"realtime-tts say" not in shown:
+            shown += os.read(ours, 4096)
+        process.send_signal(signal.SIGHUP)
+        while b"config.reloaded" not in shown:
+            shown += os.read(ours, 4096)
+        os.close(ours)
+        assert process.wait(timeout=20) == 0
+    finally:
+        process.kill()
+        process.wait()
